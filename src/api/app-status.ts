@@ -152,7 +152,7 @@ export const appStatusSchema = z.object({
       kept: countSchema.optional().describe("Namespaces that a pause keeps with another owner than the rules demand."),
       gaps: countSchema
         .optional()
-        .describe("Namespaces in no shard of the family: nobody may write the sharded resources in them."),
+        .describe("Namespaces in which a sharded resource is in no shard of the family: nobody may write it there."),
       conflicting: countSchema
         .optional()
         .describe("Namespaces that pods of two subsets may write to, because one of the pods is not under control of this app."),

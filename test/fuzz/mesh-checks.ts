@@ -9,6 +9,7 @@ import type { ModelProxy, Right } from "./mesh-proxy.ts";
 export const NAMESPACES = ["a", "b", "c", "d"];
 export const RESOURCES = ["configmaps", "pods"];
 const UNHEARD_OF = "unheard-of";
+const CLUSTER_SCOPE = "";
 
 /** An object that the checks ask about, as text. */
 export interface Place {
@@ -18,7 +19,7 @@ export interface Place {
   readonly text: string;
 }
 
-export const PLACES: readonly Place[] = [...NAMESPACES, UNHEARD_OF].flatMap((namespace) =>
+export const PLACES: readonly Place[] = [CLUSTER_SCOPE, ...NAMESPACES, UNHEARD_OF].flatMap((namespace) =>
   RESOURCES.flatMap((resource) =>
     labelsFor(resource).map((labels) => ({
       ...{ namespace, resource, labels },

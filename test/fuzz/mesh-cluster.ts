@@ -9,7 +9,17 @@ import type { Pod } from "../../src/kube/client/resources.ts";
 import { StatusError } from "../../src/kube/status.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
 import { createFakeKubeClient } from "../support/fake-kube-client.ts";
-import { appSpec, ownerReferences, type PodLabels, podLabels, podSpec, podStatus, type Rules, TEAM } from "./mesh-objects.ts";
+import {
+  appAnnotations,
+  appSpec,
+  ownerReferences,
+  type PodLabels,
+  podLabels,
+  podSpec,
+  podStatus,
+  type Rules,
+  TEAM,
+} from "./mesh-objects.ts";
 import { createModelProxy, type ModelProxy } from "./mesh-proxy.ts";
 
 export const HOME = "ops";
@@ -97,10 +107,10 @@ export function createCluster(born: readonly string[], clock: Clock, changed: ()
     },
     app: readApp,
     appNames: () => appNames,
-    putApp(name: string, spec: VirtualApp["spec"]) {
+    putApp(name: string, spec: VirtualApp["spec"], annotations = readApp(name)?.metadata.annotations ?? {}) {
       const old = readApp(name);
       appNames = [...new Set([...appNames, name])];
-      const metadata = { ...old?.metadata, name, namespace: HOME, generation: (old?.metadata.generation ?? 0) + 1 };
+      const metadata = { ...old?.metadata, annotations, name, namespace: HOME, generation: (old?.metadata.generation ?? 0) + 1 };
       client.put<VirtualApp>(VIRTUAL_APPS, {
         apiVersion: "ctrlmesh.kruise.io/v1alpha1",
         kind: "VirtualApp",
@@ -111,7 +121,7 @@ export function createCluster(born: readonly string[], clock: Clock, changed: ()
       changed();
     },
     setRules(name: string, rules: Rules) {
-      this.putApp(name, appSpec(rules));
+      this.putApp(name, appSpec(rules), appAnnotations(rules));
     },
     /** As kubectl does: it is there until the manager has taken its finalizer off. */
     async deleteApp(name: string) {

@@ -15,9 +15,9 @@ import { createAdmission } from "../../src/manager/proxies/admit-proxy.ts";
 import { createProxyRegistry } from "../../src/manager/proxies/proxy-registry.ts";
 import { serveProxyStream } from "../../src/manager/proxies/proxy-stream.ts";
 import { createRegistrationTables } from "../../src/manager/proxies/registration-tables.ts";
-import { createVirtualAppSource } from "../../src/manager/sources/virtual-app/virtual-app-source.ts";
 import { createStore, type WritableStore } from "../../src/runtime/store.ts";
 import { appsIn } from "../support/source-apps.ts";
+import { createFamilySource } from "./mesh-family.ts";
 import { ModelStream } from "./mesh-stream.ts";
 
 const log = silentLogger();
@@ -56,8 +56,8 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
       return { store: store as unknown as WritableStore<T>, release };
     },
   };
-  const pods = createPodWatch({ informers, apps: appsIn(apps), log });
-  const source = createVirtualAppSource();
+  const source = createFamilySource();
+  const pods = createPodWatch({ informers, apps: appsIn(apps, source), log });
   const registry = createProxyRegistry({ log });
   const history = createPodHistory({ clock, tokenCacheMs: 10_000 });
   recordPods(pods, history, registry);
@@ -67,7 +67,7 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
   const reconciler = createAppReconciler({
     source,
     client,
-    apps: appsIn(apps),
+    apps: appsIn(apps, source),
     pods,
     past,
     namespaces,

@@ -9,7 +9,7 @@ import { createChecks, NAMESPACES, type Rights } from "./mesh-checks.ts";
 import { createModelClock } from "./mesh-clock.ts";
 import { createCluster, HOME } from "./mesh-cluster.ts";
 import { createModelManager, type ModelManager } from "./mesh-manager.ts";
-import { appSpec, type PodLabels, type Rules } from "./mesh-objects.ts";
+import { appAnnotations, appSpec, type PodLabels, type Rules } from "./mesh-objects.ts";
 import type { ModelProxy } from "./mesh-proxy.ts";
 
 export { NAMESPACES, RESOURCES } from "./mesh-checks.ts";
@@ -59,6 +59,8 @@ export function createMeshWorld(born: readonly string[] = NAMESPACES.slice(0, 3)
   };
   startManager();
 
+  // The cluster scope is always there.
+  const hasNamespace = (name: string) => name === "" || cluster.namespace(name) !== undefined;
   const isWhole = ({ current }: ModelProxy): boolean => {
     if (current === undefined) return true;
     const { subset, table } = current;
@@ -108,7 +110,7 @@ export function createMeshWorld(born: readonly string[] = NAMESPACES.slice(0, 3)
     setPodStatus: (name: string, status: NonNullable<Pod["status"]>) => cluster.setPodStatus(name, status),
     deletePod: (name: string) => cluster.removePod(name),
     evictPod: (name: string) => cluster.failPod(name),
-    hasNamespace: (name: string) => cluster.namespace(name) !== undefined,
+    hasNamespace,
     /** Another manager leads from now on. */
     restartManager(fate: Fate = "gone") {
       const before = leader();
@@ -161,7 +163,7 @@ export function createMeshWorld(born: readonly string[] = NAMESPACES.slice(0, 3)
     },
     expectOneOwner(where: string) {
       looks++;
-      checks.oneOwner(proxies.values(), cluster.bare(), (name) => cluster.namespace(name) !== undefined, where);
+      checks.oneOwner(proxies.values(), cluster.bare(), hasNamespace, where);
     },
     /** All messages of the proxy arrive, in both directions. */
     async exchange(name: string) {
@@ -200,7 +202,9 @@ export function createMeshWorld(born: readonly string[] = NAMESPACES.slice(0, 3)
     /** A message is on its way, to or from any proxy. */
     hasMessages: () => [...proxies.values()].some((proxy) => proxy.isBusy),
     setAppIfOther(rules: Rules) {
-      if (JSON.stringify(cluster.app(SHOP)?.spec) !== JSON.stringify(appSpec(rules))) cluster.setRules(SHOP, rules);
+      const app = cluster.app(SHOP);
+      const is = [app?.spec, app?.metadata.annotations];
+      if (JSON.stringify(is) !== JSON.stringify([appSpec(rules), appAnnotations(rules)])) cluster.setRules(SHOP, rules);
     },
     /** The one that led before has noticed by now. */
     endOlder() {

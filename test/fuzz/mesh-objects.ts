@@ -2,6 +2,7 @@
 import type { VirtualApp } from "../../src/api/virtual-app.ts";
 import type { Pod } from "../../src/kube/client/resources.ts";
 import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
+import { familyAnnotations } from "./mesh-family.ts";
 
 export const SUBSETS = ["", "canary", "beta"];
 
@@ -10,7 +11,7 @@ export const TEAM = "team";
 
 /** Who is to own what. */
 export interface Rules {
-  /** Team of a namespace -> subset; those that are left out belong to the default subset. */
+  /** Team of a namespace -> subset; those that are left out belong to the default subset. Of a family, "" is the team of the cluster scope. */
   readonly owners: Readonly<Record<string, string>>;
   /** The rules name config maps: everything else stays with the default subset. */
   readonly onlyConfigMaps?: boolean;
@@ -18,6 +19,8 @@ export interface Rules {
   readonly tiers?: Readonly<Record<string, string>>;
   /** These resources are public, but for config maps with tiers or that the rules name. */
   readonly publics?: readonly string[];
+  /** The app is a sharded family, in which subsets divide these resources. What the default subset would own belongs to nobody. */
+  readonly sharded?: readonly string[];
   readonly onLoss?: "Restart" | "InPlace";
   readonly paused?: boolean;
   /** The operator elects leaders under this lock. */
@@ -32,13 +35,17 @@ export function labelsFor(resource: string): typeof LABELS {
   return resource === "configmaps" ? LABELS : LABELS.slice(0, 1);
 }
 
+/** No subset has this name. */
+const NOBODY = "nobody";
+
 /** Who is to own an object of a team's namespace, by the wish alone; "*" is everybody. */
 export function ownerOf(
-  { owners, onlyConfigMaps = false, tiers, publics = [] }: Rules,
+  { owners, onlyConfigMaps = false, tiers, publics = [], sharded }: Rules,
   team: string,
   resource: string,
   labels: Readonly<Record<string, string>>,
 ): string {
+  if (sharded !== undefined) return sharded.includes(resource) ? owners[team] || NOBODY : "*";
   const isDivided = tiers !== undefined && resource === "configmaps" && Object.keys(tiers).some((tier) => tiers[tier] !== "");
   const named = tiers !== undefined ? "pods" : onlyConfigMaps ? "configmaps" : "";
   if (publics.includes(resource) && !isDivided) return (named === resource && owners[team]) || "*";
@@ -89,6 +96,11 @@ export function appSpec(rules: Rules): VirtualApp["spec"] {
     },
     subsets: used.map((name) => ({ name, labels: { sub: name }, routeRules: [name] })),
   };
+}
+
+/** Of a family. */
+export function appAnnotations({ sharded, owners }: Rules): Readonly<Record<string, string>> {
+  return familyAnnotations(sharded && { named: sharded, home: owners[""] ?? "" });
 }
 
 export function podLabels({ subset = "", injected = "shop", selected = true }: PodLabels): Record<string, string> {

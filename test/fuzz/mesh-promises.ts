@@ -1,8 +1,8 @@
 // What is kept through a script of the mesh tests while nothing is about it: what a pod has, as long as the wish gives it the same and
 // nobody touches the pod ("nothing is stopped that nothing is about"), and who owns what under a pause. Judged by the wish alone.
-import { PLACES } from "./mesh-checks.ts";
+import { PLACES, type Rights } from "./mesh-checks.ts";
 import type { MeshWorld } from "./mesh-model.ts";
-import { ownerOf, usedSubsets } from "./mesh-objects.ts";
+import { ownerOf, type Rules, usedSubsets } from "./mesh-objects.ts";
 import type { Desired } from "./mesh-run.ts";
 
 export type Promises = ReturnType<typeof createPromises>;
@@ -19,8 +19,13 @@ export function createPromises(world: MeshWorld, desired: Desired) {
     if (place === undefined || !world.hasNamespace(place.namespace)) return undefined;
     return ownerOf(desired.rules, world.cluster.teamOf(place.namespace), place.resource, place.labels);
   };
+  const familyOf = ({ sharded }: Rules) => JSON.stringify(sharded);
+  const family = familyOf(desired.rules);
   const hasShape = () =>
-    desired.rules.onlyConfigMaps || desired.rules.tiers !== undefined || (desired.rules.publics ?? []).length > 0;
+    familyOf(desired.rules) !== family ||
+    desired.rules.onlyConfigMaps ||
+    desired.rules.tiers !== undefined ||
+    (desired.rules.publics ?? []).length > 0;
   const subsetOf = (name: string): string => {
     const { subset = "" } = world.cluster.wanted.get(name) ?? {};
     return usedSubsets(desired.rules).includes(subset) ? subset : "";
@@ -82,7 +87,7 @@ export function createPromises(world: MeshWorld, desired: Desired) {
       ownersThen = PLACES.map((_, at) => wishedOwner(at));
       for (const proxy of world.proxies.values()) {
         const rights = world.rightsOf(proxy);
-        const at = PLACES.flatMap((_, index) => (rights[index]?.some(([subset]) => subset === ownersThen[index]) ? [index] : []));
+        const at = PLACES.flatMap((_, index) => (isHeld(rights[index], ownersThen[index]) ? [index] : []));
         kept.set(proxy.uid, { name: proxy.name, subset: subsetOf(proxy.name), at: new Set(at) });
       }
     },
@@ -98,6 +103,10 @@ export function createPromises(world: MeshWorld, desired: Desired) {
       expectPaused();
     },
   };
+}
+
+function isHeld(rights: Rights[number] = [], owner: string | undefined): boolean {
+  return rights.some(([subset]) => subset === owner || owner === "*");
 }
 
 function hasOwn(snapshot: { readonly table: { readonly rules: readonly { readonly kind: string }[] } } | undefined): boolean {

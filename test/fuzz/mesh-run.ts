@@ -3,7 +3,7 @@
 import { createMeshWorld, type MeshWorld, SHOP } from "./mesh-model.ts";
 import type { Rules } from "./mesh-objects.ts";
 import { createPromises, type Promises } from "./mesh-promises.ts";
-import { rulesOf, type Script, type Step } from "./mesh-script.ts";
+import { familyRules, rulesOf, type Script, type Step } from "./mesh-script.ts";
 
 /** What the script has left of the app and the namespaces. Of pods the cluster knows. */
 export interface Desired {
@@ -23,7 +23,8 @@ export interface Run {
 export async function begin(script: Script): Promise<Run> {
   const world = createMeshWorld(script.namespaces);
   const lock = script.lockName === undefined ? {} : { lockName: script.lockName };
-  const desired: Desired = { rules: { owners: script.rules[0] ?? {}, ...lock }, dead: new Set() };
+  const rules = familyRules(script, 0) ?? { owners: script.rules[0] ?? {} };
+  const desired: Desired = { rules: { ...rules, ...lock }, dead: new Set() };
   const promises = createPromises(world, desired);
   for (const [index, { subset, controlled, isBare }] of script.pods.entries()) {
     const name = `p${index}`;

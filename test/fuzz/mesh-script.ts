@@ -32,6 +32,7 @@ const ordinary = (shapes: typeof shape | typeof noShape) => [
       kind: fc.constant("rules"),
       set: fc.nat(RULE_SETS - 1),
       shape: shapes,
+      family: fc.constantFrom("same", "same", "same", "same", "other", "none"),
       onLoss: fc.constantFrom(undefined, "Restart" as const, "InPlace" as const),
     }),
   },
@@ -53,7 +54,7 @@ const disk = fc.record({ kind: fc.constant("disk"), pod, state: fc.constantFrom(
 const writes = fc.record({
   kind: fc.constant("writes"),
   pods: somePods,
-  namespaces: fc.subarray([...NAMESPACES], { minLength: 1 }),
+  namespaces: fc.subarray([...NAMESPACES, ""], { minLength: 1 }),
   ...{ resource: fc.constantFrom(...RESOURCES), labels: fc.constantFrom(...LABELS) },
 });
 const managerRestarts = fc.record({
@@ -134,10 +135,13 @@ const steps = fc.tuple(fc.oneof(few, focused), is).chain(([weighted, isShaped]) 
 });
 
 const owners = fc.record(Object.fromEntries(NAMESPACES.map((name) => [name, subset])));
+const named = fc.subarray([...RESOURCES], { minLength: 1 });
 
 /** A beginning, what happens then, and the end. */
 export const script = fc.record({
   rules: fc.array(owners, { minLength: RULE_SETS, maxLength: RULE_SETS }),
+  /** The app is a sharded family: the named resources, others that it may name, and the homes of the cluster scope by rules. */
+  family: fc.option(fc.record({ named, other: named, homes: fc.tuple(...Array.from({ length: RULE_SETS }, () => subset)) })),
   lockName: fc.constantFrom(undefined, "op"),
   namespaces: fc.subarray([...NAMESPACES], { minLength: 1 }),
   /** In some worlds there is a pod without a proxy, from before the app. */
@@ -154,12 +158,18 @@ export type Script = Value<typeof script>;
 /** The rules of a step of a script. */
 export function rulesOf(run: Script, next: Extract<Step, { readonly kind: "rules" }>, paused: boolean | undefined): Rules {
   const { tiers: byTier, ...others } = next.shape;
+  const shape = { ...others, ...(byTier === undefined ? {} : { tiers: byTier }) };
   return {
-    owners: run.rules[next.set] ?? {},
-    ...others,
-    ...(byTier === undefined ? {} : { tiers: byTier }),
+    ...(familyRules(run, next.set, next.family) ?? { owners: run.rules[next.set] ?? {}, ...shape }),
     ...(next.onLoss === undefined ? {} : { onLoss: next.onLoss }),
     ...(paused === undefined ? {} : { paused }),
     ...(run.lockName === undefined ? {} : { lockName: run.lockName }),
   };
+}
+
+/** The rules as a family's; undefined if the script has none, or turns it into another app. */
+export function familyRules({ rules, family }: Script, set: number, as = "same"): Rules | undefined {
+  if (family === null || as === "none") return undefined;
+  const owners = { ...rules[set], "": family.homes[set] ?? "" };
+  return { owners, sharded: as === "same" ? family.named : family.other };
 }

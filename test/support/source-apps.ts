@@ -18,6 +18,6 @@ export function specOf(spec: VirtualAppSpec): AppSpec {
 }
 
 /** The apps of one store of VirtualApps. */
-export function appsIn(store: Store<VirtualApp>): Apps {
-  return createApps({ store: () => store } as unknown as Informers, [createVirtualAppSource()]);
+export function appsIn(store: Store<VirtualApp>, source = createVirtualAppSource()): Apps {
+  return createApps({ store: () => store } as unknown as Informers, [source]);
 }

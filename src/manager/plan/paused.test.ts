@@ -77,6 +77,8 @@ describe("pauseAt", () => {
     const family = table([sharded(maps), subset("beta")], { "": [1], prod: [1], pilot: [1] });
     expect(owners(pauseAt(family, inForce, SUBSETS).desired, "configmaps")).toEqual({ prod: rest, pilot: canary });
     const back = pauseAt(table([], { prod: [], pilot: [] }), family, SUBSETS).desired;
+    const alike = table([subset("canary", maps)], { pilot: [0] });
+    expect(pauseAt(table([sharded(maps), subset("canary", maps)], { "": [], pilot: [1] }), alike, SUBSETS).kept).toBe(1);
     expect(owners(back, "configmaps")).toEqual({ "": 'subset "beta"', prod: 'subset "beta"', pilot: 'subset "beta"' });
   });
   it("applies the spec to the namespaces of a removed subset", () => {

@@ -300,6 +300,9 @@ describe("a sharded family", () => {
       expect([first.canary, first.beta]).toEqual([["", "mover", ["moves", every]], [["moves", every]]]);
       expect(planned(open, claim("c", "canary", before)).default).toEqual(["mover", "", ["moves", every]]);
     }
+    // A namespace that the old table does not know is in the class of the cluster scope.
+    const grown = table(before.rules, { fresh: [1], "": [1] });
+    expect(planned(grown, claim("a", "", table([subset("beta")], { prod: [0] }))).canary).toEqual(["", ["moves", every]]);
   });
   it("lets a new shard wait for pods that have not reported, and takes nothing from the others", () => {
     const late: Claim = { kind: "everything", podName: "late", subset: undefined };
@@ -323,7 +326,9 @@ describe("a sharded family", () => {
 
 describe("createHolders", () => {
   it("finds in a sharded family the shards alone, and in the cluster scope its home", () => {
-    const holders = createHolders(table([sharded(group("", "pods")), subset("s1")], { "": [1], own: [1], gap: [] }));
+    const holders = createHolders(
+      table([sharded(group("", "pods")), subset("s1", group("", "pods"))], { "": [1], own: [1], gap: [] }),
+    );
     expect(["", "own", "gap", "new"].map((name) => [...holders(name)])).toEqual([["s1"], ["s1"], [], []]);
   });
   it("finds the default subset in the cluster scope of any other table", () => {

@@ -72,8 +72,8 @@ function classOfShown({
 
 // Equal for namespaces that the table treats equally.
 function stateIn({ classOf, fenced }: RouteTable, namespace: string): string {
-  if (fenced.has(namespace)) return "fenced";
-  return String(classOf.get(namespace) ?? (namespace === CLUSTER_SCOPE ? "cluster" : "unknown"));
+  if (namespace === CLUSTER_SCOPE) return "cluster";
+  return fenced.has(namespace) ? "fenced" : String(classOf.get(namespace));
 }
 
 /** What a subset owns in a namespace, as a list in which the first match decides. Resources that move as a whole are left out. */

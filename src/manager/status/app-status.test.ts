@@ -69,6 +69,12 @@ describe("appStatus", () => {
     const result = of({});
     expect(result.namespaces).toEqual({ total: 1, moving: 0, held: 0, gaps: 2 });
     expect(result.subsets?.map(({ namespaces }) => namespaces)).toEqual([0, 1]);
+    const partly = table([sharded(group("", "pods", "secrets")), subset("canary", group("", "pods"))], {
+      "": [],
+      pilot: [1],
+      prod: [],
+    });
+    expect(of({ desired: partly }).namespaces).toMatchObject({ total: 1, gaps: 2 });
     const open = table([limit()], { pilot: [0], prod: [] });
     expect(of({ desired: open }).namespaces).toEqual({ total: 1, moving: 0, held: 0 });
     // A grant that no pod of the shard enforces yet.

@@ -1,8 +1,9 @@
 // The numbers of the status: proxies, namespaces, subsets. Pure. Invariant: bounded by the number of subsets.
 import type { AppStatus } from "../../api/app-status.ts";
 import { lockNameFor } from "../../route/lock.ts";
-import { DEFAULT_SUBSET, isSharded, namespacesOf, type RouteTable } from "../../route/table.ts";
+import { DEFAULT_SUBSET, namespacesOf, type RouteTable } from "../../route/table.ts";
 import { createHolders } from "../plan/claims.ts";
+import { countGaps } from "../sources/sharding/table-counts.ts";
 import { isSynced, isUnheard, meshedPods, proxyOf, type StatusFacts, servingPods, wholeSeconds } from "./facts.ts";
 import type { Gain } from "./no-writer.ts";
 
@@ -26,7 +27,7 @@ export function countsOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): 
       moving: movingOf(facts, gains),
       held: Math.max(0, ...meshedPods(facts).map((pod) => proxyOf(facts, pod)?.backlog.heldNamespaces ?? 0)),
       ...(facts.plan.kept === 0 ? {} : { kept: facts.plan.kept }),
-      ...nonZero("gaps", isSharded(desired) ? unowned : 0),
+      ...nonZero("gaps", countGaps(desired)),
       ...nonZero("conflicting", conflictingOf(facts)),
     },
     subsets: facts.plan.subsets.map((name) => subsetStatus(facts, name, owned.get(name) ?? 0, gains.get(name)?.since)),

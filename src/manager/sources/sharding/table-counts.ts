@@ -12,7 +12,10 @@ export function countGaps(table: RouteTable): number {
     apiGroups.flatMap((group) => resources.map((name) => [group, name] as const)),
   );
   return countNamespaces(table, (rules) => {
-    return pairs.some(([group, resource]) => !rules.some((rule) => matchesResource(rule.resources, group, resource)));
+    return pairs.some(
+      ([group, resource]) =>
+        !rules.some((rule) => rule.resources.length === 0 || matchesResource(rule.resources, group, resource)),
+    );
   });
 }
 

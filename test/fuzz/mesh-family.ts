@@ -1,0 +1,44 @@
+// Sharded families in the mesh tests: a VirtualApp with an annotation, whose route gets a `sharded` rule and a cluster scope. Its subsets are
+// the shards. So a script can turn an app into a family and back.
+import type { VirtualApp } from "../../src/api/virtual-app.ts";
+import type { App, Source } from "../../src/manager/sources/app.ts";
+import { createVirtualAppSource } from "../../src/manager/sources/virtual-app/virtual-app-source.ts";
+import { CLUSTER_SCOPE, type RouteTable } from "../../src/route/table.ts";
+import { group, sharded } from "../support/route-table.ts";
+
+const FAMILY = "mesh.test/family";
+
+export interface Family {
+  /** The resources that the shards divide. */
+  readonly named: readonly string[];
+  /** The shard that has the cluster scope; "" if none has. */
+  readonly home: string;
+}
+
+export function familyAnnotations(family: Family | undefined): Readonly<Record<string, string>> {
+  return family === undefined ? {} : { [FAMILY]: JSON.stringify(family) };
+}
+
+export function createFamilySource(): Source<VirtualApp> {
+  const source = createVirtualAppSource();
+  return { ...source, appsOf: (objects) => source.appsOf(objects).map(asFamily) };
+}
+
+function asFamily(app: App): App {
+  const text = app.object.metadata.annotations?.[FAMILY];
+  const { spec } = app;
+  if (text === undefined || spec === undefined) return app;
+  const family = JSON.parse(text) as Family;
+  return { ...app, spec: { ...spec, compile: (namespaces) => familyTable(spec.compile(namespaces), family) } };
+}
+
+function familyTable({ rules, classes, classOf, fenced }: RouteTable, { named, home }: Family): RouteTable {
+  const atHome = rules.flatMap((rule, at) => (rule.kind === "subset" && rule.subset === home ? [at] : []));
+  return {
+    rules: [sharded(group("", ...named)), ...rules],
+    classes: [...classes, atHome].map((members) => members.map((at) => at + 1)),
+    classOf: new Map([...classOf, [CLUSTER_SCOPE, classes.length]]),
+    sharedResources: [],
+    fenced,
+  };
+}

@@ -22,6 +22,8 @@ const MAX_LIMITS = 32;
 /** The selector of a child lists its pods, and a list in the selector of pods has at most this many values. */
 const MAX_SHARD_PODS = 128;
 const MAX_GRACE_SECONDS = 86_400;
+/** Pods of a StatefulSet carry its name and a hash of 10 characters in the label controller-revision-hash, so a longer one gets no pods. */
+const MAX_STATEFUL_SET_NAME = 52;
 
 const limitSchema = z.strictObject({
   relateResources: z
@@ -103,7 +105,9 @@ const rootSchema = z.strictObject({
         'must consist of lower-case letters, digits and "-" without "---", and begin with a letter or digit: the shards are named PREFIX-0-canary and PREFIX-1-normal',
     })
     .describe("Beginning of the names of the shards: PREFIX-0-canary, PREFIX-1-normal, PREFIX-2-normal and so on."),
-  targetStatefulSet: dnsSubdomainSchema.describe("Name of the operator's StatefulSet, in the namespace of this object."),
+  targetStatefulSet: dnsSubdomainSchema
+    .max(MAX_STATEFUL_SET_NAME)
+    .describe("Name of the operator's StatefulSet, in the namespace of this object."),
   disable: z
     .boolean()
     .optional()

@@ -4,7 +4,6 @@ import { STRIP_MANAGED_FIELDS, stripsManagedFields } from "../../../api/annotati
 import { formatProblem } from "../../../api/problems.ts";
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
 import { type ShardingConfig, validateShardingConfig } from "../../../api/sharding-config.ts";
-import { PLACEMENT } from "../../../api/sharding-keys.ts";
 import { NO_CALLER_POLICY } from "../../../route/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../../route/table.ts";
 import type { App, AppSpec, Source } from "../app.ts";
@@ -18,13 +17,13 @@ import { familyPods } from "./family-pods.ts";
 import { objectLimitProblems } from "./object-limits.ts";
 import { judgeEdit } from "./sharding-edit.ts";
 import { type FamilyShards, shardsOfConfigs, shardsOfRoot } from "./shards.ts";
-import { storedPlacement } from "./stored-placement.ts";
+import { placementInputs, storedPlacement } from "./stored-placement.ts";
 
 export function createShardingSource(): Source<ShardingConfig> {
   return {
     resource: SHARDING_CONFIGS,
     controllerName: "sharding-config",
-    inputsOf: ({ metadata: { annotations } }) => [annotations?.[PLACEMENT], annotations?.[STRIP_MANAGED_FIELDS]],
+    inputsOf: (config) => [placementInputs(config), config.metadata.annotations?.[STRIP_MANAGED_FIELDS]],
     appNameOf: familyNameOf,
     appsOf: (configs) => familiesOf(configs).map(appOf),
     judgeEdit,

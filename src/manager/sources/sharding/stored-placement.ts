@@ -2,7 +2,13 @@
 import { PLACEMENT } from "../../../api/sharding-keys.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import type { Placement } from "./placement.ts";
-import { parsePlacement } from "./placement-annotation.ts";
+import { formatPlacement, parsePlacement } from "./placement-annotation.ts";
+
+/** What a table depends on in a root's placement, as text: not how long a shard has been away. */
+export function placementInputs(root: Pick<KubeObject, "metadata">): string | undefined {
+  const placement = storedPlacement(root);
+  return placement && formatPlacement({ ...placement, away: new Map() });
+}
 
 export function storedPlacement({ metadata: { annotations } }: Pick<KubeObject, "metadata">): Placement | undefined {
   const text = annotations?.[PLACEMENT];

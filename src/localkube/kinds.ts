@@ -1,5 +1,6 @@
 // The defaults and checks of the built-in kinds at creation, as far as clients notice them. A table of functions by storage key;
 // each changes the draft in place. Pod specs get the common defaults only.
+import { type Labels, matchesSelector } from "../kube/label-selector.ts";
 import { invalid } from "./failures.ts";
 import { checkStringMap } from "./metadata.ts";
 import { asArray, asObject, isObject, type StoredObject } from "./model/object.ts";
@@ -46,6 +47,11 @@ const PREPARE: Readonly<Record<string, Prepare>> = {
     };
     draft.status = { loadBalancer: {} };
   },
+  "apps/statefulsets": (draft, type) => {
+    checkPodSelector(draft, type);
+    draft.spec = { ...STATEFUL_SET_DEFAULTS, ...asObject(draft.spec) };
+    draft.status = { replicas: 0, availableReplicas: 0 };
+  },
 };
 
 const POD_DEFAULTS = {
@@ -56,6 +62,14 @@ const POD_DEFAULTS = {
   securityContext: {},
   schedulerName: "default-scheduler",
   enableServiceLinks: true,
+};
+
+const STATEFUL_SET_DEFAULTS = {
+  replicas: 1,
+  podManagementPolicy: "OrderedReady",
+  updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 0 } },
+  revisionHistoryLimit: 10,
+  persistentVolumeClaimRetentionPolicy: { whenDeleted: "Retain", whenScaled: "Retain" },
 };
 
 /** Fills in and checks a new object. @throws StatusError */
@@ -83,6 +97,17 @@ export function prepareUpdate(draft: StoredObject, existing: StoredObject, type:
         clusterIP: asObject(draft.spec).clusterIP ?? asObject(existing.spec).clusterIP,
       };
   }
+}
+
+function checkPodSelector({ metadata, spec }: StoredObject, type: ResourceType): void {
+  const { selector, template } = asObject(spec);
+  const { labels } = asObject(asObject(template).metadata);
+  if (!isObject(selector) || Object.keys(selector).length === 0) {
+    throw invalid(type, metadata.name, [{ reason: "FieldValueRequired", field: "spec.selector", message: "Required value" }]);
+  }
+  if (matchesSelector(selector, asObject(labels) as Labels)) return;
+  const message = "Invalid value: `selector` does not match template `labels`";
+  throw invalid(type, metadata.name, [{ reason: "FieldValueInvalid", field: "spec.template.metadata.labels", message }]);
 }
 
 function foldStringData(draft: StoredObject): void {

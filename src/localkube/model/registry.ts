@@ -174,6 +174,16 @@ const BUILT_IN: readonly ResourceType[] = [
     subresources: { token: { kind: "TokenRequest", group: "authentication.k8s.io", version: "v1" } },
   }),
   row({
+    group: "apps",
+    resource: "statefulsets",
+    kind: "StatefulSet",
+    shortNames: ["sts"],
+    categories: ["all"],
+    status: true,
+    generation: true,
+    columns: [{ name: "Replicas", type: "integer", jsonPath: ".spec.replicas" }],
+  }),
+  row({
     group: "coordination.k8s.io",
     resource: "leases",
     kind: "Lease",

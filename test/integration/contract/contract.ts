@@ -12,6 +12,7 @@ import { describeLists } from "./lists.ts";
 import { describeObjects } from "./objects.ts";
 import { describePatches } from "./patches.ts";
 import { describeApply } from "./server-side-apply.ts";
+import { describeStatefulSets } from "./stateful-sets.ts";
 import { describeTables } from "./tables.ts";
 import { describeWatches } from "./watches.ts";
 
@@ -65,6 +66,7 @@ export function describeKubeContract(name: string, getTarget: () => Promise<Targ
     describeWatches(context);
     describeTables(context);
     describeCustomResources(context);
+    describeStatefulSets(context);
     describeAuth(context);
     it("in the end a deleted namespace is gone", async () => {
       expect(goneInTheEnd).toHaveLength(1);

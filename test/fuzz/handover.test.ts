@@ -156,7 +156,9 @@ const scriptsOf = (lists: fc.Arbitrary<RouteRule[]>) => fc.tuple(tablesOf(lists)
 // The third: an app becomes a family, and back.
 const scripts = fc.oneof(scriptsOf(rules), scriptsOf(family), scriptsOf(fc.oneof(rules, family)));
 
-it("never lets two subsets hold the same resource in a namespace, shows and does not write, and converges when quiet", () => {
+it("never lets two subsets hold the same resource in a namespace, shows and does not write, and converges when quiet", {
+  timeout: 60_000,
+}, () => {
   let count = 0;
   let shown = 0;
   fc.assert(

@@ -126,13 +126,20 @@ it("is the same from one namespace of each class as from all", () => {
       fenced: fc.subarray(names, { maxLength: 3 }),
       isPublic: fc.boolean(),
       kept: fc.option(fc.tuple(some, some), { nil: undefined }),
+      // Of a sharded family: the rules that contain the cluster scope, and whether it is fenced.
+      home: fc.option(fc.record({ members: fc.subarray([1, 2]), isFenced: fc.boolean() }), { nil: undefined }),
     })
-    .map(({ known, blue, canary, fenced, isPublic, kept: [all, maps] = [[], []] }) => {
-      const members = known.map((name) => [name, [...(blue.includes(name) ? [0] : []), ...(canary.includes(name) ? [1] : [])]]);
+    .map(({ known, blue, canary, fenced, isPublic, kept: [all, maps] = [[], []], home }) => {
+      const at = home === undefined ? 0 : 1;
+      const members = known.map((name) => [
+        name,
+        [...(blue.includes(name) ? [at] : []), ...(canary.includes(name) ? [at + 1] : [])],
+      ]);
+      if (home !== undefined) members.push(["", home.members]);
       const only = maps.filter((name) => !all.includes(name));
-      return table(rules, Object.fromEntries(members), {
+      return table([...(home === undefined ? [] : [sharded(...configMaps)]), ...rules], Object.fromEntries(members), {
         sharedResources: isPublic ? configMaps : [],
-        fenced,
+        fenced: home?.isFenced ? [...fenced, ""] : fenced,
         retained: [retained(all), retained(only, ...configMaps)],
       });
     });

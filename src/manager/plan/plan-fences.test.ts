@@ -297,12 +297,12 @@ describe("a sharded family", () => {
   it("begins and ends safely: everything moves between it and a table without shards", () => {
     for (const open of [table([], { mover: [], gap: [] }), table([limit()], { mover: [0], gap: [0] })]) {
       const first = planned(before, claim("a", "", open));
-      expect([first.canary, first.beta]).toEqual([["", "mover", ["moves", every]], [["moves", every]]]);
-      expect(planned(open, claim("c", "canary", before)).default).toEqual(["mover", "", ["moves", every]]);
+      expect([first.canary, first.beta]).toEqual([["", "mover", ["moves", every, maps]], [["moves", every, maps]]]);
+      expect(planned(open, claim("c", "canary", before)).default).toEqual(["mover", "", ["moves", every, maps]]);
     }
     // A namespace that the old table does not know is in the class of the cluster scope.
     const grown = table(before.rules, { fresh: [1], "": [1] });
-    expect(planned(grown, claim("a", "", table([subset("beta")], { prod: [0] }))).canary).toEqual(["", ["moves", every]]);
+    expect(planned(grown, claim("a", "", table([subset("beta")], { prod: [0] }))).canary).toEqual(["", ["moves", every, maps]]);
   });
   it("lets a new shard wait for pods that have not reported, and takes nothing from the others", () => {
     const late: Claim = { kind: "everything", podName: "late", subset: undefined };

@@ -91,7 +91,7 @@ export function readingOf(table: RouteTable, key: ResourceKey, isKnown: (namespa
   return {
     stopped: stoppedOf(rules, key, shared),
     isShared: shared.whole && taken.length === 0,
-    division: JSON.stringify([labels, shared.inPart ? sharing.parts : [], taken]),
+    division: JSON.stringify([sharing.hasShards, labels, shared.inPart ? sharing.parts : [], taken]),
   };
 }
 
@@ -103,17 +103,19 @@ interface Sharing {
   readonly parts: readonly string[];
   /** Everything is shared, but for what a `sharded` rule names. */
   readonly isWhole: boolean;
+  /** A `sharded` rule names some of the key. Without such a rule, other subsets own cluster-scoped objects of it. */
+  readonly hasShards: boolean;
 }
 
 function sharingOf({ rules, sharedResources }: RouteTable, key: ResourceKey): Sharing {
   const sharded = rules.find(({ kind }) => kind === "sharded");
   if (sharded === undefined) {
     const parts = meeting(keysOf(sharedResources), key);
-    return { parts, isWhole: parts.includes(ALL) };
+    return { parts, isWhole: parts.includes(ALL), hasShards: false };
   }
   const named = meeting(keysOf(sharded.resources), key);
-  if (named.includes(ALL)) return { parts: [], isWhole: false };
-  return { parts: named.length === 0 ? [ALL] : ["without", ...named], isWhole: true };
+  if (named.includes(ALL)) return { parts: [], isWhole: false, hasShards: true };
+  return { parts: named.length === 0 ? [ALL] : ["without", ...named], isWhole: true, hasShards: named.length > 0 };
 }
 
 // Which parts of the first key the others name, in an order that does not depend on how they were written.

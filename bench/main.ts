@@ -28,6 +28,7 @@ if (!Number.isInteger(rounds) || rounds < 1) usageError("--rounds must be an int
 for (const section of sections)
   if (!SECTIONS.some((known) => known === section)) usageError(`--only: ${section} is none of ${SECTIONS.join(", ")}`);
 
+const BY_NAMESPACE = "20 namespaces of 200, listed one by one";
 const rows: Row[] = [];
 const usage: Usage[] = [];
 const facts: Fact[] = [];
@@ -44,7 +45,14 @@ if (sections.some((section) => section !== "shards")) {
     if (sections.includes("lists")) {
       note("lists");
       const lists: ListWork[] = [
-        { plan: "none", name: "proxy-side filtering, 1 of 10 kept", side: tenth, target: { of: "ratio", atMost: 1 } },
+        { plan: "by-namespace", name: BY_NAMESPACE, side: tenth },
+        {
+          plan: "none",
+          isOneList: true,
+          name: "proxy-side filtering, 1 of 10 kept",
+          side: tenth,
+          target: { of: "ratio", atMost: 1 },
+        },
         {
           plan: "one-namespace",
           name: "server-side filtering, 1 namespace of 200",
@@ -78,7 +86,10 @@ if (sections.some((section) => section !== "shards")) {
 if (sections.includes("shards")) {
   await withWorld({ objects, featureGates: "ShardedListAndWatch=true" }, async (world) => {
     note("lists by shardSelector");
-    const lists: ListWork[] = [{ plan: "shards", name: "20 namespaces of 200 by shardSelector", side: world.tenth }];
+    const lists: ListWork[] = [
+      { plan: "by-namespace", name: `${BY_NAMESPACE}, with the gate`, side: world.tenth },
+      { plan: "shards", isOneList: true, name: "20 namespaces of 200 by shardSelector", side: world.tenth },
+    ];
     rows.push(...(await listRows(world.direct, lists, objects, rounds)));
     usage.push(world.usage(world.tenth, `lists of ${objects} by shardSelector`));
   });

@@ -8,8 +8,8 @@ import type { ResourceView } from "./snapshot.ts";
 /** Whether a resource lives in namespaces; only then does the API server know the field metadata.namespace. */
 export type ResourceScope = "namespaced" | "cluster" | "unknown";
 
-/** How the query expresses namespaces. */
-export type NamespacePlan = "none" | "one-namespace" | "without-namespaces" | "shards" | "nothing";
+/** How the query expresses namespaces; "by-namespace" is a query for each of them. */
+export type NamespacePlan = "none" | "one-namespace" | "without-namespaces" | "shards" | "by-namespace" | "nothing";
 
 /** The name of a plan, the label value in `ctrlmesh_proxy_pushdown_total{plan}`; with "labels+" in front where the query has labels. */
 export type PlanName = NamespacePlan | "labels" | `labels+${Exclude<NamespacePlan, "none">}`;

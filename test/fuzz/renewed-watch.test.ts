@@ -29,6 +29,8 @@ it("shows nothing foreign, and all of the slice in the end, whatever happens mea
   // A model that never comes to it proves nothing.
   const text = await registry.getSingleMetricAsString("ctrlmesh_proxy_watch_renewals_total");
   const renewals = (result: string) => Number(new RegExp(`result="${result}".* (\\d+)$`, "m").exec(text)?.[1] ?? 0);
-  for (const count of [renewals("renewed"), renewals("expired"), ordered])
+  const plans = await registry.getSingleMetricAsString("ctrlmesh_proxy_pushdown_total");
+  const byNamespace = Number(/plan="by-namespace".* (\d+)$/m.exec(plans)?.[1] ?? 0);
+  for (const count of [renewals("renewed"), renewals("expired"), ordered, byNamespace])
     expect(count).toBeGreaterThanOrEqual(Math.floor(runs / 20));
 }, 60_000);

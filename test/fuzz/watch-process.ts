@@ -8,7 +8,7 @@ import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import { LOST_MOVES, movesFromContent, movesToContent, type StoredMoves } from "../../src/proxy/session/stored-moves.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import type { FakeClock } from "../support/fake-clock.ts";
-import { isolateDeps } from "../support/isolate.ts";
+import { alwaysByNamespace, isolateDeps, oneListOnly } from "../support/isolate.ts";
 
 export interface ProxyProcess {
   readonly handler: Handler;
@@ -25,6 +25,7 @@ export function startProcess(
   apiServer: Handler,
   movesBefore: StoredMoves | undefined,
   first: Snapshot,
+  isByNamespace: boolean,
 ): ProxyProcess {
   const session = createEnforcer((error) => {
     throw error;
@@ -38,7 +39,8 @@ export function startProcess(
     },
   });
   const discovery = { scopeOf: async () => "namespaced" as const };
-  const deps = isolateDeps({ session, clock, random: () => 0.5, discovery, moves, metrics });
+  const lists = isByNamespace ? { planLists: alwaysByNamespace } : { features: oneListOnly(clock) };
+  const deps = isolateDeps({ session, clock, random: () => 0.5, discovery, moves, metrics, ...lists });
   const never = new Promise<never>(() => undefined);
   const layer = isolate(deps)(async (call) => {
     const reply = await apiServer(call);

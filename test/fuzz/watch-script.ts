@@ -58,12 +58,15 @@ export type Resource = Start["resource"];
 export interface Script {
   readonly first: readonly Place[];
   readonly isLarge: boolean;
+  /** Lists are sent by namespace wherever they can be. */
+  readonly isByNamespace: boolean;
   readonly commands: readonly Command[];
 }
 
 export const script: fc.Arbitrary<Script> = fc.record({
   first: fc.array(place, { minLength: NAMESPACES.length, maxLength: NAMESPACES.length }),
   isLarge: fc.boolean(),
+  isByNamespace: fc.boolean(),
   commands: fc
     .tuple(of(1, "start", start).arbitrary, fc.array(command, { maxLength: 60, size: "max" }))
     .map(([first, more]) => [first, ...more]),

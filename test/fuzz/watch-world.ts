@@ -2,7 +2,7 @@
 // clients.
 import type { Handler } from "../../src/proxy/call/call.ts";
 import type { StreamMetrics } from "../../src/proxy/filter/stream-metrics.ts";
-import { LOST_MOVES } from "../../src/proxy/session/stored-moves.ts";
+import { LOST_MOVES, type StoredMoves } from "../../src/proxy/session/stored-moves.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import { createFakeClock } from "../support/fake-clock.ts";
 import { callOf, namespacesOf } from "../support/layer-call.ts";
@@ -38,17 +38,19 @@ export class World {
   readonly #places: Map<string, Place>;
   readonly #metrics: StreamMetrics;
   readonly #moved = new Set<string>();
+  readonly #isByNamespace: boolean;
   #hasLostMoves = false;
   #version = 0;
   #proxy;
 
-  constructor({ first, isLarge }: Omit<Script, "commands">, metrics: StreamMetrics) {
+  constructor({ first, isLarge, isByNamespace }: Omit<Script, "commands">, metrics: StreamMetrics) {
     const near = NAMESPACES.map((name, index): [string, Place] => [name, first[index] ?? "own"]);
     const far = FAR.map((name, index): [string, Place] => [name, index % 2 === 0 ? "own" : "theirs"]);
     this.#places = new Map(isLarge ? [...near, ...far] : near);
     this.witness = new Witness(this.#places, () => this.#moved.size > 0 || this.#hasLostMoves);
     this.#metrics = metrics;
-    this.#proxy = startProcess(this.clock, metrics, this.apiServer.handler, undefined, this.#snapshot());
+    this.#isByNamespace = isByNamespace;
+    this.#proxy = this.#startProxy(undefined, this.#snapshot());
   }
 
   get places(): ReadonlyMap<string, Place> {
@@ -99,8 +101,12 @@ export class World {
     this.#proxy.kill();
     this.#hasLostMoves ||= leaves === "lost";
     const before = leaves === "lost" ? LOST_MOVES : stored.moves;
-    this.#proxy = startProcess(this.clock, this.#metrics, this.apiServer.handler, before, stored.snapshot);
+    this.#proxy = this.#startProxy(before, stored.snapshot);
     for (const { client } of this.clients) client.breakAfter(0, awayMs);
+  }
+
+  #startProxy(before: StoredMoves | undefined, first: Snapshot) {
+    return startProcess(this.clock, this.#metrics, this.apiServer.handler, before, first, this.#isByNamespace);
   }
 
   readonly #send: Handler = (call) => this.#proxy.handler(call);

@@ -2,12 +2,13 @@
 import type { Clock } from "../../src/base/clock.ts";
 import { silentLogger } from "../../src/base/log.ts";
 import { createRegistry, type Registry } from "../../src/base/metrics.ts";
-import { createServerFeatures } from "../../src/proxy/api-server/server-features.ts";
+import { createServerFeatures, type ServerFeatures } from "../../src/proxy/api-server/server-features.ts";
 import { createStreamMetrics } from "../../src/proxy/filter/stream-metrics.ts";
 import type { IsolateDeps } from "../../src/proxy/layers/isolate/isolate.ts";
 import { createPlanLog } from "../../src/proxy/layers/isolate/plan-log.ts";
 import { createMoveLog } from "../../src/proxy/moves/move-log.ts";
 import type { MoveKeeper, Session } from "../../src/proxy/session/session.ts";
+import type { ListChoice } from "../../src/route/plan-lists.ts";
 
 /** The first process of a pod, which stores nothing. */
 export const NO_MOVES_BEFORE: MoveKeeper = { movesBefore: undefined, keepMoves: () => undefined };
@@ -16,6 +17,17 @@ export interface IsolateOptions extends Partial<IsolateDeps> {
   readonly session: Session;
   readonly clock: Clock;
   readonly registry?: Registry;
+}
+
+/** Server features for tests of the one list over all namespaces: no list is answered by namespace. */
+export function oneListOnly(clock: Clock): ServerFeatures {
+  const features = createServerFeatures(clock);
+  return { ...features, lackOf: (target, kind) => (kind === "namespaces" ? "refused" : features.lackOf(target, kind)) };
+}
+
+/** Chooses lists by namespace wherever they are possible. */
+export function alwaysByNamespace(): ListChoice {
+  return { way: "by-namespace", why: "cheaper", oneListMs: 2, byNamespaceMs: 1 };
 }
 
 /** @param options the parts that the test inspects; all resources are namespaced by default */

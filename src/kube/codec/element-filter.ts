@@ -13,6 +13,8 @@ export interface ListFilterOptions extends ReadOptions {
   readonly keepsAll?: boolean | undefined;
   /** Called once with the list's own resourceVersion, at the latest before `end` returns; undefined if the list has none. */
   readonly onVersion?: ((resourceVersion: string | undefined) => void) | undefined;
+  /** JSON only: called between what is emitted before the elements, the elements with their commas, and the rest. */
+  readonly onPart?: ((part: "items" | "tail") => void) | undefined;
   /** The list's `metadata.shardInfo` is left out: it repeats the request's shard selector. */
   readonly cutShardInfo?: boolean | undefined;
 }

@@ -78,7 +78,7 @@ export class JsonListFilter {
       if (walker.isDone) this.#output.pass(walker.position);
       return false;
     }
-    if (token === "closed") this.#close();
+    if (token === "closed") this.#close(emit);
     else if (walker.depth === 2) this.#openElement();
     else if (walker.depth === 1) this.#openValue(emit);
     else if (!walker.enter(OPEN_BRACE)) throw codecError("CODEC_MALFORMED", "filtering a JSON list: an object was expected");
@@ -93,6 +93,7 @@ export class JsonListFilter {
     if (!isArray) return;
     if (this.#inHead) this.#flushHead(emit);
     this.#output.openArray(walker.position);
+    this.#tellPart("items", emit);
     this.#part = this.#key === "rows" ? "row" : "item";
     this.#isFirstElement = true;
     this.#key = undefined;
@@ -104,7 +105,8 @@ export class JsonListFilter {
     this.#bound(valueEnd - valueStart);
     if (key === "items" || key === "rows") {
       if (!equalsAscii(bytes, valueStart, valueEnd, "null")) throw notAList();
-      if (this.#inHead) this.#flushHead(emit);
+      if (this.#inHead) this.#flushHead(emit, valueStart);
+      if (this.#options.onPart !== undefined) this.#replaceNull(emit);
     } else if (key === "metadata") {
       this.#readVersion();
       this.#leaveOutFields(emit);
@@ -160,15 +162,30 @@ export class JsonListFilter {
   }
 
   // Closes the array, or the whole document.
-  #close(): void {
+  #close(emit: Emit): void {
     const walker = this.#walker;
+    if (!walker.isDone) this.#tellPart("tail", emit);
     if (walker.isDone && this.#inHead && !this.#head.isStatus) throw notAList();
     if (walker.isDone) this.#inHead = false;
     this.#output.pass(walker.position);
   }
 
-  #flushHead(emit: Emit): void {
-    const { position } = this.#walker;
+  #tellPart(part: "items" | "tail", emit: Emit): void {
+    if (this.#options.onPart === undefined) return;
+    this.#output.release(emit);
+    this.#options.onPart(part);
+  }
+
+  // The API server writes null for an empty list of metadata.
+  #replaceNull(emit: Emit): void {
+    const { valueStart, valueEnd } = this.#walker;
+    this.#output.replace(valueStart, valueEnd, EMPTY.subarray(0, 1), emit);
+    this.#options.onPart?.("items");
+    this.#options.onPart?.("tail");
+    emit(EMPTY.subarray(1));
+  }
+
+  #flushHead(emit: Emit, position = this.#walker.position): void {
     this.#bound(position);
     this.#inHead = false;
     this.#output.cut(this.#cuts, position, emit);
@@ -183,6 +200,8 @@ export class JsonListFilter {
       );
   }
 }
+
+const EMPTY = Buffer.from("[]");
 
 function notAList(): Error {
   return codecError("CODEC_NOT_A_LIST", "filtering a JSON list: the document has no items or rows");

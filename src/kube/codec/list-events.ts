@@ -83,11 +83,6 @@ export function bookmarkFrame(encoding: Encoding, list: Uint8Array, version: big
   return encodeProtobufFrame("BOOKMARK", encodeEnvelope({ kind, apiVersion }, encodeBytes(OBJECT_META, metadata)));
 }
 
-/** The resourceVersion of a whole list. Undefined if it cannot be compared. @throws MeshError `CODEC_*` */
-export function listVersion(encoding: Encoding, body: Uint8Array): bigint | undefined {
-  return parseResourceVersion(headOf(encoding, body).resourceVersion);
-}
-
 function headOf(encoding: Encoding, body: Uint8Array): ListHead {
   return encoding === "json" ? jsonHead(asBuffer(body)) : protobufHead(asBuffer(body));
 }

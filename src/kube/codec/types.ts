@@ -49,6 +49,22 @@ export interface ByteFilter {
   readonly kept: number;
 }
 
+/** Joins lists that differ only in their items into one list, see list-joiner.ts. */
+export interface ListJoiner {
+  /**
+   * The filter for the next list, which ends before the one after it begins. Items that are not kept are left out.
+   * @throws MeshError (by push and end) as `createListFilter`; `CODEC_MALFORMED` for a list that differs in more than its items
+   */
+  next(keep: Keep): ByteFilter;
+  /** Ends the one list. */
+  end(emit: Emit): void;
+}
+
+export interface ListJoinerOptions {
+  /** Protobuf only, where the length comes first: how many bytes of items to hold. More are `CODEC_TOO_LARGE`. */
+  readonly maxHeldBytes: number;
+}
+
 /** Default bound of one list item and of one watch frame, in bytes. etcd's limit for an object is about 1.5 MiB. */
 export const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
 

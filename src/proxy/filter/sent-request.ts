@@ -1,5 +1,6 @@
 // What a list or watch asks for, what the API server was asked for in its place, and whether that still fits the routes. Pure. Used by
 // the watch streams and by the layers that make them.
+import type { ListSize } from "../../route/plan-lists.ts";
 import type { HidingQuery, PlanName } from "../../route/plan-query.ts";
 import { isNamespaces, type ResourceView } from "../../route/snapshot.ts";
 import type { Collection } from "../moves/collection.ts";
@@ -24,6 +25,8 @@ export interface SentRequest extends CollectionRequest {
   readonly plan?: PlanName;
   /** To be called once with an object that the API server was asked to leave out: it ignores the parameter. */
   readonly onIgnored?: () => void;
+  /** To be called once with what the API server sent, when the list is over. */
+  readonly onRead?: ((size: ListSize) => void) | undefined;
 }
 
 export const NO_SERVER_FILTER: HidingQuery = { only: undefined, excluded: [] };

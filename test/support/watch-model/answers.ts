@@ -25,9 +25,18 @@ export function list(history: History, call: Call): Reply {
   // kube-apiserver makes no single PartialObjectMetadata of a list.
   if (isMetadata(call) && !accepts(call, "PartialObjectMetadataList")) return jsonReply({ kind: "Status", code: 406 }, 406);
   const version = exact ?? history.head;
-  const items = objectsAt(history, call, version).map((change) => ({ metadata: metadataOf(change) }));
+  const found = objectsAt(history, call, version);
+  const items = found.slice(0, Number(query.get("limit") ?? found.length)).map((change) => ({ metadata: metadataOf(change) }));
   const type = typeOf(history, call);
-  return jsonReply({ ...type, kind: `${type.kind}List`, metadata: { resourceVersion: String(version) }, items });
+  const metadata = { resourceVersion: String(version), ...pageOf(call, found.length - items.length) };
+  return jsonReply({ ...type, kind: `${type.kind}List`, metadata, items });
+}
+
+// The API server does not count what a selector selects.
+function pageOf({ info: { query } }: Call, remaining: number): object {
+  if (remaining === 0) return {};
+  const isCounted = !query.has("labelSelector") && !query.has("fieldSelector");
+  return { continue: "next", ...(isCounted ? { remainingItemCount: remaining } : {}) };
 }
 
 /** The existing objects, and the bookmark that says that they were all. */

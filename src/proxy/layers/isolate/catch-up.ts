@@ -3,29 +3,21 @@
 // other answer is an error. Called by serve-watch.ts for a watch that continues, and by filter/renewing-watch.ts for a live one.
 import type { Clock } from "../../../base/clock.ts";
 import { MeshError } from "../../../base/errors.ts";
-import { bookmarkFrame, type ListEvent, listEvents, listVersion } from "../../../kube/codec/list-events.ts";
+import { bookmarkFrame, type ListEvent, listEvents } from "../../../kube/codec/list-events.ts";
+import { readListMeta } from "../../../kube/codec/list-meta.ts";
 import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
 import { NEVER, type Version } from "../../../kube/resource-version.ts";
 import { decide } from "../../../route/decide.ts";
 import {
   excludedNamespaces,
   isHiddenBy,
-  joinSelectors,
   NO_PLAN,
   type Planner,
   type QueryPlan,
   type ResourceScope,
 } from "../../../route/plan-query.ts";
-import { governingNamespace, isNamespaces, isOwned, readViewOf } from "../../../route/snapshot.ts";
-import {
-  type Call,
-  createRecord,
-  type Handler,
-  inNamespace,
-  isResourceCall,
-  type ResourceCall,
-  withQuery,
-} from "../../call/call.ts";
+import { governingNamespace, isOwned, readViewOf } from "../../../route/snapshot.ts";
+import { type Call, createRecord, type Handler, isResourceCall, type ResourceCall, withQuery } from "../../call/call.ts";
 import { askReadableCollection, readableEncoding } from "../../call/readable.ts";
 import type { Renew } from "../../filter/renewing-watch.ts";
 import type { CollectionRequest, SentRequest } from "../../filter/sent-request.ts";
@@ -37,6 +29,7 @@ import type { MoveLog } from "../../moves/move-log.ts";
 import { MAX_MOVED } from "../../moves/moves-between.ts";
 import type { Due, OpenList, ResourceLog } from "../../moves/resource-log.ts";
 import { enforcedNow, type Session } from "../../session/session.ts";
+import { listAt, listOne } from "./list-at.ts";
 
 interface ListDeps {
   readonly moves: MoveLog;
@@ -148,10 +141,8 @@ export async function learnVersion(asked: Call, collection: Collection, { moves,
   if (learn === undefined) return;
   const call = askReadableCollection(asked);
   if (!isResourceCall(call)) return;
-  const query = selectorsOf(call);
-  query.set("limit", "1");
-  const { body, encoding } = checked(await list({ ...withQuery(call, query), headers: listHeaders(call) }));
-  const version = listVersion(encoding, await readBody(body, MAX_LISTED_BYTES));
+  const { body, encoding } = checked(await listOne(call, list));
+  const { version } = readListMeta(encoding, await readBody(body, MAX_LISTED_BYTES));
   if (version === undefined) throw refused("the version of its resource cannot be compared");
   learn(version);
 }
@@ -167,34 +158,6 @@ export async function listed(log: ResourceLog, answer: (list: OpenList) => Promi
     list.end();
     throw error;
   }
-}
-
-function listAt(version: Version, namespace: string, call: ResourceCall, list: Handler): Promise<Reply> {
-  const query = selectorsOf(call);
-  query.set("resourceVersion", String(version));
-  query.set("resourceVersionMatch", "Exact");
-  const headers = listHeaders(call);
-  if (!isNamespaces(call.info)) return list({ ...inNamespace(call, namespace, query), headers });
-  query.set("fieldSelector", joinSelectors(query.get("fieldSelector"), `metadata.name=${namespace}`));
-  return list({ ...withQuery(call, query), headers });
-}
-
-function selectorsOf({ info }: ResourceCall): URLSearchParams {
-  const query = new URLSearchParams();
-  for (const name of ["labelSelector", "fieldSelector", "shardSelector"]) {
-    const own = info.query.get(name);
-    if (own !== null) query.set(name, own);
-  }
-  return query;
-}
-
-function listHeaders({ headers }: ResourceCall): ResourceCall["headers"] {
-  return { ...headers, accept: listAccept(headers.accept ?? "") };
-}
-
-// A watch of metadata alone is asked for as PartialObjectMetadata, a list as PartialObjectMetadataList.
-function listAccept(accept: string): string {
-  return accept.replaceAll(/;\s*as=PartialObjectMetadata(?=\s*(?:[;,]|$))/g, ";as=PartialObjectMetadataList");
 }
 
 function watchFrom(version: Version, call: ResourceCall, passedMs: number): Call {

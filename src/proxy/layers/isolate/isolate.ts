@@ -8,6 +8,7 @@ import type { ResourceInfo } from "../../../kube/request-info.ts";
 import { isEndless, isListOrWatch, isProxied } from "../../../kube/request-kind.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { decide } from "../../../route/decide.ts";
+import type { planLists } from "../../../route/plan-lists.ts";
 import { createPlanner, type ResourceScope } from "../../../route/plan-query.ts";
 import { isNamespaces, type LabelFilter } from "../../../route/snapshot.ts";
 import type { Discovery } from "../../api-server/discovery.ts";
@@ -44,6 +45,8 @@ export interface IsolateDeps {
   readonly random: Random;
   /** Requests that may wait so at a time; further ones get the answer for a wait that is over. Default 256. */
   readonly maxHeld?: number;
+  /** Chooses between one list and lists by namespace. Default `planLists`. */
+  readonly planLists?: typeof planLists | undefined;
 }
 
 /** The body of a held request waits in its socket: some 64 KiB each, 16 MiB together. */

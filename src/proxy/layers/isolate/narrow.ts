@@ -12,6 +12,7 @@ import type { Reply } from "../../http/handler.ts";
 import { type OpenList, TOLD_NOTHING } from "../../moves/resource-log.ts";
 import { enforcedNow } from "../../session/session.ts";
 import { resourceMoves } from "./admission.ts";
+import { type ByNamespaceDeps, createByNamespace } from "./by-namespace.ts";
 import { createTurns, listed, WHOLE } from "./catch-up.ts";
 import { ownedList, wholeList } from "./owned-list.ts";
 import type { Pages } from "./pages.ts";
@@ -24,6 +25,7 @@ export interface NarrowDeps extends RenewingDeps {
   /** Where `/debug/plans` reads the plans. */
   readonly plans: PlanLog;
   readonly planner: Planner;
+  readonly planLists?: ByNamespaceDeps["planLists"];
   /** Shared with the reads that continue a list which needs no narrowing any more. */
   readonly pages: Pages;
 }
@@ -43,6 +45,7 @@ export type Narrow = (
 export function createNarrow(deps: NarrowDeps): Narrow {
   const { session, features, moves, pages } = deps;
   const serverSideFilter = createServerSideFilter(deps);
+  const byNamespace = createByNamespace(deps);
   const turns = createTurns(MAX_CATCHING_UP);
   const send = async (call: Call, request: CollectionRequest, queryPlan: QueryPlan, next: Handler) => {
     const told = moves.of(request.collection).position;
@@ -86,7 +89,10 @@ export function createNarrow(deps: NarrowDeps): Narrow {
     return listed(moves.of(request.collection), async (list) => {
       if (queryPlan === WHOLE) return wholeOf(asked, request, list, next);
       const call = askReadableCollection(asked);
-      const { reply, sent } = await send(call, request, queryPlan, next);
+      const joined = await byNamespace.list(call, request.collection, queryPlan, list, next);
+      if (joined !== undefined) return joined;
+      const { reply, sent: query } = await send(call, request, queryPlan, next);
+      const sent = { ...query, onRead: byNamespace.learner(call, query) };
       refuseIfMoving(call, request, reply);
       return filterReply(call, reply, (body, encoding) => ownedList(body, encoding, sent, list, deps));
     });

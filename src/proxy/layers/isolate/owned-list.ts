@@ -3,8 +3,9 @@
 import { createListFilter } from "../../../kube/codec/list-filter.ts";
 import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
 import { parseResourceVersion } from "../../../kube/resource-version.ts";
+import type { GroupResource } from "../../../kube/types.ts";
 import { isHiddenBy } from "../../../route/plan-query.ts";
-import { governingNamespace, isOwned, readViewOf } from "../../../route/snapshot.ts";
+import { governingNamespace, isOwned, type ResourceView, readViewOf } from "../../../route/snapshot.ts";
 import { readableEncoding } from "../../call/readable.ts";
 import { listStream } from "../../filter/filtered-body.ts";
 import { LenientFilter } from "../../filter/lenient-filter.ts";
@@ -15,7 +16,7 @@ import type { Reply } from "../../http/handler.ts";
 import type { Collection } from "../../moves/collection.ts";
 import type { MoveLog } from "../../moves/move-log.ts";
 import type { OpenList } from "../../moves/resource-log.ts";
-import { enforcedNow, type Session } from "../../session/session.ts";
+import { type Enforced, enforcedNow, type Session } from "../../session/session.ts";
 import { resourceMoves } from "./admission.ts";
 
 export interface OwnedListDeps {
@@ -34,17 +35,10 @@ export function ownedList(
 ): ByteSource {
   const { collection, serverFilter, plan = "none" } = request;
   const { group, resource } = collection;
-  let enforced = enforcedNow(deps.session);
-  let view = readViewOf(enforced.view(group, resource));
+  const viewNow = readViewNow(deps.session, collection);
   let suspect = hidesNamespaces(serverFilter) ? request.onIgnored : undefined;
   const keep = (meta: ItemMeta) => {
-    const now = enforcedNow(deps.session);
-    if (now !== enforced) {
-      enforced = now;
-      view = readViewOf(now.view(group, resource));
-    }
-    // The rest of the list would come out empty, and clients would believe it.
-    if (view.isMoving) throw resourceMoves();
+    const view = viewNow();
     if (isOwned(view, meta)) return true;
     const namespace = governingNamespace(group, resource, meta);
     const ownership = view.ownershipOf(namespace);
@@ -56,7 +50,7 @@ export function ownedList(
     return false;
   };
   const filter = createListFilter(encoding, keep, {
-    labels: view.labelFilter !== undefined,
+    labels: viewNow().labelFilter !== undefined,
     onVersion: (version) => list.answered(parseResourceVersion(version)),
     // The proxy's own selector, which the API server repeats.
     cutShardInfo: serverFilter.shards !== undefined,
@@ -64,11 +58,30 @@ export function ownedList(
   const served = deps.metrics.servedBy(plan);
   return listStream(body, filter, (filteredBytes, readBytes) => {
     list.end();
+    request.onRead?.({ items: filter.kept + filter.dropped, bytes: readBytes });
     deps.metrics.filteredBytes.inc(filteredBytes);
     served.read(readBytes);
     served.sent(readBytes - filteredBytes);
     served.dropped(filter.dropped);
   });
+}
+
+/**
+ * The view for reads that is in force at the time of the call.
+ * @throws StatusError while the resource moves: the rest of a list would come out empty, and clients would believe it
+ */
+export function readViewNow(session: Session, { group, resource }: GroupResource): () => ResourceView {
+  let enforced: Enforced | undefined;
+  let view: ResourceView;
+  return () => {
+    const now = enforcedNow(session);
+    if (now !== enforced) {
+      enforced = now;
+      view = readViewOf(now.view(group, resource));
+    }
+    if (view.isMoving) throw resourceMoves();
+    return view;
+  };
 }
 
 /** The answer to a list of what the subset owns as a whole. It passes as it is. */

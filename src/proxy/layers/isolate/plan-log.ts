@@ -3,6 +3,7 @@
 import { BoundedMap } from "../../../base/bounded-map.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { GroupResource } from "../../../kube/types.ts";
+import type { ListChoice, ListSize } from "../../../route/plan-lists.ts";
 import type { PlanName } from "../../../route/plan-query.ts";
 import type { NotSent } from "./filter-query.ts";
 
@@ -19,14 +20,22 @@ export interface PlanEntry extends GroupResource {
   readonly status: number;
 }
 
+/** The last choice between one list and lists by namespace, with the estimates behind it. */
+export interface ListWay extends Partial<Omit<ListChoice, "way" | "why">>, Partial<ListSize> {
+  readonly way: ListChoice["way"];
+  readonly why: ListChoice["why"] | "failed";
+}
+
 export interface PlanLog {
   record(entry: PlanEntry): void;
+  chose(target: GroupResource, way: ListWay): void;
   list(): readonly LoggedPlan[];
 }
 
 export interface LoggedPlan extends PlanEntry {
   /** Narrowed lists and watches of this resource since it came into the log. */
   readonly requests: number;
+  readonly lists?: ListWay;
   /** RFC 3339, of the last one. */
   readonly at: string;
 }
@@ -42,17 +51,27 @@ const MAX_RESOURCES = 250;
 
 export function createPlanLog(clock: Pick<Clock, "now">, maxResources = MAX_RESOURCES): PlanLog {
   const lines = new BoundedMap<string, Line>(maxResources);
+  const ways = new BoundedMap<string, ListWay>(maxResources);
   return {
+    chose: (target, way) => void ways.set(keyOf(target), way),
     record(entry) {
-      const key = `${entry.group}/${entry.resource}`;
+      const key = keyOf(entry);
       const requests = (lines.get(key)?.requests ?? 0) + 1;
       lines.set(key, { entry, requests, atMs: clock.now() });
     },
-    list: () => describePlans([...lines.values()]),
+    list: () => describePlans([...lines.values()], (entry) => ways.get(keyOf(entry))),
   };
 }
 
 // Newest first.
-function describePlans(lines: readonly Line[]): LoggedPlan[] {
-  return lines.map(({ entry, requests, atMs }) => ({ ...entry, requests, at: new Date(atMs).toISOString() })).reverse();
+function describePlans(lines: readonly Line[], wayOf: (entry: PlanEntry) => ListWay | undefined): LoggedPlan[] {
+  const describe = ({ entry, requests, atMs }: Line): LoggedPlan => {
+    const lists = wayOf(entry);
+    return { ...entry, ...(lists && { lists }), requests, at: new Date(atMs).toISOString() };
+  };
+  return lines.map(describe).reverse();
+}
+
+function keyOf({ group, resource }: GroupResource): string {
+  return `${group}/${resource}`;
 }

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
-import { isolateDeps } from "../../../../test/support/isolate.ts";
+import { isolateDeps, oneListOnly } from "../../../../test/support/isolate.ts";
 import { callOf, fakeUpstream, jsonReply, namesOf, textOf } from "../../../../test/support/layer-call.ts";
 import { group, objects as labelRule, table } from "../../../../test/support/route-table.ts";
 import { recordingSink, scriptedSource } from "../../../../test/support/scripted-body.ts";
@@ -33,7 +33,9 @@ function setup(of: Routes, answer: Partial<Server> | ((call: Call) => Reply | Pr
   const plans = createPlanLog(clock);
   const upstream = fakeUpstream(typeof answer === "function" ? answer : (call) => answerList({ objects, ...answer }, call));
   const discovery = { scopeOf: async () => "namespaced" as const };
-  const handler = isolate(isolateDeps({ session, clock, registry, plans, random: () => 0, discovery }))(upstream);
+  const handler = isolate(
+    isolateDeps({ session, clock, registry, plans, features: oneListOnly(clock), random: () => 0, discovery }),
+  )(upstream);
   const send = async (target: string, method = "GET") => {
     const call = callOf(method, target);
     const reply = await handler(call);

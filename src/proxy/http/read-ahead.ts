@@ -1,0 +1,66 @@
+// Reads the beginning of a body before anybody is told of it, so that a body that breaks off early can be replaced. Invariant: the bytes
+// that come out are those that came in. Called where a reply can still be given up.
+import type { ByteSink, ByteSource, SourceControl } from "./byte-stream.ts";
+
+/**
+ * The body once it is complete or has more than `maxBytes`. The rest of a longer body is read when the result is opened.
+ * @throws what the source broke off with
+ */
+export function readAhead(source: ByteSource, maxBytes: number): Promise<Uint8Array | ByteSource> {
+  return new Promise((resolve, reject) => {
+    let held: Uint8Array[] = [];
+    let bytes = 0;
+    let sink: ByteSink | undefined;
+    let end: { readonly error?: Error } | undefined;
+    let isHandedOut = false;
+    let control: SourceControl;
+
+    const flush = (to: ByteSink): void => {
+      sink = to;
+      const early = held;
+      held = [];
+      let isWanted = true;
+      for (const slice of early) isWanted = to.write(slice);
+      if (end?.error !== undefined) to.abort(end.error);
+      else if (end !== undefined) to.end();
+      else if (isWanted) control.resume();
+    };
+    const rest: ByteSource = {
+      cancel: (error) => control.cancel(error),
+      open(to) {
+        let isGone = false;
+        queueMicrotask(() => {
+          if (!isGone) flush(to);
+        });
+        return {
+          resume: () => control.resume(),
+          cancel(error) {
+            isGone = true;
+            control.cancel(error);
+          },
+        };
+      },
+    };
+    control = source.open({
+      write(chunk) {
+        if (sink !== undefined) return sink.write(chunk);
+        held.push(chunk);
+        bytes += chunk.length;
+        if (bytes <= maxBytes) return true;
+        isHandedOut = true;
+        resolve(rest);
+        return false;
+      },
+      end() {
+        end = {};
+        if (sink !== undefined) sink.end();
+        else if (!isHandedOut) resolve(Buffer.concat(held));
+      },
+      abort(error) {
+        end = { error };
+        if (sink !== undefined) sink.abort(error);
+        else if (!isHandedOut) reject(error);
+      },
+    });
+  });
+}

@@ -1,0 +1,58 @@
+import { expect, it } from "vitest";
+import { callOf } from "../../../../test/support/layer-call.ts";
+import { isResourceCall, type ResourceCall } from "../../call/call.ts";
+import { askedList } from "./asked-list.ts";
+
+function call(query: string, method = "GET"): ResourceCall {
+  const made = callOf(method, `/api/v1/configmaps?${query}`);
+  if (!isResourceCall(made)) throw new Error("no call for objects");
+  return made;
+}
+
+it.each([
+  ["", undefined, 0n],
+  ["limit=500", undefined, 0n],
+  ["resourceVersion=0", undefined, 0n],
+  ["resourceVersion=0&limit=500", undefined, 0n],
+  ["resourceVersion=0&resourceVersionMatch=NotOlderThan", undefined, 0n],
+  ["resourceVersion=12", undefined, 12n],
+  ["resourceVersion=12&resourceVersionMatch=NotOlderThan&limit=500", undefined, 12n],
+  ["resourceVersion=12&resourceVersionMatch=Exact", 12n, 12n],
+  ["resourceVersion=12&limit=500", 12n, 12n],
+])("the list '%s' is of exactly %s, or not older than %s", (query, exact, atLeast) => {
+  expect(askedList(call(query))).toMatchObject({ exact, atLeast });
+});
+
+it.each([
+  ["a page", "continue=abc"],
+  ["a few objects", "limit=1"],
+  ["a limit that is no number", "limit=many"],
+  ["a negative limit", "limit=-500"],
+  ["its own shard selector", "shardSelector=x"],
+  ["a printed form", "pretty=true"],
+  ["a version of another storage", "resourceVersion=x"],
+  ["what the API server refuses: a match without a version", "resourceVersionMatch=Exact"],
+  ["what the API server refuses: exactly any version", "resourceVersion=0&resourceVersionMatch=Exact"],
+  ["what the API server refuses: an unknown match", "resourceVersion=12&resourceVersionMatch=Roughly"],
+  ["a watch", "watch=1"],
+])("a list with %s is sent as it is", (_what, query) => {
+  expect(askedList(call(query))).toBeUndefined();
+});
+
+it("a list is sent as it is for HEAD, and for a client that tells listed objects apart", () => {
+  expect(askedList(call("", "HEAD"))).toBeUndefined();
+  const kopf = call("");
+  expect(askedList({ ...kopf, record: { ...kopf.record, tellsListsApart: true } })).toBeUndefined();
+});
+
+it("lists with other selectors or in another form are kept apart, and other limits and versions are not", () => {
+  const keyOf = (query: string) => askedList(call(query))?.key;
+  expect(keyOf("limit=500&resourceVersion=0")).toBe(keyOf(""));
+  for (const query of ["labelSelector=a", "fieldSelector=metadata.name%3Da", "includeObject=Object"])
+    expect(keyOf(query)).not.toBe(keyOf(""));
+  expect(["", "labelSelector=a", "fieldSelector=b"].map((query) => askedList(call(query))?.hasSelectors)).toEqual([
+    false,
+    true,
+    true,
+  ]);
+});

@@ -1,0 +1,188 @@
+// Answers a list over all namespaces by a list of each own namespace, all at one version, joined into one (docs/decisions/0021). Invariants:
+// the answer is what the one list at that version shows of the subset's objects; what fails before the first byte leaves the one list to be
+// sent, and what fails later breaks the connection. Called by narrow.ts.
+import type { Clock } from "../../../base/clock.ts";
+import { createListJoiner } from "../../../kube/codec/list-joiner.ts";
+import type { Encoding, Keep } from "../../../kube/codec/types.ts";
+import type { Version } from "../../../kube/resource-version.ts";
+import { type ListSize, planLists } from "../../../route/plan-lists.ts";
+import { ownsUnknown, type QueryPlan } from "../../../route/plan-query.ts";
+import { governingNamespace, isOwned } from "../../../route/snapshot.ts";
+import type { ServerFeatures } from "../../api-server/server-features.ts";
+import { addWait, type Call, createRecord, type Handler, isResourceCall, type ResourceCall } from "../../call/call.ts";
+import type { SentRequest } from "../../filter/sent-request.ts";
+import type { StreamMetrics } from "../../filter/stream-metrics.ts";
+import type { ByteSource } from "../../http/byte-stream.ts";
+import { CallAbort } from "../../http/call-signal.ts";
+import type { Reply } from "../../http/handler.ts";
+import { readAhead } from "../../http/read-ahead.ts";
+import type { Collection } from "../../moves/collection.ts";
+import type { MoveLog } from "../../moves/move-log.ts";
+import type { OpenList } from "../../moves/resource-log.ts";
+import type { Session } from "../../session/session.ts";
+import { type AskedList, askedList } from "./asked-list.ts";
+import { joinedList } from "./joined-list.ts";
+import { listAt } from "./list-at.ts";
+import { createListSizes } from "./list-sizes.ts";
+import { checked, isLasting, measure } from "./measure-list.ts";
+import { readViewNow } from "./owned-list.ts";
+import type { PlanLog } from "./plan-log.ts";
+
+export interface ByNamespaceDeps {
+  readonly session: Session;
+  readonly moves: MoveLog;
+  readonly metrics: StreamMetrics;
+  readonly features: ServerFeatures;
+  readonly plans: PlanLog;
+  readonly clock: Clock;
+  /** Default `planLists`. */
+  readonly planLists?: typeof planLists | undefined;
+}
+
+export interface ByNamespace {
+  /** The answer; undefined if the one list has to be sent. */
+  list(call: Call, collection: Collection, plan: QueryPlan, list: OpenList, next: Handler): Promise<Reply | undefined>;
+  /** To be told of the size of the one list, where the API server leaves nothing out. */
+  learner(call: Call, sent: SentRequest): ((size: ListSize) => void) | undefined;
+}
+
+/** Until so much is there, a failure is repaired by the one list. */
+const AHEAD_BYTES = 1024 * 1024;
+/** Protobuf is held until its length is known. */
+const MAX_HELD_BYTES = 4 * 1024 * 1024;
+
+export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
+  const { session, moves, metrics, features, plans, clock } = deps;
+  const choiceOf = deps.planLists ?? planLists;
+  const sizes = createListSizes(clock);
+
+  /** The namespaces to ask for; undefined if they are not all that the subset may own. */
+  const namespacesNow = (collection: Collection) => {
+    const view = readViewNow(session, collection)();
+    if (view.ownsAll || view.labelFilter !== undefined || ownsUnknown(view)) return undefined;
+    const { own, others } = view.namespaces();
+    return { own: [...own].sort(byKey), foreign: others.length };
+  };
+
+  /** The namespaces to ask for; undefined if the one list is the better way. */
+  const choose = (collection: Collection, size: ListSize, maxAnswerBytes?: number) => {
+    const namespaces = namespacesNow(collection);
+    if (namespaces === undefined) return undefined;
+    const counts = { own: namespaces.own.length, foreign: namespaces.foreign };
+    const choice = choiceOf({ namespaces: counts, size, maxAnswerBytes });
+    plans.chose(collection, { ...choice, ...size });
+    return choice.way === "by-namespace" ? namespaces.own : undefined;
+  };
+
+  const ask = async (call: ResourceCall, asked: AskedList, collection: Collection, open: OpenList, next: Handler) => {
+    const known = sizes.of(asked.key);
+    if (known === undefined && asked.hasSelectors) return undefined;
+    const [first] = (known && choose(collection, known)) ?? [];
+    if (known !== undefined && first === undefined) return undefined;
+    const measured = await measure(call, first, next);
+    const size = measured.size ?? known;
+    if (size === undefined) return undefined;
+    if (measured.size !== undefined) sizes.note(asked.key, size);
+    const { encoding, headers } = measured;
+    const namespaces = choose(collection, size, encoding === "protobuf" ? MAX_HELD_BYTES : undefined);
+    if (namespaces === undefined || measured.version < asked.atLeast) return undefined;
+    const version = asked.exact ?? measured.version;
+    // Before anything is sent, as for each query that leaves out what is not known yet.
+    moves.of(collection).hideUnknown();
+    const body = await readAhead(joined(call, collection, { namespaces, version, encoding, next }), AHEAD_BYTES);
+    readViewNow(session, collection)();
+    open.answered(version);
+    return { status: 200, headers, body };
+  };
+
+  const joined = (
+    call: ResourceCall,
+    collection: Collection,
+    { namespaces, version, encoding, next }: JoinRequest,
+  ): ByteSource => {
+    const view = readViewNow(session, collection);
+    const served = metrics.servedBy("by-namespace");
+    return joinedList({
+      namespaces,
+      joiner: createListJoiner(encoding, version, { maxHeldBytes: MAX_HELD_BYTES }),
+      ask: async (namespace) => checked(await listAt(version, namespace, call, next), encoding).body,
+      keepOf(namespace): Keep {
+        const isIn = (meta: Parameters<Keep>[0]) => governingNamespace(collection.group, collection.resource, meta) === namespace;
+        return (meta) => isOwned(view(), meta) && isIn(meta);
+      },
+      onDone({ readBytes, writtenBytes, dropped }, error) {
+        served.read(readBytes);
+        served.sent(writtenBytes);
+        served.dropped(dropped);
+        metrics.filteredBytes.inc(Math.max(0, readBytes - writtenBytes));
+        if (error !== undefined && !call.signal.aborted && isLasting(error)) features.lacks(collection, "namespaces", "refused");
+      },
+    });
+  };
+
+  return {
+    async list(call, collection, plan, open, next) {
+      const asked = isReplaceable(plan) && isResourceCall(call) ? askedList(call) : undefined;
+      if (asked === undefined || !isResourceCall(call) || features.lackOf(collection, "namespaces") !== undefined)
+        return undefined;
+      const startedMs = clock.monotonicMs();
+      const asking = new CallAbort();
+      const onGone = () => asking.abort(call.signal.reason);
+      call.signal.addEventListener("abort", onGone, { once: true });
+      // Their times and notes are not the call's.
+      const record = { ...createRecord(call.info), decision: "narrowed" } as const;
+      try {
+        const reply = await ask({ ...call, signal: asking, record }, asked, collection, open, next);
+        if (reply === undefined) return undefined;
+        note(call, collection);
+        return reply;
+      } catch (error) {
+        asking.abort(error);
+        if (call.signal.aborted) throw error;
+        if (isLasting(error)) features.lacks(collection, "namespaces", "refused");
+        plans.chose(collection, { way: "one-list", why: "failed" });
+        return undefined;
+      } finally {
+        addWait(call.record, clock.monotonicMs() - startedMs);
+      }
+    },
+    learner(call, { collection, serverFilter: { only, excluded, shards } }) {
+      const asked = isResourceCall(call) ? askedList(call) : undefined;
+      // The API server takes no notice of a limit with this version.
+      const isWhole = !call.info.query.has("limit") || call.info.query.get("resourceVersion") === "0";
+      if (asked === undefined || !isWhole || only !== undefined || excluded.length > 0) return undefined;
+      return (size) => {
+        if (shards === undefined || features.lackOf(collection, "shards") === "ignored") sizes.note(asked.key, size);
+      };
+    },
+  };
+
+  function note({ record, info }: ResourceCall, collection: Collection): void {
+    record.asked = true;
+    record.plan = "by-namespace";
+    metrics.narrowed.inc({ plan: "by-namespace" });
+    const [label, field] = ["labelSelector", "fieldSelector"].map((name) => (info.query.get(name) ?? "").length);
+    const selectorChars = { label: label ?? 0, field: field ?? 0, shard: 0 };
+    const { own = [], foreign = 0 } = namespacesNow(collection) ?? {};
+    const { group, resource } = collection;
+    const namespaces = { own: own.length, foreign };
+    plans.record({ group, resource, verb: info.verb, plan: "by-namespace", selectorChars, namespaces, notSent: [], status: 200 });
+  }
+}
+
+interface JoinRequest {
+  readonly namespaces: readonly string[];
+  readonly version: Version;
+  readonly encoding: Encoding;
+  readonly next: Handler;
+}
+
+/** Other plans let the API server send only what the subset owns, which any server can. */
+function isReplaceable({ scope, namespacePlan, labelSelector }: QueryPlan): boolean {
+  return scope === "namespaced" && labelSelector === undefined && (namespacePlan === "none" || namespacePlan === "shards");
+}
+
+// As the API server orders objects: by key, where a slash follows the namespace.
+function byKey(a: string, b: string): number {
+  return `${a}/` < `${b}/` ? -1 : 1;
+}

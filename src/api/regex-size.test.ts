@@ -25,11 +25,15 @@ describe("the size of a regular expression", () => {
     expect(regexSize(pattern)).toBeGreaterThanOrEqual(least);
     expect(regexSize(pattern)).toBeLessThan(6 * least + 200);
   });
-  it.each(["[", "[[:a", "[[:a:]", "\\p{", "\\x{1", "\\Qa", "{1,", "((?i)", "[^]"])("reads a megabyte of %s once", (text) => {
-    const startedMs = performance.now();
-    for (const end of ["", "\\", ")"]) regexSize(text.repeat(1_000_000 / text.length) + end);
-    expect(performance.now() - startedMs).toBeLessThan(5_000); // each character against all others would take a quarter of an hour
-  });
+  it.each(["[", "[[:a", "[[:a:]", "\\p{", "\\x{1", "\\Qa", "{1,", "((?i)", "[^]"])(
+    "reads a megabyte of %s once",
+    { timeout: 90_000 },
+    (text) => {
+      const startedMs = performance.now();
+      for (const end of ["", "\\", ")"]) regexSize(text.repeat(1_000_000 / text.length) + end);
+      expect(performance.now() - startedMs).toBeLessThan(60_000); // each character against all others would take a quarter of an hour
+    },
+  );
   it("treats unclosed parts as RE2 does, which refuses them", () => {
     for (const pattern of ["a{500}[b", String.raw`a{500}\p{L`, "a{500}[b\\"]) expect(regexSize(pattern)).toBeGreaterThan(500);
   });

@@ -3,16 +3,15 @@
 import type { ByteSink, ByteSource, SourceControl } from "./byte-stream.ts";
 
 /**
- * The body once it is complete or has more than `maxBytes`. The rest of a longer body is read when the result is opened.
+ * The body, once it is complete or has more than `maxBytes`. The rest of a longer body is read when the result is opened.
  * @throws what the source broke off with
  */
-export function readAhead(source: ByteSource, maxBytes: number): Promise<Uint8Array | ByteSource> {
+export function readAhead(source: ByteSource, maxBytes: number): Promise<ByteSource> {
   return new Promise((resolve, reject) => {
     let held: Uint8Array[] = [];
     let bytes = 0;
     let sink: ByteSink | undefined;
     let end: { readonly error?: Error } | undefined;
-    let isHandedOut = false;
     let control: SourceControl;
 
     const flush = (to: ByteSink): void => {
@@ -25,7 +24,7 @@ export function readAhead(source: ByteSource, maxBytes: number): Promise<Uint8Ar
       else if (end !== undefined) to.end();
       else if (isWanted) control.resume();
     };
-    const rest: ByteSource = {
+    const body: ByteSource = {
       cancel: (error) => control.cancel(error),
       open(to) {
         let isGone = false;
@@ -41,25 +40,25 @@ export function readAhead(source: ByteSource, maxBytes: number): Promise<Uint8Ar
         };
       },
     };
+    // Once resolved, the promise takes no notice of later calls.
     control = source.open({
       write(chunk) {
         if (sink !== undefined) return sink.write(chunk);
         held.push(chunk);
         bytes += chunk.length;
         if (bytes <= maxBytes) return true;
-        isHandedOut = true;
-        resolve(rest);
+        resolve(body);
         return false;
       },
       end() {
         end = {};
-        if (sink !== undefined) sink.end();
-        else if (!isHandedOut) resolve(Buffer.concat(held));
+        sink?.end();
+        resolve(body);
       },
       abort(error) {
         end = { error };
-        if (sink !== undefined) sink.abort(error);
-        else if (!isHandedOut) reject(error);
+        sink?.abort(error);
+        reject(error);
       },
     });
   });

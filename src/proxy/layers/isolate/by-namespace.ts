@@ -92,7 +92,7 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
     const body = await readAhead(joined(call, collection, { namespaces, version, encoding, next }), AHEAD_BYTES);
     readViewNow(session, collection)();
     open.answered(version);
-    return { status: 200, headers, body };
+    return { reply: { status: 200, headers, body }, namespaces };
   };
 
   const joined = (
@@ -132,10 +132,10 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
       // Their times and notes are not the call's.
       const record = { ...createRecord(call.info), decision: "narrowed" } as const;
       try {
-        const reply = await ask({ ...call, signal: asking, record }, asked, collection, open, next);
-        if (reply === undefined) return undefined;
-        note(call, collection);
-        return reply;
+        const answer = await ask({ ...call, signal: asking, record }, asked, collection, open, next);
+        if (answer === undefined) return undefined;
+        note(call, collection, answer.namespaces.length, plan.namespaces?.foreign ?? 0);
+        return answer.reply;
       } catch (error) {
         asking.abort(error);
         if (call.signal.aborted) throw error;
@@ -157,15 +157,13 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
     },
   };
 
-  function note({ record, info }: ResourceCall, collection: Collection): void {
+  function note({ record, info }: ResourceCall, { group, resource }: Collection, own: number, foreign: number): void {
     record.asked = true;
     record.plan = "by-namespace";
     metrics.narrowed.inc({ plan: "by-namespace" });
-    const [label, field] = ["labelSelector", "fieldSelector"].map((name) => (info.query.get(name) ?? "").length);
-    const selectorChars = { label: label ?? 0, field: field ?? 0, shard: 0 };
-    const { own = [], foreign = 0 } = namespacesNow(collection) ?? {};
-    const { group, resource } = collection;
-    const namespaces = { own: own.length, foreign };
+    const charsOf = (name: string) => (info.query.get(name) ?? "").length;
+    const selectorChars = { label: charsOf("labelSelector"), field: charsOf("fieldSelector"), shard: 0 };
+    const namespaces = { own, foreign };
     plans.record({ group, resource, verb: info.verb, plan: "by-namespace", selectorChars, namespaces, notSent: [], status: 200 });
   }
 }

@@ -44,11 +44,13 @@ export const specCel: readonly CelRule[] = [
     message: `the lock of a shard, NAME${SUBSET_SEPARATOR}SHARD, must not be longer than ${MAX_NAME_LENGTH} characters`,
     fieldPath: ".controller",
   },
+  // Either changes the family of the object, and the pods of the former family would be nobody's.
+  { rule: "has(self.root) == has(oldSelf.root)", message: `root cannot be added or removed: ${ADVICE}` },
   { rule: "has(self.selector) == has(oldSelf.selector)", message: `selector cannot be added or removed: ${ADVICE}` },
   {
-    // Running pods would keep the old name while new pods use the new one. The name may be set for the first time.
-    rule: `${lockIn("oldSelf")} in ["", ${lockIn("self")}]`,
-    message: `the name of the operator's lock cannot be changed once it is set: ${ADVICE}`,
+    // Running pods would keep the old name while new pods use the new one. Only a root may set the name later: without root it names the family.
+    rule: `${lockIn("oldSelf")} in [${lockIn("self")}, has(self.root) ? "" : ${lockIn("self")}]`,
+    message: `the name of the operator's lock cannot be changed, and only a root may set it later: ${ADVICE}`,
   },
 ];
 

@@ -138,7 +138,7 @@ export const shardingConfigSpecSchema = withRules(
       controller: z
         .strictObject({
           leaderElectionName: dnsSubdomainSchema.describe(
-            "Name of the operator's leader-election lock. Each shard has its own lock NAME---SHARD. The ShardingConfigs of a namespace with the same lock form a family. The name cannot be changed after it is set.",
+            "Name of the operator's leader-election lock. Each shard has its own lock NAME---SHARD. The ShardingConfigs of a namespace with the same lock form a family. The name cannot be changed; only a root may set it later.",
           ),
         })
         .optional()

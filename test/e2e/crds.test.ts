@@ -157,26 +157,34 @@ describeWithKube("the CRDs of deploy/crds", () => {
     await patch({ restConfigOverrides: { userAgentOrPrefix: "mesh/" } }); // another part of the configuration
   });
 
-  it("allow changes of a ShardingConfig, except of its selector and of its lock", async () => {
+  it("allow changes of a ShardingConfig, except of its selector, its lock and its form", async () => {
     const [config] = documents("examples/sharding/hand-written.yaml") as ShardingConfig[];
     if (config === undefined) throw new Error("no document");
     const ref = { namespace: NAMESPACE, name: "immutable" };
-    const { controller: _, ...spec } = config.spec;
-    await client.create(SHARDING_CONFIGS, { ...config, metadata: ref, spec });
+    await client.create(SHARDING_CONFIGS, { ...config, metadata: ref });
     const patch = (body: object) => client.patch(SHARDING_CONFIGS, ref, { type: "merge", body: { spec: body } });
     await expect(patch({ selector: { matchLabels: { more: "terms" } } })).rejects.toThrow(
       "spec.selector: Invalid value: cannot be changed: delete this ShardingConfig",
     );
     const [root] = documents("examples/sharding/root.yaml") as ShardingConfig[];
-    await expect(patch({ selector: null, limits: null, root: root?.spec.root })).rejects.toThrow(
+    if (root === undefined) throw new Error("no document");
+    await expect(patch({ selector: null, limits: null, root: root.spec.root })).rejects.toThrow(
       "selector cannot be added or removed",
     );
-    const refused = "name of the operator's lock cannot be changed once it is set";
-    await patch({ controller: { leaderElectionName: "one" } });
+    await expect(patch({ limits: null, root: root.spec.root })).rejects.toThrow("root cannot be added or removed");
+    const refused = "name of the operator's lock cannot be changed, and only a root may set it later";
     await expect(patch({ controller: { leaderElectionName: "two" } })).rejects.toThrow(refused);
     await expect(patch({ controller: null })).rejects.toThrow(refused);
     const changed = await patch({ limits: [{ relateResources: [{ apiGroups: [""], resources: ["pods"] }] }], paused: true });
-    expect(changed.spec).toMatchObject({ paused: true, controller: { leaderElectionName: "one" } });
+    expect(changed.spec).toMatchObject({ paused: true, controller: config.spec.controller });
+    const withoutLock = async (object: ShardingConfig, name: string) => {
+      const { controller: _, ...spec } = object.spec;
+      await client.create(SHARDING_CONFIGS, { ...object, metadata: { namespace: NAMESPACE, name }, spec });
+      const body = { spec: { controller: { leaderElectionName: "one" } } };
+      return client.patch(SHARDING_CONFIGS, { namespace: NAMESPACE, name }, { type: "merge", body });
+    };
+    await expect(withoutLock(config, "alone")).rejects.toThrow(refused);
+    expect((await withoutLock(root, "late-lock")).spec.controller).toEqual({ leaderElectionName: "one" });
   });
 
   it("bound the lock of a root by the longest name of a shard, in CEL as in the manager", async () => {

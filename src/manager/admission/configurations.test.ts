@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { sampleShardingConfig } from "../../../test/support/sharding-config.ts";
 import { appOf } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import { VIRTUAL_APPS } from "../../api/resources.ts";
+import type { ShardingConfig } from "../../api/sharding-config.ts";
 import type { App } from "../sources/app.ts";
+import { createShardingSource } from "../sources/sharding/sharding-source.ts";
 import {
   injectionConfiguration,
   injectionWebhookName,
@@ -123,6 +126,19 @@ describe("isInjected", () => {
     expect(isInjected(app("ops", "shop", { spec: BAD_SPEC, status: { routeVersion: 3 } }), "m")).toBe(true);
     const spec = { selector: { matchLabels: { "not a key": "x" } } };
     expect(isInjected(app("ops", "shop", { spec, status: { routeVersion: 3 } }), "m")).toBe(false);
+  });
+
+  it("is true for a refused family of which any object was served, also if a new one is its first", () => {
+    const config = (name: string, metadata: object) => {
+      const object = sampleShardingConfig({ onLoss: "Nothing" });
+      return { ...object, metadata: { namespace: "ops", name, ...metadata } } as unknown as ShardingConfig;
+    };
+    const isFamilyInjected = (...configs: ShardingConfig[]) =>
+      createShardingSource()
+        .appsOf(configs)
+        .map((family) => isInjected(family, "m"));
+    expect(isFamilyInjected(config("a", {}), config("b", {}))).toEqual([false]);
+    expect(isFamilyInjected(config("a", {}), config("b", { finalizers: ["ctrlmesh.kruise.io/routes"] }))).toEqual([true]);
   });
 
   it.each([{}, undefined])(

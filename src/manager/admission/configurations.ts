@@ -12,7 +12,7 @@ import type {
   WebhookClientConfig,
 } from "../../kube/client/resources.ts";
 import type { App, Source } from "../sources/app.ts";
-import { hasFinalizer } from "../sources/finalizer.ts";
+import { isHeld } from "../sources/finalizer.ts";
 import { type AppName, admitPath, injectPath, VALIDATE_EARLY_PATH, VALIDATE_PATH } from "./webhook.ts";
 import { withinEntry, withinShare } from "./webhook-share.ts";
 
@@ -42,7 +42,7 @@ export interface WebhookTarget {
 export function isInjected(app: App, managerNamespace: string): boolean {
   const { status } = app.object;
   if (app.ref.namespace === managerNamespace) return false;
-  const isBringingBack = hasFinalizer(app.object);
+  const isBringingBack = isHeld(app);
   if (app.isEnding && !isBringingBack) return false;
   if (app.spec !== undefined) return true;
   // An app that was served before keeps its entry. Its pods are refused until the app is corrected, or until its deletion is

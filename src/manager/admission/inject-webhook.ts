@@ -6,8 +6,8 @@ import { StatusError } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { injectPod } from "../injection/inject-pod.ts";
 import type { Injection, InjectionSettings } from "../injection/injection.ts";
-import { type App, type Apps, isLive } from "../sources/app.ts";
-import { hasFinalizer } from "../sources/finalizer.ts";
+import { type App, type Apps, endingText, isLive } from "../sources/app.ts";
+import { isHeld } from "../sources/finalizer.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
 import type { AppName, Review } from "./webhook.ts";
 
@@ -79,7 +79,7 @@ function judgePod(app: App, { object }: AdmissionRequest, all: readonly App[], s
   const { kind, namespace, name } = app.ref;
   // The webhook configuration may be older than the app, and its entry may select more.
   if (!app.pods.selects((object as KubeObject).metadata?.labels)) return { allowed: true };
-  if (!isLive(app)) return answerWhileDeleted(app);
+  if (!isLive(app)) return answerWhileEnding(app);
   if (app.spec === undefined) {
     const problems = app.problems.join("; ");
     return {
@@ -92,11 +92,11 @@ function judgePod(app: App, { object }: AdmissionRequest, all: readonly App[], s
 }
 
 // Until the deletion is complete, other subsets still own namespaces, so no pod without routes may start.
-function answerWhileDeleted({ ref: { kind, name }, object }: App): AdmissionAnswer {
-  if (!hasFinalizer(object)) {
-    return { allowed: true, warnings: [`${kind} ${name} is being deleted: the pod is not injected`] };
-  }
-  const message = `${kind} ${name} is being deleted, and its namespaces are moved back to one owner first; the pod can be created, without a proxy, when the ${kind} is gone`;
+function answerWhileEnding(app: App): AdmissionAnswer {
+  const { kind, name } = app.ref;
+  const ends = `${kind} ${name} ${endingText(app)}`;
+  if (!isHeld(app)) return { allowed: true, warnings: [`${ends}: the pod is not injected`] };
+  const message = `${ends}, and its namespaces are moved back to one owner first; the pod can be created, without a proxy, when that is done`;
   return { allowed: false, reason: "Forbidden", message };
 }
 

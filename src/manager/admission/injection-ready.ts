@@ -6,7 +6,8 @@ import type { MutatingWebhook, MutatingWebhookConfiguration } from "../../kube/c
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
 import { formatRequest } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
-import { type App, type AppRef, type Apps, isLive } from "../sources/app.ts";
+import { type App, type AppRef, type Apps, endingText, isLive } from "../sources/app.ts";
+import { isHeld } from "../sources/finalizer.ts";
 import type { Verdict } from "../status/facts.ts";
 import { injectionWebhook, injectionWebhookName, MUTATING_NAME, type WebhookTarget } from "./configurations.ts";
 import { fitsEntry, MAX_ENTRIES_PER_NAMESPACE, withinShare } from "./webhook-share.ts";
@@ -104,8 +105,8 @@ interface EntryFacts {
 function verdictOf(app: App, { isInForce, isTooLarge, hasRoom, target }: EntryFacts): Verdict<"InjectionReady"> {
   const no = (reason: Verdict<"InjectionReady">["reason"], message: string) => ({ status: "False", reason, message }) as const;
   if (!isLive(app)) {
-    const what = `the ${app.ref.kind} is being deleted: no new pod is injected, and pods are refused until all namespaces have one owner again`;
-    return no("Dissolving", what);
+    const until = isHeld(app) ? ", and pods are refused until all namespaces have one owner again" : "";
+    return no("Dissolving", `the ${app.ref.kind} ${endingText(app)}: no new pod is injected${until}`);
   }
   if (app.ref.namespace === target.namespace)
     return no("ManagerNamespace", "pods in the manager's own namespace are never injected");

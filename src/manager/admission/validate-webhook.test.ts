@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { sampleShardingConfig } from "../../../test/support/sharding-config.ts";
 import { appOf, appsIn } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { createStore } from "../../runtime/store.ts";
+import { createShardingSource } from "../sources/sharding/sharding-source.ts";
 import { createVirtualAppSource } from "../sources/virtual-app/virtual-app-source.ts";
 import type { AdmissionRequest } from "./admission-review.ts";
 import { createValidateWebhook } from "./validate-webhook.ts";
@@ -58,6 +60,18 @@ describe("the validating webhook", () => {
     expect(await reviewBeside("VirtualApp")(create as AdmissionRequest, signal)).toMatchObject({ allowed: true });
     const edit = { ...create, operation: "UPDATE", oldObject: create.object };
     expect(await reviewBeside("ShardingConfig")(edit as AdmissionRequest, signal)).toMatchObject({ allowed: true });
+  });
+
+  it("says which name a family would have if it is not that of the object", async () => {
+    const other = appOf({ ...sampleVirtualApp(), metadata: { namespace: "ops", name: "shop-lock" } });
+    const beside = createValidateWebhook({ sources: [createShardingSource()], apps: { list: () => [other] }, namespaces });
+    const of = { group: "ctrlmesh.kusionstack.io", version: "v1alpha1", resource: "shardingconfigs" };
+    const object = sampleShardingConfig();
+    const create = { uid: "u", resource: of, operation: "CREATE", namespace: "ops", name: "shop-east", object } as const;
+    expect(await beside(create as AdmissionRequest, new AbortController().signal)).toMatchObject({
+      allowed: false,
+      message: expect.stringContaining('spec: names its family "shop-lock", as a VirtualApp of this namespace is named'),
+    });
   });
 
   it.each<[string, object]>([

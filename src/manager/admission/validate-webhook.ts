@@ -33,7 +33,7 @@ export function createValidateWebhook({ sources, apps, namespaces }: ValidateOpt
       others,
       namespaces: namespaces.hasSynced ? namespaces.list().map(namespaceFacts) : undefined,
     });
-    const all = request.operation === "CREATE" ? [...namesakes(others, appName), ...problems] : problems;
+    const all = request.operation === "CREATE" ? [...namesakes(others, appName, request.name), ...problems] : problems;
     return all.length === 0 ? { allowed: true, warnings } : refusal(source, request.name, all);
   };
 }
@@ -43,10 +43,14 @@ function split<T>(items: readonly T[], isFirst: (item: T) => boolean): readonly 
 }
 
 /** The label of injected pods and the snapshots contain an app's name without its kind. */
-function namesakes(others: readonly App[], name: string): Problem[] {
+function namesakes(others: readonly App[], appName: string, objectName: string | undefined): Problem[] {
   return others
-    .filter(({ ref }) => ref.name === name)
-    .map(({ ref }) => ({ path: "metadata.name", message: `is the name of a ${ref.kind} of this namespace; use another name` }));
+    .filter(({ ref }) => ref.name === appName)
+    .map(({ ref: { kind } }) =>
+      appName === objectName
+        ? { path: "metadata.name", message: `is the name of a ${kind} of this namespace; use another name` }
+        : { path: "spec", message: `names its family ${JSON.stringify(appName)}, as a ${kind} of this namespace is named` },
+    );
 }
 
 function isAbout({ resource, subResource = "" }: AdmissionRequest, source: Source): boolean {

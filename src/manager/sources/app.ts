@@ -139,6 +139,11 @@ export function isLive({ isEnding }: Pick<App, "isEnding">): boolean {
   return !isEnding;
 }
 
+/** Why an app ends. */
+export function endingText({ object }: Pick<App, "object">): string {
+  return object.metadata.deletionTimestamp === undefined ? "is disabled" : "is being deleted";
+}
+
 export interface Apps {
   /** Every source kind has been listed. */
   readonly hasSynced: boolean;
@@ -159,7 +164,8 @@ export function createApps(informers: Pick<Informers, "store">, sources: readonl
   for (const { store } of kinds) store.onChange(({ object }) => known.delete(object.metadata.namespace ?? ""));
   const appsIn = (namespace: string): readonly App[] => {
     const apps = known.get(namespace) ?? kinds.flatMap(({ source, store }) => source.appsOf(store.list(namespace)));
-    known.set(namespace, apps);
+    // Any client of the webhooks can name a namespace, so only those with an app are remembered.
+    if (apps.length > 0) known.set(namespace, apps);
     return apps;
   };
   const namespaces = () => new Set(kinds.flatMap(({ store }) => store.list().map(({ metadata }) => metadata.namespace ?? "")));

@@ -7,8 +7,14 @@ import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { writeFinalizers } from "../../runtime/finalizer.ts";
+import type { App } from "./app.ts";
 
 const MAX_ATTEMPTS = 5;
+
+/** True while pods may have routes of the app: one of its objects has the finalizer. */
+export function isHeld({ objects }: Pick<App, "objects">): boolean {
+  return objects.some(hasFinalizer);
+}
 
 export function hasFinalizer({ metadata }: KubeObject): boolean {
   return metadata.finalizers?.includes(ROUTES_FINALIZER) ?? false;

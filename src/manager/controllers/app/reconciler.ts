@@ -29,7 +29,7 @@ import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
 import { createRestarter, type RestarterOptions } from "../../restart/restarter.ts";
 import { soonest, writeAndRestart } from "../../restart/write-and-restart.ts";
 import { type App, type Apps, isLive, type PodSelection, type Source, withObjects } from "../../sources/app.ts";
-import { hasFinalizer, setFinalizer } from "../../sources/finalizer.ts";
+import { isHeld, setFinalizer } from "../../sources/finalizer.ts";
 import { createRoutes } from "../../sources/routes.ts";
 import { appStatus, injectionStatus, notPlacedStatus, rejectedStatus } from "../../status/app-status.ts";
 import { readStatus } from "../../status/display-names.ts";
@@ -71,7 +71,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
   /** Gives versions to the planned snapshots, and publishes them. */
   const handOut = (key: string, app: App, plan: AppPlan, own: readonly AppPod[]): number => {
     const before = issued.get(key);
-    const issue = nextIssue(before, app.object.status?.routeVersion ?? 0, plan, own, registry.facts);
+    const issue = nextIssue(before, lastVersion(app), plan, own, registry.facts);
     issued.set(key, issue);
     if (issue.version !== before?.version) {
       log.info({ app: key, version: issue.version, waits: plan.waits.length }, "route issued");
@@ -84,6 +84,10 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
     }
     return issue.version;
   };
+
+  // What they had is in the hands of pods, not in the objects: it is handed over like after any other edit. The others hold the app.
+  const letGo = ({ leaving }: App, signal: AbortSignal) =>
+    Promise.all(leaving.map((each) => setFinalizer(client, resource, each, false, signal)));
 
   /** The app, if a plan can be made from its spec; otherwise the result to return. */
   const accept = async (app: App, said: Said, signal: AbortSignal): Promise<Accepted | { readonly instead: Result }> => {
@@ -98,6 +102,8 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
       const message = plainTexts(app.problems).join("; ");
       const rejected = { ...said, generation, reason: "Invalid", message } as const;
       await statuses.write(app, (previous, now) => rejectedStatus({ ...rejected, previous, now }), signal);
+      // Otherwise a deleted object would stay for as long as the others are refused.
+      if (isHeld(app)) await letGo(app, signal);
       return { instead: {} };
     }
     if (app.spec.waitsFor !== undefined) {
@@ -106,7 +112,9 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
       return { instead: {} };
     }
     // The finalizer is added before the first proxy gets routes. A later deletion must revoke these routes.
-    const begin = () => void (object.status?.routeVersion === undefined && begun.set(key, uid));
+    const isNew =
+      !isHeld(app) && app.leaving.length === 0 && app.objects.every(({ status }) => status?.routeVersion === undefined);
+    const begin = () => void (isNew && begun.set(key, uid));
     const held = await Promise.all(
       app.objects.map((each) => setFinalizer(client, resource, each, true, signal, each === object ? begin : undefined)),
     );
@@ -114,8 +122,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
     const checked = held.filter((each, at) => each?.metadata.generation === app.objects[at]?.metadata.generation);
     const objects = checked.filter((each) => each !== undefined);
     if (objects.length < app.objects.length) return { instead: {} };
-    // What they had is in the hands of pods, not in the objects: from here on it is handed over like after any other edit.
-    await Promise.all(app.leaving.map((each) => setFinalizer(client, resource, each, false, signal)));
+    await letGo(app, signal);
     const current = withObjects(app, objects);
     const bySpec = await routes.tableOf(current, app.spec, signal);
     if (bySpec === "edited") return { instead: { requeueAfterMs: AT_ONCE_MS } };
@@ -176,7 +183,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
     const { app } = accepted;
     const { plan, version } = planned;
     const known = { pods: planned.pods, factsOf: registry.facts, plan };
-    if (plan.isDissolving && isDissolved(plan, known.pods, known.factsOf) && hasFinalizer(app.object)) {
+    if (plan.isDissolving && isDissolved(plan, known.pods, known.factsOf) && isHeld(app)) {
       await Promise.all(app.objects.map((each) => setFinalizer(client, resource, each, false, signal)));
       log.info({ app: formatRequest(app.ref), version }, "every pod owns everything: the finalizer can be removed");
       return {};
@@ -252,6 +259,11 @@ function goneAppPods(app: PodSelection, gone: readonly GonePod[], knowsAll: bool
     const own = { ...view, appsOf: () => appsIn(facts) };
     return appPods(app, [pod], own).map((each) => ({ pod: each, facts }));
   });
+}
+
+// The object with the status may have joined the app just now, in front of the others.
+function lastVersion({ objects }: App): number {
+  return Math.max(0, ...objects.map(({ status }) => status?.routeVersion ?? 0));
 }
 
 // The operator's own lock name: the lock of any subset, without its suffix. A source kind may have no default subset.

@@ -28,27 +28,33 @@ const FIELD_MANAGER = "ctrlmesh-manager";
 export function createShardsReconciler({ client, configs, apps, log }: ShardsReconcilerOptions): Reconciler {
   async function keep(root: ShardingConfig, child: ShardingConfig, existing: ShardingConfig | undefined, signal: AbortSignal) {
     const { namespace, name = "" } = child.metadata;
-    const call = { signal, fieldManager: FIELD_MANAGER };
-    if (existing === undefined) {
-      await client.create(SHARDING_CONFIGS, child, call);
-      return;
-    }
+    if (existing === undefined) return create(child, signal);
     if (!isChildOf(existing, root)) {
       log.warn({ root: root.metadata.name, child: name }, "another config has the name of a child");
       return;
     }
-    // A selector cannot be changed.
-    if (!isDeepEqual(existing.spec.selector, child.spec.selector)) {
+    if (existing.metadata.deletionTimestamp !== undefined) return; // its end queues the family again
+    if (!canBecome(existing.spec, child.spec)) {
       await remove(existing, signal);
-      await client.create(SHARDING_CONFIGS, child, call);
-      return;
+      return create(child, signal);
     }
     const labels = { ...existing.metadata.labels, ...child.metadata.labels };
     const patch = createMergePatch(
       { spec: existing.spec, metadata: { labels: existing.metadata.labels ?? {} } },
       { spec: child.spec, metadata: { labels } },
     );
-    if (patch !== undefined) await client.patch(SHARDING_CONFIGS, { namespace, name }, { type: "merge", body: patch }, call);
+    if (patch === undefined) return;
+    const call = { signal, fieldManager: FIELD_MANAGER };
+    await client.patch(SHARDING_CONFIGS, { namespace, name }, { type: "merge", body: patch }, call);
+  }
+
+  async function create(child: ShardingConfig, signal: AbortSignal) {
+    try {
+      await client.create(SHARDING_CONFIGS, child, { signal, fieldManager: FIELD_MANAGER });
+    } catch (error) {
+      // The watch will show the object that has the name, and queue the family again.
+      if (!isStatus(error, "AlreadyExists")) throw error;
+    }
   }
 
   async function remove({ metadata: { namespace, name = "", uid = "" } }: ShardingConfig, signal: AbortSignal) {
@@ -93,4 +99,9 @@ export function createShardsReconciler({ client, configs, apps, log }: ShardsRec
       return {};
     },
   };
+}
+
+/** False if the API server would refuse the change: a selector is for ever, and so is the lock of an object without root. */
+function canBecome(before: ShardingConfig["spec"], after: ShardingConfig["spec"]): boolean {
+  return isDeepEqual([before.selector, before.controller ?? null], [after.selector, after.controller ?? null]);
 }

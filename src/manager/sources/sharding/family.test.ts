@@ -42,14 +42,14 @@ describe("the families of a namespace", () => {
     expect(family?.problems).toEqual([]);
   });
 
-  it("do not take a config for a child that lacks the label, or is of a former root of the name", () => {
+  it("do not take a config for a child that the root does not own; a child without its label is one", () => {
     const shop = root("shop");
     const [child] = childrenOf(shop, PLACEMENT);
     if (child === undefined) throw new Error("no child");
     const former = { ...shop, metadata: { ...shop.metadata, uid: "uid-2" } };
     expect(familiesOf([former, child])).toMatchObject([{ name: "shop", children: [] }]);
     const plain = { ...child, metadata: { ...child.metadata, labels: {} } };
-    expect(familiesOf([shop, plain])).toMatchObject([{ name: "shop", children: [] }]);
+    expect(familiesOf([shop, plain])).toMatchObject([{ name: "shop", children: [plain] }]);
     const owners = child.metadata.ownerReferences?.map((owner) => ({ ...owner, controller: false }));
     const owned = { ...child, metadata: { ...child.metadata, ownerReferences: owners ?? [] } };
     expect(familiesOf([shop, owned])[0]?.children).toEqual([]);
@@ -71,6 +71,29 @@ describe("the families of a namespace", () => {
   it("are made of objects of any shape", () => {
     const odd = [{ metadata: { name: "x" } }, { metadata: {}, spec: null }] as unknown as ShardingConfig[];
     expect(familiesOf(odd).map(({ name }) => name)).toEqual(["", "x"]);
+  });
+});
+
+describe("configs that are being deleted", () => {
+  const leaving = (one: ShardingConfig): ShardingConfig => ({
+    ...one,
+    metadata: { ...one.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" },
+  });
+
+  it("leave their family to the others", () => {
+    const [a, b] = [leaving(config("a", "lock")), config("b", "lock")];
+    expect(familiesOf([a, b])).toMatchObject([{ name: "lock", configs: [b], leaving: [a] }]);
+  });
+
+  it("are the family if there is no other", () => {
+    const both = [leaving(config("a", "lock")), leaving(config("b", "lock"))];
+    expect(familiesOf(both)).toMatchObject([{ configs: both, leaving: [] }]);
+  });
+
+  it("are no longer in the way of another family, so that deleting the wrong config helps", () => {
+    const wrong = leaving(config("shop-1-normal", "lock"));
+    expect(problems(root("shop"), wrong, config("b", "lock"))).toEqual({ shop: [], lock: [] });
+    expect(problems(root("shop"), wrong).shop).toHaveLength(1); // its pods still have the shard's name
   });
 });
 
@@ -129,6 +152,12 @@ describe("families that are in each other's way are both refused", () => {
     const roots = Array.from({ length: 100 }, (_, index) => root(`r-${index}`, { targetStatefulSet: "web" }));
     expect(problems(...roots)["r-0"]).toHaveLength(10);
     expect(problems(...roots)["r-99"]).toHaveLength(1);
+  });
+
+  it("with more configs than a status has room for", () => {
+    const many = Array.from({ length: 66 }, (_, index) => config(`c-${index}`, "lock"));
+    expect(problems(...many)).toEqual({ lock: ["66 ShardingConfigs name this lock, and a family has at most 65 shards"] });
+    expect(problems(...many.slice(1))).toEqual({ lock: [] });
   });
 
   it("unless they have no lock in common", () => {

@@ -3,7 +3,7 @@
 // families is a problem of both, and names both.
 import type { ShardingConfig } from "../../../api/sharding-config.ts";
 import { rootNameOf } from "../../../api/sharding-config-rules.ts";
-import { AUTO_SHARDING_ROOT, MAX_NORMAL_SHARDS } from "../../../api/sharding-keys.ts";
+import { MAX_NORMAL_SHARDS } from "../../../api/sharding-keys.ts";
 import { compareNames } from "./shards.ts";
 
 export interface Family {
@@ -11,8 +11,10 @@ export interface Family {
   readonly name: string;
   /** Then it is the only config. */
   readonly root: ShardingConfig | undefined;
-  /** In the order of their names. */
+  /** In the order of their names: the live ones, or all of them if all are being deleted. */
   readonly configs: readonly ShardingConfig[];
+  /** Configs that are being deleted while others of the family live. */
+  readonly leaving: readonly ShardingConfig[];
   /** The existing children of the root. */
   readonly children: readonly ShardingConfig[];
   /** Why the family is refused; empty if it is not. */
@@ -22,12 +24,14 @@ export interface Family {
 /** A problem of one family is more use than its hundred repetitions. */
 const MAX_PROBLEMS = 10;
 const MAX_NAMES = 3;
+/** The subsets that a status has room for, without the default one. */
+const MAX_SHARDS = MAX_NORMAL_SHARDS + 1;
 
 /** The families, in the order of their names. */
 export function familiesOf(configs: readonly ShardingConfig[]): Family[] {
   const input = configs.filter(({ metadata }) => rootNameOf(metadata) === undefined);
   const families = [...Map.groupBy(input, familyKeyOf).values()].map((members) => familyOf(members, configs));
-  const problems = new Map(families.map((family) => [family, [] as string[]]));
+  const problems = new Map(families.map((family) => [family, [...family.problems]]));
   for (const [a, b, text] of conflictsOf(families)) {
     for (const family of new Set([a, b])) problems.get(family)?.push(text);
   }
@@ -37,7 +41,9 @@ export function familiesOf(configs: readonly ShardingConfig[]): Family[] {
 }
 
 function familyOf(members: readonly ShardingConfig[], all: readonly ShardingConfig[]): Family {
-  const configs = [...members].sort((a, b) => compareNames(nameOf(a), nameOf(b)));
+  const sorted = [...members].sort((a, b) => compareNames(nameOf(a), nameOf(b)));
+  const live = sorted.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const configs = live.length === 0 ? sorted : live;
   const [first] = configs;
   const root = first?.spec?.root === undefined ? undefined : first;
   const own = first === undefined ? "" : nameOf(first);
@@ -46,8 +52,9 @@ function familyOf(members: readonly ShardingConfig[], all: readonly ShardingConf
     name,
     root,
     configs,
+    leaving: sorted.filter((config) => !configs.includes(config)),
     children: root === undefined ? [] : all.filter((config) => isChildOf(config, root)),
-    problems: [],
+    problems: configs.length <= MAX_SHARDS ? [] : [tooManyText(configs.length)],
   };
 }
 
@@ -56,10 +63,9 @@ function familyKeyOf(config: ShardingConfig): string {
   return config.spec?.root === undefined && lock !== "" ? `lock ${lock}` : `config ${nameOf(config)}`;
 }
 
-/** True if the config has the label and the owner of a child of this root. */
+/** True if this root owns the config, whatever else somebody has edited in it. */
 export function isChildOf({ metadata }: ShardingConfig, root: ShardingConfig): boolean {
-  const isOwner = metadata.ownerReferences?.some(({ uid, controller }) => controller === true && uid === root.metadata.uid);
-  return isOwner === true && metadata.labels?.[AUTO_SHARDING_ROOT] === nameOf(root);
+  return metadata.ownerReferences?.some(({ uid, controller }) => controller === true && uid === root.metadata.uid) ?? false;
 }
 
 type Conflict = readonly [a: Family, b: Family, text: string];
@@ -96,6 +102,10 @@ function* sharing(families: readonly Family[], keyOf: (family: Family) => string
 function prefixOf(name: string): string | undefined {
   const [, prefix, number = "1"] = /^(.*)-(?:0-canary|([1-9]\d?)-normal)$/.exec(name) ?? [];
   return Number(number) <= MAX_NORMAL_SHARDS ? prefix : undefined;
+}
+
+function tooManyText(count: number): string {
+  return `${count} ShardingConfigs name this lock, and a family has at most ${MAX_SHARDS} shards`;
 }
 
 function titleOf({ configs }: Family): string {

@@ -31,21 +31,19 @@ export function createShardingSource(): Source<ShardingConfig> {
 }
 
 function appOf(family: Family): App {
-  const live = family.configs.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-  const configs = live.length === 0 ? family.configs : live;
+  const { name, root, configs, leaving } = family;
   const [head] = configs;
   if (head === undefined) throw new TypeError("a family without a config");
-  const current = { ...family, configs };
-  const problems = problemsOf(current);
-  const shards = problems.length === 0 ? shardsOf(current) : undefined;
+  const problems = problemsOf(family);
+  const shards = problems.length === 0 ? shardsOf(family) : undefined;
   return {
-    ref: { kind: SHARDING_CONFIGS.kind, namespace: head.metadata.namespace ?? "", name: family.name },
+    ref: { kind: SHARDING_CONFIGS.kind, namespace: head.metadata.namespace ?? "", name },
     object: head,
     objects: configs,
-    isEnding: live.length === 0 || family.root?.spec?.root?.disable === true,
-    leaving: live.length === 0 ? [] : family.configs.filter((config) => !live.includes(config)),
-    pods: familyPods(current, shards?.shards ?? []),
-    spec: problems.length === 0 ? specOf(current, shards) : undefined,
+    isEnding: head.metadata.deletionTimestamp !== undefined || root?.spec?.root?.disable === true,
+    leaving,
+    pods: familyPods(family, shards?.shards ?? []),
+    spec: problems.length === 0 ? specOf(family, shards) : undefined,
     problems,
   };
 }

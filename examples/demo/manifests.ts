@@ -3,10 +3,10 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseAllDocuments } from "yaml";
-import { VIRTUAL_APPS } from "../../src/api/resources.ts";
+import { SHARDING_CONFIGS, VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { MeshError } from "../../src/base/errors.ts";
 import { apiVersionOf, collectionPath, type Resource } from "../../src/kube/client/resource.ts";
-import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES } from "../../src/kube/client/resources.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, STATEFUL_SETS } from "../../src/kube/client/resources.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
 
 /** The root of the repository. */
@@ -27,7 +27,7 @@ export const SERVICE_ACCOUNTS: Resource = {
   namespaced: true,
 };
 
-const KINDS: readonly Resource[] = [CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, VIRTUAL_APPS];
+const KINDS: readonly Resource[] = [CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, STATEFUL_SETS, VIRTUAL_APPS, SHARDING_CONFIGS];
 
 export interface Manifest {
   readonly object: KubeObject;

@@ -6,7 +6,7 @@ import { stringify } from "yaml";
 import { PODS } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 import { eventually } from "../../test/support/eventually.ts";
-import { type DemoApp, INJECTED_LABEL } from "./app.ts";
+import type { Setting } from "./act.ts";
 import { SERVICE_ACCOUNTS } from "./manifests.ts";
 import type { ApiServer, Processes, ProxyReady } from "./processes.ts";
 
@@ -14,10 +14,11 @@ import type { ApiServer, Processes, ProxyReady } from "./processes.ts";
 export interface PodPlan {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
+  /** The subset or shard that the pod belongs to, by the act's own knowledge. */
+  readonly subset: string;
 }
 
 export interface DemoPod extends PodPlan {
-  readonly subset: string;
   readonly token: string;
   readonly proxy: ProxyReady;
   /** A kubeconfig with the identity of this pod and the address of its proxy. */
@@ -25,7 +26,7 @@ export interface DemoPod extends PodPlan {
 }
 
 export interface PodContext {
-  readonly app: DemoApp;
+  readonly setting: Setting;
   readonly client: KubeClient;
   readonly processes: Processes;
   readonly apiServer: ApiServer;
@@ -34,13 +35,10 @@ export interface PodContext {
   readonly dir: string;
 }
 
-export const PLANS: readonly PodPlan[] = [
-  { name: "foo-operator-0", labels: { version: "v1" } },
-  { name: "foo-operator-1", labels: { version: "v1" } },
-  { name: "foo-operator-v2-0", labels: { version: "v2" } },
-];
-
+/** The label that the manager's admission webhook writes on injected pods. */
+const INJECTED_LABEL = "ctrlmesh.kruise.io/virtual-app-injected";
 const SERVICE_ACCOUNT = "foo-operator";
+const NODE = "demo";
 const READY_MS = 60_000;
 
 /** The service account of the operator's pods. */
@@ -50,11 +48,12 @@ export async function createServiceAccount(client: KubeClient, namespace: string
 
 /** Starts a pod and reports it Ready. */
 export async function startPod(plan: PodPlan, context: PodContext): Promise<DemoPod> {
-  const { app, client, processes, apiServer, manager } = context;
-  const { namespace } = app;
+  const { setting, client, processes, apiServer, manager } = context;
+  const { namespace, appName, lockName } = setting;
   const { name } = plan;
-  const labels = { component: app.name, [INJECTED_LABEL]: app.name, ...plan.labels };
-  const spec = { serviceAccountName: SERVICE_ACCOUNT, containers: [{ name: "operator", image: "example.invalid/foo-operator" }] };
+  const labels = { [INJECTED_LABEL]: appName, ...plan.labels };
+  const containers = [{ name: "operator", image: "example.invalid/foo-operator" }];
+  const spec = { nodeName: NODE, serviceAccountName: SERVICE_ACCOUNT, containers };
   const { metadata } = await client.create(PODS, { metadata: { namespace, name, labels }, spec });
   const uid = metadata.uid ?? "";
   const token = await createToken(client, { namespace, name, uid });
@@ -64,11 +63,19 @@ export async function startPod(plan: PodPlan, context: PodContext): Promise<Demo
   const proxy = await processes.proxy({ apiServer, manager, pod: { namespace, name, uid }, dataDir });
   await eventually(async () => (await fetch(`${proxy.healthUrl}/readyz`)).ok, READY_MS);
   const kubeconfig = writeKubeconfig(join(dataDir, "kubeconfig"), proxy, token);
-  await processes.operator({ pod: { namespace, name }, kubeconfig, lockName: app.lockName });
+  await processes.operator({ pod: { namespace, name }, kubeconfig, lockName });
 
   const status = { phase: "Running", conditions: [{ type: "Ready", status: "True" }] };
   await client.patch(PODS, { namespace, name }, { type: "merge", body: { status } }, { subresource: "status" });
-  return { ...plan, subset: app.subsetOf(labels), token, proxy, kubeconfig };
+  return { ...plan, token, proxy, kubeconfig };
+}
+
+/** Marks the pod as terminating, ends its processes, and removes it, as a kubelet does. */
+export async function endPod(name: string, { setting, client, processes }: PodContext): Promise<void> {
+  const ref = { namespace: setting.namespace, name };
+  await client.delete(PODS, ref);
+  await processes.endPod(name);
+  await client.delete(PODS, ref, { gracePeriodSeconds: 0 });
 }
 
 // Bound to the pod, as a kubelet's tokens are, so that the audit log names the pod.

@@ -42,6 +42,8 @@ export interface Processes {
   manager(kubeconfig: string): Promise<string>;
   proxy(options: ProxyOptions): Promise<ProxyReady>;
   operator(options: OperatorOptions): Promise<void>;
+  /** Ends the processes of a pod: the operator first, so that it can release its lease. */
+  endPod(name: string): Promise<void>;
   /** @throws MeshError `CHILD_ENDED` with its last output if a process has ended */
   assertAlive(): void;
   stop(): Promise<void>;
@@ -49,6 +51,7 @@ export interface Processes {
 
 const ANY_PORT = "127.0.0.1:0";
 const LAST_WORDS = 5;
+const GRACE_MS = 3_000;
 // The demo has no change of the leader, so the times suit a busy machine.
 const OPERATOR_LEASE = ["--lease-duration-ms", "10000", "--renew-deadline-ms", "8000", "--retry-period-ms", "500"];
 
@@ -103,6 +106,12 @@ export function createProcesses(): Processes {
       const args = ["--leader-election-id", lockName, ...OPERATOR_LEASE];
       await start(`operator of ${pod.name}`, "examples/operator/main.ts", args, env);
     },
+    async endPod(name) {
+      for (const role of ["operator", "proxy"]) {
+        const at = children.findIndex((child) => child.name === `${role} of ${name}`);
+        if (at >= 0) await children.splice(at, 1)[0]?.stop(GRACE_MS);
+      }
+    },
     assertAlive() {
       const ended = stopping ? undefined : children.find(({ exited }) => exited);
       if (ended === undefined) return;
@@ -112,9 +121,9 @@ export function createProcesses(): Processes {
     async stop() {
       stopping = true;
       const operators = children.filter(({ name }) => name.startsWith("operator"));
-      await Promise.all(operators.map((child) => child.stop(3_000)));
-      await Promise.all(children.slice(1).map((child) => child.stop(3_000)));
-      await children[0]?.stop(3_000);
+      await Promise.all(operators.map((child) => child.stop(GRACE_MS)));
+      await Promise.all(children.slice(1).map((child) => child.stop(GRACE_MS)));
+      await children[0]?.stop(GRACE_MS);
     },
   };
 }

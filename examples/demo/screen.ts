@@ -1,7 +1,7 @@
 // Writes the output. On a terminal the newest table is redrawn below the story; elsewhere lines are only appended, and a table is written once,
 // when it is final. Colours are only for terminals without NO_COLOR.
 import { styleText } from "node:util";
-import { type Facts, factLines, type Paint } from "./view.ts";
+import type { Paint } from "./table.ts";
 
 export interface Screen {
   readonly paint: Paint;
@@ -10,8 +10,8 @@ export interface Screen {
   readonly width: number;
   /** Appends lines. */
   say(lines: readonly string[]): void;
-  /** Draws the table of the present state. */
-  show(facts: Facts): void;
+  /** Draws the tables of the present state. */
+  show(table: readonly string[]): void;
   /** Keeps the table in the output. */
   keepTable(): void;
 }
@@ -30,7 +30,7 @@ export function createScreen({ out, env }: ScreenOptions): Screen {
   const isColoured = isTerminal && !env.NO_COLOR;
   const paint: Paint = (style, text) => (isColoured ? styleText(style, text, { validateStream: false }) : text);
   const width = Math.min(MAX_WIDTH, out.columns ?? MAX_WIDTH) - MARGIN;
-  let facts: Facts | undefined;
+  let table: readonly string[] | undefined;
   let drawn: readonly string[] = [];
 
   const write = (lines: readonly string[]) => out.write(lines.map((line) => `${line}\n`).join(""));
@@ -40,8 +40,8 @@ export function createScreen({ out, env }: ScreenOptions): Screen {
     drawn = [];
   };
   const draw = () => {
-    if (facts === undefined) return;
-    drawn = ["", ...factLines(facts, paint, width)];
+    if (table === undefined) return;
+    drawn = ["", ...table];
     write(drawn);
   };
 
@@ -55,17 +55,15 @@ export function createScreen({ out, env }: ScreenOptions): Screen {
       if (isTerminal) draw();
     },
     show(next) {
-      facts = next;
-      if (!isTerminal) return;
-      const lines = ["", ...factLines(next, paint, width)];
-      if (lines.join("\n") === drawn.join("\n")) return;
+      table = next;
+      if (!isTerminal || ["", ...next].join("\n") === drawn.join("\n")) return;
       erase();
       draw();
     },
     keepTable() {
       if (!isTerminal) draw();
       drawn = [];
-      facts = undefined;
+      table = undefined;
     },
   };
 }

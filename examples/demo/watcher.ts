@@ -1,21 +1,19 @@
 // Waits for the expected state, and shows the present one meanwhile. Invariant: if the state is not reached in time, or a process has ended, the
-// error names the expected and the present state. Called by story.ts.
+// error names the expected and the present state. Called by the steps of the acts.
 import { availableParallelism, loadavg } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { MeshError } from "../../src/base/errors.ts";
-import type { Screen } from "./screen.ts";
-import type { Facts, NamespaceRow } from "./view.ts";
 
-export interface Watcher {
+export interface Watcher<F> {
   /** Resolves with the facts once `wrong` returns undefined for them. @throws MeshError `UNEXPECTED` with the difference */
-  until(wrong: (facts: Facts) => string | undefined): Promise<Facts>;
+  until(wrong: (facts: F) => string | undefined): Promise<F>;
   /** Shows the state for some time. */
   linger(ms: number): Promise<void>;
 }
 
-export interface WatcherOptions {
-  readonly screen: Screen;
-  facts(): Promise<Facts>;
+export interface WatcherOptions<F> {
+  look(): Promise<F>;
+  show(facts: F): void;
   /** Throws if a process has ended. */
   assertAlive(): void;
   readonly signal: AbortSignal;
@@ -25,19 +23,19 @@ export interface WatcherOptions {
 
 const EVERY_MS = 150;
 
-export function createWatcher({ screen, facts, assertAlive, signal, withinMs = 60_000 }: WatcherOptions): Watcher {
-  const look = async (): Promise<Facts> => {
+export function createWatcher<F>({ look, show, assertAlive, signal, withinMs = 60_000 }: WatcherOptions<F>): Watcher<F> {
+  const watch = async (): Promise<F> => {
     signal.throwIfAborted();
     assertAlive();
-    const seen = await facts();
-    screen.show(seen);
+    const seen = await look();
+    show(seen);
     return seen;
   };
   return {
     async until(wrong) {
       const deadline = performance.now() + withinMs;
       for (;;) {
-        const seen = await look();
+        const seen = await watch();
         const problem = wrong(seen);
         if (problem === undefined) return seen;
         if (performance.now() > deadline)
@@ -51,31 +49,11 @@ export function createWatcher({ screen, facts, assertAlive, signal, withinMs = 6
     async linger(ms) {
       const until = performance.now() + ms;
       while (performance.now() < until) {
-        await look();
+        await watch();
         await delay(Math.min(EVERY_MS, ms), undefined, { signal });
       }
     },
   };
-}
-
-/** Why a VirtualApp is not ready and converged; undefined if it is. */
-export function wrongApp({ app }: Facts): string | undefined {
-  if (app.ready === "True" && app.converged) return undefined;
-  return `the VirtualApp ${app.name} should be ready and converged, and is Ready ${app.ready}: ${app.message}`;
-}
-
-/** Why a namespace is not yet reconciled by one of these pods at least `count` times; undefined if it is. */
-export function wrongReconciler(
-  { namespaces }: Facts,
-  namespace: string,
-  pods: readonly string[],
-  count = 1,
-): string | undefined {
-  const row: NamespaceRow | undefined = namespaces.find((one) => one.namespace === namespace);
-  const by = row?.reconciledBy ?? [];
-  if (row !== undefined && row.count >= count && by.length > 0 && by.every((pod) => pods.includes(pod))) return undefined;
-  const seen = by.length === 0 ? "no pod" : by.join(", ");
-  return `${namespace} should be reconciled by ${pods.join(" or ")}, and was by ${seen} (count ${row?.count ?? 0})`;
 }
 
 /** A hint that the machine is busy; empty if it is not. */

@@ -1,17 +1,15 @@
-// The demo's cluster: its content, the actions of the story on it, and its visible state. Called by main.ts and story.ts.
+// The demo's cluster: the actions of an act on it. What is in it at the beginning is the act's setting. Called by perform.ts and the acts.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { createKubeClient } from "../../src/kube/client/client.ts";
-import { LEASES, NAMESPACES } from "../../src/kube/client/resources.ts";
+import { NAMESPACES } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 import { eventually } from "../../test/support/eventually.ts";
-import { APP_FILE, type DemoApp, NAMESPACES_FILE } from "./app.ts";
+import type { Setting } from "./act.ts";
+import { type AuditEvent, type OperatorInAudit, parseAudit } from "./audit.ts";
 import { FOOS, type Foo, readManifests } from "./manifests.ts";
-import { createServiceAccount, type DemoPod, PLANS, startPod } from "./pods.ts";
+import { createServiceAccount, type DemoPod, endPod, type PodPlan, startPod } from "./pods.ts";
 import type { ApiServer, Processes } from "./processes.ts";
-import { type AuditEvent, parseAudit } from "./tally.ts";
-import type { Facts } from "./view.ts";
 
 /** The one Foo of each namespace. */
 export const FOO_NAME = "greeting";
@@ -23,15 +21,18 @@ const CRD_FILES = ["deploy/crds", "test/operators/go-foo/crd.yaml"];
 const USER_AGENT = "ctrlmesh-demo";
 
 export interface World {
-  readonly app: DemoApp;
+  readonly setting: Setting;
   readonly apiServer: ApiServer;
   /** A client with the rights of a cluster administrator. */
   readonly client: KubeClient;
+  /** The pods that run, by name. */
   readonly pods: readonly DemoPod[];
-  /** The present namespaces, locks and apps. */
-  facts(): Promise<Facts>;
-  createNamespace(name: string): Promise<void>;
-  labelNamespace(name: string, labels: Readonly<Record<string, string>>): Promise<void>;
+  /** The operator for a judge of the audit log. */
+  readonly operator: OperatorInAudit;
+  /** Starts a pod and reports it Ready. */
+  startPod(plan: PodPlan): Promise<void>;
+  /** Deletes a pod, and ends its processes. */
+  endPod(name: string): Promise<void>;
   createFoo(namespace: string, message: string): Promise<void>;
   sayFoo(namespace: string, message: string): Promise<Foo>;
   foo(namespace: string): Promise<Foo>;
@@ -43,14 +44,14 @@ export interface World {
 }
 
 export interface WorldOptions {
-  readonly app: DemoApp;
+  readonly setting: Setting;
   readonly processes: Processes;
   /** An empty folder for all files of the demo. */
   readonly dir: string;
 }
 
-/** Starts everything; resolves when all pods are Ready. */
-export async function openWorld({ app, processes, dir }: WorldOptions): Promise<World> {
+/** Starts the API server, with the objects of the setting, and the manager. */
+export async function openWorld({ setting, processes, dir }: WorldOptions): Promise<World> {
   const auditLog = join(dir, "audit.log");
   const apiServer = await processes.apiServer(dir, auditLog);
   const clients: KubeClient[] = [];
@@ -60,23 +61,28 @@ export async function openWorld({ app, processes, dir }: WorldOptions): Promise<
     return client;
   };
   const client = connect(apiServer.server, apiServer.ca, apiServer.token);
-  await fill(client, app);
+  await fill(client, setting);
   const manager = await processes.manager(apiServer.kubeconfig);
-  const context = { app, client, processes, apiServer, manager, dir };
-  const pods = await Promise.all(PLANS.map((plan) => startPod(plan, context)));
+  const context = { setting, client, processes, apiServer, manager, dir };
+  const pods = new Map<string, DemoPod>();
+  const subsetOfPod = new Map<string, string>();
   const ref = (namespace: string) => ({ namespace, name: FOO_NAME });
 
   return {
-    app,
+    setting,
     apiServer,
     client,
-    pods,
-    facts: () => lookAt(client, app),
-    async createNamespace(name) {
-      await client.create(NAMESPACES, { metadata: { name } });
+    get pods() {
+      return [...pods.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
     },
-    async labelNamespace(name, labels) {
-      await client.patch(NAMESPACES, { name }, { type: "merge", body: { metadata: { labels } } });
+    operator: { subsetOfPod, lock: { namespace: setting.namespace, name: setting.lockName } },
+    async startPod(plan) {
+      subsetOfPod.set(plan.name, plan.subset);
+      pods.set(plan.name, await startPod(plan, context));
+    },
+    async endPod(name) {
+      pods.delete(name);
+      await endPod(name, context);
     },
     async createFoo(namespace, message) {
       const apiVersion = `${FOOS.group}/${FOOS.version}`;
@@ -99,49 +105,11 @@ export async function openWorld({ app, processes, dir }: WorldOptions): Promise<
 }
 
 // Creates the objects in the order in which they need each other.
-async function fill(client: KubeClient, app: DemoApp): Promise<void> {
-  const apply = async (file: string) => {
-    for (const { path, object } of readManifests(file)) {
-      // The API server serves a kind a moment after the creation of its CRD.
-      await eventually(() => client.request({ method: "POST", path, body: object }), PATIENCE_MS);
-    }
-  };
-  for (const file of [...CRD_FILES, NAMESPACES_FILE]) await apply(file);
+async function fill(client: KubeClient, { manifests, namespace }: Setting): Promise<void> {
   await client.create(NAMESPACES, { metadata: { name: SYSTEM_NAMESPACE } });
-  await apply(APP_FILE);
-  await createServiceAccount(client, app.namespace);
-}
-
-async function lookAt(client: KubeClient, app: DemoApp): Promise<Facts> {
-  const [foos, namespaces, leases, virtualApp] = await Promise.all([
-    client.list(FOOS),
-    client.list(NAMESPACES),
-    client.list(LEASES, { namespace: app.namespace }),
-    client.get(VIRTUAL_APPS, app),
-  ]);
-  const ownerOf = app.ownersOf(namespaces.items);
-  const waits = virtualApp.status?.handover?.waitingOn ?? [];
-  const condition = (type: string) => virtualApp.status?.conditions?.find((one) => one.type === type);
-  const converged = condition("Converged");
-  const served = Map.groupBy(foos.items, ({ metadata }) => metadata.namespace ?? "");
-  return {
-    app: {
-      name: app.name,
-      ready: condition("Ready")?.status ?? "Unknown",
-      converged: converged?.status === "True",
-      message: converged?.message ?? "",
-    },
-    namespaces: [...served]
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([namespace, own]) => ({
-        namespace,
-        subset: ownerOf(namespace),
-        moving: waits.some((wait) => wait.namespace === namespace),
-        reconciledBy: [...new Set(own.flatMap(({ status }) => status?.reconciledBy ?? []))].sort(),
-        count: own.reduce((sum, { status }) => sum + (status?.count ?? 0), 0),
-      })),
-    locks: leases.items
-      .map(({ metadata, spec }) => ({ lock: metadata.name ?? "", leader: (spec?.holderIdentity ?? "").split("_")[0] ?? "" }))
-      .sort((a, b) => (a.lock < b.lock ? -1 : 1)),
-  };
+  for (const { path, object } of [...CRD_FILES, ...manifests].flatMap(readManifests)) {
+    // The API server serves a kind a moment after the creation of its CRD.
+    await eventually(() => client.request({ method: "POST", path, body: object }), PATIENCE_MS);
+  }
+  await createServiceAccount(client, namespace);
 }

@@ -97,7 +97,7 @@ describeWithKube("the CRDs of deploy/crds", () => {
   });
 
   it.each(
-    ["examples", "examples/demo", "examples/install", "examples/sharding"].flatMap((folder) =>
+    ["examples", "examples/demo/divide", "examples/demo/sharding", "examples/install", "examples/sharding"].flatMap((folder) =>
       yamlFiles(folder).map((name) => `${folder}/${name}`),
     ),
   )("accept %s", async (path) => {

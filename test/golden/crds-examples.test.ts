@@ -16,7 +16,8 @@ describe("examples", () => {
     "virtualapp-test-operator.yaml",
     "virtualapp-test-operator-lockname.yaml",
     "virtualapp-labels-and-callers.yaml",
-    "demo/virtualapp.yaml",
+    "demo/divide/virtualapp.yaml",
+    "demo/sharding/shardingconfig.yaml",
     "install/virtualapp.yaml",
     "sharding/hand-written.yaml",
     "sharding/root.yaml",
@@ -39,7 +40,9 @@ describe("examples", () => {
   });
 
   it("the demo's files have its namespaces", () => {
-    const names = documents(read("demo/namespaces.yaml")).map((each) => (each as { metadata: { name: string } }).metadata.name);
+    const names = documents(read("demo/divide/namespaces.yaml")).map(
+      (each) => (each as { metadata: { name: string } }).metadata.name,
+    );
     expect(names).toEqual(["foo-system", "team-a", "team-b", "canary-eu", "team-c"]);
   });
 

@@ -1,17 +1,10 @@
 // The demo's screen on a terminal and elsewhere.
 import { expect, it } from "vitest";
 import { createScreen } from "../../examples/demo/screen.ts";
-import type { Facts } from "../../examples/demo/view.ts";
 
 const ESCAPE = "\x1b";
 
-function facts(count: number): Facts {
-  return {
-    app: { name: "app", ready: "True", converged: true, message: "in sync" },
-    namespaces: [{ namespace: "team-a", subset: "v2", moving: false, reconciledBy: ["pod-0"], count }],
-    locks: [],
-  };
-}
+const table = (count: number) => [`team-a  v2  pod-0  ${count}`, "", "app  in sync"];
 
 function screenOf(isTTY: boolean, env: NodeJS.ProcessEnv = { TERM: "xterm" }) {
   let text = "";
@@ -29,9 +22,9 @@ function screenOf(isTTY: boolean, env: NodeJS.ProcessEnv = { TERM: "xterm" }) {
 
 it("without a terminal the screen appends lines, and the table once, when it is complete", () => {
   const { screen, text, rows } = screenOf(false);
-  screen.show(facts(1));
+  screen.show(table(1));
   screen.say(["first"]);
-  screen.show(facts(2));
+  screen.show(table(2));
   expect(text()).toBe("first\n");
   screen.keepTable();
   screen.say(["second"]);
@@ -42,18 +35,18 @@ it("without a terminal the screen appends lines, and the table once, when it is 
 
 it("on a terminal the screen redraws the table in its place, and only when it differs", () => {
   const { screen, text, rows } = screenOf(true);
-  screen.show(facts(1));
-  screen.show(facts(1));
+  screen.show(table(1));
+  screen.show(table(1));
   expect(rows()).toHaveLength(1);
   const height = text().split("\n").length - 1;
-  screen.show(facts(2));
+  screen.show(table(2));
   expect(rows()).toHaveLength(2);
   expect(text()).toContain(`${ESCAPE}[${height}A${ESCAPE}[J`);
 });
 
 it("on a terminal new lines come above the table, and a complete table stays", () => {
   const { screen, text, rows } = screenOf(true);
-  screen.show(facts(1));
+  screen.show(table(1));
   screen.say(["a sentence"]);
   expect(rows()).toHaveLength(2);
   screen.keepTable();

@@ -1,8 +1,10 @@
-// The pure parts of the demo: its output (golden: demo/NAME.txt) and its check of the audit log.
+// The pure parts of the demo and of its first act: the output (golden: demo/NAME.txt) and the check of the audit log.
 // After a desired change: npx vitest run --project unit test/golden -u, and read the difference.
 import { describe, expect, it } from "vitest";
-import { type AuditEvent, type Expectation, parseAudit, tallyWrites } from "../../examples/demo/tally.ts";
-import { type Facts, factLines, noteLines, type Paint, stepLines, summaryLines } from "../../examples/demo/view.ts";
+import { type AuditEvent, parseAudit } from "../../examples/demo/audit.ts";
+import { type Expectation, tallyWrites } from "../../examples/demo/divide/tally.ts";
+import { type Facts, factLines, summaryLines } from "../../examples/demo/divide/view.ts";
+import { noteLines, type Paint, stepLines } from "../../examples/demo/table.ts";
 import { busyText } from "../../examples/demo/watcher.ts";
 
 const plain: Paint = (_style, text) => text;

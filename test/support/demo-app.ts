@@ -1,8 +1,8 @@
-// The VirtualApp of examples/demo, with other names if a test needs them.
+// The VirtualApp of examples/demo/divide, with other names if a test needs them.
 import { readFileSync } from "node:fs";
 import { parse, stringify } from "yaml";
 
-const FILE = new URL("../../examples/demo/virtualapp.yaml", import.meta.url);
+const FILE = new URL("../../examples/demo/divide/virtualapp.yaml", import.meta.url);
 
 export interface DemoAppOptions {
   readonly namespace?: string;

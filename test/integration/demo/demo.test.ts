@@ -80,10 +80,37 @@ test("the demo prints every step and its result within a minute, without termina
     /^ +v2 +canary-eu \(2\), canary-late \(2\), team-b \(\d\), team-c \(2\)$/m,
     /^ +writes outside of the writer's namespaces: 0$/m,
     /^ +Every step succeeded\. \d+\.\d s\.$/m,
+    /: npm run demo -- sharding\n$/,
   ]) {
     expect(output.stdout).toMatch(line);
   }
   expect(output.stdout).not.toContain("\x1b");
+  expect(leftovers()).toEqual([]);
+});
+
+test("the second act scales a sharded StatefulSet up and down, and no namespace has two writing shards at a time", {
+  timeout: 2 * BUDGET_MS,
+}, async () => {
+  const { output, ended, leftovers } = startDemo("sharding");
+  const code = await ended;
+  expect(output.stderr).toBe("");
+  expect(code).toBe(0);
+  for (const line of [
+    /^1\/4 {2}Starting an API server/m,
+    /^ +shard foo-0-canary: foo-operator-0$/m,
+    /^ +foo-0-canary +1\/1 +foo-operator-0 +2 +2$/m,
+    /^ +foo-operator +True +6 to 7 +4 of 4 proxies enforce route \d+$/m,
+    /^3\/4 {2}kubectl scale statefulset foo-operator --replicas=6: from 3 to 5 normal shards/m,
+    /^ +foo-5-normal +1\/1 +foo-operator-5 +4 +4$/m,
+    /^ +foo-operator +True +4 +6 of 6 proxies enforce route \d+$/m,
+    /^4\/4 {2}kubectl scale statefulset foo-operator --replicas=4: from 5 to 3 normal shards/m,
+    /^ +from 3 to 5 +\d+ +8$/m,
+    /^ +from 5 to 3 +8 +8$/m,
+    /^ +writes by a shard after another one had taken the namespace over: 0$/m,
+    /^ +Every step succeeded\. \d+\.\d s\.$/m,
+  ]) {
+    expect(output.stdout).toMatch(line);
+  }
   expect(leftovers()).toEqual([]);
 });
 
@@ -130,6 +157,9 @@ test("the demo ends with 64 after wrong usage, and with 0 after --help", async (
   const wrong = startDemo("--kept");
   expect(await wrong.ended).toBe(64);
   expect(wrong.output.stderr).toMatch(/^demo: Unknown option '--kept'/);
+  const unknown = startDemo("sharding", "more");
+  expect(await unknown.ended).toBe(64);
+  expect(unknown.output.stderr).toMatch(/^demo: Unknown act "sharding more"\n\nnpm run demo \[/);
   const help = startDemo("--help");
   expect(await help.ended).toBe(0);
   expect(help.output.stdout).toContain("--keep");

@@ -1,6 +1,7 @@
-// Formats the demo's tables and sentences as lines of text. Pure. Golden tests check it.
-import { subsetDisplayName } from "../../src/route/subset-name.ts";
-import { DEFAULT_SUBSET } from "../../src/route/table.ts";
+// Formats the tables of the act as lines of text. Pure. Golden tests check it.
+import { subsetDisplayName } from "../../../src/route/subset-name.ts";
+import { DEFAULT_SUBSET } from "../../../src/route/table.ts";
+import { type Cell, countedLines, type Paint, type Style, tableLines, verdictLines } from "../table.ts";
 
 /** One served namespace with its Foos. */
 export interface NamespaceRow {
@@ -37,14 +38,6 @@ export interface Facts {
   readonly locks: readonly LockRow[];
 }
 
-export type Style = "bold" | "dim" | "cyan" | "yellow" | "green" | "red";
-
-/** Colours a text, or returns it unchanged. */
-export type Paint = (style: Style, text: string) => string;
-
-const INDENT = "     ";
-const GAP = "  ";
-
 /** The tables of namespaces, locks and the VirtualApp. No line is wider than `width` after the indentation. */
 export function factLines({ app, namespaces, locks }: Facts, paint: Paint, width: number): string[] {
   return [
@@ -54,25 +47,6 @@ export function factLines({ app, namespaces, locks }: Facts, paint: Paint, width
     "",
     ...tableLines(APP_HEAD, [appCells(app)], paint, width),
   ];
-}
-
-export function stepLines(number: number, total: number, text: string, paint: Paint): string[] {
-  return ["", paint("bold", `${number}/${total}  ${text}`)];
-}
-
-/** A sentence within a step, wrapped. */
-export function noteLines(text: string, width: number): string[] {
-  const lines: string[] = [];
-  let line = "";
-  for (const word of text.split(" ")) {
-    if (line !== "" && line.length + 1 + word.length > width) {
-      lines.push(line);
-      line = word;
-    } else {
-      line = line === "" ? word : `${line} ${word}`;
-    }
-  }
-  return [...lines, line].map((text) => INDENT + text);
 }
 
 /** Writes by subset and namespace, from the audit log. */
@@ -92,24 +66,11 @@ export function summaryLines({ writes, lockWrites, bySubset, outside }: Tally, p
     { text: subsetDisplayName(subset), ...styleOf(subset) },
     { text: namespaces.map(({ name, writes }) => `${name} (${writes})`).join(", ") },
   ]);
-  const counted =
-    `Counted in the API server's audit log: every create, update, patch and delete that succeeded with a token of ` +
-    `the operator's pods, ${writes} writes (and ${lockWrites} writes of their own locks).`;
-  const verdict = `writes outside of the writer's namespaces: ${outside.length}`;
   return [
-    "",
-    ...noteLines(counted, width),
-    "",
+    ...countedLines({ writes, lockWrites }, width),
     ...tableLines(["SUBSET", "WROTE IN"], rows, paint, Number.POSITIVE_INFINITY),
-    "",
-    INDENT + paint(outside.length === 0 ? "green" : "red", verdict),
-    ...outside.map((line) => `${INDENT}${GAP}${line}`),
+    ...verdictLines("writes outside of the writer's namespaces", outside, paint),
   ];
-}
-
-interface Cell {
-  readonly text: string;
-  readonly style?: Style;
 }
 
 const NAMESPACE_HEAD = ["NAMESPACE", "OWNER SUBSET", "RECONCILED BY", "COUNT"];
@@ -136,22 +97,4 @@ function appCells({ name, ready, converged, message }: AppRow): Cell[] {
 
 function styleOf(subset: string): { readonly style?: Style } {
   return subset === DEFAULT_SUBSET ? {} : { style: "cyan" };
-}
-
-function tableLines(head: readonly string[], rows: readonly (readonly Cell[])[], paint: Paint, width: number): string[] {
-  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.text.length ?? 0)));
-  const format = (cells: readonly Cell[]) => {
-    let left = width;
-    const texts = cells.map(({ text, style }, column) => {
-      const padded = column === cells.length - 1 ? cut(text, left) : text.padEnd(widths[column] ?? 0);
-      left -= padded.length + GAP.length;
-      return style === undefined ? padded : paint(style, padded);
-    });
-    return INDENT + texts.join(GAP);
-  };
-  return [format(head.map((text) => ({ text, style: "dim" }))), ...rows.map(format)];
-}
-
-function cut(text: string, width: number): string {
-  return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 3))}...`;
 }

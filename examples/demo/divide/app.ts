@@ -1,22 +1,18 @@
 // Reads the demo's VirtualApp from its YAML file, with the names that follow from it.
-import { lockNameOf, type VirtualApp, validateVirtualApp } from "../../src/api/virtual-app.ts";
-import { MeshError } from "../../src/base/errors.ts";
-import type { Namespace } from "../../src/kube/client/resources.ts";
-import { compileRoute } from "../../src/manager/sources/virtual-app/compile-route.ts";
-import { subsetOfPod } from "../../src/manager/sources/virtual-app/virtual-app-source.ts";
-import { ownersOf } from "../../src/route/table.ts";
-import { FOOS, readManifests } from "./manifests.ts";
+import { lockNameOf, type VirtualApp, validateVirtualApp } from "../../../src/api/virtual-app.ts";
+import { MeshError } from "../../../src/base/errors.ts";
+import type { Namespace } from "../../../src/kube/client/resources.ts";
+import { compileRoute } from "../../../src/manager/sources/virtual-app/compile-route.ts";
+import { subsetOfPod } from "../../../src/manager/sources/virtual-app/virtual-app-source.ts";
+import { ownersOf } from "../../../src/route/table.ts";
+import type { Setting } from "../act.ts";
+import { FOOS, readManifests } from "../manifests.ts";
 
-export const APP_FILE = "examples/demo/virtualapp.yaml";
-export const NAMESPACES_FILE = "examples/demo/namespaces.yaml";
-
-/** The label that the manager's admission webhook writes on injected pods. */
-export const INJECTED_LABEL = "ctrlmesh.kruise.io/virtual-app-injected";
+export const APP_FILE = "examples/demo/divide/virtualapp.yaml";
+const NAMESPACES_FILE = "examples/demo/divide/namespaces.yaml";
 
 export interface DemoApp {
-  readonly namespace: string;
-  readonly name: string;
-  readonly lockName: string;
+  readonly setting: Setting;
   /** The subset of a pod with these labels. */
   subsetOf(labels: Readonly<Record<string, string>>): string;
   /** The owning subset of a namespace, by the rules. */
@@ -28,9 +24,12 @@ export function readApp(): DemoApp {
   if (!checked.ok) throw new MeshError("BAD_APP", `reading ${APP_FILE}: not a valid VirtualApp`);
   const { metadata, spec }: VirtualApp = checked.value;
   return {
-    namespace: metadata?.namespace ?? "",
-    name: metadata?.name ?? "",
-    lockName: lockNameOf(spec),
+    setting: {
+      manifests: [NAMESPACES_FILE, APP_FILE],
+      namespace: metadata?.namespace ?? "",
+      appName: metadata?.name ?? "",
+      lockName: lockNameOf(spec),
+    },
     subsetOf: (labels) => subsetOfPod(spec, labels),
     ownersOf(namespaces) {
       const facts = namespaces.map(({ metadata: { name = "", labels = {} } }) => ({ name, labels }));

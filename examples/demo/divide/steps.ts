@@ -1,20 +1,20 @@
-// The demo's five steps. Each announces its action, acts, and waits for the result; it fails without the result. Called by main.ts.
-import { MeshError } from "../../src/base/errors.ts";
-import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
-import { isStatus } from "../../src/kube/status.ts";
-import { lockNameFor } from "../../src/route/lock.ts";
-import { subsetDisplayName } from "../../src/route/subset-name.ts";
-import { DEFAULT_SUBSET } from "../../src/route/table.ts";
+// The steps of the act after the first, and the judgement of the audit log.
+import { MeshError } from "../../../src/base/errors.ts";
+import { CONFIG_MAPS, NAMESPACES } from "../../../src/kube/client/resources.ts";
+import { isStatus } from "../../../src/kube/status.ts";
+import { lockNameFor } from "../../../src/route/lock.ts";
+import { subsetDisplayName } from "../../../src/route/subset-name.ts";
+import { DEFAULT_SUBSET } from "../../../src/route/table.ts";
+import { check, type Stage } from "../act.ts";
+import { FOOS } from "../manifests.ts";
+import type { DemoPod } from "../pods.ts";
+import { since } from "../teller.ts";
+import { FOO_NAME, type World } from "../world.ts";
 import { APP_FILE } from "./app.ts";
-import { FOOS } from "./manifests.ts";
-import type { DemoPod } from "./pods.ts";
-import type { Screen } from "./screen.ts";
+import { wrongApp, wrongReconciler } from "./expectations.ts";
 import { tallyWrites } from "./tally.ts";
-import { noteLines, stepLines, summaryLines, type Tally } from "./view.ts";
-import { type Watcher, wrongApp, wrongReconciler } from "./watcher.ts";
-import { FOO_NAME, type World } from "./world.ts";
+import { type Facts, summaryLines, type Tally } from "./view.ts";
 
-const STEPS = 5;
 const CANARY = "v2";
 const LABEL = { "ns-type": "canary-1" };
 const LABEL_TEXT = "ns-type=canary-1";
@@ -30,38 +30,8 @@ const LATE = "canary-late";
 const MOVED = "team-b";
 const FOREIGN = "canary-eu";
 
-export interface StoryContext {
-  readonly world: World;
-  readonly watcher: Watcher;
-  readonly screen: Screen;
-  /** The time to read the table between two steps. */
-  readonly pauseMs: number;
-}
-
-export interface Teller {
-  step(number: number, text: string): void;
-  note(text: string): void;
-}
-
-export function createTeller(screen: Screen): Teller {
-  return {
-    step: (number, text) => screen.say(stepLines(number, STEPS, text, screen.paint)),
-    note: (text) => screen.say(noteLines(text, screen.width)),
-  };
-}
-
-/** All steps after the first, which is in main.ts. @throws MeshError `UNEXPECTED` for another result */
-export async function tellStory(context: StoryContext): Promise<Tally> {
-  for (const step of [divide, addNamespace, moveNamespace, refuseWrite]) {
-    await step(context, createTeller(context.screen));
-    await context.watcher.linger(context.pauseMs);
-    context.screen.keepTable();
-  }
-  return sumUp(context);
-}
-
-async function divide({ world, watcher }: StoryContext, { step, note }: Teller): Promise<void> {
-  step(2, `The VirtualApp gives subset ${CANARY} the namespaces labelled ${LABEL_TEXT} or named canary*`);
+export async function divide({ world, watcher, teller: { step, note } }: Stage<Facts>): Promise<void> {
+  step(`The VirtualApp gives subset ${CANARY} the namespaces labelled ${LABEL_TEXT} or named canary*`);
   note(`${APP_FILE}; everything else stays with the default subset. Each namespace gets a Foo to reconcile.`);
   const namespaces = [...OWNERS.keys()].filter((name) => name !== LATE);
   for (const namespace of namespaces) await world.createFoo(namespace, `hello ${namespace}`);
@@ -70,7 +40,7 @@ async function divide({ world, watcher }: StoryContext, { step, note }: Teller):
     return wrong.find((problem) => problem !== undefined) ?? wrongApp(facts);
   });
   for (const subset of [DEFAULT_SUBSET, CANARY]) {
-    const name = lockNameFor(world.app.lockName, subset);
+    const name = lockNameFor(world.setting.lockName, subset);
     const leader = locks.find(({ lock }) => lock === name)?.leader ?? "";
     check(
       podsOf(world, subset).includes(leader),
@@ -80,9 +50,9 @@ async function divide({ world, watcher }: StoryContext, { step, note }: Teller):
   note("Two leaders at once: each subset has its own lock, and the operators know only one lock.");
 }
 
-async function addNamespace({ world, watcher }: StoryContext, { step, note }: Teller): Promise<void> {
-  step(3, `Namespace ${LATE} is new: its name matches ^canary, so ${CANARY} owns it from the beginning`);
-  await world.createNamespace(LATE);
+export async function addNamespace({ world, watcher, teller: { step, note } }: Stage<Facts>): Promise<void> {
+  step(`Namespace ${LATE} is new: its name matches ^canary, so ${CANARY} owns it from the beginning`);
+  await world.client.create(NAMESPACES, { metadata: { name: LATE } });
   await world.createFoo(LATE, `hello ${LATE}`);
   await watcher.until((facts) => wrongReconciler(facts, LATE, podsOf(world, CANARY)));
   const writers = await writersIn(world, LATE);
@@ -90,11 +60,11 @@ async function addNamespace({ world, watcher }: StoryContext, { step, note }: Te
   note(`By the audit log, these subsets have written in it: ${writers.join(", ")}.`);
 }
 
-async function moveNamespace({ world, watcher }: StoryContext, { step, note }: Teller): Promise<void> {
-  step(4, `Namespace ${MOVED} now has the label ${LABEL_TEXT}: it moves from default to ${CANARY}`);
+export async function moveNamespace({ world, watcher, teller: { step, note } }: Stage<Facts>): Promise<void> {
+  step(`Namespace ${MOVED} now has the label ${LABEL_TEXT}: it moves from default to ${CANARY}`);
   const before = (await world.foo(MOVED)).status?.count ?? 0;
   const startedAt = performance.now();
-  await world.labelNamespace(MOVED, LABEL);
+  await world.client.patch(NAMESPACES, { name: MOVED }, { type: "merge", body: { metadata: { labels: LABEL } } });
   await watcher.until((facts) => wrongReconciler(facts, MOVED, podsOf(world, CANARY), before + 1) ?? wrongApp(facts));
   note(`Fenced at default, acknowledged by both of its pods, granted to ${CANARY}, reconciled there: ${since(startedAt)}.`);
   note("Its Foo gets a new message: only the new owner works on it.");
@@ -104,9 +74,9 @@ async function moveNamespace({ world, watcher }: StoryContext, { step, note }: T
   check(status?.observedGeneration === metadata.generation, `the Foo of ${MOVED} should be reconciled at its new generation`);
 }
 
-async function refuseWrite({ world }: StoryContext, { step, note }: Teller): Promise<void> {
+export async function refuseWrite({ world, teller: { step, note } }: Stage<Facts>): Promise<void> {
   const pod = podOf(world, DEFAULT_SUBSET);
-  step(5, `Pod ${pod.name} of the default subset writes to a ConfigMap in ${FOREIGN}, through its proxy`);
+  step(`Pod ${pod.name} of the default subset writes to a ConfigMap in ${FOREIGN}, through its proxy`);
   note(await refusalOf(world, pod));
   const shown = (await world.clientOf(pod).list(FOOS)).items.map(({ metadata }) => metadata.namespace ?? "");
   const all = (await world.client.list(FOOS)).items.length;
@@ -127,7 +97,7 @@ async function refusalOf(world: World, pod: DemoPod): Promise<string> {
   throw new MeshError("UNEXPECTED", `the write of ${pod.name} in ${FOREIGN} should have been refused`);
 }
 
-async function sumUp({ world, screen }: StoryContext): Promise<Tally> {
+export async function sumUp({ world, screen }: Stage<Facts>): Promise<void> {
   const tally = await count(world);
   screen.say(summaryLines(tally, screen.paint, screen.width));
   const unwritten = [...OWNERS.keys()].filter(
@@ -135,15 +105,10 @@ async function sumUp({ world, screen }: StoryContext): Promise<Tally> {
   );
   check(unwritten.length === 0, `the audit log should hold writes in ${unwritten.join(", ")}`);
   check(tally.outside.length === 0, "no subset should have written outside of its namespaces");
-  return tally;
 }
 
-async function count({ audit, app, pods }: World): Promise<Tally> {
-  return tallyWrites(await audit(), {
-    subsetOfPod: new Map(pods.map(({ name, subset }) => [name, subset])),
-    ownersOf: OWNERS,
-    lock: { namespace: app.namespace, name: app.lockName },
-  });
+async function count({ audit, operator }: World): Promise<Tally> {
+  return tallyWrites(await audit(), { ...operator, ownersOf: OWNERS });
 }
 
 async function writersIn(world: World, namespace: string): Promise<string[]> {
@@ -165,13 +130,4 @@ function podOf({ pods }: World, subset: string): DemoPod {
   const pod = pods.find((one) => one.subset === subset);
   if (pod === undefined) throw new MeshError("UNEXPECTED", `${subsetDisplayName(subset)} should have a pod`);
   return pod;
-}
-
-function check(isAsTold: boolean, otherwise: string): void {
-  if (!isAsTold) throw new MeshError("UNEXPECTED", otherwise);
-}
-
-/** "1.4 s" */
-export function since(startedAt: number): string {
-  return `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
 }

@@ -24,6 +24,7 @@ const MAX_SHARD_PODS = 128;
 const MAX_GRACE_SECONDS = 86_400;
 /** Pods of a StatefulSet carry its name and a hash of 10 characters in the label controller-revision-hash, so a longer one gets no pods. */
 const MAX_STATEFUL_SET_NAME = 52;
+const MAX_SOAK_SECONDS = 604_800;
 
 const limitSchema = z.strictObject({
   relateResources: z
@@ -95,6 +96,18 @@ const autoSchema = z.strictObject({
     ),
 });
 
+const rolloutSchema = z.strictObject({
+  soakSeconds: z
+    .int()
+    .min(0)
+    .max(MAX_SOAK_SECONDS)
+    .optional()
+    .describe(
+      "Time in seconds for which all restarted pods of a shard must have been ready before the next shard begins. The default is 0.",
+    ),
+  paused: z.boolean().optional().describe("If true, no further pod is restarted. The default is false."),
+});
+
 const rootSchema = z.strictObject({
   prefix: z
     .string()
@@ -114,6 +127,11 @@ const rootSchema = z.strictObject({
     .describe("If true, the shards are removed as if this object were deleted. The object itself stays."),
   canary: canarySchema.optional().describe("The canary shard. By default there is none."),
   auto: autoSchema.describe("Number and size of the normal shards."),
+  rollout: rolloutSchema
+    .optional()
+    .describe(
+      "How a new version of the StatefulSet is rolled out, shard by shard. The StatefulSet needs the label ctrlmesh.kusionstack.io/rolling and the update strategy OnDelete.",
+    ),
   placement: z
     .enum(["Legacy", "Balanced"])
     .optional()

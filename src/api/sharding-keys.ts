@@ -26,6 +26,12 @@ export const AUTO_SHARDING_HASH = `${SHARDING_PREFIX}auto-sharding-hash`;
 /** Annotation on a root: which shard owns which namespaces. Only the manager writes it. */
 export const PLACEMENT = `${SHARDING_PREFIX}placement`;
 
+/** Label on a root's StatefulSet: its new versions are rolled out shard by shard. "" or "all", or names of shards separated by "_". */
+export const ROLLING = `${SHARDING_PREFIX}rolling`;
+
+/** Annotation on that StatefulSet: the revision that each pod has or is to get. Only the manager writes it. */
+export const ROLL_EXPECTED = `${SHARDING_PREFIX}roll-expected`;
+
 /** The number of values of a namespace's hash. */
 export const SHARD_HASHES = 32;
 

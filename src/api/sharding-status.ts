@@ -15,6 +15,22 @@ const balanceSchema = z.object({
   skew: z.number().min(0).describe("Largest divided by mean; 1 is a perfect balance."),
 });
 
+const rolloutSchema = z.object({
+  revision: z.string().max(253).optional().describe("Revision of the StatefulSet that is rolled out."),
+  shard: z.string().max(63).optional().describe("Shard whose pods are restarted; default for pods of no shard."),
+  pod: z.string().max(253).optional().describe("Pod that is restarted next, or that has just been evicted."),
+  done: countSchema.describe("Ready pods with that revision."),
+  total: countSchema.describe("Pods that are to have that revision."),
+  waitingFor: z
+    .string()
+    .max(64)
+    .optional()
+    .describe(
+      "Reason of the wait, for example NotReady, NotAcknowledged, LeaderUnknown, Soaking, Paused, PodDisruptionBudget or NotOnDelete; absent if every pod is done.",
+    ),
+  message: z.string().max(1024).optional().describe("The state as a sentence."),
+});
+
 export const shardingStatusSchema = appStatusSchema.extend({
   family: z.string().max(63).optional().describe("Name of the family that the object belongs to."),
   shard: z.string().max(63).optional().describe("Name of the shard that the object describes; absent in a root."),
@@ -37,6 +53,9 @@ export const shardingStatusSchema = appStatusSchema.extend({
     })
     .optional()
     .describe("The children of a root; absent in other objects."),
+  rollout: rolloutSchema
+    .optional()
+    .describe("The rollout of the StatefulSet; absent unless it has the label ctrlmesh.kusionstack.io/rolling."),
   balance: balanceSchema.optional().describe("How evenly the normal shards divide the namespaces."),
   gaps: countSchema.optional().describe("Namespaces in which a named resource belongs to no shard."),
   overlaps: countSchema

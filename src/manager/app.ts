@@ -19,6 +19,7 @@ import type { ManagerConfig } from "./config.ts";
 import { addAppController } from "./controllers/app/add.ts";
 import { addManagerStateController } from "./controllers/manager-state/add.ts";
 import { addPlacementController } from "./controllers/placement/add.ts";
+import { addRolloutController } from "./controllers/rollout/add.ts";
 import { addShardsController } from "./controllers/shards/add.ts";
 import { addTrustController } from "./controllers/trust/add.ts";
 import { addWebhookConfigurationController } from "./controllers/webhook-configuration/add.ts";
@@ -187,7 +188,8 @@ function createControllers(
   const trust = mesh ? [addTrustController({ ...base, identity: mesh.identity })] : [];
   const configurations =
     mesh && entries ? [addWebhookConfigurationController({ ...base, ...entries, identity: mesh.identity })] : [];
-  const sharding = [addPlacementController({ ...base, pods }), addShardsController(base)];
+  const rollout = addRolloutController({ ...base, pods, events, isLeader });
+  const sharding = [addPlacementController({ ...base, pods }), addShardsController(base), rollout];
   return { states, all: [...apps, ...sharding, states, ...trust, ...configurations] };
 }
 

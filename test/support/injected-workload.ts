@@ -8,6 +8,10 @@ export interface InjectedWorkloadOptions {
   readonly replicas: number;
   /** Ordinal of a StatefulSet's first pod. */
   readonly start?: number;
+  /** A StatefulSet that is rolled out by shards: the value of its label `rolling`. */
+  readonly rolling?: string;
+  /** Changes the template. */
+  readonly release?: string;
   /** The value of the label `version`, which assigns pods to subsets. */
   readonly version: string;
   /** Default "foo-system". */
@@ -26,6 +30,8 @@ export function injectedWorkload(options: InjectedWorkloadOptions): string {
     replicas,
     version,
     start,
+    rolling,
+    release,
     namespace = "foo-system",
     app = "foo-operator",
     isInjected = true,
@@ -36,14 +42,15 @@ export function injectedWorkload(options: InjectedWorkloadOptions): string {
   return stringify({
     apiVersion: "apps/v1",
     kind,
-    metadata: { name, namespace },
+    metadata: { name, namespace, ...(rolling === undefined ? {} : { labels: { "ctrlmesh.kusionstack.io/rolling": rolling } }) },
     spec: {
       replicas,
       ...(kind === "StatefulSet" ? { serviceName: name, podManagementPolicy: "Parallel" } : {}),
+      ...(rolling === undefined ? {} : { updateStrategy: { type: "OnDelete" } }),
       ...(start === undefined ? {} : { ordinals: { start } }),
       selector: { matchLabels: labels },
       template: {
-        metadata: { labels: { ...labels, ...injected } },
+        metadata: { labels: { ...labels, ...injected }, ...(release === undefined ? {} : { annotations: { release } }) },
         spec: {
           serviceAccountName: "foo-operator",
           terminationGracePeriodSeconds: 10,

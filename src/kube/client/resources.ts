@@ -76,7 +76,18 @@ export interface StatefulSet extends KubeObject {
     /** Default 1. */
     readonly replicas?: number;
     readonly ordinals?: { readonly start?: number };
+    readonly updateStrategy?: { readonly type?: string };
   };
+  readonly status?: {
+    readonly observedGeneration?: number;
+    /** Name of the ControllerRevision of the present template. */
+    readonly updateRevision?: string;
+  };
+}
+
+export interface ControllerRevision extends KubeObject {
+  /** Of a StatefulSet: a strategic merge patch that replaces its template. */
+  readonly data?: { readonly spec?: { readonly template?: Readonly<Record<string, unknown>> } };
 }
 
 export interface LeaseSpec {
@@ -204,6 +215,13 @@ export const STATEFUL_SETS: Resource<StatefulSet> = {
   version: "v1",
   resource: "statefulsets",
   kind: "StatefulSet",
+  namespaced: true,
+};
+export const CONTROLLER_REVISIONS: Resource<ControllerRevision> = {
+  group: "apps",
+  version: "v1",
+  resource: "controllerrevisions",
+  kind: "ControllerRevision",
   namespaced: true,
 };
 export const CONFIG_MAPS: Resource<ConfigMap> = {

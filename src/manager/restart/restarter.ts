@@ -1,7 +1,6 @@
 // Plans the next restart step from the facts and the API server's last answer, and carries it out. Called by write-and-restart.ts, which writes the
 // step's record in between. Invariant: only the leader requests an eviction, and only after its record is in the status. A replica without
 // the memory of this module requests the eviction again.
-import { backoffMs } from "../../base/backoff.ts";
 import { type Clock, type Random, systemRandom } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
@@ -15,6 +14,7 @@ import type { PodLists } from "../facts/pod-watch.ts";
 import type { FactsOf } from "../facts/proxy-facts.ts";
 import type { AppPlan } from "../plan/plan-app.ts";
 import { type Eviction, evict } from "./evict.ts";
+import { refusalBy } from "./refusal.ts";
 import { planRestart, type RestartFacts, type RestartStep } from "./restart-plan.ts";
 import { restartPods } from "./restart-pods.ts";
 import type { Refusal, RestartRecord } from "./restart-record.ts";
@@ -77,10 +77,8 @@ interface Memory {
   readonly evicted: Map<string, { readonly subset: string; readonly atMs: number }>;
 }
 
-const RETRY = { baseMs: 1_000, maxMs: 15_000 };
 // The watch usually shows within a second that an evicted pod terminates. If it shows nothing in this time, the pod does not terminate.
 const BELIEVED_MS = 10_000;
-const DOUBTED_MS = 5_000;
 // A workload usually creates the new pod within milliseconds. If the pod is missing after this time, the workload may not want it.
 const SHORT_MS = 10_000;
 // If a subset has no pod left and its workload is not known, a slow workload gets more time.
@@ -137,15 +135,9 @@ export function createRestarter(options: RestarterOptions): Restarter {
 
   function answerTo(eviction: Eviction, attempts: number): Pick<Answer, "refusal" | "endsUntilMs" | "attempts"> {
     const nowMs = clock.now();
-    if (eviction.kind === "accepted" || eviction.kind === "gone") {
-      return { refusal: undefined, endsUntilMs: nowMs + BELIEVED_MS, attempts };
-    }
-    const isUnknown = eviction.kind === "unknown";
-    const leastMs = isUnknown ? DOUBTED_MS : (eviction.retryAfterMs ?? 0);
-    const retryAtMs = nowMs + Math.max(leastMs, backoffMs(attempts, RETRY, random));
-    const reason = isUnknown ? "EvictionFailed" : eviction.reason;
-    const refusal = { reason, message: eviction.message, retryAtMs } as const;
-    return { refusal, endsUntilMs: isUnknown ? retryAtMs : 0, attempts: attempts + 1 };
+    const refusal = refusalBy(eviction, attempts, nowMs, random);
+    if (refusal === undefined) return { refusal, endsUntilMs: nowMs + BELIEVED_MS, attempts };
+    return { refusal, endsUntilMs: eviction.kind === "unknown" ? refusal.retryAtMs : 0, attempts: attempts + 1 };
   }
 
   function planFacts(facts: AppRestartFacts, { answer, evicted }: Memory): RestartFacts {

@@ -4,6 +4,7 @@
 
 import type { AppStatus } from "../../api/app-status.ts";
 import { CONDITION_TYPES, type Condition, type ConditionType } from "../../api/conditions.ts";
+import type { ShardingStatus } from "../../api/sharding-config.ts";
 import { withBoundedTexts } from "./bounded-texts.ts";
 import { convergedVerdict } from "./converged.ts";
 import { countsOf } from "./counts.ts";
@@ -35,6 +36,7 @@ export function appStatus(facts: StatusFacts): AppStatus {
   };
   return withBoundedTexts({
     ...described?.fields,
+    ...rolloutOf(facts.previous),
     observedGeneration: facts.generation,
     routeVersion: facts.version,
     routeDigest: facts.plan.digest,
@@ -47,6 +49,12 @@ export function appStatus(facts: StatusFacts): AppStatus {
     ...present("restart", facts.restart),
     conditions: conditionsOf(facts, verdicts),
   });
+}
+
+// The rollout controller writes this field of a root's status.
+function rolloutOf(previous: AppStatus | undefined): Pick<ShardingStatus, "rollout"> {
+  const { rollout } = (previous ?? {}) as ShardingStatus;
+  return present("rollout", rollout);
 }
 
 /** The previous status with InjectionReady replaced, for a reconcile that learns nothing else. */

@@ -1,0 +1,104 @@
+// Finds the reason why a rollout cannot go on yet: a pause, a pod that is not ready, a proxy without its snapshot, a shard without a leader, the
+// soak time, or a refused eviction. Pure. Called by plan-rollout.ts.
+import { subsetDisplayName } from "../../route/subset-name.ts";
+import type { RolloutFacts, RollPod } from "./roll-facts.ts";
+
+export interface Blocker {
+  readonly reason: string;
+  readonly message: string;
+  /** The pod that is waited for; absent if there is none. */
+  readonly pod?: RollPod;
+  readonly recheckMs?: number;
+}
+
+export interface Turn {
+  /** The pod to evict; undefined if none is left. */
+  readonly next: RollPod | undefined;
+  /** Its eviction was or may have been requested. */
+  readonly isAsked: boolean;
+  /** The pods that have the new revision. */
+  readonly rolled: readonly RollPod[];
+  /** The pods that do not have it yet. */
+  readonly left: readonly RollPod[];
+  /** The names of pods that the StatefulSet asks for and that do not exist. */
+  readonly missing: readonly string[];
+  /** The shards to roll out, in order. */
+  readonly shards: readonly string[];
+}
+
+/** A leader renews its lock every few seconds. A shard whose old pods have been ready for longer has no leader that could be restarted last. */
+const LEADER_UNKNOWN_MS = 30_000;
+
+/** The first reason against the next step; undefined if there is none. */
+export function blockerOf(facts: RolloutFacts, turn: Turn): Blocker | undefined {
+  const { next, isAsked } = turn;
+  const before = pauseOf(facts, turn) ?? unreadyOf(facts, turn) ?? silentOf(turn);
+  if (before !== undefined) return before;
+  const ordered = isAsked ? undefined : (leaderless(facts, turn) ?? soakOf(facts, turn));
+  return ordered ?? (next && refusalOf(facts, next));
+}
+
+function pauseOf({ isPaused, isRestarting }: RolloutFacts, { next, left }: Turn): Blocker | undefined {
+  if (next === undefined) return undefined;
+  if (isPaused) {
+    const message = `${left.length} pods wait for the new revision: spec.root.rollout.paused or spec.paused is true`;
+    return { reason: "Paused", message };
+  }
+  if (isRestarting) return { reason: "Restarting", message: "a pod that lost namespaces is evicted first" };
+  return undefined;
+}
+
+// An unready pod that is to be restarted blocks nothing. Otherwise a broken revision could not be replaced.
+function unreadyOf({ pods }: RolloutFacts, { left, missing: [missing] }: Turn): Blocker | undefined {
+  const ending = pods.find(({ terminating }) => terminating);
+  if (ending !== undefined) return { reason: "NotReady", message: `pod ${ending.name} is ending`, pod: ending };
+  if (missing !== undefined) return { reason: "NotReady", message: `pod ${missing} does not exist yet` };
+  const unready = pods.find((pod) => !pod.ready && !left.includes(pod));
+  return unready && { reason: "NotReady", message: `pod ${unready.name} is not ready`, pod: unready };
+}
+
+function silentOf({ next, rolled, left }: Turn): Blocker | undefined {
+  const behind = rolled.find(({ proxy, connected, acknowledged }) => proxy && !(connected && acknowledged));
+  if (behind !== undefined) {
+    const message = `the proxy of pod ${behind.name} has not acknowledged its snapshot yet`;
+    return { reason: "NotAcknowledged", message, pod: behind };
+  }
+  const silent = left.find(({ shard, proxy, ready, connected }) => shard === next?.shard && proxy && ready && !connected);
+  const message = `the proxy of pod ${silent?.name} is not connected, and may lead`;
+  return silent && { reason: "NotReported", message, pod: silent };
+}
+
+function leaderless(facts: RolloutFacts, { next, rolled, shards }: Turn): Blocker | undefined {
+  if (!facts.hasLock) return undefined;
+  for (const shard of shards) {
+    const own = facts.pods.filter((pod) => pod.shard === shard && pod.proxy);
+    const isBegun = rolled.some((pod) => pod.shard === shard && pod.proxy);
+    if ((!isBegun && shard !== next?.shard) || own.length === 0 || own.some(({ leader }) => leader)) continue;
+    const message = `no pod of shard ${subsetDisplayName(shard)} holds the lock`;
+    if (isBegun) return { reason: "LeaderUnknown", message };
+    const recheckMs = LEADER_UNKNOWN_MS - (facts.nowMs - latestOf(own));
+    if (recheckMs > 0) return { reason: "LeaderUnknown", message, recheckMs };
+  }
+  return undefined;
+}
+
+function soakOf({ soakMs, nowMs }: RolloutFacts, { next, rolled, shards }: Turn): Blocker | undefined {
+  if (next === undefined) return undefined;
+  const earlier = rolled.filter(({ shard }) => shards.indexOf(shard) < shards.indexOf(next.shard));
+  const recheckMs = soakMs - (nowMs - latestOf(earlier));
+  if (earlier.length === 0 || recheckMs <= 0) return undefined;
+  const message = `the pods of the previous shards must have been ready for ${soakMs / 1000} s`;
+  return { reason: "Soaking", message, recheckMs };
+}
+
+function refusalOf(facts: RolloutFacts, next: RollPod): Blocker | undefined {
+  const refusal = facts.refusalOf(next.uid);
+  const recheckMs = (refusal?.retryAtMs ?? 0) - facts.nowMs;
+  if (refusal === undefined || recheckMs <= 0) return undefined;
+  return { reason: refusal.reason, message: refusal.message, recheckMs, pod: next };
+}
+
+/** When the last of these pods became ready. */
+function latestOf(pods: readonly RollPod[]): number {
+  return Math.max(...pods.map(({ readySinceMs }) => readySinceMs ?? Number.NEGATIVE_INFINITY));
+}

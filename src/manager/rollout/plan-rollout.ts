@@ -1,0 +1,119 @@
+// Plans the rollout of a root's StatefulSet, level-based: the pod to evict next, or the reason to wait. Pure function of (StatefulSet, record,
+// pods, now). Invariants: one pod at a time; the shards in their order, and in a shard the leader last; a pod is evicted only after its record
+// is stored, and until it is gone no other pod is. Called by the rollout reconciler.
+//
+// What counts as done follows from the pods, and the soak time from how long they have been ready. So a restart of the manager, or another
+// revision in the middle of a rollout, needs no state of its own.
+import { subsetDisplayName } from "../../route/subset-name.ts";
+import { compareNames } from "../sources/sharding/shards.ts";
+import { type Blocker, blockerOf } from "./blockers.ts";
+import type { RolloutFacts, RolloutStatus, RollPod } from "./roll-facts.ts";
+import { type RollRecord, recordOf } from "./roll-record.ts";
+
+/** Store the record and the status, then do what the step says. */
+export type RolloutStep =
+  /** Nothing is rolled out: no record, no status. */
+  | { readonly kind: "off" }
+  /** @param recheckMs plan again after this time; absent if a watch shows the end of the wait */
+  | {
+      readonly kind: "wait";
+      readonly record: RollRecord | undefined;
+      readonly status: RolloutStatus;
+      readonly recheckMs?: number | undefined;
+    }
+  | {
+      readonly kind: "evict";
+      readonly record: RollRecord;
+      readonly status: RolloutStatus;
+      readonly pod: RollPod;
+      /** It is the first pod of its shard. */
+      readonly isFirst: boolean;
+    }
+  | { readonly kind: "done"; readonly record: RollRecord; readonly status: RolloutStatus };
+
+export function planRollout(facts: RolloutFacts): RolloutStep {
+  const { rolling, updateRevision, record: stored } = facts;
+  if (rolling === undefined) return { kind: "off" };
+  const none = { done: 0, total: 0 };
+  if (!facts.isOnDelete) {
+    const message =
+      "the StatefulSet restarts its pods itself, by their numbers and not by shards: set spec.updateStrategy.type to OnDelete";
+    return { kind: "wait", record: undefined, status: { ...none, waitingFor: "NotOnDelete", message } };
+  }
+  if (updateRevision === undefined) {
+    const message = "the controller of the StatefulSet has not seen its newest spec yet";
+    return { kind: "wait", record: stored, status: { ...none, waitingFor: "NotObserved", message } };
+  }
+  const record = recordOf(stored, updateRevision, facts.wanted, facts.pods);
+  const names = rolling === "" || rolling === "all" ? facts.shards : rolling.split("_");
+  const unknown = names.find((name) => !facts.shards.includes(name));
+  if (unknown !== undefined) {
+    const message = `the label rolling of the StatefulSet names ${JSON.stringify(unknown)}, which is no shard of this root`;
+    return { kind: "wait", record, status: { ...none, revision: updateRevision, waitingFor: "UnknownShard", message } };
+  }
+  return planShards(
+    facts,
+    updateRevision,
+    record,
+    facts.shards.filter((shard) => names.includes(shard)),
+  );
+}
+
+function planShards(facts: RolloutFacts, revision: string, record: RollRecord, shards: readonly string[]): RolloutStep {
+  const wanted = facts.pods.filter((pod) => facts.wanted.includes(pod.name));
+  const selected = wanted.filter(({ shard }) => shards.includes(shard));
+  const rolled = selected.filter((pod) => pod.revision === revision);
+  const left = selected.filter((pod) => pod.revision !== revision);
+  const missing = facts.wanted.filter((name) => !wanted.some((pod) => pod.name === name));
+  const isAsked = ({ name }: RollPod) => record.podRevision[name] === revision;
+  const [next] = left.toSorted(
+    (a, b) =>
+      Number(isAsked(b)) - Number(isAsked(a)) ||
+      shards.indexOf(a.shard) - shards.indexOf(b.shard) ||
+      Number(a.leader) - Number(b.leader) ||
+      Number(a.ready) - Number(b.ready) ||
+      compareNames(a.name, b.name),
+  );
+  const counts = {
+    revision,
+    done: rolled.filter(({ ready, terminating }) => ready && !terminating).length,
+    total: selected.length + missing.length,
+  };
+  const turn = { next, isAsked: next !== undefined && isAsked(next), rolled, left, missing, shards };
+  // Without a pod to restart a rollout only waits for its end. A pod that is not ready later, or is created later, is no part of it.
+  const isOver = next === undefined && !isGoingOn(facts.previous, revision);
+  const blocker = isOver ? undefined : blockerOf(facts, turn);
+  if (blocker !== undefined) {
+    const { reason, message, recheckMs } = blocker;
+    const status = { ...counts, ...placeOf(blocker, next), waitingFor: reason, message };
+    return { kind: "wait", record, status, recheckMs };
+  }
+  if (next === undefined) {
+    const message = `no pod has another revision than ${revision}`;
+    return { kind: "done", record, status: { ...counts, message } };
+  }
+  // While a refused eviction is requested again, the status keeps the refusal.
+  const { reason, message } = facts.refusalOf(next.uid) ?? {
+    reason: "Evicting",
+    message: `pod ${next.name} is evicted, to get revision ${revision}`,
+  };
+  return {
+    kind: "evict",
+    record: { ...record, podRevision: { ...record.podRevision, [next.name]: revision } },
+    status: { ...counts, ...placeOf({}, next), waitingFor: reason, message },
+    pod: next,
+    isFirst: !turn.isAsked && rolled.every(({ shard }) => shard !== next.shard),
+  };
+}
+
+/** True if this status says that the revision is being rolled out. */
+export function isGoingOn(status: RolloutStatus | undefined, revision: string): boolean {
+  const { waitingFor, revision: current } = status ?? {};
+  return current === revision && waitingFor !== undefined && waitingFor !== "UnknownShard";
+}
+
+/** The pod that is waited for, and otherwise the pod that waits. */
+function placeOf({ pod }: Pick<Partial<Blocker>, "pod">, next: RollPod | undefined): Pick<RolloutStatus, "shard" | "pod"> {
+  const shown = pod ?? next;
+  return shown === undefined ? {} : { shard: subsetDisplayName(shown.shard), pod: shown.name };
+}

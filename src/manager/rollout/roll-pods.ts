@@ -1,0 +1,58 @@
+// The pods of a StatefulSet, with the facts that a rollout needs. Pure. Called by the rollout reconciler.
+import type { Pod, StatefulSet } from "../../kube/client/resources.ts";
+import { INJECTED_LABEL } from "../facts/injected-pod.ts";
+import { podKey } from "../facts/pod-key.ts";
+import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
+import type { App } from "../sources/app.ts";
+import type { RollPod } from "./roll-facts.ts";
+
+/** Label of a StatefulSet's pod: the name of its ControllerRevision. */
+export const REVISION_LABEL = "controller-revision-hash";
+
+export function rollPods(
+  { ref, pods: selection }: Pick<App, "ref" | "pods">,
+  statefulSet: StatefulSet,
+  pods: readonly Pod[],
+  factsOf: FactsOf,
+): RollPod[] {
+  return pods
+    .filter((pod) => isPodOf(statefulSet, pod))
+    .map((pod) => {
+      const { namespace = "", name = "", uid = "", labels = {}, deletionTimestamp } = pod.metadata;
+      const known = factsOf(podKey({ namespace, name }));
+      const readySinceMs = readySince(pod);
+      return {
+        ...{ name, uid, shard: selection.subsetOf(labels), revision: labels[REVISION_LABEL] },
+        ready: readySinceMs !== undefined,
+        readySinceMs,
+        terminating: deletionTimestamp !== undefined,
+        proxy: labels[INJECTED_LABEL] === ref.name,
+        connected: known?.connected ?? false,
+        acknowledged: isAcknowledged(known),
+        leader: known?.leader ?? false,
+      };
+    });
+}
+
+/** The names of the pods that the StatefulSet asks for. */
+export function wantedPods({ metadata, spec }: StatefulSet): string[] {
+  const { replicas = 1, ordinals } = spec ?? {};
+  return Array.from({ length: replicas }, (_, index) => `${metadata.name}-${(ordinals?.start ?? 0) + index}`);
+}
+
+export function isPodOf({ metadata: { uid } }: StatefulSet, { metadata }: Pick<Pod, "metadata">): boolean {
+  return metadata.ownerReferences?.some((owner) => owner.controller === true && owner.uid === uid) ?? false;
+}
+
+/** The transition of the condition is set by every kubelet; without it, the creation is the earliest time. */
+function readySince({ metadata, status }: Pod): number | undefined {
+  const ready = status?.conditions?.find(({ type, status: is }) => type === "Ready" && is === "True");
+  if (ready === undefined || metadata.deletionTimestamp !== undefined) return undefined;
+  const ms = Date.parse(ready.lastTransitionTime ?? metadata.creationTimestamp ?? "");
+  return Number.isNaN(ms) ? 0 : ms;
+}
+
+function isAcknowledged(known: ProxyFacts | undefined): boolean {
+  if (known?.acknowledged === undefined || known.outstanding !== undefined) return false;
+  return known.inDoubt.length === 0 && !known.mayHoldMore;
+}

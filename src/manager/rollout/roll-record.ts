@@ -1,0 +1,56 @@
+// The record of a rollout: the revision that each pod of the StatefulSet has or is to get. It is stored in the annotation roll-expected of the
+// StatefulSet. Pure. Invariants: a pod's entry becomes the new revision before the pod is evicted, and never becomes older while that revision
+// is rolled out. So the record alone says which pods were reached, to a new leader and to the webhook that keeps other pods at their revision.
+import { z } from "zod";
+import { parseJson } from "../../base/json.ts";
+import { compareNames } from "../sources/sharding/shards.ts";
+
+export interface RollRecord {
+  /** The revision that is rolled out. */
+  readonly updateRevision: string;
+  /** By the name of the pod. */
+  readonly podRevision: Readonly<Record<string, string>>;
+}
+
+const schema = z.object({ updateRevision: z.string().min(1), podRevision: z.record(z.string(), z.string().min(1)) });
+
+/** A text that cannot be read counts as none. Never throws. */
+export function parseRecord(text: string | undefined): RollRecord | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return schema.safeParse(parseJson(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+export function formatRecord({ updateRevision, podRevision }: RollRecord): string {
+  const entries = Object.entries(podRevision).sort(([a], [b]) => compareNames(a, b));
+  return JSON.stringify({ updateRevision, podRevision: Object.fromEntries(entries) });
+}
+
+/**
+ * The record for the StatefulSet as it is.
+ * @param wanted the names of the pods that the StatefulSet asks for
+ */
+export function recordOf(
+  previous: RollRecord | undefined,
+  updateRevision: string,
+  wanted: readonly string[],
+  pods: readonly { readonly name: string; readonly revision: string | undefined }[],
+): RollRecord {
+  const isSame = previous?.updateRevision === updateRevision;
+  const entries = wanted.flatMap((name): [string, string][] => {
+    const before = previous?.podRevision[name];
+    const now = pods.find((pod) => pod.name === name)?.revision;
+    const revision = isSame && before === updateRevision ? before : (now ?? before);
+    return revision === undefined ? [] : [[name, revision]];
+  });
+  return { updateRevision, podRevision: Object.fromEntries(entries) };
+}
+
+/** The revision that a new pod must have. A pod that is not in the record gets the revision of the last pod, which is reached last. */
+export function expectedRevision({ podRevision }: RollRecord, pod: string): string | undefined {
+  const last = Object.keys(podRevision).sort(compareNames).at(-1);
+  return podRevision[pod] ?? (last === undefined ? undefined : podRevision[last]);
+}

@@ -1,0 +1,142 @@
+// The rollout of a sharded StatefulSet on the real control plane: the StatefulSet controller makes the pods and their revisions, and the API
+// server's audit log says in which order they were evicted, and who wrote meanwhile.
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
+import { PLACEMENT } from "../../src/api/sharding-keys.ts";
+import { PODS, STATEFUL_SETS } from "../../src/kube/client/resources.ts";
+import { REVISION_LABEL } from "../../src/manager/rollout/roll-pods.ts";
+import { storedPlacement } from "../../src/manager/sources/sharding/stored-placement.ts";
+import { eventually } from "../support/eventually.ts";
+import { injectedWorkload } from "../support/injected-workload.ts";
+import { type Kube, startKube } from "../support/kube.ts";
+import { kubectl } from "../support/kubectl.ts";
+import { type Mesh, startMesh } from "../support/mesh.ts";
+import { type PodRunner, startPodRunner } from "../support/pod-runner.ts";
+import { describeWithKube } from "../support/requirements.ts";
+
+const NAMESPACE = "foo-system";
+const ROOT = { namespace: NAMESPACE, name: "foo-operator" };
+const TEAMS = ["team-a", "team-b", "team-c", "team-d", "team-e", "team-f"];
+const POD_NAMES = ["foo-0", "foo-1", "foo-2", "foo-3"];
+
+const root = JSON.stringify({
+  apiVersion: "ctrlmesh.kusionstack.io/v1alpha1",
+  kind: "ShardingConfig",
+  metadata: ROOT,
+  spec: {
+    controller: { leaderElectionName: "foo-operator" },
+    root: {
+      prefix: "foo",
+      targetStatefulSet: "foo",
+      placement: "Balanced",
+      canary: { replicas: 1, inNamespaces: ["team-a"] },
+      auto: { everyShardReplicas: 2 },
+      rollout: { soakSeconds: 1 },
+      resourceSelector: [{ relateResources: [{ apiGroups: ["demo.ctrlmesh.io"], resources: ["foos"] }] }],
+    },
+  },
+});
+
+describeWithKube("the rollout of a StatefulSet that shards itself", () => {
+  let kube: Kube;
+  let mesh: Mesh;
+  let runner: PodRunner;
+
+  const workload = (release: string) =>
+    injectedWorkload({ kind: "StatefulSet", name: "foo", replicas: 4, version: "v1", release, rolling: "all" });
+  const config = () => mesh.client.get(SHARDING_CONFIGS, ROOT);
+  const pauseRollout = (paused: boolean) =>
+    mesh.client.patch(SHARDING_CONFIGS, ROOT, { type: "merge", body: { spec: { root: { rollout: { paused } } } } });
+  const pod = (name: string) => mesh.client.get(PODS, { namespace: NAMESPACE, name });
+  const revisions = async () => {
+    const all = await Promise.all(POD_NAMES.map(pod));
+    return all.map(({ metadata }) => metadata.labels?.[REVISION_LABEL]);
+  };
+  const updateRevision = async () =>
+    (await mesh.client.get(STATEFUL_SETS, { namespace: NAMESPACE, name: "foo" })).status?.updateRevision ?? "";
+  const leaderOf = async (shard: string) => (await config()).status?.subsets?.find(({ name }) => name === shard)?.leader ?? "";
+  /** In order, each pod once. */
+  const evicted = () => {
+    const names = kube.audit().flatMap(({ objectRef, responseStatus }) => {
+      const isEviction = objectRef?.resource === "pods" && objectRef.subresource === "eviction";
+      return isEviction && (responseStatus?.code ?? 500) < 300 ? [objectRef.name ?? ""] : [];
+    });
+    return [...new Set(names)];
+  };
+  const shardOf: Readonly<Record<string, string>> = {
+    "foo-0": "foo-0-canary",
+    "foo-1": "foo-1-normal",
+    "foo-2": "foo-1-normal",
+    "foo-3": "foo-2-normal",
+  };
+  const writersOf = (namespace: string) => {
+    const writes = mesh.podWrites().filter((write) => write.namespace === namespace && write.resource === "foos/status");
+    return [...new Set(writes.filter(({ code }) => code < 300).map((write) => shardOf[write.pod]))];
+  };
+  const sayAll = async (message: string) => {
+    for (const namespace of TEAMS) {
+      const body = JSON.stringify({ spec: { message } });
+      await kubectl(kube.kubeconfig, ["patch", "foo", "one", "-n", namespace, "--type=merge", "-p", body]);
+    }
+    await eventually(async () => {
+      for (const namespace of TEAMS) {
+        const foo = await mesh.foo(namespace, "one");
+        expect([namespace, foo.status?.observedGeneration]).toEqual([namespace, foo.metadata.generation]);
+      }
+    }, 40_000);
+  };
+
+  beforeAll(async () => {
+    kube = await startKube({ controllerManager: true });
+    mesh = await startMesh({ kube });
+    for (const name of TEAMS) {
+      await mesh.createNamespace(name);
+      await mesh.createFoo(name, "one", "first");
+    }
+    await mesh.apply(root);
+    const options = { kube, client: mesh.client, namespace: NAMESPACE, lockName: "foo-operator" };
+    runner = startPodRunner({ ...options, manager: String(mesh.manager.ready.grpc) });
+    await mesh.apply(workload("one"));
+    await eventually(async () => {
+      for (const shard of new Set(Object.values(shardOf))) expect(await leaderOf(shard)).not.toBe("");
+      expect((await config()).status?.rollout).toMatchObject({ done: 4, total: 4 });
+    }, 60_000);
+  }, 120_000);
+  afterAll(async () => {
+    await runner?.stop();
+    await mesh?.stop();
+    await kube?.stop();
+  });
+
+  it("restarts the canary first and leaders last, and no namespace moves", { timeout: 120_000 }, async () => {
+    const before = await config();
+    const placed = storedPlacement(before);
+    const leader = await leaderOf("foo-1-normal");
+    const old = await updateRevision();
+    await pauseRollout(true);
+    await mesh.apply(workload("two"));
+    await eventually(async () => expect((await config()).status?.rollout?.waitingFor).toBe("Paused"));
+    expect(await revisions()).toEqual([old, old, old, old]);
+    await pauseRollout(false);
+    await sayAll("second");
+    await eventually(async () => {
+      const revision = await updateRevision();
+      expect((await config()).status?.rollout).toEqual({ revision, done: 4, total: 4, message: expect.any(String) });
+      expect(await revisions()).toEqual([revision, revision, revision, revision]);
+    }, 80_000);
+    expect(evicted()).toEqual(["foo-0", leader === "foo-1" ? "foo-2" : "foo-1", leader, "foo-3"]);
+    await sayAll("third");
+    const after = await config();
+    expect(storedPlacement(after)).toMatchObject({ active: placed?.active, map: placed?.map });
+    expect(after.metadata.annotations?.[PLACEMENT]).toBeDefined();
+    expect(after.status?.lastHandover).toEqual(before.status?.lastHandover);
+    for (const namespace of TEAMS) expect([namespace, writersOf(namespace).length]).toEqual([namespace, 1]);
+    const events = await kubectl(kube.kubeconfig, ["get", "events", "-n", NAMESPACE, "-o", "jsonpath={.items[*].reason}"]);
+    expect(
+      events
+        .split(" ")
+        .filter((reason) => reason.startsWith("Rollout"))
+        .sort(),
+    ).toEqual(["RolloutFinished", ...["RolloutShard", "RolloutShard", "RolloutShard"], "RolloutStarted"]);
+  });
+});

@@ -1,6 +1,6 @@
 // The operator's pods: for each a pod object, a token bound to it, a proxy, and an operator that reaches the API server only through that
 // proxy. In a cluster the scheduler, the kubelet and the injection webhook do this.
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { PODS } from "../../src/kube/client/resources.ts";
@@ -70,11 +70,12 @@ export async function startPod(plan: PodPlan, context: PodContext): Promise<Demo
   return { ...plan, token, proxy, kubeconfig };
 }
 
-/** Marks the pod as terminating, ends its processes, and removes it, as a kubelet does. */
-export async function endPod(name: string, { setting, client, processes }: PodContext): Promise<void> {
+/** Marks the pod as terminating, ends its processes, and removes its files and its object, as a kubelet does. */
+export async function endPod(name: string, { setting, client, processes, dir }: PodContext): Promise<void> {
   const ref = { namespace: setting.namespace, name };
   await client.delete(PODS, ref);
   await processes.endPod(name);
+  rmSync(join(dir, name), { recursive: true });
   await client.delete(PODS, ref, { gracePeriodSeconds: 0 });
 }
 

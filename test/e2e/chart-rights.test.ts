@@ -107,6 +107,31 @@ describeWithKube("a manager with only the chart's permissions", () => {
     await run("delete", "virtualapp", APP.name, "-n", NAMESPACE, "--timeout=60s");
   }, 240_000);
 
+  it("makes, repairs and deletes the children of a root", async () => {
+    const root = JSON.stringify({
+      apiVersion: "ctrlmesh.kusionstack.io/v1alpha1",
+      kind: "ShardingConfig",
+      metadata: { namespace: NAMESPACE, name: "sharded" },
+      spec: {
+        root: {
+          prefix: "sharded",
+          targetStatefulSet: "sharded",
+          auto: { everyShardReplicas: 1 },
+          resourceSelector: [{ relateResources: [{ apiGroups: [""], resources: ["configmaps"] }] }],
+        },
+      },
+    });
+    await mesh.apply(injectedWorkload({ kind: "StatefulSet", name: "sharded", replicas: 0, version: "v1", app: "sharded" }));
+    await mesh.apply(root);
+    const child = () =>
+      run("get", "shard", "sharded-1-normal", "-n", NAMESPACE, "-o", "jsonpath={.spec.paused}/{.status.family}");
+    await eventually(async () => expect(await child()).toBe("/sharded"), 60_000);
+    await run("delete", "shard", "sharded", "-n", NAMESPACE, "--timeout=60s");
+    await eventually(async () => {
+      expect(await run("get", "shard", "-n", NAMESPACE, "-o", "name")).toBe("");
+    });
+  }, 120_000);
+
   it("creates the CA, publishes the trust and fills in the webhooks, with the Deployment's own settings", async () => {
     await runner?.stop();
     for (const { stop } of mesh.managers) await stop(5_000);

@@ -47,6 +47,8 @@ describeWithKube("a StatefulSet that shards itself", () => {
 
   const scale = (replicas: number) => mesh.apply(injectedWorkload({ kind: "StatefulSet", name: "foo", replicas, version: "v1" }));
   const config = (name: string = ROOT.name) => mesh.client.get(SHARDING_CONFIGS, { namespace: NAMESPACE, name });
+  const configs = async () =>
+    (await mesh.client.list(SHARDING_CONFIGS, { namespace: NAMESPACE })).items.map(({ metadata }) => metadata.name ?? "").sort();
   const condition = ({ status }: ShardingConfig, type: string) => status?.conditions?.find((each) => each.type === type);
   const shardOfPod = (pod: string) => (pod === "foo-0" ? "foo-0-canary" : `foo-${pod.slice("foo-".length)}-normal`);
   const ownedBy = async () =>
@@ -106,10 +108,9 @@ describeWithKube("a StatefulSet that shards itself", () => {
   });
 
   it("has a child and a lock for each shard, and every namespace has one writing shard", { timeout: 90_000 }, async () => {
-    const children = (await mesh.client.list(SHARDING_CONFIGS, { namespace: NAMESPACE })).items.map(
-      ({ metadata }) => metadata.name,
-    );
-    expect(children.sort()).toEqual(["foo-0-canary", "foo-1-normal", "foo-2-normal", "foo-3-normal", ROOT.name]);
+    await eventually(async () => {
+      expect(await configs()).toEqual(["foo-0-canary", "foo-1-normal", "foo-2-normal", "foo-3-normal", ROOT.name]);
+    });
     await sayAll("second");
     for (const namespace of TEAMS) expect([namespace, writersOf(namespace).length]).toEqual([namespace, 1]);
     expect(writersOf(CANARY_TEAM)).toEqual(["foo-0-canary"]);
@@ -138,7 +139,7 @@ describeWithKube("a StatefulSet that shards itself", () => {
   });
 
   it("repairs a child that is edited or deleted, and nothing moves", { timeout: 60_000 }, async () => {
-    const { resourceVersion } = (await config()).metadata;
+    const { lastHandover } = (await config()).status ?? {};
     const before = await config("foo-1-normal");
     await tryKubectl(kube.kubeconfig, [
       "patch",
@@ -155,14 +156,96 @@ describeWithKube("a StatefulSet that shards itself", () => {
     await eventually(async () => expect((await config("foo-1-normal")).spec).toEqual(before.spec));
     await kubectl(kube.kubeconfig, ["delete", "shard", "foo-2-normal", "-n", NAMESPACE, "--wait=false"]);
     await eventually(async () => expect((await config("foo-2-normal")).metadata.deletionTimestamp).toBeUndefined());
-    expect((await config()).status?.lastHandover).toEqual((await config()).status?.lastHandover);
-    expect(resourceVersion).toBeDefined();
+    expect((await config()).status?.lastHandover).toEqual(lastHandover);
+  });
+
+  it("refuses each write into another shard's namespaces and names the owner; no selector shows more", async () => {
+    const owner = (namespace: string) => writersOf(namespace).at(-1) ?? "";
+    const foreign = TEAMS.find((namespace) => owner(namespace) === "foo-2-normal") ?? "";
+    const own = TEAMS.filter((namespace) => owner(namespace) === "foo-1-normal");
+    const mine = own[0] ?? "";
+    for (const namespace of [foreign, mine]) {
+      await kubectl(kube.kubeconfig, ["create", "configmap", "kept", "-n", namespace]);
+      // A planted label, with the value that would make it the other shard's.
+      const planted = `ctrlmesh.kusionstack.io/namespace=${mine}`;
+      await kubectl(kube.kubeconfig, ["label", "foo", "one", "-n", namespace, planted]);
+    }
+    // Only the mesh refuses anything.
+    const all = ["create", "clusterrolebinding", "all", "--clusterrole=cluster-admin"];
+    await kubectl(kube.kubeconfig, [...all, `--serviceaccount=${NAMESPACE}:foo-operator`]);
+    const { kubeconfig = "" } = runner.pods.get("foo-1")?.processes.access ?? {};
+    const collection = (namespace: string) => `/api/v1/namespaces/${namespace}/configmaps`;
+    const stored = JSON.stringify(await mesh.foo(foreign, "one"));
+    const path = `/apis/demo.ctrlmesh.io/v1/namespaces/${foreign}/foos/one`;
+    for (const args of [
+      ["replace", "--raw", path, "-f", "-"],
+      ["annotate", "foo", "one", "-n", foreign, "a=b"],
+      ["delete", "--raw", path],
+      ["delete", "--raw", `${collection(foreign)}?labelSelector=a!%3Db`],
+      ["create", "configmap", "another", "-n", foreign],
+    ]) {
+      const { code, stderr } = await tryKubectl(kubeconfig, args, stored);
+      expect([args, code, stderr]).toEqual([
+        args,
+        1,
+        expect.stringMatching(/belongs to subset "foo-2-normal"; .* ShardingConfigs of family/),
+      ]);
+    }
+    for (const selector of [
+      [],
+      ["-l", `ctrlmesh.kusionstack.io/namespace in (${foreign},${mine})`],
+      ["-l", "a!=b"],
+      ["--field-selector", "metadata.name=one"],
+    ]) {
+      const shown = await kubectl(kubeconfig, ["get", "foos", "-A", "--no-headers", ...selector]);
+      const seen = shown.split("\n").flatMap((line) => line.split(/\s+/)[0] || []);
+      expect([selector, seen.filter((namespace) => !own.includes(namespace))]).toEqual([selector, []]);
+      expect(seen).toContain(mine);
+    }
+    await kubectl(kubeconfig, ["delete", "--raw", collection(mine)]);
+    const left = async (namespace: string) => kubectl(kube.kubeconfig, ["get", "configmap", "-n", namespace, "-o", "name"]);
+    expect(await left(mine)).not.toContain("kept");
+    expect(await left(foreign)).toContain("kept");
+  });
+
+  it("loses no placement and lets no two shards write when the manager is killed midway of a scale-up", {
+    timeout: 120_000,
+  }, async () => {
+    const before = new Map(TEAMS.map((namespace) => [namespace, writersOf(namespace).length]));
+    await scale(5);
+    await eventually(async () => {
+      expect(JSON.parse((await config()).metadata.annotations?.["ctrlmesh.kusionstack.io/placement"] ?? "{}").shards).toBe(4);
+    }, 30_000);
+    await mesh.killManager();
+    await mesh.startManager();
+    await untilShards(5);
+    await sayAll("fifth");
+    const gained = TEAMS.filter((namespace) => writersOf(namespace).length !== before.get(namespace));
+    for (const namespace of gained) {
+      expect([namespace, writersOf(namespace).length]).toEqual([namespace, (before.get(namespace) ?? 0) + 1]);
+      expect(writersOf(namespace).at(-1)).toBe("foo-4-normal");
+    }
+    expect(gained.length).toBeGreaterThan(0);
+  });
+
+  it("gives the whole view back while the root is disabled, and divides again afterwards", { timeout: 120_000 }, async () => {
+    const disable = (value: boolean) => mesh.apply(root({ disable: value }));
+    await disable(true);
+    await eventually(async () => {
+      expect(await configs()).toEqual([ROOT.name]);
+      expect((await config()).metadata.finalizers ?? []).toEqual([]);
+    }, 40_000);
+    const view = runner.pods.get("foo-1")?.processes.access?.kubeconfig ?? "";
+    const shown = await kubectl(view, ["get", "foos", "-A", "-o", "name"]);
+    expect(shown.split("\n").filter((name) => name !== "")).toHaveLength(TEAMS.length);
+    await disable(false);
+    await untilShards(5);
   });
 
   it("gives the whole view back when the root is deleted, and its children go", { timeout: 90_000 }, async () => {
     await kubectl(kube.kubeconfig, ["delete", "shard", ROOT.name, "-n", NAMESPACE, "--wait=false"]);
     await eventually(async () => {
-      expect((await mesh.client.list(SHARDING_CONFIGS, { namespace: NAMESPACE })).items).toEqual([]);
+      expect(await configs()).toEqual([]);
     }, 60_000);
   });
 });

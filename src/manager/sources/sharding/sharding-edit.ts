@@ -10,6 +10,7 @@ import { addedProblems } from "../edit-problems.ts";
 import { overlapWarnings } from "../pod-overlap.ts";
 import { childrenOf } from "./children.ts";
 import { type Family, familiesOf } from "./family.ts";
+import { memberProblems } from "./family-problems.ts";
 import { storedPlacement } from "./stored-placement.ts";
 
 /** @param before undefined at creation */
@@ -22,12 +23,15 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
   if (!checked.ok) return { problems, warnings: checked.problems.map((each) => `not corrected yet: ${formatProblem(each)}`) };
   const config = checked.value;
   if (config.metadata.deletionTimestamp !== undefined || rootNameOf(config.metadata) !== undefined) return ALLOWED;
-  const conflicts = familyProblems(config, surroundings);
-  const previous = old?.ok ? familyProblems(old.value, surroundings) : [];
-  const added = conflicts.filter((problem) => !previous.includes(problem));
+  const family = familyWith(config, surroundings);
+  const previous = old?.ok ? (familyWith(old.value, surroundings)?.problems ?? []) : [];
+  const added = (family?.problems ?? []).filter((problem) => !previous.includes(problem));
   if (added.length > 0) return { problems: added.map((message) => ({ path: "", message })), warnings: [] };
   const { selector, webhook } = config.spec;
   const warnings = [
+    ...(family === undefined ? [] : memberProblems(family)).map(
+      (problem) => `the family is refused until this is corrected: ${problem}`,
+    ),
     ...(selector === undefined ? [] : overlapWarnings("ShardingConfig", selector, otherKinds(surroundings))),
     ...(webhook === undefined ? [] : ["spec.webhook has no effect in this version"]),
   ];
@@ -50,12 +54,13 @@ function childProblems(after: unknown, { own }: Surroundings): Problem[] {
   return [{ path: "spec", message: `is made from ShardingConfig ${rootName}, and would be repaired: edit that one` }];
 }
 
-function familyProblems(config: ShardingConfig, { own, others }: Surroundings): readonly string[] {
+/** The family that the config is in, or will be in. */
+function familyWith(config: ShardingConfig, { own, others }: Surroundings): Family | undefined {
   const around = [...(own === undefined ? [] : [own]), ...others].filter(({ ref }) => ref.kind === config.kind);
   const known = around.flatMap(({ objects }) => objects as readonly ShardingConfig[]);
   const rest = known.filter(({ metadata }) => metadata.name !== config.metadata.name);
   const isIn = ({ configs }: Family) => configs.includes(config);
-  return familiesOf([...rest, config]).find(isIn)?.problems ?? [];
+  return familiesOf([...rest, config]).find(isIn);
 }
 
 // Shards of one namespace have selectors of one key on purpose.

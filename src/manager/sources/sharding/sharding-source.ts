@@ -1,20 +1,18 @@
 // The source kind ShardingConfig: turns the configs of a namespace into families, and each family into one App. Invariant: a root's app follows
 // from its spec and its stored placement alone; children are not read.
 import { STRIP_MANAGED_FIELDS, stripsManagedFields } from "../../../api/annotations.ts";
-import { formatProblem } from "../../../api/problems.ts";
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
-import { type ShardingConfig, validateShardingConfig } from "../../../api/sharding-config.ts";
+import type { ShardingConfig } from "../../../api/sharding-config.ts";
 import { NO_CALLER_POLICY } from "../../../route/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../../route/table.ts";
 import type { App, AppSpec, Source } from "../app.ts";
 import { childrenOf } from "./children.ts";
 import { compileShards } from "./compile-shards.ts";
-import { coveringSelector } from "./covering-selector.ts";
 import { describeFamily } from "./describe-family.ts";
 import { type Family, familiesOf } from "./family.ts";
 import { familyNameOf } from "./family-name.ts";
 import { familyPods } from "./family-pods.ts";
-import { objectLimitProblems } from "./object-limits.ts";
+import { familyProblems } from "./family-problems.ts";
 import { judgeEdit } from "./sharding-edit.ts";
 import { type FamilyShards, shardsOfConfigs, shardsOfRoot } from "./shards.ts";
 import { placementInputs, storedPlacement } from "./stored-placement.ts";
@@ -34,7 +32,7 @@ function appOf(family: Family): App {
   const { name, root, configs, leaving } = family;
   const [head] = configs;
   if (head === undefined) throw new TypeError("a family without a config");
-  const problems = problemsOf(family);
+  const problems = familyProblems(family);
   const shards = problems.length === 0 ? shardsOf(family) : undefined;
   return {
     ref: { kind: SHARDING_CONFIGS.kind, namespace: head.metadata.namespace ?? "", name },
@@ -53,25 +51,6 @@ function shardsOf({ root, configs }: Family): FamilyShards | undefined {
   if (root === undefined) return shardsOfConfigs(configs);
   const placement = storedPlacement(root);
   return placement && shardsOfRoot(root, placement);
-}
-
-function problemsOf({ root, configs, problems }: Family): string[] {
-  const found = configs.flatMap((config) => {
-    const checked = validateShardingConfig(config);
-    const prefix = configs.length === 1 ? "" : `${config.metadata.name}: `;
-    return checked.ok ? [] : checked.problems.map((problem) => prefix + formatProblem(problem));
-  });
-  if (found.length > 0) return [...problems, ...found];
-  if (root !== undefined) return [...problems];
-  return [...problems, ...coverProblems(configs), ...objectLimitProblems(shardsOfConfigs(configs).shards)];
-}
-
-function coverProblems(configs: readonly ShardingConfig[]): string[] {
-  if (coveringSelector(configs.flatMap(({ spec }) => spec.selector ?? [])) !== undefined) return [];
-  const names = configs.map(({ metadata }) => metadata.name).join(", ");
-  return [
-    `spec.selector: ${names} must all restrict one key of the pods' labels to listed values, for example app or statefulset.kubernetes.io/pod-name: otherwise the webhook would be called for every pod of the namespace`,
-  ];
 }
 
 function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {

@@ -7,6 +7,7 @@ import { StatusError } from "../../../kube/status.ts";
 import { type Decision, decide, isAct, RESOURCE_MOVES, reachOf } from "../../../route/decide.ts";
 import { type Planner, planNothing, type QueryPlan, type ResourceScope } from "../../../route/plan-query.ts";
 import { governingNamespace, type ResourceView } from "../../../route/snapshot.ts";
+import { isSharded } from "../../../route/table.ts";
 import type { Call, ResourceCall } from "../../call/call.ts";
 import { discardBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
@@ -109,7 +110,8 @@ function refusal(decision: Extract<Decision, { kind: "refuse" }>, { snapshot }: 
   if (why === "moving") return handoverRunning(message);
   if (why === "not-narrowable") return new StatusError("Forbidden", message);
   const app = `${snapshot.app.namespace}/${snapshot.app.name}`;
-  return new StatusError("Forbidden", `${message}; to change that, edit the route of the VirtualApp ${app}`);
+  const where = isSharded(snapshot.table) ? "the ShardingConfigs of family" : "the route of the VirtualApp";
+  return new StatusError("Forbidden", `${message}; to change that, edit ${where} ${app}`);
 }
 
 // The wait for the owner is over.

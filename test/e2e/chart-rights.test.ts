@@ -39,6 +39,7 @@ const RARE: Readonly<Record<string, string>> = {
   "get apps/replicasets/scale": "when a workload has fewer pods than before for some seconds",
   "get apps/statefulsets/scale": "the same",
   "patch apps/statefulsets": "in a rollout: src/manager/controllers/rollout/reconciler.test.ts",
+  "get apps/controllerrevisions": "in a rollout: test/e2e/sharding-rollout.test.ts",
   "get replicationcontrollers/scale": "the same",
   "patch events": "when something happens again",
   "get pods": "when a pod asks for a certificate before it is known",

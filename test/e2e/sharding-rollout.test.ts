@@ -1,10 +1,12 @@
 // The rollout of a sharded StatefulSet on the real control plane: the StatefulSet controller makes the pods and their revisions, and the API
-// server's audit log says in which order they were evicted, and who wrote meanwhile.
+// server's audit log says in which order they were evicted, and who wrote meanwhile. The webhooks inject the pods.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
 import { PLACEMENT } from "../../src/api/sharding-keys.ts";
 import { PODS, STATEFUL_SETS } from "../../src/kube/client/resources.ts";
+import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
 import { REVISION_LABEL } from "../../src/manager/rollout/roll-pods.ts";
+import { createShardingSource } from "../../src/manager/sources/sharding/sharding-source.ts";
 import { storedPlacement } from "../../src/manager/sources/sharding/stored-placement.ts";
 import { eventually } from "../support/eventually.ts";
 import { injectedWorkload } from "../support/injected-workload.ts";
@@ -13,6 +15,7 @@ import { kubectl } from "../support/kubectl.ts";
 import { type Mesh, startMesh } from "../support/mesh.ts";
 import { type PodRunner, startPodRunner } from "../support/pod-runner.ts";
 import { describeWithKube } from "../support/requirements.ts";
+import { startWebhookWorld, type WebhookWorld } from "../support/webhook-world.ts";
 
 const NAMESPACE = "foo-system";
 const ROOT = { namespace: NAMESPACE, name: "foo-operator" };
@@ -41,13 +44,28 @@ describeWithKube("the rollout of a StatefulSet that shards itself", () => {
   let kube: Kube;
   let mesh: Mesh;
   let runner: PodRunner;
+  let webhooks: WebhookWorld;
 
   const workload = (release: string) =>
-    injectedWorkload({ kind: "StatefulSet", name: "foo", replicas: 4, version: "v1", release, rolling: "all" });
+    injectedWorkload({
+      kind: "StatefulSet",
+      name: "foo",
+      replicas: 4,
+      version: "v1",
+      release,
+      rolling: "all",
+      isInjected: false,
+    });
   const config = () => mesh.client.get(SHARDING_CONFIGS, ROOT);
   const pauseRollout = (paused: boolean) =>
     mesh.client.patch(SHARDING_CONFIGS, ROOT, { type: "merge", body: { spec: { root: { rollout: { paused } } } } });
   const pod = (name: string) => mesh.client.get(PODS, { namespace: NAMESPACE, name });
+  /** A pod of the StatefulSet as the API server would create it now. */
+  const tried = () => {
+    const metadata = { namespace: NAMESPACE, name: "foo-9", labels: { "statefulset.kubernetes.io/pod-name": "foo-9" } };
+    const spec = { serviceAccountName: "foo-operator", containers: [{ name: "operator", image: "example.invalid/foo" }] };
+    return mesh.client.create(PODS, { metadata, spec }, { dryRun: true });
+  };
   const revisions = async () => {
     const all = await Promise.all(POD_NAMES.map(pod));
     return all.map(({ metadata }) => metadata.labels?.[REVISION_LABEL]);
@@ -94,6 +112,8 @@ describeWithKube("the rollout of a StatefulSet that shards itself", () => {
       await mesh.createFoo(name, "one", "first");
     }
     await mesh.apply(root);
+    webhooks = await startWebhookWorld(kube, [createShardingSource()]);
+    await eventually(async () => expect((await tried()).metadata.labels).toHaveProperty([INJECTED_LABEL]), 30_000);
     const options = { kube, client: mesh.client, namespace: NAMESPACE, lockName: "foo-operator" };
     runner = startPodRunner({ ...options, manager: String(mesh.manager.ready.grpc) });
     await mesh.apply(workload("one"));
@@ -104,6 +124,7 @@ describeWithKube("the rollout of a StatefulSet that shards itself", () => {
   }, 120_000);
   afterAll(async () => {
     await runner?.stop();
+    await webhooks?.stop();
     await mesh?.stop();
     await kube?.stop();
   });
@@ -111,12 +132,21 @@ describeWithKube("the rollout of a StatefulSet that shards itself", () => {
   it("restarts the canary first and leaders last, and no namespace moves", { timeout: 120_000 }, async () => {
     const before = await config();
     const placed = storedPlacement(before);
-    const leader = await leaderOf("foo-1-normal");
     const old = await updateRevision();
     await pauseRollout(true);
     await mesh.apply(workload("two"));
     await eventually(async () => expect((await config()).status?.rollout?.waitingFor).toBe("Paused"));
+    const { uid } = (await pod("foo-2")).metadata;
+    await kubectl(kube.kubeconfig, ["delete", "pod", "foo-2", "-n", NAMESPACE, "--wait=false"]);
+    await eventually(async () => {
+      const again = await pod("foo-2");
+      expect(again.metadata.uid).not.toBe(uid);
+      expect(again.metadata.annotations).toMatchObject({ release: "one" });
+      expect(again.status?.conditions?.find(({ type }) => type === "Ready")?.status).toBe("True");
+    }, 40_000);
     expect(await revisions()).toEqual([old, old, old, old]);
+    await eventually(async () => expect(await leaderOf("foo-1-normal")).not.toBe(""), 30_000);
+    const leader = await leaderOf("foo-1-normal");
     await pauseRollout(false);
     await sayAll("second");
     await eventually(async () => {

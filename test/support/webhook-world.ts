@@ -9,7 +9,7 @@ import { addWebhooks } from "../../src/manager/admission/add.ts";
 import { addWebhookConfigurationController } from "../../src/manager/controllers/webhook-configuration/add.ts";
 import { createClusterFacts } from "../../src/manager/facts/cluster-facts.ts";
 import { hasNativeSidecars } from "../../src/manager/injection-settings.ts";
-import { createApps } from "../../src/manager/sources/app.ts";
+import { createApps, type Source } from "../../src/manager/sources/app.ts";
 import { createVirtualAppSource } from "../../src/manager/sources/virtual-app/virtual-app-source.ts";
 import { createControllerMetrics } from "../../src/runtime/controller-metrics.ts";
 import { createInformers } from "../../src/runtime/informers.ts";
@@ -31,7 +31,11 @@ export interface WebhookWorld {
   stop(): Promise<void>;
 }
 
-export async function startWebhookWorld(kube: Kube): Promise<WebhookWorld> {
+/** @param sources the source kinds; default: VirtualApps */
+export async function startWebhookWorld(
+  kube: Kube,
+  sources: readonly Source[] = [createVirtualAppSource()],
+): Promise<WebhookWorld> {
   const connection = { server: kube.server, caPem: kube.caPem, token: () => kube.token };
   const client = createKubeClient({ ...connection, userAgent: "ctrlmesh-test" });
   const identity = createFakeIdentity();
@@ -47,7 +51,6 @@ export async function startWebhookWorld(kube: Kube): Promise<WebhookWorld> {
     const metricsRegistry = createRegistry("test", "0");
     registry.current = metricsRegistry;
     const facts = createClusterFacts(common);
-    const sources = [createVirtualAppSource()];
     const apps = createApps(informers, sources);
     const webhooks = addWebhooks({
       ...common,

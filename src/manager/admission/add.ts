@@ -12,6 +12,7 @@ import type { ClusterFacts, KnownCluster } from "../facts/cluster-facts.ts";
 import type { InjectionSettings } from "../injection/injection.ts";
 import type { Apps, Source } from "../sources/app.ts";
 import { createAdmitWebhook, createInjectWebhook } from "./inject-webhook.ts";
+import { createRevisionKeeper } from "./keep-revision.ts";
 import { createValidateWebhook, NO_SURROUNDINGS } from "./validate-webhook.ts";
 import { type AppName, createRoutes } from "./webhook.ts";
 import { createWebhookMetrics } from "./webhook-metrics.ts";
@@ -51,7 +52,7 @@ export function addWebhooks(options: WebhooksOptions): WebhookServer {
     return undefined;
   }, clock);
   const settings = () => (facts.known === undefined ? undefined : options.settings(facts.known));
-  const inject = createInjectWebhook({ apps, read, settings, clock });
+  const inject = createInjectWebhook({ apps, read, keepRevision: createRevisionKeeper(client), settings, clock });
   return createWebhookServer({
     ...options,
     routes: createRoutes({

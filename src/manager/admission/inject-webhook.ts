@@ -6,9 +6,12 @@ import { StatusError } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { injectPod } from "../injection/inject-pod.ts";
 import type { Injection, InjectionSettings } from "../injection/injection.ts";
+import { patchBetween } from "../injection/json-patch.ts";
+import type { PodManifest } from "../injection/pod-manifest.ts";
 import { type App, type Apps, endingText, isLive } from "../sources/app.ts";
 import { isHeld } from "../sources/finalizer.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
+import type { KeepRevision } from "./keep-revision.ts";
 import type { AppName, Review } from "./webhook.ts";
 
 export interface InjectOptions {
@@ -17,6 +20,8 @@ export interface InjectOptions {
    * Reads the app from the API server; undefined if it does not exist. The store may be older than the API server's own state.
    */
   readonly read: (app: AppName) => Promise<App | undefined>;
+  /** See keep-revision.ts. */
+  readonly keepRevision?: KeepRevision;
   /** Undefined until the required facts about the cluster are known. */
   readonly settings: () => InjectionSettings | undefined;
   readonly clock: Clock;
@@ -26,7 +31,7 @@ export interface InjectOptions {
 const UNKNOWN_APP_MS = 2_000;
 
 /** Creates the review of each app's path. */
-export function createInjectWebhook({ apps, read, settings, clock }: InjectOptions): (app: AppName) => Review {
+export function createInjectWebhook({ apps, read, keepRevision, settings, clock }: InjectOptions): (app: AppName) => Review {
   return (name) => async (request, signal) => {
     const wrong = whyNotAPod(request, name);
     if (wrong !== undefined) return { allowed: false, reason: "BadRequest", message: wrong };
@@ -42,7 +47,11 @@ export function createInjectWebhook({ apps, read, settings, clock }: InjectOptio
       return { allowed: false, reason: "NotFound", message };
     }
     const others = apps.list(name.namespace).filter(({ ref }) => ref.name !== app.ref.name || ref.kind !== app.ref.kind);
-    return judgePod(app, request, [app, ...others], known);
+    const kept = asksFor(app, request) ? await keepNow(keepRevision, app, request, signal) : undefined;
+    if (kept === undefined) return judgePod(app, request, [app, ...others], known);
+    const answer = judgePod(app, { ...request, object: kept }, [app, ...others], known);
+    if (!answer.allowed) return answer;
+    return { ...answer, patch: [...patchBetween(request.object as PodManifest, kept), ...(answer.patch ?? [])] };
   };
 }
 
@@ -56,6 +65,14 @@ async function readNow(read: InjectOptions["read"], name: AppName): Promise<App 
     return await read(name);
   } catch {
     throw notYet(`cannot read app ${name.namespace}/${name.name} now`);
+  }
+}
+
+async function keepNow(keep: InjectOptions["keepRevision"], app: App, { object }: AdmissionRequest, signal: AbortSignal) {
+  try {
+    return await keep?.(app, object as PodManifest, signal);
+  } catch {
+    throw notYet("cannot read the revision that the pod is to have now");
   }
 }
 

@@ -1,0 +1,63 @@
+// Gives a new pod of a sharded StatefulSet the revision that the rollout's record has for it. Without this a pod that is deleted before its turn
+// would come back with the new revision, since with OnDelete the StatefulSet's controller makes every pod by the present template. It only reads.
+// Called by inject-webhook.ts, before the injection.
+import { SHARDING_CONFIGS } from "../../api/resources.ts";
+import { fieldAt } from "../../api/rule.ts";
+import { ROLL_EXPECTED, ROLLING } from "../../api/sharding-keys.ts";
+import { CONTROLLER_REVISIONS, type ControllerRevision, STATEFUL_SETS } from "../../kube/client/resources.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
+import { isStatus } from "../../kube/status.ts";
+import type { KubeObject } from "../../kube/types.ts";
+import type { PodManifest } from "../injection/pod-manifest.ts";
+import { type Template, withTemplate } from "../rollout/old-template.ts";
+import { isPodOf, REVISION_LABEL } from "../rollout/roll-pods.ts";
+import { expectedRevision, parseRecord } from "../rollout/roll-record.ts";
+import type { App } from "../sources/app.ts";
+
+/**
+ * The pod with its expected revision; undefined if it has it, or if no rollout has a record of it. A revision that no longer exists cannot
+ * be given: then the pod stays as it is.
+ * @throws if the API server does not answer
+ */
+export type KeepRevision = (app: App, pod: PodManifest, signal: AbortSignal) => Promise<PodManifest | undefined>;
+
+/** Much shorter than the API server's timeout. */
+const READ_TIMEOUT_MS = 3_000;
+
+export function createRevisionKeeper(client: Pick<KubeClient, "get">): KeepRevision {
+  return async (app, pod, signal) => {
+    const target = fieldAt(app.object, "spec", "root", "targetStatefulSet");
+    const { name = "", labels = {} } = pod.metadata as KubeObject["metadata"];
+    const revision = labels[REVISION_LABEL];
+    if (app.ref.kind !== SHARDING_CONFIGS.kind || typeof target !== "string" || revision === undefined) return undefined;
+    const { namespace } = app.ref;
+    const call = { signal, timeoutMs: READ_TIMEOUT_MS, maxRetries: 0 };
+    const statefulSet = await ifThere(client.get(STATEFUL_SETS, { namespace, name: target }, call));
+    if (statefulSet === undefined || !isPodOf(statefulSet, pod as KubeObject)) return undefined;
+    const { metadata, spec } = statefulSet;
+    // Under another strategy the StatefulSet's controller would restart the pod again and again.
+    if (metadata.labels?.[ROLLING] === undefined || spec?.updateStrategy?.type !== "OnDelete") return undefined;
+    const record = parseRecord(metadata.annotations?.[ROLL_EXPECTED]);
+    const expected = record && expectedRevision(record, name);
+    if (expected === undefined || expected === revision) return undefined;
+    const [from, to] = await Promise.all(
+      [revision, expected].map((each) => ifThere(client.get(CONTROLLER_REVISIONS, { namespace, name: each }, call))),
+    );
+    if (from === undefined || to === undefined || !isPodOf(statefulSet, to)) return undefined;
+    const kept = withTemplate(pod, templateOf(from), templateOf(to));
+    return { ...kept, metadata: { ...kept.metadata, labels: { ...kept.metadata.labels, [REVISION_LABEL]: expected } } };
+  };
+}
+
+function templateOf({ data }: ControllerRevision): Template {
+  return (data?.spec?.template ?? {}) as Template;
+}
+
+async function ifThere<T>(read: Promise<T>): Promise<T | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (isStatus(error, "NotFound")) return undefined;
+    throw error;
+  }
+}

@@ -127,10 +127,12 @@ describeWithKube("a manager with only the chart's permissions", () => {
     const child = () =>
       run("get", "shard", "sharded-1-normal", "-n", NAMESPACE, "-o", "jsonpath={.spec.paused}/{.status.family}");
     await eventually(async () => expect(await child()).toBe("/sharded"), 60_000);
-    await run("delete", "shard", "sharded", "-n", NAMESPACE, "--timeout=60s");
+    // A root without pods is gone at once, and then the garbage collector deletes its children.
+    await run("patch", "shard", "sharded", "-n", NAMESPACE, "--type=merge", "-p", '{"spec":{"root":{"disable":true}}}');
     await eventually(async () => {
-      expect(await run("get", "shard", "-n", NAMESPACE, "-o", "name")).toBe("");
+      expect(await run("get", "shard", "-n", NAMESPACE, "-o", "name")).toBe("shardingconfig.ctrlmesh.kusionstack.io/sharded\n");
     });
+    await run("delete", "shard", "sharded", "-n", NAMESPACE, "--timeout=60s");
   }, 120_000);
 
   it("creates the CA, publishes the trust and fills in the webhooks, with the Deployment's own settings", async () => {

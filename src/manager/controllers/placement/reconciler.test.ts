@@ -105,7 +105,7 @@ describe("the placement of a root", () => {
     await world.reconcile();
     const before = world.stored();
     world.client.remove(STATEFUL_SETS, { namespace: "ops", name: "shop-operator" });
-    world.ready();
+    world.ready(0);
     const { result } = await world.reconcile();
     expect(result).toEqual({ requeueAfterMs: 60_000 });
     expect(world.stored()).toMatchObject({ shards: 2, active: [1, 2] });

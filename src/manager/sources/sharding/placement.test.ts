@@ -85,8 +85,10 @@ describe("the first placement", () => {
   it("makes all shards active before any pod is ready", () => {
     const { placement, againMs } = place({ replicas: 6 });
     expect(placement.active).toEqual([1, 2, 3]);
-    expect(placement.away).toEqual(new Map(upTo(3).map((shard) => [shard, NOW])));
-    expect(againMs).toBe(5 * MINUTE);
+    expect([placement.away, againMs]).toEqual([new Map(), undefined]);
+    expect(place({ previous: placement, replicas: 6, ready: [2] }).placement.away).toEqual(
+      new Map([1, 3].map((shard) => [shard, NOW])),
+    );
   });
 
   it("notes the first ordinal of the StatefulSet, and follows it", () => {
@@ -126,8 +128,8 @@ describe("scaling down", () => {
     ]);
   });
 
-  it("to nothing leaves all namespaces with the first shard", () => {
-    expect(place({ previous: steady(3), replicas: 0 }).placement.active).toEqual([1]);
+  it("to nothing moves nothing", () => {
+    expect(place({ previous: steady(3), replicas: 0 }).placement.active).toEqual([1, 2, 3]);
   });
 });
 
@@ -154,12 +156,13 @@ describe("a shard without a ready pod", () => {
     expect(place({ previous: lost, replicas: 6, ready: [1, 2, 3] }).placement.active).toEqual([1, 2, 3]);
   });
 
-  it("stays if it is the last one, and nothing is due then", () => {
-    const none = passed(MINUTE, []).placement;
-    const { placement, againMs } = place({ previous: none, replicas: 6, nowMs: NOW + 60 * MINUTE });
-    expect(placement.active).toEqual([1]);
-    expect(againMs).toBeUndefined();
-    expect(place({ previous: placement, replicas: 6, ready: [3], nowMs: NOW + 90 * MINUTE }).placement.active).toEqual([3]);
+  it("stays while no shard is ready, and its time begins when one is", () => {
+    const { placement, againMs } = place({ previous, replicas: 6, nowMs: NOW + 60 * MINUTE });
+    expect([placement.active, placement.away, againMs]).toEqual([[1, 2, 3], new Map(), undefined]);
+    const first = place({ previous: placement, replicas: 6, ready: [3], nowMs: NOW + 90 * MINUTE });
+    expect([first.placement.active, first.againMs]).toEqual([[1, 2, 3], 5 * MINUTE]);
+    const late = place({ previous: first.placement, replicas: 6, ready: [3], nowMs: NOW + 95 * MINUTE });
+    expect(late.placement.active).toEqual([3]);
   });
 
   it("does not stay longer because a clock was ahead when its absence was noted", () => {
@@ -218,7 +221,8 @@ describe("any sequence of facts", () => {
           const { active, away } = placement;
           expect(active.length).toBeGreaterThan(0);
           expect(active).toEqual([...new Set(active)].sort((a, b) => a - b));
-          expect([...away.keys()]).toEqual(active.filter((shard) => !row.ready.includes(shard)));
+          // None while no shard is ready.
+          expect([[], active.filter((shard) => !row.ready.includes(shard))]).toContainEqual([...away.keys()]);
           expect(row.namespaces.map(placer(placement)).filter((shard) => !active.includes(shard))).toEqual([]);
           if (previous !== undefined && `${previous.active}` === `${active}` && previous.map !== undefined) {
             expect(placement.map).toBe(row.placement === "Balanced" ? previous.map : undefined);

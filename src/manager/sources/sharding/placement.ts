@@ -3,7 +3,7 @@
 // The placement controller stores the result in an annotation of the root before anything uses it.
 //
 // A shard that is not active becomes active when one of its pods is ready. An active shard leaves at once if the StatefulSet or the spec no
-// longer has it, and after the grace time if none of its pods is ready: the pods are probably restarting. The last active shard stays.
+// longer has it. It leaves if none of its pods has been ready for the grace time while another shard was. If no shard would be left, all stay.
 import type { ShardingRoot } from "../../../api/sharding-config.ts";
 import { MAX_NORMAL_SHARDS, shardHashOf } from "../../../api/sharding-keys.ts";
 import { type BalancedMap, balancedMap, bucketOf } from "./balanced-map.ts";
@@ -56,16 +56,18 @@ export function placementOf(facts: PlacementFacts): PlacementStep | undefined {
   const graceMs = (root.auto.graceSeconds ?? DEFAULT_GRACE_SECONDS) * 1000;
   const awaySince = (shard: number) => Math.min(previous?.away.get(shard) ?? nowMs, nowMs);
   const exists = (shard: number) => shard <= shards && hasPods(root, statefulSet, shard);
-  const isLost = (shard: number) => !readyShards.has(shard) && nowMs - awaySince(shard) >= graceMs;
-
   const before = previous?.active ?? upTo(shards);
+  // While no shard is ready, nobody could take over, so no time counts.
+  const isServed = [...readyShards].some(exists);
+  const isLost = (shard: number) => isServed && !readyShards.has(shard) && nowMs - awaySince(shard) >= graceMs;
   const active = upTo(MAX_NORMAL_SHARDS).filter(
     (shard) => exists(shard) && (before.includes(shard) ? !isLost(shard) : readyShards.has(shard)),
   );
-  if (active.length === 0) active.push(before[0] ?? 1);
+  if (active.length === 0) active.push(...before);
 
-  const away = new Map(active.filter((shard) => !readyShards.has(shard)).map((shard) => [shard, awaySince(shard)]));
-  const ends = active.length === 1 ? [] : [...away.values()].map((sinceMs) => sinceMs + graceMs - nowMs);
+  const unready = isServed ? active.filter((shard) => !readyShards.has(shard)) : [];
+  const away = new Map(unready.map((shard) => [shard, awaySince(shard)]));
+  const ends = [...away.values()].map((sinceMs) => sinceMs + graceMs - nowMs);
   const start = statefulSet?.start ?? previous?.start ?? 0;
   const placement = { start, shards, active, away, map: mapOf(facts, active) };
   return { placement, againMs: ends.length === 0 ? undefined : Math.min(...ends) };

@@ -71,4 +71,20 @@ describe("the beginning of a body", () => {
     await settled();
     expect([opened.source.cancelled, opened.sink.text]).toEqual([true, ""]);
   });
+
+  it("tells a reader nothing more once it has given up, even while it is being handed the beginning", async () => {
+    const { source, body, sink } = await longBody();
+    source.write("ef");
+    source.end();
+    const control = body.open({
+      ...sink,
+      write(chunk) {
+        sink.write(chunk);
+        control.cancel(new Error("enough"));
+        return false;
+      },
+    });
+    await settled();
+    expect([sink.text, sink.state]).toEqual(["abcd", "open"]);
+  });
 });

@@ -14,12 +14,16 @@ export function readAhead(source: ByteSource, maxBytes: number): Promise<ByteSou
     let end: { readonly error?: Error } | undefined;
     let control: SourceControl;
 
-    const flush = (to: ByteSink): void => {
+    const flush = (to: ByteSink, isGone: () => boolean): void => {
       sink = to;
       const early = held;
       held = [];
       let isWanted = true;
-      for (const slice of early) isWanted = to.write(slice);
+      for (const slice of early) {
+        if (isGone()) return;
+        isWanted = to.write(slice);
+      }
+      if (isGone()) return;
       if (end?.error !== undefined) to.abort(end.error);
       else if (end !== undefined) to.end();
       else if (isWanted) control.resume();
@@ -29,7 +33,7 @@ export function readAhead(source: ByteSource, maxBytes: number): Promise<ByteSou
       open(to) {
         let isGone = false;
         queueMicrotask(() => {
-          if (!isGone) flush(to);
+          flush(to, () => isGone);
         });
         return {
           resume: () => control.resume(),

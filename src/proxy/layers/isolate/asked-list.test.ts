@@ -34,6 +34,7 @@ it.each([
   ["what the API server refuses: a match without a version", "resourceVersionMatch=Exact"],
   ["what the API server refuses: exactly any version", "resourceVersion=0&resourceVersionMatch=Exact"],
   ["what the API server refuses: an unknown match", "resourceVersion=12&resourceVersionMatch=Roughly"],
+  ["what the API server refuses: an unknown match with any version", "resourceVersion=0&resourceVersionMatch=Roughly"],
   ["a watch", "watch=1"],
 ])("a list with %s is sent as it is", (_what, query) => {
   expect(askedList(call(query))).toBeUndefined();

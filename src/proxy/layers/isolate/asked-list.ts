@@ -38,7 +38,7 @@ export function askedList({ method, info, headers, record }: ResourceCall): Aske
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list
 function versionsOf(version: string, match: string, hasLimit: boolean): Pick<AskedList, "exact" | "atLeast"> | undefined {
   if (version === "") return match === "" ? { exact: undefined, atLeast: NEVER } : undefined;
-  if (version === "0") return match === "Exact" ? undefined : { exact: undefined, atLeast: NEVER };
+  if (version === "0") return match === "" || match === "NotOlderThan" ? { exact: undefined, atLeast: NEVER } : undefined;
   const parsed = parseResourceVersion(version);
   if (parsed === undefined) return undefined;
   if (match === "NotOlderThan" || (match === "" && !hasLimit)) return { exact: undefined, atLeast: parsed };

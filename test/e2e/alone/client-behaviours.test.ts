@@ -150,6 +150,8 @@ describeWithKube("slow, aborted and broken streams", () => {
       begin("/api/v1/configmaps?watch=1&resourceVersion=0", PROTOBUF),
       begin("/api/v1/namespaces/team-a/configmaps?watch=1&resourceVersion=0"),
     ]);
+    // An answer without an event has no frame.
+    for (const watch of watches) await eventually(() => watch.received().includes("ADDED"));
     for (const { socket } of watches) socket.pause(); // in the middle of an event of 1 MB
     await kube.crash();
     for (const each of [narrowed, untouched]) {

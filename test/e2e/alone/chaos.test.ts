@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { runChaos } from "../../chaos/run-chaos.ts";
 import { describeWithKube } from "../../support/requirements.ts";
 
-const SECONDS = Number(process.env.CHAOS_SECONDS ?? (process.env.NIGHTLY === "true" ? 300 : 12));
+const SECONDS = Number(process.env.CHAOS_SECONDS ?? (process.env.NIGHTLY === "true" ? 300 : 20));
 const SEED = Number(process.env.CHAOS_SEED ?? Date.now() % 1_000_000);
 
 describeWithKube("chaos: processes are killed and suspended while namespaces move", () => {
@@ -18,7 +18,7 @@ describeWithKube("chaos: processes are killed and suspended while namespaces mov
       expect(report.violations, details).toEqual([]);
       expect(report.late, details).toEqual([]);
       expect(report.checkedWrites).toBeGreaterThan(100);
-      expect(report.handovers).toBeGreaterThan(3);
+      expect(report.handovers).toBeGreaterThan(1);
     },
     (SECONDS + 240) * 1000,
   );

@@ -32,6 +32,9 @@ export const ROLLING = `${SHARDING_PREFIX}rolling`;
 /** Annotation on that StatefulSet: the revision that each pod has or is to get. Only the manager writes it. */
 export const ROLL_EXPECTED = `${SHARDING_PREFIX}roll-expected`;
 
+/** Label that the StatefulSet controller gives to each of its pods: the pod's name. */
+export const POD_NAME = "statefulset.kubernetes.io/pod-name";
+
 /** The number of values of a namespace's hash. */
 export const SHARD_HASHES = 32;
 

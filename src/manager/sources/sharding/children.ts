@@ -8,14 +8,13 @@ import {
   canaryShardName,
   NAMESPACE,
   normalShardName,
+  POD_NAME,
   SHARD,
   SHARD_HASH,
 } from "../../../api/sharding-keys.ts";
 import { canaryTest } from "./canary.ts";
 import { legacyBatch } from "./legacy-map.ts";
 import { type Placement, placer } from "./placement.ts";
-
-const POD_NAME = "statefulset.kubernetes.io/pod-name";
 
 /** The children of a valid config; none unless it is a root. */
 export function childrenOf(config: ShardingConfig, placement: Placement): ShardingConfig[] {

@@ -27,7 +27,7 @@ export function describeFamily(family: DescribedFamily, { subsets, desired }: Ap
     fields: {
       family: family.name,
       ...(family.shard === undefined ? {} : { shard: family.shard }),
-      shardPods: `${sumOf(({ readyPods }) => readyPods)}/${sumOf(({ pods = 0 }) => pods)}`,
+      shardPods: podsText({ readyPods: sumOf(({ readyPods }) => readyPods), pods: sumOf(({ pods = 0 }) => pods) }),
       shardNamespaces: sumOf(({ namespaces }) => namespaces),
       ...(family.children === undefined ? {} : { root: { childShardingConfigs: family.children } }),
       ...(owned.length === 0 ? {} : { balance }),
@@ -37,6 +37,11 @@ export function describeFamily(family: DescribedFamily, { subsets, desired }: Ap
     },
     balanced: verdict(owned, balance),
   };
+}
+
+/** "2/3": ready pods, and all pods. */
+export function podsText({ readyPods, pods = 0 }: { readonly readyPods: number; readonly pods?: number | undefined }): string {
+  return `${readyPods}/${pods}`;
 }
 
 interface Balance {

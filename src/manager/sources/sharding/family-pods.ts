@@ -1,14 +1,13 @@
 // The pods of a family, and the shard of each. Pure. Invariants: a pod belongs to the first shard that selects it; a pod of the family that no
 // shard selects stands by, as the default subset, which owns nothing.
 import type { ShardingConfig } from "../../../api/sharding-config.ts";
+import { POD_NAME } from "../../../api/sharding-keys.ts";
 import { type Labels, matchesSelector } from "../../../kube/label-selector.ts";
 import { DEFAULT_SUBSET } from "../../../route/table.ts";
 import type { PodSelection } from "../app.ts";
 import { coveringSelector } from "./covering-selector.ts";
 import type { Family } from "./family.ts";
 import type { Shard } from "./shards.ts";
-
-const POD_NAME = "statefulset.kubernetes.io/pod-name";
 
 /** @param shards none while the shards of a root are not known */
 export function familyPods({ name, root, configs }: Family, shards: readonly Shard[]): PodSelection {

@@ -6,7 +6,6 @@ import type { ShardingConfig } from "../../../api/sharding-config.ts";
 import { NO_CALLER_POLICY } from "../../../route/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../../route/table.ts";
 import type { App, AppSpec, Source } from "../app.ts";
-import { childrenOf } from "./children.ts";
 import { compileShards } from "./compile-shards.ts";
 import { describeFamily } from "./describe-family.ts";
 import { type Family, familiesOf } from "./family.ts";
@@ -57,11 +56,10 @@ function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
   const { name, root, configs } = family;
   const [head] = configs;
   const names = shards?.shards.map((shard) => shard.name) ?? [];
-  const placement = root && storedPlacement(root);
   const described = {
     name,
     shard: root === undefined ? head?.metadata.name : undefined,
-    children: root && placement && childrenOf(root, placement).map(({ metadata }) => metadata.name ?? ""),
+    children: root && shards && names,
     normal: root === undefined ? names : names.slice(root.spec.root?.canary === undefined ? 0 : 1),
   };
   return {

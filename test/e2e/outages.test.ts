@@ -85,7 +85,7 @@ describeWithKube("operators in the mesh", () => {
     );
     await eventually(async () => {
       const { status } = await mesh.client.get(VIRTUAL_APPS, { namespace: "foo-system", name: "foo-operator" });
-      expect(status?.conditions?.find(({ type }) => type === "Ready")?.status).toBe("True");
+      expect(status?.conditions?.find(({ type }) => type === "Ready")?.status, JSON.stringify(status)).toBe("True");
     }, 30_000);
   });
 });

@@ -88,6 +88,14 @@ describe("the report about a renamed lock", () => {
     expect(reported()).toEqual(["create", ""]);
   });
 
+  it("forgets a denied get as soon as the lock is renewed: a leader that has the lock does not get it again", async () => {
+    const { get, put, reported, state } = setup(() => false);
+    await get();
+    state.allows = () => true;
+    await put();
+    expect(reported()).toEqual(["get,update", ""]);
+  });
+
   it("says nothing while the lock is not there and no verb is denied", async () => {
     const { get, reports, state } = setup();
     state.exists = false;

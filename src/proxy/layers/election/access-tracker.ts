@@ -85,6 +85,8 @@ function step(before: Sight, { verb, status, message }: Answer): Sight {
     denied.delete(verb);
     // The lock exists, so that no elector has to create it.
     if (showsLock && verb !== "delete") denied.delete("create");
+    // A leader of client-go renews its lock by updates alone, so no later get would clear a get that was denied for a moment.
+    if (status < 300 && (verb === "update" || verb === "patch")) denied.delete("get");
   }
   // unknown, allowed => denied   the authorizer denies a verb
   if (denied.size > 0) return { kind: "denied", reasons: denied };

@@ -25,6 +25,16 @@ export function onLossText(subset: string): string {
   return `Treatment of the pods of a ${subset} that loses namespaces. Restart (the default): the manager evicts the pods one at a time, the leader last. Until its eviction a pod may read these namespaces, but not write to them. InPlace: the pods keep running, and their operator sees the objects as deleted.`;
 }
 
+/** A field `guard`. `subset` is the kind's word for a subset. */
+export function guardSchema(subset: string) {
+  return z
+    .enum(["Enforce", "Warn"])
+    .optional()
+    .describe(
+      `Treatment of writes to objects that the pod's ${subset} does not own. Enforce (the default): they are refused. Warn: they pass, except while the namespace moves, and the client gets a warning that names the owner. Then several ${subset}s may write to one object. A deletecollection outside of the own namespaces is refused all the same.`,
+    );
+}
+
 /** Describes a field `paused`. */
 export const PAUSED_TEXT =
   "If true, every namespace keeps its present owner, no pod is restarted, and the rules apply to new namespaces only. A handover that has begun is completed.";

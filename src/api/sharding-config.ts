@@ -10,7 +10,7 @@ import { nonEmptySelector } from "./label-selector.ts";
 import { limitSelectorSchema, MAX_LISTED_NAMESPACES } from "./limit-selector.ts";
 import { dnsLabelSchema, dnsSubdomainSchema } from "./names.ts";
 import { objectMetaSchema } from "./object-meta.ts";
-import { onLossText, PAUSED_TEXT, WEBHOOK_TEXT, webhookServerSchema } from "./operator-fields.ts";
+import { guardSchema, onLossText, PAUSED_TEXT, WEBHOOK_TEXT, webhookServerSchema } from "./operator-fields.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { withRules } from "./rule.ts";
@@ -175,6 +175,7 @@ export const shardingConfigSpecSchema = withRules(
         ),
       onLoss: z.enum(["Restart", "InPlace"]).optional().describe(onLossText("shard")),
       paused: z.boolean().optional().describe(PAUSED_TEXT),
+      guard: guardSchema("shard"),
     })
     .meta(celRules(...specCel)),
   specRules,

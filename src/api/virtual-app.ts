@@ -10,7 +10,7 @@ import { labelsSchema, MAX_LABELS, nonEmptySelector } from "./label-selector.ts"
 import { matchLimitSelectorSchema } from "./match-limit-selector.ts";
 import { dnsLabelSchema, dnsSubdomainSchema, subsetNameSchema } from "./names.ts";
 import { objectMetaSchema } from "./object-meta.ts";
-import { onLossText, PAUSED_TEXT, WEBHOOK_TEXT, webhookServerSchema } from "./operator-fields.ts";
+import { guardSchema, onLossText, PAUSED_TEXT, WEBHOOK_TEXT, webhookServerSchema } from "./operator-fields.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { type Finding, fieldsOf, isObject, withRules } from "./rule.ts";
@@ -99,6 +99,7 @@ const routeSchema = z.strictObject({
     .optional()
     .describe(`${onLossText("subset")} Resync is the old name of InPlace.`),
   paused: z.boolean().optional().describe(PAUSED_TEXT),
+  guard: guardSchema("subset"),
   subsetPublicResources: z
     .array(resourceMatchSchema)
     .max(32)

@@ -30,6 +30,7 @@ describe("/debug/snapshot", () => {
       },
       fenced: { total: 1, first: ["a"], truncated: false },
       callers: { userAgent: "", defaultOnlyUserAgents: [], stripManagedFields: false },
+      guard: "Enforce",
     });
   });
 

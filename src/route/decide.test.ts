@@ -43,6 +43,27 @@ describe("a request for one object", () => {
     expect(ask("", "POST", "/api/v1/namespaces/pilot/pods/x/exec")).toMatchObject({ kind: "refuse" });
     expect(ask("", "PUT", "/apis/apps/v1/namespaces/pilot/deployments/x/status")).toMatchObject({ kind: "refuse" });
   });
+  it("passes with a warning that names the owner where the guard only warns, except for reads and a deletecollection", () => {
+    const moving = { ...routes, fenced: new Set(["prod"]) };
+    const warned = (method: string, target: string, of = routes) => {
+      const info = parseRequestInfo(method, target) as ResourceInfo;
+      return decide(viewOf(snapshot(of, { guard: "Warn" }), info.group, info.resource), info, "namespaced");
+    };
+    const message = 'ctrlmesh: update pods "x": namespace "pilot" belongs to subset "canary"';
+    expect(warned("PUT", "/api/v1/namespaces/pilot/pods/x")).toEqual({ kind: "warn", message });
+    for (const target of ["pods/x", "pods/x/exec", "pods/x/status"]) {
+      expect(warned("POST", `/api/v1/namespaces/pilot/${target}`).kind).toBe("warn");
+    }
+    expect(warned("GET", "/api/v1/namespaces/pilot/pods/x").kind).toBe("refuse");
+    expect(warned("GET", "/api/v1/namespaces/pilot/pods").kind).toBe("narrow");
+    expect(warned("DELETE", "/api/v1/namespaces/pilot/pods").kind).toBe("refuse");
+    expect(warned("DELETE", "/api/v1/pods")).toMatchObject({ why: "not-narrowable" });
+    expect(warned("PUT", "/api/v1/namespaces/prod/pods/x").kind).toBe("allow");
+    expect(warned("PUT", "/api/v1/namespaces/prod/pods/x", moving)).toMatchObject({ why: "moving" });
+    expect(warned("PUT", "/api/v1/namespaces/new/pods/x").kind).toBe("hold");
+    const family = table([sharded(group("", "pods")), subset("canary")], { gap: [], pilot: [0] });
+    expect(warned("PUT", "/api/v1/namespaces/gap/pods/x", family)).toMatchObject({ kind: "warn" });
+  });
   it("waits in a namespace that nobody has heard of", () => {
     expect(ask("", "GET", "/api/v1/namespaces/new/pods/x")).toEqual({ kind: "hold", namespace: "new" });
   });

@@ -11,6 +11,8 @@ export type Decision =
   | { readonly kind: "allow" }
   /** `moving` is a refusal that a retry may overcome. */
   | { readonly kind: "refuse"; readonly why: "other-subset" | "moving" | "not-narrowable"; readonly message: string }
+  /** The guard only warns: allow a write to an object that the subset does not own. */
+  | { readonly kind: "warn"; readonly message: string }
   /** The owner of the namespace is unknown: wait, then decide again. */
   | { readonly kind: "hold"; readonly namespace: string }
   /** The subset owns the namespace, and labels decide: the caller reads the object's labels, or narrows a `deletecollection` by them. */
@@ -66,9 +68,14 @@ export function reachOf(info: ResourceInfo, scope: ResourceScope): Reach {
   return scope === "cluster" && !isNamespaces(info) ? "place" : "all-namespaces";
 }
 
-/** True if an act of this reach is within what is owned. Labels are apart from that. `namespace` says the place. */
-export function isWithin(view: ResourceView, reach: Reach, namespace: string): boolean {
+/** The reach of a write in flight. `foreign`: an object that the subset does not own, of which the guard only warns. */
+export type WriteReach = Reach | "foreign";
+
+/** True if an act of this reach is within what is owned, or what the guard lets pass. Labels are apart from that. `namespace` says the place. */
+export function isWithin(view: ResourceView, reach: WriteReach, namespace: string): boolean {
   switch (reach) {
+    case "foreign":
+      return view.guard === "Warn";
     case "place":
       return view.ownershipOf(namespace) === "own";
     case "all-namespaces": // known or not, which no query can name
@@ -97,12 +104,18 @@ function decideObject(view: ResourceView, info: ResourceInfo): Decision {
       return refuseMoving(view, info, namespace);
     case "other-subset": {
       const owner = view.ownerOf(namespace);
-      const message = `${describe(info)}: ${placeText(owner, namespace, "belong")} to ${ownerText(owner, namespace)}${shownText(view, namespace)}`;
-      return { kind: "refuse", why: ownership, message };
+      const message = `${describe(info)}: ${placeText(owner, namespace, "belong")} to ${ownerText(owner, namespace)}`;
+      if (warnsOnly(view, info)) return { kind: "warn", message };
+      return { kind: "refuse", why: ownership, message: message + shownText(view, namespace) };
     }
     default:
       return ownership satisfies never;
   }
+}
+
+/** True if the guard lets the call pass although the subset does not own the object. A deletecollection reaches many objects. */
+export function warnsOnly({ guard }: ResourceView, info: ResourceInfo): boolean {
+  return guard === "Warn" && isAct(info) && info.verb !== "deletecollection";
 }
 
 // The proxy does not know the owner before: the manager waits for that subset.

@@ -37,7 +37,14 @@ export interface Snapshot {
   readonly lockName: string;
   readonly table: RouteTable;
   readonly callers: CallerPolicy;
+  readonly guard?: Guard | undefined;
 }
+
+/**
+ * What happens to writes to objects that the subset does not own. `Warn`: they pass, and their answers carry a warning. Absent: they are
+ * refused.
+ */
+export type Guard = "Warn";
 
 /** How a namespace of one resource relates to this proxy's subset. */
 export type Ownership = "own" | "other-subset" | "moving" | "unknown";
@@ -66,6 +73,8 @@ export interface ResourceView {
   readonly hasNoRules: boolean;
   /** Undefined if labels do not matter. Otherwise an object is the subset's if its namespace is "own" and its labels match (`isOwned`). */
   readonly labelFilter: LabelFilter | undefined;
+  /** Of the snapshot. */
+  readonly guard?: Guard | undefined;
   /** "" asks for cluster-scoped objects. */
   ownershipOf(namespace: string): Ownership;
   /** With labels: the owner of an object that has them. */
@@ -115,6 +124,7 @@ export function viewOf(
     byLabelsOnly: labelFilter !== undefined && isSoleOwner,
     hasNoRules: snapshot.table.rules.length === 0 && snapshot.table.fenced.size === 0,
     labelFilter,
+    guard: snapshot.guard,
     ownershipOf,
     ownerOf: owners.ownerOf,
     nextOwnerOf: owners.nextOwnerOf,

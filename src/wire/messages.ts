@@ -134,6 +134,8 @@ export interface RouteMessage {
   readonly table: RouteTableMessage | null;
   /** SHA-256 of the table's bytes, instead of the table. */
   readonly tableHash: Uint8Array;
+  /** The guard of the snapshot is `Warn`. */
+  readonly warnOnly: boolean;
 }
 
 /** The difference between two routes. The .proto file describes how to apply it. */

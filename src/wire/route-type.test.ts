@@ -127,6 +127,7 @@ const CONTENT: { readonly [K in keyof RouteContent]: RouteContent[K] } = {
   lockName: "another-lock",
   table: table([], {}),
   callers: { userAgent: "agent/", defaultOnlyUserAgents: ["x"], stripManagedFields: true },
+  guard: "Warn",
 };
 const TABLE: { readonly [K in keyof Required<RouteTable>]: Partial<RouteTable> } = {
   rules: { rules: [...routes.rules].reverse() },
@@ -216,6 +217,7 @@ const FILLED: Filled<RouteContent> = {
   podNamespace: "shop",
   lockName: "lock",
   callers: { userAgent: "agent/", defaultOnlyUserAgents: ["x"], stripManagedFields: true },
+  guard: "Warn",
   table: {
     rules: Object.values(FILLED_RULES),
     classes: [[1]],

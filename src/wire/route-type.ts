@@ -76,8 +76,9 @@ const HASH_BYTES = 32;
 const NO_HASH = new Uint8Array();
 
 /** All fields except the table. */
-function routeToWire({ app, subset, podNamespace, lockName, callers }: RouteContent): Omit<RouteMessage, "table" | "tableHash"> {
-  return { app, subset, podNamespace, lockName, callers };
+function routeToWire(content: RouteContent): Omit<RouteMessage, "table" | "tableHash"> {
+  const { app, subset, podNamespace, lockName, callers, guard } = content;
+  return { app, subset, podNamespace, lockName, callers, warnOnly: guard === "Warn" };
 }
 
 function routeFromWire(
@@ -85,14 +86,15 @@ function routeFromWire(
   { version, digest }: Versioned,
   readTable: (problems: string[]) => RouteTable | null | undefined,
 ): Snapshot {
-  const { app, subset, podNamespace, lockName, callers } = message;
+  const { app, subset, podNamespace, lockName, callers, warnOnly } = message;
   const problems = headProblems({ version, digest });
   if (app === null || app.name === "") problems.push("app: missing");
   if (podNamespace === "") problems.push("podNamespace: missing");
   const table = readTable(problems);
   if (!table) problems.push("table: missing");
   if (problems.length > 0 || !table || app === null) throw new ResourceInvalidError(problems);
-  return { version, digest, app: appFromWire(app), subset, podNamespace, lockName, table, callers: callersFromWire(callers) };
+  const content = { app: appFromWire(app), subset, podNamespace, lockName, table, callers: callersFromWire(callers) };
+  return { version, digest, ...content, ...(warnOnly ? { guard: "Warn" } : {}) };
 }
 
 function namedBody(content: RouteContent): Uint8Array {

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse } from "yaml";
+import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import type { Resource } from "../../src/kube/client/resource.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
@@ -11,6 +12,7 @@ import { tryKubectl } from "../support/kubectl.ts";
 import { FOOS, type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { describeWithKube } from "../support/requirements.ts";
 
+const APP = { namespace: "foo-system", name: "foo-operator" };
 const DEPLOYMENTS: Resource = { group: "apps", version: "v1", resource: "deployments", kind: "Deployment", namespaced: true };
 
 describeWithKube("kubectl through a proxy", () => {
@@ -76,6 +78,33 @@ describeWithKube("kubectl through a proxy", () => {
     expect(applied.code).toBe(1);
     expect(applied.stderr).toContain('namespace "team-a" belongs to the default subset');
     expect((await mesh.foo("team-a", "foo-of-team-a")).metadata.name).toBe("foo-of-team-a");
+  });
+
+  it("a write to another subset's namespace passes with a warning that names the owner, if spec.route.guard is Warn", async () => {
+    const setGuard = async (guard: "Warn" | "Enforce") => {
+      const body = { spec: { route: { guard } } };
+      const { metadata } = await mesh.client.patch(VIRTUAL_APPS, APP, { type: "merge", body });
+      return eventually(async () => {
+        const { conditions = [] } = (await mesh.client.get(VIRTUAL_APPS, APP)).status ?? {};
+        const [accepted, converged] = ["Accepted", "Converged"].map((type) => conditions.find((each) => each.type === type));
+        expect(converged).toMatchObject({ status: "True", observedGeneration: metadata.generation });
+        return accepted?.message;
+      });
+    };
+    expect(await setGuard("Warn")).toContain("the guard is Warn: writes to objects of other subsets pass");
+    const created = await run("create -f -", fooYaml("team-a", "warned"));
+    expect([created.code, created.stdout]).toEqual([0, "foo.demo.ctrlmesh.io/warned created\n"]);
+    expect(created.stderr).toBe(
+      'Warning: ctrlmesh: create foos.demo.ctrlmesh.io: namespace "team-a" belongs to the default subset; it passes, since the guard is Warn\n',
+    );
+    expect((await run("create -f -", fooYaml("canary-eu", "unwarned"))).stderr).toBe("");
+    expect((await run("get foo warned -n team-a")).stderr).toContain("Forbidden");
+    expect((await run("delete foo warned -n team-a")).stderr).toContain(
+      'Warning: ctrlmesh: delete foos.demo.ctrlmesh.io "warned"',
+    );
+    await setGuard("Enforce");
+    expect((await run("create -f -", fooYaml("team-a", "refused"))).stderr).toContain("Forbidden");
+    await mesh.client.delete(FOOS, { namespace: "canary-eu", name: "unwarned" });
   });
 
   it("a list in another subset's namespace is empty without an error", async () => {

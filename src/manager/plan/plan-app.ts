@@ -13,7 +13,7 @@ import { type GoneAppPod, goneClaims, lastSnapshot, podClaims } from "./pod-clai
 import { createPodRules, rulesOf, rulesOfSubsets, type UnversionedSnapshot } from "./pod-rules.ts";
 import { type InForce, ownersHash, tableInForce } from "./table-in-force.ts";
 
-export interface AppFacts extends Pick<AppSpec, "subsets" | "lockName" | "callers" | "isPaused" | "retainsLosses"> {
+export interface AppFacts extends Pick<AppSpec, "subsets" | "lockName" | "callers" | "guard" | "isPaused" | "retainsLosses"> {
   readonly app: AppRef;
   /** The spec's route for the existing namespaces. */
   readonly bySpec: RouteTable;
@@ -46,7 +46,7 @@ export interface AppPlan {
 }
 
 export function planApp(facts: AppFacts): AppPlan {
-  const { app, pods, factsOf, gone = [], bySpec, subsets, lockName, callers, isPaused, retainsLosses } = facts;
+  const { app, pods, factsOf, gone = [], bySpec, subsets, lockName, callers, guard, isPaused, retainsLosses } = facts;
   const inForce: InForce = isPaused
     ? tableInForce(app, pods, factsOf, facts.ownersHashes)
     : { table: undefined, isLost: false, hashes: facts.ownersHashes ?? [] };
@@ -54,7 +54,7 @@ export function planApp(facts: AppFacts): AppPlan {
   const added = inForce.isLost ? [] : [ownersHash(desired)];
   const ownersHashes = [...inForce.hashes.filter((hash) => !added.includes(hash)), ...added].slice(-MAX_OWNERS_HASHES);
   const fences = planFences(desired, subsets, [...podClaims(app, pods, factsOf), ...goneClaims(app, gone)]);
-  const common = { app, podNamespace: app.namespace, lockName, callers };
+  const common = { app, podNamespace: app.namespace, lockName, callers, guard };
   const rules = rulesOfSubsets(subsets, (subset) => rulesOf({ ...common, subset, table: withFences(desired, fences, subset) }));
   const ofPods = createPodRules(rules.of, ({ subset }, table) => rulesOf({ ...common, subset, table }), facts.isYoung);
   return {

@@ -5,7 +5,7 @@ import type { Problem } from "../../api/problems.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { Labels } from "../../kube/label-selector.ts";
 import type { KubeObject, LabelSelector } from "../../kube/types.ts";
-import type { CallerPolicy } from "../../route/snapshot.ts";
+import type { CallerPolicy, Guard } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import type { Change } from "../../runtime/store.ts";
@@ -49,6 +49,7 @@ export interface AppSpec {
   /** Name of the operator's lock; "" if it has none. */
   readonly lockName: string;
   readonly callers: CallerPolicy;
+  readonly guard?: Guard | undefined;
   /** Why no route can be compiled yet; absent: one can. Until then the app keeps the routes that it has. */
   readonly waitsFor?: string;
   /** Every namespace stays with its present owner. */

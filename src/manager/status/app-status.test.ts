@@ -56,6 +56,11 @@ describe("appStatus", () => {
     const result = status();
     expect(ofType(result, "Ready")).toMatchObject({ status: "True", observedGeneration: 4 });
     expect(result.proxies).toEqual({ total: 2, connected: 2, synced: 2 });
+    expect(ofType(result, "Accepted")?.message).toBe("the spec is valid");
+    const warning = new Map([...plan.rules].map(([name, own]) => [name, { ...own, guard: "Warn" } as const]));
+    expect(ofType(status({ plan: { ...plan, rules: warning } }), "Accepted")?.message).toBe(
+      "the spec is valid; the guard is Warn: writes to objects of other subsets pass",
+    );
     expect(result.subsets).toEqual([
       { name: "", namespaces: 1, readyPods: 1, pods: 1, lock: "lock", leader: "a" },
       { name: "canary", namespaces: 1, readyPods: 1, pods: 1, lock: "lock---canary" },

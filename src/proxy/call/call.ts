@@ -7,9 +7,11 @@ import type * as http from "../http/handler.ts";
 /** What the layers note about a call while it passes, for each other, for metrics and for the access log. */
 export interface CallRecord extends http.CallNotes {
   info?: RequestInfo;
-  decision: "forwarded" | "narrowed" | "refused" | "fenced";
+  decision: "forwarded" | "narrowed" | "warned" | "refused" | "fenced";
   /** The reason for the decision, where it is not the ordinary way. */
   reason?: DecisionReason;
+  /** The guard only warns: the subset does not own the object of this write. With the decision `warned`. */
+  warning?: string;
   /** The entry of subsetDefaultOnlyUserAgents that excludes the caller from this subset. */
   excludedBy?: string;
   /** The client (kopf) handles listed objects differently from watch events, so a gained object must reach it through a list. */

@@ -85,6 +85,24 @@ describe("settling", () => {
     expect(settled).toBe(1);
   });
 
+  it("waits for a write that the guard let pass once the guard is Enforce, and for one of its own as ever", () => {
+    const enforcer = createEnforcer();
+    const theirs = { blue: ["a"], defaultSubset: ["b"] };
+    enforcer.enforce(routes(1, theirs, { guard: "Warn" }));
+    const [own, foreign] = [enforcer.beginWrite("a", pods), enforcer.beginWrite("b", pods, "foreign")];
+    enforcer.enforce(routes(2, { defaultSubset: ["a", "b"] }, { guard: "Warn" }));
+    let settled = 0;
+    enforcer.whenDrained(() => settled++);
+    expect(settled).toBe(0);
+    own();
+    expect(settled).toBe(1);
+    enforcer.enforce(routes(3, theirs));
+    enforcer.whenDrained(() => settled++);
+    expect(settled).toBe(1);
+    foreign();
+    expect(settled).toBe(2);
+  });
+
   it("waits for a write in a namespace that is only shown from now on", () => {
     const enforcer = createEnforcer();
     enforcer.enforce(routes(1, { blue: ["a"] }));

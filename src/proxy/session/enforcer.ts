@@ -2,7 +2,7 @@
 // when no write is in flight that the enforced snapshot refuses; writes to retained namespaces count as refused. Called by the session.
 
 import type { GroupResource } from "../../kube/types.ts";
-import { isWithin, type Reach } from "../../route/decide.ts";
+import { isWithin, type WriteReach } from "../../route/decide.ts";
 import { indexRetained } from "../../route/retained.ts";
 import { type ResourceView, type Snapshot, viewOf } from "../../route/snapshot.ts";
 import type { Backlog, ChangeListener, Enforced, Session } from "./session.ts";
@@ -24,7 +24,7 @@ export interface Enforcer extends Session, Backlog {
 interface Write {
   readonly namespace: string;
   readonly target: GroupResource | undefined;
-  readonly reach: Reach;
+  readonly reach: WriteReach;
   /** The labels by which the write was admitted; undefined if they did not matter. */
   readonly labelSelector: string | undefined;
 }

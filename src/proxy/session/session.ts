@@ -3,7 +3,7 @@
 // no longer allows has finished.
 import { StatusError } from "../../kube/status.ts";
 import type { GroupResource } from "../../kube/types.ts";
-import type { Reach } from "../../route/decide.ts";
+import type { WriteReach } from "../../route/decide.ts";
 import type { ResourceView, Snapshot } from "../../route/snapshot.ts";
 import type { LockAccessMessage, UnnamedLockMessage } from "../../wire/messages.ts";
 import type { StoredMoves } from "./stored-moves.ts";
@@ -28,7 +28,7 @@ export interface Session {
    * do for any.
    * @param reach what it reaches beyond that namespace, which then also has to stay the subset's; default: nothing
    */
-  beginWrite(namespace: string, target?: GroupResource, reach?: Reach): () => void;
+  beginWrite(namespace: string, target?: GroupResource, reach?: WriteReach): () => void;
   /**
    * Counts a request, or a watch, as waiting for the owner of an unknown namespace until the returned function is called
    * (calling it again does nothing).

@@ -127,4 +127,17 @@ describe("a pod of one subset", () => {
     expect(JSON.parse(answer.body.toString()).message).toMatch(/^ctrlmesh: /);
     expect(api.seen).toEqual([]);
   });
+
+  it("has such a write passed with a warning and counted where the guard only warns", async () => {
+    const { proxy, session, api } = await setup((_req, res) => answerJson(res, 200, {}));
+    session.enforce(routes(2, { blue: ["a"], defaultSubset: ["b"] }, { guard: "Warn" }));
+    const put = (path: string) => proxy.fetch(path, { method: "PUT", body: Buffer.from("{}") });
+    const { status, headers } = await put("/api/v1/namespaces/b/pods/x");
+    expect([status, headers.warning]).toEqual([200, expect.stringMatching(/^299 - ".*belongs to the default subset; it passes/)]);
+    expect((await put("/api/v1/namespaces/a/pods/x")).headers).not.toHaveProperty("warning");
+    expect(api.seen).toHaveLength(2);
+    expect(await proxy.registry.metrics()).toContain(
+      'ctrlmesh_proxy_decisions_total{decision="warned",verb="update",reason="other-subset"} 1',
+    );
+  });
 });

@@ -107,13 +107,14 @@ describe("the app of hand-written configs", () => {
     ]);
   });
 
-  it("is paused if one says so, and restarts pods unless all agree", () => {
+  it("is paused if one says so, restarts pods unless all agree, and refuses foreign writes unless all agree", () => {
     const options = (...specs: Fields[]) => {
       const { spec } = appOf(...specs.map((spec, at) => config(`c-${at}`, spec)));
-      return [spec?.isPaused, spec?.retainsLosses];
+      return [spec?.isPaused, spec?.retainsLosses, spec?.guard];
     };
-    expect(options({}, { paused: true, onLoss: "InPlace" })).toEqual([true, true]);
-    expect(options({ onLoss: "InPlace" }, { onLoss: "InPlace" })).toEqual([false, false]);
+    expect(options({ guard: "Enforce" }, { paused: true, onLoss: "InPlace", guard: "Warn" })).toEqual([true, true, undefined]);
+    expect(options({ onLoss: "InPlace" }, { onLoss: "InPlace" })).toEqual([false, false, undefined]);
+    expect(options({ guard: "Warn" }, { guard: "Warn" })).toEqual([false, true, "Warn"]);
   });
 
   it("lives on without a config that is being deleted, and ends with the last one", () => {

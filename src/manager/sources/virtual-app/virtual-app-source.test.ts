@@ -31,12 +31,12 @@ describe("callersOf", () => {
 });
 
 describe("planApp", () => {
-  it("gives the policy to every subset, and different policies have different digests", () => {
+  it("gives the policy and the guard to every subset, and different ones have different digests", () => {
     const subsets = [{ name: "v2", labels: { version: "v2" }, routeRules: ["r"] }];
     const route = { subRules: [{ name: "r", match: [{ namespaceRegex: "^canary-" }] }] };
-    const spec = { ...plain, route, subsets };
-    const plan = (annotations: Record<string, string>) =>
-      planApp({
+    const plan = (annotations: Record<string, string>, guard: "Enforce" | "Warn" = "Enforce") => {
+      const spec = { ...plain, route: { ...route, guard }, subsets };
+      return planApp({
         ...specOf(spec),
         callers: callersOf(spec, annotations),
         app: { namespace: "n", name: "a" },
@@ -44,9 +44,13 @@ describe("planApp", () => {
         pods: [],
         factsOf: () => undefined,
       });
+    };
     const stripping = plan({ [STRIP_MANAGED_FIELDS]: "true" });
     expect([...stripping.rules.values()].map(({ callers }) => callers.stripManagedFields)).toEqual([true, true]);
     expect(stripping.digest).not.toBe(plan({}).digest);
+    const warning = plan({}, "Warn");
+    expect([...warning.rules.values()].map(({ guard }) => guard)).toEqual(["Warn", "Warn"]);
+    expect(warning.digest).not.toBe(plan({}).digest);
   });
 });
 

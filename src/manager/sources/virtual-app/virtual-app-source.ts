@@ -56,6 +56,7 @@ export function specOf({ spec, metadata: { annotations = {} } }: Pick<VirtualApp
     subsets: subsetsOf(spec),
     lockName: lockNameOf(spec),
     callers: callersOf(spec, annotations),
+    guard: spec.route?.guard === "Warn" ? "Warn" : undefined,
     isPaused: spec.route?.paused === true,
     retainsLosses: spec.route?.onLoss !== "InPlace",
     notSupported: notSupported(spec),

@@ -4,7 +4,7 @@
 import type { ResourceInfo } from "../../../kube/request-info.ts";
 import { isListOrWatch } from "../../../kube/request-kind.ts";
 import { StatusError } from "../../../kube/status.ts";
-import { type Decision, decide, isAct, RESOURCE_MOVES, reachOf } from "../../../route/decide.ts";
+import { type Decision, decide, isAct, RESOURCE_MOVES, reachOf, type WriteReach } from "../../../route/decide.ts";
 import { type Planner, planNothing, type QueryPlan, type ResourceScope } from "../../../route/plan-query.ts";
 import { governingNamespace, type ResourceView } from "../../../route/snapshot.ts";
 import { isSharded } from "../../../route/table.ts";
@@ -13,6 +13,7 @@ import { discardBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
 import { type Enforced, enforcedNow, type Session } from "../../session/session.ts";
 import { continuesFromList } from "./collection.ts";
+import { passForeign } from "./foreign-writes.ts";
 import { beginHold, type Hold, type HoldDeps } from "./hold.ts";
 import type { RecentLoss } from "./recent-loss.ts";
 
@@ -60,9 +61,13 @@ export async function admit<T>(
       const enforced = enforcedNow(session);
       const view = enforced.view(info.group, info.resource);
       const decision = decide(view, info, scope, deps.planner);
-      if (decision.kind === "allow") return proceed({ kind: "allow", done: countWrite(session, info, scope) });
+      if (decision.kind === "allow") return proceed({ kind: "allow", done: countWrite(session, info, reachOf(info, scope)) });
+      if (decision.kind === "warn") {
+        passForeign(call, decision.message);
+        return proceed({ kind: "allow", done: countWrite(session, info, "foreign") });
+      }
       if (decision.kind === "check-labels")
-        return proceed({ kind: "check-labels", view, done: countWrite(session, info, scope) });
+        return proceed({ kind: "check-labels", view, done: countWrite(session, info, reachOf(info, scope)) });
       if (decision.kind === "narrow") return proceed({ kind: "narrow", queryPlan: decision.queryPlan, unknown: undefined });
       if (decision.kind === "refuse") {
         const mayBeLoss = !hasWaited && hold === undefined && isAct(info) && decision.why === "other-subset";
@@ -86,10 +91,10 @@ export async function admit<T>(
   }
 }
 
-function countWrite(session: Session, info: ResourceInfo, scope: ResourceScope): (() => void) | undefined {
+function countWrite(session: Session, info: ResourceInfo, reach: WriteReach): (() => void) | undefined {
   if (!isAct(info)) return undefined;
   const namespace = governingNamespace(info.group, info.resource, info);
-  return session.beginWrite(namespace, info, reachOf(info, scope));
+  return session.beginWrite(namespace, info, reach);
 }
 
 /** The refusal of a list or watch of a resource that moves as a whole. */

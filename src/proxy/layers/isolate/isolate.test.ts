@@ -13,13 +13,16 @@ import {
 import { group, snapshot, subset, table } from "../../../../test/support/route-table.ts";
 import { recordingSink, scriptedSource } from "../../../../test/support/scripted-body.ts";
 import { type Routes, routes } from "../../../../test/support/test-routes.ts";
+import type { Logger } from "../../../base/log.ts";
 import { createRegistry } from "../../../base/metrics.ts";
 import { createStatus, StatusError } from "../../../kube/status.ts";
 import type { ResourceScope } from "../../../route/plan-query.ts";
+import type { Snapshot } from "../../../route/snapshot.ts";
 import { createDiscovery } from "../../api-server/discovery.ts";
-import type { Call } from "../../call/call.ts";
+import type { Call, ResourceCall } from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
+import { createForeignWrites, passForeign } from "./foreign-writes.ts";
 import { isolate } from "./isolate.ts";
 
 const PODS = "/api/v1/pods";
@@ -45,12 +48,13 @@ function setup(
   first: Routes,
   answer: (call: Call) => Reply | Promise<Reply> = () => everything,
   scope: ResourceScope = "namespaced",
+  more: Partial<Snapshot> = {},
 ) {
   const clock = createFakeClock();
   const session = createEnforcer();
   let version = 1;
-  const enforce = (next: Routes) => session.enforce(routes(version++, next));
-  enforce(first);
+  const enforce = (next: Routes, more: Partial<Snapshot> = {}) => session.enforce(routes(version++, next, more));
+  enforce(first, more);
   const registry = createRegistry("proxy", "test");
   const upstream = fakeUpstream(answer);
   const layer = isolate(isolateDeps({ session, clock, registry, random: () => 0, discovery: { scopeOf: async () => scope } }));
@@ -127,6 +131,75 @@ describe("a request for one object", () => {
     client.abort();
     await expect(reply).rejects.toMatchObject({ code: "ABORTED" });
     expect(clock.pending).toBe(0);
+  });
+});
+
+describe("a write to another subset's object, where the guard only warns", () => {
+  const POD_OF_B = "/api/v1/namespaces/b/pods/x";
+  const warning = (verb: string, name = "x") =>
+    `299 - "ctrlmesh: ${verb} pods \\"${name}\\": namespace \\"b\\" belongs to the default subset; it passes, since the guard is Warn"`;
+  const warned = (answer?: Parameters<typeof setup>[1]) =>
+    setup({ blue: ["a"], defaultSubset: ["b"] }, answer, "namespaced", { guard: "Warn" });
+
+  it("passes, and its answer names the owner beside the API server's own warnings", async () => {
+    const reply = { ...jsonReply({}), headers: { "content-type": "application/json", warning: '299 - "deprecated"' } };
+    const { handler, upstream } = warned(() => reply);
+    const call = callOf("PUT", POD_OF_B, { body: "{}" });
+    expect((await handler(call)).headers.warning).toEqual(['299 - "deprecated"', warning("update")]);
+    expect(upstream.calls.map(({ method }) => method)).toEqual(["PUT"]);
+    expect(call.record).toMatchObject({ decision: "warned", reason: "other-subset" });
+  });
+
+  it("has a header that a strange name cannot break, nor an own write a warning", async () => {
+    const { send } = warned();
+    const strange = await send("DELETE", `/api/v1/namespaces/b/pods/${encodeURIComponent('é"\r\nx')}`);
+    expect(strange.headers.warning).toEqual([expect.stringMatching(/^299 - "[ -~]*"$/)]);
+    expect((await send("DELETE", "/api/v1/namespaces/a/pods/x")).headers).not.toHaveProperty("warning");
+  });
+
+  it("is refused while its namespace moves, and so is a get, and a deletecollection in any case", async () => {
+    const { refusal, enforce } = warned();
+    expect((await refusal("GET", POD_OF_B)).code).toBe(403);
+    expect((await refusal("DELETE", "/api/v1/namespaces/b/pods")).code).toBe(403);
+    enforce({ blue: ["a", "b"], fenced: ["b"] }, { guard: "Warn" });
+    expect((await refusal("PUT", POD_OF_B)).code).toBe(503);
+  });
+
+  it("is logged, but not more than once in a minute", async () => {
+    const lines: unknown[] = [];
+    const clock = createFakeClock();
+    const log = { warn: (fields: unknown) => lines.push(fields) } as unknown as Logger;
+    const { told } = createForeignWrites(clock, log);
+    const write = () => {
+      const call = callOf("PUT", POD_OF_B) as ResourceCall;
+      passForeign(call, "first");
+      passForeign(call, "second");
+      told(call, jsonReply({}));
+    };
+    write();
+    write();
+    expect(lines).toEqual([{ writes: 1, last: "first" }]);
+    await clock.advance(60_000);
+    write();
+    expect(lines).toEqual([
+      { writes: 1, last: "first" },
+      { writes: 2, last: "first" },
+    ]);
+  });
+
+  it("goes on without an end, until the guard enforces again", async () => {
+    const source = scriptedSource();
+    const { send, enforce, session } = warned(() => ({ status: 200, headers: {}, body: source }));
+    const sink = watched(await send("GET", `${POD_OF_B}/proxy/`));
+    enforce({ blue: ["a", "c"], defaultSubset: ["b"] }, { guard: "Warn" });
+    let settled = false;
+    session.whenDrained(() => {
+      settled = true;
+    });
+    source.write("more");
+    expect([sink.text, sink.state, settled]).toEqual(["more", "open", true]);
+    enforce({ blue: ["a"], defaultSubset: ["b"] });
+    expect([sink.state, source.cancelled]).toEqual(["aborted", true]);
   });
 });
 

@@ -25,6 +25,7 @@ import { type Enforced, enforcedNow, type Session } from "../../session/session.
 import { admit } from "./admission.ts";
 import { learnVersion, WHOLE } from "./catch-up.ts";
 import { requestOf } from "./collection.ts";
+import { createForeignWrites } from "./foreign-writes.ts";
 import { createNarrow } from "./narrow.ts";
 import { guardObject } from "./object-guard.ts";
 import { createPages } from "./pages.ts";
@@ -62,6 +63,7 @@ export function isolate(deps: IsolateDeps): Layer {
   const planner = createPlanner();
   const releases = createReleaseOrder(clock);
   const narrow = createNarrow({ ...deps, pages, heldBudget, planner, releases });
+  const foreignWrites = createForeignWrites(clock, deps.log);
   const recentLoss = createRecentLoss(session, clock);
   const places = { free: deps.maxHeld ?? MAX_HELD };
 
@@ -89,11 +91,11 @@ export function isolate(deps: IsolateDeps): Layer {
         }
         case "allow": {
           const reply = await counted(call, () => sendAllowed(call, scope, next), admitted.done);
-          return whileAllowed(reply, call.info, session);
+          return foreignWrites.told(call, whileAllowed(reply, call, session));
         }
         case "check-labels": {
           const reply = await counted(call, () => guardObject(call, admitted.view, next), admitted.done);
-          return whileAllowed(reply, call.info, session, admitted.view.labelFilter);
+          return foreignWrites.told(call, whileAllowed(reply, call, session, admitted.view.labelFilter));
         }
         default:
           return admitted satisfies never;
@@ -107,12 +109,12 @@ export function isolate(deps: IsolateDeps): Layer {
  * of its own, which knows what frames are.
  * @param objects the labels by which it was decided; it goes on for as long as these decide
  */
-function whileAllowed(reply: Reply, info: ResourceInfo, session: Session, objects?: LabelFilter): Reply {
+function whileAllowed(reply: Reply, { info, record }: ResourceCall, session: Session, objects?: LabelFilter): Reply {
   if (!isEndless(info)) return reply;
   const isOver = (now: Enforced) => {
     const decision = decide(now.view(info.group, info.resource), info, "unknown");
     if (decision.kind === "check-labels") return decision.objects.labelSelector !== objects?.labelSelector;
-    return decision.kind !== "allow";
+    return decision.kind !== "allow" && !(decision.kind === "warn" && record.warning !== undefined);
   };
   return endReply(reply, endBySnapshot(session, isOver));
 }

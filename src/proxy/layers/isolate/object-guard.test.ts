@@ -6,6 +6,7 @@ import { fence, group, limit, objects, snapshot, subset, table, unreportedFence 
 import { recordingSink, scriptedSource } from "../../../../test/support/scripted-body.ts";
 import { createRegistry } from "../../../base/metrics.ts";
 import { createStatus, StatusError } from "../../../kube/status.ts";
+import type { Guard } from "../../../route/snapshot.ts";
 import type { RouteRule } from "../../../route/table.ts";
 import type { Call } from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
@@ -37,17 +38,18 @@ interface World {
   /** What a patch or an update of the status makes of the labels. */
   readonly result?: Labels;
   readonly subset?: string;
+  readonly guard?: Guard;
   readonly answer?: (call: Call) => Reply | Promise<Reply> | undefined;
 }
 
 const rulesOf = (...rules: RouteRule[]) => table(rules, { a: [], b: [] });
 
-function setup({ stored = {}, result, subset = "gold", answer }: World = {}) {
+function setup({ stored = {}, result, subset = "gold", answer, guard }: World = {}) {
   const clock = createFakeClock();
   const session = createEnforcer();
   let version = 1;
   const enforce = (...rules: RouteRule[]) =>
-    session.enforce(snapshot(rulesOf(...rules), { subset, version: version++, digest: `d${version}` }));
+    session.enforce(snapshot(rulesOf(...rules), { subset, guard, version: version++, digest: `d${version}` }));
   enforce(objects("gold", "tier=gold", FOOS));
   const upstream = fakeUpstream((call) => {
     const own = answer?.(call);
@@ -260,6 +262,24 @@ describe("delete", () => {
     enforce(limit(), objects("gold", "tier=gold", FOOS));
     expect((await refusal("DELETE", ALL)).message).toContain("delete by namespace instead");
   });
+});
+
+it("a write to another subset's object passes with a warning where the guard only warns, and a get is a 404 all the same", async () => {
+  const warned = () => setup({ stored: { x: {} }, result: {}, guard: "Warn" });
+  const writes = [
+    ["POST", IN_A, body({}), "the object in the body"],
+    ["PUT", `${IN_A}/x`, body(GOLD), "the object"],
+    ["PATCH", `${IN_A}/x`, json({ metadata: { labels: {} } }, "merge-patch+json"), "the object"],
+    ["DELETE", `${IN_A}/x`, {}, "the object"],
+    ["POST", `${IN_A}/x/eviction`, { body: "{}" }, "the object"],
+  ] as const;
+  for (const [method, target, options, which] of writes) {
+    const { send, sent } = warned();
+    const { headers } = await send(method, target, options);
+    expect(headers.warning).toEqual([expect.stringContaining(`${which}, by its labels, belongs to the default subset`)]);
+    expect(sent().at(-1)).toBe(`${method} ${target}`);
+  }
+  expect((await warned().refusal("GET", `${IN_A}/x`)).code).toBe(404);
 });
 
 describe("lists and watches", () => {

@@ -9,7 +9,7 @@ import { mediaTypeOf } from "../../../kube/media-types.ts";
 import { parseRequestInfo, type ResourceInfo } from "../../../kube/request-info.ts";
 import { writesWholeObject } from "../../../kube/request-kind.ts";
 import { StatusError } from "../../../kube/status.ts";
-import { refusedByLabels } from "../../../route/decide.ts";
+import { refusedByLabels, warnsOnly } from "../../../route/decide.ts";
 import { joinSelectors } from "../../../route/plan-query.ts";
 import { governingNamespace, hasOwnLabels, isBindings, type ResourceView } from "../../../route/snapshot.ts";
 import { identityHeaders } from "../../api-server/headers.ts";
@@ -17,6 +17,7 @@ import { type Call, createRecord, type Handler, objectPath, type ResourceCall, w
 import { askReadable } from "../../call/readable.ts";
 import { discardBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
+import { passForeign } from "./foreign-writes.ts";
 import { labelsInRequest, mayChangeLabels, objectsInReply, requestBytes } from "./object-labels.ts";
 
 interface GuardedCall {
@@ -161,11 +162,16 @@ function refuseForeignObjects(call: ResourceCall, view: ResourceView, objects: r
 
 function refuseForeign(call: ResourceCall, view: ResourceView, labels: Labels | undefined, which: string): void {
   if (hasOwnLabels(view, labels)) return;
-  call.record.decision = "refused";
-  call.record.reason = "other-subset";
   const { info } = call;
   const owner = view.ownerOf(governingNamespace(info.group, info.resource, info), labels ?? {});
-  throw new StatusError("Forbidden", refusedByLabels(info, owner, `${which}, by its labels,`));
+  const message = refusedByLabels(info, owner, `${which}, by its labels,`);
+  if (warnsOnly(view, info)) {
+    passForeign(call, message);
+    return;
+  }
+  call.record.decision = "refused";
+  call.record.reason = "other-subset";
+  throw new StatusError("Forbidden", message);
 }
 
 // Only the body names the pod, and nothing says which labels the pod has.

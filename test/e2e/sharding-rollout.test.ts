@@ -2,7 +2,7 @@
 // server's audit log says in which order they were evicted, and who wrote meanwhile. The webhooks inject the pods.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
-import { PLACEMENT } from "../../src/api/sharding-keys.ts";
+import { PLACEMENT, ROLL_EXPECTED } from "../../src/api/sharding-keys.ts";
 import { PODS, STATEFUL_SETS } from "../../src/kube/client/resources.ts";
 import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
 import { REVISION_LABEL } from "../../src/manager/rollout/roll-pods.ts";
@@ -15,6 +15,7 @@ import { kubectl } from "../support/kubectl.ts";
 import { type Mesh, startMesh } from "../support/mesh.ts";
 import { type PodRunner, startPodRunner } from "../support/pod-runner.ts";
 import { describeWithKube } from "../support/requirements.ts";
+import { reconcileAll } from "../support/sharding/reconcile-all.ts";
 import { startWebhookWorld, type WebhookWorld } from "../support/webhook-world.ts";
 
 const NAMESPACE = "foo-system";
@@ -38,6 +39,13 @@ const root = JSON.stringify({
       resourceSelector: [{ relateResources: [{ apiGroups: ["demo.ctrlmesh.io"], resources: ["foos"] }] }],
     },
   },
+});
+
+const NO_EVICTION = JSON.stringify({
+  apiVersion: "policy/v1",
+  kind: "PodDisruptionBudget",
+  metadata: { name: "none", namespace: NAMESPACE },
+  spec: { maxUnavailable: 0, selector: { matchLabels: { version: "v1" } } },
 });
 
 describeWithKube("the rollout of a StatefulSet that shards itself", () => {
@@ -91,18 +99,6 @@ describeWithKube("the rollout of a StatefulSet that shards itself", () => {
     const writes = mesh.podWrites().filter((write) => write.namespace === namespace && write.resource === "foos/status");
     return [...new Set(writes.filter(({ code }) => code < 300).map((write) => shardOf[write.pod]))];
   };
-  const sayAll = async (message: string) => {
-    for (const namespace of TEAMS) {
-      const body = JSON.stringify({ spec: { message } });
-      await kubectl(kube.kubeconfig, ["patch", "foo", "one", "-n", namespace, "--type=merge", "-p", body]);
-    }
-    await eventually(async () => {
-      for (const namespace of TEAMS) {
-        const foo = await mesh.foo(namespace, "one");
-        expect([namespace, foo.status?.observedGeneration]).toEqual([namespace, foo.metadata.generation]);
-      }
-    }, 40_000);
-  };
 
   beforeAll(async () => {
     kube = await startKube({ controllerManager: true });
@@ -129,7 +125,9 @@ describeWithKube("the rollout of a StatefulSet that shards itself", () => {
     await kube?.stop();
   });
 
-  it("restarts the canary first and leaders last, and no namespace moves", { timeout: 120_000 }, async () => {
+  it("restarts the canary first and leaders last, when the PodDisruptionBudget allows it, and no namespace moves", {
+    timeout: 120_000,
+  }, async () => {
     const before = await config();
     const placed = storedPlacement(before);
     const old = await updateRevision();
@@ -147,15 +145,25 @@ describeWithKube("the rollout of a StatefulSet that shards itself", () => {
     expect(await revisions()).toEqual([old, old, old, old]);
     await eventually(async () => expect(await leaderOf("foo-1-normal")).not.toBe(""), 30_000);
     const leader = await leaderOf("foo-1-normal");
+    await mesh.apply(NO_EVICTION);
+    const budget = (path: string) =>
+      kubectl(kube.kubeconfig, ["get", "pdb", "none", "-n", NAMESPACE, "-o", `jsonpath={.status.${path}}`]);
+    await eventually(async () => expect(await budget("currentHealthy")).toBe("4"));
     await pauseRollout(false);
-    await sayAll("second");
+    await eventually(async () =>
+      expect((await config()).status?.rollout).toMatchObject({ waitingFor: "PodDisruptionBudget", pod: "foo-0", done: 0 }),
+    );
+    await reconcileAll(mesh, TEAMS);
+    expect(evicted()).toEqual([]);
+    await kubectl(kube.kubeconfig, ["delete", "pdb", "none", "-n", NAMESPACE]);
+    await reconcileAll(mesh, TEAMS);
     await eventually(async () => {
       const revision = await updateRevision();
       expect((await config()).status?.rollout).toEqual({ revision, done: 4, total: 4, message: expect.any(String) });
       expect(await revisions()).toEqual([revision, revision, revision, revision]);
     }, 80_000);
     expect(evicted()).toEqual(["foo-0", leader === "foo-1" ? "foo-2" : "foo-1", leader, "foo-3"]);
-    await sayAll("third");
+    await reconcileAll(mesh, TEAMS);
     const after = await config();
     expect(storedPlacement(after)).toMatchObject({ active: placed?.active, map: placed?.map });
     expect(after.metadata.annotations?.[PLACEMENT]).toBeDefined();
@@ -168,5 +176,16 @@ describeWithKube("the rollout of a StatefulSet that shards itself", () => {
         .filter((reason) => reason.startsWith("Rollout"))
         .sort(),
     ).toEqual(["RolloutFinished", ...["RolloutShard", "RolloutShard", "RolloutShard"], "RolloutStarted"]);
+  });
+
+  it("leaves no annotation, finalizer or webhook entry when the root is deleted", { timeout: 60_000 }, async () => {
+    await kubectl(kube.kubeconfig, ["delete", "shard", ROOT.name, "-n", NAMESPACE, "--wait=false"]);
+    const get = async (...args: string[]) => kubectl(kube.kubeconfig, ["get", ...args]);
+    await eventually(async () => {
+      expect(await get("shard", "-n", NAMESPACE, "-o", "name")).toBe("");
+      const statefulSet = await mesh.client.get(STATEFUL_SETS, { namespace: NAMESPACE, name: "foo" });
+      expect(statefulSet.metadata.annotations).not.toHaveProperty([ROLL_EXPECTED]);
+      expect(await get("mutatingwebhookconfigurations", "-o", "yaml")).not.toContain(NAMESPACE);
+    }, 40_000);
   });
 });

@@ -3,14 +3,22 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
 import type { ShardingConfig } from "../../src/api/sharding-config.ts";
-import { LEASES } from "../../src/kube/client/resources.ts";
+import { CONFIG_MAPS, LEASES } from "../../src/kube/client/resources.ts";
+import type { KubeObject } from "../../src/kube/types.ts";
+import { shardPlacer } from "../../src/manager/sources/sharding/children.ts";
+import { storedPlacement } from "../../src/manager/sources/sharding/stored-placement.ts";
+import { checkOwnership, violationText } from "../chaos/ownership-check.ts";
 import { eventually } from "../support/eventually.ts";
 import { injectedWorkload } from "../support/injected-workload.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { kubectl, tryKubectl } from "../support/kubectl.ts";
 import { type Mesh, startMesh } from "../support/mesh.ts";
 import { type PodRunner, startPodRunner } from "../support/pod-runner.ts";
+import { proxyReady } from "../support/proxy-launcher.ts";
+import { readMetrics } from "../support/proxy-metrics.ts";
 import { describeWithKube } from "../support/requirements.ts";
+import { reconcileAll } from "../support/sharding/reconcile-all.ts";
+import { type LoadAnswer, startWriteLoad, type WriteLoad } from "../support/sharding/write-load.ts";
 
 const NAMESPACE = "foo-system";
 const ROOT = { namespace: NAMESPACE, name: "foo-operator" };
@@ -72,21 +80,77 @@ describeWithKube("a StatefulSet that shards itself", () => {
       .filter((write) => write.namespace === namespace && write.resource === "foos/status" && write.code < 300)
       .map(({ pod }) => shardOfPod(pod))
       .filter((shard, index, all) => shard !== all[index - 1]);
-  const sayAll = async (message: string) => {
-    await Promise.all(
-      TEAMS.map(async (namespace) => {
-        const { resourceVersion } = (await mesh.foo(namespace, "one")).metadata;
-        const body = JSON.stringify({ spec: { message: `${message} ${resourceVersion}` } });
-        await kubectl(kube.kubeconfig, ["patch", "foo", "one", "-n", namespace, "--type=merge", "-p", body]);
-      }),
-    );
-    await eventually(async () => {
-      for (const namespace of TEAMS) {
-        const foo = await mesh.foo(namespace, "one");
-        expect([namespace, foo.status?.observedGeneration]).toEqual([namespace, foo.metadata.generation]);
-      }
-    }, 40_000);
+  /** Who may write in a namespace, and since when at the earliest. */
+  const timeline: { readonly sinceMs: number; readonly ownerOf: (namespace: string) => string }[] = [];
+  const ownersNow = async () => {
+    const { spec, ...rest } = await config();
+    const placement = storedPlacement(rest);
+    if (spec.root === undefined || placement === undefined) throw new Error("the root has no placement");
+    return shardPlacer(spec.root, placement);
   };
+  /** Calls `act` while namespaces move: a shard that loses some of them or gains some does not answer meanwhile. */
+  const whileMoving = async (change: () => Promise<unknown>, act: () => Promise<void>) => {
+    const { proxy } = runner.pods.get("foo-1")?.processes ?? {};
+    proxy?.kill("SIGSTOP");
+    await change();
+    await eventually(async () => expect((await config()).status?.namespaces?.moving).toBeGreaterThan(0), 30_000);
+    await act();
+    proxy?.kill("SIGCONT");
+  };
+  /** @param midway called while namespaces move */
+  const scaleTo = async (replicas: number, midway?: () => Promise<void>) => {
+    const sinceMs = Date.now();
+    if (midway === undefined) await scale(replicas);
+    else await whileMoving(() => scale(replicas), midway);
+    await untilShards(replicas);
+    timeline.push({ sinceMs, ownerOf: await ownersNow() });
+  };
+  /** The writes of two shards in one namespace, by the audit log. */
+  const twoWriters = () => {
+    const { violations, checked } = checkOwnership({
+      writes: mesh.podWrites(),
+      subsetOf: shardOfPod,
+      placeOf: ({ namespace }) => (TEAMS.includes(namespace) ? namespace : undefined),
+      ownersOf: (namespace) => timeline.map(({ sinceMs, ownerOf }) => ({ sinceMs, subset: ownerOf(namespace) })),
+    });
+    expect(checked).toBeGreaterThan(TEAMS.length);
+    return violations.map(violationText);
+  };
+
+  /** Ends the family while a scaling moves namespaces: then one pod leads, and the shards write no more. */
+  const endMidway = async (replicas: number, end: () => Promise<unknown>, left: readonly string[]) => {
+    const sinceMs = Date.now();
+    let endedMs = sinceMs;
+    await whileMoving(
+      () => scale(replicas),
+      async () => {
+        timeline.push({ sinceMs, ownerOf: await ownersNow() });
+        endedMs = Date.now();
+        await end();
+      },
+    );
+    await Promise.all([reconcileAll(mesh, TEAMS), untilGone(left)]);
+    await reconcileAll(mesh, TEAMS);
+    const lease = await mesh.client.get(LEASES, { namespace: NAMESPACE, name: "foo-operator" });
+    const leader = shardOfPod(lease.spec?.holderIdentity?.split("_")[0] ?? "");
+    timeline.push({ sinceMs: endedMs, ownerOf: () => leader });
+    expect(twoWriters()).toEqual([]);
+  };
+  /** Where no namespace moves, each write of the owner passes and each other one is refused for good. */
+  const expectNoWaits = ({ answers }: WriteLoad, during: typeof timeline) => {
+    const staying = TEAMS.filter((namespace) => new Set(during.map(({ ownerOf }) => ownerOf(namespace))).size === 1);
+    const isOwn = ({ pod, namespace }: LoadAnswer) => shardOfPod(pod) === during[0]?.ownerOf(namespace);
+    const known = answers.filter(({ namespace }) => staying.includes(namespace));
+    expect(known.filter((answer) => answer.code !== (isOwn(answer) ? 200 : 403))).toEqual([]);
+    expect(new Set(known.filter(isOwn).map(({ namespace }) => namespace))).toEqual(new Set(staying));
+    expect(staying.length).toBeLessThan(TEAMS.length);
+  };
+  /** The root has no finalizer then, and children are gone. */
+  const untilGone = (left: readonly string[]) =>
+    eventually(async () => {
+      const { items } = await mesh.client.list(SHARDING_CONFIGS, { namespace: NAMESPACE });
+      expect(items.map(({ metadata }) => [metadata.name, metadata.finalizers ?? []])).toEqual(left.map((name) => [name, []]));
+    }, 60_000);
 
   beforeAll(async () => {
     kube = await startKube({ controllerManager: true });
@@ -94,12 +158,14 @@ describeWithKube("a StatefulSet that shards itself", () => {
     for (const name of TEAMS) {
       await mesh.createNamespace(name);
       await mesh.createFoo(name, "one", "first");
+      await mesh.client.create(CONFIG_MAPS, { metadata: { namespace: name, name: "load" } });
     }
     await mesh.apply(root());
     const options = { kube, client: mesh.client, namespace: NAMESPACE, lockName: "foo-operator" };
     runner = startPodRunner({ ...options, manager: String(mesh.manager.ready.grpc) });
     await scale(4);
     await untilShards(4);
+    timeline.push({ sinceMs: 0, ownerOf: await ownersNow() });
   }, 180_000);
   afterAll(async () => {
     await runner?.stop();
@@ -111,30 +177,42 @@ describeWithKube("a StatefulSet that shards itself", () => {
     await eventually(async () => {
       expect(await configs()).toEqual(["foo-0-canary", "foo-1-normal", "foo-2-normal", "foo-3-normal", ROOT.name]);
     });
-    await sayAll("second");
+    await reconcileAll(mesh, TEAMS);
     for (const namespace of TEAMS) expect([namespace, writersOf(namespace).length]).toEqual([namespace, 1]);
     expect(writersOf(CANARY_TEAM)).toEqual(["foo-0-canary"]);
     expect(new Set(TEAMS.flatMap(writersOf)).size).toBe(4);
-    const { holderIdentity } =
-      (await mesh.client.get(LEASES, { namespace: NAMESPACE, name: "foo-operator---foo-2-normal" })).spec ?? {};
-    expect(holderIdentity).toMatch(/^foo-2_/);
+    for (const pod of ["foo-0", "foo-1", "foo-2", "foo-3"]) {
+      const lease = { namespace: NAMESPACE, name: `foo-operator---${shardOfPod(pod)}` };
+      expect((await mesh.client.get(LEASES, lease)).spec?.holderIdentity).toMatch(new RegExp(`^${pod}_`));
+    }
     const shown = await kubectl(kube.kubeconfig, ["get", "shard", "-n", NAMESPACE, "--no-headers"]);
     expect(shown).toMatch(/^foo-1-normal\s+foo-operator\s+foo-1-normal\s+1\/1\s+\d+/m);
   });
 
-  it("moves no more than it must when it is scaled, and no namespace has two writers", { timeout: 180_000 }, async () => {
-    const before = new Map(TEAMS.map((namespace) => [namespace, writersOf(namespace).at(-1)]));
-    await scale(5);
-    await untilShards(5);
-    await sayAll("third");
-    const moved = TEAMS.filter((namespace) => writersOf(namespace).at(-1) !== before.get(namespace));
-    expect(new Set(moved.map((namespace) => writersOf(namespace).at(-1)))).toEqual(new Set(["foo-4-normal"]));
-    await scale(4);
-    await untilShards(4);
-    await sayAll("fourth");
-    // A shard that wrote again after it had lost a namespace would be listed more often.
-    for (const namespace of TEAMS) {
-      expect([namespace, writersOf(namespace).length]).toEqual([namespace, moved.includes(namespace) ? 3 : 1]);
+  it("moves no more than it must when it is scaled under load; where nothing moves, no write waits", {
+    timeout: 180_000,
+  }, async () => {
+    const load = startWriteLoad(runner, TEAMS, "load");
+    await scaleTo(5);
+    await reconcileAll(mesh, TEAMS);
+    await scaleTo(4);
+    await reconcileAll(mesh, TEAMS);
+    await load.stop();
+    const [before, during] = timeline;
+    const gained = TEAMS.filter((namespace) => before?.ownerOf(namespace) !== during?.ownerOf(namespace));
+    expect(gained.length).toBeGreaterThan(0);
+    for (const namespace of gained) expect(during?.ownerOf(namespace)).toBe("foo-4-normal");
+    expect(twoWriters()).toEqual([]);
+    expectNoWaits(load, timeline);
+    for (const name of ["foo-0", "foo-1", "foo-2", "foo-3"]) {
+      const { proxy } = runner.pods.get(name)?.processes ?? {};
+      if (proxy === undefined) throw new Error(`pod ${name} has no proxy`);
+      const metrics = await readMetrics(proxyReady(proxy).healthUrl);
+      const fenced = load.answers.filter(({ pod, code }) => pod === name && code === 503).length;
+      const requests = (labels: object) =>
+        metrics.sum("ctrlmesh_proxy_requests_total", { verb: "patch", code: "503", ...labels });
+      expect([name, requests({ resource: "configmaps" })]).toEqual([name, fenced]);
+      if (name === "foo-0") expect(requests({})).toBe(0);
     }
   });
 
@@ -208,44 +286,56 @@ describeWithKube("a StatefulSet that shards itself", () => {
     expect(await left(foreign)).toContain("kept");
   });
 
-  it("loses no placement and lets no two shards write when the manager is killed midway of a scale-up", {
+  it("loses no placement and lets no two shards write when the manager is killed midway of a scaling", {
     timeout: 120_000,
   }, async () => {
-    const before = new Map(TEAMS.map((namespace) => [namespace, writersOf(namespace).length]));
-    await scale(5);
-    await eventually(async () => {
-      expect(JSON.parse((await config()).metadata.annotations?.["ctrlmesh.kusionstack.io/placement"] ?? "{}").shards).toBe(4);
-    }, 30_000);
-    await mesh.killManager();
-    await mesh.startManager();
-    await untilShards(5);
-    await sayAll("fifth");
-    const gained = TEAMS.filter((namespace) => writersOf(namespace).length !== before.get(namespace));
-    for (const namespace of gained) {
-      expect([namespace, writersOf(namespace).length]).toEqual([namespace, (before.get(namespace) ?? 0) + 1]);
-      expect(writersOf(namespace).at(-1)).toBe("foo-4-normal");
-    }
-    expect(gained.length).toBeGreaterThan(0);
+    const load = startWriteLoad(runner, TEAMS, "load");
+    const killManager = async () => {
+      await mesh.killManager();
+      await mesh.startManager();
+    };
+    await scaleTo(5, killManager);
+    await scaleTo(4, killManager);
+    await load.stop();
+    expectNoWaits(load, timeline.slice(-3));
+    await reconcileAll(mesh, TEAMS);
+    expect(twoWriters()).toEqual([]);
   });
 
-  it("gives the whole view back while the root is disabled, and divides again afterwards", { timeout: 120_000 }, async () => {
-    const disable = (value: boolean) => mesh.apply(root({ disable: value }));
-    await disable(true);
-    await eventually(async () => {
-      expect(await configs()).toEqual([ROOT.name]);
-      expect((await config()).metadata.finalizers ?? []).toEqual([]);
-    }, 40_000);
-    const view = runner.pods.get("foo-1")?.processes.access?.kubeconfig ?? "";
+  it("has one writer in each namespace while the root is disabled midway of a scale-up, and divides again afterwards", {
+    timeout: 120_000,
+  }, async () => {
+    await endMidway(5, () => mesh.apply(root({ disable: true })), [ROOT.name]);
+    const view = runner.pods.get("foo-2")?.processes.access?.kubeconfig ?? "";
     const shown = await kubectl(view, ["get", "foos", "-A", "-o", "name"]);
     expect(shown.split("\n").filter((name) => name !== "")).toHaveLength(TEAMS.length);
-    await disable(false);
+
+    const sinceMs = Date.now();
+    await mesh.apply(root({ disable: false }));
     await untilShards(5);
+    timeline.push({ sinceMs, ownerOf: await ownersNow() });
+    await reconcileAll(mesh, TEAMS);
+    expect(twoWriters()).toEqual([]);
   });
 
-  it("gives the whole view back when the root is deleted, and its children go", { timeout: 90_000 }, async () => {
-    await kubectl(kube.kubeconfig, ["delete", "shard", ROOT.name, "-n", NAMESPACE, "--wait=false"]);
-    await eventually(async () => {
-      expect(await configs()).toEqual([]);
-    }, 60_000);
+  it("leaves nothing when the root is deleted midway of a scale-down, and no part of the mesh has ever written a label", {
+    timeout: 120_000,
+  }, async () => {
+    await endMidway(4, () => kubectl(kube.kubeconfig, ["delete", "shard", ROOT.name, "-n", NAMESPACE, "--wait=false"]), []);
+    const get = async (...args: string[]): Promise<readonly KubeObject[]> =>
+      JSON.parse(await kubectl(kube.kubeconfig, ["get", ...args, "-o", "json"])).items;
+    for (const { metadata } of await get("statefulsets,pods", "-n", NAMESPACE)) {
+      expect([...Object.keys(metadata.annotations ?? {}), ...(metadata.finalizers ?? [])].join()).not.toContain("ctrlmesh");
+    }
+    for (const { metadata } of await get("namespaces")) {
+      expect(Object.keys(metadata.labels ?? {})).toEqual(["kubernetes.io/metadata.name"]);
+    }
+    const writes = kube.audit().filter(({ userAgent }) => userAgent?.startsWith("ctrlmesh-manager/"));
+    expect([...new Set(writes.map(({ objectRef }) => objectRef?.resource))].sort()).toEqual([
+      "events",
+      "leases",
+      "managerstates",
+      "shardingconfigs",
+    ]);
   });
 });

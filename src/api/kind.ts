@@ -41,6 +41,31 @@ export function conditionPath(type: string, field: "status" | "reason" | "messag
   return `.status.conditions[?(@.type=="${type}")].${field}`;
 }
 
+/** The condition Ready of a source kind. */
+export const READY_COLUMNS: readonly PrinterColumn[] = [
+  {
+    name: "Ready",
+    type: "string",
+    description: "Status of the condition Ready.",
+    jsonPath: conditionPath("Ready", "status"),
+  },
+  {
+    name: "Reason",
+    type: "string",
+    description: "Reason of the condition Ready, as one word.",
+    jsonPath: conditionPath("Ready", "reason"),
+  },
+];
+
+/** The last column with `-o wide`. */
+export const MESSAGE_COLUMN: PrinterColumn = {
+  name: "Message",
+  type: "string",
+  description: "Message of the condition Ready.",
+  jsonPath: conditionPath("Ready", "message"),
+  priority: 1,
+};
+
 /** The age of the object, the last column without `-o wide`. */
 export const AGE_COLUMN: PrinterColumn = {
   name: "Age",

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { appAnnotations } from "./annotations.ts";
 import { celRules } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";
-import { AGE_COLUMN, conditionPath, type KindDefinition, KUSIONSTACK_GROUP } from "./kind.ts";
+import { AGE_COLUMN, conditionPath, type KindDefinition, KUSIONSTACK_GROUP, MESSAGE_COLUMN, READY_COLUMNS } from "./kind.ts";
 import { nonEmptySelector } from "./label-selector.ts";
 import { limitSelectorSchema, MAX_LISTED_NAMESPACES } from "./limit-selector.ts";
 import { dnsLabelSchema, dnsSubdomainSchema } from "./names.ts";
@@ -238,26 +238,9 @@ export const shardingConfigKind: KindDefinition = {
       description: "Status of the condition Balanced.",
       jsonPath: conditionPath("Balanced", "status"),
     },
-    {
-      name: "Ready",
-      type: "string",
-      description: "Status of the condition Ready.",
-      jsonPath: conditionPath("Ready", "status"),
-    },
-    {
-      name: "Reason",
-      type: "string",
-      description: "Reason of the condition Ready, as one word.",
-      jsonPath: conditionPath("Ready", "reason"),
-    },
+    ...READY_COLUMNS,
     AGE_COLUMN,
-    {
-      name: "Message",
-      type: "string",
-      description: "Message of the condition Ready.",
-      jsonPath: conditionPath("Ready", "message"),
-      priority: 1,
-    },
+    MESSAGE_COLUMN,
   ],
   schema: shardingConfigSchema,
 };

@@ -5,7 +5,7 @@ import { appAnnotations } from "./annotations.ts";
 import { appStatusSchema } from "./app-status.ts";
 import { celRules, listMap } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";
-import { AGE_COLUMN, conditionPath, type KindDefinition, KRUISE_GROUP } from "./kind.ts";
+import { AGE_COLUMN, type KindDefinition, KRUISE_GROUP, MESSAGE_COLUMN, READY_COLUMNS } from "./kind.ts";
 import { labelsSchema, MAX_LABELS, nonEmptySelector } from "./label-selector.ts";
 import { matchLimitSelectorSchema } from "./match-limit-selector.ts";
 import { dnsLabelSchema, dnsSubdomainSchema, subsetNameSchema } from "./names.ts";
@@ -181,18 +181,7 @@ export const virtualAppKind: KindDefinition = {
   shortNames: ["vapp"],
   scope: "Namespaced",
   columns: [
-    {
-      name: "Ready",
-      type: "string",
-      description: "Status of the condition Ready.",
-      jsonPath: conditionPath("Ready", "status"),
-    },
-    {
-      name: "Reason",
-      type: "string",
-      description: "Reason of the condition Ready, as one word.",
-      jsonPath: conditionPath("Ready", "reason"),
-    },
+    ...READY_COLUMNS,
     { name: "Proxies", type: "integer", description: "Pods of the app with a proxy.", jsonPath: ".status.proxies.total" },
     {
       name: "Synced",
@@ -221,13 +210,7 @@ export const virtualAppKind: KindDefinition = {
     { name: "Why", type: "string", description: "Reason of the longest wait.", jsonPath: ".status.handover.waitingOn[0].reason" },
     AGE_COLUMN,
     { name: "Route", type: "integer", description: "Version of the route.", jsonPath: ".status.routeVersion", priority: 1 },
-    {
-      name: "Message",
-      type: "string",
-      description: "Message of the condition Ready.",
-      jsonPath: conditionPath("Ready", "message"),
-      priority: 1,
-    },
+    MESSAGE_COLUMN,
   ],
   schema: virtualAppSchema,
 };

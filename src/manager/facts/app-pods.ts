@@ -5,6 +5,7 @@ import type { Apps, PodSelection } from "../sources/app.ts";
 import { carriesProxy, INJECTED_LABEL, PROXY_CONTAINER } from "./injected-pod.ts";
 import { type PodKey, podKey } from "./pod-key.ts";
 import type { FactsOf, ProxyFacts } from "./proxy-facts.ts";
+import { readyCondition } from "./ready-pod.ts";
 
 export interface AppPod {
   readonly namespace: string;
@@ -70,7 +71,7 @@ export function appPods(app: PodSelection, pods: readonly Pod[], view = OBJECTS_
 }
 
 function appPod(app: PodSelection, pod: Pod, view: PodView): AppPod {
-  const { metadata, status } = pod;
+  const { metadata } = pod;
   const labels = metadata.labels ?? {};
   const proxy = proxyOf(app.name, pod);
   const ended = hasEnded(pod);
@@ -85,7 +86,7 @@ function appPod(app: PodSelection, pod: Pod, view: PodView): AppPod {
     running: !ended && mayBeAtWork(pod, view),
     ...(isUnstarted(pod) ? { unstarted: true } : {}),
     ended,
-    ready: !ended && (status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") ?? false),
+    ready: !ended && readyCondition(pod) !== undefined,
     terminating: metadata.deletionTimestamp !== undefined,
     controlled: metadata.ownerReferences?.some(({ controller }) => controller === true) ?? false,
   };

@@ -3,6 +3,7 @@ import type { Pod, StatefulSet } from "../../kube/client/resources.ts";
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
+import { readyCondition } from "../facts/ready-pod.ts";
 import type { App } from "../sources/app.ts";
 import type { RollPod } from "./roll-facts.ts";
 
@@ -45,8 +46,9 @@ export function isPodOf({ metadata: { uid } }: StatefulSet, { metadata }: Pick<P
 }
 
 /** The transition of the condition is set by every kubelet; without it, the creation is the earliest time. */
-function readySince({ metadata, status }: Pod): number | undefined {
-  const ready = status?.conditions?.find(({ type, status: is }) => type === "Ready" && is === "True");
+function readySince(pod: Pod): number | undefined {
+  const { metadata } = pod;
+  const ready = readyCondition(pod);
   if (ready === undefined || metadata.deletionTimestamp !== undefined) return undefined;
   const ms = Date.parse(ready.lastTransitionTime ?? metadata.creationTimestamp ?? "");
   return Number.isNaN(ms) ? 0 : ms;

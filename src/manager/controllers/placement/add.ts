@@ -13,7 +13,8 @@ import type { Informers } from "../../../runtime/informers.ts";
 import { anyOf, changed, generationChanged } from "../../../runtime/predicates.ts";
 import type { Request } from "../../../runtime/reconciler.ts";
 import type { PodWatch } from "../../facts/pod-watch.ts";
-import { isReady, ordinalOf } from "./ready-shards.ts";
+import { isReadyToStay } from "../../facts/ready-pod.ts";
+import { ordinalOf } from "../../sources/sharding/pod-ordinal.ts";
 import { createPlacementReconciler } from "./reconciler.ts";
 
 /** Makes a burst of ready pods one placement. */
@@ -59,7 +60,7 @@ export function addPlacementController(options: PlacementControllerOptions): Con
     rootsIn(metadata.namespace ?? "", (target) => ordinalOf(target, metadata.name ?? "") !== undefined);
   pods.onListed((namespace) => enqueue(rootsIn(namespace, () => true)));
   pods.onChange((change) => {
-    if (change.type === "updated" && isReady(change.previous) === isReady(change.object)) return;
+    if (change.type === "updated" && isReadyToStay(change.previous) === isReadyToStay(change.object)) return;
     enqueue(rootsOf(change.object));
   });
   return controller;

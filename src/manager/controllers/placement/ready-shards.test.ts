@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { sampleShardingRoot } from "../../../../test/support/sharding-config.ts";
 import type { ShardingConfig } from "../../../api/sharding-config.ts";
 import type { Pod } from "../../../kube/client/resources.ts";
-import { ordinalOf, readyShards } from "./ready-shards.ts";
+import { readyShards } from "./ready-shards.ts";
 
 const pod = (name: string, isReady = true, metadata: object = {}): Pod =>
   ({
@@ -16,11 +16,6 @@ function shards(start: number, pods: readonly Pod[]): number[] {
   if (root === undefined) throw new Error("no root");
   return [...readyShards(root, start, pods)];
 }
-
-it("the ordinal of a pod is known only of pods of that StatefulSet", () => {
-  const ordinals = ["web-0", "web-10", "web-a-1", "web", "web-", "web-01", "web-1x", "other-1", "web-9999999999"];
-  expect(ordinals.map((name) => ordinalOf("web", name))).toEqual([0, 10, ...Array(7).fill(undefined)]);
-});
 
 it("a shard is ready with one of its pods; the canary's pods make no normal shard ready", () => {
   expect(shards(0, [pod("shop-operator-0")])).toEqual([]);

@@ -15,7 +15,8 @@ import type { Store } from "../../../runtime/store.ts";
 import type { PodLists } from "../../facts/pod-watch.ts";
 import { canaryTest } from "../../sources/sharding/canary.ts";
 import { placementOf, type StatefulSetFacts } from "../../sources/sharding/placement.ts";
-import { formatPlacement, parsePlacement } from "../../sources/sharding/placement-annotation.ts";
+import { formatPlacement } from "../../sources/sharding/placement-annotation.ts";
+import { storedPlacement } from "../../sources/sharding/stored-placement.ts";
 import { readyShards } from "./ready-shards.ts";
 
 export interface PlacementReconcilerOptions {
@@ -39,10 +40,9 @@ export function createPlacementReconciler(options: PlacementReconcilerOptions): 
       // The list of the pods queues the root again.
       if (config === undefined || root === undefined || known === undefined) return {};
       const statefulSet = await readStatefulSet(client, request.namespace, root.targetStatefulSet, signal);
-      const text = config.metadata.annotations?.[PLACEMENT];
-      const read = text === undefined ? undefined : parsePlacement(text);
-      if (read?.ok === false) log.warn({ root: formatRequest(request), problems: read.problems }, "placement is not readable");
-      const previous = read?.ok ? read.value : undefined;
+      const previous = storedPlacement(config, (problems) =>
+        log.warn({ root: formatRequest(request), problems }, "placement is not readable"),
+      );
       const isCanary = canaryTest(root.canary);
       const names = namespaces.list().map(({ metadata }) => metadata.name ?? "");
       const step = placementOf({
@@ -52,7 +52,7 @@ export function createPlacementReconciler(options: PlacementReconcilerOptions): 
       });
       if (step === undefined) return {}; // the StatefulSet queues the root again when it exists
       const next = formatPlacement(step.placement);
-      if (next !== text) {
+      if (next !== config.metadata.annotations?.[PLACEMENT]) {
         const { uid, resourceVersion } = config.metadata;
         const body = { metadata: { uid, resourceVersion, annotations: { [PLACEMENT]: next } } };
         await client.patch(SHARDING_CONFIGS, request, { type: "merge", body }, { signal, fieldManager: FIELD_MANAGER });

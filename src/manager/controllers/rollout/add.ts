@@ -18,7 +18,7 @@ import { parseRequest, type Request } from "../../../runtime/reconciler.ts";
 import type { PodWatch } from "../../facts/pod-watch.ts";
 import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
 import type { Apps } from "../../sources/app.ts";
-import { ordinalOf } from "../placement/ready-shards.ts";
+import { ordinalOf } from "../../sources/sharding/pod-ordinal.ts";
 import { createRolloutReconciler } from "./reconciler.ts";
 
 /** Gathers what a new pod changes. */

@@ -7,6 +7,7 @@ import { DEFAULT_SUBSET } from "../../../route/table.ts";
 import type { PodSelection } from "../app.ts";
 import { coveringSelector } from "./covering-selector.ts";
 import type { Family } from "./family.ts";
+import { ordinalOf } from "./pod-ordinal.ts";
 import type { Shard } from "./shards.ts";
 
 /** @param shards none while the shards of a root are not known */
@@ -25,8 +26,7 @@ export function familyPods({ name, root, configs }: Family, shards: readonly Sha
 /** All pods of the StatefulSet, also those with an ordinal that no shard has yet. */
 function podsOfRoot({ spec }: ShardingConfig): Pick<PodSelection, "selector" | "selects"> {
   const { selector, root } = spec ?? {};
-  const prefix = `${root?.targetStatefulSet}-`;
-  const isOfSet = (pod: string | undefined) => pod?.startsWith(prefix) === true && /^\d+$/.test(pod.slice(prefix.length));
+  const isOfSet = (pod = "") => ordinalOf(root?.targetStatefulSet ?? "", pod) !== undefined;
   return {
     selector: selector ?? { matchExpressions: [{ key: POD_NAME, operator: "Exists" }] },
     selects: (labels) => isOfSet(labels?.[POD_NAME]) && (selector === undefined || matchesSelector(selector, labels)),

@@ -12,6 +12,17 @@ it("reads the annotation, and takes one that cannot be read for none", () => {
   expect([undefined, "{", "{}"].map((text) => storedPlacement(rootWith(text)))).toEqual([undefined, undefined, undefined]);
 });
 
+it("says why an annotation cannot be read", () => {
+  const reasons = (text: string | undefined) => {
+    const found: string[] = [];
+    storedPlacement(rootWith(text), (problems) => found.push(...problems.map(({ path }) => path)));
+    return found;
+  };
+  expect([undefined, formatPlacement({ ...PLACED, away: new Map() }), '{"start":0}'].map((text) => reasons(text).length)).toEqual(
+    [0, 0, 3],
+  );
+});
+
 it("a shard that goes away changes no input of the table; a shard that leaves does", () => {
   const inputs = (active: readonly number[], away: ReadonlyMap<number, number>) =>
     placementInputs(rootWith(formatPlacement({ ...PLACED, active, away })));

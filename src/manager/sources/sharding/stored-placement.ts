@@ -1,4 +1,5 @@
 // The placement that a root carries. Pure. Invariant: an annotation that cannot be read counts as none, and the placement controller replaces it.
+import type { Problem } from "../../../api/problems.ts";
 import { PLACEMENT } from "../../../api/sharding-keys.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import type { Placement } from "./placement.ts";
@@ -10,8 +11,13 @@ export function placementInputs(root: Pick<KubeObject, "metadata">): string | un
   return placement && formatPlacement({ ...placement, away: new Map() });
 }
 
-export function storedPlacement({ metadata: { annotations } }: Pick<KubeObject, "metadata">): Placement | undefined {
+/** @param onProblems called if there is an annotation that cannot be read */
+export function storedPlacement(
+  { metadata: { annotations } }: Pick<KubeObject, "metadata">,
+  onProblems: (problems: readonly Problem[]) => void = () => {},
+): Placement | undefined {
   const text = annotations?.[PLACEMENT];
   const read = text === undefined ? undefined : parsePlacement(text);
+  if (read?.ok === false) onProblems(read.problems);
   return read?.ok ? read.value : undefined;
 }

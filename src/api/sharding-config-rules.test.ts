@@ -169,3 +169,18 @@ describe("the children of a root", () => {
     expect(shardingProblemsOf(child({ controller: { leaderElectionName: "l".repeat(200) } }))).toEqual([]);
   });
 });
+
+describe("labelObjects", () => {
+  const MESSAGE = "labelObjects needs each group and resource by name: name them, or remove labelObjects";
+
+  it("needs the resources by name", () => {
+    expect(problems({ labelObjects: true, limits: [limit("", "pods", "*")] })).toEqual([
+      `spec.limits[0].relateResources[0].resources: "*": ${MESSAGE}`,
+    ]);
+    expect(rootProblems({ resourceSelector: [limit("*", "pods")] }, { labelObjects: true })).toEqual([
+      `spec.root.resourceSelector[0].relateResources[0].apiGroups: "*": ${MESSAGE}`,
+    ]);
+    expect(problems({ labelObjects: false, limits: [limit("*", "pods")] })).toEqual([]);
+    expect(problems({ labelObjects: true, limits: [limit("apps", "deployments")] })).toEqual([]);
+  });
+});

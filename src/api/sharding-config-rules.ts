@@ -8,7 +8,8 @@ import { termsOf } from "./limit-selector.ts";
 import { MAX_NAME_LENGTH, SUBSET_SEPARATOR, shardNameSchema } from "./names.ts";
 import { formatPath } from "./problems.ts";
 import { boundedPairs, createResourceIndex } from "./resource-index.ts";
-import { type Finding, fieldAt, fieldsOf, isObject, itemsOf } from "./rule.ts";
+import { WILDCARD } from "./resource-match.ts";
+import { type Finding, fieldAt, fieldsOf, isObject, itemsOf, stringsOf } from "./rule.ts";
 import { MAX_NORMAL_SHARDS, normalShardName, SHARD, SHARD_HASHES } from "./sharding-keys.ts";
 
 const ADVICE = recreateAdvice("ShardingConfig");
@@ -17,6 +18,8 @@ const NO_NAMESPACES = "selects no namespaces: set inNamespaces, inShardHash or p
 const LIMITS_BESIDE_ROOT = "must not be set beside root: name the resources in spec.root.resourceSelector instead";
 const TOO_MANY_HASHED = `Legacy placement divides ${SHARD_HASHES} hashes, so more than ${SHARD_HASHES} shards cannot all own namespaces: use at most ${SHARD_HASHES}, or spec.root.placement Balanced`;
 const LONGEST_SUFFIX = SUBSET_SEPARATOR.length + normalShardName("", MAX_NORMAL_SHARDS).length;
+
+const LABELLED_BY_NAME = "labelObjects needs each group and resource by name: name them, or remove labelObjects";
 
 // The rules that the API server checks itself, also without the webhook. Their messages name no nearest match.
 
@@ -71,6 +74,7 @@ export function* specRules(spec: unknown): Iterable<Finding> {
   }
   yield* rootOrLimits(spec);
   for (const list of LIMIT_LISTS) yield* uniqueResources(spec, list);
+  yield* labelledByName(spec);
   yield* canarySelects(spec);
   yield* hashedShards(spec);
   yield* rootLockLength(spec);
@@ -125,6 +129,21 @@ function* uniqueResources(spec: unknown, list: readonly string[]): Iterable<Find
       path: [...list, index, "relateResources"],
       message: `names a resource that ${otherPath} names too; name each resource in one entry only`,
     };
+  }
+}
+
+// Labels need a policy and rights for each resource.
+function* labelledByName(spec: unknown): Iterable<Finding> {
+  if (fieldAt(spec, "labelObjects") !== true) return;
+  for (const list of LIMIT_LISTS) {
+    for (const [index, limit] of itemsOf(fieldAt(spec, ...list)).entries()) {
+      for (const [at, match] of itemsOf(fieldAt(limit, "relateResources")).entries()) {
+        for (const field of ["apiGroups", "resources"]) {
+          if (!stringsOf(fieldAt(match, field)).includes(WILDCARD)) continue;
+          yield { path: [...list, index, "relateResources", at, field], value: WILDCARD, message: LABELLED_BY_NAME };
+        }
+      }
+    }
   }
 }
 

@@ -173,6 +173,12 @@ export const shardingConfigSpecSchema = withRules(
         .describe(
           "Makes this object the root of a family: the manager divides a StatefulSet into shards, and creates a ShardingConfig for each. Do not set limits beside root.",
         ),
+      labelObjects: z
+        .boolean()
+        .optional()
+        .describe(
+          "If true, the manager labels all namespaces, and the objects of the resources that this object names, with ctrlmesh.kusionstack.io/namespace and ctrlmesh.kusionstack.io/shard-hash. The resources must be named without *. The default is false. Nothing removes the labels again.",
+        ),
       onLoss: z.enum(["Restart", "InPlace"]).optional().describe(onLossText("shard")),
       paused: z.boolean().optional().describe(PAUSED_TEXT),
       guard: guardSchema("shard"),

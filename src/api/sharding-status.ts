@@ -31,6 +31,25 @@ const rolloutSchema = z.object({
   message: z.string().max(1024).optional().describe("The state as a sentence."),
 });
 
+const labelsSchema = z.object({
+  total: countSchema.describe("Namespaces and objects that are to have the labels."),
+  labelled: countSchema.describe("Those of them that have the labels."),
+  complete: z
+    .array(z.string().max(317))
+    .max(256)
+    .optional()
+    .meta({ "x-kubernetes-list-type": "atomic" })
+    .describe("Resources of which every object is known to have its labels and to keep them: the proxies may select by them."),
+  waitingFor: z
+    .string()
+    .max(64)
+    .optional()
+    .describe(
+      "What a resource waits for, for example Labelling, Settling, OptedOut, NoPolicy, Forbidden or Failing; absent if all are complete.",
+    ),
+  message: z.string().max(1024).optional().describe("The state as a sentence."),
+});
+
 export const shardingStatusSchema = appStatusSchema.extend({
   family: z.string().max(63).optional().describe("Name of the family that the object belongs to."),
   shard: z.string().max(63).optional().describe("Name of the shard that the object describes; absent in a root."),
@@ -56,6 +75,7 @@ export const shardingStatusSchema = appStatusSchema.extend({
   rollout: rolloutSchema
     .optional()
     .describe("The rollout of the StatefulSet; absent unless it has the label ctrlmesh.kusionstack.io/rolling."),
+  labels: labelsSchema.optional().describe("The labels of labelObjects; absent unless labelObjects is true."),
   balance: balanceSchema.optional().describe("How evenly the normal shards divide the namespaces."),
   gaps: countSchema.optional().describe("Namespaces in which a named resource belongs to no shard."),
   overlaps: countSchema

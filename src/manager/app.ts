@@ -17,6 +17,7 @@ import { loadConnection } from "../runtime/kubeconfig.ts";
 import { addWebhooks } from "./admission/add.ts";
 import type { ManagerConfig } from "./config.ts";
 import { addAppController } from "./controllers/app/add.ts";
+import { addLabelsController } from "./controllers/labels/add.ts";
 import { addManagerStateController } from "./controllers/manager-state/add.ts";
 import { addPlacementController } from "./controllers/placement/add.ts";
 import { addRolloutController } from "./controllers/rollout/add.ts";
@@ -27,6 +28,7 @@ import { createPodHistory, recordPods } from "./facts/pod-history.ts";
 import { createPodWatch } from "./facts/pod-watch.ts";
 import { addIdentity } from "./identity/add.ts";
 import { injectionSettings } from "./injection-settings.ts";
+import { createLabelStates } from "./labels/label-state.ts";
 import { createReplicaLeadership, LEASE_NAME, type ReplicaLeadership } from "./leadership.ts";
 import { createManagerMetrics, measureAcks } from "./metrics/metrics.ts";
 import { createAdmission } from "./proxies/admit-proxy.ts";
@@ -183,13 +185,16 @@ function createControllers(
   const target = { namespace: config.namespace, serviceName: config.serviceName, url: config.webhookUrl };
   const entries = webhooks && { target, size: { isTooLarge: false } };
   const { isLeader } = leadership;
-  const common = { ...base, pods, past, events, isLeader, settleMs: config.restartSettleMs, webhooks: entries };
+  const labels = createLabelStates();
+  const common = { ...base, pods, past, events, isLeader, labels, settleMs: config.restartSettleMs, webhooks: entries };
   const apps = base.sources.map((source) => addAppController(source, common));
   const trust = mesh ? [addTrustController({ ...base, identity: mesh.identity })] : [];
   const configurations =
     mesh && entries ? [addWebhookConfigurationController({ ...base, ...entries, identity: mesh.identity })] : [];
   const rollout = addRolloutController({ ...base, pods, events, isLeader });
-  const sharding = [addPlacementController({ ...base, pods }), addShardsController(base), rollout];
+  const { labelsPerSecond: perSecond, labelSettleMs } = config;
+  const labelling = addLabelsController({ ...base, states: labels, perSecond, settleMs: labelSettleMs });
+  const sharding = [addPlacementController({ ...base, pods }), addShardsController(base), rollout, labelling];
   return { states, all: [...apps, ...sharding, states, ...trust, ...configurations] };
 }
 

@@ -11,6 +11,7 @@ import type { KubeObject } from "../../src/kube/types.ts";
 import { createAppReconciler } from "../../src/manager/controllers/app/reconciler.ts";
 import { createPodHistory, recordPods } from "../../src/manager/facts/pod-history.ts";
 import { createPodWatch } from "../../src/manager/facts/pod-watch.ts";
+import { createLabelStates } from "../../src/manager/labels/label-state.ts";
 import { createAdmission } from "../../src/manager/proxies/admit-proxy.ts";
 import { createProxyRegistry } from "../../src/manager/proxies/proxy-registry.ts";
 import { serveProxyStream } from "../../src/manager/proxies/proxy-stream.ts";
@@ -72,6 +73,7 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
     past,
     namespaces,
     registry,
+    labels: createLabelStates(),
     events,
     clock,
     log,

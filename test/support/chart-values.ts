@@ -18,7 +18,7 @@ monitoring:
   prometheusRule: { enabled: true }
   dashboard: { enabled: true, annotations: { grafana_folder: Operators } }
 identity: { certManager: { enabled: true, issuerRef: { name: ca } } }
-rbac: { scaleOf: [{ group: apps.kruise.io, resource: clonesets }] }
+rbac: { scaleOf: [{ group: apps.kruise.io, resource: clonesets }], labelObjects: [{ group: "", resource: configmaps }, { group: demo.ctrlmesh.io, resource: foos }] }
 `,
   "a private registry and another namespace": `
 replicas: 3

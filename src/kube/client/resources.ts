@@ -202,6 +202,32 @@ export interface MutatingWebhookConfiguration extends KubeObject {
   readonly webhooks?: readonly MutatingWebhook[];
 }
 
+/** admissionregistration.k8s.io/v1 MutatingAdmissionPolicy, with the fields that the project writes. */
+export interface MutatingAdmissionPolicy extends KubeObject {
+  readonly spec: {
+    readonly failurePolicy: "Fail" | "Ignore";
+    readonly reinvocationPolicy: "Never" | "IfNeeded";
+    readonly matchConstraints: {
+      readonly matchPolicy: "Exact" | "Equivalent";
+      readonly namespaceSelector: LabelSelector;
+      readonly objectSelector: LabelSelector;
+      readonly resourceRules: readonly {
+        readonly apiGroups: readonly string[];
+        readonly apiVersions: readonly string[];
+        readonly operations: readonly ("CREATE" | "UPDATE")[];
+        readonly resources: readonly string[];
+        readonly scope: "Cluster" | "Namespaced" | "*";
+      }[];
+    };
+    readonly variables: readonly { readonly name: string; readonly expression: string }[];
+    readonly mutations: readonly { readonly patchType: "JSONPatch"; readonly jsonPatch: { readonly expression: string } }[];
+  };
+}
+
+export interface MutatingAdmissionPolicyBinding extends KubeObject {
+  readonly spec: { readonly policyName: string };
+}
+
 export const NAMESPACES: Resource<Namespace> = {
   group: "",
   version: "v1",
@@ -266,5 +292,19 @@ export const VALIDATING_WEBHOOK_CONFIGURATIONS: Resource<ValidatingWebhookConfig
   version: "v1",
   resource: "validatingwebhookconfigurations",
   kind: "ValidatingWebhookConfiguration",
+  namespaced: false,
+};
+export const MUTATING_ADMISSION_POLICIES: Resource<MutatingAdmissionPolicy> = {
+  group: "admissionregistration.k8s.io",
+  version: "v1",
+  resource: "mutatingadmissionpolicies",
+  kind: "MutatingAdmissionPolicy",
+  namespaced: false,
+};
+export const MUTATING_ADMISSION_POLICY_BINDINGS: Resource<MutatingAdmissionPolicyBinding> = {
+  group: "admissionregistration.k8s.io",
+  version: "v1",
+  resource: "mutatingadmissionpolicybindings",
+  kind: "MutatingAdmissionPolicyBinding",
   namespaced: false,
 };

@@ -4,7 +4,7 @@ import type { AppStatus } from "../../api/app-status.ts";
 import type { Problem } from "../../api/problems.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { Labels } from "../../kube/label-selector.ts";
-import type { KubeObject, LabelSelector } from "../../kube/types.ts";
+import type { GroupResource, KubeObject, LabelSelector } from "../../kube/types.ts";
 import type { CallerPolicy, Guard } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { Informers } from "../../runtime/informers.ts";
@@ -58,6 +58,8 @@ export interface AppSpec {
   readonly retainsLosses: boolean;
   /** Paths of the spec that have no effect in this version. */
   readonly notSupported: readonly string[];
+  /** The resources whose objects are to be labelled; absent: none. */
+  readonly labelled?: readonly GroupResource[];
   /** The desired route table of these namespaces, without fences. */
   compile(namespaces: Iterable<NamespaceFacts>): RouteTable;
   /** What the status of this kind says beside that of every app. */
@@ -108,6 +110,8 @@ export interface Source<O extends SourceObject = SourceObject> {
   inputsOf(object: KubeObject): unknown;
   /** The name of the app that the object is a part of. */
   appNameOf(object: KubeObject): string;
+  /** The resources that the object wants to be labelled, also if its spec is refused. */
+  labelledBy(object: KubeObject): readonly GroupResource[];
   /** The apps that these objects form. Never throws. */
   appsOf(objects: readonly O[]): App[];
   /** The answer of admission to a created object (`before` is then undefined) or a changed object. */

@@ -37,6 +37,7 @@ export function appStatus(facts: StatusFacts): AppStatus {
   return withBoundedTexts({
     ...described?.fields,
     ...rolloutOf(facts.previous),
+    ...present("labels", facts.labelsAfter?.(previousOf(facts).labels)),
     observedGeneration: facts.generation,
     routeVersion: facts.version,
     routeDigest: facts.plan.digest,
@@ -53,8 +54,11 @@ export function appStatus(facts: StatusFacts): AppStatus {
 
 // The rollout controller writes this field of a root's status.
 function rolloutOf(previous: AppStatus | undefined): Pick<ShardingStatus, "rollout"> {
-  const { rollout } = (previous ?? {}) as ShardingStatus;
-  return present("rollout", rollout);
+  return present("rollout", previousOf({ previous }).rollout);
+}
+
+function previousOf({ previous }: Pick<StatusFacts, "previous">): ShardingStatus {
+  return (previous ?? {}) as ShardingStatus;
 }
 
 /** The previous status with InjectionReady replaced, for a reconcile that learns nothing else. */

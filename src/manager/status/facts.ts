@@ -7,6 +7,7 @@ import { ROUTE } from "../../wire/route-type.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
+import type { LabelsStatus } from "../labels/labels-status.ts";
 import type { AppPlan } from "../plan/plan-app.ts";
 import type { Wait } from "../plan/plan-fences.ts";
 import type { AppSpec } from "../sources/app.ts";
@@ -25,6 +26,8 @@ export interface StatusFacts {
   readonly idle: readonly string[];
   /** See AppSpec. */
   readonly describe?: AppSpec["describe"] | undefined;
+  /** The field `labels`, from the one before. */
+  readonly labelsAfter?: ((previous: LabelsStatus | undefined) => LabelsStatus | undefined) | undefined;
   /** The running restart of pods. */
   readonly restart?: RestartStatus | undefined;
   /** The new InjectionReady; absent: the condition stays as it is. */

@@ -67,6 +67,8 @@ function startReplica(index: number, { kube, kubeconfig, leaseDurationMs, verbos
         String(kube.tokenCacheMs),
         "--restart-settle-ms",
         "2000",
+        "--label-settle-ms",
+        "2000",
         "--log-level",
         "debug",
       ],

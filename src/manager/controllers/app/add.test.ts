@@ -14,6 +14,7 @@ import { createInformers } from "../../../runtime/informers.ts";
 import { injectionConfiguration } from "../../admission/configurations.ts";
 import { createPodHistory, recordPods } from "../../facts/pod-history.ts";
 import { createPodWatch } from "../../facts/pod-watch.ts";
+import { createLabelStates } from "../../labels/label-state.ts";
 import { createManagerMetrics } from "../../metrics/metrics.ts";
 import { createProxyRegistry } from "../../proxies/proxy-registry.ts";
 import { createApps } from "../../sources/app.ts";
@@ -46,6 +47,7 @@ async function setUp(names: readonly string[], hangs: (call: FakeCall) => boolea
   const controller = addAppController(source, {
     ...(managerNamespace === undefined ? {} : { webhooks: { target, size: { isTooLarge: false } } }),
     ...{ client, informers, pods, clock, log, settleMs: 0, isLeader: () => true, registry, apps, past },
+    labels: createLabelStates(),
     events: { event: () => undefined } as unknown as Parameters<typeof addAppController>[1]["events"],
     metrics: createControllerMetrics(metricsRegistry),
     observed: createManagerMetrics({ metricsRegistry }),

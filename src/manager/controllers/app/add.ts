@@ -2,7 +2,7 @@
 // entries of the injecting webhook, and the reports of proxies. Called by app.ts, once for each source kind.
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
-import { metadataOnly } from "../../../kube/client/resource.ts";
+import { metadataOnly, resourceName } from "../../../kube/client/resource.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, type Pod } from "../../../kube/client/resources.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
 import type { KubeObject } from "../../../kube/types.ts";
@@ -17,6 +17,7 @@ import { createInjectionReady, type InjectionReadyOptions } from "../../admissio
 import { appPods, isPodOf, podViewIn } from "../../facts/app-pods.ts";
 import type { PodHistory } from "../../facts/pod-history.ts";
 import type { PodWatch } from "../../facts/pod-watch.ts";
+import type { LabelStates } from "../../labels/label-state.ts";
 import type { ManagerMetrics } from "../../metrics/metrics.ts";
 import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
 import type { RestarterOptions } from "../../restart/restarter.ts";
@@ -41,6 +42,7 @@ export interface AppControllerOptions extends Required<Pick<RestarterOptions, "i
   readonly pods: PodWatch;
   /** Gets changes of pods before this controller. */
   readonly past: PodHistory;
+  readonly labels: LabelStates;
   /** Absent if the manager runs without webhooks. */
   readonly webhooks?: Pick<InjectionReadyOptions, "target" | "size"> | undefined;
   readonly events: EventRecorder;
@@ -101,6 +103,9 @@ export function addAppController(source: Source, options: AppControllerOptions):
     const pod = pods.get(name, namespace);
     if (pod !== undefined) enqueue(appsWithPod(pod));
   });
+  options.labels.onChange((of) =>
+    lookAgain(({ spec }) => spec?.labelled?.some((each) => resourceName(each) === resourceName(of)) === true),
+  );
   past.onOver((namespace) => enqueue(appsIn(namespace)));
   pods.onListed((namespace) => enqueue(appsIn(namespace)));
   pods.onChange((change) => {

@@ -12,6 +12,7 @@ import type { KubeObject } from "../../../kube/types.ts";
 import type { Informers } from "../../../runtime/informers.ts";
 import { createStore } from "../../../runtime/store.ts";
 import { INJECTED_LABEL } from "../../facts/injected-pod.ts";
+import { createLabelStates } from "../../labels/label-state.ts";
 import { createProxyRegistry } from "../../proxies/proxy-registry.ts";
 import { createApps } from "../../sources/app.ts";
 import { createShardingSource } from "../../sources/sharding/sharding-source.ts";
@@ -54,7 +55,7 @@ async function reconciled(given: Readonly<Record<string, Given>>, pods: readonly
   const source = createShardingSource();
   const reconciler = createAppReconciler({
     source,
-    ...{ client, namespaces, clock },
+    ...{ client, namespaces, clock, labels: createLabelStates() },
     apps: createApps({ store: () => configs } as unknown as Informers, [source]),
     pods: { list: () => pods, get: () => pods[0] },
     past: { gone: () => [], isStatusLate: () => true, mayHaveEarlierRoutes: () => true },

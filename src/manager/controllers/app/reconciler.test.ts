@@ -10,6 +10,7 @@ import type { Pod } from "../../../kube/client/resources.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import { createStore } from "../../../runtime/store.ts";
 import { INJECTED_LABEL } from "../../facts/injected-pod.ts";
+import { createLabelStates } from "../../labels/label-state.ts";
 import { createProxyRegistry } from "../../proxies/proxy-registry.ts";
 import { createVirtualAppSource } from "../../sources/virtual-app/virtual-app-source.ts";
 import { createAppReconciler } from "./reconciler.ts";
@@ -41,6 +42,7 @@ function setUp(wasListed: boolean, status: VirtualApp["status"] = undefined) {
   const reconciler = createAppReconciler({
     source: createVirtualAppSource(),
     ...{ client, store: apps, apps: appsIn(apps), namespaces, clock },
+    labels: createLabelStates(),
     pods: { list: () => [unstarted], get: () => unstarted },
     past: { gone: () => [], isStatusLate: () => wasListed, mayHaveEarlierRoutes: () => wasListed },
     registry: createProxyRegistry({ log: silentLogger() }),

@@ -20,6 +20,8 @@ import type { GonePod, PastOfPods } from "../../facts/pod-history.ts";
 import { podKey } from "../../facts/pod-key.ts";
 import type { PodLists } from "../../facts/pod-watch.ts";
 import { youngAt } from "../../facts/young-namespaces.ts";
+import type { LabelStates } from "../../labels/label-state.ts";
+import { type LabelsStatus, labelsStatus } from "../../labels/labels-status.ts";
 import type { ManagerMetrics } from "../../metrics/metrics.ts";
 import { type Issue, nextIssue } from "../../plan/issue.ts";
 import { type AppPlan, planApp } from "../../plan/plan-app.ts";
@@ -47,6 +49,7 @@ export interface AppReconcilerOptions extends Pick<RestarterOptions, "isLeader" 
   readonly registry: ProxyRegistry;
   /** Absent if the manager runs without webhooks. */
   readonly injection?: InjectionReady | undefined;
+  readonly labels: Pick<LabelStates, "get">;
   readonly events: Pick<EventRecorder, "event">;
   readonly observed?: Pick<ManagerMetrics, "statusWritten">;
   readonly clock: Clock;
@@ -54,7 +57,7 @@ export interface AppReconcilerOptions extends Pick<RestarterOptions, "isLeader" 
 }
 
 export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
-  const { source, apps, pods, past, namespaces, registry, client, injection, clock, log } = options;
+  const { source, apps, pods, past, namespaces, registry, client, injection, labels, clock, log } = options;
   const { resource } = source;
   const issued = new Map<string, Issue>();
   /**
@@ -198,6 +201,8 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
       lockName,
       idle: app.spec?.notSupported ?? [],
       describe: app.spec?.describe,
+      labelsAfter: (before: LabelsStatus | undefined) =>
+        labelsStatus(isLive(app) ? (app.spec?.labelled ?? []) : [], labels.get, before),
     };
     return writeAndRestart(
       {

@@ -12,6 +12,7 @@ import { type Family, familiesOf } from "./family.ts";
 import { familyNameOf } from "./family-name.ts";
 import { familyPods } from "./family-pods.ts";
 import { familyProblems } from "./family-problems.ts";
+import { labelledResources, uniqueResources } from "./labelled-resources.ts";
 import { judgeEdit } from "./sharding-edit.ts";
 import { type FamilyShards, shardsOfConfigs, shardsOfRoot } from "./shards.ts";
 import { placementInputs, storedPlacement } from "./stored-placement.ts";
@@ -22,6 +23,7 @@ export function createShardingSource(): Source<ShardingConfig> {
     controllerName: "sharding-config",
     inputsOf: (config) => [placementInputs(config), config.metadata.annotations?.[STRIP_MANAGED_FIELDS]],
     appNameOf: familyNameOf,
+    labelledBy: labelledResources,
     appsOf: (configs) => familiesOf(configs).map(appOf),
     judgeEdit,
   };
@@ -71,6 +73,7 @@ function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
     isPaused: configs.some(({ spec }) => spec.paused === true),
     retainsLosses: configs.some(({ spec }) => spec.onLoss !== "InPlace"),
     notSupported: configs.some(({ spec }) => spec.webhook !== undefined) ? ["spec.webhook"] : [],
+    labelled: uniqueResources(configs.flatMap(labelledResources)),
     compile: (namespaces) => compileShards(shards ?? { shards: [] }, namespaces),
     describe: (counts) => describeFamily(described, counts),
   };

@@ -22,6 +22,7 @@ export function createVirtualAppSource(): Source<VirtualApp> {
     resource: VIRTUAL_APPS,
     controllerName: "virtual-app",
     inputsOf: ({ metadata }) => metadata.annotations?.[STRIP_MANAGED_FIELDS],
+    labelledBy: () => [],
     appNameOf: ({ metadata }) => metadata.name ?? "",
     appsOf: (objects) => objects.map(appOf),
     judgeEdit,

@@ -1,0 +1,120 @@
+// What the labels controller watches: the apps, which say what is labelled; the namespaces, which may be opted out; and the policies, as soon as
+// a resource needs one. A request names a resource: its group is the namespace of the request.
+import type { Clock, Random } from "../../../base/clock.ts";
+import type { Logger } from "../../../base/log.ts";
+import { metadataOnly, resourceName } from "../../../kube/client/resource.ts";
+import { MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS, NAMESPACES } from "../../../kube/client/resources.ts";
+import type { KubeClient } from "../../../kube/client/types.ts";
+import type { GroupResource } from "../../../kube/types.ts";
+import { type Controller, controllerOf } from "../../../runtime/controller.ts";
+import type { ControllerMetrics } from "../../../runtime/controller-metrics.ts";
+import type { Informers } from "../../../runtime/informers.ts";
+import { changed, generationChanged } from "../../../runtime/predicates.ts";
+import type { Request } from "../../../runtime/reconciler.ts";
+import type { StoredPolicy } from "../../labels/keep-policy.ts";
+import { policyName, resourceOfPolicy } from "../../labels/label-policy.ts";
+import { mayListPolicies } from "../../labels/label-rights.ts";
+import type { LabelStates } from "../../labels/label-state.ts";
+import { completeLabels } from "../../labels/labels-status.ts";
+import { isOptedOut } from "../../labels/right-labels.ts";
+import { type Apps, isLive, type Source } from "../../sources/app.ts";
+import { createLabelsReconciler } from "./reconciler.ts";
+
+/** Makes a burst of objects one reconcile. */
+const DEBOUNCE_MS = 50;
+/** A resource that waits for its turn to be patched must not keep another one from withdrawing what it had said. */
+const CONCURRENCY = 4;
+
+export interface LabelsControllerOptions {
+  readonly client: KubeClient;
+  readonly informers: Informers;
+  readonly sources: readonly Source[];
+  readonly apps: Apps;
+  readonly states: LabelStates;
+  readonly perSecond: number;
+  readonly settleMs: number;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly metrics: ControllerMetrics;
+}
+
+const requestOf = ({ group, resource }: GroupResource): Request => ({ namespace: group, name: resource });
+
+export function addLabelsController(options: LabelsControllerOptions): Controller {
+  const { client, informers, sources, apps, log } = options;
+  const namespaces = informers.store(metadataOnly(NAMESPACES));
+  const wanted = () => apps.list().flatMap((app) => (isLive(app) ? (app.spec?.labelled ?? []) : []));
+  const enqueue = (of: GroupResource) => controller.enqueue(requestOf(of));
+  const policies = createPolicyStores(informers, enqueue);
+  const reconciler = createLabelsReconciler({
+    ...{ ...options, namespaces, enqueue },
+    policyOf: policies.policyOf,
+    isWanted: (of) => wanted().some((each) => resourceName(each) === resourceName(of)),
+    wasComplete: (of) => apps.list().some(({ object }) => completeLabels(object.status).includes(resourceName(of))),
+  });
+  const controller = sources
+    .reduce(
+      (builder, source) =>
+        // Also for the object of before an edit: what nobody wants any more is removed.
+        builder.watches(source.resource, (object) => source.labelledBy(object).map(requestOf), {
+          predicates: [generationChanged],
+        }),
+      controllerOf({ name: "labels", debounceMs: DEBOUNCE_MS, concurrency: CONCURRENCY, ...options }),
+    )
+    .watches(metadataOnly(NAMESPACES), (namespace) => (isOptedOut(namespace) ? wanted().map(requestOf) : []), {
+      predicates: [changed(isOptedOut)],
+    })
+    .withReconciler(reconciler);
+  return {
+    ...controller,
+    async start(signal) {
+      await controller.start(signal);
+      void enqueueLeftOver(client, enqueue, signal).catch((error: unknown) =>
+        log.warn({ err: error }, "policies of an earlier leader not listed"),
+      );
+    },
+    async stop() {
+      await controller.stop();
+      await reconciler.stop();
+      await policies.stop();
+    },
+  };
+}
+
+/** An earlier leader may have ended before it removed a policy that nobody wants any more. */
+async function enqueueLeftOver(client: KubeClient, enqueue: (of: GroupResource) => void, signal: AbortSignal) {
+  if (!(await mayListPolicies(client, signal))) return;
+  for (const { metadata } of (await client.list(MUTATING_ADMISSION_POLICIES, { signal })).items) {
+    const of = resourceOfPolicy(metadata.name ?? "");
+    if (of !== undefined) enqueue(of);
+  }
+}
+
+/** Followed only if needed, since not every API server serves the kinds, and not every manager may read them. */
+function createPolicyStores(informers: Informers, enqueue: (of: GroupResource) => void) {
+  const open = () => {
+    const policies = informers.acquire(MUTATING_ADMISSION_POLICIES);
+    const bindings = informers.acquire(MUTATING_ADMISSION_POLICY_BINDINGS);
+    for (const { store } of [policies, bindings]) {
+      store.onChange(({ object }) => {
+        const of = resourceOfPolicy(object.metadata.name ?? "");
+        if (of !== undefined) enqueue(of);
+      });
+    }
+    return { policies, bindings };
+  };
+  let stores: ReturnType<typeof open> | undefined;
+  return {
+    policyOf(of: GroupResource): StoredPolicy | undefined {
+      stores ??= open();
+      const { policies, bindings } = stores;
+      if (!policies.store.hasSynced || !bindings.store.hasSynced) return undefined;
+      return { policy: policies.store.get(policyName(of)), binding: bindings.store.get(policyName(of)) };
+    },
+    async stop() {
+      await Promise.all([stores?.policies.release(), stores?.bindings.release()]);
+      stores = undefined;
+    },
+  };
+}

@@ -1,0 +1,82 @@
+// The MutatingAdmissionPolicy that labels the objects of one resource whenever they are created or changed. Pure. Invariants: the policy sets
+// the true values over any other, and depends on the resource alone, so it never changes while it is in force. Each field with a default is
+// written, because the policy counts as in force only if its spec is equal.
+import { CONTROL, NAMESPACE, SHARD_HASH } from "../../api/sharding-keys.ts";
+import { resourceName } from "../../kube/client/resource.ts";
+import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from "../../kube/client/resources.ts";
+import type { GroupResource } from "../../kube/types.ts";
+import { isNamespaces } from "./right-labels.ts";
+
+const PREFIX = "ctrlmesh-labels-";
+const MANAGED_BY = { "app.kubernetes.io/managed-by": "ctrlmesh-manager" };
+
+/** The name of the policy of a resource, and of its binding. */
+export function policyName(of: GroupResource): string {
+  return `${PREFIX}${resourceName(of)}`;
+}
+
+/** The resource of a policy's name; undefined for a policy of somebody else. */
+export function resourceOfPolicy(name: string): GroupResource | undefined {
+  if (!name.startsWith(PREFIX)) return undefined;
+  const [resource = "", ...group] = name.slice(PREFIX.length).split(".");
+  return { resource, group: group.join(".") };
+}
+
+export function labelPolicy(of: GroupResource): MutatingAdmissionPolicy {
+  return {
+    metadata: { name: policyName(of), labels: MANAGED_BY },
+    spec: {
+      failurePolicy: "Fail",
+      // Called again after a webhook that has changed the object.
+      reinvocationPolicy: "IfNeeded",
+      matchConstraints: {
+        matchPolicy: "Equivalent",
+        namespaceSelector: {},
+        objectSelector: {},
+        resourceRules: [
+          {
+            apiGroups: [of.group],
+            apiVersions: ["*"],
+            operations: ["CREATE", "UPDATE"],
+            // A subresource such as pods/status or pods/binding can change the labels of its object.
+            resources: [of.resource, `${of.resource}/*`],
+            scope: isNamespaces(of) ? "Cluster" : "Namespaced",
+          },
+        ],
+      },
+      variables: isNamespaces(of) ? NAMESPACE_VARIABLES : OBJECT_VARIABLES,
+      mutations: [{ patchType: "JSONPatch", jsonPatch: { expression: isNamespaces(of) ? PATCH_NAMESPACE : PATCH_OBJECT } }],
+    },
+  };
+}
+
+export function labelPolicyBinding(of: GroupResource): MutatingAdmissionPolicyBinding {
+  return { metadata: { name: policyName(of), labels: MANAGED_BY }, spec: { policyName: policyName(of) } };
+}
+
+// The names of namespaces have lower-case letters, digits and "-" only. In this text each of them stands at a place that is equal to its
+// byte modulo 32. (CEL has no bytes to count with.)
+const LETTERS = " abcdefghijklmnopqrstuvwxyz".padEnd(0x2d, " ").concat("-  0123456789");
+
+const controlOf = (object: string) => `${object}.metadata.?labels[?'${CONTROL}'].orValue('true')`;
+
+const OBJECT_VARIABLES = [
+  { name: "home", expression: "request.namespace" },
+  // Without the object of the namespace nothing is known, and its objects are labelled.
+  { name: "control", expression: `namespaceObject == null ? 'true' : ${controlOf("namespaceObject")}` },
+];
+
+const NAMESPACE_VARIABLES = [
+  // The API server completes metadata.generateName later: such a namespace is labelled by the patcher.
+  { name: "home", expression: "object.metadata.?name.orValue('')" },
+  { name: "control", expression: controlOf("object") },
+];
+
+const HASH = `string(string(variables.home).split('').map(c, '${LETTERS}'.indexOf(c)).sum() % 32)`;
+const set = (key: string, value: string) =>
+  `JSONPatch{op: 'add', path: '/metadata/labels/' + jsonpatch.escapeKey('${key}'), value: ${value}}`;
+const patch = (more: string) =>
+  `variables.home == '' || variables.control != 'true' ? [] : (has(object.metadata.labels) ? [] : [JSONPatch{op: 'add', path: '/metadata/labels', value: {}}]) + [${set(NAMESPACE, "variables.home")}, ${set(SHARD_HASH, HASH)}${more}]`;
+
+const PATCH_OBJECT = patch("");
+const PATCH_NAMESPACE = patch(`, ${set(CONTROL, "'true'")}`);

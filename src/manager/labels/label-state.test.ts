@@ -1,0 +1,37 @@
+import { expect, it } from "vitest";
+import { createLabelStates, judgeLabels, type LabelFacts } from "./label-state.ts";
+
+const FACTS: LabelFacts = {
+  ...{ total: 5, labelled: 5, isListed: true, isChecked: true, optedOut: undefined, failure: undefined, settleMs: 60_000 },
+  policy: { isInForce: true, forMs: 60_000 },
+};
+
+it.each<[string, Partial<LabelFacts>, string]>([
+  ["Complete", {}, "all 5 are labelled"],
+  ["Listing", { isListed: false, total: 0, labelled: 0 }, "the objects are being listed"],
+  ["Labelling", { labelled: 4 }, "4 of 5 are labelled"],
+  ["Failing", { labelled: 4, failure: "patching a/b: refused" }, "4 of 5 are labelled: patching a/b: refused"],
+  ["Failing", { policy: { isInForce: false, forMs: 0, failure: "refused" } }, "the policy is missing: refused"],
+  ["NoPolicy", { policy: "why" }, "all 5 are labelled; why, so new objects get their labels a moment later"],
+  ["OptedOut", { optedOut: "out" }, "namespace out is opted out"],
+  ["Settling", { policy: { isInForce: false, forMs: 90_000 } }, "in force for 60 s"],
+  ["Settling", { policy: { isInForce: true, forMs: 59_999 } }, "in force for 60 s"],
+  ["Settling", { isChecked: false }, "in force for 60 s"],
+])("a resource is %s with %j", (reason, facts, message) => {
+  const state = judgeLabels({ ...FACTS, ...facts });
+  expect(state.reason).toBe(reason);
+  expect(state.message).toContain(message);
+});
+
+it("a change of the state is told, an equal one is not", () => {
+  const states = createLabelStates();
+  const told: string[] = [];
+  states.onChange(({ resource }) => told.push(resource));
+  const of = { group: "", resource: "pods" };
+  states.set(of, judgeLabels(FACTS));
+  states.set(of, judgeLabels(FACTS));
+  expect(told).toEqual(["pods"]);
+  states.set(of, undefined);
+  expect(told).toEqual(["pods", "pods"]);
+  expect(states.get(of)).toBeUndefined();
+});

@@ -1,0 +1,54 @@
+// The status field `labels` of an app, from the states of its labelled resources. Pure.
+import type { AppStatus } from "../../api/app-status.ts";
+import type { ShardingStatus } from "../../api/sharding-config.ts";
+import { resourceName } from "../../kube/client/resource.ts";
+import type { GroupResource } from "../../kube/types.ts";
+import type { LabelReason, LabelState } from "./label-state.ts";
+import { isNamespaces } from "./right-labels.ts";
+
+export type LabelsStatus = NonNullable<ShardingStatus["labels"]>;
+
+/** The names of the resources of which the status says that every object has its labels. */
+export function completeLabels(status: AppStatus | undefined): readonly string[] {
+  return ((status ?? {}) as ShardingStatus).labels?.complete ?? [];
+}
+
+/** The status shows the first of these reasons. */
+const ORDER: readonly LabelReason[] = [
+  "Forbidden",
+  "NotServed",
+  "Failing",
+  "Listing",
+  "Labelling",
+  "NoPolicy",
+  "OptedOut",
+  "Settling",
+];
+
+/**
+ * @param resources the labelled resources of the app
+ * @param previous stays until every resource has a state, since a manager that has just begun to lead knows nothing worse
+ */
+export function labelsStatus(
+  resources: readonly GroupResource[],
+  stateOf: (of: GroupResource) => LabelState | undefined,
+  previous: LabelsStatus | undefined,
+): LabelsStatus | undefined {
+  if (resources.length === 0) return undefined;
+  const known = resources.map((of) => ({ of, state: stateOf(of) }));
+  const sum = (count: (state: LabelState) => number) =>
+    known.reduce((total, { state }) => total + (state === undefined ? 0 : count(state)), 0);
+  const counts = { total: sum(({ total }) => total), labelled: sum(({ labelled }) => labelled) };
+  if (known.some(({ state }) => state === undefined)) {
+    return previous ?? { ...counts, complete: [], waitingFor: "Listing", message: "the objects are being listed" };
+  }
+  const complete = known.filter(({ of, state }) => state?.reason === "Complete" && !isNamespaces(of));
+  const worst = ORDER.flatMap((reason) => known.filter(({ state }) => state?.reason === reason));
+  const [first] = worst;
+  const more = worst.length > 1 ? ` (and ${worst.length - 1} more of ${known.length} resources)` : "";
+  return {
+    ...counts,
+    complete: complete.map(({ of }) => resourceName(of)),
+    ...(first?.state && { waitingFor: first.state.reason, message: `${resourceName(first.of)}: ${first.state.message}${more}` }),
+  };
+}

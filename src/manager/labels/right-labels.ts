@@ -1,0 +1,57 @@
+// Which labels an object must have under `labelObjects`. Pure. Invariant: the values follow from names alone, so they never change while an
+// object lives. label-policy.ts says the same in CEL.
+import { CONTROL, NAMESPACE, SHARD_HASH, shardHashOf } from "../../api/sharding-keys.ts";
+import type { Labels } from "../../kube/label-selector.ts";
+import type { GroupResource, KubeObject } from "../../kube/types.ts";
+
+/** The keys of the labels; CONTROL for namespaces only. */
+export const LABEL_KEYS: readonly string[] = [NAMESPACE, SHARD_HASH, CONTROL];
+
+/** True for the resource `namespaces`, whose objects are labelled by their own names. */
+export function isNamespaces({ group, resource }: GroupResource): boolean {
+  return group === "" && resource === "namespaces";
+}
+
+/** True for a namespace that is not to be labelled, nor its objects. */
+export function isOptedOut({ metadata }: KubeObject): boolean {
+  return (metadata.labels?.[CONTROL] ?? "true") !== "true";
+}
+
+/** The labels that the object lacks or has with another value; undefined if there are none. */
+export function missingLabels(of: GroupResource, { metadata }: KubeObject): Labels | undefined {
+  const right = isNamespaces(of) ? { ...labelsOf(metadata.name ?? ""), [CONTROL]: "true" } : labelsOf(metadata.namespace ?? "");
+  const missing = Object.entries(right).filter(([key, value]) => metadata.labels?.[key] !== value);
+  return missing.length === 0 ? undefined : Object.fromEntries(missing);
+}
+
+function labelsOf(namespace: string): Labels {
+  return { [NAMESPACE]: namespace, [SHARD_HASH]: String(shardHashOf(namespace)) };
+}
+
+export interface LabelCounts {
+  readonly total: number;
+  readonly labelled: number;
+}
+
+/**
+ * Counts the objects that are to be labelled.
+ * @param isLeftOut true for a namespace that is opted out
+ * @param onMissing called with each object that lacks labels
+ */
+export function countLabels(
+  of: GroupResource,
+  objects: readonly KubeObject[],
+  isLeftOut: (namespace: string) => boolean,
+  onMissing: (object: KubeObject, labels: Labels) => void,
+): LabelCounts {
+  let [total, labelled] = [0, 0];
+  for (const object of objects) {
+    const { name = "", namespace = name } = object.metadata;
+    if (isLeftOut(namespace)) continue;
+    total++;
+    const missing = missingLabels(of, object);
+    if (missing === undefined) labelled++;
+    else onMissing(object, missing);
+  }
+  return { total, labelled };
+}

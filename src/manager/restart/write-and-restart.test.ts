@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { table } from "../../../test/support/route-table.ts";
 import { appOf } from "../../../test/support/source-apps.ts";
 import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
+import type { ShardingStatus } from "../../api/sharding-config.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { StatusFeed } from "../status/status-feed.ts";
 import type { RestartStep } from "./restart-plan.ts";
@@ -12,7 +13,13 @@ const APP = { metadata: { namespace: "ops", name: "shop" } } as VirtualApp;
 const record = (pod: string): RestartStatus => ({ subset: "", pod, uid: `uid-${pod}`, since: NOW, left: 1, reason: "Evicting" });
 
 /** One call. `stored` is the status at the time of the write, `previous` the status at the time of the plan. */
-async function turn(feed: { previous?: RestartStatus; stored?: RestartStatus; isWritten?: boolean; requeueAfterMs?: number }) {
+async function turn(feed: {
+  previous?: RestartStatus;
+  stored?: RestartStatus;
+  rollout?: ShardingStatus["rollout"];
+  isWritten?: boolean;
+  requeueAfterMs?: number;
+}) {
   const done: string[] = [];
   const step: RestartStep = { kind: "evict", record: record("b") };
   const of = (restart: RestartStatus | undefined): AppStatus => (restart === undefined ? {} : { restart });
@@ -20,7 +27,8 @@ async function turn(feed: { previous?: RestartStatus; stored?: RestartStatus; is
     previous: () => of(feed.previous),
     async write(_app, make) {
       const { isWritten = true, requeueAfterMs } = feed;
-      done.push(`write ${make(of(feed.stored), NOW).restart?.pod ?? "none"}`);
+      const stored = { ...of(feed.stored), ...(feed.rollout === undefined ? {} : { rollout: feed.rollout }) };
+      done.push(`write ${make(stored, NOW).restart?.pod ?? "none"}`);
       return { isWritten, ...(requeueAfterMs === undefined ? {} : { requeueAfterMs }) };
     },
     forget() {},
@@ -53,5 +61,13 @@ describe("writeAndRestart", () => {
   it("keeps another manager's record, and evicts no pod", async () => {
     const other = await turn({ previous: record("a"), stored: record("c") });
     expect(other).toEqual({ done: ["write c"], result: { requeueAfterMs: 1_000 } });
+  });
+  it("evicts no pod while the rollout evicts one", async () => {
+    const rollout = { done: 0, total: 2, pod: "a" };
+    expect(await turn({ rollout: { ...rollout, waitingFor: "Evicting" } })).toEqual({
+      done: ["write none"],
+      result: { requeueAfterMs: 1_000 },
+    });
+    expect((await turn({ rollout: { ...rollout, waitingFor: "NotReady" } })).done).toEqual(["write b", "evict b"]);
   });
 });

@@ -1,7 +1,8 @@
 // Writes the status with the restart's record, and then evicts. Invariant: no pod is evicted without its record in the status, nor after another
-// manager has written another record. Called by the reconciler of apps, as its last step.
+// manager has written another record, nor while a rollout evicts one. Called by the reconciler of apps, as its last step.
 
 import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
+import type { ShardingStatus } from "../../api/sharding-config.ts";
 import type { Result } from "../../runtime/reconciler.ts";
 import type { StatusApp, StatusFeed } from "../status/status-feed.ts";
 import type { AppRestartFacts, Restarter } from "./restarter.ts";
@@ -14,7 +15,7 @@ export interface RestartTurn {
   readonly makeStatus: (previous: AppStatus | undefined, now: string, restart: RestartStatus | undefined) => AppStatus;
 }
 
-// By then the watch has brought the record of the other manager.
+// By then the watch has brought the record of the other manager, or the rollout waits for its pod.
 const AGAIN_MS = 1_000;
 
 export async function writeAndRestart(turn: RestartTurn, signal: AbortSignal): Promise<Result> {
@@ -24,7 +25,7 @@ export async function writeAndRestart(turn: RestartTurn, signal: AbortSignal): P
   const record = step.kind === "none" ? undefined : step.record;
   let isOurs = true;
   const make = (previous: AppStatus | undefined, now: string) => {
-    isOurs = isSame(previous?.restart, before);
+    isOurs = isSame(previous?.restart, before) && !(step.kind === "evict" && isRolling(previous));
     return makeStatus(previous, now, isOurs ? record : previous?.restart);
   };
   const { isWritten, requeueAfterMs } = await statuses.write(app, make, signal);
@@ -32,6 +33,11 @@ export async function writeAndRestart(turn: RestartTurn, signal: AbortSignal): P
   if (!isOurs) return soonest(requeueAfterMs, AGAIN_MS);
   const after = restarter.carryOut(app, step, signal);
   return soonest(requeueAfterMs, after.requeueAfterMs);
+}
+
+/** The rollout of a family evicts a pod at this moment. Of the two, the one whose status is written first goes first. */
+function isRolling(status: ShardingStatus | undefined): boolean {
+  return status?.rollout?.waitingFor === "Evicting";
 }
 
 function isSame(a: RestartStatus | undefined, b: RestartStatus | undefined): boolean {

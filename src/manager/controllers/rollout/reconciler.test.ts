@@ -51,6 +51,7 @@ function setUp() {
     annotations: {} as Record<string, string>,
     answer: (): unknown => undefined,
     onPatch: (): void => undefined,
+    onStatus: (): void => undefined,
     isLeading: true,
   };
   const statefulSet = (): StatefulSet => ({
@@ -59,9 +60,9 @@ function setUp() {
     status: { updateRevision: "new" },
   });
   const client = {
-    get: async () => {
-      done.push("get");
-      return statefulSet();
+    get: async ({ kind }: { kind: string }) => {
+      done.push(kind === "StatefulSet" ? "get" : "get config");
+      return kind === "StatefulSet" ? statefulSet() : world.config;
     },
     async patch(resource: { kind: string }, _ref: unknown, { body }: { body: never }) {
       world.onPatch();
@@ -72,6 +73,7 @@ function setUp() {
         world.annotations = text === null || text === undefined ? {} : { [ROLL_EXPECTED]: text };
         return statefulSet();
       }
+      world.onStatus();
       done.push(`status ${status?.rollout === null ? "none" : (status?.rollout?.waitingFor ?? "")}`);
       const rollout = { ...world.config.status?.rollout, ...status?.rollout } as NonNullable<ShardingConfig["status"]>["rollout"];
       world.config = { ...world.config, status: status?.rollout === null ? {} : { rollout } };
@@ -128,6 +130,16 @@ describe("the rollout reconciler", () => {
     };
     const { result, done } = await run();
     expect([result, done]).toEqual([{ requeueAfterMs: 100 }, ["get"]]);
+  });
+  it("evicts nothing if the restart of a pod that lost namespaces has begun meanwhile, and plans again", async () => {
+    const { world, run } = setUp();
+    const restart = { subset: "a", pod: "shop-1", uid: "b", since: "2026-01-01T00:00:00Z", left: 1, reason: "Evicting" };
+    world.onStatus = () => {
+      world.config = { ...world.config, status: { restart } };
+      throw new StatusError("Conflict", "changed");
+    };
+    const { result, done } = await run();
+    expect([result, done]).toEqual([{ requeueAfterMs: 100 }, ["get", `record ${RECORD} over 7`, "get config"]]);
   });
   it("evicts nothing if it leads no more", async () => {
     const { world, run } = setUp();

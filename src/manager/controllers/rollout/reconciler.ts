@@ -106,12 +106,24 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
     }
   }
 
-  async function storeStatus(config: ShardingConfig, status: RolloutStatus | undefined, signal: AbortSignal) {
+  /** False, without a write, if the status says that a restart evicts a pod, and this one would say that the rollout evicts one too. */
+  async function storeStatus(
+    config: ShardingConfig,
+    status: RolloutStatus | undefined,
+    isEvicting: boolean,
+    signal: AbortSignal,
+  ) {
+    let isFree = true;
     const { message } = status ?? {};
     const rollout = status && (message === undefined ? status : { ...status, message: plainText(message, 1_024) });
-    const desired = ({ status: { rollout: _, ...rest } = {} }: ShardingConfig) =>
-      rollout === undefined ? rest : { ...rest, rollout };
+    const desired = ({ status: current = {} }: ShardingConfig) => {
+      isFree = !(isEvicting && current.restart?.reason === "Evicting");
+      const { rollout: _, ...rest } = current;
+      if (!isFree) return current;
+      return rollout === undefined ? rest : { ...rest, rollout };
+    };
     await writeStatus(client, SHARDING_CONFIGS, config, desired, { signal, fieldManager: FIELD_MANAGER });
+    return isFree;
   }
 
   async function ask(request: Request, { name, uid }: RollPod, signal: AbortSignal): Promise<Result> {
@@ -140,7 +152,7 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
     if (!(await storeRecord(statefulSet, step, signal))) return { requeueAfterMs: AGAIN_MS };
     const before = memory.shown ?? config.status?.rollout;
     const status = step.kind === "off" ? undefined : step.status;
-    await storeStatus(config, status, signal);
+    if (!(await storeStatus(config, status, step.kind === "evict", signal))) return { requeueAfterMs: AGAIN_MS };
     memory.shown = status;
     for (const { type, reason, message } of rolloutEvents(before, step)) events.event(config, type, reason, message);
     if (step.kind === "evict") return ask(request, step.pod, signal);
@@ -161,7 +173,7 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
         seen?.metadata.labels?.[ROLLING] !== undefined || seen?.metadata.annotations?.[ROLL_EXPECTED] !== undefined;
       if (!isConcerned) {
         memories.delete(formatRequest(request));
-        if (config.status?.rollout !== undefined) await storeStatus(config, undefined, signal);
+        if (config.status?.rollout !== undefined) await storeStatus(config, undefined, false, signal);
         return {};
       }
       if (app.ref.kind !== SHARDING_CONFIGS.kind || app.spec?.waitsFor !== undefined) return {};

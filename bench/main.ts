@@ -1,18 +1,20 @@
 // `npm run bench`: measures the cost of the proxy on the real control plane. Direct requests and proxied requests alternate in one run.
 // Prints medians, ratios and targets as a table, or as JSON with --json. A run with 100,000 objects takes about ten minutes.
 //
-// Options: --objects N (default 10000), --rounds N (default 5), --only requests,lists,shards,watches (default all). "lists"
-// runs without and with the feature gate of shardSelector, "shards" only with it.
+// Options: --objects N (default 10000), --rounds N (default 5), --only requests,lists,shards,watches,scale-out (default all).
+// "lists" runs without and with the feature gate of shardSelector, "shards" only with it. "scale-out" has sizes of its own.
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { type ListWork, listRows } from "./lists.ts";
 import { bareRows, requestRows } from "./requests.ts";
+import { scaleOut } from "./scale-out/scale-out.ts";
+import { renderScaleOut } from "./scale-out/table.ts";
 import { readyAfterMs } from "./startup.ts";
 import { type Fact, type Row, renderReport, type Target, type Usage } from "./table.ts";
 import { bareWatchRows, idleWatches, watchRows } from "./watches.ts";
 import { namespaceName, startWorld, type World } from "./world.ts";
 
-const SECTIONS = ["requests", "lists", "shards", "watches"] as const;
+const SECTIONS = ["requests", "lists", "shards", "watches", "scale-out"] as const;
 const { values } = parseArgs({
   options: {
     objects: { type: "string", default: "10000" },
@@ -35,7 +37,7 @@ const usage: Usage[] = [];
 const facts: Fact[] = [];
 const note = (text: string) => process.stderr.write(`bench: ${text}\n`);
 
-if (sections.some((section) => section !== "shards")) {
+if (sections.some((section) => section !== "shards" && section !== "scale-out")) {
   await withWorld({ objects }, async (world) => {
     const { direct, bare, one, tenth, most } = world;
     usage.push(world.usage(tenth, "start (idle)"));
@@ -95,7 +97,12 @@ if (sections.includes("shards") || sections.includes("lists")) {
     usage.push(world.usage(world.tenth, `lists of ${objects} by shardSelector`));
   });
 }
-process.stdout.write(`${values.json ? JSON.stringify({ rows, usage, facts }) : renderReport({ rows, usage, facts })}\n`);
+const scaled = sections.includes("scale-out") ? await scaleOut(note) : undefined;
+const tables = [
+  ...(rows.length > 0 ? [renderReport({ rows, usage, facts })] : []),
+  ...(scaled === undefined ? [] : [renderScaleOut(scaled)]),
+];
+process.stdout.write(`${values.json ? JSON.stringify({ rows, usage, facts, scaleOut: scaled }) : tables.join("\n\n")}\n`);
 
 function atMost(ratio: number): Target {
   return { of: "ratio", atMost: ratio };

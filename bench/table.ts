@@ -98,8 +98,8 @@ function markText(row: Row): string {
   return `${target.of} ${bound}: ${isMet(row) ? "met" : "MISSED"}`;
 }
 
-// The first column and the column TARGET are aligned to the left, all others to the right.
-function columns(rows: readonly (readonly string[])[]): string[] {
+/** Aligned lines: the first column and the column TARGET to the left, all others to the right. */
+export function columns(rows: readonly (readonly string[])[]): string[] {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
   const last = widths.length - 1;
   return rows.map((row) =>

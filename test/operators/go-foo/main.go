@@ -30,6 +30,7 @@ type options struct {
 	election      election
 	leaseDuration time.Duration
 	retryPeriod   time.Duration
+	work          controller.Work
 }
 
 func main() {
@@ -42,6 +43,9 @@ func main() {
 	flag.StringVar(&opts.metrics, "metrics-bind-address", "0", "address of the metrics; 0 is none")
 	flag.StringVar(&opts.health, "health-probe-bind-address", "0", "address of /healthz and /readyz; 0 is none")
 	flag.StringVar(&opts.userAgent, "user-agent", "", "User-Agent of all requests; client-go's own by default")
+	flag.IntVar(&opts.work.Workers, "workers", 0, "reconciles at a time; 0 is controller-runtime's default, 1")
+	flag.DurationVar(&opts.work.CPU, "reconcile-cpu", 0, "processor time that each reconcile wastes, for measurements")
+	flag.DurationVar(&opts.work.Wait, "reconcile-wait", 0, "time that each reconcile waits, for measurements")
 	flag.Parse()
 
 	// JSON lines on stderr, also from client-go: at level 4 its reflectors log each list and watch and why it stops.
@@ -79,6 +83,10 @@ func run(opts options) error {
 	if err != nil {
 		return fmt.Errorf("making the leader election lock: %w", err)
 	}
+	traffic := newTraffic()
+	if opts.metrics != "0" {
+		traffic.countIn(config) // the lock has its own client, which does not count
+	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                              scheme,
 		Metrics:                             metricsserver.Options{BindAddress: opts.metrics},
@@ -100,7 +108,7 @@ func run(opts options) error {
 	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
 		return err
 	}
-	if err := controller.AddToManager(mgr, opts.podName); err != nil {
+	if err := controller.AddToManager(mgr, opts.podName, opts.work, traffic.events); err != nil {
 		return fmt.Errorf("adding the controller: %w", err)
 	}
 	return mgr.Start(ctrl.SetupSignalHandler())

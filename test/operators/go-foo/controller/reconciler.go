@@ -25,6 +25,8 @@ type Reconciler struct {
 	Client  client.Client
 	Scheme  *runtime.Scheme
 	PodName string
+	// Work is done at the end of each reconcile.
+	Work Work
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -37,6 +39,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		// The garbage collector deletes the ConfigMap.
 		return ctrl.Result{}, nil
 	}
+	defer r.Work.do(ctx)
 	err := r.writeConfigMap(ctx, foo)
 	if err == nil {
 		err = r.writeStatus(ctx, foo)

@@ -7,6 +7,9 @@ import type { Endpoint } from "./world.ts";
 /** Both sides use the same protocol. Otherwise undici would use HTTP/2 only with the API server, which costs the server more. */
 export const HTTP1 = { allowH2: false, pipelining: 1 } as const;
 
+/** How much of an answer's end is searched for its last text. */
+const END_BYTES = 1_000;
+
 export interface Request {
   readonly method: "GET" | "PATCH";
   readonly path: string;
@@ -52,16 +55,26 @@ export async function load(
   return { requestsPerSecond: times.length / seconds, times };
 }
 
-/** Reads one answer to its end and discards it. @throws Error on any answer but 200 */
-export async function drain({ url, caPem, token }: Endpoint, path: string, accept: string): Promise<number> {
+/**
+ * Reads one answer and discards it. @throws Error on any answer but 200
+ * @param last reads until this text has come. By default to the end of the answer
+ * @returns the number of bytes
+ */
+export async function drain({ url, caPem, token }: Endpoint, path: string, accept: string, last?: string): Promise<number> {
   const pool = new Pool(url, { ...HTTP1, connections: 1, connect: { ca: caPem }, bodyTimeout: 0, headersTimeout: 0 });
   try {
     const answer = await pool.request({ method: "GET", path, headers: { authorization: `Bearer ${token}`, accept } });
     let bytes = 0;
-    for await (const chunk of answer.body) bytes += (chunk as Buffer).length;
+    let end = Buffer.alloc(0);
+    for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (last === undefined) continue;
+      end = Buffer.concat([end, chunk.subarray(-END_BYTES)]).subarray(-END_BYTES);
+      if (end.includes(last)) break;
+    }
     if (answer.statusCode !== 200) throw new Error(`GET ${path} at ${url}: ${answer.statusCode}`);
     return bytes;
   } finally {
-    await pool.close();
+    await pool.destroy();
   }
 }

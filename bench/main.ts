@@ -49,6 +49,8 @@ if (sections.some((section) => section !== "shards" && section !== "scale-out"))
       note("lists");
       const lists: ListWork[] = [
         { plan: "by-namespace", name: BY_NAMESPACE, side: tenth, targets: { JSON: atMost(0.18), protobuf: atMost(0.22) } },
+        { plan: "by-namespace", name: BY_NAMESPACE, isWatch: true, side: tenth },
+        { plan: "none", name: "proxy-side filtering, 1 of 10 kept", isWatch: true, isOneList: true, side: tenth },
         {
           plan: "none",
           isOneList: true,

@@ -4,7 +4,7 @@
 export interface Row {
   readonly section: string;
   readonly name: string;
-  readonly unit: "ms" | "/s";
+  readonly unit: "ms" | "/s" | "MB";
   readonly direct: number;
   readonly proxied: number;
   /** The target of the row, if it has one. */

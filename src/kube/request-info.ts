@@ -181,9 +181,12 @@ function collectionVerb(verb: ResourceVerb, name: string, query: URLSearchParams
   return verb;
 }
 
-// Kubernetes' query conversion: a missing value, "false" and "0" are false, everything else is true, also the empty value. Some
-// of its comparisons fold Unicode ("fal\u017fe" is false), others do not.
-function isTrue(value: string | null): boolean {
-  if (value !== null && !/^[\x20-\x7e]*$/.test(value)) throw badTarget("the parameter watch is neither true nor false");
+/**
+ * Kubernetes' query conversion: a missing value, "false" and "0" are false, everything else is true, also the empty value. Some
+ * of its comparisons fold Unicode ("fal\u017fe" is false), others do not.
+ * @throws StatusError for a value that they may read differently
+ */
+export function isTrue(value: string | null): boolean {
+  if (value !== null && !/^[\x20-\x7e]*$/.test(value)) throw badTarget("a parameter is neither true nor false");
   return value !== null && value.toLowerCase() !== "false" && value !== "0";
 }

@@ -1,8 +1,7 @@
 // A process of the proxy in the model test of watches: the isolate layer, and what it has stored of its moves.
 
 import type { Handler } from "../../src/proxy/call/call.ts";
-import type { StreamMetrics } from "../../src/proxy/filter/stream-metrics.ts";
-import { isolate } from "../../src/proxy/layers/isolate/isolate.ts";
+import { type IsolateDeps, isolate } from "../../src/proxy/layers/isolate/isolate.ts";
 import { createMoveLog } from "../../src/proxy/moves/move-log.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import { LOST_MOVES, movesFromContent, movesToContent, type StoredMoves } from "../../src/proxy/session/stored-moves.ts";
@@ -19,9 +18,12 @@ export interface ProxyProcess {
   kill(): void;
 }
 
+/** What counts, over all processes. */
+export type SeenBy = Pick<IsolateDeps, "metrics" | "plans">;
+
 export function startProcess(
   clock: FakeClock,
-  metrics: StreamMetrics,
+  seenBy: SeenBy,
   apiServer: Handler,
   movesBefore: StoredMoves | undefined,
   first: Snapshot,
@@ -40,7 +42,7 @@ export function startProcess(
   });
   const discovery = { scopeOf: async () => "namespaced" as const };
   const lists = isByNamespace ? { planLists: alwaysByNamespace } : { features: oneListOnly(clock) };
-  const deps = isolateDeps({ session, clock, random: () => 0.5, discovery, moves, metrics, ...lists });
+  const deps = isolateDeps({ session, clock, random: () => 0.5, discovery, moves, ...seenBy, ...lists });
   const never = new Promise<never>(() => undefined);
   const layer = isolate(deps)(async (call) => {
     const reply = await apiServer(call);

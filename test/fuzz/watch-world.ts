@@ -1,7 +1,6 @@
 // The world of the model test of watches: an API server with two resources, the proxy, which may be killed, namespaces that move, and
 // clients.
 import type { Handler } from "../../src/proxy/call/call.ts";
-import type { StreamMetrics } from "../../src/proxy/filter/stream-metrics.ts";
 import { LOST_MOVES, type StoredMoves } from "../../src/proxy/session/stored-moves.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import { createFakeClock } from "../support/fake-clock.ts";
@@ -10,7 +9,7 @@ import { type Routes, routes } from "../support/test-routes.ts";
 import { createApiServer } from "../support/watch-model/api-server.ts";
 import { type ClientKind, ModelClient } from "../support/watch-model/client.ts";
 import { createHistory, type History } from "../support/watch-model/history.ts";
-import { startProcess } from "./watch-process.ts";
+import { type SeenBy, startProcess } from "./watch-process.ts";
 import { FAR, NAMESPACES, type Place, type Resource, type Script, type Start } from "./watch-script.ts";
 import { type WatchedClient, Witness } from "./watch-witness.ts";
 
@@ -36,19 +35,19 @@ export class World {
   readonly clients: WatchedClient[] = [];
   readonly witness: Witness;
   readonly #places: Map<string, Place>;
-  readonly #metrics: StreamMetrics;
+  readonly #seenBy: SeenBy;
   readonly #moved = new Set<string>();
   readonly #isByNamespace: boolean;
   #hasLostMoves = false;
   #version = 0;
   #proxy;
 
-  constructor({ first, isLarge, isByNamespace }: Omit<Script, "commands">, metrics: StreamMetrics) {
+  constructor({ first, isLarge, isByNamespace }: Omit<Script, "commands">, seenBy: SeenBy) {
     const near = NAMESPACES.map((name, index): [string, Place] => [name, first[index] ?? "own"]);
     const far = FAR.map((name, index): [string, Place] => [name, index % 2 === 0 ? "own" : "theirs"]);
     this.#places = new Map(isLarge ? [...near, ...far] : near);
     this.witness = new Witness(this.#places, () => this.#moved.size > 0 || this.#hasLostMoves);
-    this.#metrics = metrics;
+    this.#seenBy = seenBy;
     this.#isByNamespace = isByNamespace;
     this.#proxy = this.#startProxy(undefined, this.#snapshot());
   }
@@ -106,7 +105,7 @@ export class World {
   }
 
   #startProxy(before: StoredMoves | undefined, first: Snapshot) {
-    return startProcess(this.clock, this.#metrics, this.apiServer.handler, before, first, this.#isByNamespace);
+    return startProcess(this.clock, this.#seenBy, this.apiServer.handler, before, first, this.#isByNamespace);
   }
 
   readonly #send: Handler = (call) => this.#proxy.handler(call);

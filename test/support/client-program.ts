@@ -16,6 +16,8 @@ export interface Sighting {
   readonly type: string;
   /** namespace/name */
   readonly key: string;
+  /** The object's, if the program says it. */
+  readonly version?: string | undefined;
 }
 
 export interface ClientProgram {
@@ -35,6 +37,7 @@ interface Line {
   readonly resource?: string;
   readonly type?: string;
   readonly key?: string;
+  readonly version?: string;
   readonly listed?: readonly string[];
   readonly leading?: boolean;
 }
@@ -48,7 +51,7 @@ export async function startClientProgram(options: ClientProgramOptions): Promise
     views.set(resource, view);
     return view;
   };
-  const hear = ({ resource, type, key, listed, leading: leads }: Line) => {
+  const hear = ({ resource, type, key, version, listed, leading: leads }: Line) => {
     if (leads !== undefined) leading = leads;
     if (resource === undefined) return;
     if (listed !== undefined) {
@@ -56,7 +59,7 @@ export async function startClientProgram(options: ClientProgramOptions): Promise
       sightings.push(...listed.map((each) => ({ resource, type: "LISTED", key: each })));
     }
     if (type === undefined || key === undefined) return;
-    sightings.push({ resource, type, key });
+    sightings.push({ resource, type, key, version });
     if (type === "DELETED") viewOf(resource).delete(key);
     else viewOf(resource).add(key);
   };

@@ -21,7 +21,7 @@ export const bookmark = (version: number) =>
   `${JSON.stringify({ type: "BOOKMARK", object: { kind: "Pod", metadata: { resourceVersion: String(version) } } })}\n`;
 /** What the proxy sends behind the events of a move: from here the client continues. */
 export const toldUpTo = (version: number, kind = "Pod") => {
-  const metadata = { resourceVersion: String(version), creationTimestamp: null };
+  const metadata = { resourceVersion: String(version) };
   return `${JSON.stringify({ type: "BOOKMARK", object: { kind, apiVersion: "v1", metadata } })}\n`;
 };
 

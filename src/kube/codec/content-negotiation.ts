@@ -45,6 +45,11 @@ export function preferredEncoding(accept: string | undefined): Encoding {
   return best.encoding;
 }
 
+/** The Content-Type of a watch. */
+export function watchContentType(encoding: Encoding): string {
+  return encoding === "json" ? JSON_TYPE : `${PROTOBUF_TYPE};stream=watch`;
+}
+
 /** One clause of an Accept header. */
 interface AcceptClause {
   readonly text: string;

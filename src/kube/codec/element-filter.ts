@@ -1,5 +1,6 @@
 // Decides for each element of a list whether it passes, and in which form. Used by the list filters of both encodings, which read
 // the elements.
+import type { ObjectType } from "./object-type.ts";
 import type { ItemMeta, Keep, ListPart, ReadOptions, Rewrite } from "./types.ts";
 
 export interface ListFilterOptions extends ReadOptions {
@@ -13,6 +14,8 @@ export interface ListFilterOptions extends ReadOptions {
   readonly keepsAll?: boolean | undefined;
   /** Called once with the list's own resourceVersion, at the latest before `end` returns; undefined if the list has none. */
   readonly onVersion?: ((resourceVersion: string | undefined) => void) | undefined;
+  /** Called with the list's kind and its apiVersion where they stand, which may be behind the elements. */
+  readonly onType?: ((part: Partial<ObjectType>) => void) | undefined;
   /** JSON only: called between what is emitted before the elements, the elements with their commas, and the rest. */
   readonly onPart?: ((part: "items" | "tail") => void) | undefined;
   /** The list's `metadata.shardInfo` is left out: it repeats the request's shard selector. */

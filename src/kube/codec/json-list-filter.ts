@@ -11,6 +11,7 @@ import { cutListMeta, JsonListHead, type LeftOutFields, type ListKey, versionInL
 import { JsonListOutput } from "./json-list-output.ts";
 import { JsonObjectReader } from "./json-object.ts";
 import { OPEN_BRACE, OPEN_BRACKET } from "./json-scan.ts";
+import { readText, walkerAt } from "./json-text.ts";
 import { JsonWalker } from "./json-walker.ts";
 import { codecError, DEFAULT_MAX_BYTES, type Emit, type ListPart } from "./types.ts";
 
@@ -110,8 +111,14 @@ export class JsonListFilter {
     } else if (key === "metadata") {
       this.#readVersion();
       this.#leaveOutFields(emit);
-    } else if (key !== "other" && this.#inHead) this.#head.noteType(key, bytes, valueStart);
+    } else if (key !== "other") this.#readType(key);
     if (!this.#inHead) this.#output.pass(valueEnd);
+  }
+
+  #readType(key: "kind" | "apiVersion"): void {
+    const { bytes, valueStart } = this.#walker;
+    if (this.#inHead) this.#head.noteType(key, bytes, valueStart);
+    this.#options.onType?.({ [key]: readText(walkerAt(bytes, valueStart)) ?? "" });
   }
 
   #readVersion(): void {

@@ -6,15 +6,15 @@ import { createFrameSplitter, readFrame } from "./watch-frames.ts";
 
 const VERSION = 1_000n;
 const framesOf = (encoding: Encoding, body: Uint8Array, keep: Keep = () => true) =>
-  listEvents(encoding, "ADDED", body, VERSION, keep).map(({ frame }) => frame);
+  listEvents(encoding, "ADDED", body, VERSION, keep).events.map(({ frame }) => frame);
 const textOf = (frames: readonly Uint8Array[]) => frames.map((frame) => Buffer.from(frame).toString("utf8"));
 const namesOf = (frames: readonly Uint8Array[]) => frames.map((frame) => readFrame("json", frame).objects[0]?.name);
 const json = (value: unknown) => Buffer.from(JSON.stringify(value));
 const metadata = { resourceVersion: "1000" };
 const pods = (...items: unknown[]) => json({ kind: "PodList", apiVersion: "v1", metadata, items });
-const item = (name: string, version: string, more: object = {}) => ({
+const item = (name: string, version: string, type: object = {}) => ({
+  ...type,
   metadata: { name, namespace: "a", resourceVersion: version },
-  ...more,
 });
 
 describe("a JSON list as events", () => {
@@ -34,7 +34,7 @@ describe("a JSON list as events", () => {
 
   it("can be DELETED events", () => {
     const [frame = ""] = textOf(
-      listEvents("json", "DELETED", pods(item("x", "7")), VERSION, () => true).map(({ frame }) => frame),
+      listEvents("json", "DELETED", pods(item("x", "7")), VERSION, () => true).events.map(({ frame }) => frame),
     );
     expect(JSON.parse(frame)).toMatchObject({ type: "DELETED", object: { kind: "Pod", metadata: { name: "x" } } });
   });
@@ -115,7 +115,8 @@ describe("a bookmark behind the events of a list", () => {
     for (const encoding of ["json", "protobuf"] as const) {
       const whole: Uint8Array[] = [];
       const splitter = createFrameSplitter(encoding);
-      splitter.push(bookmarkFrame(encoding, bodies[encoding], 9_007_199_254_740_993n), (frame) => whole.push(frame));
+      const { type } = listEvents(encoding, "ADDED", bodies[encoding], VERSION, () => true);
+      splitter.push(bookmarkFrame(encoding, type, 9_007_199_254_740_993n), (frame) => whole.push(frame));
       const [frame = Buffer.of()] = whole;
       expect(whole.map((each) => readFrame(encoding, each, { versions: true }))).toMatchObject([
         { type: "BOOKMARK", objects: [{ name: "", resourceVersion: "9007199254740993" }] },
@@ -128,7 +129,7 @@ describe("a bookmark behind the events of a list", () => {
 
   it("is refused for what is no list of one kind", () => {
     for (const kind of ["Pod", "List", "Table"])
-      expect(() => bookmarkFrame("json", json({ kind, apiVersion: "v1", metadata }), VERSION)).toThrow(
+      expect(() => framesOf("json", json({ kind, apiVersion: "v1", metadata, items: [] }))).toThrow(
         expect.objectContaining({ code: "CODEC_NOT_A_LIST" }),
       );
   });

@@ -16,10 +16,19 @@ export function readEnvelopeType(message: Uint8Array): ObjectType {
 }
 
 /** Encodes an object's message as a whole runtime.Unknown with its prefix. */
-export function encodeEnvelope({ apiVersion, kind }: ObjectType, raw: Uint8Array): Buffer {
+export function encodeEnvelope(type: ObjectType, raw: Uint8Array): Buffer {
+  const { head, tail } = envelopeAround(type);
+  return Buffer.concat([head, encodeBytes(2, raw), tail]);
+}
+
+/** What comes before and after the field with the object's message. */
+export function envelopeAround({ apiVersion, kind }: ObjectType): { readonly head: Buffer; readonly tail: Buffer } {
   const type = Buffer.concat([encodeString(1, apiVersion), encodeString(2, kind)]);
   const none = Buffer.alloc(0);
-  return Buffer.concat([ENVELOPE_PREFIX, encodeBytes(1, type), encodeBytes(2, raw), encodeBytes(3, none), encodeBytes(4, none)]);
+  return {
+    head: Buffer.concat([ENVELOPE_PREFIX, encodeBytes(1, type)]),
+    tail: Buffer.concat([encodeBytes(3, none), encodeBytes(4, none)]),
+  };
 }
 
 /** A whole runtime.Unknown with its prefix. */

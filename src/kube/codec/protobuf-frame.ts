@@ -1,9 +1,10 @@
 // Protobuf watch events: a 4-byte big-endian length, then metav1.WatchEvent {1: type, 2: RawExtension {1: raw}} without an
 // envelope of its own; raw is an enveloped object. Source: k8s.io/apimachinery's framer and streaming serializer, and client-go's
 // watch decoder. Used through watch-frames.ts.
-import { readEnvelope } from "./protobuf-envelope.ts";
+import type { ObjectType } from "./object-type.ts";
+import { envelopeAround, readEnvelope } from "./protobuf-envelope.ts";
 import { readProtobufMeta } from "./protobuf-object.ts";
-import { BYTES, encodeBytes, encodeString, FieldCursor } from "./protobuf-wire.ts";
+import { BYTES, bytesFieldLength, encodeBytes, encodeString, FieldCursor, writeHeader } from "./protobuf-wire.ts";
 import { asBuffer, codecError, type ReadOptions } from "./types.ts";
 import { isWatchEventType, type WatchEventType, type WatchFrame } from "./watch-event.ts";
 
@@ -29,6 +30,27 @@ export function readProtobufFrame(frame: Uint8Array, options: ReadOptions): Watc
 export function encodeProtobufFrame(type: WatchEventType, object: Uint8Array): Uint8Array {
   const event = Buffer.concat([encodeString(1, type), encodeBytes(2, encodeBytes(1, object))]);
   return Buffer.concat([framePrefix(event.length), event]);
+}
+
+/** Encodes whole frames with objects of one type from their messages. What all frames have in common is encoded once. */
+export function createFrameEncoder(eventType: WatchEventType, type: ObjectType): (raw: Uint8Array) => Uint8Array {
+  const start = encodeString(1, eventType);
+  const { head, tail } = envelopeAround(type);
+  return (raw) => {
+    const objectLength = head.length + bytesFieldLength(raw.length) + tail.length;
+    const extensionLength = bytesFieldLength(objectLength);
+    const eventLength = start.length + bytesFieldLength(extensionLength);
+    const frame = Buffer.allocUnsafe(FRAME_PREFIX_BYTES + eventLength);
+    let at = frame.writeUInt32BE(eventLength);
+    at += start.copy(frame, at);
+    at = writeHeader(frame, at, 2, extensionLength);
+    at = writeHeader(frame, at, 1, objectLength);
+    at += head.copy(frame, at);
+    at = writeHeader(frame, at, 2, raw.length);
+    frame.set(raw, at);
+    tail.copy(frame, at + raw.length);
+    return frame;
+  };
 }
 
 /** The prefix of an event with this length. */

@@ -21,6 +21,7 @@ const MAX_ENVELOPE_FIELD_BYTES = 4 * 1024;
 type State = "prefix" | "envelope" | "list" | "opaque" | "tail";
 
 export class ProtobufListFilter {
+  readonly #options: ListFilterOptions;
   readonly #output: ProtobufListOutput;
   readonly #message: ProtobufListMessage;
   readonly #field = new FieldCursor();
@@ -28,6 +29,7 @@ export class ProtobufListFilter {
   #type: ObjectType | undefined;
 
   constructor(elements: ElementFilter, options: ListFilterOptions) {
+    this.#options = options;
     this.#output = new ProtobufListOutput(new ProtobufRawWriter(options.maxHeldBytes ?? MAX_HELD_BYTES));
     this.#message = new ProtobufListMessage(elements, this.#output, options);
   }
@@ -83,6 +85,7 @@ export class ProtobufListFilter {
     if (field.number === 1) {
       if (this.#type !== undefined) throw malformed("the envelope has two types");
       this.#type = readEnvelopeType(field.value());
+      this.#options.onType?.(this.#type);
     }
     this.#output.header(field.valueEnd - field.fieldStart);
     return true;

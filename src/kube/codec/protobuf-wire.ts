@@ -148,6 +148,19 @@ export function encodeHeader(number: number, length: number): Buffer {
   return Buffer.concat([encodeVarint(number * 8 + BYTES), encodeVarint(length)]);
 }
 
+/** The length of a BYTES field with a number below 16, for a value of that length. */
+export function bytesFieldLength(valueLength: number): number {
+  return 1 + varintLength(valueLength) + valueLength;
+}
+
+/** Writes the tag and length before the value of such a field. Returns the position of the value. */
+export function writeHeader(to: Buffer, position: number, number: number, length: number): number {
+  let at = to.writeUInt8(number * 8 + BYTES, position);
+  let rest = length;
+  for (; rest >= 128; rest = Math.floor(rest / 128)) at = to.writeUInt8((rest % 128) | 0x80, at);
+  return to.writeUInt8(rest, at);
+}
+
 /** A BYTES field: tag, length, value. */
 export function encodeBytes(number: number, value: Uint8Array): Buffer {
   return Buffer.concat([encodeHeader(number, value.length), value]);

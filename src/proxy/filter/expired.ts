@@ -2,15 +2,13 @@
 // the HTTP status 410: the API server does not answer a readable watch so, and kopf ends its process upon it. Called by the watch
 // streams and by the layers that serve watches.
 
-import { preferredEncoding } from "../../kube/codec/content-negotiation.ts";
+import { preferredEncoding, watchContentType } from "../../kube/codec/content-negotiation.ts";
 import { encodeErrorFrame } from "../../kube/codec/status-bytes.ts";
 import type { Encoding } from "../../kube/codec/types.ts";
-import { JSON_TYPE, PROTOBUF_TYPE } from "../../kube/media-types.ts";
 import { createStatus } from "../../kube/status.ts";
 import type { Call } from "../call/call.ts";
 import type { Reply } from "../http/handler.ts";
 
-const CONTENT_TYPE = { json: JSON_TYPE, protobuf: `${PROTOBUF_TYPE};stream=watch` } as const;
 const EXPIRED = createStatus(
   "Expired",
   "ctrlmesh: the namespaces of this subset, or its proxy, have changed since the last list, list again",
@@ -28,7 +26,7 @@ export function expiredWatch({ headers: { accept }, record }: Call): Reply {
   const encoding = preferredEncoding(accept);
   return {
     status: 200,
-    headers: { "content-type": CONTENT_TYPE[encoding], "cache-control": "no-cache, private", "x-ctrlmesh-error": "EXPIRED" },
+    headers: { "content-type": watchContentType(encoding), "cache-control": "no-cache, private", "x-ctrlmesh-error": "EXPIRED" },
     body: expiredFrame(encoding),
   };
 }

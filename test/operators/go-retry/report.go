@@ -5,6 +5,7 @@ import (
 	"os"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -13,6 +14,8 @@ type line struct {
 	Resource string `json:"resource,omitempty"`
 	Type     string `json:"type,omitempty"`
 	Key      string `json:"key,omitempty"`
+	// Version is the object's.
+	Version string `json:"version,omitempty"`
 	// From is the version of the object from which the program watches.
 	From string `json:"from,omitempty"`
 	// Error is why the program ends.
@@ -33,9 +36,15 @@ func say(l line) {
 // reportInformer prints every event of an informer.
 func reportInformer(informer cache.SharedIndexInformer, resource string) error {
 	one := func(kind string, object any) {
-		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
-			say(line{Resource: resource, Type: kind, Key: key})
+		key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
+		if err != nil {
+			return
 		}
+		said := line{Resource: resource, Type: kind, Key: key}
+		if accessor, err := meta.Accessor(object); err == nil {
+			said.Version = accessor.GetResourceVersion()
+		}
+		say(said)
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { one("ADDED", object) },

@@ -1,6 +1,9 @@
-// What a client's list asks for, where lists by namespace can answer it. Pure. Called by by-namespace.ts.
+// What a client's list, or the beginning of its watch, asks for, where lists by namespace can answer it. Pure. Called by by-namespace.ts and
+// isolate.ts.
+import { isTrue } from "../../../kube/request-info.ts";
 import { NEVER, parseResourceVersion, type Version } from "../../../kube/resource-version.ts";
 import type { ResourceCall } from "../../call/call.ts";
+import { continuesFromList } from "./collection.ts";
 
 export interface AskedList {
   /** The one version that the client accepts; undefined: the newest will do. */
@@ -18,16 +21,35 @@ export interface AskedList {
  * it for lists from its cache. client-go and kubectl send 500.
  */
 const MIN_LIMIT = 500;
+const TABLE = /;\s*as=Table\s*(?:[;,]|$)/;
 
 /** Undefined for a page, for a few objects, and for what the API server may refuse or reads otherwise. */
-export function askedList({ method, info, headers, record }: ResourceCall): AskedList | undefined {
+export function askedList(call: ResourceCall): AskedList | undefined {
+  const { query, verb } = call.info;
+  const limit = Number(query.get("limit") ?? "");
+  if (verb !== "list" || (limit !== 0 && !(limit >= MIN_LIMIT))) return undefined;
+  const version = query.get("resourceVersion") ?? "";
+  return asked(call, versionsOf(version, query.get("resourceVersionMatch") ?? "", limit > 0));
+}
+
+/**
+ * The same for a watch that begins with what there is, whether its client asks for that by `sendInitialEvents` or, as before that parameter, by
+ * leaving out the version. Undefined also for events with Tables, where the API server computes cells for the bookmark.
+ */
+export function askedInitialEvents(call: ResourceCall): AskedList | undefined {
+  const { query, verb, legacyWatch } = call.info;
+  if (verb !== "watch" || legacyWatch || continuesFromList(call) || TABLE.test(call.headers.accept ?? "")) return undefined;
+  const match = query.get("resourceVersionMatch") ?? "";
+  const sendsState = query.get("sendInitialEvents");
+  if (sendsState === null ? match !== "" : !isTrue(sendsState) || match !== "NotOlderThan") return undefined;
+  return asked(call, versionsOf(query.get("resourceVersion") || "0", match, false));
+}
+
+function asked({ method, info, headers, record }: ResourceCall, versions: Versions | undefined): AskedList | undefined {
   const { query } = info;
   const textOf = (name: string) => query.get(name) ?? "";
-  if (method !== "GET" || info.verb !== "list" || record.tellsListsApart) return undefined;
+  if (method !== "GET" || record.tellsListsApart) return undefined;
   if (textOf("continue") !== "" || query.has("shardSelector") || query.has("pretty")) return undefined;
-  const limit = Number(textOf("limit"));
-  if (limit !== 0 && !(limit >= MIN_LIMIT)) return undefined;
-  const versions = versionsOf(textOf("resourceVersion"), textOf("resourceVersionMatch"), limit > 0);
   const selectors = [textOf("labelSelector"), textOf("fieldSelector")];
   const key = [headers.accept, textOf("includeObject"), `${info.group}/${info.version}/${info.resource}`, ...selectors].join(
     "\n",
@@ -35,8 +57,10 @@ export function askedList({ method, info, headers, record }: ResourceCall): Aske
   return versions && { ...versions, key, hasSelectors: selectors.some((selector) => selector !== "") };
 }
 
+type Versions = Pick<AskedList, "exact" | "atLeast">;
+
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list
-function versionsOf(version: string, match: string, hasLimit: boolean): Pick<AskedList, "exact" | "atLeast"> | undefined {
+function versionsOf(version: string, match: string, hasLimit: boolean): Versions | undefined {
   if (version === "") return match === "" ? { exact: undefined, atLeast: NEVER } : undefined;
   if (version === "0") return match === "" || match === "NotOlderThan" ? { exact: undefined, atLeast: NEVER } : undefined;
   const parsed = parseResourceVersion(version);

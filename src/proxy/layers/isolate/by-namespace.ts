@@ -1,9 +1,11 @@
-// Answers a list over all namespaces by a list of each own namespace, all at one version, joined into one (docs/decisions/0021). Invariants:
-// the answer is what the one list at that version shows of the subset's objects; what fails before the first byte leaves the one list to be
-// sent, and what fails later breaks the connection. Called by narrow.ts.
+// Answers a list over all namespaces, or the beginning of a watch, by a list of each own namespace, all at one version, joined into one
+// (docs/decisions/0021). Invariants: the answer is what the one list at that version shows of the subset's objects; what fails before the
+// first byte leaves the one list to be sent, and what fails later breaks the connection. Called by narrow.ts and initial-events.ts.
 import type { Clock } from "../../../base/clock.ts";
+import { watchContentType } from "../../../kube/codec/content-negotiation.ts";
+import { createEventJoiner } from "../../../kube/codec/event-joiner.ts";
 import { createListJoiner } from "../../../kube/codec/list-joiner.ts";
-import type { Encoding, Keep } from "../../../kube/codec/types.ts";
+import type { Encoding, Keep, ListJoiner } from "../../../kube/codec/types.ts";
 import type { Version } from "../../../kube/resource-version.ts";
 import { type ListSize, planLists } from "../../../route/plan-lists.ts";
 import { ownsUnknown, type QueryPlan } from "../../../route/plan-query.ts";
@@ -14,13 +16,14 @@ import type { SentRequest } from "../../filter/sent-request.ts";
 import type { StreamMetrics } from "../../filter/stream-metrics.ts";
 import type { ByteSource } from "../../http/byte-stream.ts";
 import { CallAbort } from "../../http/call-signal.ts";
-import type { Reply } from "../../http/handler.ts";
+import type { Reply, ReplyHeaders } from "../../http/handler.ts";
 import { readAhead } from "../../http/read-ahead.ts";
 import type { Collection } from "../../moves/collection.ts";
 import type { MoveLog } from "../../moves/move-log.ts";
 import type { OpenList } from "../../moves/resource-log.ts";
 import type { Session } from "../../session/session.ts";
-import { type AskedList, askedList } from "./asked-list.ts";
+import { type AskedList, askedInitialEvents, askedList } from "./asked-list.ts";
+import { takesBookmarks } from "./catch-up.ts";
 import { joinedList } from "./joined-list.ts";
 import { listAt } from "./list-at.ts";
 import { createListSizes } from "./list-sizes.ts";
@@ -42,8 +45,22 @@ export interface ByNamespaceDeps {
 export interface ByNamespace {
   /** The answer; undefined if the one list has to be sent. */
   list(call: Call, collection: Collection, plan: QueryPlan, list: OpenList, next: Handler): Promise<Reply | undefined>;
+  /** What a watch begins with; undefined if the one watch has to be sent. */
+  initialEvents(
+    call: Call,
+    collection: Collection,
+    plan: QueryPlan,
+    list: OpenList,
+    next: Handler,
+  ): Promise<InitialEvents | undefined>;
   /** To be told of the size of the one list, where the API server leaves nothing out. */
   learner(call: Call, sent: SentRequest): ((size: ListSize) => void) | undefined;
+}
+
+/** An event for each object at the version, and the bookmark that ends them if the client takes bookmarks. */
+export interface InitialEvents extends Pick<Answer, "version" | "encoding" | "body"> {
+  /** Of the watch. */
+  readonly headers: ReplyHeaders;
 }
 
 /** Until so much is there, a failure is repaired by the one list. */
@@ -74,7 +91,13 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
     return choice.way === "by-namespace" ? namespaces.own : undefined;
   };
 
-  const ask = async (call: ResourceCall, asked: AskedList, collection: Collection, open: OpenList, next: Handler) => {
+  const ask = async (
+    call: ResourceCall,
+    { asked, maxBytesOf, joinerOf, onDone }: Form,
+    collection: Collection,
+    open: OpenList,
+    next: Handler,
+  ): Promise<Answer | undefined> => {
     const known = sizes.of(asked.key);
     if (known === undefined && asked.hasSelectors) return undefined;
     const [first] = (known && choose(collection, known)) ?? [];
@@ -84,33 +107,35 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
     if (size === undefined) return undefined;
     if (measured.size !== undefined) sizes.note(asked.key, size);
     const { encoding, headers } = measured;
-    const namespaces = choose(collection, size, encoding === "protobuf" ? MAX_HELD_BYTES : undefined);
+    const namespaces = choose(collection, size, maxBytesOf(encoding));
     if (namespaces === undefined || measured.version < asked.atLeast) return undefined;
     const version = asked.exact ?? measured.version;
     // Before anything is sent, as for each query that leaves out what is not known yet.
     moves.of(collection).hideUnknown();
-    const body = await readAhead(joined(call, collection, { namespaces, version, encoding, next }), AHEAD_BYTES);
+    const joiner = joinerOf(encoding, version);
+    const body = await readAhead(joined(call, collection, { namespaces, version, encoding, joiner, onDone, next }), AHEAD_BYTES);
     readViewNow(session, collection)();
     open.answered(version);
-    return { reply: { status: 200, headers, body }, namespaces };
+    return { headers, body, version, encoding, namespaces };
   };
 
   const joined = (
     call: ResourceCall,
     collection: Collection,
-    { namespaces, version, encoding, next }: JoinRequest,
+    { namespaces, version, encoding, joiner, onDone, next }: JoinRequest,
   ): ByteSource => {
     const view = readViewNow(session, collection);
     const served = metrics.servedBy("by-namespace");
     return joinedList({
       namespaces,
-      joiner: createListJoiner(encoding, version, { maxHeldBytes: MAX_HELD_BYTES }),
+      joiner,
       ask: async (namespace) => checked(await listAt(version, namespace, call, next), encoding).body,
       keepOf(namespace): Keep {
         const isIn = (meta: Parameters<Keep>[0]) => governingNamespace(collection.group, collection.resource, meta) === namespace;
         return (meta) => isOwned(view(), meta) && isIn(meta);
       },
-      onDone({ readBytes, writtenBytes, dropped }, error) {
+      onDone({ readBytes, writtenBytes, kept, dropped }, error) {
+        onDone(kept);
         served.read(readBytes);
         served.sent(writtenBytes);
         served.dropped(dropped);
@@ -120,31 +145,71 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
     });
   };
 
+  const answer = async (
+    call: Call,
+    formOf: (call: ResourceCall) => Form | undefined,
+    collection: Collection,
+    plan: QueryPlan,
+    open: OpenList,
+    next: Handler,
+  ) => {
+    const form = isReplaceable(plan) && isResourceCall(call) ? formOf(call) : undefined;
+    if (form === undefined || !isResourceCall(call) || features.lackOf(collection, "namespaces") !== undefined) return undefined;
+    const startedMs = clock.monotonicMs();
+    const asking = new CallAbort();
+    const onGone = () => asking.abort(call.signal.reason);
+    call.signal.addEventListener("abort", onGone, { once: true });
+    // Their times and notes are not the call's.
+    const record = { ...createRecord(call.info), decision: "narrowed" } as const;
+    try {
+      const answer = await ask({ ...call, signal: asking, record }, form, collection, open, next);
+      if (answer !== undefined) note(call, collection, answer.namespaces.length, plan.namespaces?.foreign ?? 0);
+      return answer;
+    } catch (error) {
+      asking.abort(error);
+      if (call.signal.aborted) throw error;
+      if (isLasting(error)) features.lacks(collection, "namespaces", "refused");
+      plans.chose(collection, { way: "one-list", why: "failed" });
+      return undefined;
+    } finally {
+      addWait(call.record, clock.monotonicMs() - startedMs);
+    }
+  };
+
+  const listForm = (call: ResourceCall): Form | undefined => {
+    const asked = askedList(call);
+    return (
+      asked && {
+        asked,
+        maxBytesOf: (encoding) => (encoding === "protobuf" ? MAX_HELD_BYTES : undefined),
+        joinerOf: (encoding, version) => createListJoiner(encoding, version, { maxHeldBytes: MAX_HELD_BYTES }),
+        onDone: () => undefined,
+      }
+    );
+  };
+
+  const eventsForm = (call: ResourceCall, { group, resource }: Collection): Form | undefined => {
+    const asked = askedInitialEvents(call);
+    return (
+      asked && {
+        asked,
+        maxBytesOf: () => undefined,
+        joinerOf: (encoding, version) => createEventJoiner(encoding, version, { hasBookmark: takesBookmarks(call) }),
+        onDone(kept) {
+          metrics.eventsOf({ group, resource }).forwarded.value += kept;
+        },
+      }
+    );
+  };
+
   return {
     async list(call, collection, plan, open, next) {
-      const asked = isReplaceable(plan) && isResourceCall(call) ? askedList(call) : undefined;
-      if (asked === undefined || !isResourceCall(call) || features.lackOf(collection, "namespaces") !== undefined)
-        return undefined;
-      const startedMs = clock.monotonicMs();
-      const asking = new CallAbort();
-      const onGone = () => asking.abort(call.signal.reason);
-      call.signal.addEventListener("abort", onGone, { once: true });
-      // Their times and notes are not the call's.
-      const record = { ...createRecord(call.info), decision: "narrowed" } as const;
-      try {
-        const answer = await ask({ ...call, signal: asking, record }, asked, collection, open, next);
-        if (answer === undefined) return undefined;
-        note(call, collection, answer.namespaces.length, plan.namespaces?.foreign ?? 0);
-        return answer.reply;
-      } catch (error) {
-        asking.abort(error);
-        if (call.signal.aborted) throw error;
-        if (isLasting(error)) features.lacks(collection, "namespaces", "refused");
-        plans.chose(collection, { way: "one-list", why: "failed" });
-        return undefined;
-      } finally {
-        addWait(call.record, clock.monotonicMs() - startedMs);
-      }
+      const joined = await answer(call, listForm, collection, plan, open, next);
+      return joined && { status: 200, headers: joined.headers, body: joined.body };
+    },
+    async initialEvents(call, collection, plan, open, next) {
+      const events = await answer(call, (asked) => eventsForm(asked, collection), collection, plan, open, next);
+      return events && { ...events, headers: { ...events.headers, "content-type": watchContentType(events.encoding) } };
     },
     learner(call, { collection, serverFilter: { only, excluded, shards } }) {
       const asked = isResourceCall(call) ? askedList(call) : undefined;
@@ -168,10 +233,29 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
   }
 }
 
-interface JoinRequest {
+/** What the lists become. */
+interface Form {
+  readonly asked: AskedList;
+  /** Bound of the whole; undefined if it is streamed. */
+  readonly maxBytesOf: (encoding: Encoding) => number | undefined;
+  readonly joinerOf: (encoding: Encoding, version: Version) => ListJoiner;
+  /** Called once with the number of objects. */
+  readonly onDone: (kept: number) => void;
+}
+
+interface Answer {
+  readonly headers: ReplyHeaders;
+  readonly body: ByteSource;
+  readonly version: Version;
+  readonly encoding: Encoding;
+  readonly namespaces: readonly string[];
+}
+
+interface JoinRequest extends Pick<Form, "onDone"> {
   readonly namespaces: readonly string[];
   readonly version: Version;
   readonly encoding: Encoding;
+  readonly joiner: ListJoiner;
   readonly next: Handler;
 }
 

@@ -6,6 +6,7 @@ import { MeshError } from "../../../base/errors.ts";
 import { bookmarkFrame, type ListEvent, listEvents } from "../../../kube/codec/list-events.ts";
 import { readListMeta } from "../../../kube/codec/list-meta.ts";
 import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
+import { isTrue } from "../../../kube/request-info.ts";
 import { NEVER, type Version } from "../../../kube/resource-version.ts";
 import { decide } from "../../../route/decide.ts";
 import {
@@ -77,6 +78,7 @@ export function createCatchUp(asked: Call, { collection }: CollectionRequest, sc
       const log = deps.moves.of(collection);
       const told = log.position;
       const plan = planNow(call, scope, deps);
+      if (plan === undefined) throw refused("it is decided otherwise now");
       // The lists come first: a namespace that is born meanwhile is hidden by a watch with this plan.
       if (plan.only !== undefined || plan.shards !== undefined) log.hideUnknown();
       const due = log.since(collection, known);
@@ -100,8 +102,9 @@ export function createCatchUp(asked: Call, { collection }: CollectionRequest, sc
         if (room < 0) throw refused("its namespaces hold too much");
         const isIn = (meta: ItemMeta) => governingNamespace(group, resource, meta) === namespace;
         const keep = (meta: ItemMeta) => isIn(meta) && (type === "DELETED" || isOwned(view, meta));
-        events.push(...listEvents(encoding, type, body, version, keep));
-        if (takesBookmarks(call)) bookmark = bookmarkFrame(encoding, body, version);
+        const listed = listEvents(encoding, type, body, version, keep);
+        events.push(...listed.events);
+        if (takesBookmarks(call)) bookmark = bookmarkFrame(encoding, listed.type, version);
       };
       for (let at = 0; at < names.length; at += LISTS_AT_A_TIME)
         await Promise.all(names.slice(at, at + LISTS_AT_A_TIME).map(tell));
@@ -121,8 +124,8 @@ export function createCatchUp(asked: Call, { collection }: CollectionRequest, sc
     });
 }
 
-function takesBookmarks({ info }: ResourceCall): boolean {
-  return ["true", "1", "t"].includes((info.query.get("allowWatchBookmarks") ?? "").toLowerCase());
+export function takesBookmarks({ info }: ResourceCall): boolean {
+  return isTrue(info.query.get("allowWatchBookmarks"));
 }
 
 // The last events of a departed namespace come with the watch, unless the API server is asked to leave them out.
@@ -160,22 +163,29 @@ export async function listed(log: ResourceLog, answer: (list: OpenList) => Promi
   }
 }
 
-function watchFrom(version: Version, call: ResourceCall, passedMs: number): Call {
+/** The watch from the version on, with the rest of its time. */
+export function watchFrom(version: Version, call: ResourceCall, passedMs: number): ResourceCall {
   const query = new URLSearchParams(call.info.query);
   query.set("resourceVersion", String(version));
   query.delete("sendInitialEvents");
   query.delete("resourceVersionMatch");
   const timeout = Number(query.get("timeoutSeconds") ?? 0);
   if (timeout > 0) query.set("timeoutSeconds", String(Math.max(1, Math.floor(timeout - passedMs / 1000))));
-  return withQuery(call, query);
+  const watch = withQuery(call, query);
+  if (!isResourceCall(watch)) throw refused("it is no watch");
+  return watch;
 }
 
-function planNow(call: ResourceCall, scope: ResourceScope, { session, planner }: CatchUpDeps): QueryPlan {
+/** Undefined if the list or watch can be neither narrowed nor sent as it is now. */
+export function planNow(
+  call: ResourceCall,
+  scope: ResourceScope,
+  { session, planner }: Pick<CatchUpDeps, "session" | "planner">,
+): QueryPlan | undefined {
   const { group, resource } = call.info;
   const decision = decide(enforcedNow(session).view(group, resource), call.info, scope, planner);
   if (decision.kind === "allow") return WHOLE;
-  if (decision.kind !== "narrow") throw refused(`it is decided otherwise now: ${decision.kind}`);
-  return decision.queryPlan;
+  return decision.kind === "narrow" ? decision.queryPlan : undefined;
 }
 
 function checked(reply: Reply, expected?: Encoding): { readonly body: NonNullable<Reply["body"]>; readonly encoding: Encoding } {

@@ -23,6 +23,7 @@ import type { Reply } from "../../http/handler.ts";
 import type { MoveLog } from "../../moves/move-log.ts";
 import { type Enforced, enforcedNow, type Session } from "../../session/session.ts";
 import { admit } from "./admission.ts";
+import { askedInitialEvents } from "./asked-list.ts";
 import { learnVersion, WHOLE } from "./catch-up.ts";
 import { requestOf } from "./collection.ts";
 import { createForeignWrites } from "./foreign-writes.ts";
@@ -75,7 +76,7 @@ export function isolate(deps: IsolateDeps): Layer {
     refuseUpgrade(call);
     const scope = needsScope(call.info, session) ? await deps.discovery.scopeOf(call) : "unknown";
     // Before the list, so that the list is of a later version; before the decision, which may only hold for this moment.
-    if (call.info.verb === "list")
+    if (call.info.verb === "list" || askedInitialEvents(call) !== undefined)
       await learnVersion(call, requestOf(call, scope).collection, { moves, list: next }).catch(() => undefined);
     return admit(call, scope, { session, clock, ask: next, places, planner, recentLoss }, async (admitted) => {
       switch (admitted.kind) {

@@ -17,6 +17,7 @@ export interface JoinedListOptions {
 export interface JoinedCounts {
   readonly readBytes: number;
   readonly writtenBytes: number;
+  readonly kept: number;
   readonly dropped: number;
 }
 
@@ -25,12 +26,12 @@ const LISTS_AT_A_TIME = 4;
 
 /** @returns a body that asks for nothing before it is opened */
 export function joinedList({ namespaces, ask, keepOf, joiner, onDone }: JoinedListOptions): ByteSource {
-  let [readBytes, writtenBytes, dropped] = [0, 0, 0];
+  let [readBytes, writtenBytes, kept, dropped] = [0, 0, 0, 0];
   let isOver = false;
   const finish = (error?: Error) => {
     if (isOver) return false;
     isOver = true;
-    onDone({ readBytes, writtenBytes, dropped }, error);
+    onDone({ readBytes, writtenBytes, kept, dropped }, error);
     return true;
   };
   return {
@@ -72,6 +73,7 @@ export function joinedList({ namespaces, ask, keepOf, joiner, onDone }: JoinedLi
           end() {
             attempt(() => filter.end(emit));
             if (isOver) return;
+            kept += filter.kept;
             dropped += filter.dropped;
             at++;
             control = undefined;

@@ -5,6 +5,7 @@ import { NO_PLAN, type Planner, type QueryPlan, type ResourceScope } from "../..
 import type { ServerFeatures } from "../../api-server/server-features.ts";
 import type { Call, Handler, ResourceCall } from "../../call/call.ts";
 import { askReadableCollection, filterReply } from "../../call/readable.ts";
+import { expiredWatch } from "../../filter/expired.ts";
 import type { RenewingDeps } from "../../filter/renewing-watch.ts";
 import { type CollectionRequest, NO_SERVER_FILTER } from "../../filter/sent-request.ts";
 import { discardBody } from "../../http/byte-stream.ts";
@@ -13,7 +14,8 @@ import { type OpenList, TOLD_NOTHING } from "../../moves/resource-log.ts";
 import { enforcedNow } from "../../session/session.ts";
 import { resourceMoves } from "./admission.ts";
 import { type ByNamespaceDeps, createByNamespace } from "./by-namespace.ts";
-import { createTurns, listed, WHOLE } from "./catch-up.ts";
+import { createTurns, listed, planNow, WHOLE } from "./catch-up.ts";
+import { beginByNamespace } from "./initial-events.ts";
 import { ownedList, wholeList } from "./owned-list.ts";
 import type { Pages } from "./pages.ts";
 import type { PlanLog } from "./plan-log.ts";
@@ -84,8 +86,23 @@ export function createNarrow(deps: NarrowDeps): Narrow {
     return wholeList(await next(call), collection, list, session);
   };
 
+  const watched: Narrow = async (asked, request, queryPlan, scope, next) => {
+    const watching = watchDeps(next);
+    if (queryPlan === WHOLE || request.version !== undefined) return serveWatch(asked, request, queryPlan, scope, watching);
+    const planAgain = async (call: ResourceCall, from: CollectionRequest) => {
+      const plan = planNow(call, scope, deps);
+      return plan === undefined ? expiredWatch(call) : serveWatch(call, from, plan, scope, watching);
+    };
+    const log = moves.of(request.collection);
+    const { position } = log;
+    const begun = await beginByNamespace(asked, request, queryPlan, next, { ...deps, byNamespace, goOn: planAgain });
+    if (begun !== undefined) return begun;
+    // A plan holds for the moment of its decision.
+    return log.position === position ? serveWatch(asked, request, queryPlan, scope, watching) : planAgain(asked, request);
+  };
+
   return (asked, request, queryPlan, scope, next) => {
-    if (asked.info.verb === "watch") return serveWatch(asked, request, queryPlan, scope, watchDeps(next));
+    if (asked.info.verb === "watch") return watched(asked, request, queryPlan, scope, next);
     return listed(moves.of(request.collection), async (list) => {
       if (queryPlan === WHOLE) return wholeOf(asked, request, list, next);
       const call = askReadableCollection(asked);

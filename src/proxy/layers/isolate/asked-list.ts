@@ -1,5 +1,5 @@
-// What a client's list, or the beginning of its watch, asks for, where lists by namespace can answer it. Pure. Called by by-namespace.ts and
-// isolate.ts.
+// What a client's list, or the beginning of its watch, asks for, where lists by namespace can answer it. Pure. Called by by-namespace.ts,
+// list-form.ts and isolate.ts.
 import { isTrue } from "../../../kube/request-info.ts";
 import { NEVER, parseResourceVersion, type Version } from "../../../kube/resource-version.ts";
 import type { ResourceCall } from "../../call/call.ts";

@@ -3,9 +3,7 @@
 // first byte leaves the one list to be sent, and what fails later breaks the connection. Called by narrow.ts and initial-events.ts.
 import type { Clock } from "../../../base/clock.ts";
 import { watchContentType } from "../../../kube/codec/content-negotiation.ts";
-import { createEventJoiner } from "../../../kube/codec/event-joiner.ts";
-import { createListJoiner } from "../../../kube/codec/list-joiner.ts";
-import type { Encoding, Keep, ListJoiner } from "../../../kube/codec/types.ts";
+import type { Encoding, Keep } from "../../../kube/codec/types.ts";
 import type { Version } from "../../../kube/resource-version.ts";
 import { type ListSize, planLists } from "../../../route/plan-lists.ts";
 import { ownsUnknown, type QueryPlan } from "../../../route/plan-query.ts";
@@ -22,10 +20,10 @@ import type { Collection } from "../../moves/collection.ts";
 import type { MoveLog } from "../../moves/move-log.ts";
 import type { OpenList } from "../../moves/resource-log.ts";
 import type { Session } from "../../session/session.ts";
-import { type AskedList, askedInitialEvents, askedList } from "./asked-list.ts";
-import { takesBookmarks } from "./catch-up.ts";
+import { askedList } from "./asked-list.ts";
 import { joinedList } from "./joined-list.ts";
 import { listAt } from "./list-at.ts";
+import { eventsForm, type ListForm, listForm } from "./list-form.ts";
 import { createListSizes } from "./list-sizes.ts";
 import { checked, isLasting, measure } from "./measure-list.ts";
 import { readViewNow } from "./owned-list.ts";
@@ -65,8 +63,6 @@ export interface InitialEvents extends Pick<Answer, "version" | "encoding" | "bo
 
 /** Until so much is there, a failure is repaired by the one list. */
 const AHEAD_BYTES = 1024 * 1024;
-/** Protobuf is held until its length is known. */
-const MAX_HELD_BYTES = 4 * 1024 * 1024;
 
 export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
   const { session, moves, metrics, features, plans, clock } = deps;
@@ -93,11 +89,12 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
 
   const ask = async (
     call: ResourceCall,
-    { asked, maxBytesOf, joinerOf, onDone }: Form,
+    form: ListForm,
     collection: Collection,
     open: OpenList,
     next: Handler,
   ): Promise<Answer | undefined> => {
+    const { asked } = form;
     const known = sizes.of(asked.key);
     if (known === undefined && asked.hasSelectors) return undefined;
     const [first] = (known && choose(collection, known)) ?? [];
@@ -107,13 +104,12 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
     if (size === undefined) return undefined;
     if (measured.size !== undefined) sizes.note(asked.key, size);
     const { encoding, headers } = measured;
-    const namespaces = choose(collection, size, maxBytesOf(encoding));
+    const namespaces = choose(collection, size, form.maxBytesOf(encoding));
     if (namespaces === undefined || measured.version < asked.atLeast) return undefined;
     const version = asked.exact ?? measured.version;
     // Before anything is sent, as for each query that leaves out what is not known yet.
     moves.of(collection).hideUnknown();
-    const joiner = joinerOf(encoding, version);
-    const body = await readAhead(joined(call, collection, { namespaces, version, encoding, joiner, onDone, next }), AHEAD_BYTES);
+    const body = await readAhead(joined(call, collection, { namespaces, version, encoding, form, next }), AHEAD_BYTES);
     readViewNow(session, collection)();
     open.answered(version);
     return { headers, body, version, encoding, namespaces };
@@ -122,20 +118,20 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
   const joined = (
     call: ResourceCall,
     collection: Collection,
-    { namespaces, version, encoding, joiner, onDone, next }: JoinRequest,
+    { namespaces, version, encoding, form, next }: JoinRequest,
   ): ByteSource => {
     const view = readViewNow(session, collection);
     const served = metrics.servedBy("by-namespace");
     return joinedList({
       namespaces,
-      joiner,
+      joiner: form.createJoiner(encoding, version),
       ask: async (namespace) => checked(await listAt(version, namespace, call, next), encoding).body,
       keepOf(namespace): Keep {
         const isIn = (meta: Parameters<Keep>[0]) => governingNamespace(collection.group, collection.resource, meta) === namespace;
         return (meta) => isOwned(view(), meta) && isIn(meta);
       },
       onDone({ readBytes, writtenBytes, kept, dropped }, error) {
-        onDone(kept);
+        if (form.isEvents) metrics.eventsOf(collection).forwarded.value += kept;
         served.read(readBytes);
         served.sent(writtenBytes);
         served.dropped(dropped);
@@ -147,7 +143,7 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
 
   const answer = async (
     call: Call,
-    formOf: (call: ResourceCall) => Form | undefined,
+    formOf: typeof listForm,
     collection: Collection,
     plan: QueryPlan,
     open: OpenList,
@@ -176,39 +172,13 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
     }
   };
 
-  const listForm = (call: ResourceCall): Form | undefined => {
-    const asked = askedList(call);
-    return (
-      asked && {
-        asked,
-        maxBytesOf: (encoding) => (encoding === "protobuf" ? MAX_HELD_BYTES : undefined),
-        joinerOf: (encoding, version) => createListJoiner(encoding, version, { maxHeldBytes: MAX_HELD_BYTES }),
-        onDone: () => undefined,
-      }
-    );
-  };
-
-  const eventsForm = (call: ResourceCall, { group, resource }: Collection): Form | undefined => {
-    const asked = askedInitialEvents(call);
-    return (
-      asked && {
-        asked,
-        maxBytesOf: () => undefined,
-        joinerOf: (encoding, version) => createEventJoiner(encoding, version, { hasBookmark: takesBookmarks(call) }),
-        onDone(kept) {
-          metrics.eventsOf({ group, resource }).forwarded.value += kept;
-        },
-      }
-    );
-  };
-
   return {
     async list(call, collection, plan, open, next) {
       const joined = await answer(call, listForm, collection, plan, open, next);
       return joined && { status: 200, headers: joined.headers, body: joined.body };
     },
     async initialEvents(call, collection, plan, open, next) {
-      const events = await answer(call, (asked) => eventsForm(asked, collection), collection, plan, open, next);
+      const events = await answer(call, eventsForm, collection, plan, open, next);
       return events && { ...events, headers: { ...events.headers, "content-type": watchContentType(events.encoding) } };
     },
     learner(call, { collection, serverFilter: { only, excluded, shards } }) {
@@ -233,16 +203,6 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
   }
 }
 
-/** What the lists become. */
-interface Form {
-  readonly asked: AskedList;
-  /** Bound of the whole; undefined if it is streamed. */
-  readonly maxBytesOf: (encoding: Encoding) => number | undefined;
-  readonly joinerOf: (encoding: Encoding, version: Version) => ListJoiner;
-  /** Called once with the number of objects. */
-  readonly onDone: (kept: number) => void;
-}
-
 interface Answer {
   readonly headers: ReplyHeaders;
   readonly body: ByteSource;
@@ -251,11 +211,11 @@ interface Answer {
   readonly namespaces: readonly string[];
 }
 
-interface JoinRequest extends Pick<Form, "onDone"> {
+interface JoinRequest {
   readonly namespaces: readonly string[];
   readonly version: Version;
   readonly encoding: Encoding;
-  readonly joiner: ListJoiner;
+  readonly form: ListForm;
   readonly next: Handler;
 }
 

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import { callOf } from "../../../../test/support/layer-call.ts";
 import { isResourceCall, type ResourceCall } from "../../call/call.ts";
-import { askedList } from "./asked-list.ts";
+import { askedInitialEvents, askedList } from "./asked-list.ts";
 
-function call(query: string, method = "GET"): ResourceCall {
-  const made = callOf(method, `/api/v1/configmaps?${query}`);
+function call(query: string, method = "GET", path = "/api/v1/configmaps"): ResourceCall {
+  const made = callOf(method, `${path}?${query}`);
   if (!isResourceCall(made)) throw new Error("no call for objects");
   return made;
 }
@@ -56,4 +56,40 @@ it("lists with other selectors or in another form are kept apart, and other limi
     true,
     true,
   ]);
+});
+
+it.each([
+  ["sendInitialEvents=true&resourceVersionMatch=NotOlderThan", 0n],
+  ["sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=0", 0n],
+  ["sendInitialEvents=1&resourceVersionMatch=NotOlderThan&resourceVersion=12", 12n],
+  ["sendInitialEvents&resourceVersionMatch=NotOlderThan&limit=1&timeoutSeconds=5", 0n],
+  ["", 0n],
+  ["resourceVersion=0", 0n],
+])("the watch '%s' begins with what there is at a version not older than %s", (query, atLeast) => {
+  expect(askedInitialEvents(call(`watch=1&${query}`))).toMatchObject({ exact: undefined, atLeast });
+});
+
+it.each([
+  ["goes on from a version", "resourceVersion=12"],
+  [
+    "goes on from a version as the parameters say",
+    "sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=12",
+  ],
+  ["begins with what happens next", "sendInitialEvents=false&resourceVersionMatch=NotOlderThan"],
+  ["has no match, which the API server refuses", "sendInitialEvents=true&resourceVersion=12"],
+  ["has another match, which the API server refuses", "sendInitialEvents=true&resourceVersionMatch=Exact&resourceVersion=12"],
+  ["has a match alone, which the API server refuses", "resourceVersionMatch=NotOlderThan"],
+  ["has a version of another storage", "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=x"],
+  ["has its own shard selector", "shardSelector=x"],
+])("a watch that %s is sent as it is", (_what, query) => {
+  expect(askedInitialEvents(call(`watch=1&${query}`))).toBeUndefined();
+});
+
+it("a watch is sent as it is with the legacy path, for Tables, and for a client that tells listed objects apart", () => {
+  expect(askedInitialEvents(call("", "GET", "/api/v1/watch/configmaps"))).toBeUndefined();
+  const watch = call("watch=1");
+  const table = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io,application/json" };
+  expect(askedInitialEvents({ ...watch, headers: table })).toBeUndefined();
+  expect(askedInitialEvents({ ...watch, record: { ...watch.record, tellsListsApart: true } })).toBeUndefined();
+  expect(askedInitialEvents(call(""))).toBeUndefined();
 });

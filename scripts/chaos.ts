@@ -1,6 +1,6 @@
 // `npm run chaos`: kills, stops and edits at random on a real control plane and checks ownership by its audit log (test/chaos).
-// Ends with 1 if two subsets worked on one object, or if something has not converged after half a minute, except work whose
-// informer client-go still delays.
+// Ends with 1 if two subsets of an app, or two shards of a family, worked on one object, or if something has not converged after half
+// a minute, except work whose informer client-go still delays.
 //
 // Options:
 // - --minutes N: the default is 3
@@ -51,9 +51,11 @@ const report = await runChaos({
   ...(values.keep === undefined ? {} : { dir: values.keep }),
   ...(values.quiet ? {} : { onLine: (line: string) => void process.stderr.write(`${line}\n`) }),
 });
-const { actions, edits, namespaces, checkedWrites, handovers, restarts, convergedMs, sleptMs, violations, late } = report;
+const { actions, edits, namespaces, checkedWrites, handovers, sharded, restarts, convergedMs, sleptMs, violations, late } =
+  report;
 process.stdout.write(
   `seed ${seed}: ${actions} actions, ${edits} edits, ${restarts} restarts; ${checkedWrites} writes of pods checked, ${handovers} handovers in ${namespaces} namespaces; ` +
+    `of the sharded family ${sharded.checkedWrites} and ${sharded.handovers}; ` +
     `${violations.length} violations; ${late.length === 0 ? `converged in ${convergedMs} ms, ${sleptMs} ms of them client-go's wait` : "NOT converged"}\n`,
 );
 for (const problem of [...violations, ...late]) process.stdout.write(`  ${problem}\n`);

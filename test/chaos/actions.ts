@@ -1,6 +1,7 @@
 // The chaos actions on processes: kills, stops and outages. After each action the world recovers by itself. Stopped processes continue
 // after some time, and `waitIdle` waits until they have continued. Called by run-chaos.ts.
 import { setTimeout as sleep } from "node:timers/promises";
+import type { RunnerPod } from "../support/pod-runner.ts";
 import type { Supervised } from "../support/supervised.ts";
 import type { ChaosWorld } from "./world.ts";
 
@@ -26,6 +27,9 @@ const WEIGHTS = {
   "kill API server": 1,
   "replace pod": 1,
   "lose node": 2,
+  "kill sharded proxy": 3,
+  "kill sharded operator": 1,
+  "delete sharded pod": 2,
 } as const;
 export type Action = keyof typeof WEIGHTS;
 
@@ -54,6 +58,7 @@ export function createActions(world: ChaosWorld, random: () => number, { lostNod
     running.add(done);
   };
   const pod = () => pick([...world.pods.values()]);
+  const sharded = (): RunnerPod | undefined => pick([...world.family.pods.values()]);
   const stopFor = (process: Supervised, ms: number) => {
     process.pause();
     inBackground(sleep(ms).then(() => process.resume()));
@@ -127,6 +132,21 @@ export function createActions(world: ChaosWorld, random: () => number, { lostNod
       replacing.add(name);
       inBackground(world.replacePod(name).finally(() => void replacing.delete(name)));
       return name;
+    },
+    async "kill sharded proxy"() {
+      const one = sharded();
+      one?.processes.proxy?.kill("SIGKILL");
+      return one?.name ?? "(none)";
+    },
+    async "kill sharded operator"() {
+      const one = sharded();
+      one?.processes.operator?.kill("SIGKILL");
+      return one?.name ?? "(none)";
+    },
+    async "delete sharded pod"() {
+      const one = sharded();
+      if (one !== undefined) await world.family.deletePod(one.name);
+      return one?.name ?? "(none)";
     },
     async "lose node"() {
       const { name } = pod();

@@ -12,6 +12,7 @@ export const ENDINGS = ["", "[02468]$", "[0-3]$", "[5-9]$"] as const;
 export type Ending = (typeof ENDINGS)[number];
 
 export interface DesiredOwners {
+  /** Without those that are deleted. */
   readonly namespaces: readonly string[];
   readonly ending: Ending;
   isLabelled(namespace: string): boolean;
@@ -19,11 +20,13 @@ export interface DesiredOwners {
   ownersOf(namespace: string): readonly OwnerChange[];
   /** Call before the edit is sent, since the edit may take effect at once. */
   noteNamespace(name: string, labelled: boolean, atMs: number): void;
+  noteDeath(namespace: string): void;
   noteEnding(ending: Ending, atMs: number): void;
 }
 
 export function createDesiredOwners(): DesiredOwners {
   const labels = new Map<string, boolean>();
+  const dead = new Set<string>(); // their owners may change until they are gone
   const changes = new Map<string, OwnerChange[]>();
   let ending: Ending = "";
   const ownerOf = (name: string) => {
@@ -38,7 +41,7 @@ export function createDesiredOwners(): DesiredOwners {
   };
   return {
     get namespaces() {
-      return [...labels.keys()];
+      return [...labels.keys()].filter((name) => !dead.has(name));
     },
     get ending() {
       return ending;
@@ -49,6 +52,9 @@ export function createDesiredOwners(): DesiredOwners {
     noteNamespace(name, labelled, atMs) {
       labels.set(name, labelled);
       note(name, atMs);
+    },
+    noteDeath(name) {
+      dead.add(name);
     },
     noteEnding(next, atMs) {
       ending = next;

@@ -1,12 +1,15 @@
 // Finds state that has not converged: Foos that their owner has not reconciled after the last edit, ConfigMaps with another content, and
-// a VirtualApp with a handover. If it finds nothing, no work was lost. Called by wait-converged.ts.
+// a VirtualApp or a family with a handover. If it finds nothing, no work was lost. Called by wait-converged.ts.
 
-import { VIRTUAL_APPS } from "../../src/api/resources.ts";
+import { SHARDING_CONFIGS, VIRTUAL_APPS } from "../../src/api/resources.ts";
+import type { ShardingConfig } from "../../src/api/sharding-config.ts";
+import type { VirtualApp } from "../../src/api/virtual-app.ts";
 import { CONFIG_MAPS, LEASES, type Lease } from "../../src/kube/client/resources.ts";
 import { microTimeMs } from "../support/mesh/pod-writes.ts";
 import { FOOS } from "../support/mesh.ts";
-import { CANARY } from "./desired-owners.ts";
+import { FAMILY } from "./family.ts";
 import type { Leader } from "./informers.ts";
+import { ownerOfLock } from "./places.ts";
 import { APP, type ChaosWorld } from "./world.ts";
 
 const LIMITS = { timeoutMs: 5_000 };
@@ -19,7 +22,7 @@ export interface LateWork {
 }
 
 export interface Late {
-  /** The problems of ownership, by the status of the VirtualApp. */
+  /** The problems of ownership, by the statuses of the two apps. */
   readonly ownership: readonly string[];
   /** The work that the operators have not completed yet. */
   readonly work: readonly LateWork[];
@@ -33,13 +36,14 @@ export interface Late {
  */
 export async function findLate(world: ChaosWorld): Promise<Late> {
   const { client } = world.mesh;
-  const [foos, maps, app, leases] = await Promise.all([
+  const [foos, maps, app, family, leases] = await Promise.all([
     client.list(FOOS, LIMITS),
     client.list(CONFIG_MAPS, LIMITS),
     client.get(VIRTUAL_APPS, APP, LIMITS),
+    client.get(SHARDING_CONFIGS, FAMILY, LIMITS),
     client.list(LEASES, LIMITS),
   ]);
-  const messages = new Map(maps.items.map(({ metadata, data }) => [`${metadata.namespace}/${metadata.name}`, data?.message]));
+  const written = new Map(maps.items.map(({ metadata, data }) => [`${metadata.namespace}/${metadata.name}`, data]));
   const work: LateWork[] = [];
   for (const { metadata, spec, status } of foos.items) {
     const { namespace = "", name, generation } = metadata;
@@ -49,26 +53,33 @@ export async function findLate(world: ChaosWorld): Promise<Late> {
     if (status?.observedGeneration !== generation)
       add(`generation ${generation}, observed ${status?.observedGeneration ?? "none"} by ${by || "no pod"}`);
     else if (world.subsetOf(by) !== owner) add(`reconciled by ${by || "no pod"}, owned by "${owner}"`);
-    else if (messages.get(`${namespace}/${name}-data`) !== spec?.message) add("its ConfigMap does not have the Foo's message");
+    else if (written.get(`${namespace}/${name}-data`)?.message !== spec?.message)
+      add("its ConfigMap does not have the Foo's message");
+    const shard = world.family.ownerOf(namespace) ?? "no shard";
+    const { message, by: sharded = "no pod" } = written.get(`${namespace}/${name}-beside`) ?? {};
+    if (message !== spec?.message || world.family.shardOf(sharded) !== shard)
+      work.push({ owner: shard, problem: `${namespace}/${name}-beside: written by ${sharded}, owned by "${shard}"` });
   }
-  const ownership: string[] = [];
-  const { conditions = [], observedGeneration } = app.status ?? {};
-  if (observedGeneration !== app.metadata.generation)
-    ownership.push("the status of the VirtualApp describes an older generation");
+  return { ownership: [...unconverged(app), ...unconverged(family)], work, leaders: leadersOf(leases.items) };
+}
+
+function unconverged({ metadata: { name, generation }, status }: VirtualApp | ShardingConfig): string[] {
+  const { conditions = [], observedGeneration } = status ?? {};
+  const problems = observedGeneration === generation ? [] : [`the status of ${name} describes an older generation`];
   for (const type of ["Converged", "Ready"]) {
     const condition = conditions.find((one) => one.type === type);
     if (condition?.status !== "True")
-      ownership.push(`${type} is ${condition?.status ?? "absent"}: ${condition?.reason} ${condition?.message}`);
+      problems.push(`${type} of ${name} is ${condition?.status ?? "absent"}: ${condition?.reason} ${condition?.message}`);
   }
-  return { ownership, work, leaders: leadersOf(leases.items) };
+  return problems;
 }
 
-/** The holder of each subset's lock, if it renewed the lock in time. */
+/** The holder of the lock of each subset and shard, if it renewed the lock in time. */
 function leadersOf(leases: readonly Lease[]): Map<string, Leader> {
   const leaders = new Map<string, Leader>();
   for (const { metadata, spec } of leases) {
     const { holderIdentity, acquireTime, renewTime, leaseDurationSeconds } = spec ?? {};
-    const subset = metadata.name === APP.name ? "" : metadata.name === `${APP.name}---${CANARY}` ? CANARY : undefined;
+    const subset = ownerOfLock(metadata.name ?? "");
     if (metadata.namespace !== APP.namespace || subset === undefined || !holderIdentity || !acquireTime || !renewTime) continue;
     if (microTimeMs(renewTime) + (leaseDurationSeconds ?? 0) * 1000 < Date.now()) continue;
     leaders.set(subset, { pod: holderIdentity.split("_")[0] ?? "", sinceMs: microTimeMs(acquireTime) });

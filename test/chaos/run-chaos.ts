@@ -8,10 +8,12 @@ import { seededRandom } from "../support/random.ts";
 import { type Actions, createActions } from "./actions.ts";
 import { CANARY, ENDINGS } from "./desired-owners.ts";
 import { diagnose } from "./diagnosis.ts";
+import { REPLICAS } from "./family.ts";
 import { longestSleepMs, readsOf } from "./informers.ts";
 import { checkOwnership, violationText } from "./ownership-check.ts";
+import { fixedOwner, placeInFamily, placeInVirtualApp } from "./places.ts";
 import { type Outcome, waitConverged } from "./wait-converged.ts";
-import { APP, type ChaosWorld, startChaosWorld } from "./world.ts";
+import { type ChaosWorld, startChaosWorld } from "./world.ts";
 
 export interface ChaosOptions {
   readonly seconds: number;
@@ -41,11 +43,14 @@ export interface ChaosReport {
   readonly namespaces: number;
   readonly checkedWrites: number;
   readonly handovers: number;
+  /** The same for the family. */
+  readonly sharded: { readonly checkedWrites: number; readonly handovers: number };
   /** How often the supervisor restarted a process. */
   readonly restarts: number;
 }
 
 const NAMESPACES = 12;
+const MIN_NAMESPACES = 8;
 const MAX_NAMESPACES = 40;
 /** The time limit for convergence after the last action. */
 const QUIET_MS = 30_000;
@@ -70,13 +75,16 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     const sleptMs = sleptIn(world, outcome);
     say(outcomeText(outcome, sleptMs));
     if (late.length > 0) for (const line of await diagnose(world).catch((error: unknown) => [String(error)])) say(line);
+    const writes = world.mesh.podWrites();
     const check = checkOwnership({
-      writes: world.mesh.podWrites(),
-      subsetOf: world.subsetOf,
-      placeOf,
-      ownersOf: (place) => fixedOwners(place) ?? world.owners.ownersOf(place),
+      ...{ writes, subsetOf: world.subsetOf, placeOf: placeInVirtualApp },
+      ownersOf: (place) => fixedOwner(place) ?? world.owners.ownersOf(place),
     });
-    const violations = check.violations.map(violationText);
+    const sharded = checkOwnership({
+      ...{ writes, subsetOf: world.family.shardOf, placeOf: placeInFamily },
+      ownersOf: (place) => fixedOwner(place) ?? world.family.ownersOf(place),
+    });
+    const violations = [...check.violations, ...sharded.violations].map(violationText);
     for (const violation of violations) say(`VIOLATION ${violation}`);
     const processes = [...world.pods.values()].flatMap((pod) => [pod.processes.proxy, pod.processes.operator]);
     return {
@@ -90,6 +98,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       namespaces: world.owners.namespaces.length,
       checkedWrites: check.checked,
       handovers: check.handovers,
+      sharded: { checkedWrites: sharded.checked, handovers: sharded.handovers },
       restarts: [...world.mesh.managers, ...processes].reduce((sum, process) => sum + (process?.restarts ?? 0), 0),
     };
   } finally {
@@ -143,31 +152,24 @@ async function runEdits(world: ChaosWorld, seed: number, over: AbortSignal, say:
     } else if (dice < 0.18) {
       await world.editRules(pick(ENDINGS.filter((ending) => ending !== owners.ending)));
       say(`edited the rules: ${CANARY} has the labelled namespaces and ${owners.ending === "" ? "nothing else" : owners.ending}`);
+    } else if (dice < 0.195 && owners.namespaces.length > MIN_NAMESPACES) {
+      const namespace = pick(owners.namespaces);
+      await world.deleteNamespace(namespace);
+      say(`deleted ${namespace}`);
+    } else if (dice < 0.225) {
+      const { family } = world;
+      await family.scale(REPLICAS.least + Math.floor(random() * (REPLICAS.most - REPLICAS.least + 1)));
+      say(`scaled the family to ${family.replicas} pods`);
+    } else if (dice < 0.25) {
+      const canary = { inNamespaces: [pick(owners.namespaces), pick(owners.namespaces)], percent: pick([null, 10, 30]) };
+      await world.family.editCanary(canary);
+      say(`the family's canary has ${canary.inNamespaces.join(", ")} and ${canary.percent ?? 0} percent`);
     } else {
       await world.editFoo(pick(owners.namespaces), Math.floor(random() * 3), `edit ${count}`);
     }
     await sleep(random() * 300);
   }
   return count;
-}
-
-// All objects of a namespace move together. A lock always belongs to its subset.
-function placeOf({
-  namespace,
-  resource,
-  name,
-}: {
-  readonly namespace: string;
-  readonly resource: string;
-  readonly name: string;
-}) {
-  const isLock = resource === "leases" && namespace === APP.namespace;
-  return isLock ? `lock ${name}` : namespace;
-}
-
-function fixedOwners(place: string) {
-  if (place === `lock ${APP.name}---${CANARY}`) return [{ sinceMs: 0, subset: CANARY }];
-  return place === `lock ${APP.name}` || place === APP.namespace ? [{ sinceMs: 0, subset: "" }] : undefined;
 }
 
 function nameOf(subset: string): string {

@@ -1,5 +1,6 @@
 // Waits until the world has converged, or until the time limits are over. Called by run-chaos.ts before and after the chaos.
 import { setTimeout as sleep } from "node:timers/promises";
+import { proxyReady } from "../support/proxy-launcher.ts";
 import { readMetrics } from "../support/proxy-metrics.ts";
 import { type Leader, readsOf, whyLate } from "./informers.ts";
 import { findLate, type Late, type LateWork } from "./late-work.ts";
@@ -88,9 +89,10 @@ function problemsOf(work: readonly LateWork[]): string[] {
 }
 
 /** The number of watches that each pod's proxy has refused since its start, without proxies that do not respond. */
-async function refusalsOf({ pods }: ChaosWorld): Promise<Map<string, number>> {
-  const counts = [...pods.values()].map(async ({ name, healthUrl }): Promise<[string, number]> => {
-    const metrics = await readMetrics(healthUrl);
+async function refusalsOf(world: ChaosWorld): Promise<Map<string, number>> {
+  const counts = world.allPods().map(async ({ name, proxy }): Promise<[string, number]> => {
+    if (proxy === undefined) return [name, 0];
+    const metrics = await readMetrics(proxyReady(proxy).healthUrl);
     return [name, metrics.sum("ctrlmesh_proxy_decisions_total", { verb: "watch", reason: "list-again" })];
   });
   return new Map((await Promise.allSettled(counts)).flatMap((one) => (one.status === "fulfilled" ? [one.value] : [])));

@@ -1,14 +1,16 @@
 // The world of a chaos run: a real control plane, three managers, a VirtualApp with two subsets, five pods with real proxies and
-// a controller-runtime operator, and namespaces with Foos. Every edit is repeated until the API server accepts it. Called by
+// a controller-runtime operator, a sharded family beside it (family.ts), and namespaces with Foos. Every edit is repeated until the API server accepts it. Called by
 // run-chaos.ts.
 import { setTimeout as sleep } from "node:timers/promises";
 import { stringify } from "yaml";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
-import { LEASES } from "../../src/kube/client/resources.ts";
+import { LEASES, NAMESPACES } from "../../src/kube/client/resources.ts";
 import { isStatus } from "../../src/kube/status.ts";
+import type { Child } from "../support/child-process.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { FOOS, type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { CANARY, createDesiredOwners, type DesiredOwners, type Ending, LANE_LABEL } from "./desired-owners.ts";
+import { type ChaosFamily, startChaosFamily } from "./family.ts";
 
 export const APP = { namespace: "foo-system", name: "foo-operator" } as const;
 const MANAGERS = 3;
@@ -22,14 +24,25 @@ const PODS: readonly { readonly name: string; readonly subset: string }[] = [
 const FOOS_EACH = 3;
 const REQUEST_MS = 3_000;
 
+/** A pod of either app. */
+export interface AnyPod {
+  readonly name: string;
+  readonly proxy: Child | undefined;
+  readonly operator: Child | undefined;
+}
+
 export interface ChaosWorld {
   readonly kube: Kube;
   readonly mesh: Mesh;
   readonly owners: DesiredOwners;
   /** The pods by name. A new pod replaces an old one of the same name. */
   readonly pods: ReadonlyMap<string, MeshPod>;
+  readonly family: ChaosFamily;
+  /** The pods of both apps. */
+  allPods(): readonly AnyPod[];
   subsetOf(pod: string): string | undefined;
   createNamespace(labelled: boolean): Promise<string>;
+  deleteNamespace(name: string): Promise<void>;
   relabel(namespace: string): Promise<void>;
   editRules(ending: Ending): Promise<void>;
   /** Edits one Foo. Does nothing if the API server is down. */
@@ -62,6 +75,8 @@ export async function startChaosWorld({ random, namespaces, dir, verbose = false
   const pods = new Map<string, MeshPod>();
   const { client } = mesh;
   const stopping = new AbortController();
+  let born = 0;
+  let family: ChaosFamily | undefined;
 
   /** Repeats a request until the API server accepts it. No request for the opposite may run at the same time. */
   const repeatUntilAccepted = async (send: () => Promise<unknown>): Promise<void> => {
@@ -83,14 +98,26 @@ export async function startChaosWorld({ random, namespaces, dir, verbose = false
     mesh,
     owners,
     pods,
+    get family() {
+      if (family === undefined) throw new Error("the family has not started");
+      return family;
+    },
+    allPods: () => [
+      ...pods.values(),
+      ...[...world.family.pods.values()].map(({ name, processes: { proxy, operator } }) => ({ name, proxy, operator })),
+    ],
     subsetOf: (name) => PODS.find((pod) => pod.name === name)?.subset,
     async createNamespace(labelled) {
-      const name = `n${String(owners.namespaces.length).padStart(2, "0")}`;
+      const name = `n${String(born++).padStart(2, "0")}`;
       owners.noteNamespace(name, labelled, Date.now());
       await repeatUntilAccepted(() => mesh.createNamespace(name, labelled ? { [LANE_LABEL]: "canary" } : {}));
       for (let index = 0; index < FOOS_EACH; index++)
         await repeatUntilAccepted(() => mesh.createFoo(name, `foo-${index}`, "born"));
       return name;
+    },
+    async deleteNamespace(name) {
+      owners.noteDeath(name);
+      await repeatUntilAccepted(() => client.delete(NAMESPACES, { name }, { timeoutMs: REQUEST_MS }).catch(notFoundIsFine));
     },
     async relabel(namespace) {
       const labelled = !owners.isLabelled(namespace);
@@ -127,6 +154,7 @@ export async function startChaosWorld({ random, namespaces, dir, verbose = false
     },
     async stop() {
       stopping.abort();
+      await family?.stop();
       await mesh.stop();
       await kube.stop();
     },
@@ -135,6 +163,7 @@ export async function startChaosWorld({ random, namespaces, dir, verbose = false
     await mesh.apply(virtualApp());
     owners.noteEnding("", Date.now());
     for (let index = 0; index < namespaces; index++) await world.createNamespace(index % 3 === 0);
+    family = await startChaosFamily({ mesh, verbose, repeatUntilAccepted });
     for (const { name } of PODS) await addPod(name);
   } catch (error) {
     await world.stop();

@@ -3,6 +3,7 @@
 import { createMeshWorld, type MeshWorld, SHOP } from "./mesh-model.ts";
 import type { Rules } from "./mesh-objects.ts";
 import { createPromises, type Promises } from "./mesh-promises.ts";
+import { activeText, expectScaled, MOST_REPLICAS, placeNow, type Scale, scaleTo } from "./mesh-scale.ts";
 import { familyRules, rulesOf, type Script, type Step } from "./mesh-script.ts";
 
 /** What the script has left of the app and the namespaces. Of pods the cluster knows. */
@@ -10,6 +11,8 @@ export interface Desired {
   rules: Rules;
   /** Names of namespaces that have died: none is made anew. (docs/design.md, limitations) */
   readonly dead: Set<string>;
+  /** Of a scaled family. */
+  readonly scale: Scale | undefined;
 }
 
 export interface Run {
@@ -24,7 +27,9 @@ export async function begin(script: Script): Promise<Run> {
   const world = createMeshWorld(script.namespaces);
   const lock = script.lockName === undefined ? {} : { lockName: script.lockName };
   const rules = familyRules(script, 0) ?? { owners: script.rules[0] ?? {} };
-  const desired: Desired = { rules: { ...rules, ...lock }, dead: new Set() };
+  const scale = script.isScaled ? { replicas: MOST_REPLICAS, stored: undefined } : undefined;
+  const owners = scale === undefined ? {} : { owners: placeNow(world, scale) };
+  const desired: Desired = { rules: { ...rules, ...owners, ...lock }, dead: new Set(), scale };
   const promises = createPromises(world, desired);
   for (const [index, { subset, controlled, isBare }] of script.pods.entries()) {
     const name = `p${index}`;
@@ -115,6 +120,10 @@ async function performAround(run: Run, step: Exclude<Step, { readonly pod: strin
     case "rules":
       desired.rules = rulesOf(script, step, desired.rules.paused);
       return world.setApp(desired.rules);
+    case "scale":
+      return desired.scale && scaleTo(world, desired.scale, step.replicas, step.name);
+    case "place":
+      return place(run);
     case "pause":
       return pause(run, step);
     case "reconcile":
@@ -186,6 +195,16 @@ async function performAround(run: Run, step: Exclude<Step, { readonly pod: strin
   }
 }
 
+/** As in the cluster: a placement that changes nothing is not written. */
+function place({ world, desired }: Pick<Run, "world" | "desired">): void {
+  if (desired.scale === undefined || !world.hasApp()) return;
+  const before = activeText(desired.scale);
+  const owners = placeNow(world, desired.scale);
+  if (activeText(desired.scale) === before) return;
+  desired.rules = { ...desired.rules, owners };
+  world.setApp(desired.rules);
+}
+
 async function pause({ world, desired, promises }: Run, { is, isAtRest }: { readonly is: boolean; readonly isAtRest: boolean }) {
   const canRest = is && isAtRest && !desired.rules.paused;
   if (canRest) await world.settle(ROUNDS_TO_PAUSE, () => world.isAtRest());
@@ -232,8 +251,21 @@ export async function calmDown({ world, desired }: Pick<Run, "world" | "desired"
   desired.rules = rules;
   world.setAppIfOther(rules);
   await settleFully(world);
+  if (desired.scale !== undefined) await settleScale({ world, desired }, desired.scale);
 }
 
+/** Until no shard comes or goes any more. A shard without a pod leaves in the second round at the latest, after its grace time. */
+async function settleScale(run: Pick<Run, "world" | "desired">, scale: Scale): Promise<void> {
+  for (let round = 0; round < SCALE_ROUNDS; round++) {
+    run.world.pass(GRACE_MS);
+    place(run);
+    await settleFully(run.world);
+  }
+  expectScaled(run.world, scale);
+}
+
+const SCALE_ROUNDS = 4;
+const GRACE_MS = 31_000;
 const MAX_ROUNDS = 60;
 const ROUNDS_TO_PAUSE = 15;
 

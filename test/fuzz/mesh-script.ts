@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { NAMESPACES, RESOURCES } from "./mesh-checks.ts";
 import { PODS } from "./mesh-model.ts";
 import { LABELS, type Rules, SUBSETS } from "./mesh-objects.ts";
+import { MOST_REPLICAS } from "./mesh-scale.ts";
 
 /** How many different rules a script goes to and fro between. */
 const RULE_SETS = 3;
@@ -24,18 +25,18 @@ const publics = fc.oneof(fc.constant([]), fc.subarray([...RESOURCES]));
 const shape = fc.record({ onlyConfigMaps: is, tiers, publics });
 const noShape = fc.constant({ onlyConfigMaps: false, tiers: undefined, publics: [] });
 
+const rulesStep = (shapes: typeof shape | typeof noShape) => ({
+  weight: 3,
+  arbitrary: fc.record({
+    kind: fc.constant("rules"),
+    set: fc.nat(RULE_SETS - 1),
+    shape: shapes,
+    family: fc.constantFrom("same", "same", "same", "same", "other", "none"),
+    onLoss: fc.constantFrom(undefined, "Restart" as const, "InPlace" as const),
+  }),
+});
 /** What always can happen, with its weight. */
-const ordinary = (shapes: typeof shape | typeof noShape) => [
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      kind: fc.constant("rules"),
-      set: fc.nat(RULE_SETS - 1),
-      shape: shapes,
-      family: fc.constantFrom("same", "same", "same", "same", "other", "none"),
-      onLoss: fc.constantFrom(undefined, "Restart" as const, "InPlace" as const),
-    }),
-  },
+const ordinary = [
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("born"), pod, subset, controlled: is }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("connects"), pod, toOlder: is }) },
   { weight: 5, arbitrary: fc.record({ kind: fc.constant("delivered"), pod, again: rarely }) },
@@ -103,7 +104,16 @@ const disturbances = [
   plain("app torn away"),
   plain("app broken"),
 ];
-export type Step = Value<ReturnType<typeof ordinary>[number]["arbitrary"]> | Value<(typeof disturbances)[number]>;
+/** What happens to the StatefulSet of a scaled family, and when the placement controller looks at it. */
+const scaling = [
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("scale"), replicas: fc.nat(MOST_REPLICAS), name: pod }) },
+  { weight: 6, arbitrary: plain("place") },
+];
+export type Step =
+  | Value<ReturnType<typeof rulesStep>["arbitrary"]>
+  | Value<(typeof ordinary)[number]["arbitrary"]>
+  | Value<(typeof disturbances)[number]>
+  | Value<(typeof scaling)[number]["arbitrary"]>;
 type Value<A> = A extends fc.Arbitrary<infer T> ? T : never;
 
 /** Mistakes that take several disturbances of their own, and hardly show among others. */
@@ -123,36 +133,48 @@ const focused = fc
   .tuple(fc.constantFrom(...focuses), fc.subarray(disturbances, { maxLength: 2 }))
   .map(([focus, others]) => [...focus, ...weigh(1, others)]);
 
+function weighAll(all: readonly { readonly weight: number; readonly arbitrary: fc.Arbitrary<unknown> }[]) {
+  return all.flatMap(({ weight, arbitrary }) => weigh(weight, [arbitrary]));
+}
+
 function weigh(weight: number, chosen: readonly fc.Arbitrary<unknown>[]) {
   return chosen.map((arbitrary) => ({ weight, arbitrary: arbitrary as fc.Arbitrary<Step> }));
 }
 
 // Only some disturbances a script, and in half of them nothing but namespaces: where all of them happen, nothing gets far enough for
 // the rare orders of events.
-const steps = fc.tuple(fc.oneof(few, focused), is).chain(([weighted, isShaped]) => {
-  const usual = ordinary(isShaped ? shape : noShape) as { readonly weight: number; readonly arbitrary: fc.Arbitrary<Step> }[];
-  return fc.array<Step>(fc.oneof(...usual, ...weighted), { minLength: 1, maxLength: 120, size: "max" });
-});
+const stepsOf = (isScaled: boolean) =>
+  fc.tuple(fc.oneof(few, focused), is).chain(([weighted, isShaped]) => {
+    const ofRules = [rulesStep(isShaped ? shape : noShape), ...ordinary];
+    const usual = weighAll(isScaled ? [...scaling, ...ordinary] : ofRules);
+    return fc.array<Step>(fc.oneof(...usual, ...weighted), { minLength: 1, maxLength: 120, size: "max" });
+  });
 
 const owners = fc.record(Object.fromEntries(NAMESPACES.map((name) => [name, subset])));
 const named = fc.subarray([...RESOURCES], { minLength: 1 });
 
-/** A beginning, what happens then, and the end. */
-export const script = fc.record({
-  rules: fc.array(owners, { minLength: RULE_SETS, maxLength: RULE_SETS }),
-  /** The app is a sharded family: the named resources, others that it may name, and the homes of the cluster scope by rules. */
-  family: fc.option(fc.record({ named, other: named, homes: fc.tuple(...Array.from({ length: RULE_SETS }, () => subset)) })),
-  lockName: fc.constantFrom(undefined, "op"),
-  namespaces: fc.subarray([...NAMESPACES], { minLength: 1 }),
-  /** In some worlds there is a pod without a proxy, from before the app. */
-  pods: fc.array(fc.record({ subset, controlled: is, isBare: fc.integer({ min: 0, max: 29 }).map((n) => n === 0) }), {
-    minLength: SLOTS.length,
-    maxLength: SLOTS.length,
-  }),
-  isQuietAtFirst: fc.constantFrom(true, true, true, false),
-  steps,
-  endsDeleted: is,
-});
+const familyOf = fc.record({ named, other: named, homes: fc.tuple(...Array.from({ length: RULE_SETS }, () => subset)) });
+
+const scriptOf = (isScaled: boolean) =>
+  fc.record({
+    rules: fc.array(owners, { minLength: RULE_SETS, maxLength: RULE_SETS }),
+    /** The app is a sharded family: the named resources, others that it may name, and the homes of the cluster scope by rules. */
+    family: isScaled ? familyOf : fc.option(familyOf),
+    /** The family follows the size of a StatefulSet. Then it has no other rules. */
+    isScaled: fc.constant(isScaled),
+    lockName: fc.constantFrom(undefined, "op"),
+    namespaces: fc.subarray([...NAMESPACES], { minLength: 1 }),
+    /** In some worlds there is a pod without a proxy, from before the app. */
+    pods: fc.array(fc.record({ subset, controlled: is, isBare: fc.integer({ min: 0, max: 29 }).map((n) => n === 0) }), {
+      minLength: SLOTS.length,
+      maxLength: SLOTS.length,
+    }),
+    isQuietAtFirst: fc.constantFrom(true, true, true, false),
+    steps: stepsOf(isScaled),
+    endsDeleted: is,
+  });
+/** A beginning, what happens then, and the end. In a third of the scripts a family is scaled. */
+export const script = fc.constantFrom(false, false, true).chain<Value<ReturnType<typeof scriptOf>>>(scriptOf);
 export type Script = Value<typeof script>;
 
 /** The rules of a step of a script. */

@@ -18,6 +18,8 @@ export interface PodProcessesOptions {
   readonly dataDir: string;
   readonly hasProxy: boolean;
   readonly lockName?: string;
+  /** Additional flags of the operator. */
+  readonly operatorFlags?: readonly string[];
   readonly verbose?: boolean;
 }
 
@@ -50,7 +52,7 @@ export interface PodProcesses {
 }
 
 export function createPodProcesses(options: PodProcessesOptions): PodProcesses {
-  const { kube, client, namespace, name, uid, dataDir, hasProxy, lockName, verbose = false } = options;
+  const { kube, client, namespace, name, uid, dataDir, hasProxy, lockName, operatorFlags, verbose = false } = options;
   const launchProxy = createProxyLauncher(options);
   let access: PodAccess | undefined;
   let proxy: Child | undefined;
@@ -109,7 +111,7 @@ export function createPodProcesses(options: PodProcessesOptions): PodProcesses {
       hasStarted ||= isProxyReady;
       if (lockName === undefined || !isProxyReady || access === undefined || isUp(operator)) return;
       if (operator !== undefined) restarts.operator++;
-      operator = await startOperator(access.kubeconfig, namespace, lockName, name, verbose);
+      operator = await startOperator(access.kubeconfig, namespace, lockName, name, verbose, operatorFlags);
     },
     async stop(graceMs) {
       stopped = true;

@@ -26,6 +26,10 @@ export interface PodRunnerOptions {
   readonly namespace: string;
   /** The leader-election lock of the Go operator. If absent, no operator runs. */
   readonly lockName?: string;
+  /** Additional flags of the operator. */
+  readonly operatorFlags?: readonly string[];
+  /** The pods that it runs; the default is all. */
+  readonly labelSelector?: string;
   readonly verbose?: boolean;
 }
 
@@ -56,7 +60,7 @@ interface Running extends RunnerPod {
 
 /** Runs the pods of the namespace from now on. */
 export function startPodRunner(options: PodRunnerOptions): PodRunner {
-  const { client, namespace } = options;
+  const { client, namespace, labelSelector } = options;
   const dir = mkdtempSync(join(tmpdir(), "ctrlmesh-pods-"));
   const pods = new Map<string, Running>();
   const stopping = new AbortController();
@@ -121,7 +125,7 @@ export function startPodRunner(options: PodRunnerOptions): PodRunner {
   }
 
   async function lookAtAll(): Promise<void> {
-    const { items } = await client.list(PODS, { namespace, signal });
+    const { items } = await client.list(PODS, { namespace, labelSelector, signal });
     for (const pod of items) sync(pod);
     for (const [name, running] of pods) {
       if (items.some(({ metadata }) => metadata.uid === running.uid)) continue;

@@ -1,5 +1,6 @@
 // A short run of `npm run chaos` (five minutes in `npm run nightly`) on the real control plane: processes are killed and suspended while
-// namespaces move. No two subsets may write to one object, and no work may be lost. Everything converges within half a minute, except work
+// namespaces move, between the subsets of a VirtualApp and between the shards of a StatefulSet. No two of them may write to one object, and no
+// work may be lost. Everything converges within half a minute, except work
 // that client-go still delays (test/chaos/informers.ts).
 import { expect, it } from "vitest";
 import { runChaos } from "../../chaos/run-chaos.ts";
@@ -19,6 +20,8 @@ describeWithKube("chaos: processes are killed and suspended while namespaces mov
       expect(report.late, details).toEqual([]);
       expect(report.checkedWrites).toBeGreaterThan(100);
       expect(report.handovers).toBeGreaterThan(1);
+      // Each Foo has at least one.
+      expect(report.sharded.checkedWrites).toBeGreaterThan(30);
     },
     (SECONDS + 240) * 1000,
   );

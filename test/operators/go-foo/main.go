@@ -30,6 +30,7 @@ type options struct {
 	election      election
 	leaseDuration time.Duration
 	retryPeriod   time.Duration
+	beside        bool
 	work          controller.Work
 }
 
@@ -43,6 +44,7 @@ func main() {
 	flag.StringVar(&opts.metrics, "metrics-bind-address", "0", "address of the metrics; 0 is none")
 	flag.StringVar(&opts.health, "health-probe-bind-address", "0", "address of /healthz and /readyz; 0 is none")
 	flag.StringVar(&opts.userAgent, "user-agent", "", "User-Agent of all requests; client-go's own by default")
+	flag.BoolVar(&opts.beside, "beside", false, "write <foo>-beside instead of <foo>-data and the status, beside another operator")
 	flag.IntVar(&opts.work.Workers, "workers", 0, "reconciles at a time; 0 is controller-runtime's default, 1")
 	flag.DurationVar(&opts.work.CPU, "reconcile-cpu", 0, "processor time that each reconcile wastes, for measurements")
 	flag.DurationVar(&opts.work.Wait, "reconcile-wait", 0, "time that each reconcile waits, for measurements")
@@ -108,7 +110,7 @@ func run(opts options) error {
 	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
 		return err
 	}
-	if err := controller.AddToManager(mgr, opts.podName, opts.work, traffic.events); err != nil {
+	if err := controller.AddToManager(mgr, opts.podName, opts.beside, opts.work, traffic.events); err != nil {
 		return fmt.Errorf("adding the controller: %w", err)
 	}
 	return mgr.Start(ctrl.SetupSignalHandler())

@@ -141,11 +141,12 @@ export async function startOperator(
   app: string,
   name: string,
   verbose: boolean,
+  flags: readonly string[] = [],
 ): Promise<Child> {
   return startChild({
     name: `operator ${name}`,
     command: await goProgram("test/operators/go-foo"),
-    args: ["--leader-election-id", app, "--lease-duration", "4s", "--renew-deadline", "3s", "--retry-period", "500ms"],
+    args: ["--leader-election-id", app, "--lease-duration", "4s", "--renew-deadline", "3s", "--retry-period", "500ms", ...flags],
     env: { KUBECONFIG: kubeconfig, POD_NAME: name, POD_NAMESPACE: namespace },
     readyLine: false,
     verbose,

@@ -14,14 +14,14 @@ import (
 
 // AddToManager watches Foos and their ConfigMaps. Both are read from the manager's cache. `events` counts what the watches deliver
 // after the initial lists.
-func AddToManager(mgr ctrl.Manager, podName string, work Work, events prometheus.Counter) error {
+func AddToManager(mgr ctrl.Manager, podName string, beside bool, work Work, events prometheus.Counter) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("foo").
 		For(&demov1.Foo{}).
 		Owns(&corev1.ConfigMap{}).
 		WithEventFilter(counting(events)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: work.Workers}).
-		Complete(&Reconciler{Client: mgr.GetClient(), Scheme: mgr.GetScheme(), PodName: podName, Work: work})
+		Complete(&Reconciler{Client: mgr.GetClient(), Scheme: mgr.GetScheme(), PodName: podName, Beside: beside, Work: work})
 }
 
 // counting lets every event pass.

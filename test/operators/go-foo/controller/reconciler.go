@@ -25,6 +25,9 @@ type Reconciler struct {
 	Client  client.Client
 	Scheme  *runtime.Scheme
 	PodName string
+	// Beside makes it write <foo>-beside, which names the pod, instead of <foo>-data and the status. So it can work on the Foos of
+	// another operator.
+	Beside bool
 	// Work is done at the end of each reconcile.
 	Work Work
 }
@@ -41,7 +44,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	defer r.Work.do(ctx)
 	err := r.writeConfigMap(ctx, foo)
-	if err == nil {
+	if err == nil && !r.Beside {
 		err = r.writeStatus(ctx, foo)
 	}
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
@@ -52,12 +55,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func (r *Reconciler) writeConfigMap(ctx context.Context, foo *demov1.Foo) error {
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: foo.Namespace, Name: foo.Name + "-data"}}
+	suffix := "-data"
+	if r.Beside {
+		suffix = "-beside"
+	}
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: foo.Namespace, Name: foo.Name + suffix}}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, cm, func() error {
 		if cm.Data == nil {
 			cm.Data = map[string]string{}
 		}
 		cm.Data["message"] = foo.Spec.Message
+		if r.Beside {
+			cm.Data["by"] = r.PodName
+		}
 		return controllerutil.SetControllerReference(foo, cm, r.Scheme)
 	})
 	if err != nil {

@@ -101,6 +101,24 @@ func TestAnotherPodCountsOnce(t *testing.T) {
 	}
 }
 
+func TestAnOperatorBesideAnotherWritesItsOwnConfigMapAndNoStatus(t *testing.T) {
+	w := newWorld(t)
+	r := &Reconciler{Client: w.Client, Scheme: w.scheme, PodName: "pod-0", Beside: true}
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
+		t.Fatal(err)
+	}
+	foo, cm := &demov1.Foo{}, &corev1.ConfigMap{}
+	if err := w.Get(t.Context(), key, foo); err != nil || foo.Status.Count != 0 {
+		t.Errorf("got %+v, %v", foo.Status, err)
+	}
+	if err := w.Get(t.Context(), types.NamespacedName{Namespace: "a", Name: "f-beside"}, cm); err != nil {
+		t.Fatal(err)
+	}
+	if cm.Data["message"] != "hello" || cm.Data["by"] != "pod-0" || w.writes != 1 {
+		t.Errorf("got %v after %d writes", cm.Data, w.writes)
+	}
+}
+
 func TestAFooThatIsGoneIsNoError(t *testing.T) {
 	w := newWorld(t)
 	if err := w.Delete(t.Context(), &demov1.Foo{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "f"}}); err != nil {

@@ -1,0 +1,155 @@
+// The sharded family of a chaos run: a root ShardingConfig over a StatefulSet. The real StatefulSet controller makes the pods, and the fixture runs
+// them. Its operator works on the same Foos as that of the VirtualApp, in ConfigMaps of its own. Called by world.ts.
+import { setTimeout as sleep } from "node:timers/promises";
+import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
+import type { ShardingConfig } from "../../src/api/sharding-config.ts";
+import { PODS, STATEFUL_SETS } from "../../src/kube/client/resources.ts";
+import { isStatus } from "../../src/kube/status.ts";
+import { injectedWorkload } from "../support/injected-workload.ts";
+import type { Mesh } from "../support/mesh.ts";
+import { type RunnerPod, startPodRunner } from "../support/pod-runner.ts";
+import { createRootHistory } from "./root-history.ts";
+
+export const FAMILY = { namespace: "foo-system", name: "bar-operator" } as const;
+export const REPLICAS = { least: 2, most: 4 } as const;
+const STATEFUL_SET = { namespace: FAMILY.namespace, name: "bar" } as const;
+const PREFIX = "bar";
+const START_REPLICAS = 3;
+const REQUEST_MS = 3_000;
+const READ_EVERY_MS = 200;
+
+/** A part of `spec.root.canary`. */
+export interface CanaryPart {
+  readonly inNamespaces: readonly string[];
+  readonly percent: number | null;
+}
+
+export interface ChaosFamily {
+  /** The pods with existing objects, by name. */
+  readonly pods: ReadonlyMap<string, RunnerPod>;
+  readonly replicas: number;
+  /** The shard of a pod by its name; undefined if it is not the family's. */
+  shardOf(pod: string): string | undefined;
+  /** The shard that is to have the namespace now. */
+  ownerOf(namespace: string): string | undefined;
+  ownersOf(namespace: string): ReturnType<ReturnType<typeof createRootHistory>["ownersOf"]>;
+  scale(replicas: number): Promise<void>;
+  editCanary(part: CanaryPart): Promise<void>;
+  /** Deletes a pod. Its StatefulSet replaces it. */
+  deletePod(name: string): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface FamilyOptions {
+  readonly mesh: Mesh;
+  readonly verbose: boolean;
+  /** Repeats a request until the API server accepts it. */
+  repeatUntilAccepted(send: () => Promise<unknown>): Promise<void>;
+}
+
+export async function startChaosFamily({ mesh, verbose, repeatUntilAccepted }: FamilyOptions): Promise<ChaosFamily> {
+  const { client, kube } = mesh;
+  const history = createRootHistory(PREFIX);
+  let replicas = START_REPLICAS;
+  await mesh.apply(root());
+  await mesh.apply(injectedWorkload({ kind: "StatefulSet", ...STATEFUL_SET, replicas, version: "v1", app: FAMILY.name }));
+  const runner = startPodRunner({
+    ...{ kube, client, verbose, namespace: FAMILY.namespace, manager: mesh.managerAddress },
+    lockName: FAMILY.name,
+    operatorFlags: ["--beside"],
+    labelSelector: `component=${FAMILY.name}`,
+  });
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const following = Promise.all([followRoot(mesh, signal, history.add), readRoot(mesh, signal, history.noteRead)]);
+  return {
+    pods: runner.pods,
+    get replicas() {
+      return replicas;
+    },
+    shardOf,
+    ownerOf: history.ownerOf,
+    ownersOf: history.ownersOf,
+    async scale(next) {
+      replicas = next;
+      const patch = { type: "merge", body: { spec: { replicas } } } as const;
+      await repeatUntilAccepted(() => client.patch(STATEFUL_SETS, STATEFUL_SET, patch, { timeoutMs: REQUEST_MS }));
+    },
+    async editCanary(canary) {
+      const patch = { type: "merge", body: { spec: { root: { canary } } } } as const;
+      await repeatUntilAccepted(() => client.patch(SHARDING_CONFIGS, FAMILY, patch, { timeoutMs: REQUEST_MS }));
+    },
+    async deletePod(name) {
+      await client.delete(PODS, { namespace: FAMILY.namespace, name }, { timeoutMs: REQUEST_MS }).catch(() => undefined);
+    },
+    async stop() {
+      stopping.abort();
+      await following;
+      await runner.stop();
+    },
+  };
+}
+
+function shardOf(pod: string): string | undefined {
+  const ordinal = /^bar-(\d+)$/.exec(pod)?.[1];
+  if (ordinal === undefined) return undefined;
+  return ordinal === "0" ? `${PREFIX}-0-canary` : `${PREFIX}-${ordinal}-normal`;
+}
+
+/** Delivers every version of the root. A new watch goes on where the last one ended. */
+async function followRoot({ client }: Mesh, signal: AbortSignal, add: (root: ShardingConfig) => void): Promise<void> {
+  let resourceVersion: string | undefined;
+  while (!signal.aborted) {
+    const from = resourceVersion === undefined ? {} : { resourceVersion };
+    const fieldSelector = `metadata.name=${FAMILY.name}`;
+    try {
+      for await (const event of client.watch(SHARDING_CONFIGS, { namespace: FAMILY.namespace, fieldSelector, signal, ...from })) {
+        resourceVersion = event.object.metadata.resourceVersion;
+        if (event.type !== "BOOKMARK") add(event.object);
+      }
+    } catch (error) {
+      // The API server is down, or has forgotten the version: then it sends the newest one first.
+      if (isStatus(error, "Expired", "Gone")) resourceVersion = undefined;
+    }
+    await sleep(100, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+async function readRoot(
+  { client }: Mesh,
+  signal: AbortSignal,
+  note: (root: ShardingConfig, beganMs: number) => void,
+): Promise<void> {
+  while (!signal.aborted) {
+    const beganMs = Date.now();
+    await client.get(SHARDING_CONFIGS, FAMILY, { timeoutMs: REQUEST_MS, signal }).then(
+      (root) => note(root, beganMs),
+      () => undefined,
+    );
+    await sleep(READ_EVERY_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+function root(): string {
+  return JSON.stringify({
+    apiVersion: "ctrlmesh.kusionstack.io/v1alpha1",
+    kind: "ShardingConfig",
+    metadata: FAMILY,
+    spec: {
+      controller: { leaderElectionName: FAMILY.name },
+      onLoss: "InPlace",
+      root: {
+        prefix: PREFIX,
+        targetStatefulSet: STATEFUL_SET.name,
+        placement: "Balanced",
+        canary: { replicas: 1, inNamespaces: ["n01"] },
+        // Shorter than some of the stops, so that shards leave and come back.
+        auto: { everyShardReplicas: 1, graceSeconds: 8 },
+        resourceSelector: [
+          { relateResources: [{ apiGroups: ["demo.ctrlmesh.io"], resources: ["foos"] }] },
+          { relateResources: [{ apiGroups: [""], resources: ["configmaps"] }] },
+        ],
+      },
+    },
+  });
+}

@@ -31,6 +31,7 @@ describe("/debug/snapshot", () => {
       fenced: { total: 1, first: ["a"], truncated: false },
       callers: { userAgent: "", defaultOnlyUserAgents: [], stripManagedFields: false },
       guard: "Enforce",
+      labelled: { total: 0, first: [], truncated: false },
     });
   });
 

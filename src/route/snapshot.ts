@@ -2,6 +2,7 @@
 // a new cache for each snapshot.
 import type { ItemMeta } from "../kube/codec/types.ts";
 import { formatTerms, type Labels, matchesTerms } from "../kube/label-selector.ts";
+import type { GroupResource } from "../kube/types.ts";
 import { indexRetained, type RetainedIndex, retainedIn } from "./retained.ts";
 import { isOwnedBy, namespacesOf, type Owner, ownersOf, type RouteTable } from "./table.ts";
 
@@ -38,6 +39,8 @@ export interface Snapshot {
   readonly table: RouteTable;
   readonly callers: CallerPolicy;
   readonly guard?: Guard | undefined;
+  /** Resources of which every object has the label of its namespace. Absent: none. */
+  readonly labelled?: readonly GroupResource[];
 }
 
 /**
@@ -75,6 +78,8 @@ export interface ResourceView {
   readonly labelFilter: LabelFilter | undefined;
   /** Of the snapshot. */
   readonly guard?: Guard | undefined;
+  /** Every object has the label of its namespace. Absent is false. */
+  readonly isLabelled?: boolean;
   /** "" asks for cluster-scoped objects. */
   ownershipOf(namespace: string): Ownership;
   /** With labels: the owner of an object that has them. */
@@ -125,6 +130,7 @@ export function viewOf(
     hasNoRules: snapshot.table.rules.length === 0 && snapshot.table.fenced.size === 0,
     labelFilter,
     guard: snapshot.guard,
+    isLabelled: (snapshot.labelled ?? []).some((each) => each.group === group && each.resource === resource),
     ownershipOf,
     ownerOf: owners.ownerOf,
     nextOwnerOf: owners.nextOwnerOf,

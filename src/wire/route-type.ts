@@ -2,6 +2,7 @@
 // the only lists of a snapshot's fields. Digest, deltas, registrations and the stored file all use the message, so a new field
 // reaches all of them. Invariant: a snapshot that decodes without an error can be enforced. Otherwise the error names every
 // problem. Called by both ends of the stream.
+import type { GroupResource } from "../kube/types.ts";
 import { type AppRef, type CallerPolicy, NO_CALLER_POLICY, type Snapshot } from "../route/snapshot.ts";
 import type { RouteTable } from "../route/table.ts";
 import { ROUTE_DELTA_MESSAGE, ROUTE_MESSAGE } from "./load-proto.ts";
@@ -77,8 +78,8 @@ const NO_HASH = new Uint8Array();
 
 /** All fields except the table. */
 function routeToWire(content: RouteContent): Omit<RouteMessage, "table" | "tableHash"> {
-  const { app, subset, podNamespace, lockName, callers, guard } = content;
-  return { app, subset, podNamespace, lockName, callers, warnOnly: guard === "Warn" };
+  const { app, subset, podNamespace, lockName, callers, guard, labelled = [] } = content;
+  return { app, subset, podNamespace, lockName, callers, warnOnly: guard === "Warn", labelled: labelled.map(resourceOf) };
 }
 
 function routeFromWire(
@@ -86,7 +87,7 @@ function routeFromWire(
   { version, digest }: Versioned,
   readTable: (problems: string[]) => RouteTable | null | undefined,
 ): Snapshot {
-  const { app, subset, podNamespace, lockName, callers, warnOnly } = message;
+  const { app, subset, podNamespace, lockName, callers, warnOnly, labelled } = message;
   const problems = headProblems({ version, digest });
   if (app === null || app.name === "") problems.push("app: missing");
   if (podNamespace === "") problems.push("podNamespace: missing");
@@ -94,7 +95,11 @@ function routeFromWire(
   if (!table) problems.push("table: missing");
   if (problems.length > 0 || !table || app === null) throw new ResourceInvalidError(problems);
   const content = { app: appFromWire(app), subset, podNamespace, lockName, table, callers: callersFromWire(callers) };
-  return { version, digest, ...content, ...(warnOnly ? { guard: "Warn" } : {}) };
+  return {
+    ...{ version, digest, ...content },
+    ...(warnOnly ? { guard: "Warn" } : {}),
+    ...(labelled.length > 0 ? { labelled: labelled.map(resourceOf) } : {}),
+  };
 }
 
 function namedBody(content: RouteContent): Uint8Array {
@@ -128,6 +133,10 @@ function decodedOrUndefined(body: Uint8Array): RouteMessage | undefined {
 
 function appFromWire({ namespace, name }: AppRef): AppRef {
   return { namespace, name };
+}
+
+function resourceOf({ group, resource }: GroupResource): GroupResource {
+  return { group, resource };
 }
 
 function callersFromWire(message: RouteMessage["callers"]): CallerPolicy {

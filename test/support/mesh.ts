@@ -34,6 +34,8 @@ export interface MeshOptions {
   readonly managers?: number;
   /** The duration of the managers' lease; default 5,000. */
   readonly leaseDurationMs?: number;
+  /** How many objects a second the managers label; the default is 30. */
+  readonly labelsPerSecond?: number;
   /** Restarts proxies and operators that end; the default is false. (Managers are always restarted.) */
   readonly restarts?: boolean;
   readonly verbose?: boolean;
@@ -81,6 +83,7 @@ export async function startMesh(options: MeshOptions): Promise<Mesh> {
     replicas: options.managers ?? 1,
     leaseDurationMs: options.leaseDurationMs ?? 5_000,
     verbose,
+    labelsPerSecond: options.labelsPerSecond ?? 30,
     ...(options.managerKubeconfig === undefined ? {} : { kubeconfig: options.managerKubeconfig }),
     ...(options.random === undefined ? {} : { random: options.random }),
   });

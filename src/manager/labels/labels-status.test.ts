@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
+import type { AppStatus } from "../../api/app-status.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import type { LabelReason } from "./label-state.ts";
-import { labelsStatus } from "./labels-status.ts";
+import { completeResources, labelsStatus } from "./labels-status.ts";
 
 const resources = ["namespaces", "pods", "secrets"].map((resource) => ({ group: "", resource }));
 const known =
@@ -29,4 +30,17 @@ it("a new leader keeps the status until it knows all resources", () => {
   expect(labelsStatus(resources, known({ pods: "Complete" }), before)).toBe(before);
   expect(labelsStatus(resources, known({}), undefined)).toMatchObject({ complete: [], waitingFor: "Listing" });
   expect(labelsStatus([], known({}), before)).toBeUndefined();
+});
+
+it("the complete resources are those of the status, also of a leader that knows nothing yet", () => {
+  const pods = [{ group: "", resource: "pods" }];
+  expect(
+    completeResources(resources, known({ namespaces: "Complete", pods: "Complete", secrets: "Failing" }), undefined),
+  ).toEqual(pods);
+  const before = { labels: { total: 9, labelled: 9, complete: ["pods"] } } as AppStatus;
+  expect(completeResources(resources, known({}), before)).toEqual(pods);
+  expect(completeResources(resources, known({ namespaces: "Complete", pods: "Labelling", secrets: "Failing" }), before)).toEqual(
+    [],
+  );
+  expect(completeResources([], known({}), before)).toEqual([]);
 });

@@ -52,3 +52,16 @@ export function labelsStatus(
     ...(first?.state && { waitingFor: first.state.reason, message: `${resourceName(first.of)}: ${first.state.message}${more}` }),
   };
 }
+
+/** The resources of which every object has its labels, in a fixed order. */
+export function completeResources(
+  resources: readonly GroupResource[],
+  stateOf: (of: GroupResource) => LabelState | undefined,
+  previous: AppStatus | undefined,
+): readonly GroupResource[] {
+  const names = labelsStatus(resources, stateOf, ((previous ?? {}) as ShardingStatus).labels)?.complete ?? [];
+  return resources
+    .filter((of) => names.includes(resourceName(of)))
+    .sort((a, b) => (resourceName(a) < resourceName(b) ? -1 : 1))
+    .map(({ group, resource }) => ({ group, resource }));
+}

@@ -1,6 +1,7 @@
 // The plan of one app, computed from facts alone: the desired table, the fences, and the rules of each pod's proxy. Pure. The
 // reconciler gathers the facts and carries out the plan. For an app that is being deleted see plan-dissolution.ts.
 import { MAX_OWNERS_HASHES } from "../../api/app-status.ts";
+import type { GroupResource } from "../../kube/types.ts";
 import type { AppRef } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
@@ -15,6 +16,8 @@ import { type InForce, ownersHash, tableInForce } from "./table-in-force.ts";
 
 export interface AppFacts extends Pick<AppSpec, "subsets" | "lockName" | "callers" | "guard" | "isPaused" | "retainsLosses"> {
   readonly app: AppRef;
+  /** Resources of which every object has its labels; default none. */
+  readonly labelled?: readonly GroupResource[] | undefined;
   /** The spec's route for the existing namespaces. */
   readonly bySpec: RouteTable;
   readonly pods: readonly AppPod[];
@@ -54,7 +57,8 @@ export function planApp(facts: AppFacts): AppPlan {
   const added = inForce.isLost ? [] : [ownersHash(desired)];
   const ownersHashes = [...inForce.hashes.filter((hash) => !added.includes(hash)), ...added].slice(-MAX_OWNERS_HASHES);
   const fences = planFences(desired, subsets, [...podClaims(app, pods, factsOf), ...goneClaims(app, gone)]);
-  const common = { app, podNamespace: app.namespace, lockName, callers, guard };
+  const labelled = facts.labelled?.length ? { labelled: facts.labelled } : {};
+  const common = { app, podNamespace: app.namespace, lockName, callers, guard, ...labelled };
   const rules = rulesOfSubsets(subsets, (subset) => rulesOf({ ...common, subset, table: withFences(desired, fences, subset) }));
   const ofPods = createPodRules(rules.of, ({ subset }, table) => rulesOf({ ...common, subset, table }), facts.isYoung);
   return {

@@ -1,7 +1,7 @@
 // What a list or watch asks for, what the API server was asked for in its place, and whether that still fits the routes. Pure. Used by
 // the watch streams and by the layers that make them.
 import type { ListSize } from "../../route/plan-lists.ts";
-import type { HidingQuery, PlanName } from "../../route/plan-query.ts";
+import { type HidingQuery, mayHideUnknown, type PlanName } from "../../route/plan-query.ts";
 import { isNamespaces, type ResourceView } from "../../route/snapshot.ts";
 import type { Collection } from "../moves/collection.ts";
 import type { Known } from "../moves/resource-log.ts";
@@ -32,8 +32,8 @@ export interface SentRequest extends CollectionRequest {
 export const NO_SERVER_FILTER: HidingQuery = { only: undefined, excluded: [] };
 
 /** True if namespaces are left out. */
-export function hidesNamespaces({ only, excluded, shards }: HidingQuery): boolean {
-  return only !== undefined || excluded.length > 0 || shards !== undefined;
+export function hidesNamespaces(query: HidingQuery): boolean {
+  return query.excluded.length > 0 || mayHideUnknown(query);
 }
 
 /** True if no object of the collection needs a look: the subset owns the resource, or its one namespace. */

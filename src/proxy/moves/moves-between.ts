@@ -41,7 +41,9 @@ export function movesBetween(before: Enforced, now: Enforced): SnapshotChange {
     removed,
     of({ group, resource }) {
       const [old, next] = [readViewOf(before.view(group, resource)), readViewOf(now.view(group, resource))];
-      const isComparable = sameCallers && hasSameTerms(old, next);
+      // An object without its label may have been hidden, which is why labels are not relied on any more.
+      const losesLabels = old.isLabelled === true && next.isLabelled !== true;
+      const isComparable = sameCallers && hasSameTerms(old, next) && !losesLabels;
       const isEverything = !isComparable || isOwn(old.ownershipOf(CLUSTER_SCOPE)) !== isOwn(next.ownershipOf(CLUSTER_SCOPE));
       return {
         isEverything,

@@ -13,6 +13,7 @@ export interface ManagersOptions {
   readonly kubeconfig?: string;
   readonly replicas: number;
   readonly leaseDurationMs: number;
+  readonly labelsPerSecond: number;
   readonly verbose: boolean;
   /** Random numbers from 0 to 1, with which the Service chooses a replica for each connection. */
   readonly random?: () => number;
@@ -42,7 +43,8 @@ export async function startManagers(options: ManagersOptions): Promise<Managers>
   };
 }
 
-function startReplica(index: number, { kube, kubeconfig, leaseDurationMs, verbose }: ManagersOptions): Promise<Supervised> {
+function startReplica(index: number, options: ManagersOptions): Promise<Supervised> {
+  const { kube, kubeconfig, leaseDurationMs, labelsPerSecond, verbose } = options;
   const name = `ctrlmesh-manager-${index}`;
   // A replica keeps its first gRPC port, and so its address for proxies. The health port is a new one at each start.
   let grpc = "127.0.0.1:0";
@@ -69,6 +71,8 @@ function startReplica(index: number, { kube, kubeconfig, leaseDurationMs, verbos
         "2000",
         "--label-settle-ms",
         "2000",
+        "--labels-per-second",
+        String(labelsPerSecond),
         "--log-level",
         "debug",
       ],

@@ -21,7 +21,7 @@ import { podKey } from "../../facts/pod-key.ts";
 import type { PodLists } from "../../facts/pod-watch.ts";
 import { youngAt } from "../../facts/young-namespaces.ts";
 import type { LabelStates } from "../../labels/label-state.ts";
-import { type LabelsStatus, labelsStatus } from "../../labels/labels-status.ts";
+import { completeResources, type LabelsStatus, labelsStatus } from "../../labels/labels-status.ts";
 import type { ManagerMetrics } from "../../metrics/metrics.ts";
 import { type Issue, nextIssue } from "../../plan/issue.ts";
 import { type AppPlan, planApp } from "../../plan/plan-app.ts";
@@ -164,6 +164,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
             ...app.spec,
             ...common,
             bySpec,
+            labelled: completeResources(app.spec.labelled ?? [], labels.get, statuses.previous(app)),
             ownersHashes: statuses.previous(app)?.ownersHashes,
             isYoung: youngAt(namespaces, clock.now()),
           });

@@ -1,6 +1,6 @@
 // What the labels controller watches: the apps, which say what is labelled; the namespaces, which may be opted out; and the policies, as soon as
 // a resource needs one. A request names a resource: its group is the namespace of the request.
-import type { Clock, Random } from "../../../base/clock.ts";
+import type { Clock, Random, Timer } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { metadataOnly, resourceName } from "../../../kube/client/resource.ts";
 import { MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS, NAMESPACES } from "../../../kube/client/resources.ts";
@@ -11,12 +11,14 @@ import type { ControllerMetrics } from "../../../runtime/controller-metrics.ts";
 import type { Informers } from "../../../runtime/informers.ts";
 import { changed, generationChanged } from "../../../runtime/predicates.ts";
 import type { Request } from "../../../runtime/reconciler.ts";
+import type { ProxyFacts } from "../../facts/proxy-facts.ts";
 import type { StoredPolicy } from "../../labels/keep-policy.ts";
 import { policyName, resourceOfPolicy } from "../../labels/label-policy.ts";
 import { mayListPolicies } from "../../labels/label-rights.ts";
 import type { LabelStates } from "../../labels/label-state.ts";
 import { completeLabels } from "../../labels/labels-status.ts";
 import { isOptedOut } from "../../labels/right-labels.ts";
+import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
 import { type Apps, isLive, type Source } from "../../sources/app.ts";
 import { createLabelsReconciler } from "./reconciler.ts";
 
@@ -31,6 +33,7 @@ export interface LabelsControllerOptions {
   readonly sources: readonly Source[];
   readonly apps: Apps;
   readonly states: LabelStates;
+  readonly registry: Pick<ProxyRegistry, "pods" | "facts">;
   readonly perSecond: number;
   readonly settleMs: number;
   readonly clock: Clock;
@@ -42,7 +45,7 @@ export interface LabelsControllerOptions {
 const requestOf = ({ group, resource }: GroupResource): Request => ({ namespace: group, name: resource });
 
 export function addLabelsController(options: LabelsControllerOptions): Controller {
-  const { client, informers, sources, apps, log } = options;
+  const { client, informers, sources, apps, registry, clock, log } = options;
   const namespaces = informers.store(metadataOnly(NAMESPACES));
   const wanted = () => apps.list().flatMap((app) => (isLive(app) ? (app.spec?.labelled ?? []) : []));
   const enqueue = (of: GroupResource) => controller.enqueue(requestOf(of));
@@ -51,6 +54,7 @@ export function addLabelsController(options: LabelsControllerOptions): Controlle
     ...{ ...options, namespaces, enqueue },
     policyOf: policies.policyOf,
     isWanted: (of) => wanted().some((each) => resourceName(each) === resourceName(of)),
+    isReliedOn: (of) => [...registry.pods].some((pod) => reliesOn(registry.facts(pod), of)),
     wasComplete: (of) => apps.list().some(({ object }) => completeLabels(object.status).includes(resourceName(of))),
   });
   const controller = sources
@@ -66,20 +70,32 @@ export function addLabelsController(options: LabelsControllerOptions): Controlle
       predicates: [changed(isOptedOut)],
     })
     .withReconciler(reconciler);
+  let leftOver: Timer | undefined;
   return {
     ...controller,
     async start(signal) {
       await controller.start(signal);
-      void enqueueLeftOver(client, enqueue, signal).catch((error: unknown) =>
-        log.warn({ err: error }, "policies of an earlier leader not listed"),
-      );
+      // By then all proxies have registered, and it is known which of them rely on labels.
+      leftOver = clock.after(options.settleMs, () => {
+        enqueueLeftOver(client, enqueue, signal).catch((error: unknown) =>
+          log.warn({ err: error }, "policies of an earlier leader not listed"),
+        );
+      });
     },
     async stop() {
+      leftOver?.cancel();
       await controller.stop();
       await reconciler.stop();
       await policies.stop();
     },
   };
+}
+
+function reliesOn(facts: ProxyFacts | undefined, of: GroupResource): boolean {
+  if (facts === undefined) return false;
+  const { acknowledged, outstanding, inDoubt, mayHoldMore } = facts;
+  const named = [acknowledged, outstanding, ...inDoubt].flatMap((snapshot) => snapshot?.labelled ?? []);
+  return mayHoldMore || named.some((each) => resourceName(each) === resourceName(of));
 }
 
 /** An earlier leader may have ended before it removed a policy that nobody wants any more. */

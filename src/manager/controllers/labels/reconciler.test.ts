@@ -30,7 +30,7 @@ afterEach(async () => {
 function world({ wasComplete = false, servesPolicies = true, isAggregated = false, denied }: Options = {}) {
   const [client, clock, states] = [createFakeKubeClient(), createFakeClock(), createLabelStates()];
   const namespaces = createStore<KubeObject>(() => undefined);
-  const opted = { wanted: true };
+  const opted = { wanted: true, reliedOn: false };
   const namespaced = true;
   client.request = async ({ path, body }) => {
     if (path === "/api/v1") return { resources: [{ name: "configmaps", kind: "ConfigMap", namespaced }] };
@@ -51,6 +51,7 @@ function world({ wasComplete = false, servesPolicies = true, isAggregated = fals
     ...{ client, namespaces, states, clock, settleMs: SETTLE_MS, perSecond: 1_000, random: () => 0.5 },
     policyOf: read,
     isWanted: () => opted.wanted,
+    isReliedOn: () => opted.reliedOn,
     wasComplete: () => wasComplete,
     enqueue: () => undefined,
     log: createLogger({ name: "test", level: "silent" }),
@@ -169,6 +170,10 @@ describe("the labels of a resource", () => {
     put();
     await settle();
     opted.wanted = false;
+    opted.reliedOn = true;
+    expect(await settle()).toBeUndefined();
+    expect(read().policy).toBeDefined(); // a proxy still selects by the labels
+    opted.reliedOn = false;
     expect(await settle()).toBeUndefined();
     expect(read()).toEqual({ policy: undefined, binding: undefined });
     expect(labelsOf()).toEqual(right);

@@ -25,6 +25,8 @@ export interface LabelsReconcilerOptions {
   /** The policy of a resource and its binding; undefined until they are listed. The kinds are followed from the first call on. */
   readonly policyOf: (of: GroupResource) => StoredPolicy | undefined;
   readonly isWanted: (of: GroupResource) => boolean;
+  /** True if a proxy may select by the labels of the resource. */
+  readonly isReliedOn: (of: GroupResource) => boolean;
   /** True if the status of a family says that the resource is complete. */
   readonly wasComplete: (of: GroupResource) => boolean;
   readonly states: LabelStates;
@@ -56,6 +58,7 @@ interface Labelling {
 const LOOK_AGAIN_MS = 60_000;
 const NO_RIGHTS_MS = 10_000;
 const NOT_LISTED_MS = 100;
+const RELIED_ON_MS = 500;
 
 export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconciler & { stop(): Promise<void> } {
   const { client, namespaces, states, clock, settleMs } = options;
@@ -72,6 +75,8 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
   async function release(of: GroupResource, signal: AbortSignal): Promise<Result> {
     await drop(of);
     states.set(of, undefined);
+    // Without the policy a writer could remove labels, and a watch that selects by them would show the object as deleted.
+    if (options.isReliedOn(of)) return { requeueAfterMs: RELIED_ON_MS };
     // Also what an earlier leader has left.
     if (await mayListPolicies(client, signal)) await removePolicy(client, of, signal);
     return {};

@@ -74,7 +74,7 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
     const view = readViewNow(session, collection)();
     if (view.ownsAll || view.labelFilter !== undefined || ownsUnknown(view)) return undefined;
     const { own, others } = view.namespaces();
-    return { own: [...own].sort(byKey), foreign: others.length };
+    return { own: [...own].sort(byKey), foreign: others.length, isLabelled: view.isLabelled };
   };
 
   /** The namespaces to ask for; undefined if the one list is the better way. */
@@ -82,7 +82,7 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
     const namespaces = namespacesNow(collection);
     if (namespaces === undefined) return undefined;
     const counts = { own: namespaces.own.length, foreign: namespaces.foreign };
-    const choice = choiceOf({ namespaces: counts, size, maxAnswerBytes });
+    const choice = choiceOf({ namespaces: counts, size, isLabelled: namespaces.isLabelled, maxAnswerBytes });
     plans.chose(collection, { ...choice, ...size });
     return choice.way === "by-namespace" ? namespaces.own : undefined;
   };
@@ -181,11 +181,12 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
       const events = await answer(call, eventsForm, collection, plan, open, next);
       return events && { ...events, headers: { ...events.headers, "content-type": watchContentType(events.encoding) } };
     },
-    learner(call, { collection, serverFilter: { only, excluded, shards } }) {
+    learner(call, { collection, serverFilter: { only, excluded, shards, ownLabels } }) {
       const asked = isResourceCall(call) ? askedList(call) : undefined;
       // The API server takes no notice of a limit with this version.
       const isWhole = !call.info.query.has("limit") || call.info.query.get("resourceVersion") === "0";
-      if (asked === undefined || !isWhole || only !== undefined || excluded.length > 0) return undefined;
+      if (asked === undefined || !isWhole || only !== undefined || excluded.length > 0 || ownLabels !== undefined)
+        return undefined;
       return (size) => {
         if (shards === undefined || features.lackOf(collection, "shards") === "ignored") sizes.note(asked.key, size);
       };
@@ -219,9 +220,9 @@ interface JoinRequest {
   readonly next: Handler;
 }
 
-/** Other plans let the API server send only what the subset owns, which any server can. */
+/** The other plans are cheaper, since the API server looks at no or few objects of others. */
 function isReplaceable({ scope, namespacePlan, labelSelector }: QueryPlan): boolean {
-  return scope === "namespaced" && labelSelector === undefined && (namespacePlan === "none" || namespacePlan === "shards");
+  return scope === "namespaced" && labelSelector === undefined && ["none", "shards", "own-labels"].includes(namespacePlan);
 }
 
 // As the API server orders objects: by key, where a slash follows the namespace.

@@ -12,6 +12,7 @@ import { decide } from "../../../route/decide.ts";
 import {
   excludedNamespaces,
   isHiddenBy,
+  mayHideUnknown,
   NO_PLAN,
   type Planner,
   type QueryPlan,
@@ -80,7 +81,7 @@ export function createCatchUp(asked: Call, { collection }: CollectionRequest, sc
       const plan = planNow(call, scope, deps);
       if (plan === undefined) throw refused("it is decided otherwise now");
       // The lists come first: a namespace that is born meanwhile is hidden by a watch with this plan.
-      if (plan.only !== undefined || plan.shards !== undefined) log.hideUnknown();
+      if (mayHideUnknown(plan)) log.hideUnknown();
       const due = log.since(collection, known);
       const names = namesToTell(due, plan);
       // Whose last events come with this watch, they may be hidden from the next one.
@@ -132,8 +133,7 @@ export function takesBookmarks({ info }: ResourceCall): boolean {
 function namesToTell(due: Due, plan: QueryPlan): readonly string[] {
   if (due.kind === "nothing") return [];
   if (due.kind === "expired") throw refused("too much has moved");
-  const { only, shards } = plan;
-  const hidden = due.departed.filter((name) => isHiddenBy({ only, shards, excluded: excludedNamespaces(plan) }, name));
+  const hidden = due.departed.filter((name) => isHiddenBy({ ...plan, excluded: excludedNamespaces(plan) }, name));
   if (due.moved.length + hidden.length > MAX_MOVED) throw refused("too much has moved");
   return [...due.moved, ...hidden];
 }

@@ -1,8 +1,8 @@
 // Sends lists and watches with what the API server can filter, and filters the reply. Invariant: fails closed. A successful reply that is
 // not a readable list or watch is refused, never passed. Called by isolate.ts.
 import { NEVER } from "../../../kube/resource-version.ts";
-import { NO_PLAN, type Planner, type QueryPlan, type ResourceScope } from "../../../route/plan-query.ts";
-import type { ServerFeatures } from "../../api-server/server-features.ts";
+import { type HidingQuery, NO_PLAN, type Planner, type QueryPlan, type ResourceScope } from "../../../route/plan-query.ts";
+import type { Feature, ServerFeatures } from "../../api-server/server-features.ts";
 import type { Call, Handler, ResourceCall } from "../../call/call.ts";
 import { askReadableCollection, filterReply } from "../../call/readable.ts";
 import { expiredWatch } from "../../filter/expired.ts";
@@ -58,8 +58,7 @@ export function createNarrow(deps: NarrowDeps): Narrow {
     const { reply, plan, serverFilter } = await serverSideFilter(call, request.collection, queryPlan, next);
     // Never "labels": a server that seems to ignore label selectors is still sent them. Without them, every object that leaves the subset by
     // a change of labels would make the client list again, also on a server that applies them.
-    const onIgnored = () =>
-      features.lacks(request.collection, serverFilter.shards === undefined ? "fields" : "shards", "ignored");
+    const onIgnored = () => features.lacks(request.collection, featureOf(serverFilter), "ignored");
     return { reply, sent: { ...asked, serverFilter, plan, onIgnored } };
   };
   const refuseIfMoving = ({ record }: Call, { collection }: CollectionRequest, { status, body }: Reply) => {
@@ -114,4 +113,9 @@ export function createNarrow(deps: NarrowDeps): Narrow {
       return filterReply(call, reply, (body, encoding) => ownedList(body, encoding, sent, list, deps));
     });
   };
+}
+
+function featureOf({ shards, ownLabels }: HidingQuery): Feature {
+  if (ownLabels !== undefined) return "own-labels";
+  return shards === undefined ? "fields" : "shards";
 }

@@ -4,6 +4,7 @@ import {
   type Capabilities,
   type HidingQuery,
   joinSelectors,
+  mayHideUnknown,
   NO_NAMESPACE,
   type PlanName,
   planName,
@@ -19,7 +20,7 @@ import type { Reply } from "../../http/handler.ts";
 import type { Collection } from "../../moves/collection.ts";
 import type { MoveLog } from "../../moves/move-log.ts";
 import { enforcedNow, type Session } from "../../session/session.ts";
-import { type FilterQuery, filterQueryFor, fitQuery, plainQuery, withFilterQuery } from "./filter-query.ts";
+import { type FilterQuery, filterQueryFor, fitQuery, labelTermsOf, plainQuery, withFilterQuery } from "./filter-query.ts";
 import type { Pages } from "./pages.ts";
 import type { PlanEntry, PlanLog } from "./plan-log.ts";
 
@@ -56,7 +57,7 @@ export function createServerSideFilter(deps: ServerSideFilterDeps): ServerSideFi
       : { call: asked, plan: queryPlan };
     const lackOf = (feature: Feature) => features.lackOf(collection, feature);
     const query = fitQuery(call, filterQueryFor(call, plan, lackOf), replan);
-    if (query.only !== undefined || query.shards !== undefined) moves.of(collection).hideUnknown();
+    if (mayHideUnknown(query)) moves.of(collection).hideUnknown();
     const isOfOne = query.only !== undefined && query.only !== NO_NAMESPACE;
     if (isOfOne && call.info.query.has("limit")) pages.began(collection, query.only);
 
@@ -110,7 +111,7 @@ function entryOf(
     resource,
     verb: info.verb,
     selectorChars: {
-      label: chars("labelSelector", query.labelSelector),
+      label: chars("labelSelector", labelTermsOf(query).join(",") || undefined),
       field: chars("fieldSelector", query.fieldSelector),
       shard: chars("shardSelector", query.shards?.selector),
     },

@@ -11,7 +11,11 @@ it.each<[string, Partial<LabelFacts>, string]>([
   ["Listing", { isListed: false, total: 0, labelled: 0 }, "the objects are being listed"],
   ["Labelling", { labelled: 4 }, "4 of 5 are labelled"],
   ["Failing", { labelled: 4, failure: "patching a/b: refused" }, "4 of 5 are labelled: patching a/b: refused"],
-  ["Failing", { policy: { isInForce: false, forMs: 0, failure: "refused" } }, "the policy is missing: refused"],
+  [
+    "Failing",
+    { policy: { isInForce: false, forMs: 0, failure: "refused" } },
+    "5 of 5 are labelled; the policy is missing: refused",
+  ],
   ["NoPolicy", { policy: "why" }, "all 5 are labelled; why, so new objects get their labels a moment later"],
   ["OptedOut", { optedOut: "out" }, "namespace out is opted out"],
   ["Settling", { policy: { isInForce: false, forMs: 90_000 } }, "in force for 60 s"],

@@ -40,6 +40,9 @@ export function judgeLabels(facts: LabelFacts): LabelState {
   const { total, labelled, policy, failure, settleMs, optedOut } = facts;
   const said = (reason: LabelReason, message: string): LabelState => ({ total, labelled, reason, message });
   if (!facts.isListed) return said("Listing", "the objects are being listed");
+  const policyFailure = typeof policy === "string" ? undefined : policy.failure;
+  if (policyFailure !== undefined)
+    return said("Failing", `${labelled} of ${total} are labelled; the policy is missing: ${policyFailure}`);
   if (labelled < total) {
     if (failure !== undefined) return said("Failing", `${labelled} of ${total} are labelled: ${failure}`);
     return said("Labelling", `${labelled} of ${total} are labelled`);
@@ -48,7 +51,6 @@ export function judgeLabels(facts: LabelFacts): LabelState {
     const text = `${policy}, so new objects get their labels a moment later, and the proxies do not select by labels`;
     return said("NoPolicy", `all ${total} are labelled; ${text}`);
   }
-  if (policy.failure !== undefined) return said("Failing", `the policy is missing: ${policy.failure}`);
   if (optedOut !== undefined) {
     return said(
       "OptedOut",

@@ -11,8 +11,8 @@ import { LABEL_KEYS, missingLabels } from "./right-labels.ts";
 export interface LabelTrackerOptions {
   readonly client: Pick<KubeClient, "list" | "watch">;
   readonly resource: Resource;
-  /** Called when an object is seen that lacks labels, and when the first list is known. */
-  readonly onMissing: () => void;
+  /** Called with an object that lacks labels, and without one when the first list is known. */
+  readonly onMissing: (object?: KubeObject) => void;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
@@ -30,9 +30,9 @@ export function startLabelTracker({ resource, onMissing, ...options }: LabelTrac
   const { store } = reflector;
   store.onChange((change) => {
     const isMissing = change.type !== "deleted" && missingLabels(resource, change.object) !== undefined;
-    if (isMissing && store.hasSynced) onMissing();
+    if (isMissing && store.hasSynced) onMissing(change.object);
   });
-  void store.synced.then(onMissing);
+  void store.synced.then(() => onMissing());
   void reflector.start(new AbortController().signal);
   return {
     get hasSynced() {

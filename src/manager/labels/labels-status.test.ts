@@ -44,3 +44,10 @@ it("the complete resources are those of the status, also of a leader that knows 
   );
   expect(completeResources([], known({}), before)).toEqual([]);
 });
+
+it("more resources than the status has room for are not relied on", () => {
+  const many = Array.from({ length: 300 }, (_, index) => ({ group: "x.io", resource: `kind${index}` }));
+  const complete = () => ({ total: 1, labelled: 1, reason: "Complete" as const, message: "" });
+  expect(labelsStatus(many, complete, undefined)?.complete).toHaveLength(256);
+  expect(completeResources(many, complete, undefined)).toHaveLength(256);
+});

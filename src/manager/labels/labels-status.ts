@@ -13,6 +13,9 @@ export function completeLabels(status: AppStatus | undefined): readonly string[]
   return ((status ?? {}) as ShardingStatus).labels?.complete ?? [];
 }
 
+/** As many as the status has room for. The proxies select by the labels of no others. */
+const MAX_COMPLETE = 256;
+
 /** The status shows the first of these reasons. */
 const ORDER: readonly LabelReason[] = [
   "Forbidden",
@@ -48,7 +51,7 @@ export function labelsStatus(
   const more = worst.length > 1 ? ` (and ${worst.length - 1} more of ${known.length} resources)` : "";
   return {
     ...counts,
-    complete: complete.map(({ of }) => resourceName(of)),
+    complete: complete.map(({ of }) => resourceName(of)).slice(0, MAX_COMPLETE),
     ...(first?.state && { waitingFor: first.state.reason, message: `${resourceName(first.of)}: ${first.state.message}${more}` }),
   };
 }

@@ -3,6 +3,7 @@ import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../../test/support/fake-kube-client.ts";
 import { createLogger } from "../../../base/log.ts";
 import { CONFIG_MAPS, MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS } from "../../../kube/client/resources.ts";
+import { StatusError } from "../../../kube/status.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import { createStore } from "../../../runtime/store.ts";
 import { policyName } from "../../labels/label-policy.ts";
@@ -135,6 +136,7 @@ describe("the labels of a resource", () => {
     const { policy } = read();
     const spec = { ...policy?.spec, matchConditions: [{ name: "never", expression: "false" }] };
     client.put(MUTATING_ADMISSION_POLICIES, { ...policy, spec } as never);
+    await clock.advance(1_000); // at most one write a second
     await settle();
     expect(read().policy?.spec).not.toHaveProperty("matchConditions");
   });
@@ -157,6 +159,23 @@ describe("the labels of a resource", () => {
     expect(await settle()).toBe("NoPolicy");
     expect(labelsOf()).toEqual(right);
     expect(read().policy).toBeUndefined();
+  });
+
+  it("come also where the policy is refused, which the state says, and it is written once a second", async () => {
+    const { client, clock, settle, put, labelsOf } = world();
+    put();
+    let writes = 0;
+    client.before = ({ resource }) => {
+      if (resource !== "mutatingadmissionpolicies") return;
+      writes++;
+      throw new StatusError("Forbidden", "not here");
+    };
+    expect(await settle()).toBe("Failing");
+    expect(labelsOf()).toEqual(right);
+    expect(writes).toBe(1);
+    client.before = () => undefined;
+    await clock.advance(1_000);
+    expect(await settle()).toBe("Settling");
   });
 
   it("need rights, and without them nothing is listed", async () => {

@@ -43,7 +43,7 @@ export interface LabelsReconcilerOptions {
 interface Labelling {
   readonly resource: Resource;
   /** Why no policy can label the objects. */
-  readonly noPolicy: string | undefined;
+  noPolicy: string | undefined;
   checkedRightsMs: number;
   tracker: LabelTracker | undefined;
   trackedFromMs: number;
@@ -53,11 +53,13 @@ interface Labelling {
   isComplete: boolean;
   /** Why the policy could not be written. */
   policyFailure: string | undefined;
+  policyWrittenMs: number;
 }
 
 const LOOK_AGAIN_MS = 60_000;
 const NO_RIGHTS_MS = 10_000;
 const NOT_LISTED_MS = 100;
+const POLICY_EVERY_MS = 1_000;
 const RELIED_ON_MS = 500;
 
 export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconciler & { stop(): Promise<void> } {
@@ -94,15 +96,12 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
     const isServed = (await findResource(client, MUTATING_ADMISSION_POLICIES, signal))?.version === "v1";
     const missing = await missingRights(client, of, isServed, signal);
     if (missing !== undefined) return ["Forbidden", missing];
-    if (before !== undefined) {
-      before.checkedRightsMs = now;
-      return before;
-    }
     const notServed = isServed ? undefined : "the API server does not serve MutatingAdmissionPolicy v1";
     const noPolicy = (await isAggregated(client, resource, signal)) ? "an aggregated API server serves the resource" : notServed;
+    if (before !== undefined) return Object.assign(before, { noPolicy, checkedRightsMs: now });
     const labelling: Labelling = {
       ...{ resource, noPolicy, checkedRightsMs: now, trackedFromMs: now, inForceFromMs: undefined, tracker: undefined },
-      ...{ isComplete: options.wasComplete(of), policyFailure: undefined },
+      ...{ isComplete: options.wasComplete(of), policyFailure: undefined, policyWrittenMs: Number.NEGATIVE_INFINITY },
     };
     known.set(name, labelling);
     return labelling;
@@ -123,13 +122,17 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
   /** The watch shows what was written, and queues the resource again. */
   async function writePolicy(of: GroupResource, labelling: Labelling, signal: AbortSignal) {
     const stored = labelling.noPolicy === undefined ? options.policyOf(of) : undefined;
-    labelling.policyFailure = undefined;
-    if (stored === undefined || isInForce(of, stored)) return;
+    const isRight = stored === undefined || isInForce(of, stored);
+    if (isRight) labelling.policyFailure = undefined;
+    // Another writer may restore its own version each time.
+    if (isRight || clock.monotonicMs() - labelling.policyWrittenMs < POLICY_EVERY_MS) return;
+    labelling.policyWrittenMs = clock.monotonicMs();
     try {
       await keepPolicy(client, of, stored, signal);
+      labelling.policyFailure = undefined;
     } catch (error) {
-      labelling.policyFailure = errorMessage(error);
-      throw error;
+      signal.throwIfAborted();
+      labelling.policyFailure = errorMessage(error); // the status says it, and existing objects get their labels all the same
     }
   }
 
@@ -141,7 +144,11 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
     if (tracker !== undefined && !(isSettled && isFromBefore)) return tracker;
     void tracker?.stop();
     labelling.trackedFromMs = now;
-    labelling.tracker = startLabelTracker({ ...options, resource, onMissing: () => options.enqueue(of) });
+    const onMissing = (object?: KubeObject) => {
+      const home = namespaces.get(object?.metadata.namespace ?? object?.metadata.name ?? "");
+      if (home === undefined || !isOptedOut(home)) options.enqueue(of);
+    };
+    labelling.tracker = startLabelTracker({ ...options, resource, onMissing });
     return labelling.tracker;
   }
 
@@ -188,8 +195,9 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
       await writePolicy(of, labelling, signal);
       const againMs = await patcher.patch(labelling.resource, missing, signal);
       const leftMs = (labelling.inForceFromMs ?? Number.POSITIVE_INFINITY) + settleMs - clock.monotonicMs();
-      const dueMs = leftMs > 0 ? leftMs : LOOK_AGAIN_MS;
-      return { requeueAfterMs: Math.max(1, againMs ?? Math.min(LOOK_AGAIN_MS, dueMs)) };
+      const settledMs = leftMs > 0 ? leftMs : LOOK_AGAIN_MS;
+      const policyMs = inForce || labelling.noPolicy !== undefined ? LOOK_AGAIN_MS : POLICY_EVERY_MS;
+      return { requeueAfterMs: Math.max(1, Math.min(againMs ?? LOOK_AGAIN_MS, settledMs, policyMs)) };
     },
     async stop() {
       await Promise.all([...known.values()].map(({ tracker }) => tracker?.stop()));

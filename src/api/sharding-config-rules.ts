@@ -1,6 +1,7 @@
 // The rules over several fields of a ShardingConfig: root or limits, each resource once, names and locks with enough room. Invariant:
 // the cost is linear in the object, and an object above the bounds is refused first. The rules also run on objects with other problems
 // (see rule.ts). Called by sharding-config.ts.
+import { NAME_HASHES } from "../kube/place.ts";
 import type { CelRule } from "./extensions.ts";
 import { KUSIONSTACK_GROUP, recreateAdvice } from "./kind.ts";
 import { MAX_EXPRESSIONS } from "./label-selector.ts";
@@ -10,13 +11,13 @@ import { formatPath } from "./problems.ts";
 import { boundedPairs, createResourceIndex } from "./resource-index.ts";
 import { WILDCARD } from "./resource-match.ts";
 import { type Finding, fieldAt, fieldsOf, isObject, itemsOf, stringsOf } from "./rule.ts";
-import { MAX_NORMAL_SHARDS, normalShardName, SHARD, SHARD_HASHES } from "./sharding-keys.ts";
+import { MAX_NORMAL_SHARDS, normalShardName, SHARD } from "./sharding-keys.ts";
 
 const ADVICE = recreateAdvice("ShardingConfig");
 
 const NO_NAMESPACES = "selects no namespaces: set inNamespaces, inShardHash or percent";
 const LIMITS_BESIDE_ROOT = "must not be set beside root: name the resources in spec.root.resourceSelector instead";
-const TOO_MANY_HASHED = `Legacy placement divides ${SHARD_HASHES} hashes, so more than ${SHARD_HASHES} shards cannot all own namespaces: use at most ${SHARD_HASHES}, or spec.root.placement Balanced`;
+const TOO_MANY_HASHED = `Legacy placement divides ${NAME_HASHES} hashes, so more than ${NAME_HASHES} shards cannot all own namespaces: use at most ${NAME_HASHES}, or spec.root.placement Balanced`;
 const LONGEST_SUFFIX = SUBSET_SEPARATOR.length + normalShardName("", MAX_NORMAL_SHARDS).length;
 
 const LABELLED_BY_NAME = "labelObjects needs each group and resource by name: name them, or remove labelObjects";
@@ -38,7 +39,7 @@ export const specCel: readonly CelRule[] = [
   },
   { rule: "!has(self.root) || !has(self.limits)", message: LIMITS_BESIDE_ROOT, fieldPath: ".limits" },
   {
-    rule: `!has(self.root) || has(self.root.placement) && self.root.placement == "Balanced" || !has(self.root.auto.shardingSize) || self.root.auto.shardingSize <= ${SHARD_HASHES}`,
+    rule: `!has(self.root) || has(self.root.placement) && self.root.placement == "Balanced" || !has(self.root.auto.shardingSize) || self.root.auto.shardingSize <= ${NAME_HASHES}`,
     message: TOO_MANY_HASHED,
     fieldPath: ".root",
   },
@@ -157,7 +158,7 @@ function* canarySelects(spec: unknown): Iterable<Finding> {
 function* hashedShards(spec: unknown): Iterable<Finding> {
   const { placement, auto } = fieldsOf(fieldAt(spec, "root"));
   const size = fieldAt(auto, "shardingSize");
-  if (placement === "Balanced" || typeof size !== "number" || size <= SHARD_HASHES || size > MAX_NORMAL_SHARDS) return;
+  if (placement === "Balanced" || typeof size !== "number" || size <= NAME_HASHES || size > MAX_NORMAL_SHARDS) return;
   yield { path: ["root", "auto", "shardingSize"], value: size, message: TOO_MANY_HASHED };
 }
 

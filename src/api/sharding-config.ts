@@ -138,6 +138,12 @@ const rootSchema = z.strictObject({
     .describe(
       "How the normal shards divide the namespaces that the canary shard does not own. Legacy (the default): by 32 hashes of their names, as KusionStack does. Balanced: each shard gets about the same number of namespaces, and a change of the number of shards moves as few as possible.",
     ),
+  clusterScoped: z
+    .enum(["Home", "ByName"])
+    .optional()
+    .describe(
+      "Owners of the cluster-scoped objects of the named resources, other than namespaces. Home (the default): the first normal shard owns all of them. ByName: the shards divide them by the hash of their names, from 0 to 31, as they divide namespaces.",
+    ),
   resourceSelector: z
     .array(limitSchema)
     .min(1)

@@ -35,14 +35,6 @@ export const ROLL_EXPECTED = `${SHARDING_PREFIX}roll-expected`;
 /** Label that the StatefulSet controller gives to each of its pods: the pod's name. */
 export const POD_NAME = "statefulset.kubernetes.io/pod-name";
 
-/** The number of values of a namespace's hash. */
-export const SHARD_HASHES = 32;
-
-/** The hash of a namespace's name, from 0 to 31: the sum of its UTF-8 bytes modulo 32. Names with the same letters collide. */
-export function shardHashOf(namespace: string): number {
-  return new TextEncoder().encode(namespace).reduce((sum, byte) => (sum + byte) % SHARD_HASHES, 0);
-}
-
 /** The maximum number of normal shards of a root. */
 export const MAX_NORMAL_SHARDS = 64;
 

@@ -4,10 +4,11 @@
 import { type Clock, sleep } from "../base/clock.ts";
 import { MeshError } from "../base/errors.ts";
 import type { Page } from "../base/health-server.ts";
+import { CLUSTER_SCOPE, isBucket, placeHash } from "../kube/place.ts";
 import { lockNameFor } from "../route/lock.ts";
 import type { Snapshot } from "../route/snapshot.ts";
 import { subsetDisplayName } from "../route/subset-name.ts";
-import { CLUSTER_SCOPE, namespacesOf } from "../route/table.ts";
+import { namespacesOf } from "../route/table.ts";
 import type { AccessFields, AccessLog } from "./observe/access-log.ts";
 import type { Session } from "./session/session.ts";
 
@@ -111,6 +112,7 @@ export function snapshotPage(snapshot: Snapshot | undefined): object {
 }
 
 function placeText(place: string): string {
+  if (isBucket(place)) return `(cluster scope, names with the hash ${placeHash(place)})`;
   return place === CLUSTER_SCOPE ? "(cluster scope)" : place;
 }
 

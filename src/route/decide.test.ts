@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { group, limit, objects, retained, sharded, snapshot, subset, table } from "../../test/support/route-table.ts";
+import { BUCKETS, placeHash } from "../kube/place.ts";
 import { parseRequestInfo, type ResourceInfo } from "../kube/request-info.ts";
 import { type Decision, decide, isAct, isWithin, reachOf } from "./decide.ts";
 import type { ResourceScope } from "./plan-query.ts";
-import { governingNamespace, viewOf } from "./snapshot.ts";
+import { governingPlace, viewOf } from "./snapshot.ts";
 import type { RouteTable } from "./table.ts";
 
 const routes = table([subset("canary")], { prod: [], shop: [], pilot: [0] });
@@ -84,13 +85,41 @@ describe("a request for one object", () => {
       Array(3).fill({ kind: "allow" }),
     );
     expect(put("s2", "nodes/n")).toMatchObject({
-      message: 'ctrlmesh: update nodes "n": cluster-scoped objects of this resource belong to subset "s1"',
+      message: 'ctrlmesh: update nodes "n": this cluster-scoped object belongs to subset "s1"',
     });
     expect(put("s1", "namespaces/gap/configmaps/x")).toMatchObject({
       why: "other-subset",
       message: expect.stringMatching('"gap" belongs to nobody: no shard of this family contains namespace "gap"$'),
     });
     expect(put("s1", "namespaces/new/configmaps/x")).toEqual({ kind: "hold", namespace: "new" });
+  });
+  it("goes by the hash of its name where shards own cluster-scoped objects by name", () => {
+    const foos = group("demo.io", "clusterfoos");
+    const own = Object.fromEntries(BUCKETS.map((place) => [place, [placeHash(place) < 16 ? 1 : 2]]));
+    const family = table([sharded(foos), subset("s1"), subset("s2")], { "": [1], ...own });
+    // The hashes of "a" and "q" are 1 and 17.
+    const of = (name: string, method: string, path: string) =>
+      ask(name, method, `/apis/demo.io/v1/clusterfoos${path}`, "cluster", family);
+    for (const [method, path] of [
+      ["GET", ""],
+      ["PUT", ""],
+      ["PATCH", ""],
+      ["DELETE", ""],
+      ["PUT", "/status"],
+    ] as const) {
+      expect([of("s1", method, `/a${path}`).kind, of("s2", method, `/q${path}`).kind]).toEqual(["allow", "allow"]);
+      expect([of("s2", method, `/a${path}`).kind, of("s1", method, `/q${path}`).kind]).toEqual(["refuse", "refuse"]);
+    }
+    expect(of("s1", "DELETE", "/q")).toMatchObject({
+      message: 'ctrlmesh: delete clusterfoos.demo.io "q": this cluster-scoped object belongs to subset "s2"',
+    });
+    // No query names the objects of a shard, and only the body of a create has the name.
+    expect(of("s1", "DELETE", "")).toMatchObject({ why: "not-narrowable", message: expect.stringContaining("delete by name") });
+    expect(of("s2", "DELETE", "")).toMatchObject({ why: "other-subset" });
+    expect([of("s1", "POST", "").kind, of("s2", "POST", "").kind]).toEqual(["allow", "refuse"]);
+    expect(of("s2", "GET", "?watch=1")).toMatchObject({ kind: "narrow", queryPlan: { namespacePlan: "none" } });
+    const whole = { ...family, classOf: new Map([["", 0]]), classes: [[1]] };
+    expect(ask("s1", "DELETE", "/apis/demo.io/v1/clusterfoos", "cluster", whole)).toEqual({ kind: "allow" });
   });
   it("goes by its own name when it is a namespace", () => {
     expect(ask("canary", "PATCH", "/api/v1/namespaces/pilot")).toEqual({ kind: "allow" });
@@ -196,7 +225,7 @@ describe("an act", () => {
       ["DELETE /api/v1/namespaces/a/pods", "namespaced", "place"],
       ["DELETE /api/v1/pods", "namespaced", "all-namespaces"],
       ["DELETE /api/v1/pods", "unknown", "all-namespaces"],
-      ["DELETE /api/v1/nodes", "cluster", "place"],
+      ["DELETE /api/v1/nodes", "cluster", "cluster-scope"],
       ["DELETE /api/v1/namespaces", "cluster", "all-namespaces"],
       ["GET /api/v1/nodes/n/proxy/pods", "unknown", "everything"],
     ] as const) {
@@ -204,7 +233,7 @@ describe("an act", () => {
       expect([asked, reachOf(info, scope)]).toEqual([asked, reach]);
       for (const of of [routes, table([], { a: [] }), table([objects("canary", "a=b", group("", "pods"))], { a: [0] })]) {
         const view = viewOf(snapshot(of), info.group, info.resource);
-        const namespace = governingNamespace(info.group, info.resource, info);
+        const namespace = governingPlace(info.group, info.resource, info);
         const { kind } = decide(view, info, scope);
         expect([asked, isWithin(view, reach, namespace)]).toEqual([asked, kind === "allow" || kind === "check-labels"]);
       }

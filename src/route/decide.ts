@@ -1,10 +1,11 @@
 // Decides about one request: allow, refuse, hold, check labels, or narrow. Pure. Invariant: only lists, watches and plain gets go by
 // the read view; whatever may change something, or may reach into a pod, goes by what the subset owns. Called by the isolate layer;
 // docs/design.md has the rules ("Who owns what").
+import { BUCKETS, CLUSTER_SCOPE, isBucket } from "../kube/place.ts";
 import type { ResourceInfo } from "../kube/request-info.ts";
 import { isListOrWatch, isPlainGet } from "../kube/request-kind.ts";
 import { type Planner, planNothing, planQuery, type QueryPlan, type ResourceScope } from "./plan-query.ts";
-import { governingNamespace, isNamespaces, type LabelFilter, type ResourceView, readViewOf } from "./snapshot.ts";
+import { governingPlace, isNamespaces, type LabelFilter, type ResourceView, readViewOf } from "./snapshot.ts";
 import { type Owner, ownerText } from "./table.ts";
 
 export type Decision =
@@ -38,8 +39,12 @@ export function decide(view: ResourceView, info: ResourceInfo, scope: ResourceSc
   switch (reach) {
     case "place":
       return decideObject(isAct(info) ? view : readViewOf(view), info);
+    case "cluster-scope": {
+      const isSplit = view.ownershipOf(CLUSTER_SCOPE) === "own" && !isWithin(view, reach, CLUSTER_SCOPE);
+      return isSplit ? decideDeleteAll(view, info, reach) : decideObject(view, info);
+    }
     case "all-namespaces":
-      return decideDeleteAll(view, info);
+      return decideDeleteAll(view, info, reach);
     case "everything": {
       const message = `${describe(info)}: a node's proxy reaches the pods of every namespace, and this subset owns only a part of them`;
       return { kind: "refuse", why: "not-narrowable", message };
@@ -58,14 +63,14 @@ export function isAct(info: ResourceInfo): boolean {
   return !isListOrWatch(info) && !isPlainGet(info) && !isReview(info);
 }
 
-/** How far a request reaches: one namespace (or the cluster-scoped objects), the resource in all of them, or other resources too. */
-export type Reach = "place" | "all-namespaces" | "everything";
+/** How far a request reaches: one place, all cluster-scoped objects, the resource in all namespaces, or other resources too. */
+export type Reach = "place" | "cluster-scope" | "all-namespaces" | "everything";
 
 /** The reach of a request. */
 export function reachOf(info: ResourceInfo, scope: ResourceScope): Reach {
   if (isNodeProxy(info)) return "everything";
   if (info.verb !== "deletecollection" || info.namespace !== "") return "place";
-  return scope === "cluster" && !isNamespaces(info) ? "place" : "all-namespaces";
+  return scope === "cluster" && !isNamespaces(info) ? "cluster-scope" : "all-namespaces";
 }
 
 /** The reach of a write in flight. `foreign`: an object that the subset does not own, of which the guard only warns. */
@@ -78,6 +83,8 @@ export function isWithin(view: ResourceView, reach: WriteReach, namespace: strin
       return view.guard === "Warn";
     case "place":
       return view.ownershipOf(namespace) === "own";
+    case "cluster-scope":
+      return [CLUSTER_SCOPE, ...BUCKETS].every((place) => view.ownershipOf(place) === "own");
     case "all-namespaces": // known or not, which no query can name
       return view.ownsAll || view.byLabelsOnly === true;
     case "everything":
@@ -93,7 +100,7 @@ export function isReview({ group }: ResourceInfo): boolean {
 }
 
 function decideObject(view: ResourceView, info: ResourceInfo): Decision {
-  const namespace = governingNamespace(info.group, info.resource, info);
+  const namespace = governingPlace(info.group, info.resource, info);
   const ownership = view.ownershipOf(namespace);
   switch (ownership) {
     case "own":
@@ -129,7 +136,8 @@ function refuseMoving(view: ResourceView, info: ResourceInfo, namespace: string)
 }
 
 function placeText(owner: Owner, namespace: string, verb: string): string {
-  if (namespace === "") return `cluster-scoped objects of this resource ${verb}`;
+  if (namespace === CLUSTER_SCOPE) return `cluster-scoped objects of this resource ${verb}`;
+  if (isBucket(namespace)) return `this cluster-scoped object ${verb}s`;
   return owner.kind === "labels" ? `objects of this resource ${verb}` : `namespace "${namespace}" ${verb}s`;
 }
 
@@ -151,10 +159,11 @@ function decideRead(view: ResourceView, info: ResourceInfo, scope: ResourceScope
   return { kind: "narrow", queryPlan: planNothing(info.namespace) };
 }
 
-function decideDeleteAll(view: ResourceView, info: ResourceInfo): Decision {
+function decideDeleteAll(view: ResourceView, info: ResourceInfo, reach: Reach): Decision {
   // In every namespace, known or not, labels alone decide.
   if (view.byLabelsOnly && view.labelFilter !== undefined) return { kind: "check-labels", objects: view.labelFilter };
-  const message = `${describe(info)}: the query cannot say which namespaces this subset owns; delete by namespace instead`;
+  const [what, by] = reach === "cluster-scope" ? ["objects", "name"] : ["namespaces", "namespace"];
+  const message = `${describe(info)}: the query cannot say which ${what} this subset owns; delete by ${by} instead`;
   return { kind: "refuse", why: "not-narrowable", message };
 }
 
@@ -165,6 +174,15 @@ function isNodeProxy(info: ResourceInfo): boolean {
 /** The refusal of one object by its labels. `how` names the object, since a request may have two, the old and the new. */
 export function refusedByLabels(info: ResourceInfo, owner: Owner, how: string): string {
   return `${describe(info)}: ${how} belongs to ${ownerText(owner)}`;
+}
+
+/**
+ * True for a create of which only the body says whose the object is, by its name. A generated name is not known before: as CLUSTER_SCOPE,
+ * the object is the home shard's.
+ */
+export function isNamedByBody({ isByName, ownsAll }: ResourceView, info: ResourceInfo): boolean {
+  const isUnnamed = info.verb === "create" && info.namespace === "" && info.name === "";
+  return isByName === true && !ownsAll && isUnnamed && !isReview(info) && !isNamespaces(info);
 }
 
 /** What a request is about, for messages. */

@@ -1,6 +1,7 @@
 // The namespaces that a pod retains read-only (`RouteTable.retained`), compiled. Pure. Invariants: they add to what the pod may read and
 // never to what it may write; a namespace that the table does not name is unknown, retained or not; the cost of a question does not
 // depend on the number of namespaces or classes. Called by viewOf.
+import { isInClusterScope } from "../kube/place.ts";
 import { matchesResource, type RetainedClass, type RouteTable } from "./table.ts";
 
 /** The class of every retained namespace. Made once for each table, for the views of all resources. */
@@ -11,7 +12,7 @@ export function indexRetained({ retained, classOf }: RouteTable): RetainedIndex 
   if (retained === undefined) return undefined;
   const index = new Map<string, RetainedClass>();
   for (const each of retained) {
-    for (const namespace of each.namespaces) if (namespace === "" || classOf.has(namespace)) index.set(namespace, each);
+    for (const place of each.namespaces) if (isInClusterScope(place) || classOf.has(place)) index.set(place, each);
   }
   return index.size === 0 ? undefined : index;
 }

@@ -2,6 +2,7 @@
 // a new cache for each snapshot.
 import type { ItemMeta } from "../kube/codec/types.ts";
 import { formatTerms, type Labels, matchesTerms } from "../kube/label-selector.ts";
+import { BUCKETS, CLUSTER_SCOPE, clusterPlace } from "../kube/place.ts";
 import type { GroupResource } from "../kube/types.ts";
 import { indexRetained, type RetainedIndex, retainedIn } from "./retained.ts";
 import { isOwnedBy, namespacesOf, type Owner, ownersOf, type RouteTable } from "./table.ts";
@@ -80,7 +81,9 @@ export interface ResourceView {
   readonly guard?: Guard | undefined;
   /** Every object has the label of its namespace. Absent is false. */
   readonly isLabelled?: boolean;
-  /** "" asks for cluster-scoped objects. */
+  /** Shards own cluster-scoped objects by name. Absent is false. */
+  readonly isByName?: boolean;
+  /** Of a place. */
   ownershipOf(namespace: string): Ownership;
   /** With labels: the owner of an object that has them. */
   ownerOf(namespace: string, labels?: Labels): Owner;
@@ -131,6 +134,7 @@ export function viewOf(
     labelFilter,
     guard: snapshot.guard,
     isLabelled: (snapshot.labelled ?? []).some((each) => each.group === group && each.resource === resource),
+    isByName: BUCKETS.some((bucket) => snapshot.table.classOf.has(bucket)),
     ownershipOf,
     ownerOf: owners.ownerOf,
     nextOwnerOf: owners.nextOwnerOf,
@@ -175,7 +179,7 @@ export function hasOwnLabels({ labelFilter }: ResourceView, labels: Labels | und
 
 /** True if the object is the subset's by its namespace and, where labels matter, by its labels, which must be known then. */
 export function isOwned(view: ResourceView, meta: ItemMeta): boolean {
-  if (view.ownershipOf(governingNamespace(view.group, view.resource, meta)) !== "own") return false;
+  if (view.ownershipOf(governingPlace(view.group, view.resource, meta)) !== "own") return false;
   return hasOwnLabels(view, meta.labels);
 }
 
@@ -201,7 +205,12 @@ function governingResource(group: string, resource: string): { readonly group: s
   return isBindings({ group, resource }) ? PODS : { group, resource };
 }
 
-/** The namespace that decides about an object: its own, or its name where the object is a namespace. */
-export function governingNamespace(group: string, resource: string, meta: { namespace: string; name: string }): string {
-  return isNamespaces({ group, resource }) ? meta.name : meta.namespace;
+/** The place that decides about an object: its namespace, its name where the object is a namespace, or a bucket of the cluster scope. */
+export function governingPlace(
+  group: string,
+  resource: string,
+  { namespace, name }: { namespace: string; name: string },
+): string {
+  if (isNamespaces({ group, resource })) return name;
+  return namespace === CLUSTER_SCOPE ? clusterPlace(name) : namespace;
 }

@@ -42,6 +42,21 @@ describe("ownersOf", () => {
   it("gives cluster-scoped objects to the default subset", () => {
     expect(pods.ownerOf("")).toEqual({ kind: "subset", subset: "" });
   });
+  it("gives a bucket of cluster-scoped names to its shard, or as the cluster scope where the table does not divide it", () => {
+    const maps = group("", "configmaps");
+    const family = table([sharded(maps), subset("s1"), subset("s2")], { "": [1], "#1": [1], "#2": [2] });
+    const ownerIn = (of: typeof family, place: string) => ownerText(ownersOf(of, "", "configmaps").ownerOf(place));
+    expect(["", "#1", "#2", "#3"].map((place) => ownerIn(family, place))).toEqual([
+      'subset "s1"',
+      'subset "s1"',
+      'subset "s2"',
+      'subset "s1"',
+    ]);
+    const moving = (...fenced: string[]) =>
+      ["", "#1", "#3"].filter((place) => ownerIn({ ...family, fenced: new Set(fenced) }, place).includes("moving"));
+    expect([moving(""), moving("#1"), moving("#3")]).toEqual([["", "#3"], ["#1"], ["#3"]]);
+    expect(pods.ownerOf("#1")).toEqual({ kind: "subset", subset: "" });
+  });
   it("does not guess about a namespace that it has never heard of", () => {
     expect(pods.ownerOf("new")).toEqual({ kind: "unknown" });
   });

@@ -2,12 +2,10 @@
 // every namespace belongs to a class, the set of rules that contain it, so that a question costs the same with any number of namespaces.
 // The manager compiles it, snapshots carry it, and the proxy asks it.
 import { type Labels, type LabelTerm, matchesTerms, negateTerm, type SetTerm } from "../kube/label-selector.ts";
+import { CLUSTER_SCOPE, isBucket, isInClusterScope } from "../kube/place.ts";
 
 /** The name of the default subset: pods that match no listed subset. */
 export const DEFAULT_SUBSET = "";
-
-/** In the place of a namespace: the objects that are in none. */
-export const CLUSTER_SCOPE = "";
 
 /** Resources by group and name; "*" is the wildcard in both lists. */
 export interface ResourceMatch {
@@ -52,12 +50,13 @@ export interface RouteTable {
   readonly classes: readonly (readonly number[])[];
   /**
    * The class of every known namespace. A namespace that is missing is unknown. CLUSTER_SCOPE is here only in a table with a `sharded` rule;
-   * otherwise no rule on namespaces applies to cluster-scoped objects.
+   * otherwise no rule on namespaces applies to cluster-scoped objects. Buckets are here only if shards own cluster-scoped objects by name;
+   * otherwise each is as CLUSTER_SCOPE.
    */
   readonly classOf: ReadonlyMap<string, number>;
   /** Resources that every subset sees whole. Without effect beside a `sharded` rule, which shares every resource that it does not name. */
   readonly sharedResources: readonly ResourceMatch[];
-  /** Namespaces, and perhaps CLUSTER_SCOPE, that move between subsets: no subset may write or newly see them yet. */
+  /** Namespaces, CLUSTER_SCOPE and buckets that move between subsets: no subset may write or newly see them yet. */
   readonly fenced: ReadonlySet<string>;
   /** What the pod may read beside what its subset owns; absent: nothing. A namespace is in one class at most. */
   readonly retained?: readonly RetainedClass[];
@@ -90,7 +89,7 @@ export type Owner =
 
 /** The owners of one resource. */
 export interface ResourceOwners {
-  /** The owner in a namespace; "" asks for cluster-scoped objects. With labels: the owner of an object that has them. */
+  /** The owner in a place. With labels: the owner of an object that has them. */
   ownerOf(namespace: string, labels?: Labels): Owner;
   /** The one owner of every namespace, known or not; undefined if there are several or none. */
   readonly sole: Owner | undefined;
@@ -132,15 +131,25 @@ export function isSharded(table: RouteTable): boolean {
 
 /** The namespaces that the table knows. */
 export function namespacesOf({ classOf }: RouteTable): string[] {
-  return [...classOf.keys()].filter((name) => name !== CLUSTER_SCOPE);
+  return [...classOf.keys()].filter((name) => !isInClusterScope(name));
 }
 
-/** The rules that contain a namespace, or CLUSTER_SCOPE; undefined if the table does not know the namespace. */
-export function membersIn(table: RouteTable, namespace: string): readonly number[] | undefined {
-  const index = table.classOf.get(namespace);
+/** The class of a place; undefined if it has none. */
+export function classIn({ classOf }: RouteTable, place: string): number | undefined {
+  return classOf.get(place) ?? (isBucket(place) ? classOf.get(CLUSTER_SCOPE) : undefined);
+}
+
+/** True for a place that is fenced, and for a bucket that is as a fenced CLUSTER_SCOPE. */
+export function isFencedIn({ classOf, fenced }: RouteTable, place: string): boolean {
+  return fenced.has(place) || (isBucket(place) && !classOf.has(place) && fenced.has(CLUSTER_SCOPE));
+}
+
+/** The rules that contain a place; undefined if the table does not know it. */
+export function membersIn(table: RouteTable, place: string): readonly number[] | undefined {
+  const index = classIn(table, place);
   if (index !== undefined) return table.classes[index];
   // No limit excludes cluster-scoped objects without a class, so every limit counts as containing them.
-  if (namespace === CLUSTER_SCOPE) return table.rules.flatMap(({ kind }, at) => (kind === "limit" ? [at] : []));
+  if (isInClusterScope(place)) return table.rules.flatMap(({ kind }, at) => (kind === "limit" ? [at] : []));
   return undefined;
 }
 
@@ -180,15 +189,15 @@ export function ownersOf(table: RouteTable, group: string, resource: string): Re
   // A fence of the kind `unreported` leaves shared resources alone.
   const isFenced = isMoving || (!isPublic && isFencedBecause("unreported"));
 
-  const nextOwnerOf = (namespace: string): Owner => {
-    const index = table.classOf.get(namespace);
+  const nextOwnerOf = (place: string): Owner => {
+    const index = classIn(table, place);
     if (index !== undefined) return owners[index] ?? UNKNOWN;
-    return dependsOnNamespace && namespace !== CLUSTER_SCOPE ? UNKNOWN : fallback;
+    return dependsOnNamespace && !isInClusterScope(place) ? UNKNOWN : fallback;
   };
-  const ownerIn = (namespace: string): Owner => {
+  const ownerIn = (place: string): Owner => {
     if (isFenced) return MOVING;
-    const owner = nextOwnerOf(namespace);
-    return table.fenced.has(namespace) && owner.kind !== "everyone" ? MOVING : owner;
+    const owner = nextOwnerOf(place);
+    return isFencedIn(table, place) && owner.kind !== "everyone" ? MOVING : owner;
   };
   return {
     sole: dependsOnNamespace || isFenced || (table.fenced.size > 0 && !isPublic) ? undefined : fallback,
@@ -272,7 +281,7 @@ export function ownerText(owner: Owner, namespace = CLUSTER_SCOPE): string {
       return "other subsets, by the objects' labels";
     case "nobody":
       if (!owner.isGap) return `nobody in this app (outside of ${owner.origin})`;
-      return `nobody: no shard of this family contains ${namespace === CLUSTER_SCOPE ? "them" : `namespace "${namespace}"`}`;
+      return `nobody: no shard of this family contains ${isInClusterScope(namespace) ? "them" : `namespace "${namespace}"`}`;
     case "moving":
       return "nobody yet: it is moving between subsets";
     case "unknown":

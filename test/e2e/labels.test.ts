@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
-import { shardHashOf } from "../../src/api/sharding-keys.ts";
 import { CONFIG_MAPS, NAMESPACES } from "../../src/kube/client/resources.ts";
+import { nameHash } from "../../src/kube/place.ts";
 import { eventually } from "../support/eventually.ts";
 import { CHART, helm, MESH_NAMESPACE, RELEASE } from "../support/helm.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -43,7 +43,7 @@ const config = (spec: object) => ({
 });
 const rightLabels = (namespace: string) => ({
   [`${KEY}/namespace`]: namespace,
-  [`${KEY}/shard-hash`]: String(shardHashOf(namespace)),
+  [`${KEY}/shard-hash`]: String(nameHash(namespace)),
 });
 
 describeWithKube("labels on request", () => {

@@ -4,8 +4,9 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
 import type { ShardingConfig } from "../../src/api/sharding-config.ts";
-import { NAMESPACE, POD_NAME, SHARD_HASH, shardHashOf } from "../../src/api/sharding-keys.ts";
+import { NAMESPACE, POD_NAME, SHARD_HASH } from "../../src/api/sharding-keys.ts";
 import { LEASES, NAMESPACES } from "../../src/kube/client/resources.ts";
+import { nameHash } from "../../src/kube/place.ts";
 import { eventually } from "../support/eventually.ts";
 import { injectedWorkload } from "../support/injected-workload.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -102,7 +103,7 @@ describeWithKube("two roots of one name in two namespaces", () => {
       await kubectl(kube.kubeconfig, [...binding, `--serviceaccount=${namespace}:foo-operator`]);
     }
     // Only names count: by these labels each namespace would belong to another shard than by its name.
-    const planted = (name: string) => ({ [SHARD_HASH]: String((shardHashOf(name) + 16) % 32), [NAMESPACE]: CANARY });
+    const planted = (name: string) => ({ [SHARD_HASH]: String((nameHash(name) + 16) % 32), [NAMESPACE]: CANARY });
     await Promise.all(NAMES.map((name) => mesh.createNamespace(name, planted(name))));
     await mesh.apply(readFileSync(new URL("../../examples/sharding/root.yaml", import.meta.url), "utf8"));
     await mesh.apply(twin);
@@ -152,7 +153,7 @@ describeWithKube("two roots of one name in two namespaces", () => {
   it("each of 200 namespaces has one writing shard for named resources whatever its labels, and every pod writes the others", {
     timeout: 60_000,
   }, async () => {
-    const ownerOf = (name: string) => (name === CANARY ? "canary" : shardHashOf(name) < 16 ? "first" : "second");
+    const ownerOf = (name: string) => (name === CANARY ? "canary" : nameHash(name) < 16 ? "first" : "second");
     const shardOf = (pod: string) => ["canary", "first", "first", "second", "second"][Number(pod.at(-1))];
     const codes = await askPods(sample, async (probe, pod) => {
       const create = async (namespace: string, resource: string) => {
@@ -194,7 +195,7 @@ describeWithKube("two roots of one name in two namespaces", () => {
 
   it("a canary with both lists has what is in one of them, and nothing is without an owner", { timeout: 60_000 }, async () => {
     const views = await changeCanary({ inShardHash: ["3", "12"] });
-    const isCanary = (name: string) => name === CANARY || [3, 12].includes(shardHashOf(name));
+    const isCanary = (name: string) => name === CANARY || [3, 12].includes(nameHash(name));
     const all = [...views.values()].flat().sort();
     expect(views.get(CANARY_POD)).toEqual(all.filter(isCanary));
     expect(all.filter(isCanary).length).toBeGreaterThan(2);

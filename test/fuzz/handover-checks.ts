@@ -1,5 +1,6 @@
 // What must hold at every step of the model of the handover: see handover.test.ts.
 import { expect } from "vitest";
+import { CLUSTER_SCOPE, isBucket, isInClusterScope, placeHash } from "../../src/kube/place.ts";
 import { parseRequestInfo } from "../../src/kube/request-info.ts";
 import type { Claim } from "../../src/manager/plan/claims.ts";
 import { decide } from "../../src/route/decide.ts";
@@ -7,6 +8,8 @@ import { readViewOf, type Snapshot, viewOf } from "../../src/route/snapshot.ts";
 import { isSharded, matchesResource, namespacesOf, type Owner, ownersOf, type RouteTable } from "../../src/route/table.ts";
 
 export const NAMESPACES = ["a", "b", "c", "d"];
+/** The cluster scope, the buckets that a family may divide, and one that it never does. */
+export const CLUSTER_PLACES = [CLUSTER_SCOPE, "#0", "#1", "#2"];
 export const SUBSETS = ["", "canary", "beta"];
 export const RESOURCES = ["pods", "configmaps", "secrets"];
 const LABELS: readonly Record<string, string>[] = [{}, { t: "x" }, { t: "y" }, { u: "" }, { t: "x", u: "" }];
@@ -37,8 +40,8 @@ export function expectKept(bySpec: RouteTable, inForce: RouteTable | undefined, 
     const owners = [inForce ?? bySpec, bySpec, desired].map((table) => ownersOf(table, "", resource));
     if (owners.some(({ isByNamespace }) => !isByNamespace)) continue;
     const [before, spec, now] = owners;
-    for (const namespace of ["", ...namespacesOf(bySpec)]) {
-      const isInForce = inForce !== undefined && (namespace === "" || inForce.classOf.has(namespace));
+    for (const namespace of [...CLUSTER_PLACES, ...namespacesOf(bySpec)]) {
+      const isInForce = inForce !== undefined && (isInClusterScope(namespace) || inForce.classOf.has(namespace));
       if (!isInForce && inForce !== undefined && isSharded(inForce) !== isSharded(bySpec)) continue;
       const owner = isInForce ? before?.nextOwnerOf(namespace) : spec?.nextOwnerOf(namespace);
       expect(now?.nextOwnerOf(namespace)).toEqual(owner);
@@ -61,7 +64,7 @@ export function expectNothingLost(pod: Pod, next: Snapshot): void {
     });
     if (movesAsWhole) continue;
     const [was, is] = [last, next].map((snapshot) => readViewOf(viewOf(snapshot, "", resource)));
-    for (const namespace of ["", ...NAMESPACES.filter((name) => last.table.classOf.has(name))]) {
+    for (const namespace of [...CLUSTER_PLACES, ...NAMESPACES.filter((name) => last.table.classOf.has(name))]) {
       if (was?.ownershipOf(namespace) === "own" && is?.ownershipOf(namespace) !== "own")
         throw new Error(`${pod.name} loses sight of ${resource} in "${namespace}"`);
     }
@@ -76,7 +79,7 @@ export function expectNothingVanishes(pod: Pod, next: Snapshot): void {
   for (const resource of RESOURCES) {
     const [was, is] = [last, next].map((snapshot) => readViewOf(viewOf(snapshot, "", resource)));
     if (is?.isMoving || ownersOf(last.table, "", resource).nextOwnerOf("").kind === "labels") continue;
-    for (const namespace of ["", ...NAMESPACES.filter((name) => next.table.classOf.has(name))]) {
+    for (const namespace of [...CLUSTER_PLACES, ...NAMESPACES.filter((name) => next.table.classOf.has(name))]) {
       if (was?.ownershipOf(namespace) === "own" && is?.ownershipOf(namespace) !== "own")
         throw new Error(`${resource} in "${namespace}" vanish for ${pod.name}`);
     }
@@ -87,14 +90,21 @@ export function expectShownIsNotWritten({ name, enforced }: Pod): void {
   if (enforced?.table.retained === undefined) return;
   for (const resource of RESOURCES) {
     const view = viewOf(enforced, "", resource);
-    for (const namespace of ["", ...NAMESPACES]) {
+    for (const namespace of [...CLUSTER_PLACES, ...NAMESPACES]) {
       if (view.ownershipOf(namespace) === "own" || readViewOf(view).ownershipOf(namespace) !== "own") continue;
-      const path = `/api/v1/${namespace === "" ? "" : `namespaces/${namespace}/`}${resource}/x`;
-      const info = parseRequestInfo("PUT", path);
+      const info = parseRequestInfo(...writeIn(namespace, resource));
       if (info.kind !== "resource" || decide(view, info, "namespaced").kind !== "refuse")
         throw new Error(`${name} may write ${resource} in "${namespace}", which it only shows`);
     }
   }
+}
+
+// To a place of the cluster scope by a name with the hash of the bucket, or by a name that is not known.
+function writeIn(place: string, resource: string): [method: string, target: string] {
+  if (place === CLUSTER_SCOPE) return ["POST", `/api/v1/${resource}`];
+  // The hash of "a" is 1.
+  if (isBucket(place)) return ["PUT", `/api/v1/${resource}/${"a".repeat(placeHash(place) || 32)}`];
+  return ["PUT", `/api/v1/namespaces/${place}/${resource}/x`];
 }
 
 // What no rule on labels names and what is not public, or is named by equal rules of sharded families, has fences of namespaces alone; and who has something already is told that
@@ -129,7 +139,7 @@ export function expectOneOwner(pods: ReadonlyMap<number, Pod>): void {
       if (bare) return [{ subset: "", ownerOf: (): Owner => ({ kind: "everyone" }) }];
       return enforced === undefined ? [] : [{ subset: enforced.subset, ownerOf: ownersOf(enforced.table, "", resource).ownerOf }];
     });
-    for (const namespace of ["", ...NAMESPACES, "unheard-of"]) {
+    for (const namespace of [...CLUSTER_PLACES, ...NAMESPACES, "unheard-of"]) {
       for (const labels of LABELS) {
         const holders = new Set<string>();
         const sharers = new Set<string>();

@@ -4,6 +4,7 @@
 // sight of nothing while it is to go on showing; nothing stops that nothing is about; once the world is quiet it converges.
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { CLUSTER_SCOPE } from "../../src/kube/place.ts";
 import type { AppPod } from "../../src/manager/facts/app-pods.ts";
 import { podKey } from "../../src/manager/facts/pod-key.ts";
 import type { FactsOf, ProxyFacts } from "../../src/manager/facts/proxy-facts.ts";
@@ -14,19 +15,13 @@ import { isDissolved, planDissolution } from "../../src/manager/plan/plan-dissol
 import { podClaims } from "../../src/manager/plan/pod-claims.ts";
 import { tableInForce } from "../../src/manager/plan/table-in-force.ts";
 import { NO_CALLER_POLICY } from "../../src/route/snapshot.ts";
-import {
-  CLUSTER_SCOPE,
-  isSharded,
-  namespacesOf,
-  type ResourceMatch,
-  type RouteRule,
-  type RouteTable,
-} from "../../src/route/table.ts";
+import { isSharded, namespacesOf, type ResourceMatch, type RouteRule, type RouteTable } from "../../src/route/table.ts";
 import { NO_REPORTS } from "../../src/wire/messages.ts";
 import { tableToWire } from "../../src/wire/table-codec.ts";
 import { FUZZ_SEED, shareOf } from "../support/fuzz.ts";
 import { group, limit, objectLimit, objects, sharded, subset } from "../support/route-table.ts";
 import {
+  CLUSTER_PLACES,
   expectKept,
   expectNoNeedlessStop,
   expectNothingLost,
@@ -99,14 +94,15 @@ const shards = fc.array(
 const family = fc
   .tuple(named, shards, fc.constantFrom([], [], [limit()], [objectLimit("t", MAPS)]))
   .map(([resources, list, limits]): RouteRule[] => [sharded(...resources), ...limits, ...list]);
-/** Every namespace and the cluster scope, at the places of their classes. */
-const PLACES = [...NAMESPACES, CLUSTER_SCOPE];
+const BUCKETS = CLUSTER_PLACES.slice(1, 3);
+/** Every namespace, the cluster scope and two buckets, at the places of their classes. */
+const PLACES = [...NAMESPACES, CLUSTER_SCOPE, ...BUCKETS];
 const tablesOf = (lists: fc.Arbitrary<RouteRule[]>) =>
   fc.tuple(lists, publics).chain(([list, sharedResources]) =>
     fc
       .array(fc.subarray(list.map((_, index) => index)), { minLength: PLACES.length, maxLength: PLACES.length })
       .chain((classes) =>
-        fc.subarray(NAMESPACES, { minLength: 1 }).map((known): RouteTable => {
+        fc.tuple(fc.subarray(NAMESPACES, { minLength: 1 }), fc.boolean()).map(([known, isByName]): RouteTable => {
           const table: RouteTable = {
             rules: list,
             // Rules on labels contain no namespace.
@@ -115,7 +111,7 @@ const tablesOf = (lists: fc.Arbitrary<RouteRule[]>) =>
             sharedResources,
             fenced: new Set(),
           };
-          return withNamespaces(table, known);
+          return withPlaces(table, known, isByName);
         }),
       ),
   );
@@ -313,11 +309,13 @@ function expectRest(world: World, plan: AppPlan): void {
 
 // Namespaces are born and stay. (One that is deleted and made anew while a proxy is cut off: docs/design.md, limitations.)
 function withBirths(before: RouteTable, next: RouteTable): RouteTable {
-  return withNamespaces(next, new Set([...namespacesOf(before), ...namespacesOf(next)]));
+  const isByName = BUCKETS.some((bucket) => next.classOf.has(bucket));
+  return withPlaces(next, new Set([...namespacesOf(before), ...namespacesOf(next)]), isByName);
 }
 
-function withNamespaces(table: RouteTable, namespaces: Iterable<string>): RouteTable {
-  const places = [...namespaces, ...(isSharded(table) ? [CLUSTER_SCOPE] : [])];
+function withPlaces(table: RouteTable, namespaces: Iterable<string>, isByName: boolean): RouteTable {
+  const inScope = isSharded(table) ? [CLUSTER_SCOPE, ...(isByName ? BUCKETS : [])] : [];
+  const places = [...namespaces, ...inScope];
   return { ...table, classOf: new Map(places.map((place) => [place, PLACES.indexOf(place)])) };
 }
 

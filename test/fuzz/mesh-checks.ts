@@ -1,15 +1,16 @@
 // What must hold at every step of the mesh tests, by what the proxies' real enforcers say and by writes under way.
 
+import { CLUSTER_SCOPE } from "../../src/kube/place.ts";
 import type { Enforced } from "../../src/proxy/session/session.ts";
 import { readViewOf } from "../../src/route/snapshot.ts";
 import { expectShownIsNotWritten } from "./handover-checks.ts";
+import { BUCKET } from "./mesh-family.ts";
 import { type LABELS, labelsFor } from "./mesh-objects.ts";
 import type { ModelProxy, Right } from "./mesh-proxy.ts";
 
 export const NAMESPACES = ["a", "b", "c", "d"];
 export const RESOURCES = ["configmaps", "pods"];
 const UNHEARD_OF = "unheard-of";
-const CLUSTER_SCOPE = "";
 
 /** An object that the checks ask about, as text. */
 export interface Place {
@@ -19,7 +20,7 @@ export interface Place {
   readonly text: string;
 }
 
-export const PLACES: readonly Place[] = [CLUSTER_SCOPE, ...NAMESPACES, UNHEARD_OF].flatMap((namespace) =>
+export const PLACES: readonly Place[] = [CLUSTER_SCOPE, BUCKET, ...NAMESPACES, UNHEARD_OF].flatMap((namespace) =>
   RESOURCES.flatMap((resource) =>
     labelsFor(resource).map((labels) => ({
       ...{ namespace, resource, labels },

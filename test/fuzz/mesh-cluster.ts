@@ -9,6 +9,7 @@ import type { Pod } from "../../src/kube/client/resources.ts";
 import { StatusError } from "../../src/kube/status.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
 import { createFakeKubeClient } from "../support/fake-kube-client.ts";
+import { BUCKET } from "./mesh-family.ts";
 import {
   appAnnotations,
   appSpec,
@@ -180,7 +181,7 @@ export function createCluster(born: readonly string[], clock: Clock, changed: ()
       }
     },
     namespace: (name: string) => namespaces.get(name),
-    teamOf: (name: string) => namespaces.get(name)?.metadata.labels?.[TEAM] ?? "",
+    teamOf: (name: string) => (name === BUCKET ? BUCKET : (namespaces.get(name)?.metadata.labels?.[TEAM] ?? "")),
     /** Born, or given to another team. */
     setNamespace(name: string, team: string) {
       namespaces.set(name, namespaceObject(name, team, ++count));

@@ -1,18 +1,24 @@
 // Sharded families in the mesh tests: a VirtualApp with an annotation, whose route gets a `sharded` rule and a cluster scope. Its subsets are
 // the shards. So a script can turn an app into a family and back.
 import type { VirtualApp } from "../../src/api/virtual-app.ts";
+import { CLUSTER_SCOPE } from "../../src/kube/place.ts";
 import type { App, Source } from "../../src/manager/sources/app.ts";
 import { createVirtualAppSource } from "../../src/manager/sources/virtual-app/virtual-app-source.ts";
-import { CLUSTER_SCOPE, type RouteTable } from "../../src/route/table.ts";
+import type { RouteTable } from "../../src/route/table.ts";
 import { group, sharded } from "../support/route-table.ts";
 
 const FAMILY = "mesh.test/family";
+
+/** A bucket of cluster-scoped names. */
+export const BUCKET = "#0";
 
 export interface Family {
   /** The resources that the shards divide. */
   readonly named: readonly string[];
   /** The shard that has the cluster scope; "" if none has. */
   readonly home: string;
+  /** The shard that has BUCKET; undefined if it is as the cluster scope. */
+  readonly bucket?: string | undefined;
 }
 
 export function familyAnnotations(family: Family | undefined): Readonly<Record<string, string>> {
@@ -32,12 +38,13 @@ function asFamily(app: App): App {
   return { ...app, spec: { ...spec, compile: (namespaces) => familyTable(spec.compile(namespaces), family) } };
 }
 
-function familyTable({ rules, classes, classOf, fenced }: RouteTable, { named, home }: Family): RouteTable {
-  const atHome = rules.flatMap((rule, at) => (rule.kind === "subset" && rule.subset === home ? [at] : []));
+function familyTable({ rules, classes, classOf, fenced }: RouteTable, { named, home, bucket }: Family): RouteTable {
+  const rulesOf = (shard: string) => rules.flatMap((rule, at) => (rule.kind === "subset" && rule.subset === shard ? [at] : []));
+  const inScope = [[CLUSTER_SCOPE, home] as const, ...(bucket === undefined ? [] : [[BUCKET, bucket] as const])];
   return {
     rules: [sharded(group("", ...named)), ...rules],
-    classes: [...classes, atHome].map((members) => members.map((at) => at + 1)),
-    classOf: new Map([...classOf, [CLUSTER_SCOPE, classes.length]]),
+    classes: [...classes, ...inScope.map(([, shard]) => rulesOf(shard))].map((members) => members.map((at) => at + 1)),
+    classOf: new Map([...classOf, ...inScope.map(([place], at) => [place, classes.length + at] as const)]),
     sharedResources: [],
     fenced,
   };

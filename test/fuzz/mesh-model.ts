@@ -4,6 +4,7 @@
 
 import type { AppStatus } from "../../src/api/app-status.ts";
 import type { Pod } from "../../src/kube/client/resources.ts";
+import { isInClusterScope } from "../../src/kube/place.ts";
 import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
 import { createChecks, NAMESPACES, type Rights } from "./mesh-checks.ts";
 import { createModelClock } from "./mesh-clock.ts";
@@ -60,7 +61,7 @@ export function createMeshWorld(born: readonly string[] = NAMESPACES.slice(0, 3)
   startManager();
 
   // The cluster scope is always there.
-  const hasNamespace = (name: string) => name === "" || cluster.namespace(name) !== undefined;
+  const hasNamespace = (name: string) => isInClusterScope(name) || cluster.namespace(name) !== undefined;
   const isWhole = ({ current }: ModelProxy): boolean => {
     if (current === undefined) return true;
     const { subset, table } = current;

@@ -2,7 +2,7 @@
 import type { VirtualApp } from "../../src/api/virtual-app.ts";
 import type { Pod } from "../../src/kube/client/resources.ts";
 import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
-import { familyAnnotations } from "./mesh-family.ts";
+import { BUCKET, familyAnnotations } from "./mesh-family.ts";
 
 export const SUBSETS = ["", "canary", "beta"];
 
@@ -21,6 +21,8 @@ export interface Rules {
   readonly publics?: readonly string[];
   /** The app is a sharded family, in which subsets divide these resources. What the default subset would own belongs to nobody. */
   readonly sharded?: readonly string[];
+  /** The shard of the family that owns BUCKET; absent: it is as the cluster scope. */
+  readonly bucket?: string | undefined;
   readonly onLoss?: "Restart" | "InPlace";
   readonly paused?: boolean;
   /** The operator elects leaders under this lock. */
@@ -40,12 +42,15 @@ const NOBODY = "nobody";
 
 /** Who is to own an object of a team's namespace, by the wish alone; "*" is everybody. */
 export function ownerOf(
-  { owners, onlyConfigMaps = false, tiers, publics = [], sharded }: Rules,
+  { owners, onlyConfigMaps = false, tiers, publics = [], sharded, bucket }: Rules,
   team: string,
   resource: string,
   labels: Readonly<Record<string, string>>,
 ): string {
-  if (sharded !== undefined) return sharded.includes(resource) ? owners[team] || NOBODY : "*";
+  if (sharded !== undefined) {
+    const owner = team === BUCKET ? (bucket ?? owners[""]) : owners[team];
+    return sharded.includes(resource) ? owner || NOBODY : "*";
+  }
   const isDivided = tiers !== undefined && resource === "configmaps" && Object.keys(tiers).some((tier) => tiers[tier] !== "");
   const named = tiers !== undefined ? "pods" : onlyConfigMaps ? "configmaps" : "";
   if (publics.includes(resource) && !isDivided) return (named === resource && owners[team]) || "*";
@@ -99,8 +104,8 @@ export function appSpec(rules: Rules): VirtualApp["spec"] {
 }
 
 /** Of a family. */
-export function appAnnotations({ sharded, owners }: Rules): Readonly<Record<string, string>> {
-  return familyAnnotations(sharded && { named: sharded, home: owners[""] ?? "" });
+export function appAnnotations({ sharded, bucket, owners }: Rules): Readonly<Record<string, string>> {
+  return familyAnnotations(sharded && { named: sharded, home: owners[""] ?? "", bucket });
 }
 
 export function podLabels({ subset = "", injected = "shop", selected = true }: PodLabels): Record<string, string> {

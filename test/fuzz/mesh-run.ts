@@ -28,7 +28,7 @@ export async function begin(script: Script): Promise<Run> {
   const lock = script.lockName === undefined ? {} : { lockName: script.lockName };
   const rules = familyRules(script, 0) ?? { owners: script.rules[0] ?? {} };
   const scale = script.isScaled ? { replicas: MOST_REPLICAS, stored: undefined } : undefined;
-  const owners = scale === undefined ? {} : { owners: placeNow(world, scale) };
+  const owners = scale === undefined ? {} : placeNow(world, scale);
   const desired: Desired = { rules: { ...rules, ...owners, ...lock }, dead: new Set(), scale };
   const promises = createPromises(world, desired);
   for (const [index, { subset, controlled, isBare }] of script.pods.entries()) {
@@ -201,7 +201,7 @@ function place({ world, desired }: Pick<Run, "world" | "desired">): void {
   const before = activeText(desired.scale);
   const owners = placeNow(world, desired.scale);
   if (activeText(desired.scale) === before) return;
-  desired.rules = { ...desired.rules, owners };
+  desired.rules = { ...desired.rules, ...owners };
   world.setApp(desired.rules);
 }
 

@@ -3,6 +3,7 @@
 import { type Placement, placementOf, placer } from "../../src/manager/sources/sharding/placement.ts";
 import { formatPlacement, parsePlacement } from "../../src/manager/sources/sharding/placement-annotation.ts";
 import { NAMESPACES } from "./mesh-checks.ts";
+import { BUCKET } from "./mesh-family.ts";
 import type { MeshWorld } from "./mesh-model.ts";
 import { type Rules, SUBSETS } from "./mesh-objects.ts";
 
@@ -30,7 +31,7 @@ export function scaleTo(world: MeshWorld, scale: Scale, replicas: number, name: 
 }
 
 /** What the placement controller does: places by the facts of now, and stores that. Returns who is to own what. */
-export function placeNow(world: MeshWorld, scale: Scale): Rules["owners"] {
+export function placeNow(world: MeshWorld, scale: Scale): Pick<Rules, "owners" | "bucket"> {
   const previous = storedOf(scale);
   const step = placementOf({
     ...{ previous, nowMs: world.clock.now(), namespaces: NAMESPACES, readyShards: new Set(readyShards(world)) },
@@ -42,7 +43,10 @@ export function placeNow(world: MeshWorld, scale: Scale): Rules["owners"] {
   const shardOf = placer(step.placement);
   const subsetOf = (shard: number | undefined) => SHARDS[(shard ?? 0) - 1] ?? "";
   const owners = NAMESPACES.map((name) => [name, subsetOf(shardOf(name))]);
-  return { ...Object.fromEntries(owners), "": subsetOf(step.placement.active[0]) };
+  return {
+    owners: { ...Object.fromEntries(owners), "": subsetOf(step.placement.active[0]) },
+    bucket: subsetOf(shardOf(BUCKET)),
+  };
 }
 
 /** At rest, judged without the placement's own code: shards with a ready pod have namespaces, and those that the StatefulSet lacks have none. */

@@ -151,14 +151,16 @@ const stepsOf = (isScaled: boolean) =>
   });
 
 const owners = fc.record(Object.fromEntries(NAMESPACES.map((name) => [name, subset])));
+const bySet = <T>(value: fc.Arbitrary<T>) => fc.array(value, { minLength: RULE_SETS, maxLength: RULE_SETS });
 const named = fc.subarray([...RESOURCES], { minLength: 1 });
 
-const familyOf = fc.record({ named, other: named, homes: fc.tuple(...Array.from({ length: RULE_SETS }, () => subset)) });
+const buckets = bySet(fc.option(subset, { nil: undefined }));
+const familyOf = fc.record({ named, other: named, homes: bySet(subset), buckets });
 
 const scriptOf = (isScaled: boolean) =>
   fc.record({
     rules: fc.array(owners, { minLength: RULE_SETS, maxLength: RULE_SETS }),
-    /** The app is a sharded family: the named resources, others that it may name, and the homes of the cluster scope by rules. */
+    /** The app is a sharded family: the named resources, others that it may name, and by rules the homes of the cluster scope and of a bucket. */
     family: isScaled ? familyOf : fc.option(familyOf),
     /** The family follows the size of a StatefulSet. Then it has no other rules. */
     isScaled: fc.constant(isScaled),
@@ -193,5 +195,5 @@ export function rulesOf(run: Script, next: Extract<Step, { readonly kind: "rules
 export function familyRules({ rules, family }: Script, set: number, as = "same"): Rules | undefined {
   if (family === null || as === "none") return undefined;
   const owners = { ...rules[set], "": family.homes[set] ?? "" };
-  return { owners, sharded: as === "same" ? family.named : family.other };
+  return { owners, sharded: as === "same" ? family.named : family.other, bucket: family.buckets[set] };
 }

@@ -1,6 +1,7 @@
 // One app for unit tests of the manager's decisions: the pods as on the API server, the proxies as in the registry, and the real
 // plan and versions in between. The test delivers each message; nothing runs by itself.
 
+import { CLUSTER_SCOPE } from "../../src/kube/place.ts";
 import type { AppPod } from "../../src/manager/facts/app-pods.ts";
 import { podKey } from "../../src/manager/facts/pod-key.ts";
 import type { ProxyFacts } from "../../src/manager/facts/proxy-facts.ts";
@@ -8,7 +9,7 @@ import { type Issue, nextIssue } from "../../src/manager/plan/issue.ts";
 import { type AppPlan, planApp } from "../../src/manager/plan/plan-app.ts";
 import { isDissolved, planDissolution } from "../../src/manager/plan/plan-dissolution.ts";
 import { NO_CALLER_POLICY, readViewOf, type Snapshot, viewOf } from "../../src/route/snapshot.ts";
-import { CLUSTER_SCOPE, type ResourceMatch, type RouteTable } from "../../src/route/table.ts";
+import type { ResourceMatch, RouteTable } from "../../src/route/table.ts";
 import { NO_REPORTS } from "../../src/wire/messages.ts";
 import { sharded as shardedRule, subset as subsetRule, table } from "./route-table.ts";
 

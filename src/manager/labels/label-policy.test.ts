@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { shardHashOf } from "../../api/sharding-keys.ts";
+import { nameHash } from "../../kube/place.ts";
 import { labelPolicy, policyName, resourceOfPolicy } from "./label-policy.ts";
 
 const FOOS = { group: "demo.ctrlmesh.io", resource: "foos" };
@@ -22,6 +22,6 @@ it("the letters of the CEL expression are at the places of their hashes", () => 
   const expression = labelPolicy(FOOS).spec.mutations[0]?.jsonPatch.expression ?? "";
   const [, letters = ""] = /'( a[^']*9)'/.exec(expression) ?? [];
   for (const letter of "abcdefghijklmnopqrstuvwxyz-0123456789") {
-    expect([letter, letters.indexOf(letter) % 32]).toEqual([letter, shardHashOf(letter)]);
+    expect([letter, letters.indexOf(letter) % 32]).toEqual([letter, nameHash(letter)]);
   }
 });

@@ -1,7 +1,8 @@
 // Which labels an object must have under `labelObjects`. Pure. Invariant: the values follow from names alone, so they never change while an
 // object lives. label-policy.ts says the same in CEL.
-import { CONTROL, NAMESPACE, SHARD_HASH, shardHashOf } from "../../api/sharding-keys.ts";
+import { CONTROL, NAMESPACE, SHARD_HASH } from "../../api/sharding-keys.ts";
 import type { Labels } from "../../kube/label-selector.ts";
+import { nameHash } from "../../kube/place.ts";
 import type { GroupResource, KubeObject } from "../../kube/types.ts";
 
 /** The keys of the labels; CONTROL for namespaces only. */
@@ -25,7 +26,7 @@ export function missingLabels(of: GroupResource, { metadata }: KubeObject): Labe
 }
 
 function labelsOf(namespace: string): Labels {
-  return { [NAMESPACE]: namespace, [SHARD_HASH]: String(shardHashOf(namespace)) };
+  return { [NAMESPACE]: namespace, [SHARD_HASH]: String(nameHash(namespace)) };
 }
 
 export interface LabelCounts {

@@ -1,6 +1,7 @@
 // Claims: what each pod may be enforcing, and so may write to, as far as the manager knows. Pure. A claim lasts while the pod lives or the API
 // server may accept its token. The manager has no other memory of a handover. plan-fences.ts and resource-fences.ts compare the claims.
-import { CLUSTER_SCOPE, DEFAULT_SUBSET, isSharded, membersIn, type RouteTable } from "../../route/table.ts";
+import { isInClusterScope } from "../../kube/place.ts";
+import { classIn, DEFAULT_SUBSET, isFencedIn, isSharded, membersIn, type RouteTable } from "../../route/table.ts";
 
 /** What one pod may be enforcing. */
 export type Claim = ClaimOfPod & {
@@ -33,15 +34,15 @@ type ClaimOfPod =
  */
 export function createHolders(table: RouteTable): (namespace: string) => ReadonlySet<string> {
   const holders = byClass(table, (members) => (members === undefined ? holdersOfUnknown(table) : holdersInClass(table, members)));
-  return (namespace) => (table.fenced.has(namespace) ? NOBODY : holders(namespace));
+  return (namespace) => (isFencedIn(table, namespace) ? NOBODY : holders(namespace));
 }
 
 /**
  * A number that is equal for namespaces that the table treats equally, apart from fences. At least 0: unknown namespaces and the cluster
  * scope without a class have numbers too.
  */
-export function classNumber({ classOf }: RouteTable, namespace: string): number {
-  return (classOf.get(namespace) ?? (namespace === CLUSTER_SCOPE ? -2 : -1)) + 2;
+export function classNumber(table: RouteTable, namespace: string): number {
+  return (classIn(table, namespace) ?? (isInClusterScope(namespace) ? -2 : -1)) + 2;
 }
 
 /** Computes once for each class. `members` is undefined for unknown namespaces. */

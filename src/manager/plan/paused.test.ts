@@ -22,6 +22,14 @@ describe("pauseAt", () => {
     expect(owners(desired)).toEqual({ prod: rest, fresh: 'subset "beta"' });
     expect(kept).toBe(1);
   });
+  it("keeps buckets with their owners, or as the cluster scope, and one of a subset that is gone goes where the spec says", () => {
+    const family = (members: Readonly<Record<string, readonly number[]>>) =>
+      table([sharded(maps), subset("canary"), subset("beta"), subset("gone")], members);
+    const byName = family({ "": [1], "#1": [1], "#2": [2], "#3": [3], a: [1] });
+    const kept = owners(pauseAt(family({ "": [2], a: [1] }), byName, SUBSETS).desired, "configmaps");
+    expect(kept).toEqual({ a: canary, "": canary, "#1": canary, "#2": 'subset "beta"', "#3": 'subset "beta"' });
+    expect(pauseAt(byName, family({ "": [2], a: [1] }), SUBSETS).desired.classOf.has("#1")).toBe(false);
+  });
   it("uses the spec if no pod has a table", () => {
     expect(pauseAt(inForce, undefined, SUBSETS)).toEqual({ desired: inForce, kept: 0 });
   });

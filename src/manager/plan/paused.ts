@@ -5,7 +5,8 @@
 //
 // Resources that move as a whole (partitioned by label or shared, also by a `sharded` rule) keep the rules in force. A subset that the spec no longer has
 // cannot be kept: it has no pods, so the spec's rules apply to its namespaces.
-import { CLUSTER_SCOPE, namespacesOf, type RouteRule, type RouteTable } from "../../route/table.ts";
+import { isInClusterScope } from "../../kube/place.ts";
+import { classIn, namespacesOf, type RouteRule, type RouteTable } from "../../route/table.ts";
 import { createSignatures } from "./claims.ts";
 
 export interface PausedRoute {
@@ -34,8 +35,8 @@ export function pauseAt(bySpec: RouteTable, inForce: RouteTable | undefined, sub
     const index = inForce.classOf.get(namespace);
     return index !== undefined && isKept[index] === true ? index : undefined;
   };
-  // The cluster scope keeps its class, or stays without one.
-  const namespaces = [...namespacesOf(bySpec), ...(inForce.classOf.has(CLUSTER_SCOPE) ? [CLUSTER_SCOPE] : [])];
+  // The cluster scope and its buckets keep their classes, or stay without.
+  const namespaces = [...namespacesOf(bySpec), ...[...inForce.classOf.keys()].filter(isInClusterScope)];
   const needsSpec = namespaces.some((namespace) => keptClass(namespace) === undefined);
   const joined = needsSpec ? joinRules(rules, bySpec.rules) : { rules, places: [] };
   const desired: RouteTable = {
@@ -43,7 +44,7 @@ export function pauseAt(bySpec: RouteTable, inForce: RouteTable | undefined, sub
     ...joinClasses(namespaces, (namespace) => {
       const index = keptClass(namespace);
       if (index !== undefined) return { key: index, members: () => keptMembers(inForce.classes[index] ?? [], rules, joined) };
-      const own = bySpec.classOf.get(namespace) ?? 0;
+      const own = classIn(bySpec, namespace) ?? 0;
       return { key: -1 - own, members: () => specMembers(bySpec.classes[own] ?? [], rules, joined) };
     }),
     sharedResources: inForce.sharedResources,

@@ -33,6 +33,19 @@ describe("planFences", () => {
   it("grants the namespace once the old owner's last pod has acknowledged or is gone", () => {
     expect(fences(after, claim("b", "", after), claim("c", "canary", before)).canary).toEqual([]);
   });
+  it("fences a bucket of cluster-scoped names between tables that divide them and tables that do not, and no wait names it", () => {
+    const family = (members: Readonly<Record<string, readonly number[]>>) =>
+      table([sharded(group("", "configmaps")), subset("s1"), subset("s2")], members);
+    const [atHome, byName] = [family({ "": [1] }), family({ "": [1], "#1": [1], "#2": [2] })];
+    const plan = (desired: RouteTable, ...claims: Claim[]) => {
+      const { fenced, waits } = planFences(desired, ["s1", "s2"], claims);
+      return [[...(fenced.get("s1") ?? [])], [...(fenced.get("s2") ?? [])], waits.map(({ namespaces }) => namespaces)];
+    };
+    expect(plan(byName, claim("a", "s1", atHome), claim("b", "s2", atHome))).toEqual([[], ["#2"], [[]]]);
+    expect(plan(atHome, claim("a", "s1", byName), claim("b", "s2", byName))).toEqual([["#2"], [], [[]]]);
+    const fenced = { ...atHome, fenced: new Set([""]) };
+    expect(plan(byName, claim("a", "s1", fenced), claim("b", "s2", atHome))).toEqual([[], [], []]);
+  });
   it("counts the claims of a removed pod like those of a live pod, and distinguishes the two waits", () => {
     const gone: Claim = { ...claim("g", "", before), isGone: true };
     const plan = fences(after, claim("a", "", before), gone, claim("c", "canary", before));

@@ -6,7 +6,8 @@
 //
 // Resources that are partitioned by label or shared move separately, each with all its objects at once: resource-fences.ts.
 import { isDeepStrictEqual } from "node:util";
-import { CLUSTER_SCOPE, type FenceRule, type RouteTable } from "../../route/table.ts";
+import { isInClusterScope } from "../../kube/place.ts";
+import { type FenceRule, isFencedIn, type RouteTable } from "../../route/table.ts";
 import { type Claim, classNumber, createHolders, createSignatures } from "./claims.ts";
 import { planResourceFences } from "./resource-fences.ts";
 
@@ -39,7 +40,7 @@ export interface Wait {
 }
 
 export interface FencePlan {
-  /** For each subset the namespaces, and perhaps CLUSTER_SCOPE, that it would own but must not have yet. */
+  /** For each subset the namespaces, CLUSTER_SCOPE and buckets that it would own but must not have yet. */
   readonly fenced: ReadonlyMap<string, ReadonlySet<string>>;
   /** For each subset the fences of resources that it must not have yet. */
   readonly resourceFences: ReadonlyMap<string, readonly FenceRule[]>;
@@ -64,7 +65,7 @@ export function planFences(desired: RouteTable, subsets: readonly string[], clai
         kept.add(subset);
         isKept = true;
       }
-      if (isKept && namespace !== CLUSTER_SCOPE) namespaces.push(namespace);
+      if (isKept && !isInClusterScope(namespace)) namespaces.push(namespace);
     }
     if (kept.size > 0) waits.push(...waitsOf(claim, pods, namespaces, [...kept]));
   }
@@ -188,7 +189,7 @@ function createHoldings(desired: RouteTable) {
     const known = new Map<number, Holding>();
     const width = desired.classes.length + 2;
     return (namespace) => {
-      if (table.fenced.has(namespace)) return "not-held";
+      if (isFencedIn(table, namespace)) return "not-held";
       const pair = classNumber(table, namespace) * width + classNumber(desired, namespace);
       let holding = known.get(pair);
       if (holding === undefined) {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fence, group, limit, objects, sharded, subset, table, unreportedFence } from "../../../test/support/route-table.ts";
+import { BUCKETS, isBucket } from "../../kube/place.ts";
 import type { ResourceMatch, RetainedClass, RetainedRule, RouteTable } from "../../route/table.ts";
 import { canonicalRules, isVisibleBy, retainedBetween } from "./retained.ts";
 
@@ -10,8 +11,11 @@ const before = table([subset("canary")], { prod: [], pilot: [0], mover: [] });
 const after = table([subset("canary")], { prod: [], pilot: [0], mover: [0] });
 const show = (from: RouteTable, to: RouteTable, as = "", now = as) =>
   retainedBetween({ subset: as, table: from }, { subset: now, table: to });
-const text = (shown: readonly RetainedClass[]) =>
+const allOf = (shown: readonly RetainedClass[]) =>
   Object.fromEntries(shown.flatMap(({ namespaces, rules }) => [...namespaces].map((name) => [name, rules])));
+/** Without buckets. */
+const text = (shown: readonly RetainedClass[]) =>
+  Object.fromEntries(Object.entries(allOf(shown)).filter(([place]) => !isBucket(place)));
 const ALL = [{ resources: [], visible: true }];
 const shownTable = (from: RouteTable, to: RouteTable, as = "") => ({ ...to, retained: show(from, to, as) });
 
@@ -36,6 +40,19 @@ describe("retainedBetween", () => {
   it("retains no namespace that was fenced, because the pod never saw its objects", () => {
     const fenced = { ...before, fenced: new Set(["mover"]) };
     expect(show(fenced, after)).toEqual([]);
+  });
+  it("retains the buckets of cluster-scoped names that the subset loses, however the tables divide them", () => {
+    const family = (members: Readonly<Record<string, readonly number[]>>) =>
+      table([sharded(maps), subset("s1"), subset("s2")], members);
+    const [atHome, byName] = [family({ "": [1] }), family({ "": [1], "#1": [1], "#2": [2], "#3": [1] })];
+    const buckets = (from: RouteTable, to: RouteTable, as: string) => Object.keys(allOf(show(from, to, as))).filter(isBucket);
+    expect(buckets(byName, family({ "": [1], "#1": [1], "#2": [2], "#3": [2] }), "s1")).toEqual(["#3"]);
+    expect(buckets(atHome, byName, "s1")).toEqual(["#2"]);
+    expect(buckets(byName, atHome, "s2")).toEqual(["#2"]);
+    expect(buckets(atHome, family({ "": [2] }), "s1")).toEqual(BUCKETS);
+    // Also after a further edit.
+    expect(buckets(shownTable(byName, atHome, "s2"), family({ "": [1], a: [2] }), "s2")).toEqual(["#2"]);
+    expect(buckets({ ...byName, fenced: new Set(["#1"]) }, family({ "": [2] }), "s1")).not.toContain("#1");
   });
   it("retains of a sharded family the named resources, also cluster-scoped ones, and nothing of a shared one", () => {
     const family = (home: number, mover: number) =>

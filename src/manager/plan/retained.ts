@@ -9,19 +9,20 @@
 //   Retained => (nothing)  the pod ends: its replacement never owned the namespace
 //
 // Partitioned and shared resources are not retained: they move as a whole, and clients list them again without a restart.
+import { BUCKETS, CLUSTER_SCOPE } from "../../kube/place.ts";
 import {
-  CLUSTER_SCOPE,
   DEFAULT_SUBSET,
   fallbackOf,
+  isFencedIn,
   isSharded,
   matchesResource,
   membersIn,
-  namespacesOf,
   type ResourceMatch,
   type RetainedClass,
   type RetainedRule,
   type RouteTable,
 } from "../../route/table.ts";
+import { classNumber } from "./claims.ts";
 
 /** A table as one subset enforces it. */
 export interface SubsetTable {
@@ -30,7 +31,7 @@ export interface SubsetTable {
 }
 
 /**
- * What a pod that enforces `from` retains under `to`, also in CLUSTER_SCOPE. Namespaces that `to` does not contain are not retained.
+ * What a pod that enforces `from` retains under `to`, also in the cluster scope. Namespaces that `to` does not contain are not retained.
  * @param to with its fences: the subset does not own fenced namespaces
  */
 export function retainedBetween(from: SubsetTable, to: SubsetTable): readonly RetainedClass[] {
@@ -56,7 +57,8 @@ export function retainedBetween(from: SubsetTable, to: SubsetTable): readonly Re
     classes.set(text, found);
     return found.namespaces;
   };
-  for (const namespace of [CLUSTER_SCOPE, ...namespacesOf(to.table)]) {
+  // All buckets, since either table may divide them.
+  for (const namespace of new Set([CLUSTER_SCOPE, ...BUCKETS, ...to.table.classOf.keys()])) {
     const state = `${stateIn(from.table, namespace)} ${shownBefore.get(namespace)?.index} ${stateIn(to.table, namespace)}`;
     if (!known.has(state)) known.set(state, retainedClassOf(namespace));
     known.get(state)?.add(namespace);
@@ -71,9 +73,8 @@ function classOfShown({
 }
 
 // Equal for namespaces that the table treats equally.
-function stateIn({ classOf, fenced }: RouteTable, namespace: string): string {
-  if (namespace === CLUSTER_SCOPE) return "cluster";
-  return fenced.has(namespace) ? "fenced" : String(classOf.get(namespace));
+function stateIn(table: RouteTable, namespace: string): string {
+  return isFencedIn(table, namespace) ? "fenced" : String(classNumber(table, namespace));
 }
 
 /** What a subset owns in a namespace, as a list in which the first match decides. Resources that move as a whole are left out. */
@@ -81,7 +82,7 @@ function ownedIn({ subset, table }: SubsetTable, namespace: string): RetainedRul
   const fallback: RetainedRule = { resources: [], visible: subset === DEFAULT_SUBSET && !isSharded(table) };
   const hide = ({ resources }: { readonly resources: readonly ResourceMatch[] }): RetainedRule => ({ resources, visible: false });
   const fences = table.rules.filter(({ kind }) => kind === "fence").map(hide);
-  if (table.fenced.has(namespace)) return [];
+  if (isFencedIn(table, namespace)) return [];
   const members = membersIn(table, namespace);
   // In a namespace that the table does not know, no resource with a rule is visible.
   if (members === undefined) {

@@ -7,7 +7,8 @@
 //   waiting => nothing    no fence is left, and a pod of the subset enforces its rules or the subset has no pods
 //
 // A pod without a proxy continues to write, so the time does not run while the handover waits for such a pod.
-import { CLUSTER_SCOPE, type RouteTable } from "../../route/table.ts";
+import { isInClusterScope } from "../../kube/place.ts";
+import type { RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { createHolders } from "../plan/claims.ts";
 import { ageMs } from "./ages.ts";
@@ -75,7 +76,7 @@ function mostFreed(facts: StatusFacts, pods: readonly AppPod[], table: RouteTabl
     let count = 0;
     for (const namespace of enforced.table.fenced) {
       // After an undone move the fence is removed too, but the subset gains nothing.
-      if (namespace !== CLUSTER_SCOPE && !table.fenced.has(namespace) && holders(namespace).has(pod.subset)) count++;
+      if (!isInClusterScope(namespace) && !table.fenced.has(namespace) && holders(namespace).has(pod.subset)) count++;
     }
     most = Math.max(most, count);
   }

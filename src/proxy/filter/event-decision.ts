@@ -5,7 +5,7 @@
 // state that matched. A MODIFIED event with other labels shows that it was not asked, or ignores the selector: the client may know the
 // object, and only a new list takes it away.
 import type { WatchFrame } from "../../kube/codec/watch-frames.ts";
-import { governingNamespace, hasOwnLabels, type Ownership, type ResourceView } from "../../route/snapshot.ts";
+import { governingPlace, hasOwnLabels, type Ownership, type ResourceView } from "../../route/snapshot.ts";
 
 export type EventAction =
   | { readonly kind: "show" }
@@ -40,7 +40,7 @@ export function decideEvent(
   const unknown: string[] = [];
   const leftOut: string[] = [];
   for (const object of objects) {
-    const namespace = governingNamespace(view.group, view.resource, object);
+    const namespace = governingPlace(view.group, view.resource, object);
     const ownership: Ownership = view.ownershipOf(namespace);
     const hasOurLabels = hasOwnLabels(view, object.labels);
     if (ownership === "own" && hasOurLabels) own++;

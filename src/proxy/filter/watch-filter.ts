@@ -5,7 +5,7 @@ import type { Encoding, ItemMeta, ReadOptions } from "../../kube/codec/types.ts"
 import { filterTableFrame, readFrame, type WatchFrame } from "../../kube/codec/watch-frames.ts";
 import { parseResourceVersion } from "../../kube/resource-version.ts";
 import { isHiddenBy } from "../../route/plan-query.ts";
-import { governingNamespace, isOwned, type ResourceView, readViewOf } from "../../route/snapshot.ts";
+import { governingPlace, isOwned, type ResourceView, readViewOf } from "../../route/snapshot.ts";
 import type { MoveLog } from "../moves/move-log.ts";
 import type { ResourceLog } from "../moves/resource-log.ts";
 import type { Session } from "../session/session.ts";
@@ -125,7 +125,7 @@ export class WatchFilter {
   unknownIn(frame: Uint8Array): string[] {
     const view = this.#view();
     const { objects } = readFrame(this.#encoding, frame);
-    const names = new Set(objects.map((object) => governingNamespace(view.group, view.resource, object)));
+    const names = new Set(objects.map((object) => governingPlace(view.group, view.resource, object)));
     return [...names].filter((namespace) => view.ownershipOf(namespace) === "unknown");
   }
 
@@ -152,7 +152,7 @@ export class WatchFilter {
   #checkIgnored(objects: readonly ItemMeta[]): void {
     const { serverFilter, collection } = this.#request;
     const { group, resource } = collection;
-    if (!objects.some((object) => isHiddenBy(serverFilter, governingNamespace(group, resource, object)))) return;
+    if (!objects.some((object) => isHiddenBy(serverFilter, governingPlace(group, resource, object)))) return;
     this.#suspect?.();
     this.#suspect = undefined;
   }

@@ -1,11 +1,12 @@
 // A collection that a client lists or watches: the objects of one resource, in all namespaces or in one. Used by the move log, the
 // filters and the isolate layer.
 import type { GroupResource } from "../../kube/types.ts";
+import type { ResourceScope } from "../../route/plan-query.ts";
 
 /** A collection as one client requests it. */
 export interface Collection extends GroupResource {
   /** "" for all namespaces. */
   readonly namespace: string;
-  /** The client sees no object of a namespace, so that moves of namespaces do not concern it. Absent is false. */
-  readonly isOutsideNamespaces?: boolean;
+  /** Whether moves of namespaces concern it, of buckets of the cluster scope, or, with "unknown" (the default), perhaps both. */
+  readonly scope?: ResourceScope;
 }

@@ -55,6 +55,27 @@ describe("what moves for a resource of a subset", () => {
     expect(moves(before, now)).toMatchObject({ isEverything: false, moved: [], ...expected });
   });
 
+  it("names buckets of cluster-scoped names, also where only one of the tables divides them", () => {
+    const rules = [sharded(group("", "pods")), subset("blue"), subset("green")];
+    const family = (members: Readonly<Record<string, readonly number[]>>, more = rules) =>
+      snapshot(table(more, { "": [1], a: [1], ...members }), { subset: "blue" });
+    const moves = (before: Snapshot, now: Snapshot) => {
+      const { isEverything, moved } = between(before, now).of({ group: "", resource: "pods" });
+      return [isEverything, moved];
+    };
+    const [atHome, byName] = [family({}), family({ "#1": [1], "#2": [2] })];
+    expect(moves(atHome, byName)).toEqual([false, ["#2"]]);
+    expect(moves(byName, atHome)).toEqual([false, ["#2"]]);
+    // A namespace that is new has the same class before and now as the bucket, and is no move.
+    expect(moves(atHome, family({ "#1": [1], "#2": [2], n: [2] }))).toEqual([false, ["#2"]]);
+    expect(moves(byName, family({ "#1": [2], "#2": [2], a: [2] }))).toEqual([false, ["a", "#1"]]);
+    const crowd = (shard: number) => Object.fromEntries(many(MAX_NAMED + 1).map((name) => [name, [shard]]));
+    expect(moves(family({ "#1": [1], ...crowd(1) }), family({ "#1": [2], ...crowd(2) }))).toEqual([true, []]);
+    // Labels say which objects moved, and nothing remembers that of a bucket.
+    const labelled = [...rules, objectLimit("t", group("", "pods"))];
+    expect(moves(family({ "#1": [1] }, labelled), family({ "#1": [2] }, labelled))).toEqual([true, []]);
+  });
+
   it("names every namespace that has left the table, whoever owned it", () => {
     const before = routes(1, { blue: ["a", "b"], defaultSubset: ["c"], fenced: ["d"] });
     expect(between(before, routes(2, { blue: ["a"] })).removed).toEqual(["b", "c", "d"]);

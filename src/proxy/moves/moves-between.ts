@@ -2,18 +2,18 @@
 // Pure; called by the move log. A namespace that the pod owned and now retains, or has back, has not moved.
 //
 // The cost for a resource does not depend on the number of namespaces: namespaces with the same class before and after are compared once.
+import { CLUSTER_SCOPE, isBucket } from "../../kube/place.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import { servesAlike } from "../../route/callers.ts";
 import { ownsUnknown } from "../../route/plan-query.ts";
 import { type Ownership, type ResourceView, readViewOf } from "../../route/snapshot.ts";
-import { CLUSTER_SCOPE } from "../../route/table.ts";
 import type { Enforced } from "../session/session.ts";
 
 /** The moves of one resource. */
 export interface Moves {
   /** Other things than namespaces have moved, so that everything counts as moved. */
   readonly isEverything: boolean;
-  /** Namespaces that were known before and are known now, and that the subset gained or lost; undefined if they are more than MAX_NAMED. */
+  /** Buckets, and namespaces that were known before and are known now, that the subset gained or lost; undefined if they are more than MAX_NAMED. */
   readonly moved: readonly string[] | undefined;
   /** Namespaces that are new in the table, by whether the subset owns them. */
   readonly born: ReadonlyMap<string, boolean>;
@@ -44,10 +44,15 @@ export function movesBetween(before: Enforced, now: Enforced): SnapshotChange {
       // An object without its label may have been hidden, which is why labels are not relied on any more.
       const losesLabels = old.isLabelled === true && next.isLabelled !== true;
       const isComparable = sameCallers && hasSameTerms(old, next) && !losesLabels;
-      const isEverything = !isComparable || isOwn(old.ownershipOf(CLUSTER_SCOPE)) !== isOwn(next.ownershipOf(CLUSTER_SCOPE));
+      const moved = pairs.filter(({ sample }) => hasMoved(sample, old, next));
+      const names = namesOf(moved, next);
+      // Buckets are few, and a list of them that is too long has no horizon of its own.
+      const areBucketsLost = names === undefined && moved.some(({ sample }) => isBucket(sample));
+      const isScopeMoved = isOwn(old.ownershipOf(CLUSTER_SCOPE)) !== isOwn(next.ownershipOf(CLUSTER_SCOPE));
+      const isEverything = !isComparable || isScopeMoved || areBucketsLost;
       return {
         isEverything,
-        moved: isEverything ? [] : movedIn(pairs, old, next),
+        moved: isEverything ? [] : names,
         born: new Map(
           born.filter((name) => old.ownershipOf(name) === "unknown").map((name) => [name, isOwn(next.ownershipOf(name))]),
         ),
@@ -63,12 +68,15 @@ function hasSameTerms(old: ResourceView, next: ResourceView): boolean {
   return haveSameLabels && ownsUnknown(old) === ownsUnknown(next) && (old.isMoving ?? false) === (next.isMoving ?? false);
 }
 
+function hasMoved(place: string, old: ResourceView, next: ResourceView): boolean {
+  const [was, is] = [old.ownershipOf(place), next.ownershipOf(place)];
+  return isOwn(was) !== isOwn(is) && was !== "unknown" && is !== "unknown";
+}
+
 /** Undefined if more has moved than can be named. */
-function movedIn(pairs: readonly ClassPair[], old: ResourceView, next: ResourceView): string[] | undefined {
+function namesOf(moved: readonly ClassPair[], next: ResourceView): string[] | undefined {
   const names: string[] = [];
-  for (const { sample, members } of pairs) {
-    const [was, is] = [old.ownershipOf(sample), next.ownershipOf(sample)];
-    if (isOwn(was) === isOwn(is) || was === "unknown" || is === "unknown") continue;
+  for (const { members } of moved) {
     if (members === undefined || next.labelFilter !== undefined) return undefined;
     names.push(...members);
   }
@@ -111,10 +119,10 @@ function classPairs(before: Enforced, now: Enforced): ClassPair[] {
   return [...pairs.values()];
 }
 
-/** Namespaces with equal keys have the same state for every resource. */
-function classKey({ snapshot: { table } }: Enforced, namespace: string): string {
+/** Namespaces with equal keys have the same state for every resource, and so have buckets. */
+function classKey({ snapshot: { table } }: Enforced, place: string): string {
   // Fenced namespaces can differ: shared resources do not move, and the class decides which resources are shared.
-  const byTable = `${table.fenced.has(namespace) ? "!" : ""}${table.classOf.get(namespace) ?? "unknown"}`;
+  const byTable = `${isBucket(place) ? "#" : ""}${table.fenced.has(place) ? "!" : ""}${table.classOf.get(place) ?? "unknown"}`;
   if (table.retained === undefined) return byTable;
-  return `${byTable}+${table.retained.findIndex(({ namespaces }) => namespaces.has(namespace))}`;
+  return `${byTable}+${table.retained.findIndex(({ namespaces }) => namespaces.has(place))}`;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { NEVER, type Version, WITHOUT_END } from "../../kube/resource-version.ts";
 import type { StoredResource } from "../session/stored-moves.ts";
-import type { Moves } from "./moves-between.ts";
+import { MAX_NAMED, type Moves } from "./moves-between.ts";
 import { type Due, ResourceLog, TOLD_NOTHING } from "./resource-log.ts";
 
 const ALL = { group: "", resource: "pods", namespace: "" };
@@ -51,10 +51,22 @@ describe("what a client has to be told", () => {
     expect(log.stored.namespacesHorizon).toBe(20n);
   });
 
-  it("is only that everything moved, if it sees no namespaces", () => {
+  it("is only that buckets or everything moved, if it sees no namespaces, and no bucket, if it sees namespaces", () => {
+    const { log, take, since } = setup();
+    const seen = (scope: "cluster" | "namespaced") => log.since({ ...ALL, scope }, { version: 7n, told: TOLD_NOTHING });
+    take({ moved: ["a", "#1"] });
+    expect([seen("cluster"), seen("namespaced"), since(7n)]).toEqual([moved("#1"), moved("a"), moved("a", "#1")]);
+    take({ moved: many(MAX_NAMED) });
+    expect([seen("cluster"), seen("namespaced")]).toEqual([moved("#1"), EXPIRED]);
+    take({ moved: undefined, departed: ["b"] });
+    expect(seen("cluster")).toEqual(moved("#1"));
+    // The next process does not tell of buckets, so their clients list.
+    expect([log.stored.horizon, setup().log.stored.horizon]).toEqual([7n, NEVER]);
+  });
+
+  it("is everything, whatever it sees", () => {
     const { log, take } = setup();
-    const seen = () => log.since({ ...ALL, isOutsideNamespaces: true }, { version: 7n, told: TOLD_NOTHING });
-    take({ moved: undefined, departed: ["a"] });
+    const seen = () => log.since({ ...ALL, scope: "cluster" }, { version: 7n, told: TOLD_NOTHING });
     expect(seen()).toEqual(NOTHING);
     take({ isEverything: true });
     expect(seen()).toEqual(EXPIRED);

@@ -5,6 +5,7 @@
 // A move is marked with a version at or above everything that clients were given of the resource before it. Whoever continues from a later
 // version began after the move. Versions of one resource can be compared: https://kep.k8s.io/5504.
 
+import { isInClusterScope } from "../../kube/place.ts";
 import { laterOf, NEVER, type Version, WITHOUT_END } from "../../kube/resource-version.ts";
 import type { StoredResource } from "../session/stored-moves.ts";
 import type { Collection } from "./collection.ts";
@@ -132,7 +133,7 @@ export class ResourceLog {
     for (const oldest of this.#outOfOrder) {
       if (this.#outOfOrder.size <= MAX_OUT_OF_ORDER) break;
       this.#outOfOrder.delete(oldest);
-      if (oldest > this.#namespacesHorizon.version) this.#namespacesHorizon = { version: oldest, sequence: this.#position };
+      if (oldest > this.#horizon.version) this.#horizon = { version: oldest, sequence: this.#position };
     }
   }
 
@@ -224,20 +225,21 @@ export class ResourceLog {
     this.#moves.set(name, move);
     for (const [oldest, { version }] of this.#moves) {
       if (this.#moves.size <= MAX_NAMED) break;
+      if (isInClusterScope(oldest)) continue; // these are few
       this.#moves.delete(oldest);
       if (version > this.#namespacesHorizon.version) this.#namespacesHorizon = { version, sequence: move.sequence };
     }
   }
 
   /** What a client of the collection has to be told. */
-  since({ namespace, isOutsideNamespaces }: Collection, known: Known): Due {
+  since({ namespace, scope = "unknown" }: Collection, known: Known): Due {
     const { version, told, departed: owed = known } = known;
     if (isDue(this.#horizon, known)) return EXPIRED;
-    if (isOutsideNamespaces) return NOTHING;
     if (told === TOLD_NOTHING && this.#outOfOrder.has(version)) return EXPIRED;
-    if (isDue(this.#namespacesHorizon, known)) return EXPIRED;
+    if (scope !== "cluster" && isDue(this.#namespacesHorizon, known)) return EXPIRED;
     const [moved, departed]: [string[], string[]] = [[], []];
     for (const [name, move] of this.#moves) {
+      if (scope !== "unknown" && isInClusterScope(name) !== (scope === "cluster")) continue;
       if ((namespace !== "" && name !== namespace) || (move.isBirth && move.version < version)) continue;
       if (isDue(move, move.isDeparted ? owed : known)) (move.isDeparted ? departed : moved).push(name);
     }
@@ -277,8 +279,9 @@ export class ResourceLog {
     // Nobody was told of a departure of which the version is not known yet. The others are over for later versions than the horizon.
     const isUntold = (move: Move) => move.isDeparted && move.version === WITHOUT_END;
     const told = [...this.#moves.values()].filter((move) => !isUntold(move));
+    const buckets = [...this.#moves].flatMap(([name, move]) => (isInClusterScope(name) ? [move] : []));
     return {
-      horizon: versionOf(this.#horizon),
+      horizon: [this.#horizon, ...buckets].map(versionOf).reduce(laterOf),
       namespacesHorizon: [this.#namespacesHorizon, ...told].map(versionOf).reduce(laterOf),
       departed: [...this.#moves].flatMap(([name, move]) => (isUntold(move) ? [name] : [])).slice(-MAX_STORED),
     };

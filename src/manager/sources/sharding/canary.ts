@@ -1,7 +1,7 @@
 // Says which namespaces are the canary's: those that one of its three fields selects. Pure. Invariant: a larger percentage adds namespaces and
 // removes none, and going back gives exactly the namespaces of before.
 import type { ShardingRoot } from "../../../api/sharding-config.ts";
-import { shardHashOf } from "../../../api/sharding-keys.ts";
+import { placeHash } from "../../../kube/place.ts";
 import { mixedHash } from "./mixed-hash.ts";
 
 const HASHES = 2 ** 32;
@@ -13,5 +13,5 @@ export function canaryTest(canary: ShardingRoot["canary"]): (namespace: string) 
   const hashes = new Set((canary.inShardHash ?? []).map(Number));
   const limit = ((canary.percent ?? 0) / 100) * HASHES;
   return (name) =>
-    names.has(name) || (hashes.size > 0 && hashes.has(shardHashOf(name))) || (limit > 0 && mixedHash(name, "canary") < limit);
+    names.has(name) || (hashes.size > 0 && hashes.has(placeHash(name))) || (limit > 0 && mixedHash(name, "canary") < limit);
 }

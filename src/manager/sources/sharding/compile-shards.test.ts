@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { sampleShardingConfig, sampleShardingRoot } from "../../../../test/support/sharding-config.ts";
 import type { ShardingConfig } from "../../../api/sharding-config.ts";
-import { CLUSTER_SCOPE, ownersOf, type RouteTable } from "../../../route/table.ts";
+import { BUCKETS, CLUSTER_SCOPE } from "../../../kube/place.ts";
+import { namespacesOf, ownersOf, type RouteTable } from "../../../route/table.ts";
+import { type BalancedMap, balancedMap } from "./balanced-map.ts";
 import { compileShards } from "./compile-shards.ts";
+import type { Placement } from "./placement.ts";
 import { shardsOfConfigs, shardsOfRoot } from "./shards.ts";
 import { countGaps, countOverlaps } from "./table-counts.ts";
 
@@ -81,6 +84,31 @@ describe("the family of a root", () => {
     expect(new Set(owners)).toEqual(new Set(["shop-2-normal", "shop-3-normal"]));
     expect(ownerIn(table, "pods", CLUSTER_SCOPE)).toBe("shop-2-normal");
     expect([countGaps(table), countOverlaps(table)]).toEqual([0, 0]);
+  });
+
+  it("gives buckets of cluster-scoped names to shards as it gives namespaces, if they are owned by name", () => {
+    const canary = { replicas: 1, inShardHash: ["7"] };
+    const root = { canary, clusterScoped: "ByName" } as const;
+    const byName = (more: object, of: Placement) =>
+      compileShards(shardsOfRoot(sampleShardingRoot({ ...root, ...more }) as unknown as ShardingConfig, of), namespaces);
+    const legacy = byName({}, placement);
+    const hashOf = (place: string) => BUCKETS.indexOf(place);
+    for (const place of BUCKETS) {
+      const normal = hashOf(place) < 16 ? "shop-2-normal" : "shop-3-normal";
+      expect([place, ownerIn(legacy, "pods", place)]).toEqual([place, hashOf(place) === 7 ? "shop-0-canary" : normal]);
+    }
+    // A name that is not known belongs to the home shard, and status counts namespaces only.
+    expect(ownerIn(legacy, "pods", CLUSTER_SCOPE)).toBe("shop-2-normal");
+    expect([namespacesOf(legacy).length, countGaps(legacy), countOverlaps(legacy)]).toEqual([200, 0, 0]);
+    const map = balancedMap(undefined, [2, 3], []);
+    const owners = (of: readonly number[], by: BalancedMap) => {
+      const table = byName({ placement: "Balanced" }, { ...placement, active: of, map: by });
+      return BUCKETS.map((place) => ownerIn(table, "pods", place));
+    };
+    const [two, three] = [owners([2, 3], map), owners([1, 2, 3], balancedMap(map, [1, 2, 3], []))];
+    expect(new Set(two)).toEqual(new Set(["shop-0-canary", "shop-2-normal", "shop-3-normal"]));
+    const moved = three.filter((owner, at) => owner !== two[at]);
+    expect(new Set(moved)).toEqual(new Set(["shop-1-normal"]));
   });
 
   it("has the gaps that an entry of the root makes", () => {

@@ -1,6 +1,7 @@
 // Compiles the shards of a family and the namespaces into a route table. Pure; tested by golden files. The family must have no problems
 // (objectLimitProblems). As with VirtualApps, the table contains no selector of namespaces, so all proxies decide alike.
-import { CLUSTER_SCOPE, type RouteRule, type RouteTable } from "../../../route/table.ts";
+import { BUCKETS, CLUSTER_SCOPE } from "../../../kube/place.ts";
+import type { RouteRule, RouteTable } from "../../../route/table.ts";
 import { computedKeys, type NamespaceTest } from "./namespace-test.ts";
 import { objectLimits, unionOf } from "./object-limits.ts";
 import type { FamilyShards, Shard } from "./shards.ts";
@@ -13,7 +14,7 @@ interface CompiledRule {
 
 /** The desired route table of one family, without fences. */
 export function compileShards(
-  { shards, shardOf, home }: FamilyShards,
+  { shards, shardOf, home, isByName }: FamilyShards,
   namespaces: Iterable<{ readonly name: string }>,
 ): RouteTable {
   const resources = unionOf(shards.flatMap(({ rules }) => rules));
@@ -32,7 +33,8 @@ export function compileShards(
     classOf.set(name, index);
   };
   put(CLUSTER_SCOPE, home === undefined ? own : (bySubset.get(home) ?? []));
-  for (const { name } of namespaces) {
+  const places = [...(isByName ? BUCKETS : []), ...Array.from(namespaces, ({ name }) => name)];
+  for (const name of places) {
     const shard = shardOf?.(name);
     const keys = computedKeys(name, shard);
     // The rules of the other shards of a root do not contain the namespace.

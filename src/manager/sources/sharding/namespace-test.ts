@@ -1,8 +1,9 @@
 // Splits the selector of a limit: terms of computed keys become a test of the namespace, the others stay terms of the objects' labels. Pure.
 // Invariant: the test uses the namespace's name and what the manager computes from it, and never a label that somebody has set.
 import type { LabelSelector } from "../../../api/label-selector.ts";
-import { NAMESPACE, SHARD, SHARD_HASH, shardHashOf } from "../../../api/sharding-keys.ts";
+import { NAMESPACE, SHARD, SHARD_HASH } from "../../../api/sharding-keys.ts";
 import { formatTerms, isSetTerm, type SetTerm, termsOfSelector } from "../../../kube/label-selector.ts";
+import { placeHash } from "../../../kube/place.ts";
 
 /** The values of the computed keys for one namespace. */
 export interface ComputedKeys {
@@ -15,7 +16,7 @@ export interface ComputedKeys {
 export type NamespaceTest = (keys: ComputedKeys) => boolean;
 
 export function computedKeys(name: string, shard = ""): ComputedKeys {
-  return { name, hash: String(shardHashOf(name)), shard };
+  return { name, hash: String(placeHash(name)), shard };
 }
 
 export interface SplitSelector {

@@ -5,7 +5,8 @@
 // A shard that is not active becomes active when one of its pods is ready. An active shard leaves at once if the StatefulSet or the spec no
 // longer has it. It leaves if none of its pods has been ready for the grace time while another shard was. If no shard would be left, all stay.
 import type { ShardingRoot } from "../../../api/sharding-config.ts";
-import { MAX_NORMAL_SHARDS, shardHashOf } from "../../../api/sharding-keys.ts";
+import { MAX_NORMAL_SHARDS } from "../../../api/sharding-keys.ts";
+import { placeHash } from "../../../kube/place.ts";
 import { type BalancedMap, balancedMap, bucketOf } from "./balanced-map.ts";
 import { legacyMap } from "./legacy-map.ts";
 
@@ -77,7 +78,7 @@ export function placementOf(facts: PlacementFacts): PlacementStep | undefined {
 export function placer({ active, map }: Placement): (namespace: string) => number {
   if (map !== undefined) return (namespace) => map[bucketOf(namespace)] ?? 0;
   const legacy = legacyMap(active);
-  return (namespace) => legacy[shardHashOf(namespace)] ?? 0;
+  return (namespace) => legacy[placeHash(namespace)] ?? 0;
 }
 
 function desiredShards({ auto, canary }: PlacementFacts["root"], statefulSet: StatefulSetFacts | undefined): number | undefined {

@@ -30,6 +30,8 @@ export interface FamilyShards {
   readonly shardOf?: (namespace: string) => string;
   /** The shard of a root that owns cluster-scoped objects. In a hand-written family, the first shard that names a resource owns its objects. */
   readonly home?: string;
+  /** The buckets of cluster-scoped names belong to shards as namespaces do. Absent is false: they belong to the home shard. */
+  readonly isByName?: boolean;
 }
 
 /** The shards of a root. The config must be valid and have a root. */
@@ -37,7 +39,12 @@ export function shardsOfRoot(config: ShardingConfig, placement: Placement): Fami
   const { root } = config.spec;
   if (root === undefined) return { shards: [] };
   const shards = childrenOf(config, placement).map((child) => shardOfConfig(child, (at) => `spec.root.resourceSelector[${at}]`));
-  return { shards, shardOf: shardPlacer(root, placement), home: homeShard(root, placement) };
+  return {
+    shards,
+    shardOf: shardPlacer(root, placement),
+    home: homeShard(root, placement),
+    isByName: root.clusterScoped === "ByName",
+  };
 }
 
 /** The shards of hand-written configs, which must be valid. */

@@ -4,9 +4,9 @@
 import type { ResourceInfo } from "../../../kube/request-info.ts";
 import { isListOrWatch } from "../../../kube/request-kind.ts";
 import { StatusError } from "../../../kube/status.ts";
-import { type Decision, decide, isAct, RESOURCE_MOVES, reachOf, type WriteReach } from "../../../route/decide.ts";
+import { type Decision, decide, isAct, isNamedByBody, RESOURCE_MOVES, reachOf, type WriteReach } from "../../../route/decide.ts";
 import { type Planner, planNothing, type QueryPlan, type ResourceScope } from "../../../route/plan-query.ts";
-import { governingNamespace, type ResourceView } from "../../../route/snapshot.ts";
+import { governingPlace, type ResourceView } from "../../../route/snapshot.ts";
 import { isSharded } from "../../../route/table.ts";
 import type { Call, ResourceCall } from "../../call/call.ts";
 import { discardBody } from "../../http/byte-stream.ts";
@@ -15,6 +15,7 @@ import { type Enforced, enforcedNow, type Session } from "../../session/session.
 import { continuesFromList } from "./collection.ts";
 import { passForeign } from "./foreign-writes.ts";
 import { beginHold, type Hold, type HoldDeps } from "./hold.ts";
+import { namedByBody } from "./object-labels.ts";
 import type { RecentLoss } from "./recent-loss.ts";
 
 export type Admission =
@@ -43,23 +44,29 @@ const RETRY_SECONDS = 1;
 const AGAIN = `try again in ${RETRY_SECONDS} s`;
 
 /**
- * Admits a call or throws. `proceed` is called in the very tick of the decision.
+ * Admits a call or throws. `admitted` is called in the very tick of the decision, with the call to send: its body may have been read.
  * @throws StatusError Forbidden, or ServiceUnavailable where a retry may help
  */
 export async function admit<T>(
-  call: ResourceCall,
+  asked: ResourceCall,
   scope: ResourceScope,
   deps: HoldDeps & { readonly planner: Planner; readonly recentLoss: RecentLoss },
-  proceed: (admission: Admission) => Promise<T>,
+  admitted: (admission: Admission, call: ResourceCall) => Promise<T>,
 ): Promise<T> {
-  const { info } = call;
+  let call = asked;
+  const proceed = (admission: Admission) => admitted(admission, call);
   const { session, clock } = deps;
   let hold: Hold | undefined;
   let hasWaited = false;
   try {
     for (;;) {
       const enforced = enforcedNow(session);
+      const { info } = call;
       const view = enforced.view(info.group, info.resource);
+      if (call === asked && isNamedByBody(view, info)) {
+        call = await namedByBody(call);
+        continue;
+      }
       const decision = decide(view, info, scope, deps.planner);
       if (decision.kind === "allow") return proceed({ kind: "allow", done: countWrite(session, info, reachOf(info, scope)) });
       if (decision.kind === "warn") {
@@ -93,7 +100,7 @@ export async function admit<T>(
 
 function countWrite(session: Session, info: ResourceInfo, reach: WriteReach): (() => void) | undefined {
   if (!isAct(info)) return undefined;
-  const namespace = governingNamespace(info.group, info.resource, info);
+  const namespace = governingPlace(info.group, info.resource, info);
   return session.beginWrite(namespace, info, reach);
 }
 

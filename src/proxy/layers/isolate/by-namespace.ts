@@ -7,7 +7,7 @@ import type { Encoding, Keep } from "../../../kube/codec/types.ts";
 import type { Version } from "../../../kube/resource-version.ts";
 import { type ListSize, planLists } from "../../../route/plan-lists.ts";
 import { ownsUnknown, type QueryPlan } from "../../../route/plan-query.ts";
-import { governingNamespace, isOwned } from "../../../route/snapshot.ts";
+import { governingPlace, isOwned } from "../../../route/snapshot.ts";
 import type { ServerFeatures } from "../../api-server/server-features.ts";
 import { addWait, type Call, createRecord, type Handler, isResourceCall, type ResourceCall } from "../../call/call.ts";
 import type { SentRequest } from "../../filter/sent-request.ts";
@@ -127,7 +127,7 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
       joiner: form.createJoiner(encoding, version),
       ask: async (namespace) => checked(await listAt(version, namespace, call, next), encoding).body,
       keepOf(namespace): Keep {
-        const isIn = (meta: Parameters<Keep>[0]) => governingNamespace(collection.group, collection.resource, meta) === namespace;
+        const isIn = (meta: Parameters<Keep>[0]) => governingPlace(collection.group, collection.resource, meta) === namespace;
         return (meta) => isOwned(view(), meta) && isIn(meta);
       },
       onDone({ readBytes, writtenBytes, kept, dropped }, error) {

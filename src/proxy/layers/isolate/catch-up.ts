@@ -6,6 +6,7 @@ import { MeshError } from "../../../base/errors.ts";
 import { bookmarkFrame, type ListEvent, listEvents } from "../../../kube/codec/list-events.ts";
 import { readListMeta } from "../../../kube/codec/list-meta.ts";
 import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
+import { isBucket } from "../../../kube/place.ts";
 import { isTrue } from "../../../kube/request-info.ts";
 import { NEVER, type Version } from "../../../kube/resource-version.ts";
 import { decide } from "../../../route/decide.ts";
@@ -18,7 +19,7 @@ import {
   type QueryPlan,
   type ResourceScope,
 } from "../../../route/plan-query.ts";
-import { governingNamespace, isOwned, readViewOf } from "../../../route/snapshot.ts";
+import { governingPlace, isOwned, readViewOf } from "../../../route/snapshot.ts";
 import { type Call, createRecord, type Handler, isResourceCall, type ResourceCall, withQuery } from "../../call/call.ts";
 import { askReadableCollection, readableEncoding } from "../../call/readable.ts";
 import type { Renew } from "../../filter/renewing-watch.ts";
@@ -94,21 +95,28 @@ export function createCatchUp(asked: Call, { collection }: CollectionRequest, sc
       let bookmark: Uint8Array | undefined;
       let room = MAX_LISTED_BYTES;
       let encoding: Encoding | undefined;
-      const tell = async (namespace: string) => {
-        const type = isGained(namespace) ? "ADDED" : "DELETED";
-        const reply = checked(await listAt(version, namespace, call, deps.list), encoding);
+      const tell = async (places: readonly [string, ...string[]]) => {
+        const reply = checked(await listAt(version, places[0], call, deps.list), encoding);
         encoding = reply.encoding;
         const body = await readBody(reply.body, Math.max(0, room));
         room -= body.length;
         if (room < 0) throw refused("its namespaces hold too much");
-        const isIn = (meta: ItemMeta) => governingNamespace(group, resource, meta) === namespace;
-        const keep = (meta: ItemMeta) => isIn(meta) && (type === "DELETED" || isOwned(view, meta));
-        const listed = listEvents(encoding, type, body, version, keep);
-        events.push(...listed.events);
-        if (takesBookmarks(call)) bookmark = bookmarkFrame(encoding, listed.type, version);
+        for (const type of ["ADDED", "DELETED"] as const) {
+          const told = places.filter((place) => isGained(place) === (type === "ADDED"));
+          const isIn = (meta: ItemMeta) => told.includes(governingPlace(group, resource, meta));
+          const keep = (meta: ItemMeta) => isIn(meta) && (type === "DELETED" || isOwned(view, meta));
+          if (told.length === 0) continue;
+          const listed = listEvents(encoding, type, body, version, keep);
+          events.push(...listed.events);
+          if (takesBookmarks(call)) bookmark = bookmarkFrame(encoding, listed.type, version);
+        }
       };
-      for (let at = 0; at < names.length; at += LISTS_AT_A_TIME)
-        await Promise.all(names.slice(at, at + LISTS_AT_A_TIME).map(tell));
+      // All buckets are in one list.
+      const [bucket, ...buckets] = names.filter(isBucket);
+      const lists = names.flatMap((name) => (isBucket(name) ? [] : [[name] as const]));
+      if (bucket !== undefined) await tell([bucket, ...buckets]);
+      for (let at = 0; at < lists.length; at += LISTS_AT_A_TIME)
+        await Promise.all(lists.slice(at, at + LISTS_AT_A_TIME).map(tell));
       // A client that remembers the last version remembers the highest.
       events.sort((a, b) => (a.version < b.version ? -1 : 1));
       const passedMs = clock.monotonicMs() - startedMs;

@@ -4,16 +4,17 @@ import type { ResourceScope } from "../../../route/plan-query.ts";
 import { isNamespaces } from "../../../route/snapshot.ts";
 import type { ResourceCall } from "../../call/call.ts";
 import type { CollectionRequest } from "../../filter/sent-request.ts";
+import type { Collection } from "../../moves/collection.ts";
 
 /** What the call asks for. */
 export function requestOf(call: ResourceCall, scope: ResourceScope): CollectionRequest {
   const { group, resource, namespace, query } = call.info;
   // For `namespaces/x` the info's namespace is x, yet the collection is all of them.
-  const collection = {
+  const collection: Collection = {
     group,
     resource,
     namespace: isNamespaces(call.info) ? "" : namespace,
-    isOutsideNamespaces: scope === "cluster",
+    scope: isNamespaces(call.info) ? "namespaced" : scope,
   };
   return continuesFromList(call)
     ? { collection, version: parseResourceVersion(query.get("resourceVersion") ?? "") }

@@ -71,14 +71,14 @@ export function isolate(deps: IsolateDeps): Layer {
   const sendAllowed = (call: ResourceCall, scope: ResourceScope, next: Handler): Promise<Reply> =>
     isListOrWatch(call.info) ? narrow(call, requestOf(call, scope), WHOLE, scope, next) : next(call);
 
-  return (next) => async (call) => {
-    if (!isResourceCall(call) || call.record.lock || call.record.excludedBy !== undefined) return next(call);
-    refuseUpgrade(call);
-    const scope = needsScope(call.info, session) ? await deps.discovery.scopeOf(call) : "unknown";
+  return (next) => async (asked) => {
+    if (!isResourceCall(asked) || asked.record.lock || asked.record.excludedBy !== undefined) return next(asked);
+    refuseUpgrade(asked);
+    const scope = needsScope(asked.info, session) ? await deps.discovery.scopeOf(asked) : "unknown";
     // Before the list, so that the list is of a later version; before the decision, which may only hold for this moment.
-    if (call.info.verb === "list" || askedInitialEvents(call) !== undefined)
-      await learnVersion(call, requestOf(call, scope).collection, { moves, list: next }).catch(() => undefined);
-    return admit(call, scope, { session, clock, ask: next, places, planner, recentLoss }, async (admitted) => {
+    if (asked.info.verb === "list" || askedInitialEvents(asked) !== undefined)
+      await learnVersion(asked, requestOf(asked, scope).collection, { moves, list: next }).catch(() => undefined);
+    return admit(asked, scope, { session, clock, ask: next, places, planner, recentLoss }, async (admitted, call) => {
       switch (admitted.kind) {
         case "missing":
           return admitted.reply;

@@ -1,5 +1,6 @@
 // Small lists that the proxy itself sends, as the caller and with the caller's selectors and encoding. Called by catch-up.ts and
 // by-namespace.ts, which check the replies.
+import { isBucket } from "../../../kube/place.ts";
 import type { Version } from "../../../kube/resource-version.ts";
 import { joinSelectors } from "../../../route/plan-query.ts";
 import { isNamespaces } from "../../../route/snapshot.ts";
@@ -18,14 +19,15 @@ export function listOne(call: ResourceCall, list: Handler, namespace?: string): 
   return list({ ...withQuery(call, query), headers: listHeaders(call) });
 }
 
-/** The list of one namespace exactly at a version. */
-export function listAt(version: Version, namespace: string, call: ResourceCall, list: Handler): Promise<Reply> {
+/** The list of one namespace, or of all cluster-scoped objects for a bucket, exactly at a version. */
+export function listAt(version: Version, place: string, call: ResourceCall, list: Handler): Promise<Reply> {
   const query = selectionOf(call);
   query.set("resourceVersion", String(version));
   query.set("resourceVersionMatch", "Exact");
   const headers = listHeaders(call);
-  if (!isNamespaces(call.info)) return list({ ...inNamespace(call, namespace, query), headers });
-  query.set("fieldSelector", joinSelectors(query.get("fieldSelector"), `metadata.name=${namespace}`));
+  const isNamespace = isNamespaces(call.info);
+  if (!isNamespace && !isBucket(place)) return list({ ...inNamespace(call, place, query), headers });
+  if (isNamespace) query.set("fieldSelector", joinSelectors(query.get("fieldSelector"), `metadata.name=${place}`));
   return list({ ...withQuery(call, query), headers });
 }
 

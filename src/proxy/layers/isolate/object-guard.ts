@@ -11,7 +11,7 @@ import { writesWholeObject } from "../../../kube/request-kind.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { refusedByLabels, warnsOnly } from "../../../route/decide.ts";
 import { joinSelectors } from "../../../route/plan-query.ts";
-import { governingNamespace, hasOwnLabels, isBindings, type ResourceView } from "../../../route/snapshot.ts";
+import { governingPlace, hasOwnLabels, isBindings, type ResourceView } from "../../../route/snapshot.ts";
 import { identityHeaders } from "../../api-server/headers.ts";
 import { type Call, createRecord, type Handler, objectPath, type ResourceCall, withParameter } from "../../call/call.ts";
 import { askReadable } from "../../call/readable.ts";
@@ -163,7 +163,7 @@ function refuseForeignObjects(call: ResourceCall, view: ResourceView, objects: r
 function refuseForeign(call: ResourceCall, view: ResourceView, labels: Labels | undefined, which: string): void {
   if (hasOwnLabels(view, labels)) return;
   const { info } = call;
-  const owner = view.ownerOf(governingNamespace(info.group, info.resource, info), labels ?? {});
+  const owner = view.ownerOf(governingPlace(info.group, info.resource, info), labels ?? {});
   const message = refusedByLabels(info, owner, `${which}, by its labels,`);
   if (warnsOnly(view, info)) {
     passForeign(call, message);

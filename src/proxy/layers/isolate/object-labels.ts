@@ -34,14 +34,25 @@ export async function requestBytes(call: ResourceCall): Promise<Uint8Array> {
 
 /** The labels in a request's body. @throws StatusError UnsupportedMediaType, BadRequest */
 export function labelsInRequest(call: ResourceCall, body: Uint8Array): Labels {
+  return metaInRequest(call, body, "labels decide").labels ?? {};
+}
+
+/** A create with the name that its body gives to the object: "" if the API server generates the name. @throws as above */
+export async function namedByBody(call: ResourceCall): Promise<ResourceCall> {
+  const body = await requestBytes(call);
+  const { name } = metaInRequest(call, body, "the name decides");
+  return { ...call, body, info: { ...call.info, name } };
+}
+
+function metaInRequest(call: ResourceCall, body: Uint8Array, why: string): ItemMeta {
   const type = mediaTypeOf(call.headers["content-type"]);
   const encoding = type === "" ? "json" : encodingOf(type); // the API server takes a missing type for JSON
   if (encoding !== "json" && encoding !== "protobuf") {
-    const message = `ctrlmesh: ${call.info.verb} ${call.info.resource}: content type "${type}" cannot be read, and labels decide which subset owns the object; send JSON or protobuf`;
+    const message = `ctrlmesh: ${call.info.verb} ${call.info.resource}: content type "${type}" cannot be read, and ${why} which subset owns the object; send JSON or protobuf`;
     throw new StatusError("UnsupportedMediaType", message);
   }
   try {
-    return readObjectMeta(encoding, body, WITH_LABELS).labels ?? {};
+    return readObjectMeta(encoding, body, WITH_LABELS);
   } catch (error) {
     if (!isCodecError(error)) throw error;
     throw new StatusError("BadRequest", `ctrlmesh: ${error.message}`, undefined, { cause: error });

@@ -5,7 +5,7 @@ import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
 import { parseResourceVersion } from "../../../kube/resource-version.ts";
 import type { GroupResource } from "../../../kube/types.ts";
 import { isHiddenBy } from "../../../route/plan-query.ts";
-import { governingNamespace, isOwned, type ResourceView, readViewOf } from "../../../route/snapshot.ts";
+import { governingPlace, isOwned, type ResourceView, readViewOf } from "../../../route/snapshot.ts";
 import { readableEncoding } from "../../call/readable.ts";
 import { listStream } from "../../filter/filtered-body.ts";
 import { LenientFilter } from "../../filter/lenient-filter.ts";
@@ -40,7 +40,7 @@ export function ownedList(
   const keep = (meta: ItemMeta) => {
     const view = viewNow();
     if (isOwned(view, meta)) return true;
-    const namespace = governingNamespace(group, resource, meta);
+    const namespace = governingPlace(group, resource, meta);
     const ownership = view.ownershipOf(namespace);
     if (ownership === "unknown") deps.moves.of(collection).leaveOut(namespace);
     if (suspect !== undefined && isHiddenBy(serverFilter, namespace)) {

@@ -1,0 +1,42 @@
+// Where an object is, as an owner is asked for it: its namespace, or for a cluster-scoped object a bucket, by the hash of its name. Pure.
+// Invariant: no namespace has the name of a bucket or of the cluster scope.
+
+/** The place of cluster-scoped objects of which no name is known, and, for a route table without buckets, of all others. */
+export const CLUSTER_SCOPE = "";
+
+/** The number of values of a name's hash. */
+export const NAME_HASHES = 32;
+
+const BUCKET_MARK = "#";
+
+/** The places of named cluster-scoped objects. */
+export const BUCKETS: readonly string[] = Array.from({ length: NAME_HASHES }, (_, hash) => `${BUCKET_MARK}${hash}`);
+
+/** The sum of the UTF-8 bytes of a name modulo 32. Names with the same letters collide. */
+export function nameHash(name: string): number {
+  let sum = 0;
+  for (const byte of encoder.encode(name)) sum += byte;
+  return sum % NAME_HASHES;
+}
+
+const encoder = new TextEncoder();
+
+/** The place of a cluster-scoped object; "" is a name that is not known. */
+export function clusterPlace(name: string): string {
+  return name === "" ? CLUSTER_SCOPE : `${BUCKET_MARK}${nameHash(name)}`;
+}
+
+/** True for a bucket. */
+export function isBucket(place: string): boolean {
+  return place.startsWith(BUCKET_MARK);
+}
+
+/** True for a bucket and for CLUSTER_SCOPE. */
+export function isInClusterScope(place: string): boolean {
+  return place === CLUSTER_SCOPE || isBucket(place);
+}
+
+/** The hash of a place: of the name of a namespace, or the number of a bucket. */
+export function placeHash(place: string): number {
+  return isBucket(place) ? Number(place.slice(BUCKET_MARK.length)) : nameHash(place);
+}

@@ -112,7 +112,7 @@ process.stdout.write(`${values.json ? JSON.stringify({ rows, usage, facts, scale
 async function labelRows(world: World, how: string): Promise<Row[]> {
   note(`labelling ${objects} ConfigMaps`);
   const side = await world.labelled();
-  const targets = { JSON: atMost(0.22), protobuf: atMost(0.26) };
+  const targets = { JSON: atMost(0.22), protobuf: atMost(0.22) };
   const work = { plan: "own-labels", name: `20 namespaces of 200 by labels${how}`, side, targets };
   return listRows(world.direct, [work], { objects, rounds, apiServerPid: world.kube.pid });
 }

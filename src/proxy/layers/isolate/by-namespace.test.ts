@@ -273,6 +273,26 @@ describe("a list by namespace of more than a megabyte", () => {
     expect(world.take()).toEqual(["one"]);
   });
 
+  it("ends the other requests if a later one fails", async () => {
+    const ended: string[] = [];
+    const { send } = setup((call, honest) => {
+      if (isOf(call, "a-b", "a", "b")) return large(call);
+      if (isOf(call, "c")) return jsonReply({ kind: "Status" }, 403);
+      if (!isOf(call, "d", "e")) return honest();
+      return new Promise((_resolve, reject) =>
+        call.signal.addEventListener("abort", () => {
+          ended.push(describeCall(call));
+          reject(new MeshError("ABORTED", "given up"));
+        }),
+      );
+    });
+    const { reply } = await send();
+    if (reply.body === null || reply.body instanceof Uint8Array) throw new Error("no source");
+    reply.body.open(recordingSink());
+    await settle();
+    expect(ended).toEqual([`d at ${HEAD}`, `e at ${HEAD}`]);
+  });
+
   it("asks for no more while the client reads nothing", async () => {
     const { send, asked } = setup((call, honest) => (isOf(call, "a-b", "a", "b") ? large(call) : honest()));
     await send();

@@ -88,7 +88,7 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
   };
 
   const ask = async (
-    call: ResourceCall,
+    call: AskingCall,
     form: ListForm,
     collection: Collection,
     open: OpenList,
@@ -116,7 +116,7 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
   };
 
   const joined = (
-    call: ResourceCall,
+    call: AskingCall,
     collection: Collection,
     { namespaces, version, encoding, form, next }: JoinRequest,
   ): ByteSource => {
@@ -137,6 +137,8 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
         served.dropped(dropped);
         metrics.filteredBytes.inc(Math.max(0, readBytes - writtenBytes));
         if (error !== undefined && !call.signal.aborted && isLasting(error)) features.lacks(collection, "namespaces", "refused");
+        // Requests that still wait for a connection end too.
+        if (error !== undefined) call.signal.abort(error);
       },
     });
   };
@@ -211,6 +213,9 @@ interface Answer {
   readonly encoding: Encoding;
   readonly namespaces: readonly string[];
 }
+
+/** Its signal ends what the proxy asks for, and not the client's call. */
+type AskingCall = ResourceCall & { readonly signal: CallAbort };
 
 interface JoinRequest {
   readonly namespaces: readonly string[];

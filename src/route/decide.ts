@@ -120,9 +120,12 @@ function decideObject(view: ResourceView, info: ResourceInfo): Decision {
   }
 }
 
-/** True if the guard lets the call pass although the subset does not own the object. A deletecollection reaches many objects. */
+/**
+ * True if the guard lets the call pass although the subset does not own the object: a write, or the get before it. A deletecollection and a list
+ * reach many objects.
+ */
 export function warnsOnly({ guard }: ResourceView, info: ResourceInfo): boolean {
-  return guard === "Warn" && isAct(info) && info.verb !== "deletecollection";
+  return guard === "Warn" && (isAct(info) || isPlainGet(info)) && info.verb !== "deletecollection";
 }
 
 // The proxy does not know the owner before: the manager waits for that subset.

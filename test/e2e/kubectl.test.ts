@@ -98,7 +98,7 @@ describeWithKube("kubectl through a proxy", () => {
       'Warning: ctrlmesh: create foos.demo.ctrlmesh.io: namespace "team-a" belongs to the default subset; it passes, since the guard is Warn\n',
     );
     expect((await run("create -f -", fooYaml("canary-eu", "unwarned"))).stderr).toBe("");
-    expect((await run("get foo warned -n team-a")).stderr).toContain("Forbidden");
+    expect((await run("get foo warned -n team-a")).stderr).toContain("Warning: ctrlmesh: get foos.demo.ctrlmesh.io");
     expect((await run("delete foo warned -n team-a")).stderr).toContain(
       'Warning: ctrlmesh: delete foos.demo.ctrlmesh.io "warned"',
     );

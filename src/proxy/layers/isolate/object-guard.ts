@@ -58,6 +58,10 @@ async function readObject({ call, view, next }: GuardedCall): Promise<Reply> {
   if (reply.status !== 200) return reply;
   const { reply: read, objects } = await objectsInReply(reply);
   if (objects.every(({ labels }) => hasOwnLabels(view, labels))) return read;
+  if (warnsOnly(view, call.info)) {
+    refuseForeignObjects(call, view, objects, "the object");
+    return read;
+  }
   call.record.decision = "refused";
   call.record.reason = "other-subset";
   throw notFound(call.info);
@@ -156,6 +160,7 @@ function metadataOnly({ headers }: Call): string {
   return preferredEncoding(headers.accept) === "json" ? json : `application/vnd.kubernetes.protobuf;${METADATA},${json}`;
 }
 
+/** Refuses the call, or notes a warning where the guard only warns. */
 function refuseForeignObjects(call: ResourceCall, view: ResourceView, objects: readonly ItemMeta[], which: string): void {
   for (const { labels } of objects) refuseForeign(call, view, labels, which);
 }

@@ -1,0 +1,46 @@
+// Draws the faults of a request. Pure: the random numbers are a parameter. Invariant: delay and abort are drawn once for each rule and
+// independently of each other, as Envoy's fault filter does; no percent means never. Called by the layer `fault`.
+import type { Random } from "../../base/clock.ts";
+import type { Matcher } from "../matcher.ts";
+import type { FaultRule } from "../policy.ts";
+import type { PolicyRequest } from "../policy-request.ts";
+import { isInWindow } from "../time-window.ts";
+
+export interface Fault {
+  /** Milliseconds; 0 for none. The delays of all rules add up. */
+  readonly delayMs: number;
+  /** The first rule that aborts. */
+  readonly abort?: { readonly status: number; readonly rule: FaultRule };
+  /** Every rule that fires, also in the shadow. */
+  readonly fired: readonly { readonly rule: FaultRule; readonly what: "delay" | "abort" }[];
+}
+
+export const NO_FAULT: Fault = { delayMs: 0, fired: [] };
+/** A longer delay would look like a dead server, and hold memory. */
+const MAX_DELAY_MS = 30_000;
+
+/** @param nowMs milliseconds since the epoch */
+export function drawFault(matcher: Matcher<FaultRule>, request: PolicyRequest, nowMs: number, random: Random): Fault {
+  const rules = matcher.match(request).filter((rule) => isInEffect(rule, nowMs));
+  if (rules.length === 0) return NO_FAULT;
+  const drawn = rules.map((rule) => ({ rule, delays: isHit(rule.delay, random), aborts: isHit(rule.abort, random) }));
+  const enforced = drawn.filter(({ rule }) => rule.mode === "Enforce");
+  const delayMs = enforced.reduce((sum, { rule, delays }) => sum + (delays ? (rule.delay?.ms ?? 0) : 0), 0);
+  const first = enforced.find(({ aborts }) => aborts)?.rule;
+  return {
+    delayMs: Math.min(MAX_DELAY_MS, delayMs),
+    ...(first?.abort === undefined ? {} : { abort: { status: first.abort.status, rule: first } }),
+    fired: drawn.flatMap(({ rule, delays, aborts }) => [
+      ...(delays ? [{ rule, what: "delay" as const }] : []),
+      ...(aborts ? [{ rule, what: "abort" as const }] : []),
+    ]),
+  };
+}
+
+function isInEffect({ effective, untilMs = Number.POSITIVE_INFINITY }: FaultRule, nowMs: number): boolean {
+  return nowMs < untilMs && (effective === undefined || isInWindow(effective, nowMs));
+}
+
+function isHit(part: { readonly percent: number } | undefined, random: Random): boolean {
+  return part !== undefined && random() * 100 < part.percent;
+}

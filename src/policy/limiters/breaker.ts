@@ -1,0 +1,86 @@
+// A circuit breaker: it opens when its bucket runs out or when requests fail, and then refuses everything. After its time one request
+// decides whether it closes. Invariant: while it is open, at most one request is under way that it has let through since.
+import type { BreakerSpec } from "../policy.ts";
+import { type BreakerEvent, type BreakerState, CLOSED, nextBreakerState } from "./breaker-state.ts";
+import { createFailureWindow } from "./failure-window.ts";
+import { isFailure, type Limiter, type Outcome, PASS, type Ticket } from "./limiter.ts";
+import { createTokenBucket } from "./token-bucket.ts";
+
+export interface BreakerOptions {
+  readonly spec: BreakerSpec;
+  readonly startMs: number;
+  readonly recovery: string;
+  /** The state before a restart of the process. */
+  readonly before?: BreakerState | undefined;
+  /** Called when the breaker opens, half opens or closes. */
+  readonly changed: () => void;
+}
+
+/** How long a request should wait while another one decides. */
+const PROBE_WAIT_MS = 1_000;
+
+export function createBreaker({ spec, startMs, recovery: first, before = CLOSED, changed }: BreakerOptions): Limiter {
+  const { trigger, sleepMs = Number.POSITIVE_INFINITY } = spec;
+  let bucket = spec.bucket && createTokenBucket(spec.bucket, startMs);
+  const failures = trigger && createFailureWindow(trigger);
+  // A process that ended in the middle of a probe never learns its outcome.
+  let state = nextBreakerState(before, { kind: "probe-lost" });
+  let recovery = first;
+
+  const step = (event: BreakerEvent) => {
+    const next = nextBreakerState(state, event);
+    if (next === state) return;
+    state = next;
+    if (state.kind === "closed") failures?.clear();
+    changed();
+  };
+  const isClosed = () => state.kind === "closed";
+  // A clock that was set back must not make the time longer than it is.
+  const leftMs = (sinceMs: number, nowMs: number) => Math.min(sleepMs, sinceMs + sleepMs - nowMs);
+  const hasFailed = (outcome: Outcome) =>
+    isFailure(outcome) || (outcome.kind === "answered" && outcome.tookMs > (trigger?.slowerThanMs ?? Number.POSITIVE_INFINITY));
+
+  const probeTicket: Ticket = {
+    settle(outcome, nowMs) {
+      if (outcome.kind === "abandoned") step({ kind: "probe-lost" });
+      else if (trigger !== undefined && hasFailed(outcome)) step({ kind: "probe-failed", nowMs });
+      else step({ kind: "probe-passed" });
+    },
+  };
+  const countTicket: Ticket = {
+    settle(outcome, nowMs) {
+      if (outcome.kind === "abandoned" || state.kind !== "closed") return;
+      if (failures?.count(hasFailed(outcome), nowMs)) step({ kind: "tripped", cause: "failures", nowMs, recovery });
+    },
+  };
+  step({ kind: "recovered", recovery });
+  return {
+    ask(request, nowMs) {
+      if (state.kind === "probing") return { kind: "open", waitMs: PROBE_WAIT_MS };
+      const waitMs = state.kind === "open" ? leftMs(state.sinceMs, nowMs) : 0;
+      if (waitMs > 0) return { kind: "open", waitMs };
+      const verdict = bucket?.ask(request, nowMs) ?? PASS;
+      // The refused request opens the breaker, so it is answered like those that follow.
+      if (verdict.kind === "limited" && state.kind === "closed") return { kind: "open", waitMs: sleepMs };
+      return verdict;
+    },
+    refuse(_request, nowMs) {
+      step({ kind: "tripped", cause: "rate", nowMs, recovery });
+    },
+    charge(request, nowMs) {
+      bucket?.take(request, nowMs);
+      if (state.kind !== "open") return failures === undefined ? undefined : countTicket;
+      step({ kind: "probe" });
+      return probeTicket;
+    },
+    state: () => (isClosed() ? "Closed" : "Opened"),
+    recover(next, nowMs) {
+      recovery = next;
+      if (isClosed()) return;
+      step({ kind: "recovered", recovery });
+      // Who closes it by hand expects requests to pass: an empty bucket would open it again at once.
+      if (isClosed()) bucket = spec.bucket && createTokenBucket(spec.bucket, nowMs);
+    },
+    stored: () => state,
+  };
+}

@@ -1,0 +1,79 @@
+// Finds the rules that match a request. Pure. Invariant: the cost depends on the rules that name the request's resource and namespace,
+// or its URL, and not on the number of all rules. Made once for a set of rules; called for every request.
+
+import type { RequestMatch, ResourceRule, UrlRule } from "./policy.ts";
+import type { Action, PolicyRequest } from "./policy-request.ts";
+
+export interface Matcher<R> {
+  /** The matching rules, in the order of the set. */
+  match(request: PolicyRequest): readonly R[];
+}
+
+const ALL = "*";
+/** The resource of locks that a rule limits if it names it. */
+const LEASES = { group: "coordination.k8s.io", resource: "leases" };
+
+export function createMatcher<R extends { readonly match: RequestMatch }>(rules: readonly R[]): Matcher<R> {
+  const byPlace = new Map<string, { readonly at: number; readonly rule: ResourceRule }[]>();
+  const byUrl = new Map<string, { readonly at: number; readonly rule: UrlRule }[]>();
+  rules.forEach(({ match }, at) => {
+    for (const rule of match.resources) for (const place of placesOf(rule)) push(byPlace, place, { at, rule });
+    for (const rule of match.urls) push(byUrl, rule.url, { at, rule });
+  });
+  return {
+    match(request) {
+      const found = new Set<number>();
+      for (const action of request.actions) {
+        for (const place of placesOfAction(action)) {
+          for (const { at, rule } of byPlace.get(place) ?? []) if (isAbout(rule, action, request.isLock)) found.add(at);
+        }
+      }
+      for (const url of request.path === undefined ? [] : urlsOf(request.path)) {
+        for (const { at, rule } of byUrl.get(url) ?? []) if (has(rule.methods, request.method)) found.add(at);
+      }
+      return [...found].sort((a, b) => a - b).flatMap((at) => rules[at] ?? []);
+    },
+  };
+}
+
+function push<V>(index: Map<string, V[]>, key: string, value: V): void {
+  const values = index.get(key);
+  if (values === undefined) index.set(key, [value]);
+  else values.push(value);
+}
+
+function has(list: readonly string[], value: string): boolean {
+  return list.includes(ALL) || list.includes(value);
+}
+
+function placeOf(resource: string, namespace: string): string {
+  return `${resource} ${namespace}`;
+}
+
+function placesOf({ resources, namespaces, clusterScope }: ResourceRule): Set<string> {
+  const places = [...namespaces, ...(clusterScope ? [""] : [])];
+  return new Set(resources.flatMap((resource) => places.map((namespace) => placeOf(resource, namespace))));
+}
+
+function placesOfAction({ resource, namespace }: Action): string[] {
+  const [object = "", ...rest] = resource.split("/");
+  const subresource = rest.join("/");
+  const resources = [resource, ALL, ...(subresource === "" ? [] : [`${object}/${ALL}`, `${ALL}/${subresource}`])];
+  const namespaces = namespace === "" ? [""] : [namespace, ALL];
+  return resources.flatMap((name) => namespaces.map((place) => placeOf(name, place)));
+}
+
+// Without its lock an operator loses its leadership, so a rule about all resources does not mean the lock.
+function isAbout(rule: ResourceRule, action: Action, isLock: boolean): boolean {
+  if (!has(rule.apiGroups, action.group) || !has(rule.verbs, action.verb)) return false;
+  return !isLock || (rule.apiGroups.includes(LEASES.group) && rule.resources.includes(LEASES.resource));
+}
+
+/** The URL itself, and every pattern that contains it. */
+export function urlsOf(url: string): string[] {
+  const patterns = [url, ALL];
+  for (let at = url.lastIndexOf("/"); at >= 0; at = at === 0 ? -1 : url.lastIndexOf("/", at - 1)) {
+    patterns.push(`${url.slice(0, at)}/${ALL}`);
+  }
+  return patterns;
+}

@@ -41,6 +41,18 @@ describe("crdOf", () => {
     expect(spec).toMatchObject({ group: "ctrlmesh.kusionstack.io", scope: "Namespaced", versions: [{ name: "v1alpha1" }] });
   });
 
+  it("names the policy kinds as the two meshes do", () => {
+    const names = (["TrafficPolicy", "CircuitBreaker", "FaultInjection"] as const).map((kind) => {
+      const { metadata, spec } = crdOf(kind);
+      return [metadata.name, spec.names.shortNames];
+    });
+    expect(names).toEqual([
+      ["trafficpolicies.ctrlmesh.kruise.io", ["tp"]],
+      ["circuitbreakers.ctrlmesh.kusionstack.io", ["cbk"]],
+      ["faultinjections.ctrlmesh.kusionstack.io", ["fj"]],
+    ]);
+  });
+
   it("has the printer columns in order, those of -o wide last", () => {
     const columns = KINDS.VirtualApp.columns;
     expect(columns.map(({ name }) => name.toUpperCase())).toEqual(

@@ -1,22 +1,35 @@
 // The CustomResourceDefinitions of all kinds, generated from their schemas. Pure. scripts/generate.ts writes them to deploy/crds;
 // localkube and the tests install them.
+import { circuitBreakerKind } from "./circuit-breaker.ts";
+import { faultInjectionKind } from "./fault-injection.ts";
 import type { KindDefinition } from "./kind.ts";
 import { managerStateKind } from "./manager-state.ts";
 import { shardingConfigKind } from "./sharding-config.ts";
 import { type StructuralSchema, toStructuralSchema } from "./structural-schema.ts";
+import { trafficPolicyKind } from "./traffic-policy.ts";
 import { virtualAppKind } from "./virtual-app.ts";
 
 /** Every kind that this version serves, by name. */
 export const KINDS = {
   VirtualApp: virtualAppKind,
   ShardingConfig: shardingConfigKind,
+  TrafficPolicy: trafficPolicyKind,
+  CircuitBreaker: circuitBreakerKind,
+  FaultInjection: faultInjectionKind,
   ManagerState: managerStateKind,
 } as const satisfies Record<string, KindDefinition>;
 
 export type KindName = keyof typeof KINDS;
 
 /** The names of all kinds, in a stable order. */
-export const KIND_NAMES = ["VirtualApp", "ShardingConfig", "ManagerState"] as const satisfies readonly KindName[];
+export const KIND_NAMES = [
+  "VirtualApp",
+  "ShardingConfig",
+  "TrafficPolicy",
+  "CircuitBreaker",
+  "FaultInjection",
+  "ManagerState",
+] as const satisfies readonly KindName[];
 
 /** The part of an apiextensions.k8s.io/v1 CustomResourceDefinition that this project uses. */
 export interface CustomResourceDefinition {

@@ -23,6 +23,12 @@ describe("nearest", () => {
     expect(nearest("rule-c", ["rule-a", "rule-b"])).toBe("rule-a");
   });
 
+  it("finds a word that is a part of a known one, or the other way round", () => {
+    expect(nearest("White", ["Blacklist", "Whitelist"])).toBe("Whitelist");
+    expect(nearest("relatedResources", ["httpMatch", "resources"])).toBe("resources");
+    expect(nearest("late", ["template"])).toBeUndefined();
+  });
+
   it("writes the nearest word as a question", () => {
     expect(didYouMean("pilto", ["pilot"])).toBe('; did you mean "pilot"?');
     expect(didYouMean("other", ["pilot"])).toBe("");

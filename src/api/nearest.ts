@@ -3,8 +3,11 @@
 /** Longer than any known name. The cost of a comparison is the product of the lengths, and any user may send a long word. */
 const MAX_LETTERS = 64;
 
-/** The nearest known word, if at most a third of the letters differ (at least one may); else undefined. */
-export function nearest(word: string, known: Iterable<string>): string | undefined {
+/**
+ * The nearest known word, if at most a third of the letters differ (at least one may). Else a known word that contains this word or is
+ * contained in it: "White" is near "Whitelist".
+ */
+export function nearest(word: string, known: readonly string[]): string | undefined {
   if (word.length > MAX_LETTERS) return undefined;
   const limit = Math.max(1, Math.ceil(word.length / 3));
   let best: string | undefined;
@@ -17,11 +20,18 @@ export function nearest(word: string, known: Iterable<string>): string | undefin
       bestDistance = distance;
     }
   }
-  return best;
+  return best ?? known.find((candidate) => isPart(word, candidate) || isPart(candidate, word));
+}
+
+/** Shorter parts are found in too many words. */
+const LEAST_PART = 5;
+
+function isPart(part: string, whole: string): boolean {
+  return part.length >= LEAST_PART && part.length < whole.length && whole.toLowerCase().includes(part.toLowerCase());
 }
 
 /** `; did you mean "x"?`, or "" if no word is near. */
-export function didYouMean(word: string, known: Iterable<string>): string {
+export function didYouMean(word: string, known: readonly string[]): string {
   const candidate = nearest(word, known);
   return candidate === undefined ? "" : `; did you mean ${JSON.stringify(candidate)}?`;
 }

@@ -7,7 +7,7 @@ import type { Immutable } from "./immutable.ts";
 /** Matches every group, or every resource. */
 export const WILDCARD = "*";
 
-const apiGroupSchema = z
+export const apiGroupSchema = z
   .string()
   .max(253)
   .regex(/^(\*|[a-z0-9]+(-+[a-z0-9]+)*(\.[a-z0-9]+(-+[a-z0-9]+)*)*)?$/, {

@@ -2,16 +2,22 @@
 
 import type { Resource } from "../kube/client/resource.ts";
 import type { KubeObject } from "../kube/types.ts";
+import { type CircuitBreaker, circuitBreakerKind } from "./circuit-breaker.ts";
+import { type FaultInjection, faultInjectionKind } from "./fault-injection.ts";
 import type { KindDefinition } from "./kind.ts";
 import type { ManagerState } from "./manager-state.ts";
 import { managerStateKind } from "./manager-state.ts";
 import type { ShardingConfig } from "./sharding-config.ts";
 import { shardingConfigKind } from "./sharding-config.ts";
+import { type TrafficPolicy, trafficPolicyKind } from "./traffic-policy.ts";
 import type { VirtualApp } from "./virtual-app.ts";
 import { virtualAppKind } from "./virtual-app.ts";
 
 export const VIRTUAL_APPS: Resource<VirtualApp> = resourceOf(virtualAppKind);
 export const SHARDING_CONFIGS: Resource<ShardingConfig> = resourceOf(shardingConfigKind);
+export const TRAFFIC_POLICIES: Resource<TrafficPolicy> = resourceOf(trafficPolicyKind);
+export const CIRCUIT_BREAKERS: Resource<CircuitBreaker> = resourceOf(circuitBreakerKind);
+export const FAULT_INJECTIONS: Resource<FaultInjection> = resourceOf(faultInjectionKind);
 export const MANAGER_STATES: Resource<ManagerState> = resourceOf(managerStateKind);
 
 function resourceOf<T extends KubeObject>({ group, version, plural, kind, scope }: KindDefinition): Resource<T> {

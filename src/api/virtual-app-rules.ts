@@ -10,6 +10,7 @@ import { didYouMean } from "./nearest.ts";
 import { formatPath } from "./problems.ts";
 import { createResourceIndex } from "./resource-index.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf } from "./rule.ts";
+import { uniqueNames } from "./unique-names.ts";
 import { boundedWork } from "./virtual-app-bounds.ts";
 
 /** The advice for a field that cannot be changed. */
@@ -56,17 +57,6 @@ export function* specRules(spec: unknown): Iterable<Finding> {
   yield* lockLengths(spec);
   yield* negatableSelectors(spec);
   yield* mixedPartitions(spec);
-}
-
-function* uniqueNames(spec: unknown, at: readonly string[]): Iterable<Finding> {
-  const first = new Map<string, Path>();
-  for (const [index, item] of itemsOf(fieldAt(spec, ...at)).entries()) {
-    const name = fieldAt(item, "name");
-    if (typeof name !== "string") continue;
-    const earlier = first.get(name);
-    if (earlier === undefined) first.set(name, [...at, index]);
-    else yield { path: [...at, index, "name"], value: name, message: `is already the name of ${specPath(earlier)}` };
-  }
 }
 
 function* ruleReferences(spec: unknown): Iterable<Finding> {

@@ -1,4 +1,4 @@
-// The VirtualApps and ShardingConfigs in examples/ are valid, and each one in examples/invalid is refused with the message of its first line.
+// The objects of the mesh's kinds in examples/ are valid, and each one in examples/invalid is refused with the message of its first line.
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
@@ -22,6 +22,9 @@ describe("examples", () => {
     "sharding/hand-written.yaml",
     "sharding/root.yaml",
     "sharding/balanced.yaml",
+    "traffic/circuit-breaker.yaml",
+    "traffic/fault-injection.yaml",
+    "traffic/traffic-policy.yaml",
   ])("%s is valid", (path) => {
     for (const document of documents(read(path))) expect(exampleProblems(document)).toEqual([]);
   });

@@ -1,8 +1,17 @@
 // The problems that the manager's validation finds in an example, by the kind of the example.
 import { fieldAt } from "../../src/api/rule.ts";
 import { shardingProblemsOf } from "./sharding-config.ts";
+import { policyProblemsOf } from "./traffic-objects.ts";
 import { problemsOf } from "./virtual-app.ts";
 
 export function exampleProblems(object: unknown): string[] {
-  return fieldAt(object, "kind") === "ShardingConfig" ? shardingProblemsOf(object) : problemsOf(object);
+  const kind = fieldAt(object, "kind");
+  switch (kind) {
+    case "VirtualApp":
+      return problemsOf(object);
+    case "ShardingConfig":
+      return shardingProblemsOf(object);
+    default:
+      return policyProblemsOf(String(kind), object);
+  }
 }

@@ -1,0 +1,111 @@
+// The kind CircuitBreaker: limits and breakers for the requests of pods. Invariant: each field of KusionStack's kind is here with its
+// spelling; a field of an older form of it is refused with the new one. The manager compiles it into rules; admission validates it.
+import { z } from "zod";
+import { withChecks } from "./checks.ts";
+import { listMap } from "./extensions.ts";
+import type { Immutable } from "./immutable.ts";
+import { type KindDefinition, KUSIONSTACK_GROUP } from "./kind.ts";
+import { nonEmptySelector } from "./label-selector.ts";
+import { objectMetaSchema } from "./object-meta.ts";
+import { POLICY_COLUMNS, policyStatusSchema } from "./policy-status.ts";
+import { type ValidationResult, validate } from "./problems.ts";
+import { RECOVER, rateLimitingSchema } from "./rate-limiting.ts";
+import { type Finding, fieldAt, itemsOf, withRules } from "./rule.ts";
+import { boundedPlaces, isSet, MAX_TRAFFIC_RULES, modeSchema, NOT_YET, ruleNameSchema } from "./traffic-rules.ts";
+import { uniqueNames } from "./unique-names.ts";
+
+/** A label that switches a CircuitBreaker off. */
+export const BREAKER_DISABLED = "circuitbreaker.ctrlmesh.kusionstack.io/disable";
+
+const MAX_RECOVER_LENGTH = 256;
+
+const interceptRuleSchema = z.strictObject({
+  name: ruleNameSchema.describe("Name of the rule."),
+  interceptType: z
+    .enum(["Whitelist", "Blacklist"])
+    .describe("Whitelist: what matches no Whitelist rule is refused. Blacklist: what matches is refused."),
+  contentType: z.enum(["Normal", "Regexp"]).describe("Whether the contents are plain texts or regular expressions."),
+  contents: z.array(z.string().min(1).max(512)).min(1).max(128).describe("Hosts, with or without a port."),
+  methods: z.array(z.string().min(1).max(16)).min(1).max(16).describe("HTTP methods."),
+});
+
+const specSchema = withRules(
+  withChecks(
+    z.strictObject({
+      selector: nonEmptySelector().describe(
+        "Selects the pods whose proxies enforce the rules, in the namespace of this object. The selector must not be empty.",
+      ),
+      mode: modeSchema.optional(),
+      rateLimitings: z
+        .array(rateLimitingSchema)
+        .max(MAX_TRAFFIC_RULES)
+        .optional()
+        .meta(listMap("name"))
+        .describe("Rules for requests. Every rule that matches a request applies."),
+      trafficInterceptRules: z
+        .array(interceptRuleSchema)
+        .max(MAX_TRAFFIC_RULES)
+        .optional()
+        .meta(listMap("name"))
+        .describe(`Hosts that the pods may call, or may not. ${NOT_YET}`),
+    }),
+    {
+      rule: "has(self.rateLimitings) && self.rateLimitings.size() > 0 || has(self.trafficInterceptRules) && self.trafficInterceptRules.size() > 0",
+      message: "has no rules: set rateLimitings or trafficInterceptRules",
+      holds: ({ rateLimitings, trafficInterceptRules }) => isSet(rateLimitings) || isSet(trafficInterceptRules),
+    },
+  ),
+  specRules,
+);
+
+export const circuitBreakerSchema = z
+  .strictObject({
+    apiVersion: z.literal(`${KUSIONSTACK_GROUP}/v1alpha1`),
+    kind: z.literal("CircuitBreaker"),
+    metadata: withRules(objectMetaSchema, shortRecovery),
+    spec: specSchema.describe("The pods, and the rules for their requests."),
+    // A status that this version cannot read counts as none; the manager writes it again.
+    status: policyStatusSchema
+      .optional()
+      .catch(undefined)
+      .describe("The state that the manager last observed. Only the manager writes the status."),
+  })
+  .describe(
+    "CircuitBreaker limits the requests that pods send to the API server, and stops them when they are too many or fail. The proxy of each pod counts by itself.",
+  );
+
+export type CircuitBreaker = Immutable<z.output<typeof circuitBreakerSchema>>;
+export type CircuitBreakerSpec = Immutable<z.output<typeof specSchema>>;
+
+/** Returns a valid CircuitBreaker, or the problems of any other value. Never throws. */
+export function validateCircuitBreaker(object: unknown): ValidationResult<CircuitBreaker> {
+  return validate(circuitBreakerSchema, object);
+}
+
+export const circuitBreakerKind: KindDefinition = {
+  group: KUSIONSTACK_GROUP,
+  version: "v1alpha1",
+  kind: "CircuitBreaker",
+  plural: "circuitbreakers",
+  singular: "circuitbreaker",
+  shortNames: ["cbk"],
+  scope: "Namespaced",
+  columns: POLICY_COLUMNS,
+  schema: circuitBreakerSchema,
+};
+
+function* specRules(spec: unknown): Iterable<Finding> {
+  const limitings = itemsOf(fieldAt(spec, "rateLimitings"));
+  yield* boundedPlaces(
+    limitings.flatMap((limiting) => itemsOf(fieldAt(limiting, "resourceRules"))),
+    ["rateLimitings"],
+  );
+  yield* uniqueNames(spec, ["rateLimitings"]);
+  yield* uniqueNames(spec, ["trafficInterceptRules"]);
+}
+
+function* shortRecovery(metadata: unknown): Iterable<Finding> {
+  const value = fieldAt(metadata, "annotations", RECOVER);
+  if (typeof value !== "string" || value.length <= MAX_RECOVER_LENGTH) return;
+  yield { path: ["annotations", RECOVER], value, message: `must have at most ${MAX_RECOVER_LENGTH} characters` };
+}

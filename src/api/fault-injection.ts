@@ -1,0 +1,204 @@
+// The kind FaultInjection: delays and failures of the requests of pods, for tests. Invariant: each field of KusionStack's kind is here with
+// its spelling; an unknown or older field is refused, since a fault that fires too often does harm. The manager compiles it into rules.
+import { z } from "zod";
+import { type Check, withChecks } from "./checks.ts";
+import { durationSchema } from "./duration.ts";
+import { celRules } from "./extensions.ts";
+import type { Immutable } from "./immutable.ts";
+import { type KindDefinition, KUSIONSTACK_GROUP } from "./kind.ts";
+import { nonEmptySelector } from "./label-selector.ts";
+import { objectMetaSchema } from "./object-meta.ts";
+import { POLICY_COLUMNS, policyStatusSchema } from "./policy-status.ts";
+import { type ValidationResult, validate } from "./problems.ts";
+import { type Finding, fieldAt, itemsOf, withRules } from "./rule.ts";
+import {
+  boundedPlaces,
+  MAX_RESOURCE_RULES,
+  MAX_TRAFFIC_RULES,
+  modeSchema,
+  NOT_YET,
+  resourceRuleSchema,
+  ruleNameSchema,
+} from "./traffic-rules.ts";
+import { uniqueNames } from "./unique-names.ts";
+
+/** A label that switches a FaultInjection off. */
+export const FAULT_DISABLED = "faultinjection.ctrlmesh.kusionstack.io/disable";
+
+const percentSchema = z
+  .string({ error: ({ input }) => (typeof input === "number" ? 'must be a string from "0" to "100", in quotes' : undefined) })
+  .max(16)
+  .regex(/^(100(\.0*)?|[0-9]{1,2}(\.[0-9]*)?)$/, { error: 'must be a number from "0" to "100"' })
+  .optional();
+
+const PERCENT = 'as a string such as "12.5". The default is "0": no request.';
+
+const WRONG_STATUS = "must be from 400 to 599; 0 and 200 mean no abort";
+const isAbortStatus = (status: number) => status === 0 || status === 200 || (status >= 400 && status <= 599);
+
+const textMatchSchema = z.strictObject({
+  exact: z.string().max(512).optional().describe("The whole text."),
+  regex: z.string().max(512).optional().describe("A regular expression for the whole text."),
+});
+
+const httpMatchSchema = z.strictObject({
+  host: textMatchSchema.optional().describe("Host of the requests."),
+  path: textMatchSchema.optional().describe("Path of the requests."),
+  method: z.string().max(16).optional().describe("HTTP method of the requests."),
+  headers: z
+    .array(z.strictObject({ name: z.string().min(1).max(256).describe("Name."), value: z.string().max(1024).describe("Value.") }))
+    .max(16)
+    .optional()
+    .describe("Headers of the requests."),
+});
+
+const matchSchema = z.strictObject({
+  resources: z
+    .array(resourceRuleSchema)
+    .max(MAX_RESOURCE_RULES)
+    .optional()
+    .describe(
+      "Requests to the API server: those that match one of the entries. Without entries, and without httpMatch: all requests to the API server.",
+    ),
+  httpMatch: z.array(httpMatchSchema).max(MAX_RESOURCE_RULES).optional().describe(`Requests to other servers. ${NOT_YET}`),
+});
+
+const dayList = (min: number, max: number) =>
+  z
+    .array(z.int().min(min).max(max))
+    .max(max + 1)
+    .optional();
+
+const timeSchema = z
+  .string()
+  .max(8)
+  .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$/, { error: 'must be a time of the day such as "22:30:00"' });
+
+const BOTH_TIMES: Check = {
+  rule: "has(self.startTime) == has(self.endTime)",
+  message: "startTime and endTime need each other",
+  holds: ({ startTime, endTime }) => (startTime === undefined) === (endTime === undefined),
+};
+
+const effectiveTimeSchema = withChecks(
+  z.strictObject({
+    startTime: timeSchema
+      .optional()
+      .describe("Time of the day in UTC from which the fault is in effect. The default is the whole day."),
+    endTime: timeSchema
+      .optional()
+      .describe("Time of the day in UTC at which the fault ends. If it is not after startTime, the fault ends on the next day."),
+    daysOfWeek: dayList(0, 6).describe(
+      "Days of the week on which the fault begins; 0 is Sunday. The default is every day. The lists of days and months must all match.",
+    ),
+    daysOfMonth: dayList(1, 31).describe("Days of the month on which the fault begins. The default is every day."),
+    months: dayList(1, 12).describe("Months in which the fault begins; 1 is January. The default is every month."),
+  }),
+  BOTH_TIMES,
+);
+
+const httpFaultSchema = withChecks(
+  z.strictObject({
+    name: ruleNameSchema
+      .optional()
+      .describe(
+        "Name of the fault, in status, answers and metrics. The default is its place in the list, for example httpFault[0].",
+      ),
+    delay: z
+      .strictObject({
+        fixedDelay: durationSchema("1ms", "30s").describe('Time by which requests are delayed, for example "300ms".'),
+        percent: percentSchema.describe(`Percentage of the requests that are delayed, ${PERCENT}`),
+      })
+      .optional()
+      .describe("Delays requests. The delays of several faults add up, to at most 30 seconds."),
+    abort: z
+      .strictObject({
+        httpStatus: z
+          .int()
+          .refine(isAbortStatus, { error: WRONG_STATUS })
+          .meta({
+            ...celRules({ rule: "self in [0, 200] || self >= 400 && self <= 599", message: WRONG_STATUS }),
+          })
+          .describe("Status of the answer, from 400 to 599. 0 and 200 mean no abort."),
+        percent: percentSchema.describe(`Percentage of the requests that fail, ${PERCENT}`),
+      })
+      .optional()
+      .describe(
+        "Answers requests with an error. They do not reach the API server. The first fault of the list that aborts decides.",
+      ),
+    match: matchSchema
+      .optional()
+      .describe(
+        "Requests that the fault is about. The default is all requests to the API server. The operator's leader-election lock is exempt, unless resources name leases of the group coordination.k8s.io.",
+      ),
+    effectiveTime: effectiveTimeSchema.optional().describe("When the fault is in effect. The default is always."),
+  }),
+  {
+    rule: "has(self.delay) || has(self.abort)",
+    message: "does nothing: set delay or abort",
+    holds: ({ delay, abort }) => delay !== undefined || abort !== undefined,
+  },
+);
+
+const specSchema = withRules(
+  z.strictObject({
+    selector: nonEmptySelector().describe(
+      "Selects the pods whose requests fail, in the namespace of this object. The selector must not be empty.",
+    ),
+    mode: modeSchema.optional(),
+    disabled: z.boolean().optional().describe("If true, no fault is in effect. The default is false."),
+    maxDuration: durationSchema("1s", "720h")
+      .optional()
+      .describe(
+        "Time after which the faults end by themselves, counted from the creation of this object or the last change of its spec. The default is no end.",
+      ),
+    httpFault: z.array(httpFaultSchema).min(1).max(MAX_TRAFFIC_RULES).describe("The faults. Every fault that matches applies."),
+  }),
+  specRules,
+);
+
+export const faultInjectionSchema = z
+  .strictObject({
+    apiVersion: z.literal(`${KUSIONSTACK_GROUP}/v1alpha1`),
+    kind: z.literal("FaultInjection"),
+    metadata: objectMetaSchema,
+    spec: specSchema.describe("The pods, and the faults of their requests."),
+    // A status that this version cannot read counts as none; the manager writes it again.
+    status: policyStatusSchema
+      .optional()
+      .catch(undefined)
+      .describe("The state that the manager last observed. Only the manager writes the status."),
+  })
+  .describe(
+    "FaultInjection delays or fails requests that pods send to the API server, to test how an operator copes. The faults end a minute after a proxy has lost the manager.",
+  );
+
+export type FaultInjection = Immutable<z.output<typeof faultInjectionSchema>>;
+export type FaultInjectionSpec = Immutable<z.output<typeof specSchema>>;
+export type HttpFault = Immutable<z.output<typeof httpFaultSchema>>;
+
+/** Returns a valid FaultInjection, or the problems of any other value. Never throws. */
+export function validateFaultInjection(object: unknown): ValidationResult<FaultInjection> {
+  return validate(faultInjectionSchema, object);
+}
+
+export const faultInjectionKind: KindDefinition = {
+  group: KUSIONSTACK_GROUP,
+  version: "v1alpha1",
+  kind: "FaultInjection",
+  plural: "faultinjections",
+  singular: "faultinjection",
+  shortNames: ["fj"],
+  scope: "Namespaced",
+  columns: POLICY_COLUMNS,
+  schema: faultInjectionSchema,
+};
+
+function* specRules(spec: unknown): Iterable<Finding> {
+  const faults = itemsOf(fieldAt(spec, "httpFault"));
+  yield* boundedPlaces(
+    faults.flatMap((fault) => itemsOf(fieldAt(fault, "match", "resources"))),
+    ["httpFault"],
+  );
+  yield* uniqueNames(spec, ["httpFault"]);
+}

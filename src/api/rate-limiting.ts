@@ -1,0 +1,159 @@
+// One rule of a CircuitBreaker: a limit or a breaker for some requests. Invariant: each field of KusionStack's kind is here with its spelling;
+// a field of an older form of it is refused with the new one. Used by circuit-breaker.ts.
+import { z } from "zod";
+import { withChecks } from "./checks.ts";
+import { durationSchema } from "./duration.ts";
+import type { Immutable } from "./immutable.ts";
+import { type Finding, fieldAt, withRules } from "./rule.ts";
+import { MAX_INT32 } from "./structural-schema.ts";
+import { isSet, MAX_RESOURCE_RULES, NOT_YET, resourceRuleSchema, ruleNameSchema } from "./traffic-rules.ts";
+
+/** On a CircuitBreaker: when its text changes, every open breaker of the object closes. */
+export const RECOVER = "ctrlmesh.kusionstack.io/recover";
+
+const bucketSchema = z.strictObject({
+  burst: z.int().min(1).max(MAX_INT32).describe("Number of tokens of a full bucket. Each request takes one."),
+  interval: durationSchema("1ms", "24h").describe('Time in which the bucket gains `limit` tokens, for example "10s".'),
+  limit: z.int().min(1).max(MAX_INT32).describe("Number of tokens that the bucket gains in each interval."),
+});
+
+const recoverPolicySchema = withChecks(
+  z.strictObject(
+    {
+      type: z
+        .enum(["Manual", "SleepingWindow"])
+        .describe(
+          `SleepingWindow: after sleepingWindowSize one request decides whether the breaker closes. Manual: the breaker stays open until the text of the annotation ${RECOVER} of this object changes.`,
+        ),
+      sleepingWindowSize: durationSchema("1ms", "168h")
+        .optional()
+        .describe('Time for which an open breaker refuses all requests, for example "10m". Required with SleepingWindow.'),
+    },
+    { error: ({ input }) => (typeof input === "string" ? oldRecoverPolicy(input) : undefined) },
+  ),
+  {
+    rule: 'self.type != "SleepingWindow" || has(self.sleepingWindowSize)',
+    message: "SleepingWindow needs sleepingWindowSize",
+    holds: ({ type, sleepingWindowSize }) => type !== "SleepingWindow" || sleepingWindowSize !== undefined,
+  },
+);
+
+const triggerSchema = withChecks(
+  z.strictObject({
+    consecutiveErrors: z
+      .int()
+      .min(1)
+      .max(10_000)
+      .optional()
+      .describe("The breaker opens after this number of failures in a row."),
+    errorPercent: z
+      .int()
+      .min(1)
+      .max(100)
+      .optional()
+      .describe("The breaker opens when this percentage of the requests of the window has failed."),
+    minimumRequests: z
+      .int()
+      .min(1)
+      .max(MAX_INT32)
+      .optional()
+      .describe("With fewer requests in the window, errorPercent opens nothing. The default is 20."),
+    window: durationSchema("1s", "1h").optional().describe("Time that errorPercent looks back. The default is 10s."),
+    slowerThan: durationSchema("1ms", "1h").optional().describe("An answer that takes longer counts as a failure."),
+  }),
+  {
+    rule: "has(self.consecutiveErrors) || has(self.errorPercent)",
+    message: "opens nothing: set consecutiveErrors or errorPercent",
+    holds: ({ consecutiveErrors, errorPercent }) => consecutiveErrors !== undefined || errorPercent !== undefined,
+  },
+);
+
+const restRuleSchema = z.strictObject({
+  url: z.string().min(1).max(2048).describe('URL of the requests. A last path segment "*" matches everything below.'),
+  method: z.string().min(1).max(16).describe('HTTP method of the requests, or "*" for all.'),
+});
+
+export const rateLimitingSchema = withRules(
+  withChecks(
+    z.strictObject({
+      name: ruleNameSchema.describe("Name of the rule, in status, answers and metrics."),
+      resourceRules: z
+        .array(resourceRuleSchema)
+        .max(MAX_RESOURCE_RULES)
+        .optional()
+        .describe("Requests to the API server that the rule is about: those that match one of the entries."),
+      restRules: z
+        .array(restRuleSchema)
+        .max(32)
+        .optional()
+        .describe(`Requests to other servers that the rule is about. ${NOT_YET}`),
+      bucket: bucketSchema
+        .optional()
+        .describe(
+          "A token bucket. Every pod has one of its own. Required with LimiterOnly, and with Normal unless trigger is set.",
+        ),
+      triggerPolicy: z
+        .enum(["Normal", "LimiterOnly", "ForceOpened", "ForceClosed"])
+        .describe(
+          "Normal: the breaker opens when the bucket has no token, or when the trigger says so. An open breaker refuses all requests that match. LimiterOnly: requests without a token are refused, and the breaker never opens. ForceOpened: all requests that match are refused. ForceClosed: no request is refused.",
+        ),
+      trigger: triggerSchema
+        .optional()
+        .describe(
+          "Opens the breaker when requests fail: with an answer of 429 or above 499, without an answer, or with a slow one. Only with Normal.",
+        ),
+      recoverPolicy: recoverPolicySchema
+        .optional()
+        .describe("How an open breaker closes. Required with Normal; without effect otherwise."),
+      properties: z
+        .record(z.string(), z.string().max(256))
+        .meta({ maxProperties: 16 })
+        .optional()
+        .describe("This field has no effect. KusionStack's Controller Mesh does not use it either."),
+    }),
+    {
+      rule: "has(self.resourceRules) && self.resourceRules.size() > 0 || has(self.restRules) && self.restRules.size() > 0",
+      message: "matches no requests: set resourceRules or restRules",
+      holds: ({ resourceRules, restRules }) => isSet(resourceRules) || isSet(restRules),
+    },
+    {
+      rule: 'self.triggerPolicy != "Normal" || has(self.recoverPolicy)',
+      message: "required with triggerPolicy Normal: it says how an open breaker closes",
+      fieldPath: ".recoverPolicy",
+      holds: ({ triggerPolicy, recoverPolicy }) => triggerPolicy !== "Normal" || recoverPolicy !== undefined,
+    },
+    {
+      rule: 'self.triggerPolicy != "Normal" || has(self.bucket) || has(self.trigger)',
+      message: "Normal opens at nothing: set bucket, trigger or both",
+      fieldPath: ".triggerPolicy",
+      holds: ({ triggerPolicy, bucket, trigger }) => triggerPolicy !== "Normal" || bucket !== undefined || trigger !== undefined,
+    },
+    {
+      rule: 'self.triggerPolicy != "LimiterOnly" || has(self.bucket)',
+      message: "required with triggerPolicy LimiterOnly",
+      fieldPath: ".bucket",
+      holds: ({ triggerPolicy, bucket }) => triggerPolicy !== "LimiterOnly" || bucket !== undefined,
+    },
+    {
+      rule: '!has(self.trigger) || self.triggerPolicy == "Normal"',
+      message: "needs triggerPolicy Normal: with no other one does a breaker open",
+      fieldPath: ".trigger",
+      holds: ({ triggerPolicy, trigger }) => trigger === undefined || triggerPolicy === "Normal",
+    },
+  ),
+  oldWindowSize,
+);
+
+export type RateLimiting = Immutable<z.output<typeof rateLimitingSchema>>;
+
+/** KusionStack's older form names the type only. */
+function oldRecoverPolicy(type: string): string {
+  const window = type === "SleepingWindow" ? ", sleepingWindowSize: 10m" : "";
+  return `must be an object; did you mean {type: ${type.slice(0, 32)}${window}}?`;
+}
+
+function* oldWindowSize(limiting: unknown): Iterable<Finding> {
+  const path = ["properties", "sleepingWindowSize"];
+  const value = fieldAt(limiting, ...path);
+  if (value !== undefined) yield { path, value, message: 'has no effect; did you mean "recoverPolicy.sleepingWindowSize"?' };
+}

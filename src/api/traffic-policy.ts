@@ -1,0 +1,236 @@
+// The kind TrafficPolicy: limits and denials for the requests of apps. Invariant: each field of OpenKruise's kind is here with its spelling.
+// The manager compiles it into rules; admission validates it.
+import { z } from "zod";
+import { type Check, withChecks } from "./checks.ts";
+import { listMap } from "./extensions.ts";
+import type { Immutable } from "./immutable.ts";
+import { type KindDefinition, KRUISE_GROUP } from "./kind.ts";
+import { dnsSubdomainSchema } from "./names.ts";
+import { objectMetaSchema } from "./object-meta.ts";
+import { POLICY_COLUMNS, policyStatusSchema } from "./policy-status.ts";
+import { type ValidationResult, validate } from "./problems.ts";
+import { type Finding, fieldAt, itemsOf, withRules } from "./rule.ts";
+import { MAX_INT32 } from "./structural-schema.ts";
+import {
+  boundedPlaces,
+  isSet,
+  MAX_RESOURCE_RULES,
+  MAX_TRAFFIC_RULES,
+  matchList,
+  modeSchema,
+  NOT_YET,
+  resourcePolicyRuleSchema,
+} from "./traffic-rules.ts";
+import { uniqueNames } from "./unique-names.ts";
+
+const MAX_TARGETS = 64;
+/** The longest wait that a policy can ask for. */
+const MAX_DELAY_MS = 3_600_000;
+
+const subsetSchema = z
+  .string()
+  .max(63)
+  .regex(/^(\*|[a-z0-9]+(-{1,2}[a-z0-9]+)*)$/, { error: 'must be the name of a subset, "default", or "*" for all' });
+
+const targetSchema = z.strictObject({
+  name: dnsSubdomainSchema.describe("Name of a VirtualApp of this namespace, or of a family of ShardingConfigs."),
+  specificSubsets: matchList(subsetSchema, 66, 0)
+    .optional()
+    .describe(
+      'Names of subsets or shards whose pods the policy is for. "default" is the subset of the pods that match no other. An empty list, or "*" alone, means all subsets.',
+    ),
+});
+
+const urlSchema = z
+  .string()
+  .max(512)
+  .regex(/^(\*|\/([^*?#\s]*\/)?\*|\/[^*?#\s]*)$/, {
+    error: 'must be a path such as "/healthz", a path whose last segment is "*" such as "/debug/*", or "*" for all',
+  });
+
+const METHODS = ["get", "head", "post", "put", "patch", "delete", "options", "*"] as const;
+
+const nonResourceRuleSchema = z.strictObject({
+  nonResourceURLs: matchList(urlSchema, 64).describe(
+    'Paths of requests that are not for objects. A last segment "*" matches everything below. "*" matches all.',
+  ),
+  verbs: matchList(z.enum(METHODS), 7).describe('HTTP methods in lower case. "*" matches all.'),
+});
+
+const SOME_RULE: Check = {
+  rule: "has(self.resourceRules) && self.resourceRules.size() > 0 || has(self.nonResourceRules) && self.nonResourceRules.size() > 0",
+  message: "matches no requests: set resourceRules or nonResourceRules",
+  holds: ({ resourceRules, nonResourceRules }) => isSet(resourceRules) || isSet(nonResourceRules),
+};
+
+const SOME_NAMESPACE: Check = {
+  rule: "has(self.namespaces) || has(self.clusterScope) && self.clusterScope",
+  message: "matches no requests: set namespaces, or clusterScope to true",
+  holds: ({ namespaces, clusterScope }) => namespaces !== undefined || clusterScope === true,
+};
+
+const requestsSchema = withChecks(
+  z.strictObject({
+    resourceRules: z
+      .array(withChecks(resourcePolicyRuleSchema, SOME_NAMESPACE))
+      .max(MAX_RESOURCE_RULES)
+      .optional()
+      .describe("Requests for objects: those that match one of the entries."),
+    nonResourceRules: z
+      .array(nonResourceRuleSchema)
+      .max(MAX_RESOURCE_RULES)
+      .optional()
+      .describe("Other requests to the API server: those that match one of the entries."),
+  }),
+  SOME_RULE,
+);
+
+const stringsSchema = z.array(z.string().max(253)).max(64);
+const admissionRuleSchema = z.strictObject({
+  apiGroups: stringsSchema.optional().describe("API groups of the objects."),
+  apiVersions: stringsSchema.optional().describe("API versions of the objects."),
+  operations: stringsSchema.optional().describe("Operations, for example CREATE."),
+  resources: stringsSchema.optional().describe("Plural resource names."),
+  scope: z.enum(["Cluster", "Namespaced", "*"]).optional().describe("Scope of the objects."),
+});
+
+const circuitBreakingSchema = z.strictObject({
+  apiServer: requestsSchema.optional().describe("Requests to the API server that are refused."),
+  webhook: z
+    .strictObject({
+      admissionRules: z.array(admissionRuleSchema).max(MAX_RESOURCE_RULES).optional().describe(`Admission requests. ${NOT_YET}`),
+    })
+    .optional()
+    .describe(`Requests to the operator's webhooks that are refused. ${NOT_YET}`),
+});
+
+const positive = z.int().min(1).max(MAX_INT32);
+const delay = z.int().min(1).max(MAX_DELAY_MS);
+
+const backoffSchema = withChecks(
+  z.strictObject({
+    baseDelayInMillisecond: delay.describe("The first wait in milliseconds. Each further failure doubles it."),
+    maxDelayInMillisecond: delay.describe("The longest wait in milliseconds."),
+    continuouslyFailureTimes: z
+      .int()
+      .min(0)
+      .max(10_000)
+      .optional()
+      .describe("Number of failures in a row that cause no wait. The default is 0: the first failure causes one."),
+  }),
+  {
+    rule: "self.baseDelayInMillisecond <= self.maxDelayInMillisecond",
+    message: "must not be less than baseDelayInMillisecond",
+    fieldPath: ".maxDelayInMillisecond",
+    holds: ({ baseDelayInMillisecond: base, maxDelayInMillisecond: most }) =>
+      typeof base !== "number" || typeof most !== "number" || base <= most,
+  },
+);
+
+const ratePolicySchema = withChecks(
+  z.strictObject({
+    rules: requestsSchema.describe("Requests that the policy limits."),
+    bucket: z
+      .strictObject({
+        qps: positive.describe("Number of tokens that the bucket gains each second."),
+        burst: positive.describe("Number of tokens of a full bucket. Each request takes one."),
+      })
+      .optional()
+      .describe("A token bucket. Every pod has one of its own. A request without a token is refused."),
+    maxInFlight: positive
+      .optional()
+      .describe(
+        "Number of requests that a pod may have at once. Watches and other long requests count until their answer begins.",
+      ),
+    exponentialBackoff: backoffSchema
+      .optional()
+      .describe(
+        "After failures, requests with the same verb for the same object are refused for a time. An answer of 429 or above 499 is a failure, and so is none.",
+      ),
+  }),
+  {
+    rule: "has(self.bucket) || has(self.maxInFlight) || has(self.exponentialBackoff)",
+    message: "limits nothing: set bucket, maxInFlight or exponentialBackoff",
+    holds: ({ bucket, maxInFlight, exponentialBackoff }) =>
+      bucket !== undefined || maxInFlight !== undefined || exponentialBackoff !== undefined,
+  },
+);
+
+const specSchema = withRules(
+  withChecks(
+    z.strictObject({
+      targetVirtualApps: z
+        .array(targetSchema)
+        .min(1)
+        .max(MAX_TARGETS)
+        .meta(listMap("name"))
+        .describe("Apps whose proxies enforce the rules, in the namespace of this object."),
+      mode: modeSchema.optional(),
+      circuitBreaking: circuitBreakingSchema.optional().describe("Requests that are refused."),
+      rateLimiting: z
+        .strictObject({
+          ratePolicies: z
+            .array(ratePolicySchema)
+            .max(MAX_TRAFFIC_RULES)
+            .optional()
+            .describe("Limits. Every limit that matches a request applies."),
+        })
+        .optional()
+        .describe("Requests that are limited."),
+    }),
+    {
+      rule: "has(self.circuitBreaking) || has(self.rateLimiting)",
+      message: "has no rules: set circuitBreaking or rateLimiting",
+      holds: ({ circuitBreaking, rateLimiting }) => circuitBreaking !== undefined || rateLimiting !== undefined,
+    },
+  ),
+  specRules,
+);
+
+export const trafficPolicySchema = z
+  .strictObject({
+    apiVersion: z.literal(`${KRUISE_GROUP}/v1alpha1`),
+    kind: z.literal("TrafficPolicy"),
+    metadata: objectMetaSchema,
+    spec: specSchema.describe("The apps, and the rules for their requests."),
+    // A status that this version cannot read counts as none; the manager writes it again.
+    status: policyStatusSchema
+      .optional()
+      .catch(undefined)
+      .describe("The state that the manager last observed. Only the manager writes the status."),
+  })
+  .describe(
+    "TrafficPolicy limits and refuses requests that operators send to the API server. The proxy of each pod counts by itself.",
+  );
+
+export type TrafficPolicy = Immutable<z.output<typeof trafficPolicySchema>>;
+export type TrafficPolicySpec = Immutable<z.output<typeof specSchema>>;
+export type TrafficRequests = Immutable<z.output<typeof requestsSchema>>;
+export type RatePolicy = Immutable<z.output<typeof ratePolicySchema>>;
+
+/** Returns a valid TrafficPolicy, or the problems of any other value. Never throws. */
+export function validateTrafficPolicy(object: unknown): ValidationResult<TrafficPolicy> {
+  return validate(trafficPolicySchema, object);
+}
+
+export const trafficPolicyKind: KindDefinition = {
+  group: KRUISE_GROUP,
+  version: "v1alpha1",
+  kind: "TrafficPolicy",
+  plural: "trafficpolicies",
+  singular: "trafficpolicy",
+  shortNames: ["tp"],
+  scope: "Namespaced",
+  columns: POLICY_COLUMNS,
+  schema: trafficPolicySchema,
+};
+
+function* specRules(spec: unknown): Iterable<Finding> {
+  const limited = itemsOf(fieldAt(spec, "rateLimiting", "ratePolicies")).map((policy) => fieldAt(policy, "rules"));
+  const rules = [fieldAt(spec, "circuitBreaking", "apiServer"), ...limited];
+  yield* boundedPlaces(
+    rules.flatMap((each) => itemsOf(fieldAt(each, "resourceRules"))),
+    [],
+  );
+  yield* uniqueNames(spec, ["targetVirtualApps"]);
+}

@@ -1,0 +1,109 @@
+// Schemas that the policy kinds share: which requests a rule is about, and whether a policy is enforced. Invariants: `*` stands alone in a
+// list and no list is empty, so that a list says plainly what it matches; all rules of an object together are small enough for an index.
+import { z } from "zod";
+import { celRules } from "./extensions.ts";
+import type { Immutable } from "./immutable.ts";
+import { labelValueSchema } from "./names.ts";
+import { apiGroupSchema, WILDCARD } from "./resource-match.ts";
+import { type Finding, fieldAt, itemsOf, stringsOf, withRules } from "./rule.ts";
+
+/** The maximum number of entries that name the requests of one rule. */
+export const MAX_RESOURCE_RULES = 16;
+/** The maximum number of rules of one policy. */
+export const MAX_TRAFFIC_RULES = 64;
+
+/** Describes a field that this version does not read. */
+export const NOT_YET = "Not supported yet: this field has no effect.";
+
+export const modeSchema = z
+  .enum(["Enforce", "Shadow", "Off"])
+  .describe(
+    "Enforce (the default): the rules decide about requests. Shadow: the rules are counted in the metrics of the proxies, and change no answer. Off: the rules have no effect.",
+  );
+
+/** The name of a rule. It is a label's value in metrics. */
+export const ruleNameSchema = labelValueSchema.min(1);
+
+const ALONE = `"${WILDCARD}" must be the only item of its list`;
+
+/** A list of items in which `*` may only stand alone. */
+export function matchList<T extends z.ZodType<string>>(item: T, max: number, min = 1) {
+  const list = z
+    .array(item)
+    .min(min, { error: `must not be empty; use "${WILDCARD}" for all` })
+    .max(max)
+    .meta(celRules({ rule: `self.size() <= 1 || !("${WILDCARD}" in self)`, message: ALONE }));
+  return withRules(list, wildcardAlone);
+}
+
+const NAME = "[a-z0-9]+(-+[a-z0-9]+)*";
+
+const resourceSchema = z
+  .string()
+  .max(127)
+  .regex(new RegExp(`^(\\*|${NAME}|${NAME}/(\\*|${NAME})|\\*/${NAME})$`), {
+    error: 'must be a plural resource name such as "pods", a subresource such as "pods/status" or "*/scale", or "*" for all',
+  });
+
+const namespaceSchema = z
+  .string()
+  .max(63)
+  .regex(new RegExp(`^(\\*|${NAME})$`), { error: 'must be the name of a namespace, or "*" for all' });
+
+const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", WILDCARD] as const;
+
+const requests = {
+  apiGroups: matchList(apiGroupSchema, 32).describe('API groups. "" is the core group, "*" matches all groups.'),
+  resources: matchList(resourceSchema, 64).describe(
+    'Plural resource names such as "pods", and subresources such as "pods/status", "pods/*" (every subresource of pods) or "*/scale". "pods" does not include the subresources of pods. "*" matches all resources and subresources. To delete pods is also to evict them.',
+  ),
+  verbs: matchList(z.enum(VERBS), 8).describe(
+    'Verbs of the requests. "*" matches all. A deletecollection is also a delete, and takes all tokens of a bucket.',
+  ),
+};
+const namespaces = matchList(namespaceSchema, 256);
+
+/** Requests for objects, as KusionStack's kinds name them. */
+export const resourceRuleSchema = z.strictObject({
+  ...requests,
+  namespaces: namespaces.describe(
+    'Namespaces of the objects. "*" matches all namespaces, cluster-scoped objects, and requests over all namespaces.',
+  ),
+});
+
+/** Requests for objects, as API Priority and Fairness names them (flowcontrol/v1 ResourcePolicyRule). */
+export const resourcePolicyRuleSchema = z.strictObject({
+  ...requests,
+  namespaces: namespaces.optional().describe('Namespaces of the objects. "*" matches all namespaces.'),
+  clusterScope: z
+    .boolean()
+    .optional()
+    .describe("If true, the rule also matches cluster-scoped objects, and requests over all namespaces. The default is false."),
+});
+
+export type ResourceRuleSpec = Immutable<z.output<typeof resourceRuleSchema>>;
+export type ResourcePolicyRuleSpec = Immutable<z.output<typeof resourcePolicyRuleSchema>>;
+
+/** True for a list with items. */
+export function isSet(list: unknown): boolean {
+  return itemsOf(list).length > 0;
+}
+
+/** Of all rules of an object together. The proxies index rules by these pairs. */
+const MAX_PLACES = 16_384;
+
+/** Finds resource rules that are too large together. Takes any values. */
+export function* boundedPlaces(rules: readonly unknown[], path: readonly string[]): Iterable<Finding> {
+  const places = rules.reduce<number>((sum, rule) => {
+    return sum + stringsOf(fieldAt(rule, "resources")).length * stringsOf(fieldAt(rule, "namespaces")).length;
+  }, 0);
+  if (places <= MAX_PLACES) return;
+  const message = `all rules together list ${places} pairs of a resource and a namespace, of ${MAX_PLACES} allowed; use "${WILDCARD}" for all`;
+  yield { path, message, isLast: true };
+}
+
+function* wildcardAlone(list: unknown): Iterable<Finding> {
+  const items = itemsOf(list);
+  const index = items.indexOf(WILDCARD);
+  if (index >= 0 && items.length > 1) yield { path: [index], value: WILDCARD, message: ALONE };
+}

@@ -21,11 +21,13 @@ import { createPlanLog } from "./layers/isolate/plan-log.ts";
 import type { StackDeps } from "./layers/stack.ts";
 import { createAccessLog } from "./observe/access-log.ts";
 import { createProxyMetrics } from "./observe/metrics.ts";
+import { createPolicies } from "./policies/policies.ts";
+import { createPolicyMetrics } from "./policies/policy-metrics.ts";
 import { createTrafficServer } from "./server/traffic-server.ts";
-import type { ManagerContact } from "./session/session.ts";
+import type { ManagerContact, Waiting } from "./session/session.ts";
 
 export interface ProxyDeps {
-  readonly session: StackDeps["session"] & Partial<ManagerContact> & Runnable;
+  readonly session: StackDeps["session"] & Partial<ManagerContact & Waiting & Pick<StackDeps, "policies">> & Runnable;
   readonly certificate: ServingCertificate;
   /** The stack's layers, outermost first. In production `outboundLayers`. */
   readonly layers: (deps: StackDeps) => readonly NamedLayer<Call, Reply>[];
@@ -67,7 +69,9 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
   const streamMetrics = createStreamMetrics(registry);
   const accessLog = createAccessLog({ share: config.accessLog, random, log });
   const plans = createPlanLog(clock);
-  const layers = deps.layers({ session, apiServer, metrics, streamMetrics, plans, accessLog, clock, random, log });
+  const metricsOfPolicies = () => createPolicyMetrics(registry);
+  const policies = session.policies ?? createPolicies({ clock, random, managerAwayMs: () => 0, metrics: metricsOfPolicies() });
+  const layers = deps.layers({ session, policies, apiServer, metrics, streamMetrics, plans, accessLog, clock, random, log });
   const traffic = createTrafficServer({
     listen: config.listen,
     alsoListen: config.alsoListen,
@@ -83,7 +87,7 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
     ...deps.traffic,
   });
   const notReady = () => {
-    const missing = [certificate.notReady, session.current === undefined ? noSnapshot(session) : undefined];
+    const missing = [certificate.notReady, session.current === undefined ? notConfigured(session) : undefined];
     const why = missing.filter((text) => text !== undefined).join("; ");
     // Without a certificate it does not listen yet, and the reason is what helps.
     if (certificate.notReady === undefined && !traffic.listening) return "not listening";
@@ -109,8 +113,8 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
   };
 }
 
-function noSnapshot({ trouble }: Partial<ManagerContact>): string {
-  return `no snapshot from the manager yet${trouble === undefined ? "" : `: ${trouble}`}`;
+function notConfigured({ awaited = "snapshot", trouble }: Partial<ManagerContact & Waiting>): string {
+  return `no ${awaited} from the manager yet${trouble === undefined ? "" : `: ${trouble}`}`;
 }
 
 // A wildcard address is none to connect to.

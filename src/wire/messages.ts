@@ -45,6 +45,8 @@ export interface WelcomeMessage {
   readonly epoch: number;
   /** Hashes of the registration's tables that the manager needs. */
   readonly wantedTables: readonly Uint8Array[];
+  /** The resource types of which the replica sends a resource to every proxy that supports them. */
+  readonly types: readonly string[];
 }
 
 export interface PromiseMessage {
@@ -91,6 +93,7 @@ export interface Reports {
   readonly backlog: BacklogMessage;
   /** What looks like a lock of the operator that the app does not name; null if nothing does. */
   readonly unnamedLock: UnnamedLockMessage | null;
+  readonly policies: PolicyReportMessage;
 }
 
 /** The reports of a proxy that has reported nothing. */
@@ -99,6 +102,7 @@ export const NO_REPORTS: Reports = {
   lock: null,
   backlog: { heldNamespaces: 0, drainingWrites: 0 },
   unnamedLock: null,
+  policies: { digest: "", rules: [] },
 };
 
 /** Exactly one kind. Null is sent as a message without a resource. */
@@ -116,6 +120,22 @@ export interface LockAccessMessage {
 export interface UnnamedLockMessage {
   readonly lockName: string;
   readonly resource: string;
+}
+
+export interface PolicyReportMessage {
+  /** The digest of the policies that the proxy enforces; "" while it has none. */
+  readonly digest: string;
+  /** Breakers that are not closed, and breakers that the process has closed, open ones first. */
+  readonly rules: readonly RuleStateMessage[];
+}
+
+export interface RuleStateMessage {
+  /** Of the object that has the rule. */
+  readonly uid: string;
+  readonly rule: string;
+  readonly opened: boolean;
+  /** Milliseconds since 1970. */
+  readonly sinceMs: number;
 }
 
 export interface BacklogMessage {

@@ -60,7 +60,7 @@ export function modelApp(
     if (model === undefined || !model.isReported || model.pod.proxy !== "own") return undefined;
     const { enforced, outstanding } = model;
     const version = Math.max(enforced?.version ?? 0, outstanding?.version ?? 0);
-    const rest = { inDoubt: [], mayHoldMore: false, problems: {}, ...NO_REPORTS };
+    const rest = { inDoubt: [], mayHoldMore: false, problems: {}, capabilities: new Set<string>(), ...NO_REPORTS };
     return { ...rest, connected: true, acknowledged: enforced, outstanding, version };
   };
   const appPods = () =>

@@ -32,6 +32,7 @@ export function proxyFacts(more: Partial<ProxyFacts> = {}): ProxyFacts {
     version: 1,
     problems: {},
     ...NO_REPORTS,
+    capabilities: new Set(),
     ...more,
   };
 }

@@ -15,6 +15,8 @@ export interface ProxyLauncherOptions {
   readonly dataDir: string;
   /** The default is the sources. */
   readonly proxyMain?: string;
+  /** Further flags, without their dashes. */
+  readonly flags?: Readonly<Record<string, string>>;
   readonly verbose?: boolean;
 }
 
@@ -49,6 +51,7 @@ export function createProxyLauncher(options: ProxyLauncherOptions): () => Promis
       listen: listen.api,
       "health-listen": listen.health,
       "log-level": "debug",
+      ...options.flags,
     };
     const child = await startChild({
       name: `proxy ${name}`,

@@ -35,6 +35,8 @@ export interface ManagerOptions {
   readonly admit?: (metadata: Metadata) => Refusal | undefined;
   /** The epoch of the welcome that answers each registration; undefined: none is sent. Default 1. */
   readonly epoch?: number | undefined;
+  /** The resource types that the welcome announces. Default none. */
+  readonly types?: readonly string[];
   readonly certify?: (request: CertificateRequestMessage) => CertificateReplyMessage | Refusal;
 }
 
@@ -57,7 +59,7 @@ export interface ScriptedManager {
 
 /** @param port 0 for any free one */
 export async function startManager(port = 0, options: ManagerOptions = {}): Promise<ScriptedManager> {
-  const { host = "127.0.0.1", tls, admit = () => undefined, certify } = options;
+  const { host = "127.0.0.1", tls, admit = () => undefined, types = [], certify } = options;
   const epoch = "epoch" in options ? options.epoch : 1;
   const server = new Server();
   const streams: ManagerStream[] = [];
@@ -90,7 +92,8 @@ export async function startManager(port = 0, options: ManagerOptions = {}): Prom
         for (const waiting of updates.get(stream) ?? []) stream.write(waiting);
         updates.delete(stream);
       }
-      if ("registration" in message && epoch !== undefined) stream.write({ welcome: { epoch, wantedTables: [] } });
+      if ("registration" in message && epoch !== undefined)
+        stream.write({ welcome: { epoch, wantedTables: [], types: [...types] } });
     });
     stream.on("end", () => {
       gone();

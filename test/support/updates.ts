@@ -1,17 +1,25 @@
-// Short forms of the updates of routes that a manager sends, and of a proxy's registration.
+// Short forms of the updates that a manager sends, and of a proxy's registration.
 import type { ProxyRegistration } from "../../src/manager/proxies/proxy-registry.ts";
+import type { PolicySet } from "../../src/policy/policy.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import type { AckMessage, ResourceMessage, RouteClaimsMessage, UpdateMessage } from "../../src/wire/messages.ts";
+import { POLICY, policiesDigest } from "../../src/wire/policy-type.ts";
 import { namedRoute, ROUTE } from "../../src/wire/route-type.ts";
 
 /** The capabilities of the present proxy. */
-export const CAPABILITIES = ["type:route", "route-delta"];
+export const CAPABILITIES = ["type:route", "route-delta", "type:policy"];
 
 /** The whole snapshot. */
 export function wholeUpdate(snapshot: Snapshot, nonce: number, spoil: Partial<ResourceMessage> = {}): UpdateMessage {
   const { version, digest } = snapshot;
   const resource = { type: ROUTE.name, version, digest, body: ROUTE.encode(snapshot), ...spoil };
   return { nonce, resource, baseDigest: "" };
+}
+
+/** The policies. */
+export function policyUpdate(set: PolicySet, nonce: number, spoil: Partial<ResourceMessage> = {}): UpdateMessage {
+  const head = { version: nonce, digest: policiesDigest(set) };
+  return { nonce, resource: { type: POLICY.name, ...head, body: POLICY.encode({ ...head, ...set }), ...spoil }, baseDigest: "" };
 }
 
 /** The difference between two snapshots, of which there must be one. */

@@ -21,6 +21,12 @@ export interface CallRecord extends http.CallNotes {
   lock: boolean;
   /** The call was sent to the API server, so the answer is not the proxy's own. */
   asked?: true;
+  /** The rule of a policy that has refused the call: OBJECT/RULE. */
+  rule?: string;
+  /** Limits have let the call pass: what else the proxy asks to serve it passes too. */
+  isAdmitted?: true;
+  /** The client's call that this one serves. Absent for the client's own. */
+  serves?: CallRecord;
   /** Milliseconds spent waiting for the API server's headers or for the manager. They are not the proxy's overhead. */
   waitedMs?: number;
 }
@@ -41,6 +47,9 @@ export type DecisionReason =
   | "no-snapshot"
   | "upstream"
   | "client-gone"
+  | "limited"
+  | "open"
+  | "fault"
   | "internal";
 
 /** A call before its request line is read. */
@@ -57,9 +66,18 @@ export type Layer = http.Layer<Call, http.Reply>;
 /** A layer that works before anybody has read the request line. */
 export type RawLayer = <C extends RawCall>(next: http.Handler<C, http.Reply>) => http.Handler<C, http.Reply>;
 
-/** The record of a new call. */
-export function createRecord(info?: RequestInfo): CallRecord {
-  return info === undefined ? { decision: "forwarded", lock: false } : { info, decision: "forwarded", lock: false };
+/** The record of a new call. @param serves the call for which the proxy sends this one */
+export function createRecord(info?: RequestInfo, serves?: CallRecord): CallRecord {
+  return {
+    ...(info === undefined ? {} : { info }),
+    ...{ decision: "forwarded", lock: false },
+    ...(serves === undefined ? {} : { serves: clientsRecord(serves) }),
+  };
+}
+
+/** The record of the client's call. */
+export function clientsRecord(record: CallRecord): CallRecord {
+  return record.serves ?? record;
 }
 
 /** Adds to the time that the call has waited for others. */

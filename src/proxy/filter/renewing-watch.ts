@@ -17,6 +17,7 @@ import { CallAbort, type CallSignal } from "../http/call-signal.ts";
 import type { Reply } from "../http/handler.ts";
 import type { Collection } from "../moves/collection.ts";
 import { hasMoved, type Known } from "../moves/resource-log.ts";
+import { PolicyError } from "../policies/policy-error.ts";
 import { enforcedNow } from "../session/session.ts";
 import { expiredFrame } from "./expired.ts";
 import { type ReleaseOrder, rankOf } from "./release-order.ts";
@@ -58,6 +59,7 @@ const GIVEN_UP = new MeshError("ABORTED", "renewing a watch: given up");
 /**
  * Renews within `RENEWAL_MS`, counts the result and logs a failure. Undefined if it has failed: the client has to list again.
  * @param signal fires when the client is gone
+ * @throws PolicyError for a new watch that a policy refuses; a watch that has begun is never refused
  */
 export async function attemptRenewal<T>(
   signal: CallSignal,
@@ -75,6 +77,7 @@ export async function attemptRenewal<T>(
     return renewed;
   } catch (error) {
     if (signal.aborted) return undefined;
+    if (error instanceof PolicyError) throw error;
     const isExpected = isMeshError(error, "NOT_RENEWED");
     metrics.renewals.inc({ result: isExpected ? "expired" : "failed" });
     log[isExpected ? "debug" : "warn"]({ err: error }, "watch not renewed: its client has to list again");

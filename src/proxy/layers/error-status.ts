@@ -2,27 +2,36 @@
 // was certainly not processed, or that only reads, gets a Retry-After.
 import { isMeshError, MeshError } from "../../base/errors.ts";
 import { createStatus, type Status, StatusError } from "../../kube/status.ts";
+import { PolicyError } from "../policies/policy-error.ts";
 
 /** An error as an answer. */
 export interface ErrorAnswer {
   readonly status: Status;
   /** Value of the header `x-ctrlmesh-error`. */
   readonly code: string;
+  /** Value of the header `Retry-After`; undefined if there is none. */
+  readonly retryAfterSeconds: number | undefined;
   /** The answer does not say everything about this error, so it must be logged. */
   readonly unexpected: boolean;
 }
 
 /** The answer to whatever a layer threw. `method` decides whether a retry is safe. */
 export function answerTo(error: unknown, method: string): ErrorAnswer {
-  if (error instanceof StatusError) return { status: error.status, code: constantCase(error.status.reason), unexpected: false };
+  if (error instanceof PolicyError)
+    return { ...answerOf(error.status, error.errorCode), retryAfterSeconds: error.retryAfterSeconds };
+  if (error instanceof StatusError) return answerOf(error.status, constantCase(error.status.reason));
   const status = error instanceof MeshError ? statusOf(error, method) : undefined;
-  if (status !== undefined && error instanceof MeshError) return { status, code: error.code, unexpected: false };
+  if (status !== undefined && error instanceof MeshError) return answerOf(status, error.code);
   if (error instanceof MeshError && isUnreadable(error)) {
     const text = "ctrlmesh: the API server's answer is not what its content type says, or larger than the proxy can translate";
-    return { status: createStatus("InternalError", text), code: error.code, unexpected: true };
+    return { ...answerOf(createStatus("InternalError", text), error.code), unexpected: true };
   }
   const message = "ctrlmesh: internal error in the proxy; its log has the details";
-  return { status: createStatus("InternalError", message), code: "INTERNAL", unexpected: true };
+  return { ...answerOf(createStatus("InternalError", message), "INTERNAL"), unexpected: true };
+}
+
+function answerOf(status: Status, code: string): ErrorAnswer {
+  return { status, code, retryAfterSeconds: status.details?.retryAfterSeconds, unexpected: false };
 }
 
 function statusOf(error: MeshError, method: string): Status | undefined {

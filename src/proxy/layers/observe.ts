@@ -93,9 +93,9 @@ function whenAborted(signal: CallSignal, run: () => void): void {
 }
 
 function accessFields({ method, record }: RawCall, code: number, bytes: number, seconds: number): Record<string, unknown> {
-  const { info, decision, reason, plan, lock } = record;
+  const { info, decision, reason, rule, plan, lock } = record;
   const about = info?.kind === "resource" ? resourceFields(info) : { path: info?.path };
-  return { method, code, bytes, seconds, decision, reason, plan, lock, ...about };
+  return { method, code, bytes, seconds, decision, reason, rule, plan, lock, ...about };
 }
 
 function resourceFields(info: RequestInfo & { readonly kind: "resource" }): object {

@@ -1,11 +1,11 @@
-// No traffic before the first snapshot: without one the proxy does not know what the pod may see. Clients retry the answer by themselves,
+// No traffic before the first snapshot and the first policies: the proxy does not know what the pod may see and do. Clients retry the answer by themselves,
 // and /readyz says the same to the kubelet.
 import { StatusError } from "../../kube/status.ts";
 import type { Layer } from "../call/call.ts";
 import type { Session } from "../session/session.ts";
 
 const MESSAGE =
-  "ctrlmesh: this proxy has no routes from the manager yet, so it serves nothing; " +
+  "ctrlmesh: this proxy has no routes or no policies from the manager yet, so it serves nothing; " +
   "see /readyz of the sidecar or the manager's log if this lasts longer than a few seconds";
 
 /** Answers 503 while the session has no snapshot. */

@@ -6,10 +6,9 @@ import type { Logger } from "../../base/log.ts";
 import { preferredEncoding } from "../../kube/codec/content-negotiation.ts";
 import { encodeStatus } from "../../kube/codec/status-bytes.ts";
 import { JSON_TYPE, PROTOBUF_TYPE } from "../../kube/media-types.ts";
-import type { Status } from "../../kube/status.ts";
 import type { RawCall, RawLayer } from "../call/call.ts";
 import type { Reply } from "../http/handler.ts";
-import { answerTo } from "./error-status.ts";
+import { answerTo, type ErrorAnswer } from "./error-status.ts";
 
 const CONTENT_TYPE = { json: JSON_TYPE, protobuf: PROTOBUF_TYPE } as const;
 
@@ -19,18 +18,17 @@ export function rescue(log: Logger): RawLayer {
     try {
       return await next(call);
     } catch (error) {
-      const { status, code, unexpected } = answerTo(error, call.method);
-      if (unexpected) log.error({ err: error, ...subjectOf(call) }, "answering a request failed");
-      return statusReply(status, code, call.headers.accept);
+      const answer = answerTo(error, call.method);
+      if (answer.unexpected) log.error({ err: error, ...subjectOf(call) }, "answering a request failed");
+      return statusReply(answer, call.headers.accept);
     }
   };
 }
 
 /** The reply that carries a Status. */
-function statusReply(status: Status, code: string, accept: string | undefined): Reply {
+function statusReply({ status, code, retryAfterSeconds }: ErrorAnswer, accept: string | undefined): Reply {
   const encoding = preferredEncoding(accept);
   const body = encodeStatus(encoding, status);
-  const retryAfter = status.details?.retryAfterSeconds;
   return {
     status: status.code,
     headers: {
@@ -38,7 +36,7 @@ function statusReply(status: Status, code: string, accept: string | undefined): 
       "content-length": String(body.length),
       "cache-control": "no-cache, private",
       "x-ctrlmesh-error": code,
-      ...(retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }),
+      ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) }),
     },
     body,
   };

@@ -7,6 +7,8 @@ import { createServerFeatures } from "../api-server/server-features.ts";
 import { createStreamMetrics } from "../filter/stream-metrics.ts";
 import { createAccessLog } from "../observe/access-log.ts";
 import { createProxyMetrics } from "../observe/metrics.ts";
+import { createPolicies } from "../policies/policies.ts";
+import { createPolicyMetrics } from "../policies/policy-metrics.ts";
 import { createEnforcer } from "../session/enforcer.ts";
 import { createPlanLog } from "./isolate/plan-log.ts";
 import { outboundLayers } from "./stack.ts";
@@ -31,7 +33,8 @@ function layerNames(): string[] {
   };
   const accessLog = createAccessLog({ share: 0, random, log });
   const [streamMetrics, plans] = [createStreamMetrics(registry), createPlanLog(clock)];
-  return outboundLayers({ session, apiServer, metrics, streamMetrics, plans, accessLog, clock, random, log }).map(
+  const policies = createPolicies({ clock, random, managerAwayMs: () => 0, metrics: createPolicyMetrics(registry) });
+  return outboundLayers({ session, policies, apiServer, metrics, streamMetrics, plans, accessLog, clock, random, log }).map(
     ({ name }) => name,
   );
 }
@@ -47,7 +50,7 @@ it("puts only layers that need no request line before request-info", () => {
 
 it("marks lock traffic and excludes callers before it isolates, and asks the gate last", () => {
   const names = layerNames();
-  const order = ["caller", "election", "excluded-callers", "isolate", "lock-gate", "upstream"];
+  const order = ["caller", "election", "fault", "excluded-callers", "isolate", "lock-gate", "limit", "upstream"];
   expect(names.filter((name) => order.includes(name))).toEqual(order);
   expect(names.at(-1)).toBe("upstream");
 });

@@ -11,14 +11,17 @@ import type { NamedLayer } from "../http/stack.ts";
 import { createMoveLog } from "../moves/move-log.ts";
 import type { AccessLog } from "../observe/access-log.ts";
 import type { ProxyMetrics } from "../observe/metrics.ts";
+import type { Policies } from "../policies/policies.ts";
 import type { GateKeeper, LeaderSink, MoveKeeper, Session } from "../session/session.ts";
 import { caller } from "./caller.ts";
 import { declineWebSocketWatch } from "./decline-websocket-watch.ts";
 import { election } from "./election/election.ts";
 import { createLockGate, lockGate } from "./election/lock-gate.ts";
 import { excludedCallers } from "./excluded-callers.ts";
+import { fault } from "./fault.ts";
 import { isolate } from "./isolate/isolate.ts";
 import type { PlanLog } from "./isolate/plan-log.ts";
+import { limit } from "./limit.ts";
 import { observe } from "./observe.ts";
 import { requestInfo } from "./request-info.ts";
 import { requireSnapshot } from "./require-snapshot.ts";
@@ -31,6 +34,7 @@ export interface StackDeps {
   readonly apiServer: Pick<ApiServer, "send" | "discovery" | "features">;
   readonly metrics: ProxyMetrics;
   readonly streamMetrics: StreamMetrics;
+  readonly policies: Policies;
   readonly plans: PlanLog;
   readonly accessLog: AccessLog;
   readonly clock: Clock;
@@ -62,12 +66,16 @@ export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply
     { name: "strip", layer: strip({ session, stripped: metrics.strippedBytes }) },
     // Renames the lock, and marks its calls: the layers behind neither limit nor narrow them.
     { name: "election", layer: election({ session, clock, log, gate }) },
+    // Before isolate, so that a delayed write is judged by the routes in force at its end. Behind election, which marks the lock.
+    { name: "fault", layer: fault(deps) },
     // Before isolate, which does not check the calls of excluded callers. Behind election: an excluded caller may use the lock.
     { name: "excluded-callers", layer: excludedCallers({ ...deps, metrics: streamMetrics, moves }) },
     // Behind all that changes or filters, so that no layer widens what it has narrowed.
     { name: "isolate", layer: isolate({ ...deps, ...apiServer, metrics: streamMetrics, moves }) },
     // Next to the wire: a write may have waited in isolate, and the lock may have another name by then.
     { name: "lock-gate", layer: lockGate(gate) },
+    // Behind all that refuses or answers by itself: only what reaches the API server costs a token, and nothing waits behind it.
+    { name: "limit", layer: limit(deps) },
     // Answers: the API server does.
     { name: "upstream", layer: upstream(apiServer) },
   ];

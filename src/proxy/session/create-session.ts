@@ -8,16 +8,21 @@ import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
 import type { PodRef } from "../../wire/messages.ts";
+import { POLICY } from "../../wire/policy-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import { createPlainAccess, type ManagerAccess } from "../identity/manager-access.ts";
+import { createPolicies, type Policies } from "../policies/policies.ts";
+import { createPolicyFile } from "../policies/policy-file.ts";
+import { createPolicyMetrics } from "../policies/policy-metrics.ts";
 import { createCleanEnd } from "./clean-end.ts";
 import { createEnforcer } from "./enforcer.ts";
 import { createMeshClient } from "./mesh-client.ts";
+import { createPolicyHandler } from "./policy-handler.ts";
 import { greetingOf } from "./registration.ts";
 import { createReporter, type Reporter } from "./reporter.ts";
 import { capabilitiesOf, type ResourceHandlers } from "./resource-handler.ts";
 import { createRouteHandler } from "./route-handler.ts";
-import type { GateKeeper, LeaderSink, ManagerContact, MoveKeeper, Session } from "./session.ts";
+import type { GateKeeper, LeaderSink, ManagerContact, MoveKeeper, Session, Waiting } from "./session.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
 import { createSnapshotFile, type LockMemory, type MovesMemory } from "./snapshot-file.ts";
 import { LOST_MOVES } from "./stored-moves.ts";
@@ -48,12 +53,21 @@ export interface SessionDeps {
 
 /** Name of the stored snapshot in the data folder. */
 const SNAPSHOT_FILE_NAME = "snapshot.json";
+/** Name of the file with the last good policies and the open breakers. */
+const POLICY_FILE_NAME = "policies.json";
 /** Name of the file with the bound of the streams' numbers, and the promised epoch. */
 const STREAM_FILE_NAME = "stream";
 /** Name of the file that says that the process before ended with no write under way. */
 const CLEAN_END_FILE_NAME = "clean-end";
 
-export function createSession(deps: SessionDeps): Session & ManagerContact & LeaderSink & GateKeeper & MoveKeeper & Runnable {
+/** The policies that the manager sends. */
+interface PolicyOwner {
+  readonly policies: Policies;
+}
+
+export function createSession(
+  deps: SessionDeps,
+): Session & PolicyOwner & ManagerContact & Waiting & LeaderSink & GateKeeper & MoveKeeper & Runnable {
   const { config, log, clock, random } = deps;
   const pod: PodRef = { namespace: config.podNamespace, name: config.podName, uid: config.podUid };
   const metrics = createSessionMetrics(deps.registry);
@@ -70,7 +84,16 @@ export function createSession(deps: SessionDeps): Session & ManagerContact & Lea
     unstored: metrics.promiseUnstored,
   });
   const routeHandler = createRouteHandler({ pod, enforcer, file, metrics, clock, log, signal: stopping.signal });
-  const handlers: ResourceHandlers = { [ROUTE.name]: routeHandler };
+  const policies = createPolicies({
+    ...{ clock, random, metrics: createPolicyMetrics(deps.registry) },
+    managerAwayMs: () => client.managerAwayMs,
+  });
+  const policyFile = createPolicyFile({ path: join(config.dataDir, POLICY_FILE_NAME), pod, log });
+  const policyHandler = createPolicyHandler({
+    ...{ policies, file: policyFile, log },
+    tell: (report) => reporter.tell("policies", report),
+  });
+  const handlers: ResourceHandlers = { [ROUTE.name]: routeHandler, [POLICY.name]: policyHandler };
   const facts = { pod, proxyVersion: deps.proxyVersion ?? "", capabilities: capabilitiesOf(handlers) };
   const client = createMeshClient({
     manager: config.manager,
@@ -100,12 +123,22 @@ export function createSession(deps: SessionDeps): Session & ManagerContact & Lea
     await client.run(stopping.signal);
   };
   let life: "before" | "runs" | "over" = "before";
+  /** It serves since its start, by what was stored. */
+  let isRestored = false;
+  const awaited = () => {
+    if (enforcer.current === undefined) return "snapshot";
+    return policyHandler.isAwaited && !isRestored ? "policies" : undefined;
+  };
 
   return {
     name: "session",
+    policies,
     get current() {
       // After the word of a clean end no write may begin, whoever still asks.
-      return life === "over" ? undefined : enforcer.current;
+      return life === "over" || awaited() !== undefined ? undefined : enforcer.current;
+    },
+    get awaited() {
+      return awaited();
     },
     get trouble() {
       return client.trouble;
@@ -144,6 +177,8 @@ export function createSession(deps: SessionDeps): Session & ManagerContact & Lea
       // An earlier process may have served although it has left no moves.
       if (streams.hasPromised) moves.before = LOST_MOVES;
       await routeHandler.restore(endedCleanly, streams.hasPromised);
+      await policyHandler.restore();
+      isRestored = enforcer.current !== undefined;
       life = "runs";
       // Not ended by `signal` itself: while the process drains, what is enforced still follows the manager.
       if (signal.aborted) return;
@@ -154,7 +189,7 @@ export function createSession(deps: SessionDeps): Session & ManagerContact & Lea
       stopping.abort();
       reporter.stop();
       await running.catch(() => undefined);
-      await routeHandler.idle();
+      await Promise.all([routeHandler.idle(), policyFile.idle()]);
       const hasRun = life === "runs";
       life = "over";
       if (hasRun && enforcer.isQuiet && routeHandler.isSettled) await cleanEnd.leave();

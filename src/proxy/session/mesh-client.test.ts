@@ -267,7 +267,7 @@ it("retries with growing delays if a leader accepts the registration and then en
   // After a stream has brought an update, the delay is short again.
   places.service = "leads";
   await clock.advance(20_000);
-  open[0]?.options.onMessage({ welcome: { epoch: 8, wantedTables: [] } });
+  open[0]?.options.onMessage({ welcome: { epoch: 8, wantedTables: [], types: [] } });
   await clock.flush();
   open[0]?.options.onMessage(updateOf(1));
   open[0]?.stream.close(new Error("reset"));
@@ -282,21 +282,35 @@ it("takes updates only of a replica that has its promise, given on this very str
   await clock.advance(2_000);
   open[0]?.options.onMessage(updateOf(1)); // the replica has not asked for the promise
   expect(taken).toEqual([]);
-  open[0]?.options.onMessage({ welcome: { epoch: 8, wantedTables: [] } });
+  open[0]?.options.onMessage({ welcome: { epoch: 8, wantedTables: [], types: [] } });
   open[0]?.options.onMessage(updateOf(2)); // the promise is not stored yet
   await clock.flush();
   open[0]?.options.onMessage(updateOf(3));
   expect(taken).toEqual([3]);
   proxySide.canPromise = false;
-  open[0]?.options.onMessage({ welcome: { epoch: 7, wantedTables: [] } });
+  open[0]?.options.onMessage({ welcome: { epoch: 7, wantedTables: [], types: [] } });
   open[0]?.options.onMessage(updateOf(4));
   expect(taken).toEqual([3]);
+});
+
+it("counts how long there has been no manager from the last leader that it followed: a redirect or a failing leader is none", async () => {
+  const { client, clock, open, places } = setup({ service: "leads" });
+  await clock.advance(10_000);
+  expect(client.managerAwayMs).toBe(10_000);
+  open[0]?.options.onMessage({ welcome: { epoch: 8, wantedTables: [], types: [] } });
+  await clock.flush();
+  await clock.advance(90_000);
+  expect(client.managerAwayMs).toBe(0);
+  Object.assign(places, { service: { to: "leader" }, leader: "fails" });
+  open[0]?.stream.close(new Error("gone"));
+  await clock.advance(90_000);
+  expect(client.managerAwayMs).toBe(90_000);
 });
 
 it("rejects an update of an unknown resource type, and names the type and its own version", async () => {
   const { clock, taken, sent, open } = setup({ service: "leads" });
   await clock.flush();
-  open[0]?.options.onMessage({ welcome: { epoch: 8, wantedTables: [] } });
+  open[0]?.options.onMessage({ welcome: { epoch: 8, wantedTables: [], types: [] } });
   await clock.flush();
   for (const type of ["policy", "toString"]) open[0]?.options.onMessage(updateOf(5, type));
   expect(sent.slice(1)).toEqual(

@@ -10,7 +10,7 @@ import type { ManagerAccess } from "../identity/manager-access.ts";
 import { openManagerChannel } from "../identity/manager-channel.ts";
 import { createManagerTrouble, isAccessError } from "./manager-trouble.ts";
 import { createChannels } from "./mesh-channels.ts";
-import { createMeshDialog } from "./mesh-dialog.ts";
+import { createMeshDialog, type MeshDialog } from "./mesh-dialog.ts";
 import { type MeshStream, openMeshStream } from "./mesh-stream.ts";
 import { BACKOFF, createLeaderFinder, NO_RETRIES, nextRetry, type StreamOutcome } from "./next-attempt.ts";
 import type { Greeting } from "./registration.ts";
@@ -39,6 +39,8 @@ export interface MeshClientDeps {
 }
 
 export interface MeshClient extends ManagerContact {
+  /** Milliseconds for which the proxy has followed no manager; 0 while it follows one. */
+  readonly managerAwayMs: number;
   /** Runs until the signal fires. */
   run(signal: AbortSignal): Promise<void>;
   /** Sends a report if a stream is up. */
@@ -61,6 +63,9 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
   const trouble = createManagerTrouble(log);
   const backoff = deps.backoff ?? BACKOFF;
   let stream: MeshStream | undefined;
+  let current: MeshDialog | undefined;
+  /** When the proxy last followed a manager. A replica that redirects or fails could take nothing back. */
+  let followedMs = clock.monotonicMs();
   const patience = { reach: PATIENCE.reach.ms, answer: PATIENCE.answer.ms };
 
   // By itself, so that nothing here keeps the tables of a registration as long as its stream lasts.
@@ -100,6 +105,7 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
     };
     let deadline = clock.after(patience.reach, () => giveUp("reach"));
     stream = opened;
+    current = dialog;
     for (const report of deps.reports()) opened.send({ report });
     const stop = () => opened.close();
     signal.addEventListener("abort", stop, { once: true });
@@ -116,6 +122,8 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
       deadline.cancel();
       signal.removeEventListener("abort", stop);
       stream = undefined;
+      current = undefined;
+      if (dialog.isFollowing) followedMs = clock.monotonicMs();
       metrics.managerConnected.set(0);
     }
   };
@@ -136,6 +144,9 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
   return {
     get trouble() {
       return trouble.trouble;
+    },
+    get managerAwayMs() {
+      return current?.isFollowing ? 0 : clock.monotonicMs() - followedMs;
     },
     report: (report) => stream?.send({ report }),
     async run(signal) {

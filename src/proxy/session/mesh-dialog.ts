@@ -20,6 +20,8 @@ export interface MeshDialogDeps {
 
 export interface MeshDialog {
   take(message: ManagerMessage, stream: MeshStream): void;
+  /** The replica has the proxy's promise, so its updates are taken. */
+  readonly isFollowing: boolean;
   /** The leader, if the replica named one. */
   readonly redirect: string | undefined;
   /** Updates came, so that the stream was of use. */
@@ -35,10 +37,12 @@ export function createMeshDialog({ endpoint, greeting, promise, handlers, log }:
   let redirect: string | undefined;
   let hasBroughtUpdates = false;
 
-  const follow = async ({ epoch, wantedTables }: WelcomeMessage, stream: MeshStream) => {
+  const handlerOf = (type: string) => (Object.hasOwn(handlers, type) ? handlers[type] : undefined);
+  const follow = async ({ epoch, wantedTables, types }: WelcomeMessage, stream: MeshStream) => {
     isFollowing = false;
     if (await promise(epoch)) {
       isFollowing = true;
+      for (const type of types) handlerOf(type)?.announced?.();
       const tables = named?.tablesFor(wantedTables) ?? [];
       named = undefined;
       stream.send({ promise: { epoch, tables } });
@@ -55,7 +59,7 @@ export function createMeshDialog({ endpoint, greeting, promise, handlers, log }:
     hasBroughtUpdates = true;
     const type = message.resource?.type ?? "";
     const answers = answersTo(message, stream);
-    const handler = Object.hasOwn(handlers, type) ? handlers[type] : undefined;
+    const handler = handlerOf(type);
     if (handler !== undefined) return handler.take(message, answers);
     log.warn({ endpoint, type }, "resource of an unknown type refused");
     answers.nack([`resource type ${JSON.stringify(type)} is not known to this proxy (version ${proxyVersion})`]);
@@ -68,6 +72,9 @@ export function createMeshDialog({ endpoint, greeting, promise, handlers, log }:
         redirect = message.redirect.endpoint || undefined; // "": the replica knows no leader
         stream.close();
       }
+    },
+    get isFollowing() {
+      return isFollowing;
     },
     get redirect() {
       return redirect;

@@ -74,11 +74,18 @@ it("has a report of every kind for the next stream: the initial values at first,
   const lock = { lockName: "", resource: "", deniedVerbs: [], reason: "" };
   const unnamedLock = { lockName: "", resource: "" };
   const backlog = { heldNamespaces: 0, drainingWrites: 0 };
-  expect(reporter.all).toEqual([{ leader: false }, { lock }, { backlog }, { unnamedLock }]);
+  const policies = { digest: "", rules: [] };
+  expect(reporter.all).toEqual([{ leader: false }, { lock }, { backlog }, { unnamedLock }, { policies }]);
   reporter.tell("leader", true);
   tellHeld(2);
   tellHeld(3); // waits
-  expect(reporter.all).toEqual([{ leader: true }, { lock }, { backlog: { ...backlog, heldNamespaces: 2 } }, { unnamedLock }]);
+  expect(reporter.all).toEqual([
+    { leader: true },
+    { lock },
+    { backlog: { ...backlog, heldNamespaces: 2 } },
+    { unnamedLock },
+    { policies },
+  ]);
 });
 
 it("leaves no timer behind", () => {

@@ -100,6 +100,12 @@ export interface ManagerContact {
   readonly trouble: string | undefined;
 }
 
+/** The part of the session that says what it waits for. */
+export interface Waiting {
+  /** What has to come from the manager before the proxy serves; undefined if nothing. */
+  readonly awaited: "snapshot" | "policies" | undefined;
+}
+
 /** The part of the session that the election layer tells who leads. */
 export interface LeaderSink {
   /** Whether this pod holds its subset's lock. Equal values are ignored. */

@@ -62,7 +62,7 @@ async function proxy(endpoint: string, more: { podUid?: string } = {}, clock: Cl
 
 const send = (to: ScriptedManager, snapshot: Snapshot, nonce: number, spoil: Partial<ResourceMessage> = {}) =>
   to.send({ update: wholeUpdate(snapshot, nonce, spoil) });
-const welcome = (epoch: number, ...wantedTables: Uint8Array[]) => ({ welcome: { epoch, wantedTables } });
+const welcome = (epoch: number, ...wantedTables: Uint8Array[]) => ({ welcome: { epoch, wantedTables, types: [] } });
 const NO_BODY = { digest: "", body: Buffer.alloc(0) };
 const acks = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("ack" in message && message.ack ? [message.ack.nonce] : []));
@@ -73,7 +73,7 @@ const registrations = (of: ScriptedManager) =>
 const promises = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("promise" in message && message.promise ? [message.promise] : []));
 /** Leadership, lock access, backlog, unnamed lock. */
-const KINDS_OF_REPORT = 4;
+const KINDS_OF_REPORT = 5;
 const reports = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("report" in message && message.report ? [message.report] : []));
 const leaders = (of: ScriptedManager) => reports(of).flatMap((report) => ("leader" in report ? [report.leader] : []));
@@ -275,6 +275,7 @@ describe("a proxy's session", () => {
       { lock },
       { backlog: {} },
       { unnamedLock: { resource: "" } },
+      { policies: { digest: "" } },
     ]);
     session.setLockAccess(null);
     await eventually(() => reports(manager).length === 2 * KINDS_OF_REPORT + 3);

@@ -8,7 +8,9 @@ import { silentLogger } from "../../../src/base/log.ts";
 import { createRegistry } from "../../../src/base/metrics.ts";
 import { createMeshServer } from "../../../src/manager/proxies/mesh-server.ts";
 import { createProxyRegistry } from "../../../src/manager/proxies/proxy-registry.ts";
+import { NO_POLICIES } from "../../../src/policy/policy.ts";
 import { createSession } from "../../../src/proxy/session/create-session.ts";
+import { POLICY, policiesDigest } from "../../../src/wire/policy-type.ts";
 import type { ResourceType, Versioned } from "../../../src/wire/resource-type.ts";
 import { ROUTE } from "../../../src/wire/route-type.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -19,7 +21,7 @@ import { routeAck, wholeUpdate } from "../../support/updates.ts";
 
 const REST = Array.from({ length: 50 }, (_, index) => `n${index}`);
 /** A resource type that only this test's manager supports. */
-const POLICY: ResourceType<Versioned> = { name: "policy", encode: () => Buffer.from("?"), decode: (_, head) => head };
+const EGRESS: ResourceType<Versioned> = { name: "egress", encode: () => Buffer.from("?"), decode: (_, head) => head };
 
 let dir = "";
 let stops: (() => unknown)[] = [];
@@ -69,7 +71,7 @@ it("a proxy without deltas gets whole routes, and an unsupported resource type b
   stops.push(() => proxy.close());
   proxy.send(registrationOf("old", { proxyVersion: "0.0.1" }));
   await eventually(() => registry.facts("shop/old")?.connected === true);
-  registry.publish("shop/old", POLICY, { version: 1, digest: "p" });
+  registry.publish("shop/old", EGRESS, { version: 1, digest: "p" });
   for (const version of [1, 2]) {
     registry.publish("shop/old", ROUTE, routes(version, { blue: ["a", `b${version}`], defaultSubset: REST }));
     const updates = () => proxy.received.flatMap((message) => ("update" in message ? [message.update] : []));
@@ -78,7 +80,7 @@ it("a proxy without deltas gets whole routes, and an unsupported resource type b
     proxy.send({ ack: routeAck(updates().at(-1)?.nonce ?? 0, version) });
     await eventually(() => registry.facts("shop/old")?.acknowledged?.version === version);
   }
-  expect(registry.facts("shop/old")?.problems).toEqual({ policy: ['the proxy does not support resource type "policy"'] });
+  expect(registry.facts("shop/old")?.problems).toEqual({ egress: ['the proxy does not support resource type "egress"'] });
 });
 
 it("a proxy that supports no resource type gets no update, and its facts have the problem", async () => {
@@ -99,19 +101,19 @@ it("a proxy rejects an unknown resource type, and enforces the known types", asy
   stops.push(() => manager.stop());
   const session = await startProxy(manager.endpoint);
   await eventually(() => manager.streams.length === 1);
-  manager.send({ update: wholeUpdate(routes(1, { blue: ["a"] }), 4, { type: "policy" }) });
+  manager.send({ update: wholeUpdate(routes(1, { blue: ["a"] }), 4, { type: "egress" }) });
   manager.send({ update: wholeUpdate(routes(1, { blue: ["a"] }), 1) });
   await eventually(() => manager.received.some((message) => "ack" in message));
   expect(manager.received.flatMap((message) => ("nack" in message ? [message.nack] : []))).toEqual([
     {
-      ...{ type: "policy", nonce: 4, version: 1, needsWhole: false },
-      problems: ['resource type "policy" is not known to this proxy (version 9.9.9)'],
+      ...{ type: "egress", nonce: 4, version: 1, needsWhole: false },
+      problems: ['resource type "egress" is not known to this proxy (version 9.9.9)'],
     },
   ]);
   expect(session.current?.snapshot.version).toBe(1);
 });
 
-it("today's proxy and today's manager agree on types and deltas", async () => {
+it("today's proxy and today's manager agree on types and deltas, and on what a new proxy waits for", async () => {
   const { registry, endpoint } = await startServer();
   const session = await startProxy(endpoint);
   await eventually(() => registry.facts("shop/shop-0")?.connected === true);
@@ -119,6 +121,9 @@ it("today's proxy and today's manager agree on types and deltas", async () => {
     registry.publish("shop/shop-0", ROUTE, routes(version, { blue: ["a", `b${version}`], defaultSubset: REST }));
     await eventually(() => registry.facts("shop/shop-0")?.acknowledged?.version === version);
   }
+  expect(session.current).toBeUndefined();
+  registry.publish("shop/shop-0", POLICY, { version: 1, digest: policiesDigest(NO_POLICIES), ...NO_POLICIES });
+  await eventually(() => session.current !== undefined);
   session.setLeader(true);
   session.beginHold("new");
   await eventually(

@@ -9,7 +9,7 @@ import { createApiServer } from "../../../../test/support/watch-model/api-server
 import { createHistory } from "../../../../test/support/watch-model/history.ts";
 import { MeshError } from "../../../base/errors.ts";
 import { planLists } from "../../../route/plan-lists.ts";
-import { type Call, withQuery } from "../../call/call.ts";
+import { type Call, type CallRecord, clientsRecord, withQuery } from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
 import { isolate } from "./isolate.ts";
@@ -44,8 +44,10 @@ function setup(answer: Answer = (_call, honest) => honest(), plan: typeof planLi
   enforce(ROUTES);
   for (const namespace of [...OWN, ...FOREIGN]) for (const name of ["x", "y"]) history.write(namespace, name);
   const asked: string[] = [];
+  const records: CallRecord[] = [];
   const upstream = async (call: Call) => {
     asked.push(describeCall(call));
+    records.push(call.record);
     return answer(call, (as = call) => apiServer.handler(as));
   };
   const handler = isolate(isolateDeps({ session, clock, plans, planLists: plan }))(upstream);
@@ -58,7 +60,7 @@ function setup(answer: Answer = (_call, honest) => honest(), plan: typeof planLi
     return { version: metadata.resourceVersion, keys: items.map(({ metadata: { namespace, name } }) => `${namespace}/${name}`) };
   };
   const take = () => asked.splice(0);
-  return { clock, enforce, history, asked, take, send, keys, plans };
+  return { clock, enforce, history, asked, records, take, send, keys, plans };
 }
 
 interface List {
@@ -73,12 +75,14 @@ const BY_NAMESPACE = ["limit 1", ...all.map((namespace) => `${namespace} at ${HE
 
 describe("a list by namespace", () => {
   it("asks each own namespace at one version, and shows what the one list at that version shows, in its order", async () => {
-    const { send, keys, asked } = setup();
+    const { send, keys, asked, records } = setup();
     const { reply, record } = await send();
     expect(await keys({ reply })).toEqual({ version: String(HEAD), keys: keysOf(all) });
     expect(asked).toEqual(BY_NAMESPACE);
     expect([record.plan, record.decision, record.asked]).toEqual(["by-namespace", "narrowed", true]);
     expect(reply.headers["content-length"]).toBeUndefined();
+    // Limits count them as one request, the client's.
+    expect(new Set(records.map(clientsRecord))).toEqual(new Set([record]));
   });
 
   it("is of that version, whatever is written meanwhile", async () => {

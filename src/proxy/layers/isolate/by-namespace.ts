@@ -158,7 +158,7 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
     const onGone = () => asking.abort(call.signal.reason);
     call.signal.addEventListener("abort", onGone, { once: true });
     // Their times and notes are not the call's.
-    const record = { ...createRecord(call.info), decision: "narrowed" } as const;
+    const record = { ...createRecord(call.info, call.record), decision: "narrowed" } as const;
     try {
       const answer = await ask({ ...call, signal: asking, record }, form, collection, open, next);
       if (answer !== undefined) note(call, collection, answer.namespaces.length, plan.namespaces?.foreign ?? 0);

@@ -73,7 +73,7 @@ export function createCatchUp(asked: Call, { collection }: CollectionRequest, sc
   return (known, signal, rank = 0) =>
     turns.run(signal, rank, async () => {
       // The caller's own record belongs to a request that was answered long ago.
-      const call: Call = { ...asked, signal, record: { ...createRecord(asked.info), decision: "narrowed" } };
+      const call: Call = { ...asked, signal, record: { ...createRecord(asked.info, asked.record), decision: "narrowed" } };
       if (!isResourceCall(call)) throw refused("it is no watch");
       await learnVersion(call, collection, deps);
       const { version } = known;

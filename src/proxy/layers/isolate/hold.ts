@@ -116,7 +116,15 @@ async function askMissing(call: ResourceCall, namespace: string, signal: CallSig
   // The 404 goes to the caller as it is, so the question names the caller's encodings.
   const headers = identityHeaders(call.headers, "accept", "accept-encoding");
   try {
-    const reply = await ask({ method: "GET", target, info, headers, body: null, signal, record: createRecord(info) });
+    const reply = await ask({
+      method: "GET",
+      target,
+      info,
+      headers,
+      body: null,
+      signal,
+      record: createRecord(info, call.record),
+    });
     if (reply.status === 404) return reply;
     discardBody(reply.body);
     return undefined;

@@ -39,7 +39,7 @@ export async function beginByNamespace(
     const { headers, body, version, encoding } = events;
     const rest = async () => {
       // The record of the call belongs to its answer, which has begun.
-      const record = { ...createRecord(call.info), decision: "narrowed" } as const;
+      const record = { ...createRecord(call.info, call.record), decision: "narrowed" } as const;
       const watch = watchFrom(version, { ...call, record }, clock.monotonicMs() - startedMs);
       return checked(await goOn(watch, { collection, version }), encoding).body;
     };

@@ -261,6 +261,8 @@ describe("a request in a namespace that does not exist", () => {
     expect(upstream.calls.map((call) => [call.method, call.target, call.headers, call.body])).toEqual([
       ["GET", asked, identity, null],
     ]);
+    // Limits decide about the client's call alone.
+    expect(upstream.calls[0]?.record.serves).toBeDefined();
     expect(clock.pending).toBe(0);
   });
 

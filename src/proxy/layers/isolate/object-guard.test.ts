@@ -8,7 +8,7 @@ import { createRegistry } from "../../../base/metrics.ts";
 import { createStatus, StatusError } from "../../../kube/status.ts";
 import type { Guard } from "../../../route/snapshot.ts";
 import type { RouteRule } from "../../../route/table.ts";
-import type { Call } from "../../call/call.ts";
+import { type Call, clientsRecord } from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
 import { isolate } from "./isolate.ts";
@@ -64,7 +64,7 @@ function setup({ stored = {}, result, subset = "gold", answer, guard }: World = 
     isolateDeps({ session, clock, registry, random: () => 0, discovery: { scopeOf: async () => "namespaced" } }),
   );
   const handler = layer(upstream);
-  const send = (method: string, target: string, options?: CallOptions) => handler(callOf(method, target, options));
+  const send = (method: string, target: string, options?: CallOptions, call = callOf(method, target, options)) => handler(call);
   const refusal = async (method: string, target: string, options?: CallOptions) => {
     const error: unknown = await send(method, target, options).then(
       () => undefined,
@@ -76,6 +76,14 @@ function setup({ stored = {}, result, subset = "gold", answer, guard }: World = 
   const sent = () => upstream.calls.map(({ method, target }) => `${method} ${decodeURIComponent(target)}`);
   return { clock, session, enforce, upstream, send, refusal, sent };
 }
+
+it("what the proxy asks before a write names the client's call, so that limits decide about that call alone", async () => {
+  const { send, upstream, sent } = setup({ stored: { x: GOLD } });
+  const call = callOf("DELETE", `${IN_A}/x`);
+  await send(call.method, call.target, {}, call);
+  expect(sent()).toEqual([`GET ${IN_A}/x`, `DELETE ${IN_A}/x`]);
+  for (const { record } of upstream.calls) expect(clientsRecord(record)).toBe(call.record);
+});
 
 describe("get of one object", () => {
   it("passes the reply as it is where its labels are ours", async () => {

@@ -145,7 +145,7 @@ async function askStored({ call, view, next }: GuardedCall): Promise<Stored> {
   const info = parseRequestInfo("GET", target);
   const headers = { ...identityHeaders(call.headers), accept: metadataOnly(call) };
   const { signal } = call;
-  const reply = await next({ method: "GET", target, info, headers, body: null, signal, record: createRecord(info) });
+  const reply = await next({ method: "GET", target, info, headers, body: null, signal, record: createRecord(info, call.record) });
   if (reply.status !== 200) return { kind: "answer", reply };
   const { objects } = await objectsInReply(reply);
   refuseForeignObjects(call, view, objects, "the object");

@@ -1,0 +1,187 @@
+import { describe, expect, it } from "vitest";
+import { type CallOptions, callOf, fakeUpstream, jsonReply } from "../../../test/support/layer-call.ts";
+import { limitRule, resourceRule } from "../../../test/support/policies.ts";
+import { runningPolicies } from "../../../test/support/running-policies.ts";
+import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
+import { MeshError } from "../../base/errors.ts";
+import { parseRequestInfo } from "../../kube/request-info.ts";
+import type { LimiterSpec, LimitRule } from "../../policy/policy.ts";
+import { type Call, type CallRecord, createRecord } from "../call/call.ts";
+import type { ByteSource } from "../http/byte-stream.ts";
+import type { Reply } from "../http/handler.ts";
+import { PolicyError } from "../policies/policy-error.ts";
+import { limit } from "./limit.ts";
+
+const POD = "/api/v1/namespaces/a/pods/x";
+const ONE: LimiterSpec = { kind: "bucket", perSecond: 0.5, burst: 1 };
+
+function setup(
+  limiters: readonly (LimiterSpec | LimitRule)[],
+  answer: (call: Call) => Reply | Promise<Reply> = () => jsonReply({}),
+) {
+  const limits = limiters.map((each) => ("limiter" in each ? each : limitRule(each)));
+  const world = runningPolicies({ limits });
+  const upstream = fakeUpstream(answer);
+  const handler = limit({ ...world, random: () => world.random.next })(upstream);
+  const send = (method: string, target: string, options?: CallOptions & { readonly record?: CallRecord }) => {
+    const call = callOf(method, target, options);
+    return handler({ ...call, record: options?.record ?? { ...call.record, info: call.info } });
+  };
+  const refusal = async (...args: Parameters<typeof send>) => {
+    const error = await send(...args).then(
+      () => expect.fail("the request passed"),
+      (thrown: unknown) => thrown,
+    );
+    if (!(error instanceof PolicyError)) throw error;
+    const { status, errorCode, retryAfterSeconds } = error;
+    return { code: status.code, errorCode, retryAfterSeconds, body: status.details?.retryAfterSeconds, message: status.message };
+  };
+  return { ...world, upstream, send, refusal };
+}
+
+describe("a limited request", () => {
+  it("is a 429 that names the object, the rule and the wait", async () => {
+    const { send, refusal } = setup([ONE]);
+    await send("GET", POD);
+    expect(await refusal("GET", POD)).toEqual({
+      ...{ code: 429, errorCode: "LIMITED", retryAfterSeconds: 2, body: 2 },
+      message: 'ctrlmesh: limited by CircuitBreaker shop/guard, rule "rule": try again in 2 s',
+    });
+  });
+
+  it("comes back within 10 s, since client-go holds a worker meanwhile, and not at the same moment as all others", async () => {
+    const { send, refusal, random } = setup([{ kind: "bucket", perSecond: 0.01, burst: 1 }]);
+    await send("GET", POD);
+    expect(await refusal("GET", POD)).toMatchObject({ retryAfterSeconds: 10 });
+    const soon = setup([ONE]);
+    await soon.send("GET", POD);
+    soon.random.next = 0.9;
+    random.next = 0.9;
+    expect((await soon.refusal("GET", POD)).retryAfterSeconds).toBe(3);
+  });
+
+  it("that creates an Event has no Retry-After: recorders drop it", async () => {
+    const { send, refusal } = setup([ONE]);
+    await send("GET", POD);
+    expect(await refusal("POST", "/api/v1/namespaces/a/events", { body: "{}" })).toMatchObject({
+      ...{ code: 429, retryAfterSeconds: undefined, body: undefined },
+    });
+  });
+
+  it("is exempt if it is for the lock", async () => {
+    const { send, upstream } = setup([{ kind: "deny" }]);
+    await send("PUT", "/api/v1/namespaces/a/configmaps/lock", { record: { ...createRecord(), lock: true } });
+    expect(upstream.calls).toHaveLength(1);
+  });
+});
+
+describe("an open breaker", () => {
+  it("answers 503 and names the wait in the body only", async () => {
+    const { send, refusal } = setup([{ kind: "breaker", bucket: { perSecond: 1, burst: 1 }, sleepMs: 60_000 }]);
+    await send("GET", POD);
+    expect(await refusal("GET", POD)).toMatchObject({
+      code: 503,
+      errorCode: "BREAKER_OPEN",
+      retryAfterSeconds: undefined,
+      body: 60,
+    });
+  });
+
+  it("answers a watch with 429, so that its reflector keeps its version", async () => {
+    const { refusal } = setup([{ kind: "deny" }]);
+    expect(await refusal("GET", "/api/v1/pods?watch=1")).toMatchObject({
+      code: 429,
+      errorCode: "BREAKER_OPEN",
+      retryAfterSeconds: 10,
+    });
+  });
+
+  it("opens after failures of the API server, and not when a client leaves", async () => {
+    let error: Error = new MeshError("ABORTED", "the client has left");
+    const { send, refusal } = setup(
+      [{ kind: "breaker", trigger: { consecutive: 2, minimumRequests: 1, windowMs: 1_000 }, sleepMs: 1_000 }],
+      () => Promise.reject(error),
+    );
+    for (let i = 0; i < 5; i++) await expect(send("GET", POD)).rejects.toThrow("left");
+    error = new MeshError("UPSTREAM_UNREACHABLE", "no connection");
+    for (let i = 0; i < 2; i++) await expect(send("GET", POD)).rejects.toThrow("no connection");
+    expect((await refusal("GET", POD)).errorCode).toBe("BREAKER_OPEN");
+  });
+});
+
+describe("a bound of requests at once", () => {
+  const MAX: LimiterSpec = { kind: "in-flight", max: 1 };
+  const streamed = () => {
+    const source = scriptedSource();
+    return { source, reply: { status: 200, headers: {}, body: source } };
+  };
+
+  it("counts a request until the end of its answer", async () => {
+    const { source, reply } = streamed();
+    const { send, refusal } = setup([MAX], () => reply);
+    const answer = await send("GET", "/api/v1/pods");
+    (answer.body as ByteSource).open(recordingSink());
+    expect((await refusal("GET", POD)).code).toBe(429);
+    source.end();
+    await send("GET", POD);
+  });
+
+  it("counts a watch until its answer begins", async () => {
+    const { send } = setup([MAX], () => streamed().reply);
+    for (let i = 0; i < 20; i++) await send("GET", "/api/v1/pods?watch=1");
+    await send("GET", POD);
+  });
+
+  it("counts no request that failed", async () => {
+    const { send } = setup([MAX], () => Promise.reject(new Error("broken")));
+    for (let i = 0; i < 3; i++) await expect(send("GET", POD)).rejects.toThrow("broken");
+  });
+});
+
+describe("what the proxy asks to serve one request", () => {
+  const asked = (method: string, target: string) => {
+    const { record, info } = callOf(method, target);
+    return { ...record, info };
+  };
+
+  it("costs nothing if it is something else: the object before a write", async () => {
+    const { send } = setup([
+      { ...limitRule({ kind: "deny" }), match: { resources: [resourceRule({ verbs: ["get"] })], urls: [] } },
+    ]);
+    const record = asked("PATCH", POD);
+    await send("GET", POD, { record: createRecord(parseRequestInfo("GET", POD), record) });
+    await send("PATCH", POD, { record });
+  });
+
+  it("costs as much as the request if it is the same: lists by namespace", async () => {
+    const { send, refusal, upstream } = setup([ONE]);
+    const record = asked("GET", "/api/v1/pods");
+    for (const target of ["/api/v1/pods?limit=1", "/api/v1/namespaces/a/pods", "/api/v1/namespaces/b/pods"])
+      await send("GET", target, { record: createRecord(record.info, record) });
+    await send("GET", "/api/v1/pods", { record });
+    expect((await refusal("GET", "/api/v1/pods")).code).toBe(429);
+    expect(upstream.calls).toHaveLength(4);
+  });
+
+  it("is refused as the watch if it is the list that begins a watch", async () => {
+    const watches = { resources: [resourceRule({ verbs: ["watch"] })], urls: [] };
+    const { refusal } = setup([limitRule({ kind: "deny" }, { match: watches })]);
+    const record = asked("GET", "/api/v1/pods?watch=1");
+    const list = createRecord(parseRequestInfo("GET", "/api/v1/pods"), record);
+    expect(await refusal("GET", "/api/v1/pods", { record: list })).toMatchObject({ code: 429, errorCode: "BREAKER_OPEN" });
+  });
+
+  it("is refused every time if the request is refused", async () => {
+    const { refusal } = setup([{ kind: "deny" }]);
+    const record = asked("GET", "/api/v1/pods");
+    for (let i = 0; i < 2; i++) expect((await refusal("GET", "/api/v1/pods", { record })).code).toBe(503);
+  });
+
+  it("passes for a watch that was open before its rules came", async () => {
+    const { send, policies } = setup([]);
+    const record = asked("GET", "/api/v1/pods?watch=1");
+    await send("GET", "/api/v1/pods?watch=1", { record });
+    policies.enforce({ limits: [limitRule({ kind: "deny" })], faults: [] }, "next");
+    await send("GET", "/api/v1/pods?watch=1&resourceVersion=7", { record: createRecord(record.info, record) });
+  });
+});

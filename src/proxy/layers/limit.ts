@@ -1,0 +1,106 @@
+// Asks the limits and breakers of policies, next to the wire: a request that another layer refuses, narrows to nothing or answers costs no token,
+// and nothing waits here. Invariant: whatever passes is settled at the head of its answer and released at its end, once; a request without an
+// end of its own is released at the head.
+import type { Clock, Random } from "../../base/clock.ts";
+import { isListOrWatch, isLongRunning, isWatch } from "../../kube/request-kind.ts";
+import { createStatus } from "../../kube/status.ts";
+import type { RefusedBy } from "../../policy/engine/engine.ts";
+import { ruleName } from "../../policy/policy.ts";
+import { policyRequestOf } from "../../policy/policy-request.ts";
+import { type Call, clientsRecord, type Layer } from "../call/call.ts";
+import { discardBody } from "../http/byte-stream.ts";
+import { countedSource } from "../http/counted-source.ts";
+import type { Reply } from "../http/handler.ts";
+import type { Policies } from "../policies/policies.ts";
+import { PolicyError } from "../policies/policy-error.ts";
+import { isAborted } from "./error-status.ts";
+
+export interface LimitDeps {
+  readonly policies: Pick<Policies, "hasLimits" | "admit">;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export function limit({ policies, clock, random }: LimitDeps): Layer {
+  return (next) => async (call) => {
+    if (isServing(call)) return next(call);
+    const admitted = clientsRecord(call.record);
+    if (!policies.hasLimits) {
+      admitted.isAdmitted = true;
+      return next(call);
+    }
+    const admission = policies.admit(policyRequestOf(admitted.info ?? call.info, call.record.lock));
+    if (admission.kind === "refused") {
+      discardBody(call.body);
+      throw refusal(call, admission, random);
+    }
+    admitted.isAdmitted = true;
+    const { passage } = admission;
+    const startedMs = clock.monotonicMs();
+    let reply: Reply;
+    try {
+      reply = await next(call);
+    } catch (error) {
+      if (!isAborted(error)) passage.settle({ kind: "failed" });
+      passage.release();
+      throw error;
+    }
+    passage.settle({ kind: "answered", status: reply.status, tookMs: clock.monotonicMs() - startedMs });
+    const { body } = reply;
+    if (body === null || body instanceof Uint8Array || isLongRunning(call.info)) {
+      passage.release();
+      return reply;
+    }
+    return { ...reply, body: countedSource(body, passage.release) };
+  };
+}
+
+/**
+ * True for what the proxy itself asks to serve a call that has passed (another list by namespace, the watch once more), and for questions of
+ * another kind (the object before a write). The client's call is asked about once: a list that begins a watch counts as the watch.
+ */
+function isServing({ info, record }: Call): boolean {
+  const own = clientsRecord(record);
+  if (own.isAdmitted) return true;
+  if (info.kind !== "resource" || own.info?.kind !== "resource") return false;
+  return info.verb !== own.info.verb && !(isListOrWatch(info) && isListOrWatch(own.info));
+}
+
+/** client-go repeats a request ten times at most and holds a worker meanwhile, so longer waits are cut. */
+const MAX_WAIT_SECONDS = 10;
+
+/**
+ * The answers that Kubernetes' clients handle best. A limited request comes again after Retry-After. While a breaker is open, a long wait would
+ * stop all workers of the operator, so the answer names the wait in its body only. A watch gets a 429 in both cases: after a 503 a reflector lists
+ * again. Recorders drop an Event that is refused without Retry-After.
+ */
+function refusal(
+  { info: sent, record }: Call,
+  { rule: { origin }, refusal: { kind, waitMs } }: RefusedBy,
+  random: Random,
+): PolicyError {
+  const { info = sent } = clientsRecord(record);
+  record.decision = "refused";
+  record.reason = kind;
+  record.rule = ruleName(origin);
+  const seconds = Number.isFinite(waitMs) ? Math.max(1, Math.ceil(waitMs / 1_000)) : undefined;
+  const who = `${origin.kind} ${origin.namespace}/${origin.name}, rule "${origin.rule}"`;
+  const what = kind === "limited" ? "limited" : "refused";
+  const when = seconds === undefined ? "" : `: try again in ${seconds} s`;
+  const message = `ctrlmesh: ${what} by ${who}${when}`;
+  const code = kind === "limited" ? "LIMITED" : "BREAKER_OPEN";
+  const causes = [{ reason: kind === "limited" ? "Limited" : "BreakerOpen", message: origin.rule }];
+  // Spread, so that all who wait do not come back at one moment.
+  const retryAfter = Math.min(MAX_WAIT_SECONDS, (seconds ?? MAX_WAIT_SECONDS) + Math.floor(random() * 2));
+  if (kind === "limited" || isWatch(info)) {
+    const wait = isEventCreate(info) ? undefined : retryAfter;
+    const details = { causes, ...(wait === undefined ? {} : { retryAfterSeconds: wait }) };
+    return new PolicyError(code, createStatus("TooManyRequests", message, details), wait);
+  }
+  const details = { causes, ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }) };
+  return new PolicyError(code, createStatus("ServiceUnavailable", message, details));
+}
+
+function isEventCreate(info: Call["info"]): boolean {
+  return info.kind === "resource" && info.resource === "events" && info.verb === "create";
+}

@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { limitRule, policyRequest } from "../../../test/support/policies.ts";
+import { runningPolicies } from "../../../test/support/running-policies.ts";
+import type { BreakerSpec } from "../../policy/policy.ts";
+
+const GET = policyRequest("GET /api/v1/namespaces/a/pods/p");
+const BREAKER: BreakerSpec = { kind: "breaker", bucket: { perSecond: 1, burst: 1 }, sleepMs: 10_000 };
+
+describe("the report to the manager", () => {
+  it("has a breaker from its opening on, also when it has closed", async () => {
+    const { policies, clock } = runningPolicies({ limits: [limitRule(BREAKER)] });
+    expect(policies.report).toEqual({ digest: "digest", rules: [] });
+    const openedMs = clock.now();
+    for (let i = 0; i < 2; i++) policies.admit(GET);
+    expect(policies.report.rules).toEqual([{ uid: "uid-1", rule: "rule", opened: true, sinceMs: openedMs }]);
+    await clock.advance(10_000);
+    const probe = policies.admit(GET);
+    if (probe.kind === "admitted") probe.passage.settle({ kind: "answered", status: 200, tookMs: 1 });
+    expect(policies.report.rules).toEqual([{ uid: "uid-1", rule: "rule", opened: false, sinceMs: openedMs + 10_000 }]);
+  });
+
+  it("forgets a rule that is gone", () => {
+    const { policies } = runningPolicies({ limits: [limitRule(BREAKER)] });
+    for (let i = 0; i < 2; i++) policies.admit(GET);
+    policies.enforce({ limits: [], faults: [] }, "other");
+    expect(policies.report).toEqual({ digest: "other", rules: [] });
+  });
+
+  it("lists 64 rules at most, open ones first", () => {
+    const limits = Array.from({ length: 80 }, (_, at) => limitRule(BREAKER, { name: `rule-${at}` }));
+    const { policies } = runningPolicies({ limits });
+    for (let i = 0; i < 2; i++) policies.admit(GET);
+    expect(policies.report.rules).toHaveLength(64);
+  });
+});
+
+it("decisions and open breakers are metrics, and rules beyond the 64th are one", async () => {
+  const limits = Array.from({ length: 70 }, (_, at) => limitRule(BREAKER, { name: `rule-${at}` }));
+  const { policies, registry } = runningPolicies({ limits });
+  for (let i = 0; i < 2; i++) policies.admit(GET);
+  const text = await registry.metrics();
+  expect(text).toMatch(/policy_decisions_total\{kind="CircuitBreaker",rule="guard\/rule-0",decision="open",mode="Enforce"\} 1/);
+  expect(text).toMatch(/breaker_open\{rule="guard\/rule-0"\} 1/);
+  expect(text).toMatch(/breaker_open\{rule="other"\} 1/);
+  expect(text.match(/^ctrlmesh_proxy_policy_decisions_total\{/gm)?.length).toBeLessThan(140);
+});

@@ -1,0 +1,123 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { limitRule, policyRequest } from "../../../test/support/policies.ts";
+import { runningPolicies } from "../../../test/support/running-policies.ts";
+import { silentLogger } from "../../base/log.ts";
+import type { LimiterSpec } from "../../policy/policy.ts";
+import type { PolicyReportMessage } from "../../wire/messages.ts";
+import { POLICY, policiesDigest } from "../../wire/policy-type.ts";
+import { createPolicyFile } from "../policies/policy-file.ts";
+import { createPolicyHandler } from "./policy-handler.ts";
+
+const GET = policyRequest("GET /api/v1/namespaces/a/pods/p");
+const POD = { namespace: "shop", name: "p", uid: "u" };
+let dir: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "policies-"));
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+/** A process of the proxy. */
+async function startProcess(pod = POD) {
+  const world = runningPolicies();
+  const log = silentLogger();
+  const file = createPolicyFile({ path: join(dir, "policies.json"), pod, log });
+  const reports: PolicyReportMessage[] = [];
+  const handler = createPolicyHandler({ policies: world.policies, file, log, tell: (report) => reports.push(report) });
+  await handler.restore();
+  const answers: string[] = [];
+  const take = (body: Uint8Array, baseDigest = "") => {
+    const resource = { type: POLICY.name, version: 1, digest: "d", body };
+    handler.take(
+      { nonce: 1, resource, baseDigest },
+      {
+        ack: () => answers.push("ack"),
+        nack: (problems) => answers.push(problems.join("; ")),
+        needsWhole: () => answers.push("needs whole"),
+      },
+    );
+    return file.idle();
+  };
+  const send = (...limiters: LimiterSpec[]) => {
+    const set = { limits: limiters.map((limiter) => limitRule(limiter)), faults: [] };
+    return take(POLICY.encode({ version: 1, digest: policiesDigest(set), ...set }));
+  };
+  return { ...world, handler, reports, answers, take, send, idle: file.idle, verdict: () => world.policies.admit(GET).kind };
+}
+
+describe("policies that come", () => {
+  it("are in force at once, acknowledged when they are stored, and reported", async () => {
+    const { send, verdict, answers, reports } = await startProcess();
+    const stored = send({ kind: "deny" });
+    expect([verdict(), answers]).toEqual(["refused", []]);
+    await stored;
+    await Promise.resolve();
+    expect(answers).toEqual(["ack"]);
+    expect(reports.at(-1)?.digest).toBe("d");
+  });
+
+  it("and cannot be read leave the last good ones in force, and say every problem", async () => {
+    const { send, take, verdict, answers } = await startProcess();
+    await send({ kind: "deny" });
+    await take(Buffer.from('{"limits":[{}],"faults":3}'));
+    expect(verdict()).toBe("refused");
+    expect(answers.at(-1)).toMatch(/limits\.0\.origin: .*faults: /);
+  });
+
+  it("as a delta are asked for as a whole: the type has none", async () => {
+    const { take, answers } = await startProcess();
+    await take(Buffer.from("{}"), "base");
+    expect(answers).toEqual(["needs whole"]);
+  });
+});
+
+describe("a restart", () => {
+  it("enforces the last policies, and keeps a breaker open", async () => {
+    const before = await startProcess();
+    const breaker: LimiterSpec = { kind: "breaker", bucket: { perSecond: 1, burst: 1 } };
+    await before.send(breaker);
+    for (let i = 0; i < 2; i++) before.verdict();
+    await before.idle();
+    const after = await startProcess();
+    expect(after.verdict()).toBe("refused");
+    expect(after.reports.at(-1)?.rules).toMatchObject([{ rule: "rule", opened: true }]);
+  });
+
+  it("believes no file of another pod, and none that is half written", async () => {
+    await (await startProcess()).send({ kind: "deny" });
+    expect((await startProcess({ ...POD, uid: "other" })).verdict()).toBe("admitted");
+    const path = join(dir, "policies.json");
+    writeFileSync(path, readFileSync(path, "utf8").slice(0, -10));
+    expect((await startProcess()).verdict()).toBe("admitted");
+  });
+});
+
+it("a breaker that opens and closes many times while the disk is slow is stored once more, with its last state", async () => {
+  const file = createPolicyFile({ path: join(dir, "policies.json"), pod: POD, log: silentLogger() });
+  let state = 0;
+  let reads = 0;
+  for (let i = 0; i < 100; i++) {
+    state++;
+    void file.save(() => {
+      reads++;
+      return { resource: { version: state, digest: "d", limits: [], faults: [] }, breakers: [] };
+    });
+  }
+  await file.idle();
+  expect(reads).toBeLessThanOrEqual(2);
+  expect((await file.load())?.resource.version).toBe(100);
+});
+
+it("policies are awaited if the manager has said that it sends them, until the first ones come", async () => {
+  const { handler, send } = await startProcess();
+  expect(handler.isAwaited).toBe(false);
+  handler.announced?.();
+  expect(handler.isAwaited).toBe(true);
+  await send();
+  expect(handler.isAwaited).toBe(false);
+  const after = (await startProcess()).handler;
+  after.announced?.();
+  expect(after.isAwaited).toBe(false);
+});

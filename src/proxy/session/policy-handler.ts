@@ -1,0 +1,75 @@
+// The handler of the resource type "policy": checks the policies, enforces them at once, and acknowledges them when they are stored. Invariant:
+// it waits for no write and for no handover, and a set that cannot be read leaves the last good one in force. Called by the dialog with the
+// manager.
+import { errorMessage } from "../../base/errors.ts";
+import type { Logger } from "../../base/log.ts";
+import type { PolicyReportMessage } from "../../wire/messages.ts";
+import { POLICY, type PolicyResource } from "../../wire/policy-type.ts";
+import { ResourceInvalidError } from "../../wire/resource-type.ts";
+import type { RunningPolicies } from "../policies/policies.ts";
+import type { PolicyFile } from "../policies/policy-file.ts";
+import type { ResourceHandler } from "./resource-handler.ts";
+
+export interface PolicyHandler extends ResourceHandler {
+  /** Enforces the stored policies, if there are usable ones. */
+  restore(): Promise<void>;
+  /** The manager sends policies, and none have come or were stored: a new proxy must not serve without them. */
+  readonly isAwaited: boolean;
+}
+
+export interface PolicyHandlerDeps {
+  readonly policies: RunningPolicies;
+  readonly file: PolicyFile;
+  /** Reports to the manager. */
+  readonly tell: (report: PolicyReportMessage) => void;
+  readonly log: Logger;
+}
+
+export function createPolicyHandler({ policies, file, tell, log }: PolicyHandlerDeps): PolicyHandler {
+  let current: PolicyResource | undefined;
+  let isAnnounced = false;
+  const store = () => {
+    const resource = current;
+    return resource === undefined
+      ? Promise.resolve()
+      : file.save(() => ({ resource: current ?? resource, breakers: policies.openBreakers }));
+  };
+  policies.onChange(() => {
+    tell(policies.report);
+    void store();
+  });
+  return {
+    capabilities: [],
+    announced() {
+      isAnnounced = true;
+    },
+    get isAwaited() {
+      return isAnnounced && current === undefined;
+    },
+    async restore() {
+      const stored = await file.load();
+      if (stored === undefined) return;
+      current = stored.resource;
+      policies.enforce(stored.resource, stored.resource.digest, stored.breakers);
+    },
+    take({ resource, baseDigest }, answers) {
+      if (resource === null) return answers.nack(["resource: missing"]);
+      if (baseDigest !== "") return answers.needsWhole();
+      let next: PolicyResource;
+      try {
+        next = POLICY.decode(resource.body, { version: resource.version, digest: resource.digest });
+      } catch (error) {
+        log.warn({ err: error, version: resource.version }, "policies refused, the last good ones stay");
+        return answers.nack(error instanceof ResourceInvalidError ? error.problems : [errorMessage(error)]);
+      }
+      const { limits, faults } = next;
+      if (next.digest !== current?.digest) log.info({ limits: limits.length, faults: faults.length }, "policies enforced");
+      current = next;
+      policies.enforce(next, next.digest);
+      // The change has been queued for the disk before: this is done when that is.
+      void file.idle().then(() => {
+        if (current === next) answers.ack();
+      });
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest";
+import { limitRule } from "../../test/support/policies.ts";
+import type { FaultRule, LimiterSpec, LimitRule, PolicySet, TimeWindow } from "../policy/policy.ts";
+import { POLICY, policiesDigest } from "./policy-type.ts";
+import { ResourceInvalidError } from "./resource-type.ts";
+
+const HEAD = { version: 3, digest: "d" };
+const EFFECTIVE: Required<TimeWindow> = { startSecond: 1, endSecond: 2, daysOfWeek: [0], daysOfMonth: [31], months: [12] };
+const { origin, match } = limitRule({ kind: "deny" });
+// A field that is added to a rule does not compile without a value here.
+const LIMIT: Required<LimitRule> = { origin, mode: "Shadow", match, limiter: { kind: "deny" }, recovery: "once" };
+const FAULT: Required<FaultRule> = {
+  ...{ origin, mode: "Enforce", match: { resources: [], urls: [{ url: "/healthz", methods: ["GET"] }] } },
+  ...{ delay: { ms: 1, percent: 12.5 }, abort: { status: 503, percent: 100 }, effective: EFFECTIVE, untilMs: 7 },
+};
+const TRIGGER = { consecutive: 1, percent: 50, minimumRequests: 2, windowMs: 3, slowerThanMs: 4 };
+const LIMITERS: { readonly [K in LimiterSpec["kind"]]: Required<Extract<LimiterSpec, { kind: K }>> } = {
+  deny: { kind: "deny" },
+  bucket: { kind: "bucket", perSecond: 0.5, burst: 3 },
+  "in-flight": { kind: "in-flight", max: 1 },
+  backoff: { kind: "backoff", baseMs: 1, maxMs: 2, failures: 3 },
+  breaker: { kind: "breaker", bucket: { perSecond: 1, burst: 2 }, trigger: TRIGGER, sleepMs: 5 },
+};
+const SET: PolicySet = { limits: Object.values(LIMITERS).map((limiter) => ({ ...LIMIT, limiter })), faults: [FAULT] };
+
+function problemsOf(body: unknown, head = HEAD): readonly string[] {
+  try {
+    POLICY.decode(Buffer.from(typeof body === "string" ? body : JSON.stringify(body)), head);
+    return [];
+  } catch (error) {
+    if (error instanceof ResourceInvalidError) return error.problems;
+    throw error;
+  }
+}
+
+describe("policies as bytes", () => {
+  it("decode to equal policies, with every field of every rule", () => {
+    expect(POLICY.decode(POLICY.encode({ ...HEAD, ...SET }), HEAD)).toEqual({ ...HEAD, ...SET });
+  });
+
+  it("are refused with every problem at once", () => {
+    const [limit] = SET.limits;
+    const limits = [
+      { ...limit, mode: "Maybe" },
+      { ...limit, limiter: { kind: "magic" } },
+      { ...limit, extra: 1 },
+    ];
+    const problems = problemsOf({ limits, faults: [] }, { version: 0, digest: "" });
+    expect(problems).toHaveLength(5);
+    expect(problems.join("\n")).toMatch(/limits\.0\.mode: .*\nlimits\.1\.limiter\.kind: .*\nlimits\.2: /);
+  });
+
+  it.each(["", "{", "null", "[]"])("are refused if they are %j", (body) => {
+    expect(problemsOf(body).length).toBeGreaterThan(0);
+  });
+
+  it("have a digest of their content alone, and another one after each change", () => {
+    const digests = [SET, { ...SET, faults: [] }, { ...SET, limits: SET.limits.slice(1) }].map(policiesDigest);
+    expect(new Set(digests).size).toBe(3);
+    expect(policiesDigest({ ...HEAD, ...SET } as PolicySet)).toBe(digests[0]);
+  });
+});

@@ -20,13 +20,9 @@ const operatorOf = (namespace: string) => appOf({ ...sampleVirtualApp(), metadat
 async function hasRoom(entries: number, trustPem: string): Promise<boolean> {
   const apps = Array.from({ length: entries }, (_, index) => operatorOf(`team-${index}-system`));
   try {
-    await client.create(
-      MUTATING_WEBHOOK_CONFIGURATIONS,
-      injectionConfiguration({ sources: [], apps, target: TARGET, trustPem }),
-      {
-        fieldManager: "ctrlmesh-manager",
-      },
-    );
+    await client.create(MUTATING_WEBHOOK_CONFIGURATIONS, injectionConfiguration({ kinds: [], apps, target: TARGET, trustPem }), {
+      fieldManager: "ctrlmesh-manager",
+    });
     await client.delete(MUTATING_WEBHOOK_CONFIGURATIONS, { name: MUTATING_NAME });
     return true;
   } catch (error) {

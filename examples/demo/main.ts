@@ -6,12 +6,14 @@ import { EXIT_USAGE } from "../../src/base/settings.ts";
 import { readDivideAct } from "./divide/act.ts";
 import { type Performance, perform } from "./perform.ts";
 import { readShardingAct } from "./sharding/act.ts";
+import { readTrafficAct } from "./traffic/act.ts";
 
 const EXIT_INTERRUPTED = 130;
 const HELP = `npm run demo [-- ACT] [--keep]
 Runs Controller Mesh on this machine, without a cluster. Judged by the API server's audit log.
   (no ACT)  one operator in two subsets, a namespace that moves between them, and a write that is refused
   sharding  a StatefulSet that shards itself, and is scaled while it writes
+  traffic   an operator deletes too much, and a breaker stops it
   --keep    stay up after the summary, to look around with kubectl, until Ctrl-C
   --help    print this
 `;
@@ -21,6 +23,7 @@ type Play = (performance: Performance) => Promise<void>;
 const ACTS: ReadonlyMap<string, Play> = new Map([
   ["", (performance) => perform(readDivideAct(), performance)],
   ["sharding", (performance) => perform(readShardingAct(), performance)],
+  ["traffic", (performance) => perform(readTrafficAct(), performance)],
 ]);
 
 interface Options {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseAllDocuments } from "yaml";
-import { SHARDING_CONFIGS, VIRTUAL_APPS } from "../../src/api/resources.ts";
+import { CIRCUIT_BREAKERS, SHARDING_CONFIGS, VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { MeshError } from "../../src/base/errors.ts";
 import { apiVersionOf, collectionPath, type Resource } from "../../src/kube/client/resource.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, STATEFUL_SETS } from "../../src/kube/client/resources.ts";
@@ -27,7 +27,10 @@ export const SERVICE_ACCOUNTS: Resource = {
   namespaced: true,
 };
 
-const KINDS: readonly Resource[] = [CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, STATEFUL_SETS, VIRTUAL_APPS, SHARDING_CONFIGS];
+const KINDS: readonly Resource[] = [
+  ...[CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, STATEFUL_SETS],
+  ...[VIRTUAL_APPS, SHARDING_CONFIGS, CIRCUIT_BREAKERS],
+];
 
 export interface Manifest {
   readonly object: KubeObject;

@@ -20,6 +20,7 @@ import { addAppController } from "./controllers/app/add.ts";
 import { addLabelsController } from "./controllers/labels/add.ts";
 import { addManagerStateController } from "./controllers/manager-state/add.ts";
 import { addPlacementController } from "./controllers/placement/add.ts";
+import { addPoliciesController } from "./controllers/policies/add.ts";
 import { addRolloutController } from "./controllers/rollout/add.ts";
 import { addShardsController } from "./controllers/shards/add.ts";
 import { addTrustController } from "./controllers/trust/add.ts";
@@ -31,6 +32,7 @@ import { injectionSettings } from "./injection-settings.ts";
 import { createLabelStates } from "./labels/label-state.ts";
 import { createReplicaLeadership, LEASE_NAME, type ReplicaLeadership } from "./leadership.ts";
 import { createManagerMetrics, measureAcks } from "./metrics/metrics.ts";
+import { POLICY_KINDS } from "./policies/policy-kinds.ts";
 import { createAdmission } from "./proxies/admit-proxy.ts";
 import { createMeshServer } from "./proxies/mesh-server.ts";
 import { createProxyRegistry } from "./proxies/proxy-registry.ts";
@@ -195,7 +197,8 @@ function createControllers(
   const { labelsPerSecond: perSecond, labelSettleMs } = config;
   const labelling = addLabelsController({ ...base, states: labels, perSecond, settleMs: labelSettleMs });
   const sharding = [addPlacementController({ ...base, pods }), addShardsController(base), rollout, labelling];
-  return { states, all: [...apps, ...sharding, states, ...trust, ...configurations] };
+  const policies = addPoliciesController({ ...base, kinds: POLICY_KINDS, pods, events });
+  return { states, all: [...apps, ...sharding, policies, states, ...trust, ...configurations] };
 }
 
 function addressesOf({ grpcListen, webhookListen }: ManagerConfig, { snapshots, health, webhooks }: Servers): ManagerReady {

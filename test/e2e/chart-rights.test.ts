@@ -35,6 +35,9 @@ rules:
 /** Permissions that this run does not use, and the cases that use them. */
 const RARE: Readonly<Record<string, string>> = {
   "get ctrlmesh.kruise.io/virtualapps": "after a conflict",
+  "get ctrlmesh.kruise.io/trafficpolicies": "the same",
+  "get ctrlmesh.kusionstack.io/circuitbreakers": "the same",
+  "get ctrlmesh.kusionstack.io/faultinjections": "the same",
   "get ctrlmesh.kruise.io/managerstates": "after another replica was faster",
   "get apps/replicasets/scale": "when a workload has fewer pods than before for some seconds",
   "get apps/statefulsets/scale": "the same",
@@ -135,6 +138,22 @@ describeWithKube("a manager with only the chart's permissions", () => {
     await run("delete", "shard", "sharded", "-n", NAMESPACE, "--timeout=60s");
   }, 120_000);
 
+  it("writes the status of each policy", async () => {
+    const namespace = "operator-demo";
+    await run("create", "namespace", namespace);
+    await mesh.apply(demoVirtualApp({ name: "test-operator", namespace }));
+    for (const name of ["traffic-policy", "circuit-breaker", "fault-injection"]) {
+      await run("apply", "-f", new URL(`../../examples/traffic/${name}.yaml`, import.meta.url).pathname);
+    }
+    const accepted = 'jsonpath={range .items[*]}{.kind}={.status.conditions[?(@.type=="Accepted")].status} {end}';
+    await eventually(async () => {
+      expect(await run("get", "tp,cbk,fj", "-n", namespace, "-o", accepted)).toBe(
+        "TrafficPolicy=True TrafficPolicy=True CircuitBreaker=True FaultInjection=True ",
+      );
+    }, 60_000);
+    await run("delete", "virtualapp", "test-operator", "-n", namespace, "--timeout=60s");
+  }, 120_000);
+
   it("creates the CA, publishes the trust and fills in the webhooks, with the Deployment's own settings", async () => {
     await runner?.stop();
     for (const { stop } of mesh.managers) await stop(5_000);
@@ -150,7 +169,7 @@ describeWithKube("a manager with only the chart's permissions", () => {
       expect(bundle.match(/BEGIN CERTIFICATE/g)?.length).toBeGreaterThanOrEqual(2);
       const ofApp = `${APP.name}.${NAMESPACE}.inject.ctrlmesh.kruise.io`;
       expect(await webhookNames("mutatingwebhookconfiguration", "ctrlmesh-injection")).toContain(ofApp);
-      // One webhook for VirtualApps, and one for the pods of the app.
+      // One webhook for the mesh's own kinds, and one for the pods of the app.
       expect(await webhookNames("validatingwebhookconfiguration", "ctrlmesh-validation")).toHaveLength(2);
     }, 60_000);
     await run("get", "secret", "ctrlmesh-ca", "-n", MESH_NAMESPACE);

@@ -75,6 +75,9 @@ describeWithKube("the chart", () => {
       "CustomResourceDefinition",
       "CustomResourceDefinition",
       "CustomResourceDefinition",
+      "CustomResourceDefinition",
+      "CustomResourceDefinition",
+      "CustomResourceDefinition",
       "Deployment",
       "MutatingWebhookConfiguration",
       "PodDisruptionBudget",
@@ -143,8 +146,11 @@ describeWithKube("the chart", () => {
       return names.split("\n").filter((name) => name.includes("ctrlmesh"));
     };
     const crds = [
+      "circuitbreakers.ctrlmesh.kusionstack.io",
+      "faultinjections.ctrlmesh.kusionstack.io",
       "managerstates.ctrlmesh.kruise.io",
       "shardingconfigs.ctrlmesh.kusionstack.io",
+      "trafficpolicies.ctrlmesh.kruise.io",
       "virtualapps.ctrlmesh.kruise.io",
     ].map((name) => `customresourcedefinition.apiextensions.k8s.io/${name}`);
     expect(await left()).toEqual(crds);

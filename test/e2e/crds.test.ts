@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
+import type { CircuitBreaker } from "../../src/api/circuit-breaker.ts";
 import type { ManagerState } from "../../src/api/manager-state.ts";
-import { MANAGER_STATES, SHARDING_CONFIGS, VIRTUAL_APPS } from "../../src/api/resources.ts";
+import { CIRCUIT_BREAKERS, MANAGER_STATES, SHARDING_CONFIGS, VIRTUAL_APPS } from "../../src/api/resources.ts";
 import type { ShardingConfig } from "../../src/api/sharding-config.ts";
 import type { VirtualApp } from "../../src/api/virtual-app.ts";
 import { createKubeClient } from "../../src/kube/client/client.ts";
@@ -25,6 +26,9 @@ const NAMESPACE = "crds";
 const COLLECTIONS: Readonly<Record<string, string>> = {
   VirtualApp: `/apis/ctrlmesh.kruise.io/v1alpha1/namespaces/${NAMESPACE}/virtualapps`,
   ShardingConfig: `/apis/ctrlmesh.kusionstack.io/v1alpha1/namespaces/${NAMESPACE}/shardingconfigs`,
+  TrafficPolicy: `/apis/ctrlmesh.kruise.io/v1alpha1/namespaces/${NAMESPACE}/trafficpolicies`,
+  CircuitBreaker: `/apis/ctrlmesh.kusionstack.io/v1alpha1/namespaces/${NAMESPACE}/circuitbreakers`,
+  FaultInjection: `/apis/ctrlmesh.kusionstack.io/v1alpha1/namespaces/${NAMESPACE}/faultinjections`,
 };
 
 /** The server's message for each file of examples/invalid. Null: only the manager's validation finds the problem. */
@@ -46,6 +50,17 @@ const SERVER_MESSAGES: Readonly<Record<string, string | null>> = {
   "sharding-wrong-hash.yaml": null, // a pattern for every value is beyond the cost limit of CEL
   "subset-named-default.yaml": 'spec.subsets[0].name: Invalid value: "default": is reserved for the pods that match no subset',
   "rule-used-twice.yaml": "spec.subsets: Invalid value: a subRule can belong to one subset only",
+  "traffic-duration-without-unit.yaml": "spec.httpFault[0].delay.fixedDelay: Invalid value",
+  "traffic-empty-list.yaml": "spec.rateLimitings[0].resourceRules[0].verbs: Invalid value",
+  "traffic-limits-nothing.yaml": "spec.rateLimiting.ratePolicies[0]: Invalid value: limits nothing",
+  "traffic-normal-without-recovery.yaml":
+    "spec.rateLimitings[0].recoverPolicy: Invalid value: required with triggerPolicy Normal",
+  "traffic-old-intercept-type.yaml": 'spec.trafficInterceptRules[0].interceptType: Unsupported value: "White"',
+  "traffic-old-recover-policy.yaml": "spec.rateLimitings[0].recoverPolicy: Invalid value",
+  "traffic-old-window-size.yaml": null, // the API server would have to know the key
+  "traffic-percent-as-number.yaml": "spec.httpFault[0].abort.percent: Invalid value",
+  "traffic-related-resources.yaml": 'unknown field "spec.httpFault[0].match.relatedResources"', // with strict field validation
+  "traffic-wildcard-beside-names.yaml": "spec.rateLimitings[0].resourceRules[0].namespaces: Invalid value",
   "two-lock-names.yaml": "spec.configuration.controller: Invalid value: leaderElectionName and leaderElection.lockName",
   "two-selector-kinds.yaml": "spec.route.globalLimits[0]: Invalid value: exactly one of namespaceSelector, objectSelector",
   "unknown-field.yaml": 'unknown field "spec.route.subRules[0].match[0].namespaceSelecter"', // with strict field validation
@@ -97,9 +112,14 @@ describeWithKube("the CRDs of deploy/crds", () => {
   });
 
   it.each(
-    ["examples", "examples/demo/divide", "examples/demo/sharding", "examples/install", "examples/sharding"].flatMap((folder) =>
-      yamlFiles(folder).map((name) => `${folder}/${name}`),
-    ),
+    [
+      "examples",
+      "examples/demo/divide",
+      "examples/demo/sharding",
+      "examples/install",
+      "examples/sharding",
+      "examples/traffic",
+    ].flatMap((folder) => yamlFiles(folder).map((name) => `${folder}/${name}`)),
   )("accept %s", async (path) => {
     const ours = documents(path).filter(({ kind }) => kind !== undefined && Object.hasOwn(COLLECTIONS, kind));
     for (const each of ours) expect(await refusal(each)).toBeUndefined();
@@ -295,5 +315,38 @@ describeWithKube("the CRDs of deploy/crds", () => {
     expect(await kubectl(kube.kubeconfig, ["explain", "shardingconfig.spec.root.canary.percent"])).toContain(
       "Percentage of all namespaces",
     );
+  });
+
+  itWithProgram("kubectl", "show the state of a policy in kubectl's columns", async () => {
+    const [breaker] = documents("examples/traffic/circuit-breaker.yaml") as CircuitBreaker[];
+    if (breaker === undefined) throw new Error("no document");
+    const ref = { namespace: NAMESPACE, name: "columns" };
+    await client.create(CIRCUIT_BREAKERS, { ...breaker, metadata: ref });
+    const time = "2026-01-01T00:00:00Z";
+    const rule = { name: "delete-pods", state: "Opened", lastTransitionTime: time };
+    const status = {
+      observedGeneration: 1,
+      specSince: time,
+      currentSpecHash: "abc",
+      lastUpdatedTime: time,
+      conditions: [{ type: "Accepted", status: "True", reason: "Valid", message: "message", lastTransitionTime: time }],
+      targets: { total: 3, synced: 2, opened: 1 },
+      targetStatus: [{ podName: "demo-0", podIP: "10.0.0.1", configHash: "abc", message: "behind", limitingSnapshots: [rule] }],
+    };
+    const written = await client.patch(CIRCUIT_BREAKERS, ref, { type: "merge", body: { status } }, { subresource: "status" });
+    expect(written.status).toEqual(status);
+    const text = await kubectl(kube.kubeconfig, ["get", "cbk", "columns", "-n", NAMESPACE, "-o", "wide"]);
+    const [head, row] = text.split("\n").map((line) => line.trim().split(/\s+/));
+    expect(head).toEqual(["NAME", "ACCEPTED", "REASON", "PODS", "SYNCED", "OPEN", "AGE", "MESSAGE"]);
+    expect(row?.toSpliced(6, 1)).toEqual(["columns", "True", "Valid", "3", "2", "1", "message"]);
+    for (const [field, said] of [
+      ["circuitbreaker.spec.rateLimitings.trigger.slowerThan", "counts as a failure"],
+      ["circuitbreaker.spec.trafficInterceptRules", "Not supported yet: this field has no effect"],
+      ["trafficpolicy.spec.targetVirtualApps.specificSubsets", "means all subsets"],
+      ["faultinjection.spec.maxDuration", "end by themselves"],
+    ] as const) {
+      expect((await kubectl(kube.kubeconfig, ["explain", field])).replaceAll(/\s+/g, " ")).toContain(said);
+    }
+    expect(await kubectl(kube.kubeconfig, ["get", "tp,fj", "-n", NAMESPACE, "-o", "name"])).toBe("");
   });
 });

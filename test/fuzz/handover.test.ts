@@ -346,7 +346,7 @@ function read({ pods }: World): [AppPod[], FactsOf] {
   const factsOf = (key: string): ProxyFacts | undefined => {
     const pod = byKey.get(key);
     if (pod === undefined || !pod.reported || pod.bare) return undefined;
-    const common = { inDoubt: [], mayHoldMore: false, problems: {}, ...NO_REPORTS };
+    const common = { inDoubt: [], mayHoldMore: false, problems: {}, capabilities: new Set<string>(), ...NO_REPORTS };
     const version = Math.max(pod.enforced?.version ?? 0, pod.outstanding?.version ?? 0);
     return { ...common, connected: true, acknowledged: pod.enforced, outstanding: pod.outstanding, version };
   };

@@ -25,5 +25,6 @@ export function readShardingAct(): Act<Facts> {
     steps: [divide(family), scaleWhileWriting(family, replicas, grown), scaleWhileWriting(family, grown, replicas)],
     sumUp: judge(family, [replicas, grown, replicas]),
     resource: "shardingconfigs",
+    next: "The third act, an operator that deletes too much: npm run demo -- traffic",
   };
 }

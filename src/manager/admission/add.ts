@@ -10,10 +10,13 @@ import type { KubeClient } from "../../kube/client/types.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import type { ClusterFacts, KnownCluster } from "../facts/cluster-facts.ts";
 import type { InjectionSettings } from "../injection/injection.ts";
+import { POLICY_KINDS } from "../policies/policy-kinds.ts";
 import type { Apps, Source } from "../sources/app.ts";
+import { checkedPolicies } from "./checked-policies.ts";
+import { checkedSources, NO_SURROUNDINGS } from "./checked-sources.ts";
 import { createAdmitWebhook, createInjectWebhook } from "./inject-webhook.ts";
 import { createRevisionKeeper } from "./keep-revision.ts";
-import { createValidateWebhook, NO_SURROUNDINGS } from "./validate-webhook.ts";
+import { createValidateWebhook } from "./validate-webhook.ts";
 import { type AppName, createRoutes } from "./webhook.ts";
 import { createWebhookMetrics } from "./webhook-metrics.ts";
 import { createWebhookServer, type ServingIdentity, type WebhookServer } from "./webhook-server.ts";
@@ -52,14 +55,16 @@ export function addWebhooks(options: WebhooksOptions): WebhookServer {
     return undefined;
   }, clock);
   const settings = () => (facts.known === undefined ? undefined : options.settings(facts.known));
+  const policies = checkedPolicies(POLICY_KINDS);
+  const namespaces = informers.store(metadataOnly(NAMESPACES));
   const inject = createInjectWebhook({ apps, read, keepRevision: createRevisionKeeper(client), settings, clock });
   return createWebhookServer({
     ...options,
     routes: createRoutes({
       inject,
       admit: createAdmitWebhook(inject),
-      validateEarly: createValidateWebhook({ ...NO_SURROUNDINGS, sources }),
-      validate: createValidateWebhook({ sources, apps, namespaces: informers.store(metadataOnly(NAMESPACES)) }),
+      validateEarly: createValidateWebhook([...checkedSources({ ...NO_SURROUNDINGS, sources }), ...policies]),
+      validate: createValidateWebhook([...checkedSources({ sources, apps, namespaces }), ...policies]),
     }),
     metrics: createWebhookMetrics(options.metricsRegistry),
   });

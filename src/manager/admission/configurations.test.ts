@@ -17,8 +17,8 @@ import {
 const TARGET = { namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", url: "" };
 const app = (namespace: string, name: string, { metadata = {}, spec = {}, ...more }: Record<string, object> = {}) =>
   appOf({ ...sampleVirtualApp({ ...spec }), metadata: { namespace, name, ...metadata }, ...more });
-const sources = [{ resource: VIRTUAL_APPS }];
-const entriesOf = (apps: App[], target: WebhookTarget, trustPem: string) => ({ sources, apps, target, trustPem });
+const kinds = [{ resource: VIRTUAL_APPS }];
+const entriesOf = (apps: App[], target: WebhookTarget, trustPem: string) => ({ kinds, apps, target, trustPem });
 const webhooksOf = (...args: Parameters<typeof entriesOf>) => injectionConfiguration(entriesOf(...args)).webhooks ?? [];
 const BAD_SPEC = { subsets: [{ name: "v1", labels: { a: "b" }, routeRules: ["nothing"] }] };
 

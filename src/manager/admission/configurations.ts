@@ -11,8 +11,9 @@ import type {
   ValidatingWebhookConfiguration,
   WebhookClientConfig,
 } from "../../kube/client/resources.ts";
-import type { App, Source } from "../sources/app.ts";
+import type { App } from "../sources/app.ts";
 import { isHeld } from "../sources/finalizer.ts";
+import type { CheckedKind } from "./validate-webhook.ts";
 import { type AppName, admitPath, injectPath, VALIDATE_EARLY_PATH, VALIDATE_PATH } from "./webhook.ts";
 import { withinEntry, withinShare } from "./webhook-share.ts";
 
@@ -55,7 +56,8 @@ export function isInjected(app: App, managerNamespace: string): boolean {
 
 /** The inputs of the configurations. */
 export interface Entries {
-  readonly sources: readonly Pick<Source, "resource">[];
+  /** The kinds whose objects are checked. */
+  readonly kinds: readonly Pick<CheckedKind, "resource">[];
   readonly apps: readonly App[];
   readonly target: WebhookTarget;
   /** PEM: the CAs that the API server must trust. */
@@ -107,7 +109,7 @@ function storedSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelect
   };
 }
 
-/** The validating entries: for the source objects, and for each app's pods after all mutating webhooks. */
+/** The validating entries: for the objects of the mesh's own kinds, and for each app's pods after all mutating webhooks. */
 export function validationConfiguration(entries: Entries): ValidatingWebhookConfiguration {
   const { target, trustPem } = entries;
   const admissions = injectedApps(entries).map((app) => admissionWebhook(app, target, trustPem));
@@ -143,8 +145,8 @@ function admissionWebhook(app: App, target: WebhookTarget, trustPem: string): Va
  * CRD's schema and CEL rules, which report only some of the problems and suggest no names. The validating webhook sees the final
  * object.
  */
-function validationWebhook({ sources, target, trustPem }: Entries, path: string): ValidatingWebhook {
-  const rules = sources.map(({ resource: { group, version, resource } }) => ({
+function validationWebhook({ kinds, target, trustPem }: Entries, path: string): ValidatingWebhook {
+  const rules = kinds.map(({ resource: { group, version, resource } }) => ({
     apiGroups: [group],
     apiVersions: [version],
     resources: [resource],

@@ -41,7 +41,7 @@ describe("the condition InjectionReady", () => {
   const sample = (more: object = {}, metadata: object = {}) =>
     appOf({ ...sampleVirtualApp(), metadata: { ...REF, generation: 1, ...metadata }, ...more });
   const write = (trustPem = "PEM") => {
-    configuration = injectionConfiguration({ sources: [], apps: [app], target: TARGET, trustPem });
+    configuration = injectionConfiguration({ kinds: [], apps: [app], target: TARGET, trustPem });
   };
   /** Calls `look` once, and returns the result. */
   const look = () => {

@@ -8,12 +8,13 @@ import { createStore } from "../../runtime/store.ts";
 import { createShardingSource } from "../sources/sharding/sharding-source.ts";
 import { createVirtualAppSource } from "../sources/virtual-app/virtual-app-source.ts";
 import type { AdmissionRequest } from "./admission-review.ts";
+import { checkedSources } from "./checked-sources.ts";
 import { createValidateWebhook } from "./validate-webhook.ts";
 
 describe("the validating webhook", () => {
   const apps = createStore<VirtualApp>(() => undefined);
   const namespaces = createStore<KubeObject>(() => undefined);
-  const review = createValidateWebhook({ sources: [createVirtualAppSource()], apps: appsIn(apps), namespaces });
+  const review = createValidateWebhook(checkedSources({ sources: [createVirtualAppSource()], apps: appsIn(apps), namespaces }));
   const resource = { group: "ctrlmesh.kruise.io", version: "v1alpha1", resource: "virtualapps" };
   const ask = (more: Partial<AdmissionRequest>) =>
     review({ uid: "u", resource, operation: "CREATE", namespace: "ops", name: "shop", ...more }, new AbortController().signal);
@@ -46,11 +47,13 @@ describe("the validating webhook", () => {
   it("refuses an object with the name of an app of another kind", async () => {
     const other = appOf({ ...sampleVirtualApp(), metadata: { namespace: "ops", name: "shop" } });
     const reviewBeside = (kind: string) =>
-      createValidateWebhook({
-        sources: [createVirtualAppSource()],
-        apps: { list: () => [{ ...other, ref: { ...other.ref, kind } }] },
-        namespaces,
-      });
+      createValidateWebhook(
+        checkedSources({
+          sources: [createVirtualAppSource()],
+          apps: { list: () => [{ ...other, ref: { ...other.ref, kind } }] },
+          namespaces,
+        }),
+      );
     const create = { uid: "u", resource, operation: "CREATE", namespace: "ops", name: "shop", object: sampleVirtualApp() };
     const { signal } = new AbortController();
     expect(await reviewBeside("ShardingConfig")(create as AdmissionRequest, signal)).toMatchObject({
@@ -64,7 +67,9 @@ describe("the validating webhook", () => {
 
   it("says which name a family would have if it is not that of the object", async () => {
     const other = appOf({ ...sampleVirtualApp(), metadata: { namespace: "ops", name: "shop-lock" } });
-    const beside = createValidateWebhook({ sources: [createShardingSource()], apps: { list: () => [other] }, namespaces });
+    const beside = createValidateWebhook(
+      checkedSources({ sources: [createShardingSource()], apps: { list: () => [other] }, namespaces }),
+    );
     const of = { group: "ctrlmesh.kusionstack.io", version: "v1alpha1", resource: "shardingconfigs" };
     const object = sampleShardingConfig();
     const create = { uid: "u", resource: of, operation: "CREATE", namespace: "ops", name: "shop-east", object } as const;

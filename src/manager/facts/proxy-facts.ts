@@ -5,6 +5,8 @@ import type { PodKey } from "./pod-key.ts";
 
 /** The facts about one proxy. */
 export interface ProxyFacts extends Reports {
+  /** The resource types and features that the proxy supports. */
+  readonly capabilities: ReadonlySet<string>;
   readonly connected: boolean;
   /** The newest route that the proxy acknowledged, or registered as acknowledged. */
   readonly acknowledged: Snapshot | undefined;

@@ -8,14 +8,15 @@ import {
   type BacklogMessage,
   type LockAccessMessage,
   NO_REPORTS,
+  type PolicyReportMessage,
   type ReportMessage,
   type Reports,
   type UnnamedLockMessage,
 } from "../../wire/messages.ts";
 
-/** What is left after a reconnection. What concerns locks outlives a connection: only a new report changes it. */
-export function reportsAfter({ lock, unnamedLock }: Reports): Reports {
-  return { ...NO_REPORTS, lock, unnamedLock };
+/** What is left after a reconnection. What concerns locks and policies outlives a connection: only a new report changes it. */
+export function reportsAfter({ lock, unnamedLock, policies }: Reports): Reports {
+  return { ...NO_REPORTS, lock, unnamedLock, policies };
 }
 
 /** The reports with this one; undefined if nothing has changed, or if the kind is not known. */
@@ -27,6 +28,7 @@ export function withReport(reports: Reports, message: ReportMessage): Reports | 
     ...("backlog" in message && { backlog: acceptedBacklog(message.backlog) }),
     ...("lock" in message && { lock: acceptedLockAccess(message.lock) }),
     ...("unnamedLock" in message && { unnamedLock: acceptedUnnamedLock(message.unnamedLock) }),
+    ...("policies" in message && { policies: acceptedPolicies(message.policies) }),
   };
   return isDeepStrictEqual(next, reports) ? undefined : next;
 }
@@ -52,4 +54,19 @@ function acceptedLockAccess(access: LockAccessMessage): LockAccessMessage | null
 // A VirtualApp can name only such a lock.
 function acceptedUnnamedLock(lock: UnnamedLockMessage): UnnamedLockMessage | null {
   return RESOURCES.has(lock.resource) && dnsSubdomainSchema.safeParse(lock.lockName).success ? lock : null;
+}
+
+const MAX_RULES = 64;
+const MAX_NAME_CHARS = 253;
+/** The last millisecond that a Date can tell. */
+const MAX_TIME_MS = 8.64e15;
+
+function acceptedPolicies({ digest, rules }: PolicyReportMessage): PolicyReportMessage {
+  const states = rules.slice(0, MAX_RULES).map((rule) => ({
+    uid: plainText(rule.uid, MAX_NAME_CHARS),
+    rule: plainText(rule.rule, MAX_NAME_CHARS),
+    opened: rule.opened,
+    sinceMs: Math.min(rule.sinceMs, MAX_TIME_MS),
+  }));
+  return { digest: plainText(digest, 64), rules: states };
 }

@@ -96,10 +96,11 @@ export function isSupported({ capabilities }: ProxyState, { name }: ResourceType
 }
 
 /** The state as others see it. */
-export function factsOf({ stream, route, others, reports }: ProxyState): ProxyFacts {
+export function factsOf({ stream, capabilities, route, others, reports }: ProxyState): ProxyFacts {
   const { acknowledged, outstanding, inDoubt, mayHoldMore, version } = route;
   return {
     ...reports,
+    capabilities,
     connected: stream !== undefined,
     acknowledged,
     outstanding: outstanding?.resource,

@@ -88,7 +88,7 @@ it("the bytes of a shared update are made once; other messages are encoded each 
   let encodings = 0;
   const encode = encodeUpdatesOnce((message) => Buffer.from(JSON.stringify([++encodings, message])));
   const update = createSharedUpdates().get(countingType("route").type, undefined, of("a"), 0);
-  const welcome: ManagerMessage = { welcome: { epoch: 1, wantedTables: [] } };
+  const welcome: ManagerMessage = { welcome: { epoch: 1, wantedTables: [], types: [] } };
   expect(encode({ update })).toBe(encode({ update }));
   expect(encode({ update: { ...update } })).not.toBe(encode({ update }));
   expect(encode(welcome)).not.toBe(encode(welcome));

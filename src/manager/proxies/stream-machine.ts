@@ -3,6 +3,8 @@
 // the first message is the stream's only registration. proxy-stream.ts runs it and carries out the effects.
 import { status } from "@grpc/grpc-js";
 import type { ManagerMessage, ProxyMessage, RegistrationMessage, ReportMessage } from "../../wire/messages.ts";
+import { POLICY } from "../../wire/policy-type.ts";
+import { ROUTE } from "../../wire/route-type.ts";
 
 /** Who may be served now. */
 export type WelcomeVerdict =
@@ -141,6 +143,9 @@ function onMessage(state: Exclude<StreamState, { kind: "over" }>, message: Proxy
 
 export const NO_REGISTRATION = "the first message must be a registration that names the pod";
 
+/** Each has a controller that publishes a resource for every proxy. */
+const SENT_TYPES = [ROUTE.name, POLICY.name];
+
 // Waits => Promise due, Over, or Waits
 function answer(state: Extract<StreamState, { kind: "waits" }>, facts: StreamFacts): Step {
   const { registration, sinceMs, reports } = state;
@@ -159,7 +164,7 @@ function answer(state: Extract<StreamState, { kind: "waits" }>, facts: StreamFac
   if (wantedTables === undefined) return { state, effects: [{ kind: "look-later" }] };
   return {
     state: { kind: "promise-due", registration, epoch, reports },
-    effects: [{ kind: "welcome", message: { welcome: { epoch, wantedTables } } }],
+    effects: [{ kind: "welcome", message: { welcome: { epoch, wantedTables, types: SENT_TYPES } } }],
   };
 }
 

@@ -114,7 +114,7 @@ it("writes InjectionReady with all other conditions, when the API server has sho
   expect(world.condition("a", "InjectionReady")).toMatchObject({ status: "False", reason: "WebhookPending" });
   world.client.put(
     MUTATING_WEBHOOK_CONFIGURATIONS,
-    injectionConfiguration({ sources: [], apps: [appOf(world.read("a"))], target: world.target, trustPem: "PEM" }),
+    injectionConfiguration({ kinds: [], apps: [appOf(world.read("a"))], target: world.target, trustPem: "PEM" }),
   );
   await world.clock.advance(1_500);
   expect(world.condition("a", "InjectionReady")).toMatchObject({ status: "True", reason: "InForce" });

@@ -12,6 +12,7 @@ import { anyOf, changed, generationChanged } from "../../../runtime/predicates.t
 import type { Request } from "../../../runtime/reconciler.ts";
 import { MUTATING_SELECTOR, VALIDATING_SELECTOR, type WebhookTarget } from "../../admission/configurations.ts";
 import type { ConfigurationSize } from "../../admission/injection-ready.ts";
+import { POLICY_KINDS } from "../../policies/policy-kinds.ts";
 import type { Apps, Source, SourceObject } from "../../sources/app.ts";
 import { createWebhookConfigurationReconciler } from "./reconciler.ts";
 
@@ -51,6 +52,7 @@ export function addWebhookConfigurationController(options: WebhookConfigurationO
     .withReconciler(
       createWebhookConfigurationReconciler({
         ...options,
+        kinds: [...sources, ...POLICY_KINDS],
         mutating: informers.store(MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_SELECTOR),
         validating: informers.store(VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING_SELECTOR),
         trustPem: () => identity.trustPem,

@@ -67,6 +67,11 @@ describe("the webhook configurations", () => {
     expect(writes()).toBe(2);
   });
 
+  it("send apps and policies to the validation", () => {
+    const checked = validating()?.webhooks?.[0]?.rules?.flatMap(({ resources }) => resources ?? []);
+    expect(checked).toEqual(["virtualapps", "trafficpolicies", "circuitbreakers", "faultinjections"]);
+  });
+
   it("follow the apps: one is added, one is removed, one is in deletion", async () => {
     client.put(VIRTUAL_APPS, app("shop"));
     client.put(VIRTUAL_APPS, app("foo"));

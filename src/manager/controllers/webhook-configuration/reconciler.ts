@@ -17,17 +17,18 @@ import { createMergePatch } from "../../../runtime/merge-patch.ts";
 import type { Reconciler } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
 import {
+  type Entries,
   injectionConfiguration,
   MUTATING_NAME,
   validationConfiguration,
   type WebhookTarget,
 } from "../../admission/configurations.ts";
 import type { ConfigurationSize } from "../../admission/injection-ready.ts";
-import type { Apps, Source } from "../../sources/app.ts";
+import type { Apps } from "../../sources/app.ts";
 
 export interface WebhookConfigurationReconcilerOptions {
   readonly client: Pick<KubeClient, "create" | "patch">;
-  readonly sources: readonly Pick<Source, "resource">[];
+  readonly kinds: Entries["kinds"];
   readonly apps: Pick<Apps, "list">;
   readonly mutating: Store<MutatingWebhookConfiguration>;
   readonly validating: Store<ValidatingWebhookConfiguration>;
@@ -49,7 +50,7 @@ const TOO_LARGE =
 const FIELD_MANAGER = "ctrlmesh-manager";
 
 export function createWebhookConfigurationReconciler(options: WebhookConfigurationReconcilerOptions): Reconciler {
-  const { client, sources, apps, mutating, validating, target, clock, log } = options;
+  const { client, kinds, apps, mutating, validating, target, clock, log } = options;
   let writes: readonly number[] = [];
 
   async function create<T extends WebhookConfiguration>(resource: Resource<T>, desired: T, call: WriteOptions) {
@@ -113,7 +114,7 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
         return { requeueAfterMs: WRITES_WITHIN_MS / MAX_WRITES };
       }
       // Each object by itself: a failed write of one must not prevent the write of the other.
-      const entries = { sources, apps: apps.list(), target, trustPem };
+      const entries = { kinds, apps: apps.list(), target, trustPem };
       const results = await Promise.allSettled([
         keepInjection(injectionConfiguration(entries), signal),
         keep(VALIDATING_WEBHOOK_CONFIGURATIONS, validating, validationConfiguration(entries), signal),

@@ -1,0 +1,204 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { createFakeClock } from "../../../../test/support/fake-clock.ts";
+import { createFakeKubeClient } from "../../../../test/support/fake-kube-client.ts";
+import { limitRule } from "../../../../test/support/policies.ts";
+import type { Pod } from "../../../kube/client/resources.ts";
+import type { LimitRule } from "../../../policy/policy.ts";
+import { createStore } from "../../../runtime/store.ts";
+import { NO_REPORTS, type PolicyReportMessage } from "../../../wire/messages.ts";
+import type { PolicyResource } from "../../../wire/policy-type.ts";
+import { INJECTED_LABEL } from "../../facts/injected-pod.ts";
+import type { ProxyFacts } from "../../facts/proxy-facts.ts";
+import type { PolicyKind, PolicyObject, TargetPod } from "../../policies/policy-kind.ts";
+import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
+import { createPoliciesReconciler } from "./reconciler.ts";
+
+const { signal } = new AbortController();
+const REQUEST = { namespace: "", name: "shop" };
+const RULES = { group: "test", version: "v1", resource: "rules", kind: "Rule", namespaced: true };
+
+interface RuleObject extends PolicyObject {
+  readonly spec: { readonly max: number; readonly app?: string };
+}
+
+/** A kind with a bound of requests at once; a negative one is not valid. */
+const KIND: PolicyKind<RuleObject> = {
+  resource: RULES,
+  compile({ metadata, spec }) {
+    if (spec.max < 0) return { ok: false, problems: [{ path: "spec.max", message: "must not be negative" }] };
+    const { name = "", uid = "" } = metadata;
+    const origin = { kind: "TrafficPolicy", namespace: "shop", name, uid, rule: "max" } as const;
+    const limits: LimitRule[] = [limitRule({ kind: "in-flight", max: spec.max }, { origin })];
+    return {
+      ok: true,
+      policy: {
+        rules: { limits, faults: [] },
+        off: "",
+        isFor: ({ app }: TargetPod) => app === (spec.app ?? app),
+        notSupported: [],
+      },
+    };
+  },
+};
+
+function setUp() {
+  const [client, clock] = [createFakeKubeClient(), createFakeClock()];
+  const store = createStore<RuleObject>((error) => {
+    throw error;
+  });
+  const pods: Pod[] = [];
+  const published = new Map<string, PolicyResource>();
+  const reports = new Map<string, PolicyReportMessage>();
+  const events: string[] = [];
+  const registry = {
+    publish: (pod: string, _type: unknown, resource: unknown) => void published.set(pod, resource as PolicyResource),
+    facts: (pod: string) =>
+      ({
+        ...NO_REPORTS,
+        capabilities: new Set(pod === "shop/old-0" ? [] : ["type:policy"]),
+        connected: true,
+        problems: {},
+        ...(reports.has(pod) && { policies: reports.get(pod) }),
+      }) as unknown as ProxyFacts,
+  } as unknown as ProxyRegistry;
+  const options = {
+    kinds: [{ kind: KIND as PolicyKind, store }],
+    ...{ apps: { get: () => undefined }, pods: { list: () => pods }, registry, client, clock },
+    events: { event: (_object: unknown, type: string, reason: string) => void events.push(`${type} ${reason}`) },
+  };
+  const first = createPoliciesReconciler(options);
+  const ref = (name: string) => ({ namespace: "shop", name });
+  return {
+    ...{ client, clock, published, reports, events },
+    restartManager: () => createPoliciesReconciler(options),
+    pod: (name: string, app: string) =>
+      void pods.push({ metadata: { namespace: "shop", name, uid: name, labels: { [INJECTED_LABEL]: app } } } as unknown as Pod),
+    put(name: string, spec: RuleObject["spec"]) {
+      const before = client.read<RuleObject>(RULES, ref(name));
+      const generation = (before?.metadata.generation ?? 0) + 1;
+      const object = { ...before, metadata: { ...before?.metadata, ...ref(name), generation }, spec } as RuleObject;
+      client.put(RULES, object);
+    },
+    status: (name: string) => client.read<RuleObject>(RULES, ref(name))?.status,
+    max: (pod: string) =>
+      published.get(`shop/${pod}`)?.limits.map(({ limiter }) => (limiter.kind === "in-flight" ? limiter.max : -1)),
+    /** The proxies enforce what was published. */
+    acknowledge(...opened: string[]) {
+      for (const [pod, { digest, limits }] of published) {
+        const rules = limits.map(({ origin }) => ({
+          uid: origin.uid,
+          rule: origin.rule,
+          opened: opened.includes(pod),
+          sinceMs: 1_000,
+        }));
+        reports.set(pod, { digest, rules });
+      }
+    },
+    /** The watch catches up. */
+    async reconcile(reconciler = first) {
+      store.replace((await client.list(RULES, {})).items as RuleObject[]);
+      client.calls.length = 0;
+      const result = await reconciler.reconcile(REQUEST, signal);
+      return { ...result, writes: client.calls.filter(({ verb }) => verb === "patch").length };
+    },
+  };
+}
+
+let world: ReturnType<typeof setUp>;
+beforeEach(() => {
+  world = setUp();
+  world.pod("a-0", "a");
+  world.pod("b-0", "b");
+});
+
+describe("the policies of a namespace", () => {
+  it("reach each pod that they are for, and pods of no policy get an empty set", async () => {
+    world.put("one", { max: 1, app: "a" });
+    await world.reconcile();
+    expect([world.max("a-0"), world.max("b-0")]).toEqual([[1], []]);
+  });
+
+  it("are not sent to a proxy of an older version, unless there are some for it", async () => {
+    world.pod("old-0", "old");
+    await world.reconcile();
+    expect(world.published.has("shop/old-0")).toBe(false);
+    world.put("one", { max: 1 });
+    await world.reconcile();
+    expect(world.max("old-0")).toEqual([1]);
+  });
+
+  it("come in the order of their names, so that every manager makes the same digest", async () => {
+    world.put("two", { max: 2 });
+    world.put("one", { max: 1 });
+    await world.reconcile();
+    expect(world.max("a-0")).toEqual([1, 2]);
+    expect(world.published.get("shop/a-0")?.digest).toBe(world.published.get("shop/b-0")?.digest);
+  });
+
+  it("lose the rules of a deleted object, also those that an earlier manager gave", async () => {
+    world.put("one", { max: 1 });
+    await world.reconcile();
+    world.acknowledge();
+    world.client.remove(RULES, { namespace: "shop", name: "one" });
+    await world.reconcile(world.restartManager());
+    expect(world.max("a-0")).toEqual([]);
+  });
+
+  it("keep the newest valid spec of an object that becomes invalid", async () => {
+    world.put("one", { max: 1 });
+    await world.reconcile();
+    world.put("one", { max: -1 });
+    await world.clock.advance(1_000);
+    await world.reconcile();
+    expect(world.max("a-0")).toEqual([1]);
+    expect(world.status("one")?.conditions?.[0]).toMatchObject({
+      status: "False",
+      message: expect.stringContaining("stay in force"),
+    });
+    expect(world.events).toEqual(["Warning PolicyRejected"]);
+  });
+
+  it("stay as they are in proxies that have some, if a new manager finds an invalid object that was in force", async () => {
+    world.put("one", { max: 1 });
+    await world.reconcile();
+    world.acknowledge();
+    world.put("one", { max: -1 });
+    world.pod("new-0", "a");
+    world.published.clear();
+    await world.reconcile(world.restartManager());
+    expect([world.max("a-0"), world.max("new-0")]).toEqual([undefined, []]);
+  });
+});
+
+describe("the status of a policy", () => {
+  it("says who enforces it, and is not written again for equal facts", async () => {
+    world.put("one", { max: 1 });
+    expect((await world.reconcile()).writes).toBe(1);
+    expect(world.status("one")?.targets).toEqual({ total: 2, synced: 0, opened: 0 });
+    world.acknowledge();
+    await world.clock.advance(1_000);
+    expect((await world.reconcile()).writes).toBe(1);
+    expect(world.status("one")?.targets).toEqual({ total: 2, synced: 2, opened: 0 });
+    await world.clock.advance(60_000);
+    expect((await world.reconcile()).writes).toBe(0);
+  });
+
+  it("is written at most once a second, and the last state is not lost", async () => {
+    world.put("one", { max: 1 });
+    await world.reconcile();
+    world.acknowledge("shop/a-0");
+    const early = await world.reconcile();
+    expect(early).toMatchObject({ writes: 0, requeueAfterMs: 1_000 });
+    await world.clock.advance(1_000);
+    await world.reconcile();
+    expect(world.status("one")?.targets).toEqual({ total: 2, synced: 2, opened: 1 });
+    expect(world.status("one")?.targetStatus?.[0]).toMatchObject({
+      podName: "a-0",
+      limitingSnapshots: [{ name: "max", state: "Opened", lastTransitionTime: "1970-01-01T00:00:01.000Z" }],
+    });
+    world.acknowledge();
+    await world.clock.advance(1_000);
+    await world.reconcile();
+    expect(world.events).toEqual(["Warning BreakerOpened", "Normal BreakerClosed"]);
+  });
+});

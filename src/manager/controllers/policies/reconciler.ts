@@ -1,0 +1,138 @@
+// Gives every proxy of a namespace its policies, and writes the status of the namespace's policy objects. Invariant: publishing waits for
+// nothing, so that no status that cannot be written delays a policy. Level-based; the memories are the newest valid specs, and when each
+// status was written last.
+import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import type { PolicyStatus } from "../../../api/policy-status.ts";
+import type { Clock } from "../../../base/clock.ts";
+import type { Pod } from "../../../kube/client/resources.ts";
+import type { KubeClient } from "../../../kube/client/types.ts";
+import type { EventRecorder } from "../../../runtime/events.ts";
+import type { Reconciler, Result } from "../../../runtime/reconciler.ts";
+import { writeStatus } from "../../../runtime/status-writer.ts";
+import type { Store } from "../../../runtime/store.ts";
+import { POLICY } from "../../../wire/policy-type.ts";
+import { acceptsType } from "../../../wire/resource-type.ts";
+import { INJECTED_LABEL } from "../../facts/injected-pod.ts";
+import { podKey } from "../../facts/pod-key.ts";
+import type { PodLists } from "../../facts/pod-watch.ts";
+import { createAcceptedPolicies, type KnownPolicy } from "../../policies/accepted-policies.ts";
+import { type PodPolicies, podPolicies } from "../../policies/pod-policies.ts";
+import { policyEvents } from "../../policies/policy-events.ts";
+import type { PolicyKind, PolicyObject, TargetPod } from "../../policies/policy-kind.ts";
+import { policyStatus, type TargetFacts } from "../../policies/policy-status.ts";
+import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
+import type { Apps } from "../../sources/app.ts";
+
+export interface PoliciesReconcilerOptions {
+  readonly kinds: readonly { readonly kind: PolicyKind; readonly store: Pick<Store<PolicyObject>, "list"> }[];
+  readonly apps: Pick<Apps, "get">;
+  readonly pods: Pick<PodLists, "list">;
+  readonly registry: Pick<ProxyRegistry, "publish" | "facts">;
+  readonly client: Pick<KubeClient, "get" | "patch">;
+  readonly events: Pick<EventRecorder, "event">;
+  readonly clock: Clock;
+}
+
+/** The status of one object is written at most this often. */
+const STATUS_EVERY_MS = 1_000;
+
+/** The request names a namespace. */
+export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Reconciler {
+  const { kinds, apps, pods, registry, clock } = options;
+  const accepted = createAcceptedPolicies();
+  const writtenMs = new Map<string, number>();
+
+  const publish = ({ pod, policies, digest, isDoubtful }: PodPolicies) => {
+    const key = podKey(pod);
+    const facts = registry.facts(key);
+    if (isDoubtful && facts !== undefined && facts.policies.digest !== "") return;
+    // A proxy of an older version serves on as long as no policy is for its pod.
+    const isEmpty = policies.limits.length + policies.faults.length === 0;
+    if (isEmpty && !facts?.capabilities.has(acceptsType(POLICY.name))) return;
+    registry.publish(key, POLICY, { ...policies, version: Math.max(1, clock.now()), digest });
+  };
+
+  return {
+    async reconcile({ name: namespace }, signal) {
+      const listed = pods.list(namespace);
+      if (listed === undefined) return {}; // the list of the pods queues the namespace again
+      const objects = kinds.flatMap(({ kind, store }) => store.list(namespace).map((object) => ({ kind, object })));
+      const known = accepted.update(namespace, objects);
+      const targets = listed.flatMap((pod) => targetPod(pod, apps));
+      const each = podPolicies(known, targets);
+      each.forEach(publish);
+      const waits = await Promise.all(known.map((policy) => writePolicyStatus(options, policy, each, writtenMs, signal)));
+      const due = waits.filter((ms) => ms !== undefined);
+      return due.length === 0 ? {} : ({ requeueAfterMs: Math.max(1, Math.min(...due)) } satisfies Result);
+    },
+  };
+}
+
+function targetPod({ metadata, status }: Pod, apps: Pick<Apps, "get">): TargetPod[] {
+  const { namespace = "", name = "", labels = {} } = metadata;
+  const appName = labels[INJECTED_LABEL];
+  if (appName === undefined) return [];
+  const subset = apps.get(appName, namespace)?.pods.subsetOf(labels) ?? "";
+  return [{ namespace, name, labels, ip: status?.podIP ?? "", app: appName, subset }];
+}
+
+/** Returns the time after which the status may be written; undefined if nothing is left to write. */
+async function writePolicyStatus(
+  { registry, client, events, clock }: PoliciesReconcilerOptions,
+  { kind, object, policy, problems }: KnownPolicy,
+  pods: readonly PodPolicies[],
+  writtenMs: Map<string, number>,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const { uid = "", generation = 0 } = object.metadata;
+  const targets = pods.filter(({ pod }) => policy?.isFor(pod)).map((each) => targetFacts(each, uid, registry));
+  const specHash = problems.length === 0 ? hashOf(object) : (object.status?.currentSpecHash ?? "");
+  const now = new Date(clock.now()).toISOString();
+  const { off = "", notSupported = [] } = policy ?? {};
+  const common = { generation, specHash, problems, off, notSupported, targets, now };
+  const desired = (current: PolicyObject) =>
+    withoutNewTime(policyStatus({ ...common, previous: current.status }), current.status);
+  const next = desired(object);
+  if (isDeepStrictEqual(next, object.status)) return undefined;
+  const sinceMs = clock.monotonicMs() - (writtenMs.get(uid) ?? Number.NEGATIVE_INFINITY);
+  if (sinceMs < STATUS_EVERY_MS) return STATUS_EVERY_MS - sinceMs;
+  const written = await writeStatus(client, kind.resource, object, desired, { signal, fieldManager: "ctrlmesh-manager" });
+  writtenMs.set(uid, clock.monotonicMs());
+  if (written === undefined) return undefined;
+  for (const { type, reason, message } of policyEvents(object.status, next)) events.event(object, type, reason, message);
+  return undefined;
+}
+
+function targetFacts({ pod, digest }: PodPolicies, uid: string, registry: Pick<ProxyRegistry, "facts">): TargetFacts {
+  const facts = registry.facts(podKey(pod));
+  const enforced = facts?.policies.digest ?? "";
+  return {
+    name: pod.name,
+    ip: pod.ip,
+    isSynced: enforced === digest,
+    isConnected: facts?.connected === true,
+    enforced,
+    problems: facts?.problems[POLICY.name] ?? [],
+    rules: (facts?.policies.rules ?? [])
+      .filter((rule) => rule.uid === uid)
+      .map(({ rule, opened, sinceMs }) => ({
+        name: rule,
+        state: opened ? "Opened" : "Closed",
+        lastTransitionTime: new Date(sinceMs).toISOString(),
+      })),
+  };
+}
+
+/** A status that differs in its time alone is not new. */
+function withoutNewTime(next: PolicyStatus, before: PolicyStatus | undefined): PolicyStatus {
+  const same = { ...next, lastUpdatedTime: before?.lastUpdatedTime };
+  return before !== undefined && isDeepStrictEqual(same, before) ? before : next;
+}
+
+function hashOf({ spec }: PolicyObject & { readonly spec?: unknown }): string {
+  return createHash("sha256")
+    .update(JSON.stringify(spec ?? null))
+    .digest("hex")
+    .slice(0, 16);
+}

@@ -1,0 +1,40 @@
+import { expect, it } from "vitest";
+import { createAcceptedPolicies, isDoubtful } from "./accepted-policies.ts";
+import type { Policy, PolicyKind, PolicyObject } from "./policy-kind.ts";
+
+const POLICY: Policy = { rules: { limits: [], faults: [] }, off: "", isFor: () => true, notSupported: [] };
+const PROBLEMS = [{ path: "spec", message: "required" }];
+/** A kind whose objects are valid if they have the label `valid`. */
+const kind: PolicyKind = {
+  resource: { group: "g", version: "v1", resource: "rs", kind: "R", namespaced: true },
+  compile: ({ metadata }) =>
+    metadata.labels?.valid === "true" ? { ok: true, policy: POLICY } : { ok: false, problems: PROBLEMS },
+};
+const object = (valid: boolean, currentSpecHash?: string): { kind: PolicyKind; object: PolicyObject } => ({
+  kind,
+  object: {
+    metadata: { name: "a", uid: "u", labels: { valid: String(valid) } },
+    ...(currentSpecHash !== undefined && { status: { currentSpecHash } }),
+  },
+});
+
+it("an invalid spec leaves the previous one in force", () => {
+  const accepted = createAcceptedPolicies();
+  accepted.update("ns", [object(true)]);
+  const [known] = accepted.update("ns", [object(false, "hash")]);
+  expect(known).toMatchObject({ policy: POLICY, problems: PROBLEMS });
+  expect(known && isDoubtful(known)).toBe(false);
+});
+
+it("an object that was never valid is no doubt, one that was in force under an earlier manager is", () => {
+  const [never] = createAcceptedPolicies().update("ns", [object(false, "")]);
+  const [once] = createAcceptedPolicies().update("ns", [object(false, "hash")]);
+  expect([never, once].map((known) => known && isDoubtful(known))).toEqual([false, true]);
+});
+
+it("an object that was deleted and made again starts anew", () => {
+  const accepted = createAcceptedPolicies();
+  accepted.update("ns", [object(true)]);
+  accepted.update("ns", []);
+  expect(accepted.update("ns", [object(false)])[0]?.policy).toBeUndefined();
+});

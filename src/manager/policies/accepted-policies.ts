@@ -1,0 +1,44 @@
+// The policies in force: of each object its newest valid spec. Invariant: an invalid object does not take away the rules that it had, for
+// as long as this process knows them. A manager that has just started does not know them: then `isDoubtful` is true, and proxies that
+// have rules keep them. Called by the reconciler; one for each process.
+import type { Problem } from "../../api/problems.ts";
+import type { Policy, PolicyKind, PolicyObject } from "./policy-kind.ts";
+
+export interface KnownPolicy {
+  readonly kind: PolicyKind;
+  readonly object: PolicyObject;
+  /** The newest valid spec that this process has seen. */
+  readonly policy: Policy | undefined;
+  /** Why the present spec is refused; empty if it is in force. */
+  readonly problems: readonly Problem[];
+}
+
+export interface AcceptedPolicies {
+  /** What is known of these objects of one namespace. Other objects of the namespace are forgotten. */
+  update(namespace: string, objects: readonly { readonly kind: PolicyKind; readonly object: PolicyObject }[]): KnownPolicy[];
+}
+
+export function createAcceptedPolicies(): AcceptedPolicies {
+  const byNamespace = new Map<string, ReadonlyMap<string, KnownPolicy>>();
+  return {
+    update(namespace, objects) {
+      const before = byNamespace.get(namespace);
+      const known = objects.map(({ kind, object }) => check(kind, object, before?.get(object.metadata.uid ?? "")));
+      if (known.length === 0) byNamespace.delete(namespace);
+      else byNamespace.set(namespace, new Map(known.map((each) => [each.object.metadata.uid ?? "", each])));
+      return known;
+    },
+  };
+}
+
+function check(kind: PolicyKind, object: PolicyObject, before: KnownPolicy | undefined): KnownPolicy {
+  if (before?.object === object) return before;
+  const compiled = kind.compile(object);
+  if (compiled.ok) return { kind, object, policy: compiled.policy, problems: [] };
+  return { kind, object, policy: before?.policy, problems: compiled.problems };
+}
+
+/** An earlier manager may have given proxies the rules of a spec that is no longer there. */
+export function isDoubtful({ object, policy }: KnownPolicy): boolean {
+  return policy === undefined && (object.status?.currentSpecHash ?? "") !== "";
+}

@@ -1,0 +1,72 @@
+import { describe, expect, it } from "vitest";
+import { policyRequest } from "../../../test/support/policies.ts";
+import { PODS_RULE, sampleFaultInjection } from "../../../test/support/traffic-objects.ts";
+import { validateFaultInjection } from "../../api/fault-injection.ts";
+import { createMatcher } from "../../policy/matcher.ts";
+import { compileFaultInjection } from "./compile-fault-injection.ts";
+
+function compile(fault: object = {}, spec: object = {}, untilMs?: number) {
+  const checked = validateFaultInjection(sampleFaultInjection({ ...fault }, { ...spec }));
+  if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
+  return compileFaultInjection(checked.value, untilMs);
+}
+
+describe("compileFaultInjection", () => {
+  it("makes a rule with the place and the name of the fault", () => {
+    expect(compile()).toEqual([
+      {
+        origin: { kind: "FaultInjection", namespace: "ops", name: "guard", uid: "uid-1", rule: "slow" },
+        mode: "Enforce",
+        match: { resources: [{ ...PODS_RULE, clusterScope: true }], urls: [] },
+        delay: { ms: 300, percent: 50 },
+      },
+    ]);
+  });
+
+  it("names a fault without a name after its place", () => {
+    const delay = { fixedDelay: "1s" };
+    const rules = compile({}, { httpFault: [{ name: "one", delay }, { delay }] });
+    expect(rules.map(({ origin }) => origin.rule)).toEqual(["one", "httpFault[1]"]);
+  });
+
+  it("never fires without a percentage", () => {
+    const [rule] = compile({ delay: { fixedDelay: "1s" }, abort: { httpStatus: 503 } });
+    expect(rule).toMatchObject({ delay: { ms: 1_000, percent: 0 }, abort: { status: 503, percent: 0 } });
+  });
+
+  it.each([0, 200])("takes the status %i for no abort", (httpStatus) => {
+    expect(compile({ abort: { httpStatus, percent: "100" } })[0]).not.toHaveProperty("abort");
+  });
+
+  it.each(["GET /api/v1/nodes/n", "DELETE /api/v1/namespaces/a/pods/p", "GET /healthz", "GET /"])(
+    "without a match is about every request: %s",
+    (line) => {
+      for (const match of [undefined, {}, { resources: [] }]) {
+        expect(createMatcher(compile({ match })).match(policyRequest(line))).toHaveLength(1);
+      }
+    },
+  );
+
+  it("about other servers alone is no rule yet, and with resources is about those", () => {
+    const httpMatch = [{ host: { exact: "a.example" } }];
+    expect(compile({ match: { httpMatch } })).toEqual([]);
+    expect(compile({ match: { httpMatch, resources: [PODS_RULE] } })[0]?.match.resources).toHaveLength(1);
+  });
+
+  it("compiles every field of the time, with the defaults of those that are absent", () => {
+    const days = { daysOfWeek: [0, 6], daysOfMonth: [1], months: [12] };
+    expect(compile({ effectiveTime: { startTime: "22:30:05", endTime: "06:00:00", ...days } })[0]?.effective).toEqual({
+      startSecond: 81_005,
+      endSecond: 21_600,
+      ...days,
+    });
+    expect(compile({ effectiveTime: {} })[0]?.effective).toEqual({
+      ...{ startSecond: 0, endSecond: 0 },
+      ...{ daysOfWeek: [], daysOfMonth: [], months: [] },
+    });
+  });
+
+  it("counts in the shadow, and ends at its time", () => {
+    expect(compile({}, { mode: "Shadow" }, 7)[0]).toMatchObject({ mode: "Shadow", untilMs: 7 });
+  });
+});

@@ -1,0 +1,51 @@
+// The rules of a FaultInjection. Pure. Invariant: a fault about nothing but other servers gives no rule, since proxies do not see those
+// requests yet. Called by fault-injection-kind.ts.
+import { durationMs } from "../../api/duration.ts";
+import type { FaultInjection, HttpFault } from "../../api/fault-injection.ts";
+import type { FaultRule, RequestMatch, TimeWindow } from "../../policy/policy.ts";
+import { ALL_REQUESTS, compileResourceRule, modeOf, originOf } from "./compile-requests.ts";
+
+/** @param untilMs when the rules end, in milliseconds since the epoch; undefined for no end */
+export function compileFaultInjection({ metadata, spec }: FaultInjection, untilMs?: number): FaultRule[] {
+  return spec.httpFault.flatMap(({ name, delay, abort, match, effectiveTime }, index): FaultRule[] => {
+    const requests = matchOf(match);
+    if (requests === undefined) return [];
+    return [
+      {
+        origin: originOf("FaultInjection", metadata, name ?? `httpFault[${index}]`),
+        mode: modeOf(spec),
+        match: requests,
+        ...(delay && { delay: { ms: durationMs(delay.fixedDelay), percent: percentOf(delay) } }),
+        ...(abort && isError(abort.httpStatus) && { abort: { status: abort.httpStatus, percent: percentOf(abort) } }),
+        ...(effectiveTime && { effective: windowOf(effectiveTime) }),
+        ...(untilMs === undefined ? {} : { untilMs }),
+      },
+    ];
+  });
+}
+
+/** Undefined if no request to the API server matches. */
+function matchOf({ resources = [], httpMatch = [] }: NonNullable<HttpFault["match"]> = {}): RequestMatch | undefined {
+  if (resources.length > 0) return { resources: resources.map(compileResourceRule), urls: [] };
+  return httpMatch.length > 0 ? undefined : ALL_REQUESTS;
+}
+
+/** 0 and 200 mean no abort. */
+function isError(status: number): boolean {
+  return status >= 400;
+}
+
+function percentOf({ percent = "0" }: { readonly percent?: string | undefined }): number {
+  return Number(percent);
+}
+
+function windowOf(effective: NonNullable<HttpFault["effectiveTime"]>): TimeWindow {
+  const { startTime = "00:00:00", endTime = "00:00:00", daysOfWeek = [], daysOfMonth = [], months = [] } = effective;
+  return { startSecond: secondOf(startTime), endSecond: secondOf(endTime), daysOfWeek, daysOfMonth, months };
+}
+
+/** Seconds after midnight. */
+function secondOf(time: string): number {
+  const [hours = 0, minutes = 0, seconds = 0] = time.split(":").map(Number);
+  return (hours * 60 + minutes) * 60 + seconds;
+}

@@ -1,0 +1,92 @@
+import { describe, expect, it } from "vitest";
+import { PODS_RULE, sampleTrafficPolicy } from "../../../test/support/traffic-objects.ts";
+import { validateTrafficPolicy } from "../../api/traffic-policy.ts";
+import { compileTrafficPolicy } from "./compile-traffic-policy.ts";
+
+function compile(spec: object) {
+  const checked = validateTrafficPolicy(sampleTrafficPolicy({ ...spec }));
+  if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
+  return compileTrafficPolicy(checked.value);
+}
+const rules = { resourceRules: [PODS_RULE] };
+const limiters = (policy: object) =>
+  compile({ rateLimiting: { ratePolicies: [{ rules, ...policy }] } }).map(({ origin, limiter }) => [origin.rule, limiter]);
+
+describe("compileTrafficPolicy", () => {
+  it("makes a bucket of rateLimiting alone, with the place of the rule", () => {
+    expect(compile({})).toEqual([
+      {
+        origin: {
+          kind: "TrafficPolicy",
+          namespace: "ops",
+          name: "guard",
+          uid: "uid-1",
+          rule: "rateLimiting.ratePolicies[0].bucket",
+        },
+        mode: "Enforce",
+        match: { resources: [{ ...PODS_RULE, clusterScope: false }], urls: [] },
+        limiter: { kind: "bucket", perSecond: 2, burst: 5 },
+        recovery: "",
+      },
+    ]);
+  });
+
+  it("gives each limiter of a policy a rule of its own, named after its field", () => {
+    const exponentialBackoff = { baseDelayInMillisecond: 10, maxDelayInMillisecond: 40, continuouslyFailureTimes: 2 };
+    expect(limiters({ bucket: { qps: 1, burst: 3 }, maxInFlight: 4, exponentialBackoff })).toEqual([
+      ["rateLimiting.ratePolicies[0].bucket", { kind: "bucket", perSecond: 1, burst: 3 }],
+      ["rateLimiting.ratePolicies[0].maxInFlight", { kind: "in-flight", max: 4 }],
+      ["rateLimiting.ratePolicies[0].exponentialBackoff", { kind: "backoff", baseMs: 10, maxMs: 40, failures: 3 }],
+    ]);
+  });
+
+  it("lets the first failure cause a wait unless the spec tolerates more", () => {
+    expect(limiters({ exponentialBackoff: { baseDelayInMillisecond: 1, maxDelayInMillisecond: 2 } })).toEqual([
+      [expect.anything(), { kind: "backoff", baseMs: 1, maxMs: 2, failures: 1 }],
+    ]);
+  });
+
+  it("denies what circuitBreaking names, before the limits", () => {
+    const compiled = compile({ circuitBreaking: { apiServer: rules, webhook: { admissionRules: [] } } });
+    expect(compiled.map(({ origin, limiter }) => [origin.rule, limiter.kind])).toEqual([
+      ["circuitBreaking.apiServer", "deny"],
+      ["rateLimiting.ratePolicies[0].bucket", "bucket"],
+    ]);
+    expect(compile({ circuitBreaking: { webhook: {} }, rateLimiting: undefined })).toEqual([]);
+  });
+
+  it("names namespaces and the cluster scope as the spec does", () => {
+    const { namespaces: _, ...anywhere } = PODS_RULE;
+    const resourceRules = [
+      { ...anywhere, clusterScope: true },
+      { ...anywhere, namespaces: ["a"], clusterScope: true },
+      { ...anywhere, namespaces: ["*"], clusterScope: false },
+    ];
+    const [rule] = compile({ circuitBreaking: { apiServer: { resourceRules } }, rateLimiting: undefined });
+    expect(rule?.match.resources.map(({ namespaces, clusterScope }) => [namespaces, clusterScope])).toEqual([
+      [[], true],
+      [["a"], true],
+      [["*"], false],
+    ]);
+  });
+
+  it("makes a rule for each URL, with methods in upper case", () => {
+    const nonResourceRules = [
+      { nonResourceURLs: ["/healthz", "/debug/*"], verbs: ["get", "post"] },
+      { nonResourceURLs: ["*"], verbs: ["*"] },
+    ];
+    const [rule] = compile({ circuitBreaking: { apiServer: { nonResourceRules } }, rateLimiting: undefined });
+    expect(rule?.match).toEqual({
+      resources: [],
+      urls: [
+        { url: "/healthz", methods: ["GET", "POST"] },
+        { url: "/debug/*", methods: ["GET", "POST"] },
+        { url: "*", methods: ["*"] },
+      ],
+    });
+  });
+
+  it("counts in the shadow", () => {
+    expect(compile({ mode: "Shadow" }).map(({ mode }) => mode)).toEqual(["Shadow"]);
+  });
+});

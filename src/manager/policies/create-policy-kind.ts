@@ -1,0 +1,42 @@
+// A policy kind from its parts. Called by the file of each kind.
+import type { ValidationResult } from "../../api/problems.ts";
+import type { Resource } from "../../kube/client/resource.ts";
+import { NO_POLICIES, type PolicySet } from "../../policy/policy.ts";
+import type { PolicyKind, PolicyObject, TargetPod } from "./policy-kind.ts";
+
+export interface PolicyKindParts<O extends PolicyObject> {
+  readonly resource: Resource<O>;
+  validate(object: unknown): ValidationResult<O>;
+  /** Why the valid object enforces nothing; "" if it does. */
+  offReason(object: O): string;
+  rulesOf(object: O): Partial<PolicySet>;
+  isFor(object: O, pod: TargetPod): boolean;
+  /** Paths of the spec that are set and have no effect in this version. */
+  notSupported(object: O): readonly string[];
+}
+
+export function createPolicyKind<O extends PolicyObject>(parts: PolicyKindParts<O>): PolicyKind<O> {
+  const { resource, validate, offReason, rulesOf, isFor, notSupported } = parts;
+  return {
+    resource,
+    compile(object) {
+      const checked = validate(object);
+      if (!checked.ok) return checked;
+      const valid = checked.value;
+      const off = offReason(valid);
+      const rules = off === "" ? { ...NO_POLICIES, ...rulesOf(valid) } : NO_POLICIES;
+      return { ok: true, policy: { rules, off, isFor: (pod) => isFor(valid, pod), notSupported: notSupported(valid) } };
+    },
+  };
+}
+
+/** The reason of an object that is switched off in its spec, or by this label; "" for any other. */
+export function switchedOff(
+  { metadata, spec }: PolicyObject & { readonly spec: { readonly mode?: unknown } },
+  label = "",
+): string {
+  if (spec.mode === "Off") return "spec.mode is Off";
+  // KusionStack reads the key alone; a value "false" can only mean the opposite.
+  const value = metadata.labels?.[label];
+  return value === undefined || value === "false" ? "" : `the label ${label} is set`;
+}

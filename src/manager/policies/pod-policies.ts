@@ -1,0 +1,39 @@
+// The policies of each pod of a namespace. Pure. Invariant: equal objects make equal sets, in every manager, so that a change of the
+// manager changes no proxy.
+import type { LimitRule, PolicySet } from "../../policy/policy.ts";
+import { policiesDigest } from "../../wire/policy-type.ts";
+import { isDoubtful, type KnownPolicy } from "./accepted-policies.ts";
+import type { TargetPod } from "./policy-kind.ts";
+
+/** A pod with what its proxy should enforce. */
+export interface PodPolicies {
+  readonly pod: TargetPod;
+  readonly policies: PolicySet;
+  readonly digest: string;
+  /** Its rules are not known for certain: a proxy that has some keeps them. */
+  readonly isDoubtful: boolean;
+}
+
+export function podPolicies(known: readonly KnownPolicy[], pods: readonly TargetPod[]): PodPolicies[] {
+  const sorted = [...known].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+  const doubtful = known.some(isDoubtful);
+  // Pods with the same policies share one set, which is encoded once.
+  const shared = new Map<string, Pick<PodPolicies, "policies" | "digest">>();
+  return pods.map((pod) => {
+    const own = sorted.filter(({ policy }) => policy?.isFor(pod));
+    const key = own.map(nameOf).join(" ");
+    const made = shared.get(key) ?? combine(own);
+    shared.set(key, made);
+    return { pod, ...made, isDoubtful: doubtful };
+  });
+}
+
+function nameOf({ kind, object }: KnownPolicy): string {
+  return `${kind.resource.kind}/${object.metadata.name ?? ""}`;
+}
+
+function combine(own: readonly KnownPolicy[]): Pick<PodPolicies, "policies" | "digest"> {
+  const limits: LimitRule[] = own.flatMap(({ policy }) => policy?.rules.limits ?? []);
+  const policies = { limits, faults: own.flatMap(({ policy }) => policy?.rules.faults ?? []) };
+  return { policies, digest: policiesDigest(policies) };
+}

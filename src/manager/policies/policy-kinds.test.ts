@@ -1,0 +1,137 @@
+import { describe, expect, it } from "vitest";
+import { sampleCircuitBreaker, sampleFaultInjection, sampleTrafficPolicy } from "../../../test/support/traffic-objects.ts";
+import { BREAKER_DISABLED } from "../../api/circuit-breaker.ts";
+import { FAULT_DISABLED } from "../../api/fault-injection.ts";
+import { NO_POLICIES } from "../../policy/policy.ts";
+import type { Policy, PolicyObject, TargetPod } from "./policy-kind.ts";
+import { POLICY_KINDS } from "./policy-kinds.ts";
+
+type Sample = Readonly<Record<string, unknown>>;
+
+function compile(object: Sample, changes: { readonly labels?: object; readonly status?: object } = {}) {
+  const kind = POLICY_KINDS.find(({ resource }) => resource.kind === object.kind);
+  if (kind === undefined) throw new Error(`no kind ${String(object.kind)}`);
+  const metadata = { ...(object.metadata as object), labels: changes.labels ?? {} };
+  return kind.compile({ ...object, metadata, status: changes.status } as unknown as PolicyObject);
+}
+
+function policyOf(...args: Parameters<typeof compile>): Policy {
+  const compiled = compile(...args);
+  if (!compiled.ok) throw new Error(JSON.stringify(compiled.problems));
+  return compiled.policy;
+}
+
+const pod = (changes: Partial<TargetPod> = {}): TargetPod => ({
+  ...{ namespace: "ops", name: "shop-1", ip: "10.0.0.1", labels: { app: "shop" }, app: "shop", subset: "" },
+  ...changes,
+});
+
+describe("every policy kind", () => {
+  it.each([sampleTrafficPolicy(), sampleCircuitBreaker(), sampleFaultInjection()])("enforces a valid $kind", (object) => {
+    const policy = policyOf(object);
+    expect(policy).toMatchObject({ off: "", notSupported: [] });
+    expect(policy.rules.limits.length + policy.rules.faults.length).toBe(1);
+  });
+
+  it("enforces nothing in the mode Off", () => {
+    for (const object of [sampleTrafficPolicy({ mode: "Off" }), sampleCircuitBreaker({}, { mode: "Off" })]) {
+      expect(policyOf(object)).toMatchObject({ off: "spec.mode is Off", rules: NO_POLICIES });
+    }
+    expect(policyOf(sampleFaultInjection({}, { mode: "Off" }))).toMatchObject({ off: "spec.mode is Off", rules: NO_POLICIES });
+  });
+
+  it("returns the problems of an invalid object, also of one that is older than its schema", () => {
+    expect(compile({ ...sampleCircuitBreaker(), spec: { rateLimitings: "none" } })).toMatchObject({ ok: false });
+    expect(compile({ kind: "TrafficPolicy" })).toMatchObject({ ok: false });
+  });
+});
+
+describe("KusionStack's switches", () => {
+  it.each([
+    [BREAKER_DISABLED, sampleCircuitBreaker()],
+    [FAULT_DISABLED, sampleFaultInjection()],
+  ])("the label %s switches off with any value but false", (label, object) => {
+    expect(policyOf(object, { labels: { [label]: "true" } })).toMatchObject({
+      off: `the label ${label} is set`,
+      rules: NO_POLICIES,
+    });
+    expect(policyOf(object, { labels: { [label]: "" } }).off).not.toBe("");
+    expect(policyOf(object, { labels: { [label]: "false" } }).off).toBe("");
+  });
+
+  it("disabled switches a FaultInjection off", () => {
+    expect(policyOf(sampleFaultInjection({}, { disabled: true }))).toMatchObject({
+      off: "spec.disabled is true",
+      rules: NO_POLICIES,
+    });
+    expect(policyOf(sampleFaultInjection({}, { disabled: false })).off).toBe("");
+  });
+});
+
+describe("the pods of a policy", () => {
+  const target = (specificSubsets?: readonly string[]) =>
+    policyOf(sampleTrafficPolicy({ targetVirtualApps: [{ name: "cart" }, { name: "shop", specificSubsets }] }));
+
+  it("of a TrafficPolicy are those of its apps", () => {
+    expect(target().isFor(pod())).toBe(true);
+    expect(target().isFor(pod({ app: "other" }))).toBe(false);
+    expect(target(["canary"]).isFor(pod({ app: "cart", subset: "blue" }))).toBe(true);
+  });
+
+  it.each<[readonly string[], string, boolean]>([
+    [[], "canary", true],
+    [["*"], "canary", true],
+    [["*"], "", true],
+    [["canary"], "canary", true],
+    [["canary"], "", false],
+    [["default"], "", true],
+    [["default"], "canary", false],
+  ])("of a TrafficPolicy for the subsets %j: subset %j is %s", (subsets, subset, expected) => {
+    expect(target(subsets).isFor(pod({ subset }))).toBe(expected);
+  });
+
+  it("of the other kinds have its labels, whatever their app", () => {
+    for (const object of [sampleCircuitBreaker(), sampleFaultInjection()]) {
+      expect(policyOf(object).isFor(pod({ app: "other" }))).toBe(true);
+      expect(policyOf(object).isFor(pod({ labels: { app: "cart" } }))).toBe(false);
+    }
+  });
+});
+
+describe("maxDuration", () => {
+  const object = sampleFaultInjection({}, { maxDuration: "1h" });
+  const specSince = "2026-11-22T10:00:00.000Z";
+
+  it("counts from the time at which the manager first saw the present spec", () => {
+    const [rule] = policyOf(object, { status: { observedGeneration: 1, specSince } }).rules.faults;
+    expect(rule?.untilMs).toBe(Date.parse("2026-11-22T11:00:00.000Z"));
+  });
+
+  it.each([
+    ["no status", undefined],
+    ["a status of an earlier spec", { observedGeneration: 0, specSince }],
+    ["a status without a time", { observedGeneration: 1 }],
+  ])("keeps the faults off with %s", (_, status) => {
+    const policy = policyOf(object, status === undefined ? {} : { status });
+    expect(policy.off).toContain("waits until the start of spec.maxDuration is stored");
+    expect(policy.rules.faults).toEqual([]);
+  });
+});
+
+describe("fields without effect in this version", () => {
+  it("are named", () => {
+    const rest = { restRules: [{ url: "https://a.example", method: "GET" }] };
+    const intercept = { name: "i", interceptType: "Blacklist", contentType: "Normal", contents: ["a"], methods: ["GET"] };
+    const named = [
+      sampleTrafficPolicy({ circuitBreaking: { webhook: {} } }),
+      sampleCircuitBreaker(rest, { trafficInterceptRules: [intercept] }),
+      sampleFaultInjection({ match: { httpMatch: [{ method: "GET" }] } }),
+    ].flatMap((object) => policyOf(object).notSupported);
+    expect(named).toEqual([
+      "spec.circuitBreaking.webhook",
+      "spec.rateLimitings[0].restRules",
+      "spec.trafficInterceptRules",
+      "spec.httpFault[0].match.httpMatch",
+    ]);
+  });
+});

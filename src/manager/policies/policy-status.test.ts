@@ -1,0 +1,122 @@
+import { describe, expect, it } from "vitest";
+import { type PolicyStatusFacts, policyStatus, type TargetFacts } from "./policy-status.ts";
+
+const target = (name: string, changes: Partial<TargetFacts> = {}): TargetFacts => ({
+  name,
+  ip: "10.0.0.1",
+  isSynced: true,
+  isConnected: true,
+  enforced: "abc",
+  problems: [],
+  rules: [],
+  ...changes,
+});
+const opened = { name: "delete-pods", state: "Opened", lastTransitionTime: "2026-11-22T10:00:00.000Z" } as const;
+const status = (changes: Partial<PolicyStatusFacts>) =>
+  policyStatus({
+    generation: 2,
+    specHash: "hash",
+    problems: [],
+    off: "",
+    notSupported: [],
+    targets: [],
+    previous: undefined,
+    now: "2026-11-22T12:00:00.000Z",
+    ...changes,
+  });
+const condition = (changes: Partial<PolicyStatusFacts>, type: string) =>
+  status(changes).conditions?.find((each) => each.type === type);
+
+describe("the status of a policy", () => {
+  it("lists pods with open breakers first, then those that are behind, each by name", () => {
+    const targets = [
+      target("c"),
+      target("b", { isSynced: false }),
+      target("z", { rules: [opened] }),
+      target("a"),
+      target("y", { rules: [opened] }),
+    ];
+    expect(status({ targets }).targetStatus?.map(({ podName }) => podName)).toEqual(["y", "z", "b", "a", "c"]);
+    expect(status({ targets }).targets).toEqual({ total: 5, synced: 4, opened: 2 });
+  });
+
+  it("lists at most 64 pods and counts all of them", () => {
+    const targets = Array.from({ length: 100 }, (_, at) => target(`pod-${at}`));
+    expect(status({ targets }).targetStatus).toHaveLength(64);
+    expect(status({ targets }).targets?.total).toBe(100);
+  });
+
+  it("does not depend on the order of the pods", () => {
+    const targets = [target("a", { isSynced: false }), target("b"), target("c", { rules: [opened] })];
+    expect(status({ targets: targets.toReversed() })).toEqual(status({ targets }));
+  });
+
+  it("says why a spec is refused, and that the previous one stays in force", () => {
+    const problems = [{ path: "spec.rateLimitings[0].bucket", message: "required" }];
+    expect(condition({ problems, specHash: "" }, "Accepted")).toMatchObject({
+      status: "False",
+      reason: "Invalid",
+      message: "spec.rateLimitings[0].bucket: required",
+    });
+    expect(condition({ problems }, "Accepted")?.message).toBe(
+      "spec.rateLimitings[0].bucket: required; the rules of the previous spec stay in force",
+    );
+  });
+
+  it("says that a valid policy is switched off", () => {
+    expect(condition({ off: "spec.mode is Off" }, "Accepted")).toMatchObject({
+      status: "True",
+      reason: "Off",
+      message: "spec.mode is Off",
+    });
+  });
+
+  it("names the fields of a valid spec that have no effect", () => {
+    expect(condition({ notSupported: ["spec.trafficInterceptRules"] }, "Accepted")).toMatchObject({
+      status: "True",
+      reason: "Valid",
+      message: "the spec is valid; spec.trafficInterceptRules has no effect in this version",
+    });
+  });
+
+  it("keeps the time at which a generation was first seen, also by another manager", () => {
+    const previous = status({ now: "2026-11-22T11:00:00.000Z" });
+    expect(status({ previous }).specSince).toBe("2026-11-22T11:00:00.000Z");
+    expect(status({ previous, generation: 3 }).specSince).toBe("2026-11-22T12:00:00.000Z");
+    const { specSince: _, ...older } = previous;
+    expect(status({ previous: older }).specSince).toBe("2026-11-22T12:00:00.000Z");
+  });
+
+  it("says that the policy selects no pod", () => {
+    expect(condition({}, "Synced")).toMatchObject({ status: "Unknown", reason: "NoTargets" });
+  });
+
+  it("names a pod that is behind, and why", () => {
+    const message = (facts: Partial<TargetFacts>) =>
+      condition({ targets: [target("a"), target("b", { isSynced: false, ...facts })] }, "Synced")?.message;
+    expect(message({})).toBe("1 of 2 proxies enforce these rules; pod b: the newest rules are on their way");
+    expect(message({ isConnected: false })).toMatch(/the proxy is not connected: it keeps its rules$/);
+    expect(message({ problems: ["limits[0]: unknown limiter"] })).toMatch(/refused: limits\[0\]: unknown limiter$/);
+  });
+
+  it("names the open rule and its pod", () => {
+    expect(condition({ targets: [target("a", { rules: [opened] }), target("b", { rules: [opened] })] }, "Open")).toMatchObject({
+      status: "True",
+      message: 'rule "delete-pods" refuses everything in pod a, and in 1 more pod',
+    });
+    expect(condition({ targets: [target("a")] }, "Open")).toMatchObject({ status: "False", reason: "Closed" });
+  });
+
+  it("keeps the time of a condition whose status stays", () => {
+    const previous = status({ now: "2026-11-22T11:00:00.000Z" });
+    const times = status({ previous, targets: [target("a")] }).conditions?.map(({ type, lastTransitionTime }) => [
+      type,
+      lastTransitionTime,
+    ]);
+    expect(times).toEqual([
+      ["Accepted", "2026-11-22T11:00:00.000Z"],
+      ["Synced", "2026-11-22T12:00:00.000Z"],
+      ["Open", "2026-11-22T11:00:00.000Z"],
+    ]);
+  });
+});

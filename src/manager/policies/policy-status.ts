@@ -1,0 +1,130 @@
+// The status of a policy object. Pure. Invariants: bounded, sorted, and worst first, so that equal facts make equal bytes; a state that has
+// not changed keeps its time. Called by the reconciler.
+import type { Condition } from "../../api/conditions.ts";
+import { MAX_TARGET_STATUS, type PolicyStatus, type RuleSnapshot, type TargetStatus } from "../../api/policy-status.ts";
+import type { Problem } from "../../api/problems.ts";
+import { formatProblem } from "../../api/problems.ts";
+import { plainTexts } from "../../base/plain-text.ts";
+import { countText } from "../status/facts.ts";
+
+/** What is known of one pod that the policy is for. */
+export interface TargetFacts {
+  readonly name: string;
+  readonly ip: string;
+  /** Its proxy enforces the newest policies. */
+  readonly isSynced: boolean;
+  readonly isConnected: boolean;
+  /** The digest of what its proxy enforces; "" if nothing is known. */
+  readonly enforced: string;
+  /** Why its proxy refuses them. */
+  readonly problems: readonly string[];
+  /** The rules of this object, by name. */
+  readonly rules: readonly RuleSnapshot[];
+}
+
+export interface PolicyStatusFacts {
+  readonly generation: number;
+  /** Of the spec in force; "" if none is. */
+  readonly specHash: string;
+  readonly problems: readonly Problem[];
+  /** Why the valid spec enforces nothing, in words; "" if it does. */
+  readonly off: string;
+  /** Paths of the spec that have no effect in this version. */
+  readonly notSupported: readonly string[];
+  readonly targets: readonly TargetFacts[];
+  readonly previous: PolicyStatus | undefined;
+  /** RFC 3339. */
+  readonly now: string;
+}
+
+type Verdict = Pick<Condition, "status" | "reason" | "message">;
+
+/** The status, with its time: only a status that differs in anything else should be written. */
+export function policyStatus(facts: PolicyStatusFacts): PolicyStatus {
+  const { generation, specHash, targets, previous, now } = facts;
+  const sorted = [...targets].sort(worstFirst);
+  const specSince = previous?.observedGeneration === generation ? previous.specSince : undefined;
+  return {
+    observedGeneration: generation,
+    specSince: specSince ?? now,
+    currentSpecHash: specHash,
+    lastUpdatedTime: now,
+    conditions: conditions({ Accepted: accepted(facts), Synced: synced(sorted), Open: open(sorted) }, generation, previous, now),
+    targets: {
+      total: targets.length,
+      synced: targets.filter(({ isSynced }) => isSynced).length,
+      opened: targets.filter(isOpen).length,
+    },
+    targetStatus: sorted.slice(0, MAX_TARGET_STATUS).map(targetStatus),
+  };
+}
+
+function isOpen({ rules }: TargetFacts): boolean {
+  return rules.some(({ state }) => state === "Opened");
+}
+
+function worstFirst(a: TargetFacts, b: TargetFacts): number {
+  const rank = (facts: TargetFacts) => (isOpen(facts) ? 0 : facts.isSynced ? 2 : 1);
+  return rank(a) - rank(b) || (a.name < b.name ? -1 : 1);
+}
+
+function targetStatus({ name, ip, enforced, rules, ...facts }: TargetFacts): TargetStatus {
+  const message = targetMessage(facts);
+  return {
+    podName: name,
+    ...(ip === "" ? {} : { podIP: ip }),
+    configHash: enforced,
+    ...(message === "" ? {} : { message }),
+    limitingSnapshots: [...rules],
+  };
+}
+
+function targetMessage({ problems, isSynced, isConnected }: Pick<TargetFacts, "problems" | "isSynced" | "isConnected">): string {
+  if (problems.length > 0) return `refused: ${plainTexts(problems).join("; ")}`;
+  if (isSynced) return "";
+  return isConnected ? "the newest rules are on their way" : "the proxy is not connected: it keeps its rules";
+}
+
+function accepted({ problems, off, notSupported, specHash }: PolicyStatusFacts): Verdict {
+  if (problems.length > 0) {
+    const kept = specHash === "" ? "" : "; the rules of the previous spec stay in force";
+    return { status: "False", reason: "Invalid", message: plainTexts(problems.map(formatProblem)).join("; ") + kept };
+  }
+  if (off !== "") return { status: "True", reason: "Off", message: off };
+  return { status: "True", reason: "Valid", message: ["the spec is valid", ...notSupported.map(noEffect)].join("; ") };
+}
+
+function noEffect(path: string): string {
+  return `${path} has no effect in this version`;
+}
+
+function synced(targets: readonly TargetFacts[]): Verdict {
+  if (targets.length === 0) return { status: "Unknown", reason: "NoTargets", message: "selects no pod with a proxy" };
+  const late = targets.filter(({ isSynced }) => !isSynced);
+  const [first] = late;
+  const message = `${targets.length - late.length} of ${targets.length} proxies enforce these rules`;
+  if (first === undefined) return { status: "True", reason: "InSync", message };
+  return { status: "False", reason: "ProxiesBehind", message: `${message}; pod ${first.name}: ${targetMessage(first)}` };
+}
+
+function open(targets: readonly TargetFacts[]): Verdict {
+  const opened = targets.filter(isOpen);
+  const [first] = opened;
+  if (first === undefined) return { status: "False", reason: "Closed", message: "no rule refuses everything" };
+  const rules = first.rules.filter(({ state }) => state === "Opened").map(({ name }) => `"${name}"`);
+  const more = opened.length === 1 ? "" : `, and in ${countText(opened.length - 1, "more pod")}`;
+  return { status: "True", reason: "Opened", message: `rule ${rules.join(", ")} refuses everything in pod ${first.name}${more}` };
+}
+
+function conditions(
+  verdicts: Readonly<Record<string, Verdict>>,
+  observedGeneration: number,
+  previous: PolicyStatus | undefined,
+  now: string,
+): Condition[] {
+  return Object.entries(verdicts).map(([type, verdict]) => {
+    const before = previous?.conditions?.find((condition) => condition.type === type);
+    const lastTransitionTime = before?.status === verdict.status ? before.lastTransitionTime : now;
+    return { type, ...verdict, observedGeneration, lastTransitionTime };
+  });
+}

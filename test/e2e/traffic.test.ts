@@ -1,0 +1,198 @@
+// Limits, breakers and faults on the real control plane: objects applied with kubectl decide about requests that pass the proxies, and their
+// status shows it.
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { stringify } from "yaml";
+import type { PolicyStatus } from "../../src/api/policy-status.ts";
+import { demoVirtualApp } from "../support/demo-app.ts";
+import { eventually } from "../support/eventually.ts";
+import { type Kube, startKube } from "../support/kube.ts";
+import { kubectl } from "../support/kubectl.ts";
+import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
+import { createProbe, type Probe, type ProbeAnswer } from "../support/probe.ts";
+import { describeWithKube } from "../support/requirements.ts";
+
+const APP = "foo-operator";
+const NAMESPACE = "foo-system";
+const MAPS = "/api/v1/namespaces/team-a/configmaps";
+const PODS = "/api/v1/namespaces/team-a/pods";
+const PROTOBUF = "application/vnd.kubernetes.protobuf";
+const SELECTOR = { matchLabels: { component: APP } };
+
+describeWithKube("traffic policies", () => {
+  let kube: Kube;
+  let mesh: Mesh;
+  let pod: MeshPod;
+  let probe: Probe;
+  let names = 0;
+
+  beforeAll(async () => {
+    kube = await startKube();
+    mesh = await startMesh({ kube, restarts: true });
+    for (const name of ["team-a", "canary-eu"]) await mesh.createNamespace(name);
+    await mesh.apply(demoVirtualApp());
+    pod = await mesh.addPod({ name: "foo-0", labels: { version: "v1", component: APP }, operator: true });
+    probe = createProbe({ url: pod.proxyUrl, caPem: pod.proxyCaPem, token: kube.token });
+  });
+  afterAll(async () => {
+    await probe?.close();
+    await mesh?.stop();
+    await kube?.stop();
+  });
+
+  type Kind = "CircuitBreaker" | "FaultInjection" | "TrafficPolicy";
+  const inNamespace = (...args: string[]) => kubectl(kube.kubeconfig, [...args, "-n", NAMESPACE]);
+  const groupOf = (kind: Kind) => (kind === "TrafficPolicy" ? "ctrlmesh.kruise.io" : "ctrlmesh.kusionstack.io");
+  const read = async (kind: Kind, name: string): Promise<{ metadata: { generation: number }; status?: PolicyStatus }> =>
+    JSON.parse(await inNamespace("get", kind, name, "-o", "json"));
+  const condition = async (kind: Kind, name: string, type: string) =>
+    (await read(kind, name)).status?.conditions?.find((each) => each.type === type);
+  /** Applies the object, and waits until the proxies enforce it. */
+  async function apply(kind: Kind, name: string, spec: object, annotations: Record<string, string> = {}): Promise<void> {
+    const object = { apiVersion: `${groupOf(kind)}/v1alpha1`, kind, metadata: { name, namespace: NAMESPACE, annotations }, spec };
+    await mesh.apply(stringify(object));
+    const { metadata } = await read(kind, name);
+    await eventually(async () => {
+      const synced = await condition(kind, name, "Synced");
+      expect(synced).toMatchObject({ status: "True", observedGeneration: metadata.generation });
+    }, 10_000);
+  }
+  async function remove(kind: Kind, name: string): Promise<void> {
+    await inNamespace("delete", kind, name);
+    await eventually(async () => expect((await createMap()).status).toBe(201), 10_000);
+  }
+  const createMap = (headers: Record<string, string> = {}): Promise<ProbeAnswer> =>
+    probe.send("POST", MAPS, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: `map-${names++}` } }, headers);
+  const rule = (resource: string, ...verbs: string[]) => ({
+    ...{ apiGroups: [resource === "leases" ? "coordination.k8s.io" : ""], resources: [resource], verbs, namespaces: ["*"] },
+  });
+  const breaker = (fields: object) => ({ selector: SELECTOR, rateLimitings: [{ name: "guard", ...fields }] });
+  const window = (size: string) => ({ type: "SleepingWindow", sleepingWindowSize: size });
+  const renewals = async () => {
+    const { spec } = JSON.parse(await inNamespace("get", "lease", APP, "-o", "json"));
+    return String(spec.renewTime);
+  };
+
+  it("a TrafficPolicy with rateLimiting alone limits at its rate, in JSON and protobuf, and a foreign write costs no token", async () => {
+    const rules = { resourceRules: [{ ...rule("configmaps", "create"), clusterScope: false }] };
+    await apply("TrafficPolicy", "limit", {
+      targetVirtualApps: [{ name: APP }],
+      rateLimiting: { ratePolicies: [{ rules, bucket: { qps: 1, burst: 2 } }] },
+    });
+    for (let i = 0; i < 5; i++) {
+      const foreign = await probe.send("POST", "/api/v1/namespaces/canary-eu/configmaps", { metadata: { name: "x" } });
+      expect(foreign.status).toBe(403);
+    }
+    const codes = [(await createMap()).status, (await createMap()).status];
+    expect(codes).toEqual([201, 201]);
+    const limited = await createMap();
+    expect(limited.status).toBe(429);
+    expect(limited.headers).toMatchObject({ "x-ctrlmesh-error": "LIMITED", "retry-after": expect.stringMatching(/^[12]$/) });
+    expect(JSON.parse(limited.body.toString())).toMatchObject({
+      ...{ kind: "Status", reason: "TooManyRequests", code: 429 },
+      message: expect.stringMatching(
+        /^ctrlmesh: limited by TrafficPolicy foo-system\/limit, rule "rateLimiting\.ratePolicies\[0\]\.bucket": try again/,
+      ),
+    });
+    const binary = await createMap({ accept: PROTOBUF });
+    expect([binary.status, binary.headers["content-type"]]).toEqual([429, PROTOBUF]);
+    expect(binary.body.toString("latin1")).toMatch(/^k8s\0[\s\S]*TooManyRequests/);
+    await eventually(async () => expect((await createMap()).status).toBe(201), 5_000);
+    await remove("TrafficPolicy", "limit");
+  });
+
+  it("the guard of deletes stops a delete, an eviction and a deletecollection; its window closes it", async () => {
+    const fields = { resourceRules: [rule("pods", "delete")], bucket: { burst: 1, interval: "1h", limit: 1 } };
+    await apply("CircuitBreaker", "guard", breaker({ ...fields, triggerPolicy: "Normal", recoverPolicy: window("4s") }));
+    const requests = [
+      () => probe.send("DELETE", `${PODS}/none`),
+      () =>
+        probe.send("POST", `${PODS}/none/eviction`, { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "none" } }),
+      () => probe.send("DELETE", PODS),
+    ];
+    expect((await probe.send("DELETE", `${PODS}/none`)).status).toBe(404);
+    for (const request of requests) {
+      const refused = await request();
+      expect(refused.status).toBe(503);
+      expect(refused.headers).toMatchObject({ "x-ctrlmesh-error": "BREAKER_OPEN" });
+      expect(refused.headers).not.toHaveProperty("retry-after");
+    }
+    expect((await probe.get(`${PODS}/none`)).status).toBe(404);
+    await eventually(
+      async () => expect(await condition("CircuitBreaker", "guard", "Open")).toMatchObject({ status: "True" }),
+      5_000,
+    );
+    const { status } = await read("CircuitBreaker", "guard");
+    expect(status?.targets).toEqual({ total: 1, synced: 1, opened: 1 });
+    expect(status?.targetStatus?.[0]?.limitingSnapshots).toMatchObject([{ name: "guard", state: "Opened" }]);
+    await remove("CircuitBreaker", "guard");
+  });
+
+  it("Manual stays open over kill -9 of the proxy and a manager's end, until the annotation changes", async () => {
+    const fields = { resourceRules: [rule("pods", "delete")], bucket: { burst: 1, interval: "1ms", limit: 1 } };
+    const spec = breaker({ ...fields, triggerPolicy: "Normal", recoverPolicy: { type: "Manual" } });
+    await apply("CircuitBreaker", "manual", spec);
+    const erase = async () => (await probe.send("DELETE", `${PODS}/none`)).status;
+    await Promise.all(Array.from({ length: 30 }, erase));
+    expect(await erase()).toBe(503);
+    await mesh.killManager();
+    await pod.restartProxy();
+    expect(await erase()).toBe(503);
+    await mesh.startManager();
+    await eventually(
+      async () => expect(await condition("CircuitBreaker", "manual", "Open")).toMatchObject({ status: "True" }),
+      30_000,
+    );
+    expect(await erase()).toBe(503);
+    const recover = "ctrlmesh.kusionstack.io/recover=by-hand";
+    await inNamespace("annotate", "circuitbreaker", "manual", recover);
+    await eventually(async () => expect(await erase()).toBe(404), 10_000);
+    await eventually(
+      async () => expect(await condition("CircuitBreaker", "manual", "Open")).toMatchObject({ status: "False" }),
+      10_000,
+    );
+    await remove("CircuitBreaker", "manual");
+  });
+
+  it("rules about everything leave the lock alone, and a rule that names leases does not", async () => {
+    const all = { apiGroups: ["*"], resources: ["*"], verbs: ["*"], namespaces: ["*"] };
+    await apply("CircuitBreaker", "all", breaker({ resourceRules: [all], triggerPolicy: "ForceOpened" }));
+    await apply("FaultInjection", "all", {
+      selector: SELECTOR,
+      httpFault: [{ name: "f", abort: { httpStatus: 500, percent: "100" } }],
+    });
+    expect((await probe.get(MAPS)).status).toBe(500);
+    const before = await renewals();
+    await eventually(async () => expect(await renewals()).not.toBe(before), 10_000);
+    const later = await renewals();
+    await eventually(async () => expect(await renewals()).not.toBe(later), 10_000);
+    await inNamespace("delete", "FaultInjection", "all");
+    await remove("CircuitBreaker", "all");
+    await apply("CircuitBreaker", "leases", breaker({ resourceRules: [rule("leases", "*")], triggerPolicy: "ForceOpened" }));
+    const lease = await probe.get(`/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${APP}`);
+    expect([lease.status, lease.headers["x-ctrlmesh-error"]]).toEqual([503, "BREAKER_OPEN"]);
+    await remove("CircuitBreaker", "leases");
+  });
+
+  it("a watch is told to come back and keeps its version, and Shadow changes no byte", async () => {
+    await apply(
+      "CircuitBreaker",
+      "watches",
+      breaker({ resourceRules: [rule("configmaps", "watch")], triggerPolicy: "ForceOpened" }),
+    );
+    const watch = await probe.get(`${MAPS}?watch=1&timeoutSeconds=1`);
+    expect([watch.status, watch.headers["retry-after"] !== undefined]).toEqual([429, true]);
+    const spec = breaker({ resourceRules: [rule("configmaps", "*")], triggerPolicy: "ForceOpened" });
+    await apply("CircuitBreaker", "watches", { ...spec, mode: "Shadow" });
+    expect((await createMap()).status).toBe(201);
+    const metrics = await (await fetch(`${pod.healthUrl}/metrics`)).text();
+    expect(metrics).toMatch(
+      /policy_decisions_total\{kind="CircuitBreaker",rule="watches\/guard",decision="open",mode="Shadow"\} [1-9]/,
+    );
+    await remove("CircuitBreaker", "watches");
+  });
+
+  it("what cannot be enforced is refused with every problem", async () => {
+    const spec = breaker({ resourceRules: [{ ...rule("pods", "delete"), namespaces: [] }], triggerPolicy: "Normal" });
+    await expect(apply("CircuitBreaker", "bad", spec)).rejects.toThrow(/namespaces[\s\S]*recoverPolicy/);
+  });
+});

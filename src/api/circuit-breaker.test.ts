@@ -54,7 +54,7 @@ describe("validateCircuitBreaker", () => {
         { selector: {}, mode: "enforce", trafficInterceptRules: [{ interceptType: "White" }] },
       ),
     ).toEqual([
-      'spec.mode: "enforce": must be one of "Enforce", "Shadow", "Off"; did you mean "Enforce"?',
+      'spec.mode: "enforce": must be one of "Enforce", "Shadow", "Disabled"; did you mean "Enforce"?',
       `${RULE}.name: "": must not be empty`,
       `${RULE}.resourceRules[0].apiGroups: must not be empty; use "*" for all`,
       `${RULE}.resourceRules[0].resources[0]: "Pods": must be a plural resource name such as "pods", a subresource such as "pods/status" or "*/scale", or "*" for all`,

@@ -27,7 +27,7 @@ describe("validateTrafficPolicy", () => {
         { name: "shop", specificSubsets: ["canary", "default"] },
         { name: "cart", specificSubsets: ["*"] },
       ],
-      mode: "Off",
+      mode: "Disabled",
       circuitBreaking: {
         apiServer: { resourceRules: [PODS_RULE, clusterRule], nonResourceRules },
         webhook: { admissionRules: [admission] },
@@ -56,7 +56,7 @@ describe("validateTrafficPolicy", () => {
     expect(
       problems({
         targetVirtualApps: [{ name: "Shop", specificSubsets: ["*", "canary"] }, { name: "Shop" }],
-        modes: "Off",
+        modes: "Disabled",
         circuitBreaking: { apiServer: { nonResourceRules: [{ nonResourceURLs: ["/hea*", "healthz"], verbs: ["GET"] }] } },
         rateLimiting: {
           ratePolicies: [

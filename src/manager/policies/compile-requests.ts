@@ -21,7 +21,7 @@ export function originOf(
 }
 
 /** The mode of the rules of a policy that is not off. */
-export function modeOf({ mode = "Enforce" }: { readonly mode?: Mode | "Off" | undefined }): Mode {
+export function modeOf({ mode = "Enforce" }: { readonly mode?: Mode | "Disabled" | undefined }): Mode {
   return mode === "Shadow" ? "Shadow" : "Enforce";
 }
 

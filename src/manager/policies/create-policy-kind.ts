@@ -35,7 +35,7 @@ export function switchedOff(
   { metadata, spec }: PolicyObject & { readonly spec: { readonly mode?: unknown } },
   label = "",
 ): string {
-  if (spec.mode === "Off") return "spec.mode is Off";
+  if (spec.mode === "Disabled") return "spec.mode is Disabled";
   // KusionStack reads the key alone; a value "false" can only mean the opposite.
   const value = metadata.labels?.[label];
   return value === undefined || value === "false" ? "" : `the label ${label} is set`;

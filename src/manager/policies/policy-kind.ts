@@ -26,7 +26,7 @@ export interface TargetPod {
 /** The content of a valid object. */
 export interface Policy {
   readonly rules: PolicySet;
-  /** Why it enforces nothing, in words: "mode is Off"; "" if it does. */
+  /** Why it enforces nothing, in words: "mode is Disabled"; "" if it does. */
   readonly off: string;
   /** Whether the policy is for this pod of its namespace. */
   isFor(pod: TargetPod): boolean;

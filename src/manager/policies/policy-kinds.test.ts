@@ -34,10 +34,13 @@ describe("every policy kind", () => {
   });
 
   it("enforces nothing in the mode Off", () => {
-    for (const object of [sampleTrafficPolicy({ mode: "Off" }), sampleCircuitBreaker({}, { mode: "Off" })]) {
-      expect(policyOf(object)).toMatchObject({ off: "spec.mode is Off", rules: NO_POLICIES });
+    for (const object of [sampleTrafficPolicy({ mode: "Disabled" }), sampleCircuitBreaker({}, { mode: "Disabled" })]) {
+      expect(policyOf(object)).toMatchObject({ off: "spec.mode is Disabled", rules: NO_POLICIES });
     }
-    expect(policyOf(sampleFaultInjection({}, { mode: "Off" }))).toMatchObject({ off: "spec.mode is Off", rules: NO_POLICIES });
+    expect(policyOf(sampleFaultInjection({}, { mode: "Disabled" }))).toMatchObject({
+      off: "spec.mode is Disabled",
+      rules: NO_POLICIES,
+    });
   });
 
   it("returns the problems of an invalid object, also of one that is older than its schema", () => {

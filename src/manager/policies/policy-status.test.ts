@@ -64,10 +64,10 @@ describe("the status of a policy", () => {
   });
 
   it("says that a valid policy is switched off", () => {
-    expect(condition({ off: "spec.mode is Off" }, "Accepted")).toMatchObject({
+    expect(condition({ off: "spec.mode is Disabled" }, "Accepted")).toMatchObject({
       status: "True",
-      reason: "Off",
-      message: "spec.mode is Off",
+      reason: "Disabled",
+      message: "spec.mode is Disabled",
     });
   });
 

@@ -90,7 +90,7 @@ function accepted({ problems, off, notSupported, specHash }: PolicyStatusFacts):
     const kept = specHash === "" ? "" : "; the rules of the previous spec stay in force";
     return { status: "False", reason: "Invalid", message: plainTexts(problems.map(formatProblem)).join("; ") + kept };
   }
-  if (off !== "") return { status: "True", reason: "Off", message: off };
+  if (off !== "") return { status: "True", reason: "Disabled", message: off };
   return { status: "True", reason: "Valid", message: ["the spec is valid", ...notSupported.map(noEffect)].join("; ") };
 }
 

@@ -25,7 +25,7 @@ const recoverPolicySchema = withChecks(
         .describe(
           `SleepingWindow: after sleepingWindowSize one request decides whether the breaker closes. Manual: the breaker stays open until the text of the annotation ${RECOVER} of this object changes.`,
         ),
-      sleepingWindowSize: durationSchema("1ms", "168h")
+      sleepingWindowSize: durationSchema("1s", "168h")
         .optional()
         .describe('Time for which an open breaker refuses all requests, for example "10m". Required with SleepingWindow.'),
     },

@@ -14,7 +14,9 @@ const object = (valid: boolean, currentSpecHash?: string): { kind: PolicyKind; o
   kind,
   object: {
     metadata: { name: "a", uid: "u", labels: { valid: String(valid) } },
-    ...(currentSpecHash !== undefined && { status: { currentSpecHash } }),
+    ...(currentSpecHash !== undefined && {
+      status: { currentSpecHash, targets: { total: 1, synced: 1, opened: 0 }, targetStatus: [{ podName: "pod" }] },
+    }),
   },
 });
 
@@ -23,13 +25,14 @@ it("an invalid spec leaves the previous one in force", () => {
   accepted.update("ns", [object(true)]);
   const [known] = accepted.update("ns", [object(false, "hash")]);
   expect(known).toMatchObject({ policy: POLICY, problems: PROBLEMS });
-  expect(known && isDoubtful(known)).toBe(false);
+  expect(known && isDoubtful(known, "pod")).toBe(false);
 });
 
 it("an object that was never valid is no doubt, one that was in force under an earlier manager is", () => {
   const [never] = createAcceptedPolicies().update("ns", [object(false, "")]);
   const [once] = createAcceptedPolicies().update("ns", [object(false, "hash")]);
-  expect([never, once].map((known) => known && isDoubtful(known))).toEqual([false, true]);
+  expect([never, once].map((known) => known && isDoubtful(known, "pod"))).toEqual([false, true]);
+  expect(once && isDoubtful(once, "another pod")).toBe(false);
 });
 
 it("an object that was deleted and made again starts anew", () => {

@@ -1,6 +1,6 @@
 // The policies in force: of each object its newest valid spec. Invariant: an invalid object does not take away the rules that it had, for
-// as long as this process knows them. A manager that has just started does not know them: then `isDoubtful` is true, and proxies that
-// have rules keep them. Called by the reconciler; one for each process.
+// as long as this process knows them. A manager that has just started does not know them: then `isDoubtful` is true of the pods that
+// had them, and these keep them. Called by the reconciler; one for each process.
 import type { Problem } from "../../api/problems.ts";
 import type { Policy, PolicyKind, PolicyObject } from "./policy-kind.ts";
 
@@ -38,7 +38,12 @@ function check(kind: PolicyKind, object: PolicyObject, before: KnownPolicy | und
   return { kind, object, policy: before?.policy, problems: compiled.problems };
 }
 
-/** An earlier manager may have given proxies the rules of a spec that is no longer there. */
-export function isDoubtful({ object, policy }: KnownPolicy): boolean {
-  return policy === undefined && (object.status?.currentSpecHash ?? "") !== "";
+/**
+ * True if an earlier manager may have given this pod the rules of a spec that is no longer there. The status names the pods, unless they are too
+ * many.
+ */
+export function isDoubtful({ object: { status }, policy }: KnownPolicy, podName: string): boolean {
+  if (policy !== undefined || (status?.currentSpecHash ?? "") === "") return false;
+  const { targets, targetStatus = [] } = status ?? {};
+  return (targets?.total ?? 0) > targetStatus.length || targetStatus.some((target) => target.podName === podName);
 }

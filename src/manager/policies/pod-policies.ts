@@ -16,7 +16,6 @@ export interface PodPolicies {
 
 export function podPolicies(known: readonly KnownPolicy[], pods: readonly TargetPod[]): PodPolicies[] {
   const sorted = [...known].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
-  const doubtful = known.some(isDoubtful);
   // Pods with the same policies share one set, which is encoded once.
   const shared = new Map<string, Pick<PodPolicies, "policies" | "digest">>();
   return pods.map((pod) => {
@@ -24,7 +23,7 @@ export function podPolicies(known: readonly KnownPolicy[], pods: readonly Target
     const key = own.map(nameOf).join(" ");
     const made = shared.get(key) ?? combine(own);
     shared.set(key, made);
-    return { pod, ...made, isDoubtful: doubtful };
+    return { pod, ...made, isDoubtful: known.some((each) => isDoubtful(each, pod.name)) };
   });
 }
 

@@ -196,6 +196,20 @@ describe("a breaker", () => {
     expect(done().kind).toBe("pass");
   });
 
+  it("is decided by the newest request that tries, and not by a late answer of an earlier one", () => {
+    const { send, done, time, engine } = setup(limitRule(rate));
+    const open = () => [0, 1, 2].map(() => done());
+    open();
+    time.ms += 60_000;
+    const late = send();
+    engine.update([limitRule(rate, { recovery: "by hand" })]);
+    open();
+    time.ms += 60_000;
+    send();
+    if (late.kind === "admitted") late.passage.settle(OK);
+    expect(done().kind).toBe("open");
+  });
+
   const failing = (more: Partial<BreakerSpec["trigger"]>): BreakerSpec => ({
     kind: "breaker",
     trigger: { minimumRequests: 10, windowMs: 10_000, ...more },

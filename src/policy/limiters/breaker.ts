@@ -40,12 +40,18 @@ export function createBreaker({ spec, startMs, recovery: first, before = CLOSED,
   const hasFailed = (outcome: Outcome) =>
     isFailure(outcome) || (outcome.kind === "answered" && outcome.tookMs > (trigger?.slowerThanMs ?? Number.POSITIVE_INFINITY));
 
-  const probeTicket: Ticket = {
-    settle(outcome, nowMs) {
-      if (outcome.kind === "abandoned") step({ kind: "probe-lost" });
-      else if (trigger !== undefined && hasFailed(outcome)) step({ kind: "probe-failed", nowMs });
-      else step({ kind: "probe-passed" });
-    },
+  /** The request that decides. A late answer of an earlier one decides nothing. */
+  let probe: Ticket | undefined;
+  const createProbe = (): Ticket => {
+    const ticket: Ticket = {
+      settle(outcome, nowMs) {
+        if (ticket !== probe) return;
+        if (outcome.kind === "abandoned") step({ kind: "probe-lost" });
+        else if (trigger !== undefined && hasFailed(outcome)) step({ kind: "probe-failed", nowMs });
+        else step({ kind: "probe-passed" });
+      },
+    };
+    return ticket;
   };
   const countTicket: Ticket = {
     settle(outcome, nowMs) {
@@ -71,7 +77,8 @@ export function createBreaker({ spec, startMs, recovery: first, before = CLOSED,
       bucket?.take(request, nowMs);
       if (state.kind !== "open") return failures === undefined ? undefined : countTicket;
       step({ kind: "probe" });
-      return probeTicket;
+      probe = createProbe();
+      return probe;
     },
     state: () => (isClosed() ? "Closed" : "Opened"),
     recover(next, nowMs) {

@@ -53,10 +53,11 @@ describe("a limited request", () => {
     const { send, refusal, random } = setup([{ kind: "bucket", perSecond: 0.01, burst: 1 }]);
     await send("GET", POD);
     expect(await refusal("GET", POD)).toMatchObject({ retryAfterSeconds: 10 });
+    random.next = 0.9;
+    expect(await refusal("GET", POD)).toMatchObject({ retryAfterSeconds: 8 });
     const soon = setup([ONE]);
     await soon.send("GET", POD);
     soon.random.next = 0.9;
-    random.next = 0.9;
     expect((await soon.refusal("GET", POD)).retryAfterSeconds).toBe(3);
   });
 

@@ -2,6 +2,7 @@
 // and nothing waits here. Invariant: whatever passes is settled at the head of its answer and released at its end, once; a request without an
 // end of its own is released at the head.
 import type { Clock, Random } from "../../base/clock.ts";
+import { MeshError } from "../../base/errors.ts";
 import { isListOrWatch, isLongRunning, isWatch } from "../../kube/request-kind.ts";
 import { createStatus } from "../../kube/status.ts";
 import type { RefusedBy } from "../../policy/engine/engine.ts";
@@ -13,7 +14,6 @@ import { countedSource } from "../http/counted-source.ts";
 import type { Reply } from "../http/handler.ts";
 import type { Policies } from "../policies/policies.ts";
 import { PolicyError } from "../policies/policy-error.ts";
-import { isAborted } from "./error-status.ts";
 
 export interface LimitDeps {
   readonly policies: Pick<Policies, "hasLimits" | "admit">;
@@ -29,7 +29,7 @@ export function limit({ policies, clock, random }: LimitDeps): Layer {
       admitted.isAdmitted = true;
       return next(call);
     }
-    const admission = policies.admit(policyRequestOf(admitted.info ?? call.info, call.record.lock));
+    const admission = policies.admit(policyRequestOf(admitted.info ?? call.info, admitted.lock));
     if (admission.kind === "refused") {
       discardBody(call.body);
       throw refusal(call, admission, random);
@@ -41,7 +41,7 @@ export function limit({ policies, clock, random }: LimitDeps): Layer {
     try {
       reply = await next(call);
     } catch (error) {
-      if (!isAborted(error)) passage.settle({ kind: "failed" });
+      if (isUpstreamFailure(error)) passage.settle({ kind: "failed" });
       passage.release();
       throw error;
     }
@@ -91,7 +91,8 @@ function refusal(
   const code = kind === "limited" ? "LIMITED" : "BREAKER_OPEN";
   const causes = [{ reason: kind === "limited" ? "Limited" : "BreakerOpen", message: origin.rule }];
   // Spread, so that all who wait do not come back at one moment.
-  const retryAfter = Math.min(MAX_WAIT_SECONDS, (seconds ?? MAX_WAIT_SECONDS) + Math.floor(random() * 2));
+  const capped = Math.min(MAX_WAIT_SECONDS, seconds ?? MAX_WAIT_SECONDS);
+  const retryAfter = capped < MAX_WAIT_SECONDS ? capped + Math.floor(random() * 2) : MAX_WAIT_SECONDS - Math.floor(random() * 3);
   if (kind === "limited" || isWatch(info)) {
     const wait = isEventCreate(info) ? undefined : retryAfter;
     const details = { causes, ...(wait === undefined ? {} : { retryAfterSeconds: wait }) };
@@ -99,6 +100,11 @@ function refusal(
   }
   const details = { causes, ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }) };
   return new PolicyError(code, createStatus("ServiceUnavailable", message, details));
+}
+
+/** The API server did not answer. A client that left, or a body that broke off, says nothing of the server. */
+function isUpstreamFailure(error: unknown): boolean {
+  return error instanceof MeshError && error.code.startsWith("UPSTREAM_");
 }
 
 function isEventCreate(info: Call["info"]): boolean {

@@ -15,8 +15,8 @@ export interface StoredPolicies {
 export interface PolicyFile {
   load(): Promise<StoredPolicies | undefined>;
   /**
-   * Stores the state that `read` returns when it is this save's turn, which is the state of all saves that wait. Resolves when it is stored, or when the old file is removed because it
-   * cannot be: rules that no longer hold must not come back.
+   * Several saves that wait become one, of the newest state. Resolves when it is stored. If it cannot be stored, the old file is removed, because
+   * rules that no longer hold must not come back.
    */
   save(read: () => StoredPolicies): Promise<void>;
   /** Resolves when nothing is being stored. */

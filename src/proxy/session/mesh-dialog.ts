@@ -42,7 +42,7 @@ export function createMeshDialog({ endpoint, greeting, promise, handlers, log }:
     isFollowing = false;
     if (await promise(epoch)) {
       isFollowing = true;
-      for (const type of types) handlerOf(type)?.announced?.();
+      for (const [type, handler] of Object.entries(handlers)) handler.announced?.(types.includes(type));
       const tables = named?.tablesFor(wantedTables) ?? [];
       named = undefined;
       stream.send({ promise: { epoch, tables } });

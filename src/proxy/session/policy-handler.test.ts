@@ -113,11 +113,15 @@ it("a breaker that opens and closes many times while the disk is slow is stored 
 it("policies are awaited if the manager has said that it sends them, until the first ones come", async () => {
   const { handler, send } = await startProcess();
   expect(handler.isAwaited).toBe(false);
-  handler.announced?.();
+  handler.announced?.(true);
   expect(handler.isAwaited).toBe(true);
+  // An older manager leads now.
+  handler.announced?.(false);
+  expect(handler.isAwaited).toBe(false);
+  handler.announced?.(true);
   await send();
   expect(handler.isAwaited).toBe(false);
   const after = (await startProcess()).handler;
-  after.announced?.();
+  after.announced?.(true);
   expect(after.isAwaited).toBe(false);
 });

@@ -40,8 +40,8 @@ export function createPolicyHandler({ policies, file, tell, log }: PolicyHandler
   });
   return {
     capabilities: [],
-    announced() {
-      isAnnounced = true;
+    announced(isSent) {
+      isAnnounced = isSent;
     },
     get isAwaited() {
       return isAnnounced && current === undefined;
@@ -66,8 +66,7 @@ export function createPolicyHandler({ policies, file, tell, log }: PolicyHandler
       if (next.digest !== current?.digest) log.info({ limits: limits.length, faults: faults.length }, "policies enforced");
       current = next;
       policies.enforce(next, next.digest);
-      // The change has been queued for the disk before: this is done when that is.
-      void file.idle().then(() => {
+      void store().then(() => {
         if (current === next) answers.ack();
       });
     },

@@ -29,7 +29,12 @@ interface Kind<T> {
 /** The kinds that are paced. */
 const STEPS: { readonly [K in keyof Reports]?: (before: Reports[K], after: Reports[K]) => boolean } = {
   backlog: (a, b) => !a.heldNamespaces !== !b.heldNamespaces || !a.drainingWrites !== !b.drainingWrites,
+  policies: (a, b) => a.digest !== b.digest || openRules(a) !== openRules(b),
 };
+
+function openRules({ rules }: Reports["policies"]): number {
+  return rules.filter(({ opened }) => opened).length;
+}
 
 function kindOf<K extends keyof Reports>(kind: K): Kind<Reports[K]> {
   const toWire = (value: Reports[K]) => ({ [kind]: value ?? NOTHING[kind] }) as unknown as ReportMessage;

@@ -7,8 +7,8 @@ export interface ResourceHandler {
   /** Optional features of the type that the proxy supports. */
   readonly capabilities: readonly string[];
   take(update: UpdateMessage, answers: Answers): void;
-  /** The manager has said that it sends resources of this type. */
-  announced?(): void;
+  /** The manager has said whether it sends resources of this type. */
+  announced?(isSent: boolean): void;
 }
 
 /** How a handler answers one update, on the stream that it came on. */

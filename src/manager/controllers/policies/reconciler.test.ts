@@ -11,6 +11,7 @@ import { INJECTED_LABEL } from "../../facts/injected-pod.ts";
 import type { ProxyFacts } from "../../facts/proxy-facts.ts";
 import type { PolicyKind, PolicyObject, TargetPod } from "../../policies/policy-kind.ts";
 import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
+import type { App } from "../../sources/app.ts";
 import { createPoliciesReconciler } from "./reconciler.ts";
 
 const { signal } = new AbortController();
@@ -63,7 +64,13 @@ function setUp() {
   } as unknown as ProxyRegistry;
   const options = {
     kinds: [{ kind: KIND as PolicyKind, store }],
-    ...{ apps: { get: () => undefined }, pods: { list: () => pods }, registry, client, clock },
+    ...{
+      apps: { get: (name: string) => (name === "gone" ? undefined : ({ pods: { subsetOf: () => "" } } as unknown as App)) },
+      pods: { list: () => pods },
+      registry,
+      client,
+      clock,
+    },
     events: { event: (_object: unknown, type: string, reason: string) => void events.push(`${type} ${reason}`) },
   };
   const first = createPoliciesReconciler(options);
@@ -168,6 +175,17 @@ describe("the policies of a namespace", () => {
     await world.reconcile(world.restartManager());
     expect([world.max("a-0"), world.max("new-0")]).toEqual([undefined, []]);
   });
+});
+
+it("a proxy keeps its policies while its app is not known: nobody knows its subset", async () => {
+  world.pod("gone-0", "gone");
+  world.put("one", { max: 1 });
+  await world.reconcile();
+  expect(world.max("gone-0")).toEqual([1]);
+  world.acknowledge();
+  world.put("two", { max: 2 });
+  await world.reconcile();
+  expect([world.max("a-0"), world.max("gone-0")]).toEqual([[1, 2], [1]]);
 });
 
 describe("the status of a policy", () => {

@@ -36,17 +36,21 @@ export interface PoliciesReconcilerOptions {
 
 /** The status of one object is written at most this often. */
 const STATUS_EVERY_MS = 1_000;
+const NEVER = Number.NEGATIVE_INFINITY;
 
 /** The request names a namespace. */
 export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Reconciler {
   const { kinds, apps, pods, registry, clock } = options;
   const accepted = createAcceptedPolicies();
-  const writtenMs = new Map<string, number>();
+  /** By namespace and uid. */
+  const writtenMs = new Map<string, Map<string, number>>();
 
   const publish = ({ pod, policies, digest, isDoubtful }: PodPolicies) => {
     const key = podKey(pod);
     const facts = registry.facts(key);
-    if (isDoubtful && facts !== undefined && facts.policies.digest !== "") return;
+    // While its app is unknown (deleted, and perhaps made anew), its subset is too.
+    const isUnsure = isDoubtful || apps.get(pod.app, pod.namespace) === undefined;
+    if (isUnsure && facts !== undefined && facts.policies.digest !== "") return;
     // A proxy of an older version serves on as long as no policy is for its pod.
     const isEmpty = policies.limits.length + policies.faults.length === 0;
     if (isEmpty && !facts?.capabilities.has(acceptsType(POLICY.name))) return;
@@ -62,7 +66,13 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
       const targets = listed.flatMap((pod) => targetPod(pod, apps));
       const each = podPolicies(known, targets);
       each.forEach(publish);
-      const waits = await Promise.all(known.map((policy) => writePolicyStatus(options, policy, each, writtenMs, signal)));
+      const before = writtenMs.get(namespace);
+      const times = new Map(
+        known.map(({ object: { metadata } }) => [metadata.uid ?? "", before?.get(metadata.uid ?? "") ?? NEVER]),
+      );
+      if (times.size > 0) writtenMs.set(namespace, times);
+      else writtenMs.delete(namespace);
+      const waits = await Promise.all(known.map((policy) => writePolicyStatus(options, policy, each, times, signal)));
       const due = waits.filter((ms) => ms !== undefined);
       return due.length === 0 ? {} : ({ requeueAfterMs: Math.max(1, Math.min(...due)) } satisfies Result);
     },
@@ -91,16 +101,19 @@ async function writePolicyStatus(
   const now = new Date(clock.now()).toISOString();
   const { off = "", notSupported = [] } = policy ?? {};
   const common = { generation, specHash, problems, off, notSupported, targets, now };
-  const desired = (current: PolicyObject) =>
-    withoutNewTime(policyStatus({ ...common, previous: current.status }), current.status);
+  let replaced = object.status;
+  const desired = (current: PolicyObject) => {
+    replaced = current.status;
+    return withoutNewTime(policyStatus({ ...common, previous: replaced }), replaced);
+  };
   const next = desired(object);
   if (isDeepStrictEqual(next, object.status)) return undefined;
-  const sinceMs = clock.monotonicMs() - (writtenMs.get(uid) ?? Number.NEGATIVE_INFINITY);
+  const sinceMs = clock.monotonicMs() - (writtenMs.get(uid) ?? NEVER);
   if (sinceMs < STATUS_EVERY_MS) return STATUS_EVERY_MS - sinceMs;
   const written = await writeStatus(client, kind.resource, object, desired, { signal, fieldManager: "ctrlmesh-manager" });
   writtenMs.set(uid, clock.monotonicMs());
   if (written === undefined) return undefined;
-  for (const { type, reason, message } of policyEvents(object.status, next)) events.event(object, type, reason, message);
+  for (const { type, reason, message } of policyEvents(replaced, next)) events.event(object, type, reason, message);
   return undefined;
 }
 

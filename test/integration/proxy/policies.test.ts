@@ -95,7 +95,10 @@ describe("a limited request", () => {
       ...{ status: 429, retryAfter: expect.stringMatching(/^([89]|10)$/), error: "LIMITED" },
       body: {
         ...{ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", reason: "TooManyRequests", code: 429, message },
-        details: { causes: [{ reason: "Limited", message: "guard-maps" }], retryAfterSeconds: 10 },
+        details: {
+          causes: [{ reason: "Limited", message: "guard-maps" }],
+          retryAfterSeconds: Number(headerOf(refused, "retry-after")),
+        },
       },
     });
     const inProtobuf = await proxy.send({ ...request, headers: [...(request.headers ?? []), ["Accept", PROTOBUF]] });

@@ -91,6 +91,19 @@ describe("the labels of a resource", () => {
     expect(lists()).toBe(2);
   });
 
+  it("are listed again at once if the settling time ends in the middle of a reconcile", async () => {
+    const { client, clock, put, reconcile, settle } = world();
+    await settle();
+    const { requeueAfterMs = 0 } = await reconcile();
+    await clock.advance(requeueAfterMs - 20);
+    put({});
+    await clock.advance(5);
+    client.before = async ({ verb }) => {
+      if (verb === "patch") await clock.advance(30);
+    };
+    expect((await reconcile()).requeueAfterMs).toBe(1);
+  });
+
   it("are complete at once for a new leader if the status said so, and only then", async () => {
     const first = world();
     await first.settle();

@@ -194,8 +194,10 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
       const missing = judge(of, labelling, inForce, track(of, labelling));
       await writePolicy(of, labelling, signal);
       const againMs = await patcher.patch(labelling.resource, missing, signal);
-      const leftMs = (labelling.inForceFromMs ?? Number.POSITIVE_INFINITY) + settleMs - clock.monotonicMs();
-      const settledMs = leftMs > 0 ? leftMs : LOOK_AGAIN_MS;
+      const { trackedFromMs, inForceFromMs = Number.POSITIVE_INFINITY } = labelling;
+      // Also if the time has come since the objects were looked at: then a list is due at once.
+      const isChecked = trackedFromMs - inForceFromMs >= settleMs;
+      const settledMs = isChecked ? LOOK_AGAIN_MS : inForceFromMs + settleMs - clock.monotonicMs();
       const policyMs = inForce || labelling.noPolicy !== undefined ? LOOK_AGAIN_MS : POLICY_EVERY_MS;
       return { requeueAfterMs: Math.max(1, Math.min(againMs ?? LOOK_AGAIN_MS, settledMs, policyMs)) };
     },

@@ -17,6 +17,14 @@ export interface Clock {
   after(delayMs: number, run: () => void): Timer;
 }
 
+/** What a wait needs of an AbortSignal. */
+export interface AbortSource {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  addEventListener(type: "abort", listener: () => void, options?: { readonly once: true }): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+
 /** A number in [0, 1). */
 export type Random = () => number;
 
@@ -33,7 +41,7 @@ export const systemClock: Clock = {
 export const systemRandom: Random = () => Math.random();
 
 /** Resolves after `delayMs`; rejects with `ABORTED` at once when the signal fires. */
-export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+export function sleep(clock: Clock, delayMs: number, signal?: AbortSource): Promise<void> {
   return new Promise((resolve, reject) => {
     const aborted = () => {
       timer.cancel();

@@ -42,6 +42,23 @@ const CODES: Readonly<Record<StatusReason, number>> = {
   Timeout: 504,
 };
 
+const REASON_OF_CODE: Readonly<Record<number, StatusReason>> = {
+  400: "BadRequest",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "NotFound",
+  405: "MethodNotAllowed",
+  406: "NotAcceptable",
+  409: "Conflict",
+  410: "Expired",
+  413: "RequestEntityTooLarge",
+  415: "UnsupportedMediaType",
+  422: "Invalid",
+  429: "TooManyRequests",
+  503: "ServiceUnavailable",
+  504: "Timeout",
+};
+
 export interface StatusCause {
   readonly reason?: string;
   readonly message?: string;
@@ -92,6 +109,11 @@ export function createStatus(reason: StatusReason, message: string, details?: St
     ...(details === undefined ? {} : { details }),
     code: CODES[reason],
   };
+}
+
+/** The usual reason of an HTTP code; undefined if it has none. */
+export function reasonOfCode(code: number): StatusReason | undefined {
+  return REASON_OF_CODE[code];
 }
 
 /** True if `error` is an answer with one of these reasons, from this process or from the API server. */

@@ -1,23 +1,6 @@
 // Turns refusals of the API server into StatusErrors. Reason, code, message, details and Retry-After stay as sent. An answer that
 // is not a Status, such as a load balancer's error page, becomes one by its HTTP code. Pure.
-import { createStatus, type Status, type StatusDetails, StatusError, type StatusReason } from "../status.ts";
-
-const REASON_OF_CODE: Readonly<Record<number, StatusReason>> = {
-  400: "BadRequest",
-  401: "Unauthorized",
-  403: "Forbidden",
-  404: "NotFound",
-  405: "MethodNotAllowed",
-  406: "NotAcceptable",
-  409: "Conflict",
-  410: "Expired",
-  413: "RequestEntityTooLarge",
-  415: "UnsupportedMediaType",
-  422: "Invalid",
-  429: "TooManyRequests",
-  503: "ServiceUnavailable",
-  504: "Timeout",
-};
+import { createStatus, reasonOfCode, type Status, type StatusDetails, StatusError, type StatusReason } from "../status.ts";
 
 const MAX_MESSAGE_LENGTH = 500;
 
@@ -52,7 +35,7 @@ export function retryAfterMs(error: StatusError): number | undefined {
 }
 
 function reasonOf(code: number): StatusReason {
-  return REASON_OF_CODE[code] ?? (code < 500 ? "BadRequest" : "InternalError");
+  return reasonOfCode(code) ?? (code < 500 ? "BadRequest" : "InternalError");
 }
 
 function statusError(status: Status, retryAfter: string | undefined, doing: string): StatusError {

@@ -3,6 +3,7 @@
 import type { Condition } from "../../api/conditions.ts";
 import type { PolicyStatus } from "../../api/policy-status.ts";
 import type { EventType } from "../../runtime/events.ts";
+import { conditionOf } from "../status/facts.ts";
 
 export interface PolicyEvent {
   readonly type: EventType;
@@ -24,8 +25,4 @@ export function policyEvents(before: PolicyStatus | undefined, after: PolicyStat
     ...(became("Open", "True") ? [event("Warning", "BreakerOpened", "Open")] : []),
     ...(became("Open", "False") && has(before, "Open", "True") ? [event("Normal", "BreakerClosed", "Open")] : []),
   ];
-}
-
-function conditionOf(status: PolicyStatus | undefined, type: string): Condition | undefined {
-  return status?.conditions?.find((condition) => condition.type === type);
 }

@@ -5,7 +5,7 @@ import { MAX_TARGET_STATUS, type PolicyStatus, type RuleSnapshot, type TargetSta
 import type { Problem } from "../../api/problems.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { plainTexts } from "../../base/plain-text.ts";
-import { countText } from "../status/facts.ts";
+import { conditionOf, countText } from "../status/facts.ts";
 
 /** What is known of one pod that the policy is for. */
 export interface TargetFacts {
@@ -123,7 +123,7 @@ function conditions(
   now: string,
 ): Condition[] {
   return Object.entries(verdicts).map(([type, verdict]) => {
-    const before = previous?.conditions?.find((condition) => condition.type === type);
+    const before = conditionOf(previous, type);
     const lastTransitionTime = before?.status === verdict.status ? before.lastTransitionTime : now;
     return { type, ...verdict, observedGeneration, lastTransitionTime };
   });

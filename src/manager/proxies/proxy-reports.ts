@@ -2,6 +2,7 @@
 // conditions, and into rules that people are told to add to a Role. Called by the proxy registry.
 import { isDeepStrictEqual } from "node:util";
 import { dnsSubdomainSchema } from "../../api/names.ts";
+import { MAX_RULE_SNAPSHOTS } from "../../api/policy-status.ts";
 import { MAX_INT32 } from "../../api/structural-schema.ts";
 import { plainText } from "../../base/plain-text.ts";
 import {
@@ -56,13 +57,12 @@ function acceptedUnnamedLock(lock: UnnamedLockMessage): UnnamedLockMessage | nul
   return RESOURCES.has(lock.resource) && dnsSubdomainSchema.safeParse(lock.lockName).success ? lock : null;
 }
 
-const MAX_RULES = 64;
 const MAX_NAME_CHARS = 253;
 /** The last millisecond that a Date can tell. */
 const MAX_TIME_MS = 8.64e15;
 
 function acceptedPolicies({ digest, rules }: PolicyReportMessage): PolicyReportMessage {
-  const states = rules.slice(0, MAX_RULES).map((rule) => ({
+  const states = rules.slice(0, MAX_RULE_SNAPSHOTS).map((rule) => ({
     uid: plainText(rule.uid, MAX_NAME_CHARS),
     rule: plainText(rule.rule, MAX_NAME_CHARS),
     opened: rule.opened,

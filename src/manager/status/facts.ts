@@ -102,6 +102,10 @@ export function wholeSeconds(time: string): string {
   return `${time.slice(0, 19)}Z`;
 }
 
-export function conditionOf(status: AppStatus | undefined, type: ConditionType): Condition | undefined {
+/** @param type of the conditions of an app, or of a policy */
+export function conditionOf<T extends string = ConditionType>(
+  status: { readonly conditions?: readonly Condition[] | undefined } | undefined,
+  type: T,
+): Condition | undefined {
   return status?.conditions?.find((row) => row.type === type);
 }

@@ -2,13 +2,10 @@
 // through collections of the young generation (node --trace-gc). This one is a plain object; an AbortSignal may be given
 // wherever it is asked for. Made by the server for each request.
 
+import type { AbortSource } from "../../base/clock.ts";
+
 /** What the layers use of an AbortSignal. Listeners are called once, and not at all if added after it fired. */
-export interface CallSignal {
-  readonly aborted: boolean;
-  readonly reason: unknown;
-  addEventListener(type: "abort", listener: () => void, options?: { readonly once: true }): void;
-  removeEventListener(type: "abort", listener: () => void): void;
-}
+export type CallSignal = AbortSource;
 
 /** A signal with the means to fire it. What a listener throws comes out of `abort`, once all have run. */
 export class CallAbort implements CallSignal {

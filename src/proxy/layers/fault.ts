@@ -1,9 +1,8 @@
 // Delays and aborts requests by the rules of FaultInjections. Invariant: a delayed request is decided about after its delay, by the routes that
 // are in force then; a client that leaves ends its delay; at most 256 requests are delayed at once. The operator's lock is exempt unless a rule
 // names it.
-import type { Clock } from "../../base/clock.ts";
-import { MeshError } from "../../base/errors.ts";
-import { createStatus, type StatusReason } from "../../kube/status.ts";
+import { type Clock, sleep } from "../../base/clock.ts";
+import { createStatus, reasonOfCode, type StatusReason } from "../../kube/status.ts";
 import { type FaultRule, ruleName } from "../../policy/policy.ts";
 import { policyRequestOf } from "../../policy/policy-request.ts";
 import type { Call, Layer } from "../call/call.ts";
@@ -24,7 +23,7 @@ export function fault({ policies, clock }: FaultDeps): Layer {
     if (delayed >= MAX_DELAYED) return policies.metrics.delaySkipped();
     delayed++;
     try {
-      await passTime(clock, ms, call);
+      await sleep(clock, ms, call.signal);
       policies.metrics.delayed(ms / 1_000);
     } finally {
       delayed--;
@@ -40,39 +39,10 @@ export function fault({ policies, clock }: FaultDeps): Layer {
   };
 }
 
-/** @throws MeshError `ABORTED` when the client leaves */
-function passTime(clock: Clock, ms: number, { signal }: Call): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = clock.after(ms, () => {
-      signal.removeEventListener("abort", left);
-      resolve();
-    });
-    const left = () => {
-      timer.cancel();
-      reject(new MeshError("ABORTED", "delaying a request: the client has left"));
-    };
-    if (signal.aborted) left();
-    else signal.addEventListener("abort", left, { once: true });
-  });
+/** Not Expired for 410, which the client would take for its resourceVersion. */
+function reasonFor(code: number): StatusReason {
+  return code === 410 ? "Gone" : (reasonOfCode(code) ?? "InternalError");
 }
-
-/** By HTTP code; a code of no reason is an InternalError with that code. */
-const REASONS: Readonly<Record<number, StatusReason>> = {
-  400: "BadRequest",
-  401: "Unauthorized",
-  403: "Forbidden",
-  404: "NotFound",
-  405: "MethodNotAllowed",
-  406: "NotAcceptable",
-  409: "Conflict",
-  410: "Gone",
-  413: "RequestEntityTooLarge",
-  415: "UnsupportedMediaType",
-  422: "Invalid",
-  429: "TooManyRequests",
-  503: "ServiceUnavailable",
-  504: "Timeout",
-};
 
 function refusal({ record }: Call, { origin }: FaultRule, code: number): PolicyError {
   record.decision = "refused";
@@ -80,5 +50,5 @@ function refusal({ record }: Call, { origin }: FaultRule, code: number): PolicyE
   record.rule = ruleName(origin);
   const message = `ctrlmesh: fault injected by FaultInjection ${origin.namespace}/${origin.name}, rule "${origin.rule}"`;
   const causes = [{ reason: "FaultInjected", message: origin.rule }];
-  return new PolicyError("FAULT_INJECTED", { ...createStatus(REASONS[code] ?? "InternalError", message, { causes }), code });
+  return new PolicyError("FAULT_INJECTED", { ...createStatus(reasonFor(code), message, { causes }), code });
 }

@@ -5,13 +5,14 @@ import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
 import { appOfSubsets } from "../support/app-of-subsets.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
+import { listOf } from "../support/list-of.ts";
 import { type Mesh, startMesh } from "../support/mesh.ts";
 import { createProbe, type Probe, type ProbeStream } from "../support/probe.ts";
 import { parseMetrics } from "../support/proxy-metrics.ts";
 import { randomWrites } from "../support/random-writes.ts";
 import { as, PROTOBUF } from "../support/requests.ts";
 import { describeWithKube } from "../support/requirements.ts";
-import { type Element, type List, readList, readWatch } from "../support/slices.ts";
+import { type Element, type List, readWatch } from "../support/slices.ts";
 
 const IS_NIGHTLY = process.env.NIGHTLY === "true";
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
@@ -76,11 +77,6 @@ describeWithKube(`answers without the objects of other subsets (SEED=${SEED})`, 
     await kube?.stop();
   });
 
-  const listOf = async (probe: Probe, path: string, accept: string): Promise<List> => {
-    const { status, headers, body } = await probe.get(path, { accept });
-    expect(status, `${path} ${accept}`).toBe(200);
-    return readList(String(headers["content-type"]), body);
-  };
   /** The direct and the proxied list at one resourceVersion. */
   const bothLists = (subset: Subset, path: string, accept: string): Promise<[List, List]> =>
     eventually(async () => {

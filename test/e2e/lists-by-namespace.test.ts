@@ -8,6 +8,7 @@ import { eventually } from "../support/eventually.ts";
 import { goProgram } from "../support/go-build.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { bytesOf, decode } from "../support/kube-protobuf.ts";
+import { listOf } from "../support/list-of.ts";
 import { podOf } from "../support/mesh/pod-writes.ts";
 import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { createProbe, type Probe, type ProbeStream } from "../support/probe.ts";
@@ -16,7 +17,7 @@ import { randomWrites } from "../support/random-writes.ts";
 import { as, PROTOBUF } from "../support/requests.ts";
 import { describeWithKube } from "../support/requirements.ts";
 import { seedConfigMaps } from "../support/seed-config-maps.ts";
-import { type Element, type List, readList, readWatch } from "../support/slices.ts";
+import { type Element, type List, readWatch } from "../support/slices.ts";
 
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
 const JSON_TYPE = "application/json";
@@ -85,11 +86,6 @@ describeWithKube(`lists by namespace (SEED=${SEED})`, () => {
     await kube?.stop();
   });
 
-  const listOf = async (probe: Probe, path: string, accept: string): Promise<List> => {
-    const { status, headers, body } = await probe.get(path, { accept });
-    expect(status, `${path} ${accept}`).toBe(200);
-    return readList(String(headers["content-type"]), body);
-  };
   const byNamespace = async () =>
     (await readMetrics(pod.healthUrl)).sum("ctrlmesh_proxy_pushdown_total", { plan: "by-namespace" });
   /** The answer, and the direct answer at its version. The query may not name a version. */

@@ -6,6 +6,7 @@ import { CONFIG_MAPS, NAMESPACES } from "../../src/kube/client/resources.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { kubectl } from "../support/kubectl.ts";
+import { listOf } from "../support/list-of.ts";
 import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { createProbe, type Probe, type ProbeStream } from "../support/probe.ts";
 import { readMetrics } from "../support/proxy-metrics.ts";
@@ -13,7 +14,7 @@ import { randomWrites } from "../support/random-writes.ts";
 import { as, PROTOBUF } from "../support/requests.ts";
 import { describeWithKube } from "../support/requirements.ts";
 import { seedConfigMaps } from "../support/seed-config-maps.ts";
-import { type Element, type List, readList, readWatch } from "../support/slices.ts";
+import { type Element, type List, readWatch } from "../support/slices.ts";
 
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
 const JSON_TYPE = "application/json";
@@ -85,11 +86,6 @@ describeWithKube(`server-side filtering by labels (SEED=${SEED})`, () => {
     await kube?.stop();
   });
 
-  const listOf = async (probe: Probe, path: string, accept: string): Promise<List> => {
-    const { status: code, headers, body } = await probe.get(path, { accept });
-    expect(code, `${path} ${accept}`).toBe(200);
-    return readList(String(headers["content-type"]), body);
-  };
   const byLabels = async (name = "ctrlmesh_proxy_pushdown_total") =>
     (await readMetrics(pod.healthUrl)).sum(name, { plan: "own-labels" });
   const bothLists = async (path: string, query: string, accept: string): Promise<{ slice: List; whole: List }> => {

@@ -5,6 +5,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createCa, issueServerCertificate } from "../../../src/base/certificates.ts";
 import { dropStalledReader } from "../../../src/proxy/server/send-reply.ts";
+import { collectGarbage } from "../../support/collect-garbage.ts";
 import { eventually } from "../../support/eventually.ts";
 import { startFakeApi } from "../../support/fake-api.ts";
 import { type FakeHttp2Api, startFakeHttp2Api } from "../../support/fake-http2-api.ts";
@@ -160,8 +161,9 @@ describe("dropStalledReader", () => {
   });
 });
 
-/** Bytes in the buffers of this process. Client, proxy and API server all run in it. */
+/** Bytes in the buffers of this process that are in use. Client, proxy and API server all run in it. */
 function bufferedBytes(): number {
+  collectGarbage();
   return process.memoryUsage().arrayBuffers;
 }
 

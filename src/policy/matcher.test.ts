@@ -4,7 +4,7 @@ import { createMatcher } from "./matcher.ts";
 import type { ResourceRule, UrlRule } from "./policy.ts";
 
 const matches = (rule: Partial<ResourceRule>, line: string) =>
-  createMatcher([{ match: { resources: [resourceRule(rule)], urls: [] } }]).match(policyRequest(line)).length === 1;
+  createMatcher([{ match: { resources: [resourceRule(rule)], urls: [], http: [] } }]).match(policyRequest(line)).length === 1;
 const POD = "/api/v1/namespaces/a/pods/p";
 
 describe("a rule about resources", () => {
@@ -58,7 +58,7 @@ describe("a rule about URLs", () => {
     [{ url: "/openapi/*", methods: ["GET"] }, "GET /openapi/v3/apis", true],
     [{ url: "*", methods: ["*"] }, `GET ${POD}`, false],
   ])("%j: %s: %s", (rule, line, expected) => {
-    const found = createMatcher([{ match: { resources: [], urls: [rule] } }]).match(policyRequest(line));
+    const found = createMatcher([{ match: { resources: [], urls: [rule], http: [] } }]).match(policyRequest(line));
     expect(found.length === 1).toBe(expected);
   });
 });
@@ -66,7 +66,7 @@ describe("a rule about URLs", () => {
 it("every matching rule is found once, in the order of the set, however special it is", () => {
   const rules = [["*"], ["a", "*"], ["b"], ["a"]].map((namespaces) => ({
     namespaces,
-    match: { resources: [resourceRule({ namespaces }), resourceRule({ namespaces, resources: ["pods"] })], urls: [] },
+    match: { resources: [resourceRule({ namespaces }), resourceRule({ namespaces, resources: ["pods"] })], urls: [], http: [] },
   }));
   const found = createMatcher(rules).match(policyRequest(`GET ${POD}`));
   expect(found.map(({ namespaces }) => namespaces)).toEqual([["*"], ["a", "*"], ["a"]]);

@@ -5,9 +5,10 @@
 export interface PolicySet {
   readonly limits: readonly LimitRule[];
   readonly faults: readonly FaultRule[];
+  readonly egress: readonly EgressRule[];
 }
 
-export const NO_POLICIES: PolicySet = { limits: [], faults: [] };
+export const NO_POLICIES: PolicySet = { limits: [], faults: [], egress: [] };
 
 /** The place of a rule: an object and the rule's name in it. */
 export interface RuleOrigin {
@@ -31,6 +32,7 @@ export type Mode = "Enforce" | "Shadow";
 export interface RequestMatch {
   readonly resources: readonly ResourceRule[];
   readonly urls: readonly UrlRule[];
+  readonly http: readonly HttpRule[];
 }
 
 /** Requests for objects, as the rules of API Priority and Fairness name them. "*" in a list matches all. */
@@ -47,11 +49,35 @@ export interface ResourceRule {
 
 /** Requests for a URL. */
 export interface UrlRule {
-  /** A path of the API server such as `/healthz`, or a URL such as `https://example.com/v1`. A last segment `*` matches everything below. */
+  /**
+   * A path of the API server such as `/healthz`, or a URL of another server such as `https://example.com/v1`, which matches with and without a
+   * query, or `https://example.com/v1?a=b`. A last segment `*` matches everything below: "*" all paths of the API server, `https://*` all
+   * URLs of other servers with this scheme. A tunnel (CONNECT) counts as `https://host:port/`.
+   */
   readonly url: string;
-  /** HTTP methods in upper case, or "*". */
+  /** HTTP methods in upper case, or "*". A tunnel has the method CONNECT. */
   readonly methods: readonly string[];
 }
+
+/** Requests to other servers. What is absent matches all. A tunnel has neither path nor headers, so a rule about these does not match it. */
+export interface HttpRule {
+  /** Host without port, in lower case. */
+  readonly host?: TextMatch;
+  /** Path without query. */
+  readonly path?: TextMatch;
+  /** In upper case. */
+  readonly method?: string;
+  /** All of them have to be there. Names are case-insensitive. */
+  readonly headers: readonly HttpHeader[];
+}
+
+export interface HttpHeader {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** A text. The expression is in RE2 syntax and matches anywhere in the text unless it is anchored. */
+export type TextMatch = { readonly exact: string } | { readonly regex: string };
 
 /** A rule that may refuse requests. */
 export interface LimitRule {
@@ -124,3 +150,23 @@ export interface TimeWindow {
   /** 1 is January. */
   readonly months: readonly number[];
 }
+
+/** A rule about the other servers that a pod may call. */
+export interface EgressRule {
+  readonly origin: RuleOrigin;
+  readonly mode: Mode;
+  /**
+   * Deny: what matches is refused, whatever else matches. Allow: as long as there is an enforced rule with Allow, what matches none of them is
+   * refused.
+   */
+  readonly effect: "Allow" | "Deny";
+  readonly hosts: readonly HostMatch[];
+  /** HTTP methods in upper case; empty or with "*" for all. A tunnel has the method CONNECT, since the methods inside are not visible. */
+  readonly methods: readonly string[];
+}
+
+/**
+ * A server. `host` is case-insensitive, a name or an address without brackets; no port means every port. The expression is in RE2 syntax, is
+ * asked about `host` and about `host:port`, both in lower case, and matches anywhere unless it is anchored.
+ */
+export type HostMatch = { readonly host: string; readonly port?: number } | { readonly regex: string };

@@ -1,16 +1,22 @@
 import { describe, expect, it } from "vitest";
 import { limitRule } from "../../test/support/policies.ts";
-import type { FaultRule, LimiterSpec, LimitRule, PolicySet, TimeWindow } from "../policy/policy.ts";
+import type { EgressRule, FaultRule, HttpRule, LimiterSpec, LimitRule, PolicySet, TimeWindow } from "../policy/policy.ts";
 import { POLICY, policiesDigest } from "./policy-type.ts";
 import { ResourceInvalidError } from "./resource-type.ts";
 
 const HEAD = { version: 3, digest: "d" };
 const EFFECTIVE: Required<TimeWindow> = { startSecond: 1, endSecond: 2, daysOfWeek: [0], daysOfMonth: [31], months: [12] };
 const { origin, match } = limitRule({ kind: "deny" });
+const HTTP: Required<HttpRule> = {
+  host: { exact: "example.com" },
+  path: { regex: "^/v1/" },
+  method: "GET",
+  headers: [{ name: "x-tenant", value: "a" }],
+};
 // A field that is added to a rule does not compile without a value here.
 const LIMIT: Required<LimitRule> = { origin, mode: "Shadow", match, limiter: { kind: "deny" }, recovery: "once" };
 const FAULT: Required<FaultRule> = {
-  ...{ origin, mode: "Enforce", match: { resources: [], urls: [{ url: "/healthz", methods: ["GET"] }] } },
+  ...{ origin, mode: "Enforce", match: { resources: [], urls: [{ url: "/healthz", methods: ["GET"] }], http: [HTTP] } },
   ...{ delay: { ms: 1, percent: 12.5 }, abort: { status: 503, percent: 100 }, effective: EFFECTIVE, untilMs: 7 },
 };
 const TRIGGER = { consecutive: 1, percent: 50, minimumRequests: 2, windowMs: 3, slowerThanMs: 4 };
@@ -21,7 +27,15 @@ const LIMITERS: { readonly [K in LimiterSpec["kind"]]: Required<Extract<LimiterS
   backoff: { kind: "backoff", baseMs: 1, maxMs: 2, failures: 3 },
   breaker: { kind: "breaker", bucket: { perSecond: 1, burst: 2 }, trigger: TRIGGER, sleepMs: 5 },
 };
-const SET: PolicySet = { limits: Object.values(LIMITERS).map((limiter) => ({ ...LIMIT, limiter })), faults: [FAULT] };
+const EGRESS: Required<EgressRule> = {
+  ...{ origin, mode: "Enforce", effect: "Allow", methods: ["GET"] },
+  hosts: [{ host: "example.com" }, { host: "10.0.0.1", port: 443 }, { regex: "^.*[.]example[.]com$" }],
+};
+const SET: PolicySet = {
+  limits: Object.values(LIMITERS).map((limiter) => ({ ...LIMIT, limiter })),
+  faults: [FAULT],
+  egress: [EGRESS],
+};
 
 function problemsOf(body: unknown, head = HEAD): readonly string[] {
   try {
@@ -45,9 +59,15 @@ describe("policies as bytes", () => {
       { ...limit, limiter: { kind: "magic" } },
       { ...limit, extra: 1 },
     ];
-    const problems = problemsOf({ limits, faults: [] }, { version: 0, digest: "" });
+    const problems = problemsOf({ limits, faults: [], egress: [] }, { version: 0, digest: "" });
     expect(problems).toHaveLength(5);
     expect(problems.join("\n")).toMatch(/limits\.0\.mode: .*\nlimits\.1\.limiter\.kind: .*\nlimits\.2: /);
+  });
+
+  it.each(["(", "(?=a)", "a".repeat(513)])("are refused with the expression %s", (regex) => {
+    const hosts = problemsOf({ ...SET, egress: [{ ...EGRESS, hosts: [{ regex }] }] });
+    const http = problemsOf({ ...SET, faults: [{ ...FAULT, match: { ...match, http: [{ host: { regex }, headers: [] }] } }] });
+    for (const problems of [hosts, http]) expect(problems).toHaveLength(1);
   });
 
   it.each(["", "{", "null", "[]"])("are refused if they are %j", (body) => {
@@ -55,8 +75,10 @@ describe("policies as bytes", () => {
   });
 
   it("have a digest of their content alone, and another one after each change", () => {
-    const digests = [SET, { ...SET, faults: [] }, { ...SET, limits: SET.limits.slice(1) }].map(policiesDigest);
-    expect(new Set(digests).size).toBe(3);
+    const digests = [SET, { ...SET, faults: [] }, { ...SET, egress: [] }, { ...SET, limits: SET.limits.slice(1) }].map(
+      policiesDigest,
+    );
+    expect(new Set(digests).size).toBe(4);
     expect(policiesDigest({ ...HEAD, ...SET } as PolicySet)).toBe(digests[0]);
   });
 });

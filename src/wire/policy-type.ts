@@ -4,6 +4,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { PolicySet } from "../policy/policy.ts";
+import { isPattern } from "../policy/text-match.ts";
 import { headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
 
 export type PolicyResource = Versioned & PolicySet;
@@ -12,14 +13,27 @@ const list = z.array(z.string());
 const count = z.number().nonnegative();
 const bucket = { perSecond: count, burst: count };
 
+const regex = z.strictObject({
+  regex: z.string().refine(isPattern, { error: "is not an expression in RE2 syntax, or is too long" }),
+});
+const textMatchSchema = z.union([z.strictObject({ exact: z.string() }), regex]);
+
 const matchSchema = z.strictObject({
   resources: z.array(
     z.strictObject({ apiGroups: list, resources: list, verbs: list, namespaces: list, clusterScope: z.boolean() }),
   ),
   urls: z.array(z.strictObject({ url: z.string(), methods: list })),
+  http: z.array(
+    z.strictObject({
+      host: textMatchSchema.exactOptional(),
+      path: textMatchSchema.exactOptional(),
+      method: z.string().exactOptional(),
+      headers: z.array(z.strictObject({ name: z.string(), value: z.string() })),
+    }),
+  ),
 });
 
-const ruleFields = {
+const place = {
   origin: z.strictObject({
     kind: z.enum(["TrafficPolicy", "CircuitBreaker", "FaultInjection"]),
     namespace: z.string(),
@@ -28,8 +42,8 @@ const ruleFields = {
     rule: z.string(),
   }),
   mode: z.enum(["Enforce", "Shadow"]),
-  match: matchSchema,
 };
+const ruleFields = { ...place, match: matchSchema };
 
 const limiterSchema = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("deny") }),
@@ -71,6 +85,14 @@ const policySetSchema: z.ZodType<PolicySet> = z.strictObject({
       untilMs: count.exactOptional(),
     }),
   ),
+  egress: z.array(
+    z.strictObject({
+      ...place,
+      effect: z.enum(["Allow", "Deny"]),
+      hosts: z.array(z.union([z.strictObject({ host: z.string(), port: z.number().exactOptional() }), regex])),
+      methods: list,
+    }),
+  ),
 });
 
 /** Far above what objects within their bounds compile to. */
@@ -78,7 +100,7 @@ const MAX_BYTES = 16 * 1024 * 1024;
 
 export const POLICY: ResourceType<PolicyResource> = {
   name: "policy",
-  encode: ({ limits, faults }) => encoded({ limits, faults }),
+  encode: ({ limits, faults, egress }) => encoded({ limits, faults, egress }),
   decode(body, head) {
     const problems = headProblems(head);
     const read = body.length > MAX_BYTES ? undefined : jsonOf(body);
@@ -91,8 +113,8 @@ export const POLICY: ResourceType<PolicyResource> = {
 };
 
 /** The digest of a policy set: half of a SHA-256, in hex. Equal in every manager replica and after restarts. */
-export function policiesDigest({ limits, faults }: PolicySet): string {
-  return createHash("sha256").update(encoded({ limits, faults })).digest("hex").slice(0, 32);
+export function policiesDigest({ limits, faults, egress }: PolicySet): string {
+  return createHash("sha256").update(encoded({ limits, faults, egress })).digest("hex").slice(0, 32);
 }
 
 function encoded(set: PolicySet): Buffer {

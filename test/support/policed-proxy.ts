@@ -107,8 +107,8 @@ export async function startPolicedProxy(announced: readonly string[] = []): Prom
       connection.socket.write(Buffer.concat([head, body]));
       return connection;
     },
-    enforce: (set) => acknowledged(policyUpdate({ limits: [], faults: [], ...set }, ++nonce)),
-    refused: (set, spoil) => answerTo(policyUpdate({ limits: [], faults: [], ...set }, ++nonce, spoil)),
+    enforce: (set) => acknowledged(policyUpdate({ limits: [], faults: [], egress: [], ...set }, ++nonce)),
+    refused: (set, spoil) => answerTo(policyUpdate({ limits: [], faults: [], egress: [], ...set }, ++nonce, spoil)),
     route: (of) => acknowledged(wholeUpdate(routes(++nonce, of), nonce)),
     get report() {
       const reports = manager.received.flatMap((message) => ("report" in message && message.report ? [message.report] : []));

@@ -8,7 +8,7 @@ export function resourceRule(changes: Partial<ResourceRule> = {}): ResourceRule 
   return { apiGroups: ["*"], resources: ["*"], verbs: ["*"], namespaces: ["*"], clusterScope: true, ...changes };
 }
 
-export const ALL_OBJECTS: RequestMatch = { resources: [resourceRule()], urls: [] };
+export const ALL_OBJECTS: RequestMatch = { resources: [resourceRule()], urls: [], http: [] };
 
 /** An enforced rule about all objects. */
 export function limitRule(limiter: LimiterSpec, changes: Partial<LimitRule> & { readonly name?: string } = {}): LimitRule {

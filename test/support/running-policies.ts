@@ -16,6 +16,6 @@ export function runningPolicies(set: Partial<PolicySet> = {}) {
     managerAwayMs: () => manager.awayMs,
     metrics: createPolicyMetrics(registry),
   });
-  policies.enforce({ limits: [], faults: [], ...set }, "digest");
+  policies.enforce({ limits: [], faults: [], egress: [], ...set }, "digest");
   return { policies, clock, registry, manager, random };
 }

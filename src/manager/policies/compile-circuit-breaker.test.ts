@@ -19,7 +19,7 @@ describe("compileCircuitBreaker", () => {
       {
         origin: { kind: "CircuitBreaker", namespace: "ops", name: "guard", uid: "uid-1", rule: "delete-pods" },
         mode: "Enforce",
-        match: { resources: [{ ...PODS_RULE, clusterScope: true }], urls: [] },
+        match: { resources: [{ ...PODS_RULE, clusterScope: true }], urls: [], http: [] },
         limiter: { kind: "breaker", bucket: { perSecond: 0.1, burst: 5 }, sleepMs: 600_000 },
         recovery: "",
       },

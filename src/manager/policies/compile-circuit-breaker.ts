@@ -15,7 +15,7 @@ export function compileCircuitBreaker({ metadata, spec }: CircuitBreaker): Limit
     const limiter = limiterOf(limiting);
     if (limiter === undefined || resourceRules.length === 0) return [];
     const origin = originOf("CircuitBreaker", metadata, name);
-    const match = { resources: resourceRules.map(compileResourceRule), urls: [] };
+    const match = { resources: resourceRules.map(compileResourceRule), urls: [], http: [] };
     return [{ origin, mode: modeOf(spec), match, limiter, recovery: metadata.annotations?.[RECOVER] ?? "" }];
   });
 }

@@ -17,7 +17,7 @@ describe("compileFaultInjection", () => {
       {
         origin: { kind: "FaultInjection", namespace: "ops", name: "guard", uid: "uid-1", rule: "slow" },
         mode: "Enforce",
-        match: { resources: [{ ...PODS_RULE, clusterScope: true }], urls: [] },
+        match: { resources: [{ ...PODS_RULE, clusterScope: true }], urls: [], http: [] },
         delay: { ms: 300, percent: 50 },
       },
     ]);

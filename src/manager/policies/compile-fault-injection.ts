@@ -26,7 +26,7 @@ export function compileFaultInjection({ metadata, spec }: FaultInjection, untilM
 
 /** Undefined if no request to the API server matches. */
 function matchOf({ resources = [], httpMatch = [] }: NonNullable<HttpFault["match"]> = {}): RequestMatch | undefined {
-  if (resources.length > 0) return { resources: resources.map(compileResourceRule), urls: [] };
+  if (resources.length > 0) return { resources: resources.map(compileResourceRule), urls: [], http: [] };
   return httpMatch.length > 0 ? undefined : ALL_REQUESTS;
 }
 

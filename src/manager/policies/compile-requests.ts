@@ -9,7 +9,7 @@ const ALL_OBJECTS: ResourceRule = { apiGroups: [ALL], resources: [ALL], verbs: [
 const ALL_URLS: UrlRule = { url: ALL, methods: [ALL] };
 
 /** Every request to the API server. */
-export const ALL_REQUESTS: RequestMatch = { resources: [ALL_OBJECTS], urls: [ALL_URLS] };
+export const ALL_REQUESTS: RequestMatch = { resources: [ALL_OBJECTS], urls: [ALL_URLS], http: [] };
 
 /** The place of a rule with this name in an object. */
 export function originOf(

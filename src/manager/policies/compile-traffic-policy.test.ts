@@ -24,7 +24,7 @@ describe("compileTrafficPolicy", () => {
           rule: "rateLimiting.ratePolicies[0].bucket",
         },
         mode: "Enforce",
-        match: { resources: [{ ...PODS_RULE, clusterScope: false }], urls: [] },
+        match: { resources: [{ ...PODS_RULE, clusterScope: false }], urls: [], http: [] },
         limiter: { kind: "bucket", perSecond: 2, burst: 5 },
         recovery: "",
       },
@@ -83,6 +83,7 @@ describe("compileTrafficPolicy", () => {
         { url: "/debug/*", methods: ["GET", "POST"] },
         { url: "*", methods: ["*"] },
       ],
+      http: [],
     });
   });
 

@@ -43,5 +43,6 @@ function matchOf({ resourceRules = [], nonResourceRules = [] }: TrafficRequests)
       const methods = verbs.map((verb) => verb.toUpperCase());
       return nonResourceURLs.map((url) => ({ url, methods }));
     }),
+    http: [],
   };
 }

@@ -1,6 +1,6 @@
 // The policies of each pod of a namespace. Pure. Invariant: equal objects make equal sets, in every manager, so that a change of the
 // manager changes no proxy.
-import type { LimitRule, PolicySet } from "../../policy/policy.ts";
+import type { PolicySet } from "../../policy/policy.ts";
 import { policiesDigest } from "../../wire/policy-type.ts";
 import { isDoubtful, type KnownPolicy } from "./accepted-policies.ts";
 import type { TargetPod } from "./policy-kind.ts";
@@ -32,7 +32,11 @@ function nameOf({ kind, object }: KnownPolicy): string {
 }
 
 function combine(own: readonly KnownPolicy[]): Pick<PodPolicies, "policies" | "digest"> {
-  const limits: LimitRule[] = own.flatMap(({ policy }) => policy?.rules.limits ?? []);
-  const policies = { limits, faults: own.flatMap(({ policy }) => policy?.rules.faults ?? []) };
+  const rules = own.flatMap(({ policy }) => policy?.rules ?? []);
+  const policies: PolicySet = {
+    limits: rules.flatMap(({ limits }) => limits),
+    faults: rules.flatMap(({ faults }) => faults),
+    egress: rules.flatMap(({ egress }) => egress),
+  };
   return { policies, digest: policiesDigest(policies) };
 }

@@ -75,7 +75,7 @@ describe("several rules", () => {
   it("are all asked before one is charged: a request that one refuses costs nothing in the other", () => {
     const closed = limitRule(
       { kind: "deny" },
-      { name: "no deletes", match: { resources: [resourceRule({ verbs: ["delete"] })], urls: [] } },
+      { name: "no deletes", match: { resources: [resourceRule({ verbs: ["delete"] })], urls: [], http: [] } },
     );
     const { done } = setup(limitRule(bucket(0, 1), { name: "one" }), closed);
     for (let i = 0; i < 5; i++) expect(done(OK, DELETE).kind).toBe("open");
@@ -299,7 +299,11 @@ describe("the operator's lock", () => {
   });
 
   it("is limited by a rule that names leases and their group", () => {
-    const named = { resources: [resourceRule({ apiGroups: ["coordination.k8s.io"], resources: ["leases"] })], urls: [] };
+    const named = {
+      resources: [resourceRule({ apiGroups: ["coordination.k8s.io"], resources: ["leases"] })],
+      urls: [],
+      http: [],
+    };
     expect(setup(limitRule({ kind: "deny" }, { match: named })).send(LEASE, true).kind).toBe("refused");
   });
 });

@@ -147,7 +147,7 @@ describe("what the proxy asks to serve one request", () => {
 
   it("costs nothing if it is something else: the object before a write", async () => {
     const { send } = setup([
-      { ...limitRule({ kind: "deny" }), match: { resources: [resourceRule({ verbs: ["get"] })], urls: [] } },
+      { ...limitRule({ kind: "deny" }), match: { resources: [resourceRule({ verbs: ["get"] })], urls: [], http: [] } },
     ]);
     const record = asked("PATCH", POD);
     await send("GET", POD, { record: createRecord(parseRequestInfo("GET", POD), record) });
@@ -165,7 +165,7 @@ describe("what the proxy asks to serve one request", () => {
   });
 
   it("is refused as the watch if it is the list that begins a watch", async () => {
-    const watches = { resources: [resourceRule({ verbs: ["watch"] })], urls: [] };
+    const watches = { resources: [resourceRule({ verbs: ["watch"] })], urls: [], http: [] };
     const { refusal } = setup([limitRule({ kind: "deny" }, { match: watches })]);
     const record = asked("GET", "/api/v1/pods?watch=1");
     const list = createRecord(parseRequestInfo("GET", "/api/v1/pods"), record);
@@ -182,7 +182,7 @@ describe("what the proxy asks to serve one request", () => {
     const { send, policies } = setup([]);
     const record = asked("GET", "/api/v1/pods?watch=1");
     await send("GET", "/api/v1/pods?watch=1", { record });
-    policies.enforce({ limits: [limitRule({ kind: "deny" })], faults: [] }, "next");
+    policies.enforce({ limits: [limitRule({ kind: "deny" })], faults: [], egress: [] }, "next");
     await send("GET", "/api/v1/pods?watch=1&resourceVersion=7", { record: createRecord(record.info, record) });
   });
 });

@@ -22,7 +22,7 @@ describe("the report to the manager", () => {
   it("forgets a rule that is gone", () => {
     const { policies } = runningPolicies({ limits: [limitRule(BREAKER)] });
     for (let i = 0; i < 2; i++) policies.admit(GET);
-    policies.enforce({ limits: [], faults: [] }, "other");
+    policies.enforce({ limits: [], faults: [], egress: [] }, "other");
     expect(policies.report).toEqual({ digest: "other", rules: [] });
   });
 

@@ -41,7 +41,7 @@ async function startProcess(pod = POD) {
     return file.idle();
   };
   const send = (...limiters: LimiterSpec[]) => {
-    const set = { limits: limiters.map((limiter) => limitRule(limiter)), faults: [] };
+    const set = { limits: limiters.map((limiter) => limitRule(limiter)), faults: [], egress: [] };
     return take(POLICY.encode({ version: 1, digest: policiesDigest(set), ...set }));
   };
   return { ...world, handler, reports, answers, take, send, idle: file.idle, verdict: () => world.policies.admit(GET).kind };
@@ -102,7 +102,7 @@ it("a breaker that opens and closes many times while the disk is slow is stored 
     state++;
     void file.save(() => {
       reads++;
-      return { resource: { version: state, digest: "d", limits: [], faults: [] }, breakers: [] };
+      return { resource: { version: state, digest: "d", limits: [], faults: [], egress: [] }, breakers: [] };
     });
   }
   await file.idle();

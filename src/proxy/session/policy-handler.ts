@@ -62,8 +62,8 @@ export function createPolicyHandler({ policies, file, tell, log }: PolicyHandler
         log.warn({ err: error, version: resource.version }, "policies refused, the last good ones stay");
         return answers.nack(error instanceof ResourceInvalidError ? error.problems : [errorMessage(error)]);
       }
-      const { limits, faults } = next;
-      if (next.digest !== current?.digest) log.info({ limits: limits.length, faults: faults.length }, "policies enforced");
+      const counts = { limits: next.limits.length, faults: next.faults.length, egress: next.egress.length };
+      if (next.digest !== current?.digest) log.info(counts, "policies enforced");
       current = next;
       policies.enforce(next, next.digest);
       void store().then(() => {

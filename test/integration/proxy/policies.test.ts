@@ -37,7 +37,7 @@ afterEach(async () => {
 /** A rule of this test about config maps. */
 function rule(limiter: LimiterSpec, about: Partial<ResourceRule> = {}, changes: Parameters<typeof limitRule>[1] = {}): LimitRule {
   const made = limitRule(limiter, { name: "guard-maps", ...changes });
-  const match = { resources: [resourceRule({ resources: ["configmaps"], ...about })], urls: [] };
+  const match = { resources: [resourceRule({ resources: ["configmaps"], ...about })], urls: [], http: [] };
   return { ...made, match, origin: { ...made.origin, uid: `uid-${tests}` } };
 }
 

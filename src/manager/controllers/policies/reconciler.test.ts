@@ -33,7 +33,7 @@ const KIND: PolicyKind<RuleObject> = {
     return {
       ok: true,
       policy: {
-        rules: { limits, faults: [] },
+        rules: { limits, faults: [], egress: [] },
         off: "",
         isFor: ({ app }: TargetPod) => app === (spec.app ?? app),
         notSupported: [],

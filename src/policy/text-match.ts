@@ -1,0 +1,31 @@
+// Compiles texts and expressions of rules. Pure. Invariant: an expression takes time that is linear in the text, whoever wrote it (RE2), and both
+// are bounded: one request must not stop the event loop. Called by the matchers of rules, and by the wire to check expressions.
+import { RE2JS } from "re2js";
+import type { TextMatch } from "./policy.ts";
+
+const MAX_PATTERN_LENGTH = 512;
+/** A longer text matches no expression. Hosts are always shorter. */
+export const MAX_TEXT_LENGTH = 2_048;
+
+/** True for an expression that can be compiled. */
+export function isPattern(pattern: string): boolean {
+  if (pattern.length > MAX_PATTERN_LENGTH) return false;
+  try {
+    RE2JS.compile(pattern);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export type TextTest = (text: string) => boolean;
+
+/** Whether the expression matches anywhere in the text. @throws an error if it cannot be compiled */
+export function compilePattern(pattern: string): TextTest {
+  const compiled = RE2JS.compile(pattern);
+  return (text) => text.length <= MAX_TEXT_LENGTH && compiled.test(text);
+}
+
+export function compileTextMatch(match: TextMatch): TextTest {
+  return "regex" in match ? compilePattern(match.regex) : (text) => text === match.exact;
+}

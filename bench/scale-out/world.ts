@@ -1,5 +1,6 @@
 // The world of the scale-out bench: a real control plane with Foos in many namespaces, a manager, a root ShardingConfig, and the pods of its
 // StatefulSet. No StatefulSet controller runs, so the API server's process does nothing else: the fixture makes the pods.
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +10,7 @@ import { injectedWorkload } from "../../test/support/injected-workload.ts";
 import { startKube } from "../../test/support/kube.ts";
 import type { PodWorld } from "../../test/support/mesh/pod.ts";
 import { FOOS, type Mesh, startMesh } from "../../test/support/mesh.ts";
+import { familyRoot } from "../../test/support/sharding-config.ts";
 import { type BenchPod, startBenchPod } from "./pod.ts";
 
 export interface ScaleOutWorld {
@@ -101,25 +103,15 @@ async function expectShards({ client }: Mesh, shards: number): Promise<void> {
 }
 
 function root(): string {
-  return JSON.stringify({
-    apiVersion: "ctrlmesh.kusionstack.io/v1alpha1",
-    kind: "ShardingConfig",
-    metadata: ROOT,
-    spec: {
-      controller: { leaderElectionName: ROOT.name },
-      onLoss: "InPlace",
-      root: {
-        prefix: "foo",
-        targetStatefulSet: STATEFUL_SET,
-        placement: "Balanced",
-        auto: { everyShardReplicas: 1 },
-        resourceSelector: [
-          { relateResources: [{ apiGroups: ["demo.ctrlmesh.io"], resources: ["foos"] }] },
-          { relateResources: [{ apiGroups: [""], resources: ["configmaps"] }] },
-        ],
-      },
-    },
-  });
+  return JSON.stringify(
+    familyRoot(ROOT, {
+      statefulSet: STATEFUL_SET,
+      resources: [
+        ["demo.ctrlmesh.io", "foos"],
+        ["", "configmaps"],
+      ],
+    }),
+  );
 }
 
 async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {

@@ -1,5 +1,6 @@
 // The sharded family of a chaos run: a root ShardingConfig over a StatefulSet. The real StatefulSet controller makes the pods, and the fixture runs
 // them. Its operator works on the same Foos as that of the VirtualApp, in ConfigMaps of its own. Called by world.ts.
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
 import type { ShardingConfig } from "../../src/api/sharding-config.ts";
@@ -8,6 +9,7 @@ import { isStatus } from "../../src/kube/status.ts";
 import { injectedWorkload } from "../support/injected-workload.ts";
 import type { Mesh } from "../support/mesh.ts";
 import { type RunnerPod, startPodRunner } from "../support/pod-runner.ts";
+import { familyRoot } from "../support/sharding-config.ts";
 import { createRootHistory } from "./root-history.ts";
 
 export const FAMILY = { namespace: "foo-system", name: "bar-operator" } as const;
@@ -131,25 +133,16 @@ async function readRoot(
 }
 
 function root(): string {
-  return JSON.stringify({
-    apiVersion: "ctrlmesh.kusionstack.io/v1alpha1",
-    kind: "ShardingConfig",
-    metadata: FAMILY,
-    spec: {
-      controller: { leaderElectionName: FAMILY.name },
-      onLoss: "InPlace",
-      root: {
-        prefix: PREFIX,
-        targetStatefulSet: STATEFUL_SET.name,
-        placement: "Balanced",
-        canary: { replicas: 1, inNamespaces: ["n01"] },
-        // Shorter than some of the stops, so that shards leave and come back.
-        auto: { everyShardReplicas: 1, graceSeconds: 8 },
-        resourceSelector: [
-          { relateResources: [{ apiGroups: ["demo.ctrlmesh.io"], resources: ["foos"] }] },
-          { relateResources: [{ apiGroups: [""], resources: ["configmaps"] }] },
-        ],
-      },
-    },
-  });
+  return JSON.stringify(
+    familyRoot(FAMILY, {
+      statefulSet: STATEFUL_SET.name,
+      canary: { replicas: 1, inNamespaces: ["n01"] },
+      // Shorter than some of the stops, so that shards leave and come back.
+      auto: { everyShardReplicas: 1, graceSeconds: 8 },
+      resources: [
+        ["demo.ctrlmesh.io", "foos"],
+        ["", "configmaps"],
+      ],
+    }),
+  );
 }

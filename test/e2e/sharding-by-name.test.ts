@@ -1,5 +1,6 @@
 // Cluster-scoped objects that shards own by name, on the real control plane: a root divides them among the pods of a StatefulSet. The test
 // itself sends the requests of each pod, and the API server's audit log says which pods wrote.
+
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
@@ -14,6 +15,7 @@ import { type Kube, startKube } from "../support/kube.ts";
 import { type Mesh, startMesh } from "../support/mesh.ts";
 import { type PodRunner, startPodRunner } from "../support/pod-runner.ts";
 import { describeWithKube } from "../support/requirements.ts";
+import { familyRoot } from "../support/sharding-config.ts";
 
 const NAMESPACE = "foo-system";
 const ROOT = { namespace: NAMESPACE, name: "foo-operator" };
@@ -49,23 +51,7 @@ const rights = [
     subjects: [{ kind: "ServiceAccount", name: "foo-operator", namespace: NAMESPACE }],
   },
 ];
-const root = {
-  apiVersion: "ctrlmesh.kusionstack.io/v1alpha1",
-  kind: "ShardingConfig",
-  metadata: ROOT,
-  spec: {
-    controller: { leaderElectionName: "foo-operator" },
-    onLoss: "InPlace",
-    root: {
-      prefix: "foo",
-      targetStatefulSet: "foo",
-      placement: "Balanced",
-      clusterScoped: "ByName",
-      auto: { everyShardReplicas: 1 },
-      resourceSelector: [{ relateResources: [{ apiGroups: [GROUP], resources: ["widgets"] }] }],
-    },
-  },
-};
+const root = familyRoot(ROOT, { statefulSet: "foo", clusterScoped: "ByName", resources: [[GROUP, "widgets"]] });
 const widget = (name: string, more: object = {}) => ({ apiVersion: `${GROUP}/v1`, kind: "Widget", metadata: { name, ...more } });
 
 describeWithKube("cluster-scoped objects that shards own by name", () => {

@@ -1,5 +1,6 @@
 // The rollout of a sharded StatefulSet on the real control plane: the StatefulSet controller makes the pods and their revisions, and the API
 // server's audit log says in which order they were evicted, and who wrote meanwhile. The webhooks inject the pods.
+
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
 import { PLACEMENT, ROLL_EXPECTED } from "../../src/api/sharding-keys.ts";
@@ -16,6 +17,7 @@ import { type Mesh, startMesh } from "../support/mesh.ts";
 import { type PodRunner, startPodRunner } from "../support/pod-runner.ts";
 import { describeWithKube } from "../support/requirements.ts";
 import { reconcileAll } from "../support/sharding/reconcile-all.ts";
+import { familyRoot } from "../support/sharding-config.ts";
 import { startWebhookWorld, type WebhookWorld } from "../support/webhook-world.ts";
 
 const NAMESPACE = "foo-system";
@@ -23,23 +25,15 @@ const ROOT = { namespace: NAMESPACE, name: "foo-operator" };
 const TEAMS = ["team-a", "team-b", "team-c", "team-d", "team-e", "team-f"];
 const POD_NAMES = ["foo-0", "foo-1", "foo-2", "foo-3"];
 
-const root = JSON.stringify({
-  apiVersion: "ctrlmesh.kusionstack.io/v1alpha1",
-  kind: "ShardingConfig",
-  metadata: ROOT,
-  spec: {
-    controller: { leaderElectionName: "foo-operator" },
-    root: {
-      prefix: "foo",
-      targetStatefulSet: "foo",
-      placement: "Balanced",
-      canary: { replicas: 1, inNamespaces: ["team-a"] },
-      auto: { everyShardReplicas: 2 },
-      rollout: { soakSeconds: 1 },
-      resourceSelector: [{ relateResources: [{ apiGroups: ["demo.ctrlmesh.io"], resources: ["foos"] }] }],
-    },
-  },
-});
+const root = JSON.stringify(
+  familyRoot(ROOT, {
+    statefulSet: "foo",
+    canary: { replicas: 1, inNamespaces: ["team-a"] },
+    auto: { everyShardReplicas: 2 },
+    rollout: { soakSeconds: 1 },
+    resources: [["demo.ctrlmesh.io", "foos"]],
+  }),
+);
 
 const NO_EVICTION = JSON.stringify({
   apiVersion: "policy/v1",

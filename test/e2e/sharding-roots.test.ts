@@ -1,5 +1,6 @@
 // Two roots of one name in two namespaces, on the real control plane: KusionStack's sample unchanged, with real operators, and a root that scales and
 // changes its canary, whose pods are proxies alone. 200 namespaces are divided, and the pods are asked what they may write and see.
+
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
@@ -17,6 +18,7 @@ import { NAME_SETS } from "../support/name-sets.ts";
 import { type PodRunner, startPodRunner } from "../support/pod-runner.ts";
 import { describeWithKube } from "../support/requirements.ts";
 import { askPods, viewsOf } from "../support/sharding/pod-probes.ts";
+import { familyRoot } from "../support/sharding-config.ts";
 
 const SAMPLE = "operator-demo";
 const TWIN = "operator-twin";
@@ -26,23 +28,18 @@ const NAMES = [CANARY, ...(NAME_SETS[3]?.[1] ?? []).slice(0, 199)];
 const START = 3;
 const CANARY_POD = `operator-demo-${START}`;
 
-const twin = JSON.stringify({
-  apiVersion: "ctrlmesh.kusionstack.io/v1alpha1",
-  kind: "ShardingConfig",
-  metadata: { namespace: TWIN, name: "sharding-root" },
-  spec: {
-    controller: { leaderElectionName: "operator-leader" },
-    onLoss: "InPlace",
-    root: {
+const twin = JSON.stringify(
+  familyRoot(
+    { namespace: TWIN, name: "sharding-root" },
+    {
       prefix: "demo",
-      targetStatefulSet: "operator-demo",
-      placement: "Balanced",
+      statefulSet: "operator-demo",
       canary: { replicas: 1, inNamespaces: [CANARY] },
       auto: { everyShardReplicas: 1, graceSeconds: 3600 },
-      resourceSelector: [{ relateResources: [{ apiGroups: [""], resources: ["configmaps"] }] }],
+      resources: [["", "configmaps"]],
     },
-  },
-});
+  ),
+);
 
 describeWithKube("two roots of one name in two namespaces", () => {
   let kube: Kube;

@@ -1,5 +1,6 @@
 // A StatefulSet that shards itself, on the real control plane: the StatefulSet controller makes the pods, a root ShardingConfig divides them, and the
 // API server's audit log judges who wrote where.
+
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
 import type { ShardingConfig } from "../../src/api/sharding-config.ts";
@@ -19,6 +20,7 @@ import { readMetrics } from "../support/proxy-metrics.ts";
 import { describeWithKube } from "../support/requirements.ts";
 import { reconcileAll } from "../support/sharding/reconcile-all.ts";
 import { type LoadAnswer, startWriteLoad, type WriteLoad } from "../support/sharding/write-load.ts";
+import { familyRoot } from "../support/sharding-config.ts";
 
 const NAMESPACE = "foo-system";
 const ROOT = { namespace: NAMESPACE, name: "foo-operator" };
@@ -26,27 +28,18 @@ const TEAMS = Array.from({ length: 24 }, (_, index) => `team-${String(index).pad
 const CANARY_TEAM = "team-07";
 
 const root = (more: object = {}) =>
-  JSON.stringify({
-    apiVersion: "ctrlmesh.kusionstack.io/v1alpha1",
-    kind: "ShardingConfig",
-    metadata: ROOT,
-    spec: {
-      controller: { leaderElectionName: "foo-operator" },
-      onLoss: "InPlace",
-      root: {
-        prefix: "foo",
-        targetStatefulSet: "foo",
-        placement: "Balanced",
-        canary: { replicas: 1, inNamespaces: [CANARY_TEAM] },
-        auto: { everyShardReplicas: 1, graceSeconds: 3600 },
-        resourceSelector: [
-          { relateResources: [{ apiGroups: ["demo.ctrlmesh.io"], resources: ["foos"] }] },
-          { relateResources: [{ apiGroups: [""], resources: ["configmaps"] }] },
-        ],
-        ...more,
-      },
-    },
-  });
+  JSON.stringify(
+    familyRoot(ROOT, {
+      statefulSet: "foo",
+      canary: { replicas: 1, inNamespaces: [CANARY_TEAM] },
+      auto: { everyShardReplicas: 1, graceSeconds: 3600 },
+      resources: [
+        ["demo.ctrlmesh.io", "foos"],
+        ["", "configmaps"],
+      ],
+      ...more,
+    }),
+  );
 
 describeWithKube("a StatefulSet that shards itself", () => {
   let kube: Kube;

@@ -47,6 +47,38 @@ export function sampleShardingRoot(root: Fields = {}, spec: Fields = {}): Record
   };
 }
 
+/** A resource with its API group. */
+type GroupResource = readonly [group: string, resource: string];
+
+/**
+ * A new root of shards with one pod each, balanced. Its lock has the root's name, and the shards' names begin with that of the StatefulSet.
+ * @param root adds or replaces fields of spec.root
+ */
+export function familyRoot(
+  metadata: { readonly namespace: string; readonly name: string },
+  { statefulSet, resources, ...root }: Fields & { readonly statefulSet: string; readonly resources: readonly GroupResource[] },
+) {
+  return {
+    apiVersion: "ctrlmesh.kusionstack.io/v1alpha1",
+    kind: "ShardingConfig",
+    metadata,
+    spec: {
+      controller: { leaderElectionName: metadata.name },
+      onLoss: "InPlace",
+      root: {
+        prefix: statefulSet,
+        targetStatefulSet: statefulSet,
+        placement: "Balanced",
+        auto: { everyShardReplicas: 1 },
+        resourceSelector: resources.map(([group, resource]) => ({
+          relateResources: [{ apiGroups: [group], resources: [resource] }],
+        })),
+        ...root,
+      },
+    },
+  };
+}
+
 /** The problems of an object, one line each; empty if the object is valid. */
 export function shardingProblemsOf(object: unknown): string[] {
   const result = validateShardingConfig(object);

@@ -183,8 +183,12 @@ describeWithKube("two roots of one name in two namespaces", () => {
     for (const replicas of [9, 5]) {
       await mesh.apply(workload(TWIN, replicas, START));
       await untilShards(TWIN, replicas);
-      const ordinals = [...(await twinViews()).keys()].map((pod) => Number(pod.slice("operator-demo-".length)));
-      expect(ordinals.sort((a, b) => a - b)).toEqual(Array.from({ length: replicas }, (_, index) => START + index));
+      const ordinals = Array.from({ length: replicas }, (_, index) => START + index);
+      // The StatefulSet controller deletes the pods one after the other, after the manager has taken their shards.
+      await eventually(async () => {
+        const pods = [...(await twinViews()).keys()].map((pod) => Number(pod.slice("operator-demo-".length)));
+        expect(pods.sort((a, b) => a - b)).toEqual(ordinals);
+      }, 60_000);
     }
     const lastHandover = (await config(SAMPLE)).status?.lastHandover;
     expect({ children: await identities(SAMPLE), lastHandover }).toEqual(before);

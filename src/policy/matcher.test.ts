@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { policyRequest, resourceRule } from "../../test/support/policies.ts";
+import { egressRequest, policyRequest, resourceRule } from "../../test/support/policies.ts";
 import { createMatcher } from "./matcher.ts";
-import type { ResourceRule, UrlRule } from "./policy.ts";
+import type { HttpRule, ResourceRule, UrlRule } from "./policy.ts";
 
 const matches = (rule: Partial<ResourceRule>, line: string) =>
   createMatcher([{ match: { resources: [resourceRule(rule)], urls: [], http: [] } }]).match(policyRequest(line)).length === 1;
@@ -70,4 +70,65 @@ it("every matching rule is found once, in the order of the set, however special 
   }));
   const found = createMatcher(rules).match(policyRequest(`GET ${POD}`));
   expect(found.map(({ namespaces }) => namespaces)).toEqual([["*"], ["a", "*"], ["a"]]);
+});
+
+describe("a rule about URLs of other servers", () => {
+  it.each<[UrlRule, string, boolean]>([
+    [{ url: "https://a.example/v1", methods: ["GET"] }, "GET https://a.example/v1", true],
+    [{ url: "https://A.example:443/v1", methods: ["GET"] }, "GET https://a.example/v1?x=1", true],
+    [{ url: "https://a.example/V1", methods: ["GET"] }, "GET https://a.example/v1", false],
+    [{ url: "https://a.example/v1?x=1", methods: ["GET"] }, "GET https://a.example/v1?x=1", true],
+    [{ url: "https://a.example/v1?x=1", methods: ["GET"] }, "GET https://a.example/v1?x=2", false],
+    [{ url: "https://a.example/v1", methods: ["POST"] }, "GET https://a.example/v1", false],
+    [{ url: "https://a.example/v1/*", methods: ["*"] }, "GET https://a.example/v1/x/y", true],
+    [{ url: "https://a.example/*", methods: ["*"] }, "GET https://a.example:8443/v1", false],
+    [{ url: "https://a.example", methods: ["*"] }, "GET https://a.example/", true],
+    [{ url: "http://a.example/*", methods: ["*"] }, "GET https://a.example/v1", false],
+    [{ url: "https://*", methods: ["*"] }, "CONNECT a.example:443", true],
+    [{ url: "https://a.example", methods: ["CONNECT"] }, "CONNECT a.example:443", true],
+    [{ url: "https://a.example/*", methods: ["GET"] }, "CONNECT a.example:443", false],
+    [{ url: "*", methods: ["*"] }, "GET http://a.example/healthz", false],
+    [{ url: "/*", methods: ["*"] }, "GET http://a.example/healthz", false],
+    [{ url: "/healthz", methods: ["*"] }, "GET http://a.example/healthz", false],
+  ])("%j: %s: %s", (rule, line, expected) => {
+    const found = createMatcher([{ match: { resources: [], urls: [rule], http: [] } }]).match(egressRequest(line));
+    expect(found.length === 1).toBe(expected);
+  });
+
+  it("is about no request to the API server", () => {
+    const match = { resources: [], urls: [], http: [{ headers: [] }] };
+    expect(createMatcher([{ match }]).match(policyRequest("GET /healthz"))).toEqual([]);
+  });
+});
+
+describe("a rule about HTTP requests to other servers", () => {
+  it.each<[Partial<HttpRule>, string, boolean]>([
+    [{}, "GET http://a.example/", true],
+    [{}, "CONNECT a.example:443", true],
+    [{ host: { exact: "a.example" } }, "CONNECT a.example:443", true],
+    [{ host: { exact: "a.example" } }, "GET http://b.example/", false],
+    [{ host: { regex: "[.]example$" } }, "GET http://b.example/", true],
+    [{ host: { regex: "[.]example$" } }, "GET http://b.example.org/", false],
+    [{ path: { exact: "/v1" } }, "GET http://a.example/v1?x=1", true],
+    [{ path: { regex: "^/v1" } }, "GET http://a.example/v2", false],
+    [{ path: { regex: "" } }, "CONNECT a.example:443", false],
+    [{ method: "GET" }, "GET http://a.example/", true],
+    [{ method: "GET" }, "CONNECT a.example:443", false],
+    [{ headers: [{ name: "X-Tenant", value: "a" }] }, "GET http://a.example/", true],
+    [{ headers: [{ name: "x-tenant", value: "b" }] }, "GET http://a.example/", false],
+    [
+      {
+        headers: [
+          { name: "x-tenant", value: "a" },
+          { name: "x-other", value: "a" },
+        ],
+      },
+      "GET http://a.example/",
+      false,
+    ],
+  ])("%j: %s: %s", (rule, line, expected) => {
+    const http = [{ headers: [], ...rule }];
+    const found = createMatcher([{ match: { resources: [], urls: [], http } }]).match(egressRequest(line, { "x-tenant": "a" }));
+    expect(found.length === 1).toBe(expected);
+  });
 });

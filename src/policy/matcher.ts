@@ -1,8 +1,10 @@
 // Finds the rules that match a request. Pure. Invariant: the cost depends on the rules that name the request's resource and namespace,
 // or its URL, and not on the number of all rules. Made once for a set of rules; called for every request.
 
+import { compileHttpRule, type HttpTest } from "./http-rule.ts";
 import type { RequestMatch, ResourceRule, UrlRule } from "./policy.ts";
 import type { Action, PolicyRequest } from "./policy-request.ts";
+import { canonicalUrl, urlPatternsOf } from "./url-pattern.ts";
 
 export interface Matcher<R> {
   /** The matching rules, in the order of the set. */
@@ -10,15 +12,24 @@ export interface Matcher<R> {
 }
 
 const ALL = "*";
+/** The place of rules that name no host, or an expression for it. */
+const ANY_HOST = "";
 /** The resource of locks that a rule limits if it names it. */
 const LEASES = { group: "coordination.k8s.io", resource: "leases" };
 
 export function createMatcher<R extends { readonly match: RequestMatch }>(rules: readonly R[]): Matcher<R> {
   const byPlace = new Map<string, { readonly at: number; readonly rule: ResourceRule }[]>();
   const byUrl = new Map<string, { readonly at: number; readonly rule: UrlRule }[]>();
+  const byHost = new Map<string, { readonly at: number; readonly test: HttpTest }[]>();
   rules.forEach(({ match }, at) => {
     for (const rule of match.resources) for (const place of placesOf(rule)) push(byPlace, place, { at, rule });
-    for (const rule of match.urls) push(byUrl, rule.url, { at, rule });
+    for (const rule of match.urls) push(byUrl, canonicalUrl(rule.url), { at, rule });
+    for (const rule of match.http) {
+      push(byHost, rule.host !== undefined && "exact" in rule.host ? rule.host.exact : ANY_HOST, {
+        at,
+        test: compileHttpRule(rule),
+      });
+    }
   });
   return {
     match(request) {
@@ -28,7 +39,11 @@ export function createMatcher<R extends { readonly match: RequestMatch }>(rules:
           for (const { at, rule } of byPlace.get(place) ?? []) if (isAbout(rule, action, request.isLock)) found.add(at);
         }
       }
-      for (const url of request.path === undefined ? [] : urlsOf(request.path)) {
+      const { egress } = request;
+      for (const host of egress === undefined ? [] : [egress.host, ANY_HOST]) {
+        for (const { at, test } of byHost.get(host) ?? []) if (test(request)) found.add(at);
+      }
+      for (const url of urlsOfRequest(request)) {
         for (const { at, rule } of byUrl.get(url) ?? []) if (has(rule.methods, request.method)) found.add(at);
       }
       return [...found].sort((a, b) => a - b).flatMap((at) => rules[at] ?? []);
@@ -69,8 +84,13 @@ function isAbout(rule: ResourceRule, action: Action, isLock: boolean): boolean {
   return !isLock || (rule.apiGroups.includes(LEASES.group) && rule.resources.includes(LEASES.resource));
 }
 
-/** The URL itself, and every pattern that contains it. */
-export function urlsOf(url: string): string[] {
+function urlsOfRequest({ egress, path }: PolicyRequest): string[] {
+  if (egress !== undefined) return urlPatternsOf(egress);
+  return path === undefined ? [] : urlsOf(path);
+}
+
+/** The path itself, and every pattern that contains it. */
+function urlsOf(url: string): string[] {
   const patterns = [url, ALL];
   for (let at = url.lastIndexOf("/"); at >= 0; at = at === 0 ? -1 : url.lastIndexOf("/", at - 1)) {
     patterns.push(`${url.slice(0, at)}/${ALL}`);

@@ -12,12 +12,28 @@ export interface Action {
   readonly namespace: string;
 }
 
-/** A request to the API server, as policies see it. */
+/** Where a request to another server goes. */
+export interface EgressTarget {
+  readonly scheme: "http" | "https";
+  /** A name or an address in lower case, without brackets and without a final dot. */
+  readonly host: string;
+  readonly port: number;
+  /** As it was sent, without query. Undefined for a tunnel: what is inside is not visible. */
+  readonly path: string | undefined;
+  /** With its question mark; "" for none. */
+  readonly query: string;
+  /** By names in lower case. Empty for a tunnel. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+}
+
+/** A request, as policies see it. */
 export interface PolicyRequest {
-  /** What the request does; none if it is for no resource. */
+  /** What the request does; none if it is for no resource of the API server. */
   readonly actions: readonly Action[];
-  /** The path without query, if the request is for no resource. */
+  /** The path without query, if the request is to the API server and for no resource. */
   readonly path?: string;
+  /** Only for a request to another server. */
+  readonly egress?: EgressTarget;
   readonly method: string;
   /** The request is for the operator's lock. */
   readonly isLock: boolean;
@@ -26,6 +42,9 @@ export interface PolicyRequest {
   /** Names verb and object: failures are counted for each of them. */
   readonly key: string;
 }
+
+/** Paths of other servers can be long, and the keys of failures are kept. */
+const MAX_KEY_LENGTH = 1_024;
 
 /** @param isLock the request is for the operator's lock */
 export function policyRequestOf(info: RequestInfo, isLock: boolean): PolicyRequest {
@@ -36,6 +55,12 @@ export function policyRequestOf(info: RequestInfo, isLock: boolean): PolicyReque
   const isBulk = info.verb === "deletecollection";
   const key = `${info.verb} ${info.group}/${resourceOf(info)} ${info.namespace}/${info.name}`;
   return { actions: actionsOf(info), method, isLock, isBulk, key };
+}
+
+/** Rules see a tunnel as one request `CONNECT https://host:port/`, since they see nothing of what is inside. */
+export function egressRequestOf(method: string, egress: EgressTarget): PolicyRequest {
+  const key = `${method} ${egress.host}${egress.path ?? "/"}`.slice(0, MAX_KEY_LENGTH);
+  return { actions: [], egress, method, isLock: false, isBulk: false, key };
 }
 
 function resourceOf({ resource, subresource }: ResourceInfo): string {

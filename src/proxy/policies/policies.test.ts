@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limitRule, policyRequest } from "../../../test/support/policies.ts";
+import { egressRequest, egressRule, limitRule, policyRequest } from "../../../test/support/policies.ts";
 import { runningPolicies } from "../../../test/support/running-policies.ts";
 import type { BreakerSpec } from "../../policy/policy.ts";
 
@@ -32,6 +32,17 @@ describe("the report to the manager", () => {
     for (let i = 0; i < 2; i++) policies.admit(GET);
     expect(policies.report.rules).toHaveLength(64);
   });
+});
+
+it("an allow-list holds as long as it is in force, and its decisions are a metric", async () => {
+  const rule = egressRule("Allow", [{ host: "a.example" }]);
+  const { policies, registry } = runningPolicies({ egress: [rule] });
+  expect(policies.isAllowList).toBe(true);
+  expect(policies.judge(egressRequest("GET http://b.example/")).refusedBy).toEqual(rule);
+  policies.enforce({ limits: [], faults: [], egress: [] }, "none");
+  expect(policies.isAllowList).toBe(false);
+  expect(policies.judge(egressRequest("GET http://b.example/")).refusedBy).toBeUndefined();
+  expect(await registry.metrics()).toMatch(/policy_decisions_total\{.*rule="guard\/rule",decision="deny",mode="Enforce"\} 1/);
 });
 
 it("decisions and open breakers are metrics, and rules beyond the 64th are one", async () => {

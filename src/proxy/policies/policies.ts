@@ -1,7 +1,8 @@
 // The policies that this proxy enforces: the engine of limits, and the rules of faults. Invariants: limits fail static, so what was enforced
 // last stays in force without a manager and over a restart; faults fail off, so a fault that nobody can take back ends by itself. Asked by the
-// layers `fault` and `limit`; the handler of the resource type sets the rules.
+// layers `fault` and `limit` and by the egress proxy; the handler of the resource type sets the rules.
 import type { Clock, Random } from "../../base/clock.ts";
+import { createEgressRules, type EgressVerdict } from "../../policy/egress-rules.ts";
 import { type Admission, createEngine, type Engine, type StoredBreaker } from "../../policy/engine/engine.ts";
 import { drawFault, type Fault, NO_FAULT } from "../../policy/engine/faults.ts";
 import { createMatcher, type Matcher } from "../../policy/matcher.ts";
@@ -10,13 +11,17 @@ import type { PolicyRequest } from "../../policy/policy-request.ts";
 import type { PolicyReportMessage, RuleStateMessage } from "../../wire/messages.ts";
 import type { PolicyMetrics } from "./policy-metrics.ts";
 
-/** What the layers ask. */
+/** What the layers and the egress proxy ask. */
 export interface Policies {
   /** Without rules nothing has to be asked. */
   readonly hasLimits: boolean;
   readonly hasFaults: boolean;
   admit(request: PolicyRequest): Admission;
   fault(request: PolicyRequest): Fault;
+  /** May a request go to this other server? */
+  judge(request: PolicyRequest): EgressVerdict;
+  /** An enforced rule allows some servers, so all others are refused. */
+  readonly isAllowList: boolean;
   readonly metrics: PolicyMetrics;
 }
 
@@ -58,6 +63,7 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
   let current: PolicySet = NO_POLICIES;
   let digest = "";
   let faults: Matcher<FaultRule> = createMatcher([]);
+  let egress = createEgressRules([]);
 
   const states = (): RuleStateMessage[] =>
     engine.states().flatMap(({ rule: { origin }, breaker, state }) => {
@@ -96,11 +102,20 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
       for (const { rule, what } of fault.fired) metrics.decided(rule, what);
       return fault;
     },
+    judge(request) {
+      const verdict = egress.judge(request);
+      for (const { rule, decision } of verdict.words) metrics.decided(rule, decision);
+      return verdict;
+    },
+    get isAllowList() {
+      return egress.isAllowList;
+    },
     enforce(policies, nextDigest, stored) {
       current = policies;
       digest = nextDigest;
       if (stored !== undefined) engine = createEngine({ now, stored, changed });
       faults = createMatcher(policies.faults);
+      egress = createEgressRules(policies.egress);
       const kept = new Set(policies.limits.map(({ origin }) => keyOf(origin)));
       for (const key of closedAt.keys()) if (!kept.has(key)) closedAt.delete(key);
       engine.update(policies.limits);

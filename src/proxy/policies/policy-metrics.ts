@@ -1,11 +1,13 @@
 // Metrics of policies. Invariant: the number of time series is bounded, whatever the objects contain: after 64 rules all others count as
 // `other`.
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import { type FaultRule, type LimitRule, ruleName } from "../../policy/policy.ts";
+import { type EgressRule, type FaultRule, type LimitRule, ruleName } from "../../policy/policy.ts";
+
+type Rule = Pick<LimitRule | FaultRule | EgressRule, "origin" | "mode">;
 
 export interface PolicyMetrics {
   /** A rule has decided about a request. */
-  decided(rule: LimitRule | FaultRule, decision: "pass" | "limited" | "open" | "delay" | "abort"): void;
+  decided(rule: Rule, decision: "pass" | "limited" | "open" | "delay" | "abort" | "deny"): void;
   /** The rules whose breakers are open now. */
   opened(rules: readonly LimitRule[]): void;
   delayed(seconds: number): void;
@@ -42,7 +44,7 @@ export function createPolicyMetrics(registry: Registry): PolicyMetrics {
     registers,
   });
   const names = new Set<string>();
-  const label = ({ origin }: LimitRule | FaultRule) => {
+  const label = ({ origin }: Pick<Rule, "origin">) => {
     const rule = ruleName(origin);
     if (names.size < MAX_RULES) names.add(rule);
     return names.has(rule) ? rule : OTHER;

@@ -1,0 +1,80 @@
+import { describe, expect, it } from "vitest";
+import { egressRequest, egressRule } from "../../test/support/policies.ts";
+import { createEgressRules } from "./egress-rules.ts";
+import type { EgressRule, HostMatch } from "./policy.ts";
+
+const ruleNames = (rules: readonly EgressRule[], line: string) => {
+  const { refusedBy, words } = createEgressRules(rules).judge(egressRequest(line));
+  return { refusedBy: refusedBy?.origin.rule, words: words.map(({ rule, decision }) => `${rule.origin.rule} ${decision}`) };
+};
+const isOpen = (rules: readonly EgressRule[], line: string) => ruleNames(rules, line).refusedBy === undefined;
+const A: readonly HostMatch[] = [{ host: "a.example" }];
+
+describe("hosts of other servers", () => {
+  it.each<[HostMatch, string, boolean]>([
+    [{ host: "a.example" }, "GET http://a.example/x", true],
+    [{ host: "A.Example" }, "GET http://a.example/x", true],
+    [{ host: "a.example" }, "GET http://b.a.example/x", false],
+    [{ host: "a.example" }, "CONNECT a.example:8443", true],
+    [{ host: "a.example", port: 443 }, "CONNECT a.example:443", true],
+    [{ host: "a.example", port: 443 }, "CONNECT a.example:8443", false],
+    [{ host: "[2001:db8::1]" }, "CONNECT [2001:db8::1]:443", true],
+    [{ regex: "^[a-z]+[.]example$" }, "CONNECT a.example:443", true],
+    [{ regex: "^[a-z]+[.]example:443$" }, "CONNECT a.example:443", true],
+    [{ regex: "^[a-z]+[.]example$" }, "CONNECT a.example.org:443", false],
+    [{ regex: "a[.]example" }, "CONNECT a.example.org:443", true],
+  ])("%j: %s: %s", (match, line, expected) => {
+    expect(isOpen([egressRule("Allow", [match])], line)).toBe(expected);
+    expect(isOpen([egressRule("Deny", [match])], line)).toBe(!expected);
+  });
+
+  it.each<[readonly string[], string, boolean]>([
+    [[], "POST http://a.example/", true],
+    [["*"], "CONNECT a.example:443", true],
+    [["GET", "HEAD"], "GET http://a.example/", true],
+    [["GET", "HEAD"], "POST http://a.example/", false],
+    [["GET"], "CONNECT a.example:443", false],
+    [["CONNECT"], "CONNECT a.example:443", true],
+  ])("methods %j: %s: %s", (methods, line, expected) => {
+    expect(isOpen([egressRule("Allow", A, { methods })], line)).toBe(expected);
+  });
+});
+
+describe("the rules together", () => {
+  const allow = egressRule("Allow", A, { name: "allow" });
+  const deny = egressRule("Deny", A, { name: "deny" });
+
+  it("without rules, or without a rule with Allow, leave open what no rule denies", () => {
+    expect(isOpen([], "GET http://b.example/")).toBe(true);
+    expect(isOpen([deny], "GET http://b.example/")).toBe(true);
+  });
+
+  it("refuse what no rule allows, and name the list", () => {
+    expect(ruleNames([allow], "GET http://b.example/")).toEqual({ refusedBy: "allow", words: ["allow deny"] });
+  });
+
+  it("refuse what one rule denies and another one allows", () => {
+    expect(ruleNames([allow, deny], "GET http://a.example/")).toEqual({ refusedBy: "deny", words: ["allow pass", "deny deny"] });
+  });
+
+  it("allow what one of several lists allows", () => {
+    const other = egressRule("Allow", [{ host: "b.example" }], { name: "other" });
+    expect(isOpen([allow, other], "GET http://b.example/")).toBe(true);
+  });
+
+  it("count in the shadow and refuse nothing", () => {
+    const [list, ban] = [{ ...allow, mode: "Shadow" } as const, { ...deny, mode: "Shadow" } as const];
+    expect(ruleNames([list, ban], "GET http://b.example/")).toEqual({ refusedBy: undefined, words: ["allow deny"] });
+    expect(ruleNames([list, ban], "GET http://a.example/")).toEqual({ refusedBy: undefined, words: ["allow pass", "deny deny"] });
+    expect(createEgressRules([list]).isAllowList).toBe(false);
+  });
+
+  it("in the shadow say what they would do beside the enforced ones", () => {
+    const shadow = { ...egressRule("Allow", [{ host: "b.example" }], { name: "shadow" }), mode: "Shadow" } as const;
+    expect(ruleNames([allow, shadow], "GET http://a.example/").words).toEqual(["allow pass"]);
+    expect(ruleNames([allow, shadow], "GET http://b.example/")).toEqual({
+      refusedBy: "allow",
+      words: ["shadow pass", "allow deny"],
+    });
+  });
+});

@@ -1,0 +1,121 @@
+// Reads the name of the server from the first message of a TLS client (RFC 8446 section 4.1.2, RFC 6066 section 3). Pure. Invariants: it never
+// throws, whatever the bytes; it reads at most MAX_HELLO_BYTES; the message may come in any number of records. Nothing is decrypted. Called for
+// every tunnel.
+
+export type ClientHello =
+  /** More bytes are needed. */
+  | { readonly kind: "incomplete" }
+  /** No TLS, or longer than any real ClientHello. */
+  | { readonly kind: "not-tls" }
+  /** `serverName` in lower case; undefined if the client names none. */
+  | { readonly kind: "hello"; readonly serverName: string | undefined };
+
+/** Key shares of post-quantum groups take 2 KB, tickets as much; no client sends a tenth of this. */
+export const MAX_HELLO_BYTES = 32_768;
+
+const HANDSHAKE_RECORD = 22;
+const CLIENT_HELLO = 1;
+/** RFC 8446 section 5.1. */
+const MAX_RECORD_BYTES = 16_384;
+const RECORD_HEADER = 5;
+const MESSAGE_HEADER = 4;
+const SERVER_NAME_EXTENSION = 0;
+const HOST_NAME = 0;
+
+/** @param bytes all that the client has sent so far */
+export function readClientHello(bytes: Buffer): ClientHello {
+  const message = messageOf(bytes);
+  if (message === "not-tls" || (message === "incomplete" && bytes.length >= MAX_HELLO_BYTES)) return { kind: "not-tls" };
+  if (message === "incomplete") return { kind: "incomplete" };
+  try {
+    return { kind: "hello", serverName: serverNameOf(new Fields(message)) };
+  } catch {
+    return { kind: "not-tls" };
+  }
+}
+
+/** The body of the first handshake message, out of its records. */
+function messageOf(bytes: Buffer): Buffer | "incomplete" | "not-tls" {
+  const parts: Buffer[] = [];
+  let have = 0;
+  let wanted: number | undefined;
+  for (let at = 0; at < bytes.length; ) {
+    const length = bytes.length < at + RECORD_HEADER ? undefined : bytes.readUInt16BE(at + 3);
+    // One byte of another protocol is enough to know.
+    if (bytes[at] !== HANDSHAKE_RECORD || (bytes[at + 1] ?? 3) !== 3 || length === 0) return "not-tls";
+    if (length === undefined) return "incomplete";
+    if (length > MAX_RECORD_BYTES) return "not-tls";
+    const part = bytes.subarray(at + RECORD_HEADER, at + RECORD_HEADER + length);
+    parts.push(part);
+    have += part.length;
+    if (wanted === undefined && have >= MESSAGE_HEADER) {
+      const head = Buffer.concat(parts);
+      wanted = MESSAGE_HEADER + head.readUIntBE(1, 3);
+      if (head[0] !== CLIENT_HELLO || wanted > MAX_HELLO_BYTES) return "not-tls";
+    }
+    if (wanted !== undefined && have >= wanted) return Buffer.concat(parts).subarray(MESSAGE_HEADER, wanted);
+    at += RECORD_HEADER + length;
+  }
+  return "incomplete";
+}
+
+function serverNameOf(hello: Fields): string | undefined {
+  hello.skip(2 + 32); // version and random
+  hello.list(1); // session
+  hello.list(2); // cipher suites
+  hello.list(1); // compression
+  if (hello.isEmpty) return undefined;
+  const extensions = hello.list(2);
+  while (!extensions.isEmpty) {
+    const type = extensions.number(2);
+    const content = extensions.list(2);
+    if (type === SERVER_NAME_EXTENSION) return hostNameOf(content.list(2));
+  }
+  return undefined;
+}
+
+function hostNameOf(names: Fields): string | undefined {
+  while (!names.isEmpty) {
+    const type = names.number(1);
+    const name = names.list(2);
+    if (type === HOST_NAME) return name.text().toLowerCase().replace(/\.$/, "");
+  }
+  return undefined;
+}
+
+/** Reads fields one after the other. @throws RangeError beyond the end */
+class Fields {
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  get isEmpty(): boolean {
+    return this.#at >= this.#bytes.length;
+  }
+
+  skip(bytes: number): void {
+    this.#take(bytes);
+  }
+
+  number(bytes: number): number {
+    return this.#take(bytes).readUIntBE(0, bytes);
+  }
+
+  /** What follows a length of so many bytes. */
+  list(lengthBytes: number): Fields {
+    return new Fields(this.#take(this.number(lengthBytes)));
+  }
+
+  text(): string {
+    return this.#bytes.toString("latin1");
+  }
+
+  #take(bytes: number): Buffer {
+    if (this.#at + bytes > this.#bytes.length) throw new RangeError("beyond the end");
+    this.#at += bytes;
+    return this.#bytes.subarray(this.#at - bytes, this.#at);
+  }
+}

@@ -1,0 +1,44 @@
+// The answers of the egress proxy itself. Invariant: each result has one status, and its name is the label of the metric. Thrown by the parts of
+// the proxy, and answered in one place (egress-server.ts).
+
+/** What came of a request. "allowed": it has reached its server, and the tunnel is open or the answer has begun. */
+export type EgressResult = "allowed" | keyof typeof ANSWERS | "no-tls" | "sni-mismatch" | "no-sni" | "client-gone";
+
+const ANSWERS = {
+  "bad-request": { status: 400, code: "BAD_REQUEST" },
+  denied: { status: 403, code: "EGRESS_DENIED" },
+  "address-refused": { status: 403, code: "EGRESS_ADDRESS_REFUSED" },
+  limited: { status: 429, code: "LIMITED" },
+  upgrade: { status: 501, code: "UPGRADE_NOT_SUPPORTED" },
+  unreachable: { status: 502, code: "EGRESS_UNREACHABLE" },
+  open: { status: 503, code: "BREAKER_OPEN" },
+  "not-ready": { status: 503, code: "NOT_READY" },
+  "too-many": { status: 503, code: "TOO_MANY_REQUESTS" },
+  fault: { status: 503, code: "FAULT_INJECTED" },
+  timeout: { status: 504, code: "EGRESS_TIMEOUT" },
+} as const;
+
+export class EgressError extends Error {
+  readonly result: keyof typeof ANSWERS;
+  readonly status: number;
+  /** Value of x-ctrlmesh-error. */
+  readonly code: string;
+  /** Name of the rule that decided; absent if none did. */
+  readonly rule: string | undefined;
+  /** Value of Retry-After. */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(
+    result: keyof typeof ANSWERS,
+    message: string,
+    more: ErrorOptions & { readonly rule?: string; readonly status?: number; readonly retryAfterSeconds?: number } = {},
+  ) {
+    super(message, more);
+    this.name = "EgressError";
+    this.result = result;
+    this.status = more.status ?? ANSWERS[result].status;
+    this.code = ANSWERS[result].code;
+    this.rule = more.rule;
+    this.retryAfterSeconds = more.retryAfterSeconds;
+  }
+}

@@ -1,0 +1,90 @@
+import { describe, expect, it } from "vitest";
+import { urlPatternsOf } from "../../policy/url-pattern.ts";
+import { EgressError } from "./egress-error.ts";
+import { targetOf } from "./target.ts";
+
+const read = (line: string, endpoint?: string) => {
+  const [method = "", target = ""] = line.split(" ");
+  const {
+    scheme,
+    host,
+    port,
+    path = "(tunnel)",
+    query,
+  } = targetOf(method, target, endpoint === undefined ? {} : { "mesh-real-endpoint": endpoint });
+  return `${scheme} ${host} ${port} ${path}${query}`;
+};
+
+describe("targetOf", () => {
+  it.each([
+    ["CONNECT a.example:443", "https a.example 443 (tunnel)"],
+    ["CONNECT A.Example.:8443", "https a.example 8443 (tunnel)"],
+    ["CONNECT [2001:DB8::0:1]:443", "https 2001:db8::1 443 (tunnel)"],
+    ["CONNECT 0x7f.1:443", "https 127.0.0.1 443 (tunnel)"],
+    ["CONNECT 2130706433:443", "https 127.0.0.1 443 (tunnel)"],
+    ["CONNECT [::ffff:127.0.0.1]:1", "https ::ffff:7f00:1 1 (tunnel)"],
+    ["GET http://a.example", "http a.example 80 /"],
+    ["GET HTTP://a.example:8080/v1/x?y=/../z", "http a.example 8080 /v1/x?y=/../z"],
+    ["GET http://a.example?x=1", "http a.example 80 /?x=1"],
+    ["GET http://bücher.example/%E2", "http xn--bcher-kva.example 80 /%E2"],
+    ["GET https://a.example/v1", "https a.example 443 /v1"],
+    ["GET http://a.example//v1/", "http a.example 80 //v1/"],
+    ["GET http://a.example/..a/.b/c..", "http a.example 80 /..a/.b/c.."],
+  ])("%s", (line, expected) => expect(read(line)).toBe(expected));
+
+  it.each([
+    ["GET /", "https://a.example/foo?x=1", "https a.example 443 /foo?x=1"],
+    ["GET /bar?y=2", "https://a.example/foo?x=1", "https a.example 443 /foo/bar?x=1&y=2"],
+    ["GET /bar?y=2", "https://a.example:8443", "https a.example 8443 /bar?y=2"],
+    ["GET http://127.0.0.1:15002/bar", "https://a.example/foo/", "https a.example 443 /foo/bar"],
+    ["GET /", "http://a.example/foo", "http a.example 80 /foo"],
+  ])("%s with Mesh-Real-Endpoint %s", (line, endpoint, expected) => expect(read(line, endpoint)).toBe(expected));
+
+  it.each([
+    "CONNECT a.example",
+    "CONNECT :443",
+    "CONNECT a.example:0",
+    "CONNECT a.example:65536",
+    "CONNECT user@a.example:443",
+    "CONNECT a.example/x:443",
+    "CONNECT a.example:1:443",
+    "CONNECT [::1:443",
+    "GET /healthz",
+    "GET *",
+    "GET ftp://a.example/",
+    "GET http://",
+    "GET http:///x",
+    "GET http://user:word@a.example/",
+    "GET http://a.example/v1/../admin",
+    "GET http://a.example/v1/%2E%2e/admin",
+    "GET http://a.example/v1/..\\admin",
+    "GET http://a.example/x#fragment",
+    "GET http://a%00.example/",
+  ])("refuses %s", (line) => expect(() => read(line)).toThrow(EgressError));
+});
+
+describe("the patterns of a URL", () => {
+  const patterns = (line: string) => {
+    const [method = "", target = ""] = line.split(" ");
+    return urlPatternsOf(targetOf(method, target, {}));
+  };
+
+  it("are the URL with and without its query, and what is above it", () => {
+    expect(patterns("GET http://a.example:80/v1/x?y=1")).toEqual([
+      "http://a.example/v1/x",
+      "http://a.example/v1/x?y=1",
+      "http://a.example/v1/*",
+      "http://a.example/*",
+      "http://*",
+    ]);
+  });
+
+  it("are those of the host for a tunnel", () => {
+    expect(patterns("CONNECT a.example:443")).toEqual(["https://a.example/", "https://a.example/*", "https://*"]);
+    expect(patterns("CONNECT [::1]:8443")[0]).toBe("https://[::1]:8443/");
+  });
+
+  it("are few for a path of many segments", () => {
+    expect(patterns(`GET http://a.example${"/".repeat(16_000)}`).length).toBeLessThan(2_100);
+  });
+});

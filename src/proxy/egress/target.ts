@@ -1,0 +1,60 @@
+// Reads where a client of the forward proxy wants to go. Pure. Invariants: what the rules judge is what is sent; a name or an address has one
+// form here, however it is written; a text that servers may read differently is refused. Called for every request to the egress listener.
+import type { IncomingHttpHeaders } from "node:http";
+import type { EgressTarget } from "../../policy/policy-request.ts";
+import { EgressError } from "./egress-error.ts";
+
+/** KusionStack's clients send plain HTTP to the proxy and name the server here. Never sent on. */
+export const REAL_ENDPOINT = "mesh-real-endpoint";
+
+const URL_PARTS = /^(https?):\/\/([^/?#]*)([^?#]*)(\?[^#]*)?$/i;
+const DOT_SEGMENT = /(^|[/\\])(\.|%2e){1,2}([/\\]|$)/i;
+
+/** @throws EgressError if the request names no server in a form that this proxy reads */
+export function targetOf(method: string, target: string, headers: IncomingHttpHeaders): EgressTarget {
+  if (method === "CONNECT") return tunnelTarget(target);
+  const endpoint = headers[REAL_ENDPOINT];
+  return { ...(endpoint === undefined ? absoluteTarget(target) : endpointTarget(String(endpoint), target)), headers };
+}
+
+function tunnelTarget(target: string): EgressTarget {
+  const [, host = "", port = ""] = /^(.*):(\d{1,5})$/.exec(target) ?? [];
+  return { scheme: "https", ...serverOf(host, port, target), path: undefined, query: "", headers: {} };
+}
+
+type Plain = Omit<EgressTarget, "headers">;
+
+function absoluteTarget(target: string): Plain {
+  const [, scheme = "", authority = "", path = "", query = ""] = URL_PARTS.exec(target) ?? [];
+  if (scheme === "") {
+    throw invalid("this is a forward proxy: send CONNECT host:port, an absolute URL, or the header Mesh-Real-Endpoint");
+  }
+  const [, host = "", port = ""] = /^(.*?)(?::(\d{1,5}))?$/.exec(authority) ?? [];
+  const isSecure = scheme.toLowerCase() === "https";
+  const server = serverOf(host, port || (isSecure ? "443" : "80"), authority);
+  if (DOT_SEGMENT.test(path)) throw invalid("the path has a segment . or .., which servers read differently");
+  return { scheme: isSecure ? "https" : "http", ...server, path: path === "" ? "/" : path, query };
+}
+
+/** The header has the whole URL, as KusionStack's clients send it, or a prefix of the request's own path and query. */
+function endpointTarget(endpoint: string, target: string): Plain {
+  const base = absoluteTarget(endpoint);
+  const own = absoluteTarget(target.startsWith("/") ? `http://origin${target}` : target);
+  const path = own.path === "/" ? base.path : `${base.path?.replace(/\/$/, "")}${own.path}`;
+  return { ...base, path, query: base.query === "" ? own.query : base.query + own.query.replace("?", "&") };
+}
+
+function serverOf(host: string, port: string, text: string): Pick<EgressTarget, "host" | "port"> {
+  const number = Number(port);
+  // The URL standard's form of a host: lower case, Punycode, and addresses such as 0x7f.1 as 127.0.0.1.
+  const parsed = /[@/\\?#\s]/.test(host) ? null : URL.parse(`http://${host}`);
+  if (parsed === null || parsed.port !== "" || parsed.hostname === "" || number < 1 || number > 65_535) {
+    throw invalid(`${JSON.stringify(text.slice(0, 300))} is not host:port`);
+  }
+  const { hostname } = parsed;
+  return { host: hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, ""), port: number };
+}
+
+function invalid(what: string): EgressError {
+  return new EgressError("bad-request", `ctrlmesh egress: ${what}`);
+}

@@ -2,7 +2,13 @@ import { expect, it } from "vitest";
 import { createAcceptedPolicies, isDoubtful } from "./accepted-policies.ts";
 import type { Policy, PolicyKind, PolicyObject } from "./policy-kind.ts";
 
-const POLICY: Policy = { rules: { limits: [], faults: [], egress: [] }, off: "", isFor: () => true, notSupported: [] };
+const POLICY: Policy = {
+  rules: { limits: [], faults: [], egress: [] },
+  off: "",
+  endsMs: undefined,
+  isFor: () => true,
+  notSupported: [],
+};
 const PROBLEMS = [{ path: "spec", message: "required" }];
 /** A kind whose objects are valid if they have the label `valid`. */
 const kind: PolicyKind = {

@@ -9,6 +9,8 @@ export interface PolicyKindParts<O extends PolicyObject> {
   validate(object: unknown): ValidationResult<O>;
   /** Why the valid object enforces nothing; "" if it does. */
   offReason(object: O): string;
+  /** When the valid object ends by itself, in milliseconds since the epoch. Default: it does not. */
+  endsMs?(object: O): number | undefined;
   rulesOf(object: O): Partial<PolicySet>;
   isFor(object: O, pod: TargetPod): boolean;
   /** Paths of the spec that are set and have no effect in this version. */
@@ -16,7 +18,7 @@ export interface PolicyKindParts<O extends PolicyObject> {
 }
 
 export function createPolicyKind<O extends PolicyObject>(parts: PolicyKindParts<O>): PolicyKind<O> {
-  const { resource, validate, offReason, rulesOf, isFor, notSupported } = parts;
+  const { resource, validate, offReason, endsMs = () => undefined, rulesOf, isFor, notSupported } = parts;
   return {
     resource,
     compile(object) {
@@ -25,7 +27,8 @@ export function createPolicyKind<O extends PolicyObject>(parts: PolicyKindParts<
       const valid = checked.value;
       const off = offReason(valid);
       const rules = off === "" ? { ...NO_POLICIES, ...rulesOf(valid) } : NO_POLICIES;
-      return { ok: true, policy: { rules, off, isFor: (pod) => isFor(valid, pod), notSupported: notSupported(valid) } };
+      const content = { rules, off, endsMs: endsMs(valid), notSupported: notSupported(valid) };
+      return { ok: true, policy: { ...content, isFor: (pod) => isFor(valid, pod) } };
     },
   };
 }

@@ -18,6 +18,7 @@ export const faultInjectionKind = createPolicyKind({
       ? ""
       : "waits until the start of spec.maxDuration is stored in the status";
   },
+  endsMs: untilMs,
   rulesOf: (injection) => ({ faults: compileFaultInjection(injection, untilMs(injection)) }),
   isFor: ({ spec }, { labels }) => matchesSelector(spec.selector, labels),
   notSupported: ({ spec }) =>

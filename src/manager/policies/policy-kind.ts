@@ -28,6 +28,8 @@ export interface Policy {
   readonly rules: PolicySet;
   /** Why it enforces nothing, in words: "mode is Disabled"; "" if it does. */
   readonly off: string;
+  /** When it ends by itself, in milliseconds since the epoch; undefined if it does not. */
+  readonly endsMs: number | undefined;
   /** Whether the policy is for this pod of its namespace. */
   isFor(pod: TargetPod): boolean;
   /** Paths of the spec that are set and have no effect in this version. */

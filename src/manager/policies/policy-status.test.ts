@@ -18,6 +18,8 @@ const status = (changes: Partial<PolicyStatusFacts>) =>
     specHash: "hash",
     problems: [],
     off: "",
+    endsMs: undefined,
+    isLimit: false,
     notSupported: [],
     targets: [],
     previous: undefined,
@@ -71,6 +73,16 @@ describe("the status of a policy", () => {
     });
   });
 
+  it("says that the time of a valid policy is over, and when it ended", () => {
+    const endsMs = Date.parse("2026-11-22T12:00:00.000Z");
+    expect(condition({ endsMs }, "Accepted")).toMatchObject({
+      status: "True",
+      reason: "Expired",
+      message: "ended by itself at 2026-11-22T12:00:00.000Z; an edit of the spec starts it again",
+    });
+    expect(condition({ endsMs: endsMs + 1 }, "Accepted")).toMatchObject({ reason: "Valid" });
+  });
+
   it("names the fields of a valid spec that have no effect", () => {
     expect(condition({ notSupported: ["spec.trafficInterceptRules"] }, "Accepted")).toMatchObject({
       status: "True",
@@ -89,6 +101,14 @@ describe("the status of a policy", () => {
 
   it("says that the policy selects no pod", () => {
     expect(condition({}, "Synced")).toMatchObject({ status: "Unknown", reason: "NoTargets" });
+  });
+
+  it("says what the limits of several pods add up to", () => {
+    const message = (count: number, isLimit = true) =>
+      condition({ isLimit, targets: Array.from({ length: count }, (_, at) => target(`pod-${at}`)) }, "Synced")?.message;
+    expect(message(3)).toBe("3 of 3 proxies enforce these rules; each counts by itself, so limits add up to 3 times");
+    expect(message(1)).toBe("1 of 1 proxies enforce these rules");
+    expect(message(3, false)).toBe("3 of 3 proxies enforce these rules");
   });
 
   it("names a pod that is behind, and why", () => {

@@ -29,6 +29,10 @@ export interface PolicyStatusFacts {
   readonly problems: readonly Problem[];
   /** Why the valid spec enforces nothing, in words; "" if it does. */
   readonly off: string;
+  /** When the valid spec ends by itself, in milliseconds since the epoch; undefined if it does not. */
+  readonly endsMs: number | undefined;
+  /** It has limits, and each proxy counts by itself. */
+  readonly isLimit: boolean;
   /** Paths of the spec that have no effect in this version. */
   readonly notSupported: readonly string[];
   readonly targets: readonly TargetFacts[];
@@ -49,7 +53,12 @@ export function policyStatus(facts: PolicyStatusFacts): PolicyStatus {
     specSince: specSince ?? now,
     currentSpecHash: specHash,
     lastUpdatedTime: now,
-    conditions: conditions({ Accepted: accepted(facts), Synced: synced(sorted), Open: open(sorted) }, generation, previous, now),
+    conditions: conditions(
+      { Accepted: accepted(facts), Synced: synced(sorted, facts.isLimit), Open: open(sorted) },
+      generation,
+      previous,
+      now,
+    ),
     targets: {
       total: targets.length,
       synced: targets.filter(({ isSynced }) => isSynced).length,
@@ -85,12 +94,16 @@ function targetMessage({ problems, isSynced, isConnected }: Pick<TargetFacts, "p
   return isConnected ? "the newest rules are on their way" : "the proxy is not connected: it keeps its rules";
 }
 
-function accepted({ problems, off, notSupported, specHash }: PolicyStatusFacts): Verdict {
+function accepted({ problems, off, endsMs, notSupported, specHash, now }: PolicyStatusFacts): Verdict {
   if (problems.length > 0) {
     const kept = specHash === "" ? "" : "; the rules of the previous spec stay in force";
     return { status: "False", reason: "Invalid", message: plainTexts(problems.map(formatProblem)).join("; ") + kept };
   }
   if (off !== "") return { status: "True", reason: "Disabled", message: off };
+  if (endsMs !== undefined && endsMs <= Date.parse(now)) {
+    const message = `ended by itself at ${new Date(endsMs).toISOString()}; an edit of the spec starts it again`;
+    return { status: "True", reason: "Expired", message };
+  }
   return { status: "True", reason: "Valid", message: ["the spec is valid", ...notSupported.map(noEffect)].join("; ") };
 }
 
@@ -98,12 +111,15 @@ function noEffect(path: string): string {
   return `${path} has no effect in this version`;
 }
 
-function synced(targets: readonly TargetFacts[]): Verdict {
+function synced(targets: readonly TargetFacts[], isLimit: boolean): Verdict {
   if (targets.length === 0) return { status: "Unknown", reason: "NoTargets", message: "selects no pod with a proxy" };
   const late = targets.filter(({ isSynced }) => !isSynced);
   const [first] = late;
   const message = `${targets.length - late.length} of ${targets.length} proxies enforce these rules`;
-  if (first === undefined) return { status: "True", reason: "InSync", message };
+  if (first === undefined) {
+    const sum = isLimit && targets.length > 1 ? `; each counts by itself, so limits add up to ${targets.length} times` : "";
+    return { status: "True", reason: "InSync", message: message + sum };
+  }
   return { status: "False", reason: "ProxiesBehind", message: `${message}; pod ${first.name}: ${targetMessage(first)}` };
 }
 

@@ -33,7 +33,7 @@ describe("the policies controller", () => {
     const pod = { metadata: { namespace: "ops", name: "shop-0", uid: "pod-uid", labels } };
     const never = () => () => undefined;
     const around = {
-      apps: { get: () => undefined, onChange: never },
+      apps: { get: () => undefined, list: () => [], hasSynced: true, onChange: never },
       pods: { list: () => [pod], onListed: never, onChange: never },
       registry: {
         facts: () => ({ ...NO_REPORTS, capabilities: new Set(["type:policy"]), problems: {} }),

@@ -19,7 +19,7 @@ const REQUEST = { namespace: "", name: "shop" };
 const RULES = { group: "test", version: "v1", resource: "rules", kind: "Rule", namespaced: true };
 
 interface RuleObject extends PolicyObject {
-  readonly spec: { readonly max: number; readonly app?: string };
+  readonly spec: { readonly max: number; readonly app?: string; readonly endsMs?: number };
 }
 
 /** A kind with a bound of requests at once; a negative one is not valid. */
@@ -35,6 +35,7 @@ const KIND: PolicyKind<RuleObject> = {
       policy: {
         rules: { limits, faults: [], egress: [] },
         off: "",
+        endsMs: spec.endsMs,
         isFor: ({ app }: TargetPod) => app === (spec.app ?? app),
         notSupported: [],
       },
@@ -48,6 +49,7 @@ function setUp() {
     throw error;
   });
   const pods: Pod[] = [];
+  const listed = { isApp: true, hasSynced: true, isListed: true };
   const published = new Map<string, PolicyResource>();
   const reports = new Map<string, PolicyReportMessage>();
   const events: string[] = [];
@@ -65,8 +67,14 @@ function setUp() {
   const options = {
     kinds: [{ kind: KIND as PolicyKind, store }],
     ...{
-      apps: { get: (name: string) => (name === "gone" ? undefined : ({ pods: { subsetOf: () => "" } } as unknown as App)) },
-      pods: { list: () => pods },
+      apps: {
+        get: (name: string) => (name === "gone" ? undefined : ({ pods: { subsetOf: () => "" } } as unknown as App)),
+        list: () => (listed.isApp ? [{} as App] : []),
+        get hasSynced() {
+          return listed.hasSynced;
+        },
+      },
+      pods: { list: () => (listed.isListed ? pods : undefined) },
       registry,
       client,
       clock,
@@ -76,7 +84,7 @@ function setUp() {
   const first = createPoliciesReconciler(options);
   const ref = (name: string) => ({ namespace: "shop", name });
   return {
-    ...{ client, clock, published, reports, events },
+    ...{ client, clock, published, reports, events, listed },
     restartManager: () => createPoliciesReconciler(options),
     pod: (name: string, app: string) =>
       void pods.push({ metadata: { namespace: "shop", name, uid: name, labels: { [INJECTED_LABEL]: app } } } as unknown as Pod),
@@ -218,5 +226,39 @@ describe("the status of a policy", () => {
     await world.clock.advance(1_000);
     await world.reconcile();
     expect(world.events).toEqual(["Warning BreakerOpened", "Normal BreakerClosed"]);
+  });
+});
+
+describe("the status of a policy in a namespace", () => {
+  it("without an app says that it selects no pod", async () => {
+    Object.assign(world.listed, { isListed: false, isApp: false });
+    world.put("one", { max: 1 });
+    await world.reconcile();
+    expect(world.status("one")?.conditions).toMatchObject([
+      { type: "Accepted", status: "True" },
+      { type: "Synced", reason: "NoTargets" },
+      { type: "Open", status: "False" },
+    ]);
+  });
+
+  it("waits until the apps and the pods are known, so that a new manager says nothing wrong", async () => {
+    world.put("one", { max: 1 });
+    for (const state of [{ isApp: false, hasSynced: false }, { isApp: true }]) {
+      Object.assign(world.listed, { isListed: false, hasSynced: true, ...state });
+      expect((await world.reconcile()).writes).toBe(0);
+    }
+  });
+
+  it("says at the moment of its end that a policy has expired", async () => {
+    world.put("one", { max: 1, endsMs: world.clock.now() + 5_000 });
+    await world.reconcile();
+    world.acknowledge();
+    await world.clock.advance(1_000);
+    await world.reconcile();
+    expect(world.status("one")?.conditions?.[0]).toMatchObject({ reason: "Valid" });
+    expect(await world.reconcile()).toMatchObject({ writes: 0, requeueAfterMs: 4_000 });
+    await world.clock.advance(4_000);
+    expect(await world.reconcile()).toEqual({ writes: 1 });
+    expect(world.status("one")?.conditions?.[0]).toMatchObject({ status: "True", reason: "Expired" });
   });
 });

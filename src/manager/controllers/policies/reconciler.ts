@@ -26,7 +26,7 @@ import type { Apps } from "../../sources/app.ts";
 
 export interface PoliciesReconcilerOptions {
   readonly kinds: readonly { readonly kind: PolicyKind; readonly store: Pick<Store<PolicyObject>, "list"> }[];
-  readonly apps: Pick<Apps, "get">;
+  readonly apps: Pick<Apps, "get" | "list" | "hasSynced">;
   readonly pods: Pick<PodLists, "list">;
   readonly registry: Pick<ProxyRegistry, "publish" | "facts">;
   readonly client: Pick<KubeClient, "get" | "patch">;
@@ -36,6 +36,8 @@ export interface PoliciesReconcilerOptions {
 
 /** The status of one object is written at most this often. */
 const STATUS_EVERY_MS = 1_000;
+/** The longest time until a namespace is looked at again: a timer knows no longer one than 24 days. */
+const LONGEST_WAIT_MS = 24 * 60 * 60 * 1_000;
 const NEVER = Number.NEGATIVE_INFINITY;
 
 /** The request names a namespace. */
@@ -59,7 +61,9 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
 
   return {
     async reconcile({ name: namespace }, signal) {
-      const listed = pods.list(namespace);
+      if (!apps.hasSynced) return { requeueAfterMs: STATUS_EVERY_MS };
+      // Only the pods of namespaces with an app are watched.
+      const listed = pods.list(namespace) ?? (apps.list(namespace).length === 0 ? [] : undefined);
       if (listed === undefined) return {}; // the list of the pods queues the namespace again
       const objects = kinds.flatMap(({ kind, store }) => store.list(namespace).map((object) => ({ kind, object })));
       const known = accepted.update(namespace, objects);
@@ -74,7 +78,7 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
       else writtenMs.delete(namespace);
       const waits = await Promise.all(known.map((policy) => writePolicyStatus(options, policy, each, times, signal)));
       const due = waits.filter((ms) => ms !== undefined);
-      return due.length === 0 ? {} : ({ requeueAfterMs: Math.max(1, Math.min(...due)) } satisfies Result);
+      return due.length === 0 ? {} : ({ requeueAfterMs: Math.max(1, Math.min(LONGEST_WAIT_MS, ...due)) } satisfies Result);
     },
   };
 }
@@ -87,7 +91,7 @@ function targetPod({ metadata, status }: Pod, apps: Pick<Apps, "get">): TargetPo
   return [{ namespace, name, labels, ip: status?.podIP ?? "", app: appName, subset }];
 }
 
-/** Returns the time after which the status may be written; undefined if nothing is left to write. */
+/** Returns the time after which the status may be written or changes by itself; undefined if neither will be. */
 async function writePolicyStatus(
   { registry, client, events, clock }: PoliciesReconcilerOptions,
   { kind, object, policy, problems }: KnownPolicy,
@@ -99,22 +103,25 @@ async function writePolicyStatus(
   const targets = pods.filter(({ pod }) => policy?.isFor(pod)).map((each) => targetFacts(each, uid, registry));
   const specHash = problems.length === 0 ? hashOf(object) : (object.status?.currentSpecHash ?? "");
   const now = new Date(clock.now()).toISOString();
-  const { off = "", notSupported = [] } = policy ?? {};
-  const common = { generation, specHash, problems, off, notSupported, targets, now };
+  const { off = "", endsMs, notSupported = [] } = policy ?? {};
+  const isLimit = (policy?.rules.limits.length ?? 0) > 0;
+  const common = { generation, specHash, problems, off, endsMs, isLimit, notSupported, targets, now };
+  const leftMs = endsMs === undefined ? 0 : endsMs - Date.parse(now);
+  const untilEnd = leftMs > 0 ? leftMs : undefined;
   let replaced = object.status;
   const desired = (current: PolicyObject) => {
     replaced = current.status;
     return withoutNewTime(policyStatus({ ...common, previous: replaced }), replaced);
   };
   const next = desired(object);
-  if (isDeepStrictEqual(next, object.status)) return undefined;
+  if (isDeepStrictEqual(next, object.status)) return untilEnd;
   const sinceMs = clock.monotonicMs() - (writtenMs.get(uid) ?? NEVER);
   if (sinceMs < STATUS_EVERY_MS) return STATUS_EVERY_MS - sinceMs;
   const written = await writeStatus(client, kind.resource, object, desired, { signal, fieldManager: "ctrlmesh-manager" });
   writtenMs.set(uid, clock.monotonicMs());
-  if (written === undefined) return undefined;
+  if (written === undefined) return untilEnd;
   for (const { type, reason, message } of policyEvents(replaced, next)) events.event(object, type, reason, message);
-  return undefined;
+  return untilEnd;
 }
 
 function targetFacts({ pod, digest }: PodPolicies, uid: string, registry: Pick<ProxyRegistry, "facts">): TargetFacts {

@@ -7,7 +7,7 @@ import type { LimitRule } from "../../../policy/policy.ts";
 import { createStore } from "../../../runtime/store.ts";
 import { NO_REPORTS, type PolicyReportMessage } from "../../../wire/messages.ts";
 import type { PolicyResource } from "../../../wire/policy-type.ts";
-import { INJECTED_LABEL } from "../../facts/injected-pod.ts";
+import { INJECTED_LABEL, PROXY_CONTAINER } from "../../facts/injected-pod.ts";
 import type { ProxyFacts } from "../../facts/proxy-facts.ts";
 import type { PolicyKind, PolicyObject, TargetPod } from "../../policies/policy-kind.ts";
 import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
@@ -52,6 +52,8 @@ function setUp() {
   const listed = { isApp: true, hasSynced: true, isListed: true };
   const published = new Map<string, PolicyResource>();
   const reports = new Map<string, PolicyReportMessage>();
+  /** The apps whose routes proxies have acknowledged, by pod. */
+  const routes = new Map<string, string>();
   const events: string[] = [];
   const registry = {
     publish: (pod: string, _type: unknown, resource: unknown) => void published.set(pod, resource as PolicyResource),
@@ -60,6 +62,7 @@ function setUp() {
         ...NO_REPORTS,
         capabilities: new Set(pod === "shop/old-0" ? [] : ["type:policy"]),
         connected: true,
+        acknowledged: routes.has(pod) ? { app: { name: routes.get(pod) } } : undefined,
         problems: {},
         ...(reports.has(pod) && { policies: reports.get(pod) }),
       }) as unknown as ProxyFacts,
@@ -68,7 +71,7 @@ function setUp() {
     kinds: [{ kind: KIND as PolicyKind, store }],
     ...{
       apps: {
-        get: (name: string) => (name === "gone" ? undefined : ({ pods: { subsetOf: () => "" } } as unknown as App)),
+        get: (name: string) => (["", "gone"].includes(name) ? undefined : ({ pods: { subsetOf: () => "" } } as unknown as App)),
         list: () => (listed.isApp ? [{} as App] : []),
         get hasSynced() {
           return listed.hasSynced;
@@ -88,6 +91,11 @@ function setUp() {
     restartManager: () => createPoliciesReconciler(options),
     pod: (name: string, app: string) =>
       void pods.push({ metadata: { namespace: "shop", name, uid: name, labels: { [INJECTED_LABEL]: app } } } as unknown as Pod),
+    edit(name: string, change: (pod: Pod) => Pod) {
+      const at = pods.findIndex(({ metadata }) => metadata.name === name);
+      pods.splice(at, 1, ...pods.slice(at, at + 1).map(change));
+    },
+    routes,
     put(name: string, spec: RuleObject["spec"]) {
       const before = client.read<RuleObject>(RULES, ref(name));
       const generation = (before?.metadata.generation ?? 0) + 1;
@@ -194,6 +202,46 @@ it("a proxy keeps its policies while its app is not known: nobody knows its subs
   world.put("two", { max: 2 });
   await world.reconcile();
   expect([world.max("a-0"), world.max("gone-0")]).toEqual([[1, 2], [1]]);
+});
+
+describe("a pod whose label of the injection is gone", () => {
+  const unlabelled = (pod: Pod): Pod => ({
+    metadata: { ...pod.metadata, labels: {} },
+    spec: { containers: [{ name: PROXY_CONTAINER }] },
+  });
+
+  it("is still limited, as long as its proxy runs: its routes name the app", async () => {
+    world.put("one", { max: 1, app: "a" });
+    await world.reconcile();
+    world.acknowledge();
+    world.edit("a-0", unlabelled);
+    world.routes.set("shop/a-0", "a");
+    world.put("two", { max: 2, app: "a" });
+    await world.reconcile();
+    expect(world.max("a-0")).toEqual([1, 2]);
+    expect(world.status("two")?.targets?.total).toBe(1);
+    world.client.remove(RULES, { namespace: "shop", name: "one" });
+    await world.reconcile();
+    expect(world.max("a-0")).toEqual([2]);
+  });
+
+  it("keeps what it has while nobody knows its app", async () => {
+    world.put("one", { max: 1, app: "a" });
+    await world.reconcile();
+    world.acknowledge();
+    world.edit("a-0", unlabelled);
+    await world.reconcile();
+    expect(world.max("a-0")).toEqual([1]);
+  });
+
+  it("counts no more without a proxy, and so does a pod that has ended", async () => {
+    world.put("one", { max: 1 });
+    world.edit("a-0", (pod) => ({ ...unlabelled(pod), spec: {} }) as Pod);
+    const terminated = [{ name: "op", state: { terminated: { exitCode: 1 } } }];
+    world.edit("b-0", (pod) => ({ ...pod, status: { phase: "Failed", containerStatuses: terminated } }) as unknown as Pod);
+    await world.reconcile();
+    expect(world.status("one")?.targets?.total).toBe(0);
+  });
 });
 
 describe("the status of a policy", () => {

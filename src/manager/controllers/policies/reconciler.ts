@@ -5,7 +5,6 @@ import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { PolicyStatus } from "../../../api/policy-status.ts";
 import type { Clock } from "../../../base/clock.ts";
-import type { Pod } from "../../../kube/client/resources.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
 import type { EventRecorder } from "../../../runtime/events.ts";
 import type { Reconciler, Result } from "../../../runtime/reconciler.ts";
@@ -13,14 +12,14 @@ import { writeStatus } from "../../../runtime/status-writer.ts";
 import type { Store } from "../../../runtime/store.ts";
 import { POLICY } from "../../../wire/policy-type.ts";
 import { acceptsType } from "../../../wire/resource-type.ts";
-import { INJECTED_LABEL } from "../../facts/injected-pod.ts";
 import { podKey } from "../../facts/pod-key.ts";
 import type { PodLists } from "../../facts/pod-watch.ts";
 import { createAcceptedPolicies, type KnownPolicy } from "../../policies/accepted-policies.ts";
 import { type PodPolicies, podPolicies } from "../../policies/pod-policies.ts";
 import { policyEvents } from "../../policies/policy-events.ts";
-import type { PolicyKind, PolicyObject, TargetPod } from "../../policies/policy-kind.ts";
+import type { PolicyKind, PolicyObject } from "../../policies/policy-kind.ts";
 import { policyStatus, type TargetFacts } from "../../policies/policy-status.ts";
+import { targetPod } from "../../policies/target-pod.ts";
 import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
 import type { Apps } from "../../sources/app.ts";
 
@@ -67,7 +66,7 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
       if (listed === undefined) return {}; // the list of the pods queues the namespace again
       const objects = kinds.flatMap(({ kind, store }) => store.list(namespace).map((object) => ({ kind, object })));
       const known = accepted.update(namespace, objects);
-      const targets = listed.flatMap((pod) => targetPod(pod, apps));
+      const targets = listed.flatMap((pod) => targetPod(pod, apps, registry.facts) ?? []);
       const each = podPolicies(known, targets);
       each.forEach(publish);
       const before = writtenMs.get(namespace);
@@ -81,14 +80,6 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
       return due.length === 0 ? {} : ({ requeueAfterMs: Math.max(1, Math.min(LONGEST_WAIT_MS, ...due)) } satisfies Result);
     },
   };
-}
-
-function targetPod({ metadata, status }: Pod, apps: Pick<Apps, "get">): TargetPod[] {
-  const { namespace = "", name = "", labels = {} } = metadata;
-  const appName = labels[INJECTED_LABEL];
-  if (appName === undefined) return [];
-  const subset = apps.get(appName, namespace)?.pods.subsetOf(labels) ?? "";
-  return [{ namespace, name, labels, ip: status?.podIP ?? "", app: appName, subset }];
 }
 
 /** Returns the time after which the status may be written or changes by itself; undefined if neither will be. */

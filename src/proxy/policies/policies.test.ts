@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { egressRequest, egressRule, limitRule, policyRequest } from "../../../test/support/policies.ts";
 import { runningPolicies } from "../../../test/support/running-policies.ts";
-import type { BreakerSpec } from "../../policy/policy.ts";
+import { type BreakerSpec, NO_POLICIES } from "../../policy/policy.ts";
 
 const GET = policyRequest("GET /api/v1/namespaces/a/pods/p");
 const BREAKER: BreakerSpec = { kind: "breaker", bucket: { perSecond: 1, burst: 1 }, sleepMs: 10_000 };
@@ -26,6 +26,14 @@ describe("the report to the manager", () => {
     expect(policies.report).toEqual({ digest: "other", rules: [] });
   });
 
+  it("does not know a rule that comes back", () => {
+    const { policies } = runningPolicies({ limits: [limitRule(BREAKER)] });
+    for (let i = 0; i < 2; i++) policies.admit(GET);
+    policies.enforce(NO_POLICIES, "none");
+    policies.enforce({ ...NO_POLICIES, limits: [limitRule(BREAKER)] }, "again");
+    expect(policies.report).toEqual({ digest: "again", rules: [] });
+  });
+
   it("lists 64 rules at most, open ones first", () => {
     const limits = Array.from({ length: 80 }, (_, at) => limitRule(BREAKER, { name: `rule-${at}` }));
     const { policies } = runningPolicies({ limits });
@@ -39,10 +47,10 @@ it("an allow-list holds as long as it is in force, and its decisions are a metri
   const { policies, registry } = runningPolicies({ egress: [rule] });
   expect(policies.isAllowList).toBe(true);
   expect(policies.judge(egressRequest("GET http://b.example/")).refusedBy).toEqual(rule);
+  expect(await registry.metrics()).toMatch(/policy_decisions_total\{.*rule="guard\/rule",decision="deny",mode="Enforce"\} 1/);
   policies.enforce({ limits: [], faults: [], egress: [] }, "none");
   expect(policies.isAllowList).toBe(false);
   expect(policies.judge(egressRequest("GET http://b.example/")).refusedBy).toBeUndefined();
-  expect(await registry.metrics()).toMatch(/policy_decisions_total\{.*rule="guard\/rule",decision="deny",mode="Enforce"\} 1/);
 });
 
 it("decisions and open breakers are metrics, and rules beyond the 64th are one", async () => {
@@ -54,4 +62,18 @@ it("decisions and open breakers are metrics, and rules beyond the 64th are one",
   expect(text).toMatch(/breaker_open\{rule="guard\/rule-0"\} 1/);
   expect(text).toMatch(/breaker_open\{rule="other"\} 1/);
   expect(text.match(/^ctrlmesh_proxy_policy_decisions_total\{/gm)?.length).toBeLessThan(140);
+});
+
+it("a rule that is gone takes its metrics along, and leaves its place to another one", async () => {
+  const named = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, at) => limitRule({ kind: "deny" }, { name: `rule-${from + at}` }));
+  const { policies, registry } = runningPolicies({ limits: named(0, 64) });
+  policies.admit(GET);
+  policies.enforce({ ...NO_POLICIES, limits: named(1, 65) }, "next");
+  for (let i = 0; i < 2; i++) policies.admit(GET);
+  const text = await registry.metrics();
+  const count = (rule: string) => text.match(new RegExp(`decisions_total{.*rule="${rule}".*} (\\d+)`))?.[1];
+  expect([count("guard/rule-0"), count("guard/rule-1"), count("guard/rule-64"), count("other")]).toEqual([
+    ...[undefined, "3", "2", undefined],
+  ]);
 });

@@ -44,7 +44,7 @@ export interface RunningPolicies extends Policies {
 export interface PoliciesOptions {
   readonly clock: Clock;
   readonly random: Random;
-  /** Milliseconds for which the proxy has followed no manager; 0 while it follows one. */
+  /** Milliseconds for which the proxy has followed no manager; 0 while it follows one, Infinity if this process has followed none. */
   readonly managerAwayMs: () => number;
   readonly metrics: PolicyMetrics;
 }
@@ -116,9 +116,10 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
       if (stored !== undefined) engine = createEngine({ now, stored, changed });
       faults = createMatcher(policies.faults);
       egress = createEgressRules(policies.egress);
+      metrics.keep([...policies.limits, ...policies.faults, ...policies.egress]);
+      engine.update(policies.limits);
       const kept = new Set(policies.limits.map(({ origin }) => keyOf(origin)));
       for (const key of closedAt.keys()) if (!kept.has(key)) closedAt.delete(key);
-      engine.update(policies.limits);
     },
     get openBreakers() {
       return engine.openBreakers();

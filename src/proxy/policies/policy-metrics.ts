@@ -1,11 +1,13 @@
-// Metrics of policies. Invariant: the number of time series is bounded, whatever the objects contain: after 64 rules all others count as
-// `other`.
+// Metrics of policies. Invariant: the number of time series is bounded, whatever the objects contain: beyond 64 rules
+// in force all others count as `other`. The series of a rule end with it.
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { type EgressRule, type FaultRule, type LimitRule, ruleName } from "../../policy/policy.ts";
 
 type Rule = Pick<LimitRule | FaultRule | EgressRule, "origin" | "mode">;
 
 export interface PolicyMetrics {
+  /** These are all rules in force. */
+  keep(rules: readonly Rule[]): void;
   /** A rule has decided about a request. */
   decided(rule: Rule, decision: "pass" | "limited" | "open" | "delay" | "abort" | "deny"): void;
   /** The rules whose breakers are open now. */
@@ -14,6 +16,8 @@ export interface PolicyMetrics {
   /** A delay that was left out, because too many requests were delayed already. */
   delaySkipped(): void;
 }
+
+type DecisionLabels = Record<"kind" | "rule" | "decision" | "mode", string>;
 
 const MAX_RULES = 64;
 const OTHER = "other";
@@ -43,15 +47,26 @@ export function createPolicyMetrics(registry: Registry): PolicyMetrics {
     help: "Delays of fault rules that were left out, because 256 requests were delayed already.",
     registers,
   });
-  const names = new Set<string>();
+  /** The counted series of each rule that has a label of its own. */
+  const seriesOf = new Map<string, Map<string, DecisionLabels>>();
   const label = ({ origin }: Pick<Rule, "origin">) => {
     const rule = ruleName(origin);
-    if (names.size < MAX_RULES) names.add(rule);
-    return names.has(rule) ? rule : OTHER;
+    if (!seriesOf.has(rule) && seriesOf.size < MAX_RULES) seriesOf.set(rule, new Map());
+    return seriesOf.has(rule) ? rule : OTHER;
   };
   return {
+    keep(rules) {
+      const kept = new Set(rules.map(({ origin }) => ruleName(origin)));
+      for (const [rule, series] of seriesOf) {
+        if (kept.has(rule)) continue;
+        for (const labels of series.values()) decisions.remove(labels);
+        seriesOf.delete(rule);
+      }
+    },
     decided(rule, decision) {
-      decisions.inc({ kind: rule.origin.kind, rule: label(rule), decision, mode: rule.mode });
+      const labels = { kind: rule.origin.kind, rule: label(rule), decision, mode: rule.mode };
+      seriesOf.get(labels.rule)?.set(`${labels.kind} ${decision} ${labels.mode}`, labels);
+      decisions.inc(labels);
     },
     opened(rules) {
       open.reset();

@@ -64,8 +64,8 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
   const backoff = deps.backoff ?? BACKOFF;
   let stream: MeshStream | undefined;
   let current: MeshDialog | undefined;
-  /** When the proxy last followed a manager. A replica that redirects or fails could take nothing back. */
-  let followedMs = clock.monotonicMs();
+  /** When the proxy last followed a manager. A replica that redirects or fails could take nothing back, and a restart proves nothing. */
+  let followedMs = Number.NEGATIVE_INFINITY;
   const patience = { reach: PATIENCE.reach.ms, answer: PATIENCE.answer.ms };
 
   // By itself, so that nothing here keeps the tables of a registration as long as its stream lasts.

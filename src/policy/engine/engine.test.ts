@@ -246,6 +246,39 @@ describe("a breaker", () => {
     expect(done().kind).toBe("pass");
   });
 
+  describe("beside a rule that refuses everything", () => {
+    const ALL = "DELETE /api/v1/namespaces/a/pods";
+    const deletes = { match: { resources: [resourceRule({ verbs: ["delete"] })], urls: [], http: [] } };
+    const forbidden = (mode: LimitRule["mode"]) =>
+      limitRule(
+        { kind: "deny" },
+        { mode, name: "deny", match: { ...deletes.match, resources: [resourceRule({ verbs: ["deletecollection"] })] } },
+      );
+    const guard = limitRule({ kind: "breaker", bucket: { perSecond: 1, burst: 2 }, sleepMs: 10_000 }, deletes);
+
+    it("is not opened by requests that the other rule refuses anyway", () => {
+      const { done } = setup(forbidden("Enforce"), guard);
+      done(OK, DELETE);
+      for (let i = 0; i < 3; i++) expect(done(OK, ALL)).toEqual({ kind: "open", waitMs: Number.POSITIVE_INFINITY });
+      expect(done(OK, DELETE).kind).toBe("pass");
+    });
+
+    it("is opened by them if the other rule is in the shadow", () => {
+      const { done } = setup(forbidden("Shadow"), guard);
+      done(OK, DELETE);
+      expect(done(OK, ALL)).toEqual({ kind: "open", waitMs: 10_000 });
+      expect(done(OK, DELETE).kind).toBe("open");
+    });
+
+    it("opens all the same with a limit of the rate that refuses the request", () => {
+      const limit = limitRule({ kind: "bucket", perSecond: 1, burst: 2 }, { name: "limit" });
+      const { done, time } = setup(limit, guard);
+      for (let i = 0; i < 3; i++) done(OK, DELETE);
+      time.ms += 5_000;
+      expect(done(OK, DELETE).kind).toBe("open");
+    });
+  });
+
   it("without a time stays open until a person asks for it to close", () => {
     const { sleepMs: _, ...manual } = rate;
     const { done, engine } = setup(limitRule(manual, { recovery: "once" }));

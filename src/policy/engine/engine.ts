@@ -88,7 +88,10 @@ export function createEngine({ now, stored = [], changed = () => {} }: EngineOpt
       const asked = matcher.match(request).map((entry) => ({ entry, verdict: entry.limiter.ask(request, nowMs) }));
       if (asked.length === 0) return { kind: "admitted", decisions: [], passage: NOTHING };
       const decisions = asked.map(({ entry, verdict }) => ({ rule: entry.rule, verdict }));
-      for (const { entry, verdict } of asked) if (verdict.kind !== "pass") entry.limiter.refuse?.(request, nowMs);
+      const refusing = asked.filter(({ verdict }) => verdict.kind !== "pass");
+      // What a rule that refuses everything keeps from the server is no reason to open another breaker.
+      const isStopped = refusing.some(({ entry: { rule, limiter } }) => rule.mode !== "Shadow" && limiter.state() === "Opened");
+      if (!isStopped) for (const { entry } of refusing) entry.limiter.refuse?.(request, nowMs);
       const refused = worstOf(decisions);
       if (refused !== undefined) return { kind: "refused", decisions, ...refused };
       const tickets = asked.flatMap(({ entry, verdict }) =>

@@ -6,11 +6,12 @@ import { recordingSink, scriptedSource } from "../../../test/support/scripted-bo
 import { MeshError } from "../../base/errors.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
 import type { LimiterSpec, LimitRule } from "../../policy/policy.ts";
-import { type Call, type CallRecord, createRecord } from "../call/call.ts";
+import { type Call, type CallRecord, createRecord, type Handler } from "../call/call.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 import { PolicyError } from "../policies/policy-error.ts";
 import { limit } from "./limit.ts";
+import { settle } from "./settle.ts";
 
 const POD = "/api/v1/namespaces/a/pods/x";
 const ONE: LimiterSpec = { kind: "bucket", perSecond: 0.5, burst: 1 };
@@ -22,7 +23,10 @@ function setup(
   const limits = limiters.map((each) => ("limiter" in each ? each : limitRule(each)));
   const world = runningPolicies({ limits });
   const upstream = fakeUpstream(answer);
-  const handler = limit({ ...world, random: () => world.random.next })(upstream);
+  const limited = limit({ ...world, random: () => world.random.next })(upstream);
+  /** What the layers in between send for a call; undefined: the call itself. */
+  const between: { serve?: (call: Call, next: Handler) => Promise<Reply> } = {};
+  const handler = settle(world)((call) => (between.serve === undefined ? limited(call) : between.serve(call, limited)));
   const send = (method: string, target: string, options?: CallOptions & { readonly record?: CallRecord }) => {
     const call = callOf(method, target, options);
     return handler({ ...call, record: options?.record ?? { ...call.record, info: call.info } });
@@ -36,7 +40,7 @@ function setup(
     const { status, errorCode, retryAfterSeconds } = error;
     return { code: status.code, errorCode, retryAfterSeconds, body: status.details?.retryAfterSeconds, message: status.message };
   };
-  return { ...world, upstream, send, refusal };
+  return { ...world, upstream, between, send, refusal };
 }
 
 describe("a limited request", () => {
@@ -184,5 +188,65 @@ describe("what the proxy asks to serve one request", () => {
     await send("GET", "/api/v1/pods?watch=1", { record });
     policies.enforce({ limits: [limitRule({ kind: "deny" })], faults: [], egress: [] }, "next");
     await send("GET", "/api/v1/pods?watch=1&resourceVersion=7", { record: createRecord(record.info, record) });
+  });
+});
+
+describe("a request that the proxy answers by several of its own", () => {
+  const LIST = "/api/v1/pods";
+  const PARTS = ["/api/v1/pods?limit=1", "/api/v1/namespaces/a/pods", "/api/v1/namespaces/b/pods"];
+  const part = (call: Call, target: string): Call => {
+    const info = parseRequestInfo("GET", target);
+    return { ...call, target, info, record: createRecord(info, call.record) };
+  };
+
+  it("holds its slot until the end of its own answer", async () => {
+    const { between, send, refusal } = setup([{ kind: "in-flight", max: 1 }]);
+    const body = scriptedSource();
+    between.serve = async (call, next) => {
+      for (const target of PARTS) await next(part(call, target));
+      return { status: 200, headers: {}, body };
+    };
+    const answer = await send("GET", LIST);
+    (answer.body as ByteSource).open(recordingSink());
+    delete between.serve;
+    expect((await refusal("GET", POD)).code).toBe(429);
+    body.end();
+    await send("GET", POD);
+  });
+
+  it("counts as a failure if it fails as a whole, and not if one of them does", async () => {
+    const trigger = { consecutive: 2, minimumRequests: 1, windowMs: 1_000 };
+    const statuses: number[] = [];
+    const { between, send, refusal } = setup([{ kind: "breaker", trigger, sleepMs: 1_000 }], () =>
+      jsonReply({}, statuses.shift() ?? 200),
+    );
+    const serveThen = (status: number) => {
+      between.serve = async (call, next) => {
+        for (const target of PARTS) await next(part(call, target));
+        return jsonReply({}, status);
+      };
+    };
+    serveThen(200);
+    for (let i = 0; i < 3; i++) {
+      statuses.push(500, 500, 500);
+      await send("GET", LIST);
+    }
+    serveThen(500);
+    for (let i = 0; i < 2; i++) await send("GET", LIST);
+    delete between.serve;
+    expect((await refusal("GET", POD)).errorCode).toBe("BREAKER_OPEN");
+  });
+
+  it("keeps no slot for what is sent behind its answer", async () => {
+    const { between, send } = setup([{ kind: "in-flight", max: 1 }]);
+    let later = async () => jsonReply({});
+    between.serve = async (call, next) => {
+      later = async () => next(part(call, LIST));
+      return jsonReply({});
+    };
+    await send("GET", LIST);
+    await later();
+    delete between.serve;
+    await send("GET", POD);
   });
 });

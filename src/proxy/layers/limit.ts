@@ -1,17 +1,13 @@
 // Asks the limits and breakers of policies, next to the wire: a request that another layer refuses, narrows to nothing or answers costs no token,
-// and nothing waits here. Invariant: whatever passes is settled at the head of its answer and released at its end, once; a request without an
-// end of its own is released at the head.
+// and nothing waits here. Invariant: a client's call is charged once, whatever the proxy sends for it; the layer `settle` hears what comes of it.
 import type { Clock, Random } from "../../base/clock.ts";
-import { MeshError } from "../../base/errors.ts";
-import { isListOrWatch, isLongRunning, isWatch } from "../../kube/request-kind.ts";
+import { isListOrWatch, isWatch } from "../../kube/request-kind.ts";
 import { createStatus } from "../../kube/status.ts";
 import type { RefusedBy } from "../../policy/engine/engine.ts";
 import { ruleName } from "../../policy/policy.ts";
 import { policyRequestOf } from "../../policy/policy-request.ts";
 import { type Call, clientsRecord, type Layer } from "../call/call.ts";
 import { discardBody } from "../http/byte-stream.ts";
-import { countedSource } from "../http/counted-source.ts";
-import type { Reply } from "../http/handler.ts";
 import type { Policies } from "../policies/policies.ts";
 import { PolicyError } from "../policies/policy-error.ts";
 
@@ -24,34 +20,21 @@ export interface LimitDeps {
 export function limit({ policies, clock, random }: LimitDeps): Layer {
   return (next) => async (call) => {
     if (isServing(call)) return next(call);
-    const admitted = clientsRecord(call.record);
+    const own = clientsRecord(call.record);
     if (!policies.hasLimits) {
-      admitted.isAdmitted = true;
+      own.isAdmitted = true;
       return next(call);
     }
-    const admission = policies.admit(policyRequestOf(admitted.info ?? call.info, admitted.lock));
+    const admission = policies.admit(policyRequestOf(own.info ?? call.info, own.lock));
     if (admission.kind === "refused") {
       discardBody(call.body);
       throw refusal(call, admission, random);
     }
-    admitted.isAdmitted = true;
-    const { passage } = admission;
-    const startedMs = clock.monotonicMs();
-    let reply: Reply;
-    try {
-      reply = await next(call);
-    } catch (error) {
-      if (isUpstreamFailure(error)) passage.settle({ kind: "failed" });
-      passage.release();
-      throw error;
-    }
-    passage.settle({ kind: "answered", status: reply.status, tookMs: clock.monotonicMs() - startedMs });
-    const { body } = reply;
-    if (body === null || body instanceof Uint8Array || isLongRunning(call.info)) {
-      passage.release();
-      return reply;
-    }
-    return { ...reply, body: countedSource(body, passage.release) };
+    own.isAdmitted = true;
+    // What is sent behind the answer is settled by nobody.
+    if (own.isAnswered) admission.passage.release();
+    else own.charge = { passage: admission.passage, atMs: clock.monotonicMs() };
+    return next(call);
   };
 }
 
@@ -100,11 +83,6 @@ function refusal(
   }
   const details = { causes, ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }) };
   return new PolicyError(code, createStatus("ServiceUnavailable", message, details));
-}
-
-/** The API server did not answer. A client that left, or a body that broke off, says nothing of the server. */
-function isUpstreamFailure(error: unknown): boolean {
-  return error instanceof MeshError && error.code.startsWith("UPSTREAM_");
 }
 
 function isEventCreate(info: Call["info"]): boolean {

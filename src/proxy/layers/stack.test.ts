@@ -50,7 +50,7 @@ it("puts only layers that need no request line before request-info", () => {
 
 it("marks lock traffic and excludes callers before it isolates, and asks the gate last", () => {
   const names = layerNames();
-  const order = ["caller", "election", "fault", "excluded-callers", "isolate", "lock-gate", "limit", "upstream"];
+  const order = ["caller", "election", "fault", "settle", "excluded-callers", "isolate", "lock-gate", "limit", "upstream"];
   expect(names.filter((name) => order.includes(name))).toEqual(order);
   expect(names.at(-1)).toBe("upstream");
 });

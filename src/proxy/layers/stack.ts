@@ -26,6 +26,7 @@ import { observe } from "./observe.ts";
 import { requestInfo } from "./request-info.ts";
 import { requireSnapshot } from "./require-snapshot.ts";
 import { rescue } from "./rescue.ts";
+import { settle } from "./settle.ts";
 import { strip } from "./strip.ts";
 import { upstream } from "./upstream.ts";
 
@@ -68,6 +69,8 @@ export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply
     { name: "election", layer: election({ session, clock, log, gate }) },
     // Before isolate, so that a delayed write is judged by the routes in force at its end. Behind election, which marks the lock.
     { name: "fault", layer: fault(deps) },
+    // Outside of all that may send several requests for one call, and behind fault, whose delay is not the API server's.
+    { name: "settle", layer: settle(deps) },
     // Before isolate, which does not check the calls of excluded callers. Behind election: an excluded caller may use the lock.
     { name: "excluded-callers", layer: excludedCallers({ ...deps, metrics: streamMetrics, moves }) },
     // Behind all that changes or filters, so that no layer widens what it has narrowed.

@@ -1,0 +1,38 @@
+// Tells the limits the outcome of what they have let pass. Invariant: the outcome is that of the client's call as a whole, also if the proxy sends
+// several requests for it: it is settled at the head of the answer and released at its end, once. A request without an end of its own is
+// released at the head.
+import type { Clock } from "../../base/clock.ts";
+import { MeshError } from "../../base/errors.ts";
+import { isLongRunning } from "../../kube/request-kind.ts";
+import type { Layer } from "../call/call.ts";
+import { countedSource } from "../http/counted-source.ts";
+import type { Reply } from "../http/handler.ts";
+
+export function settle({ clock }: { readonly clock: Clock }): Layer {
+  return (next) => async (call) => {
+    const { record } = call;
+    let reply: Reply;
+    try {
+      reply = await next(call);
+    } catch (error) {
+      if (isUpstreamFailure(error)) record.charge?.passage.settle({ kind: "failed" });
+      record.charge?.passage.release();
+      throw error;
+    } finally {
+      record.isAnswered = true;
+    }
+    if (record.charge === undefined) return reply;
+    const { passage, atMs } = record.charge;
+    passage.settle({ kind: "answered", status: reply.status, tookMs: clock.monotonicMs() - atMs });
+    const { body } = reply;
+    if (body !== null && !(body instanceof Uint8Array) && !isLongRunning(call.info))
+      return { ...reply, body: countedSource(body, passage.release) };
+    passage.release();
+    return reply;
+  };
+}
+
+/** The API server did not answer. A client that left, or a body that broke off, says nothing of the server. */
+function isUpstreamFailure(error: unknown): boolean {
+  return error instanceof MeshError && error.code.startsWith("UPSTREAM_");
+}

@@ -21,7 +21,7 @@ export interface RuleOrigin {
 }
 
 /** The rule's name in metrics and in the access log: all objects that reach a pod are of its namespace. */
-export function ruleName({ name, rule }: RuleOrigin): string {
+export function ruleName({ name, rule }: Pick<RuleOrigin, "name" | "rule">): string {
   return `${name}/${rule}`;
 }
 

@@ -59,9 +59,11 @@ describe("policies as bytes", () => {
       { ...limit, limiter: { kind: "magic" } },
       { ...limit, extra: 1 },
     ];
-    const problems = problemsOf({ limits, faults: [], egress: [] }, { version: 0, digest: "" });
-    expect(problems).toHaveLength(5);
-    expect(problems.join("\n")).toMatch(/limits\.0\.mode: .*\nlimits\.1\.limiter\.kind: .*\nlimits\.2: /);
+    expect(problemsOf({ limits, faults: [], egress: [] }, { version: 0, digest: "" })).toHaveLength(2);
+    expect(problemsOf({ limits }).join("\n")).toMatch(
+      /^rule "guard\/rule": mode: .*\nrule "guard\/rule": limiter\.kind: .*\nrule "guard\/rule": Unrecognized /,
+    );
+    expect(problemsOf({ limits: [{}] })).toEqual([expect.stringMatching(/^limits\.0: origin: .*, mode: /)]);
   });
 
   it.each(["(", "(?=a)", "a".repeat(513)])("are refused with the expression %s", (regex) => {

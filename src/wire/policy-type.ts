@@ -1,9 +1,9 @@
 // Policies as a resource type. The body is JSON, since a policy set is a tree of small alternatives that no client but the proxy reads: this
-// schema is its contract. Invariant: a set that decodes without an error can be enforced. Otherwise the error names every problem. Called by
-// both ends of the stream.
+// schema is its contract. Invariant: a rule that is read can be enforced, and of each other one a problem names why not. Called by both ends of
+// the stream.
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { PolicySet } from "../policy/policy.ts";
+import { type EgressRule, type FaultRule, type LimitRule, type PolicySet, type RuleOrigin, ruleName } from "../policy/policy.ts";
 import { isPattern } from "../policy/text-match.ts";
 import { headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
 
@@ -74,26 +74,23 @@ const windowSchema = z.strictObject({
   months: z.array(z.number()),
 });
 
-const policySetSchema: z.ZodType<PolicySet> = z.strictObject({
-  limits: z.array(z.strictObject({ ...ruleFields, limiter: limiterSchema, recovery: z.string() })),
-  faults: z.array(
-    z.strictObject({
-      ...ruleFields,
-      delay: z.strictObject({ ms: count, percent: count }).exactOptional(),
-      abort: z.strictObject({ status: count, percent: count }).exactOptional(),
-      effective: windowSchema.exactOptional(),
-      untilMs: count.exactOptional(),
-    }),
-  ),
-  egress: z.array(
-    z.strictObject({
-      ...place,
-      effect: z.enum(["Allow", "Deny"]),
-      hosts: z.array(z.union([z.strictObject({ host: z.string(), port: z.number().exactOptional() }), regex])),
-      methods: list,
-    }),
-  ),
+const limitSchema: z.ZodType<LimitRule> = z.strictObject({ ...ruleFields, limiter: limiterSchema, recovery: z.string() });
+const faultSchema: z.ZodType<FaultRule> = z.strictObject({
+  ...ruleFields,
+  delay: z.strictObject({ ms: count, percent: count }).exactOptional(),
+  abort: z.strictObject({ status: count, percent: count }).exactOptional(),
+  effective: windowSchema.exactOptional(),
+  untilMs: count.exactOptional(),
 });
+const egressSchema: z.ZodType<EgressRule> = z.strictObject({
+  ...place,
+  effect: z.enum(["Allow", "Deny"]),
+  hosts: z.array(z.union([z.strictObject({ host: z.string(), port: z.number().exactOptional() }), regex])),
+  methods: list,
+});
+const bodySchema = z.record(z.string(), z.array(z.unknown()));
+/** What is read of the origin of any rule, also of a newer version. */
+const originSchema = z.object({ origin: z.object({ uid: z.string(), name: z.string(), rule: z.string() }) });
 
 /** Far above what objects within their bounds compile to. */
 const MAX_BYTES = 16 * 1024 * 1024;
@@ -102,15 +99,57 @@ export const POLICY: ResourceType<PolicyResource> = {
   name: "policy",
   encode: ({ limits, faults, egress }) => encoded({ limits, faults, egress }),
   decode(body, head) {
-    const problems = headProblems(head);
-    const read = body.length > MAX_BYTES ? undefined : jsonOf(body);
-    const parsed = policySetSchema.safeParse(read);
-    if (read === undefined) problems.push(`body: no JSON of at most ${MAX_BYTES} bytes`);
-    else if (!parsed.success) problems.push(...parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`));
-    if (problems.length > 0 || !parsed.success) throw new ResourceInvalidError(problems);
-    return { version: head.version, digest: head.digest, ...parsed.data };
+    const { resource, problems } = readPolicies(body, head);
+    if (problems.length > 0) throw new ResourceInvalidError(problems);
+    return resource;
   },
 };
+
+type UnreadOrigin = Pick<RuleOrigin, "uid" | "name" | "rule">;
+
+export interface ReadPolicies {
+  /** The rules that this version can read. Its digest is of another set if there are problems. */
+  readonly resource: PolicyResource;
+  /** The origins of the other rules. */
+  readonly unread: readonly UnreadOrigin[];
+  /** One for each rule or list that a newer version may understand; empty if all is read. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * Reads what it can: a rule is a whole, so a rule of a newer version is left out, and no part of it is enforced without the others.
+ * @throws ResourceInvalidError if the body is no policy set at all, or has a rule without a name
+ */
+export function readPolicies(body: Uint8Array, head: Versioned): ReadPolicies {
+  const problems = headProblems(head);
+  const read = bodySchema.safeParse(body.length > MAX_BYTES ? undefined : jsonOf(body));
+  if (!read.success) problems.push(`body: no JSON with lists of rules, of at most ${MAX_BYTES} bytes`);
+  if (problems.length > 0 || !read.success) throw new ResourceInvalidError(problems);
+  const unread: UnreadOrigin[] = [];
+  const rulesOf = <R>(items: readonly unknown[] | undefined, schema: z.ZodType<R>, field: string): R[] =>
+    (items ?? []).flatMap((item, index) => {
+      const parsed = schema.safeParse(item);
+      if (parsed.success) return [parsed.data];
+      const named = originSchema.safeParse(item);
+      const what = parsed.error.issues.map(({ path, message }) =>
+        [...(path.length > 0 ? [path.join(".")] : []), message].join(": "),
+      );
+      if (!named.success) throw new ResourceInvalidError([`${field}.${index}: ${what.join(", ")}`]);
+      const { origin } = named.data;
+      unread.push(origin);
+      problems.push(`rule "${ruleName(origin)}": ${what.join(", ")}`);
+      return [];
+    });
+  const { limits, faults, egress, ...others } = read.data;
+  const set: PolicySet = {
+    limits: rulesOf(limits, limitSchema, "limits"),
+    faults: rulesOf(faults, faultSchema, "faults"),
+    egress: rulesOf(egress, egressSchema, "egress"),
+  };
+  for (const [name, items] of Object.entries(others)) if (items.length > 0) problems.push(`${name}: not known to this version`);
+  const digest = problems.length === 0 ? head.digest : policiesDigest(set);
+  return { resource: { version: head.version, digest, ...set }, unread, problems };
+}
 
 /** The digest of a policy set: half of a SHA-256, in hex. Equal in every manager replica and after restarts. */
 export function policiesDigest({ limits, faults, egress }: PolicySet): string {

@@ -5,7 +5,7 @@ import { isErrno, readBounded, removeFile, replaceFile } from "../../base/durabl
 import type { Logger } from "../../base/log.ts";
 import type { StoredBreaker } from "../../policy/engine/engine.ts";
 import type { PodRef } from "../../wire/messages.ts";
-import { POLICY, type PolicyResource } from "../../wire/policy-type.ts";
+import { POLICY, type PolicyResource, readPolicies } from "../../wire/policy-type.ts";
 
 export interface StoredPolicies {
   readonly resource: PolicyResource;
@@ -75,7 +75,7 @@ export function createPolicyFile({
         const { pod: owner, version, digest, body, breakers } = CONTENT.parse(JSON.parse(await readBounded(path, MAX_BYTES)));
         // A pod of a StatefulSet comes back under its name with another uid.
         if (owner.namespace !== pod.namespace || owner.name !== pod.name || owner.uid !== pod.uid) return undefined;
-        return { resource: POLICY.decode(Buffer.from(body), { version, digest }), breakers };
+        return { resource: readPolicies(Buffer.from(body), { version, digest }).resource, breakers };
       } catch (error) {
         if (!isErrno(error, "ENOENT")) log.warn({ err: error, path }, "stored policies ignored");
         return undefined;

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { limitRule, policyRequest } from "../../../test/support/policies.ts";
+import { ALL_OBJECTS, limitRule, policyRequest } from "../../../test/support/policies.ts";
 import { runningPolicies } from "../../../test/support/running-policies.ts";
 import { silentLogger } from "../../base/log.ts";
 import type { LimiterSpec } from "../../policy/policy.ts";
@@ -18,6 +18,8 @@ beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), "policies-"));
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+const bodyOf = (set: object) => Buffer.from(JSON.stringify(set));
 
 /** A process of the proxy. */
 async function startProcess(pod = POD) {
@@ -63,7 +65,41 @@ describe("policies that come", () => {
     await send({ kind: "deny" });
     await take(Buffer.from('{"limits":[{}],"faults":3}'));
     expect(verdict()).toBe("refused");
-    expect(answers.at(-1)).toMatch(/limits\.0\.origin: .*faults: /);
+    expect(answers.at(-1)).toMatch(/^body: /);
+    await take(bodyOf({ limits: [{}] }));
+    expect(verdict()).toBe("refused");
+    expect(answers.at(-1)).toMatch(/^limits\.0: origin: /);
+  });
+
+  it("with a rule of a newer version leave this one out, and enforce all others at once", async () => {
+    const { handler, take, verdict, answers, reports, idle } = await startProcess();
+    handler.announced?.(true);
+    const newer = { ...limitRule({ kind: "deny" }, { name: "new" }), match: { ...ALL_OBJECTS, callers: ["a"] } };
+    await take(bodyOf({ limits: [newer] }));
+    expect([verdict(), handler.isAwaited]).toEqual(["admitted", false]);
+    expect(answers).toEqual([expect.stringMatching(/^rule "guard\/new": match: /)]);
+    expect(reports.at(-1)?.digest).not.toBe("d");
+    await take(bodyOf({ limits: [newer, limitRule({ kind: "deny" })] }));
+    expect(verdict()).toBe("refused");
+    await idle();
+    expect((await startProcess()).verdict()).toBe("refused");
+  });
+
+  it("keep a rule as it was if its newer form cannot be read, until it is gone", async () => {
+    const { take, send, verdict } = await startProcess();
+    await send({ kind: "deny" });
+    await take(bodyOf({ limits: [{ ...limitRule({ kind: "deny" }), limiter: { kind: "magic" } }] }));
+    expect(verdict()).toBe("refused");
+    await take(bodyOf({ limits: [] }));
+    expect(verdict()).toBe("admitted");
+  });
+
+  it("may lack lists that an older manager does not know, and have others", async () => {
+    const { take, answers } = await startProcess();
+    await take(bodyOf({ limits: [], webhooks: [] }));
+    await take(bodyOf({ limits: [], webhooks: [{}] }));
+    await Promise.resolve();
+    expect(answers).toEqual(["ack", "webhooks: not known to this version"]);
   });
 
   it("as a delta are asked for as a whole: the type has none", async () => {

@@ -1,10 +1,11 @@
 // The handler of the resource type "policy": checks the policies, enforces them at once, and acknowledges them when they are stored. Invariant:
-// it waits for no write and for no handover, and a set that cannot be read leaves the last good one in force. Called by the dialog with the
+// it waits for no write and for no handover; a set or a rule that cannot be read leaves the last good one in force. Called by the dialog with the
 // manager.
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
+import { NO_POLICIES, type PolicySet, type RuleOrigin } from "../../policy/policy.ts";
 import type { PolicyReportMessage } from "../../wire/messages.ts";
-import { POLICY, type PolicyResource } from "../../wire/policy-type.ts";
+import { type PolicyResource, policiesDigest, type ReadPolicies, readPolicies } from "../../wire/policy-type.ts";
 import { ResourceInvalidError } from "../../wire/resource-type.ts";
 import type { RunningPolicies } from "../policies/policies.ts";
 import type { PolicyFile } from "../policies/policy-file.ts";
@@ -55,20 +56,38 @@ export function createPolicyHandler({ policies, file, tell, log }: PolicyHandler
     take({ resource, baseDigest }, answers) {
       if (resource === null) return answers.nack(["resource: missing"]);
       if (baseDigest !== "") return answers.needsWhole();
-      let next: PolicyResource;
+      let read: ReadPolicies;
       try {
-        next = POLICY.decode(resource.body, { version: resource.version, digest: resource.digest });
+        read = readPolicies(resource.body, { version: resource.version, digest: resource.digest });
       } catch (error) {
         log.warn({ err: error, version: resource.version }, "policies refused, the last good ones stay");
         return answers.nack(error instanceof ResourceInvalidError ? error.problems : [errorMessage(error)]);
       }
+      const { problems } = read;
+      if (problems.length > 0)
+        log.warn({ problems }, "policies of a newer version: these rules stay as they were, or are left out");
+      const next = withUnread(read, current);
       const counts = { limits: next.limits.length, faults: next.faults.length, egress: next.egress.length };
       if (next.digest !== current?.digest) log.info(counts, "policies enforced");
       current = next;
       policies.enforce(next, next.digest);
       void store().then(() => {
-        if (current === next) answers.ack();
+        if (current !== next) return;
+        if (problems.length === 0) answers.ack();
+        else answers.nack(problems);
       });
     },
   };
+}
+
+/** A rule that cannot be read stays in force as it was. */
+function withUnread({ resource, unread }: ReadPolicies, before: PolicySet = NO_POLICIES): PolicyResource {
+  const isUnread = ({ origin }: { readonly origin: RuleOrigin }) =>
+    unread.some(({ uid, rule }) => uid === origin.uid && rule === origin.rule);
+  const set: PolicySet = {
+    limits: [...resource.limits, ...before.limits.filter(isUnread)],
+    faults: [...resource.faults, ...before.faults.filter(isUnread)],
+    egress: [...resource.egress, ...before.egress.filter(isUnread)],
+  };
+  return unread.length === 0 ? resource : { ...resource, ...set, digest: policiesDigest(set) };
 }

@@ -9,6 +9,7 @@ import { type Kube, startKube } from "../support/kube.ts";
 import { kubectl } from "../support/kubectl.ts";
 import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { createProbe, type Probe, type ProbeAnswer } from "../support/probe.ts";
+import { readMetrics } from "../support/proxy-metrics.ts";
 import { describeWithKube } from "../support/requirements.ts";
 
 const APP = "foo-operator";
@@ -67,6 +68,11 @@ describeWithKube("traffic policies", () => {
   });
   const breaker = (fields: object) => ({ selector: SELECTOR, rateLimitings: [{ name: "guard", ...fields }] });
   const window = (size: string) => ({ type: "SleepingWindow", sleepingWindowSize: size });
+  const untilReconciled = (name: string, withinMs = 15_000) =>
+    eventually(async () => expect((await mesh.foo("team-a", name)).status?.observedGeneration).toBe(1), withinMs);
+  /** How often the rules of a kind have decided so in the pod's proxy. */
+  const decided = async (kind: Kind, decision: string) =>
+    (await readMetrics(pod.healthUrl)).sum("ctrlmesh_proxy_policy_decisions_total", { kind, decision, mode: "Enforce" });
   const renewals = async () => {
     const { spec } = JSON.parse(await inNamespace("get", "lease", APP, "-o", "json"));
     return String(spec.renewTime);
@@ -100,7 +106,7 @@ describeWithKube("traffic policies", () => {
     await remove("TrafficPolicy", "limit");
   });
 
-  it("the guard of deletes stops a delete, an eviction and a deletecollection; its window closes it", async () => {
+  it("the guard of deletes stops a delete, an eviction and a deletecollection, and nothing else", async () => {
     const fields = { resourceRules: [rule("pods", "delete")], bucket: { burst: 1, interval: "1h", limit: 1 } };
     await apply("CircuitBreaker", "guard", breaker({ ...fields, triggerPolicy: "Normal", recoverPolicy: window("4s") }));
     const requests = [
@@ -189,6 +195,82 @@ describeWithKube("traffic policies", () => {
       /policy_decisions_total\{kind="CircuitBreaker",rule="watches\/guard",decision="open",mode="Shadow"\} [1-9]/,
     );
     await remove("CircuitBreaker", "watches");
+  });
+
+  it("the window of a Normal breaker closes it, also after an edit in the meantime", async () => {
+    const limit = { bucket: { burst: 1, interval: "2s", limit: 1 }, triggerPolicy: "Normal", recoverPolicy: window("4s") };
+    const fields = { resourceRules: [rule("configmaps", "create")], ...limit };
+    await apply("CircuitBreaker", "window", breaker(fields));
+    expect([(await createMap()).status, (await createMap()).status]).toEqual([201, 503]);
+    const { rateLimitings, selector } = breaker(fields);
+    const other = { name: "other", resourceRules: [rule("secrets", "create")], ...limit };
+    await apply("CircuitBreaker", "window", { selector, rateLimitings: [other, ...rateLimitings] });
+    expect((await createMap()).status).toBe(503);
+    await eventually(async () => expect((await createMap()).status).toBe(201), 10_000);
+    await eventually(
+      async () => expect(await condition("CircuitBreaker", "window", "Open")).toMatchObject({ status: "False" }),
+      5_000,
+    );
+    await remove("CircuitBreaker", "window");
+  });
+
+  it("an operator on client-go does all its work behind a limit, since client-go sends a limited request again", async () => {
+    const rules = { resourceRules: [{ ...rule("configmaps", "create"), clusterScope: false }] };
+    await apply("TrafficPolicy", "slow", {
+      targetVirtualApps: [{ name: APP }],
+      rateLimiting: { ratePolicies: [{ rules, bucket: { qps: 1, burst: 1 } }] },
+    });
+    const work = ["one", "two", "three", "four"];
+    for (const name of work) await mesh.createFoo("team-a", name, "slowly");
+    for (const name of work) await untilReconciled(name);
+    expect(await decided("TrafficPolicy", "limited")).toBeGreaterThan(0);
+    expect(pod.operator?.output()).not.toContain("Reconciler error");
+    await remove("TrafficPolicy", "slow");
+  });
+
+  it("an informer whose watch breaks and is limited goes on at its version, without a list", async () => {
+    const watches = breaker({ resourceRules: [{ ...rule("foos", "watch"), apiGroups: ["*"] }], triggerPolicy: "ForceOpened" });
+    /** The requests that read all Foos. */
+    const beginnings = () =>
+      kube.audit().flatMap(({ objectRef, verb, requestURI = "", auditID }) => {
+        const isBeginning = verb === "list" || requestURI.includes("sendInitialEvents=true");
+        return objectRef?.resource === "foos" && isBeginning ? [auditID] : [];
+      });
+    await mesh.createFoo("team-a", "before", "seen");
+    await untilReconciled("before");
+    const before = new Set(beginnings());
+    expect(before.size).toBeGreaterThan(0);
+    await apply("CircuitBreaker", "watches", watches);
+    await pod.restartProxy();
+    await eventually(async () => expect(await decided("CircuitBreaker", "open")).toBeGreaterThan(0), 20_000);
+    await mesh.createFoo("team-a", "meanwhile", "unseen");
+    await inNamespace("delete", "CircuitBreaker", "watches");
+    await untilReconciled("meanwhile", 40_000);
+  });
+
+  it("a write that is delayed over a handover is refused, and does not reach the API server", async () => {
+    await mesh.addPod({ name: "foo-v2", labels: { version: "v2", component: APP } });
+    await mesh.createNamespace("team-moved");
+    await apply("FaultInjection", "late", {
+      selector: { matchLabels: { version: "v1" } },
+      httpFault: [
+        {
+          name: "late",
+          match: { resources: [rule("configmaps", "create")] },
+          delay: { fixedDelay: "2s", percent: "100" },
+        },
+      ],
+    });
+    const create = (name: string) => probe.send("POST", "/api/v1/namespaces/team-moved/configmaps", { metadata: { name } });
+    expect((await create("early")).status).toBe(201);
+    const late = create("late");
+    await mesh.labelNamespace("team-moved", { "ns-type": "canary-1" });
+    expect(await late).toMatchObject({ status: 403, headers: { "x-ctrlmesh-error": expect.any(String) } });
+    const written = kube.audit().filter(({ objectRef, verb }) => objectRef?.namespace === "team-moved" && verb === "create");
+    expect(written.flatMap(({ objectRef }) => (objectRef?.resource === "configmaps" ? [objectRef.name] : []))).not.toContain(
+      "late",
+    );
+    await remove("FaultInjection", "late");
   });
 
   it("what cannot be enforced is refused with every problem", async () => {

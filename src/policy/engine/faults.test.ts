@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ALL_OBJECTS, policyRequest } from "../../../test/support/policies.ts";
+import { seededRandom } from "../../../test/support/random.ts";
 import { createMatcher } from "../matcher.ts";
 import type { FaultRule } from "../policy.ts";
 import { drawFault } from "./faults.ts";
@@ -22,6 +23,20 @@ describe("a fault", () => {
     expect(draw([rule], [0.49, 0.25])).toEqual({ delayMs: 100, fired: [{ rule, what: "delay" }] });
     expect(draw([rule], [0.5, 0.24])).toEqual({ delayMs: 0, abort: { status: 503, rule }, fired: [{ rule, what: "abort" }] });
     expect(draw([rule], [0.5, 0.25])).toEqual({ delayMs: 0, fired: [] });
+  });
+
+  it("fires in its share of the requests", () => {
+    const random = seededRandom(1);
+    const matcher = createMatcher([fault({ delay, abort })]);
+    const draws = Array.from({ length: 20_000 }, () => drawFault(matcher, GET, 0, random));
+    const delayed = draws.filter(({ delayMs }) => delayMs > 0).length;
+    const aborted = draws.filter(({ abort: by }) => by !== undefined).length;
+    const both = draws.filter(({ delayMs, abort: by }) => delayMs > 0 && by !== undefined).length;
+    // Six standard deviations.
+    const bound = (share: number) => 6 * Math.sqrt(share * (1 - share) * draws.length);
+    expect(Math.abs(delayed - 10_000)).toBeLessThan(bound(0.5));
+    expect(Math.abs(aborted - 5_000)).toBeLessThan(bound(0.25));
+    expect(Math.abs(both - 2_500)).toBeLessThan(bound(0.125));
   });
 
   it("never fires at 0 percent and always at 100", () => {

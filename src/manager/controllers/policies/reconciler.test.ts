@@ -277,6 +277,28 @@ describe("the status of a policy", () => {
   });
 });
 
+it("fifty proxies whose breakers open and close all the time cost a write a second, and the pods keep their order", async () => {
+  const names = Array.from({ length: 50 }, (_, at) => `flapping-${String(at).padStart(2, "0")}`);
+  for (const name of names) world.pod(name, "a");
+  world.put("one", { max: 1, app: "a" });
+  await world.reconcile();
+  let writes = 0;
+  for (let tick = 0; tick < 100; tick++) {
+    const open = names.filter((_, at) => (at + tick) % 2 === 0);
+    world.acknowledge(...[...open].sort(() => (tick % 2 === 0 ? 1 : -1)).map((name) => `shop/${name}`));
+    writes += (await world.reconcile()).writes;
+    const { targetStatus = [], targets } = world.status("one") ?? {};
+    if (tick > 20) expect(targets).toEqual({ total: 51, synced: 51, opened: 25 });
+    const opened = targetStatus.filter(({ limitingSnapshots = [] }) => limitingSnapshots.some(({ state }) => state === "Opened"));
+    const listed = targetStatus.map(({ podName }) => podName);
+    expect(listed.slice(0, opened.length)).toEqual(opened.map(({ podName }) => podName).sort());
+    expect(listed.slice(opened.length)).toEqual(listed.slice(opened.length).sort());
+    await world.clock.advance(100);
+  }
+  expect(writes).toBeGreaterThan(5);
+  expect(writes).toBeLessThanOrEqual(11);
+});
+
 describe("the status of a policy in a namespace", () => {
   it("without an app says that it selects no pod", async () => {
     Object.assign(world.listed, { isListed: false, isApp: false });

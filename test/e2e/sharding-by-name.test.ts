@@ -3,6 +3,7 @@
 
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import type { PolicyStatus } from "../../src/api/policy-status.ts";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
 import { createKubeClient } from "../../src/kube/client/client.ts";
 import type { Resource } from "../../src/kube/client/resource.ts";
@@ -12,6 +13,7 @@ import type { KubeObject } from "../../src/kube/types.ts";
 import { eventually } from "../support/eventually.ts";
 import { injectedWorkload } from "../support/injected-workload.ts";
 import { type Kube, startKube } from "../support/kube.ts";
+import { kubectl } from "../support/kubectl.ts";
 import { type Mesh, startMesh } from "../support/mesh.ts";
 import { type PodRunner, startPodRunner } from "../support/pod-runner.ts";
 import { describeWithKube } from "../support/requirements.ts";
@@ -212,5 +214,53 @@ describeWithKube("cluster-scoped objects that shards own by name", () => {
     // No watch was ended by the mesh.
     for (const result of results) expect(result.status === "rejected" && isStatus(result.reason, "Expired")).toBe(false);
     for (const result of results) expect(result).toMatchObject({ status: "rejected" });
+  });
+
+  it("traffic policies of the family limit each pod by itself, and an open breaker shows its pod", {
+    timeout: 60_000,
+  }, async () => {
+    const policy = async (kind: string, group: string, name: string, spec: object) => {
+      await mesh.apply(JSON.stringify({ apiVersion: `${group}/v1alpha1`, kind, metadata: { name, namespace: NAMESPACE }, spec }));
+      return async (): Promise<PolicyStatus> =>
+        JSON.parse(await kubectl(kube.kubeconfig, ["get", kind, name, "-n", NAMESPACE, "-o", "json"])).status ?? {};
+    };
+    const about = (verb: string) => ({ apiGroups: [GROUP], resources: ["widgets"], verbs: [verb] });
+    const limit = await policy("TrafficPolicy", "ctrlmesh.kruise.io", "limit", {
+      targetVirtualApps: [{ name: ROOT.name }],
+      rateLimiting: {
+        ratePolicies: [{ rules: { resourceRules: [{ ...about("patch"), clusterScope: true }] }, bucket: { qps: 1, burst: 1 } }],
+      },
+    });
+    const guard = await policy("CircuitBreaker", "ctrlmesh.kusionstack.io", "guard", {
+      selector: { matchLabels: { component: ROOT.name } },
+      rateLimitings: [
+        {
+          name: "deletes",
+          resourceRules: [{ ...about("delete"), namespaces: ["*"] }],
+          bucket: { burst: 1, interval: "1h", limit: 1 },
+          triggerPolicy: "Normal",
+          recoverPolicy: { type: "Manual" },
+        },
+      ],
+    });
+    for (const status of [limit, guard])
+      await eventually(async () => expect((await status()).targets).toEqual({ total: 4, synced: 4, opened: 0 }), 20_000);
+    const owners = await ownersOf(4);
+    const [name = ""] = owners.keys();
+    const owner = owners.get(name) ?? "";
+    // Another shard's object is refused and costs nothing.
+    expect(await patch(owner, [...owners].find(([, pod]) => pod !== owner)?.[0] ?? "", "foreign")).toBe(403);
+    expect([await patch(owner, name, "a"), await patch(owner, name, "b")]).toEqual([200, 429]);
+    const objectOf = (pod: string) => [...owners].find(([, each]) => each === pod)?.[0] ?? "";
+    const erase = (pod: string) =>
+      codeOf(clientOf(pod).request({ method: "DELETE", path: `${COLLECTION}/${objectOf(pod)}?dryRun=All` }));
+    expect([await erase("foo-1"), await erase("foo-1"), await erase("foo-2")]).toEqual([200, 503, 200]);
+    await eventually(async () => {
+      const { targets, targetStatus } = await guard();
+      expect(targets).toEqual({ total: 4, synced: 4, opened: 1 });
+      expect(targetStatus?.[0]).toMatchObject({ podName: "foo-1", limitingSnapshots: [{ name: "deletes", state: "Opened" }] });
+    }, 10_000);
+    await kubectl(kube.kubeconfig, ["delete", "circuitbreaker/guard", "trafficpolicy/limit", "-n", NAMESPACE]);
+    await eventually(async () => expect(await erase("foo-1")).toBe(200), 10_000);
   });
 });

@@ -170,15 +170,19 @@ describe("what costs nothing", () => {
     expect(await code(newMap("b", "foreign"))).toBe(403);
   });
 
-  it("the operator's own lock, but not another Lease", async () => {
-    await proxy.enforce({ limits: [rule(DENY, { resources: ["*"], clusterScope: true })] });
+  it("the operator's own lock, whatever its kind, but not another Lease", async () => {
+    const everything = { resources: ["*"], clusterScope: true };
+    const abort = { ...faultRule({ abort: { status: 500, percent: 100 } }), match: rule(DENY, everything).match };
+    await proxy.enforce({ limits: [rule(DENY, everything)], faults: [abort] });
     const leases = "/apis/coordination.k8s.io/v1/namespaces/a/leases";
     const lease = (name: string) => JSON.stringify({ metadata: { name }, spec: { holderIdentity: "shop-0" } });
-    expect(await code(post(leases, lease("other")))).toBe(503);
+    expect(await code(post(leases, lease("other")))).toBe(500);
     // 404: it has reached the API server, where the pod's namespace does not exist.
     const lock = "/apis/coordination.k8s.io/v1/namespaces/shop/leases/shop-lock";
     expect(await code(get(lock))).toBe(404);
-    expect(await code(put(lock, lease("shop-lock")))).not.toBe(503);
+    expect([500, 503]).not.toContain(await code(put(lock, lease("shop-lock"))));
+    for (const kind of ["configmaps", "endpoints"])
+      expect(await code(get(`/api/v1/namespaces/shop/${kind}/shop-lock`))).toBe(404);
   });
 });
 

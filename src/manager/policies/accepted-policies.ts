@@ -1,14 +1,18 @@
 // The policies in force: of each object its newest valid spec. Invariant: an invalid object does not take away the rules that it had, for
 // as long as this process knows them. A manager that has just started does not know them: then `isDoubtful` is true of the pods that
 // had them, and these keep them. Called by the reconciler; one for each process.
+import { isDeepStrictEqual } from "node:util";
 import type { Problem } from "../../api/problems.ts";
 import type { Policy, PolicyKind, PolicyObject } from "./policy-kind.ts";
+import { NO_SIZE, type PolicySize, sizeOf } from "./policy-size.ts";
 
 export interface KnownPolicy {
   readonly kind: PolicyKind;
   readonly object: PolicyObject;
   /** The newest valid spec that this process has seen. */
   readonly policy: Policy | undefined;
+  /** Of its rules. */
+  readonly size: PolicySize;
   /** Why the present spec is refused; empty if it is in force. */
   readonly problems: readonly Problem[];
 }
@@ -32,10 +36,16 @@ export function createAcceptedPolicies(): AcceptedPolicies {
 }
 
 function check(kind: PolicyKind, object: PolicyObject, before: KnownPolicy | undefined): KnownPolicy {
-  if (before?.object === object) return before;
+  // A status that this manager has written itself compiles nothing anew.
+  if (before !== undefined && isDeepStrictEqual(inputsOf(before.object), inputsOf(object))) return { ...before, object };
   const compiled = kind.compile(object);
-  if (compiled.ok) return { kind, object, policy: compiled.policy, problems: [] };
-  return { kind, object, policy: before?.policy, problems: compiled.problems };
+  if (!compiled.ok) return { kind, object, policy: before?.policy, size: before?.size ?? NO_SIZE, problems: compiled.problems };
+  return { kind, object, policy: compiled.policy, size: sizeOf(compiled.policy.rules), problems: [] };
+}
+
+/** What a policy depends on: the generation stands for the spec. */
+export function inputsOf({ metadata, status }: PolicyObject): readonly unknown[] {
+  return [metadata.generation, metadata.annotations, metadata.labels, status?.specSince, status?.observedGeneration];
 }
 
 /**

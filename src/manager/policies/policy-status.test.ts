@@ -5,6 +5,7 @@ const target = (name: string, changes: Partial<TargetFacts> = {}): TargetFacts =
   name,
   ip: "10.0.0.1",
   isSynced: true,
+  isLeftOut: false,
   isConnected: true,
   enforced: "abc",
   problems: [],
@@ -81,6 +82,16 @@ describe("the status of a policy", () => {
       message: "ended by itself at 2026-11-22T12:00:00.000Z; an edit of the spec starts it again",
     });
     expect(condition({ endsMs: endsMs + 1 }, "Accepted")).toMatchObject({ reason: "Valid" });
+  });
+
+  it("says that a pod has too many policies, so that a valid one is not in force there", () => {
+    const targets = [target("a"), target("b", { isLeftOut: true })];
+    expect(condition({ targets }, "Accepted")).toMatchObject({
+      status: "False",
+      reason: "TooManyRules",
+      message:
+        "not in force in pod b, which older policies fill: the policies of a pod may have 4,096 rules, 65,536 pairs of a resource and a namespace, and 8 MiB",
+    });
   });
 
   it("names the fields of a valid spec that have no effect", () => {

@@ -6,6 +6,7 @@ import type { Problem } from "../../api/problems.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { plainTexts } from "../../base/plain-text.ts";
 import { conditionOf, countText } from "../status/facts.ts";
+import { SIZE_BOUND } from "./policy-size.ts";
 
 /** What is known of one pod that the policy is for. */
 export interface TargetFacts {
@@ -14,6 +15,8 @@ export interface TargetFacts {
   /** Its proxy enforces the newest policies. */
   readonly isSynced: boolean;
   readonly isConnected: boolean;
+  /** The policies of the pod are too many, so that this one stays out. */
+  readonly isLeftOut: boolean;
   /** The digest of what its proxy enforces; "" if nothing is known. */
   readonly enforced: string;
   /** Why its proxy refuses them. */
@@ -54,7 +57,7 @@ export function policyStatus(facts: PolicyStatusFacts): PolicyStatus {
     currentSpecHash: specHash,
     lastUpdatedTime: now,
     conditions: conditions(
-      { Accepted: accepted(facts), Synced: synced(sorted, facts.isLimit), Open: open(sorted) },
+      { Accepted: accepted({ ...facts, targets: sorted }), Synced: synced(sorted, facts.isLimit), Open: open(sorted) },
       generation,
       previous,
       now,
@@ -88,16 +91,27 @@ function targetStatus({ name, ip, enforced, rules, ...facts }: TargetFacts): Tar
   };
 }
 
-function targetMessage({ problems, isSynced, isConnected }: Pick<TargetFacts, "problems" | "isSynced" | "isConnected">): string {
+function targetMessage({
+  problems,
+  isSynced,
+  isConnected,
+  isLeftOut,
+}: Omit<TargetFacts, "name" | "ip" | "enforced" | "rules">): string {
+  if (isLeftOut) return "the pod has too many policies";
   if (problems.length > 0) return `refused: ${plainTexts(problems).join("; ")}`;
   if (isSynced) return "";
   return isConnected ? "the newest rules are on their way" : "the proxy is not connected: it keeps its rules";
 }
 
-function accepted({ problems, off, endsMs, notSupported, specHash, now }: PolicyStatusFacts): Verdict {
+function accepted({ problems, off, endsMs, notSupported, specHash, targets, now }: PolicyStatusFacts): Verdict {
   if (problems.length > 0) {
     const kept = specHash === "" ? "" : "; the rules of the previous spec stay in force";
     return { status: "False", reason: "Invalid", message: plainTexts(problems.map(formatProblem)).join("; ") + kept };
+  }
+  const full = targets.find(({ isLeftOut }) => isLeftOut);
+  if (full !== undefined) {
+    const message = `not in force in pod ${full.name}, which older policies fill: the policies of a pod may have ${SIZE_BOUND}`;
+    return { status: "False", reason: "TooManyRules", message };
   }
   if (off !== "") return { status: "True", reason: "Disabled", message: off };
   if (endsMs !== undefined && endsMs <= Date.parse(now)) {

@@ -8,9 +8,10 @@ import { type Controller, controllerOf } from "../../../runtime/controller.ts";
 import type { ControllerMetrics } from "../../../runtime/controller-metrics.ts";
 import type { EventRecorder } from "../../../runtime/events.ts";
 import type { Informers } from "../../../runtime/informers.ts";
-import { anyOf, changed, generationChanged } from "../../../runtime/predicates.ts";
+import { changed } from "../../../runtime/predicates.ts";
 import { parseRequest, type Request } from "../../../runtime/reconciler.ts";
 import type { PodWatch } from "../../facts/pod-watch.ts";
+import { inputsOf } from "../../policies/accepted-policies.ts";
 import type { PolicyKind, PolicyObject } from "../../policies/policy-kind.ts";
 import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
 import type { Apps } from "../../sources/app.ts";
@@ -37,10 +38,7 @@ export function addPoliciesController(options: PoliciesControllerOptions): Contr
   const kinds = options.kinds.map((kind) => ({ kind, store: informers.store(kind.resource) }));
   const namespaceOf = ({ metadata }: KubeObject): Request[] => [requestOf(metadata.namespace ?? "")];
   // Annotations and labels recover a breaker and switch an object off. The time in the status starts a fault that ends by itself.
-  const own = anyOf<PolicyObject>(
-    generationChanged,
-    changed(({ metadata, status }) => [metadata.annotations, metadata.labels, status?.specSince]),
-  );
+  const own = changed<PolicyObject>(inputsOf);
   const builder = kinds.reduce(
     (made, { kind }) => made.watches(kind.resource, namespaceOf, { predicates: [own] }),
     controllerOf({ name: "policies", debounceMs: DEBOUNCE_MS, ...options }),

@@ -19,7 +19,7 @@ const REQUEST = { namespace: "", name: "shop" };
 const RULES = { group: "test", version: "v1", resource: "rules", kind: "Rule", namespaced: true };
 
 interface RuleObject extends PolicyObject {
-  readonly spec: { readonly max: number; readonly app?: string; readonly endsMs?: number };
+  readonly spec: { readonly max: number; readonly app?: string; readonly endsMs?: number; readonly count?: number };
 }
 
 /** A kind with a bound of requests at once; a negative one is not valid. */
@@ -29,7 +29,8 @@ const KIND: PolicyKind<RuleObject> = {
     if (spec.max < 0) return { ok: false, problems: [{ path: "spec.max", message: "must not be negative" }] };
     const { name = "", uid = "" } = metadata;
     const origin = { kind: "TrafficPolicy", namespace: "shop", name, uid, rule: "max" } as const;
-    const limits: LimitRule[] = [limitRule({ kind: "in-flight", max: spec.max }, { origin })];
+    const rule = limitRule({ kind: "in-flight", max: spec.max }, { origin });
+    const limits: LimitRule[] = Array.from({ length: spec.count ?? 1 }, () => rule);
     return {
       ok: true,
       policy: {
@@ -255,6 +256,21 @@ describe("the status of a policy", () => {
     expect(world.status("one")?.targets).toEqual({ total: 2, synced: 2, opened: 0 });
     await world.clock.advance(60_000);
     expect((await world.reconcile()).writes).toBe(0);
+  });
+
+  it("says that a policy stays out of a pod that older ones fill, and the pod keeps these", async () => {
+    world.put("new", { max: 2, app: "a", count: 100 });
+    world.put("a-old", { max: 1, count: 4_000 });
+    await world.reconcile();
+    world.acknowledge();
+    await world.clock.advance(1_000);
+    await world.reconcile();
+    expect(new Set(world.max("a-0"))).toEqual(new Set([1]));
+    expect(world.status("new")).toMatchObject({
+      targets: { total: 1, synced: 0 },
+      conditions: [{ reason: "TooManyRules" }, {}, {}],
+    });
+    expect(world.status("a-old")).toMatchObject({ targets: { total: 2, synced: 2 }, conditions: [{ reason: "Valid" }, {}, {}] });
   });
 
   it("is written at most once a second, and the last state is not lost", async () => {

@@ -14,6 +14,7 @@ import { POLICY } from "../../../wire/policy-type.ts";
 import { acceptsType } from "../../../wire/resource-type.ts";
 import { podKey } from "../../facts/pod-key.ts";
 import type { PodLists } from "../../facts/pod-watch.ts";
+import type { ProxyFacts } from "../../facts/proxy-facts.ts";
 import { createAcceptedPolicies, type KnownPolicy } from "../../policies/accepted-policies.ts";
 import { type PodPolicies, podPolicies } from "../../policies/pod-policies.ts";
 import { policyEvents } from "../../policies/policy-events.ts";
@@ -69,29 +70,33 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
       const targets = listed.flatMap((pod) => targetPod(pod, apps, registry.facts) ?? []);
       const each = podPolicies(known, targets);
       each.forEach(publish);
+      const proxies = each.map((policies) => ({ ...policies, facts: registry.facts(podKey(policies.pod)) }));
       const before = writtenMs.get(namespace);
       const times = new Map(
         known.map(({ object: { metadata } }) => [metadata.uid ?? "", before?.get(metadata.uid ?? "") ?? NEVER]),
       );
       if (times.size > 0) writtenMs.set(namespace, times);
       else writtenMs.delete(namespace);
-      const waits = await Promise.all(known.map((policy) => writePolicyStatus(options, policy, each, times, signal)));
+      const waits = await Promise.all(known.map((policy) => writePolicyStatus(options, policy, proxies, times, signal)));
       const due = waits.filter((ms) => ms !== undefined);
       return due.length === 0 ? {} : ({ requeueAfterMs: Math.max(1, Math.min(LONGEST_WAIT_MS, ...due)) } satisfies Result);
     },
   };
 }
 
+/** A pod with what is known of its proxy. */
+type ProxyPolicies = PodPolicies & { readonly facts: ProxyFacts | undefined };
+
 /** Returns the time after which the status may be written or changes by itself; undefined if neither will be. */
 async function writePolicyStatus(
-  { registry, client, events, clock }: PoliciesReconcilerOptions,
+  { client, events, clock }: PoliciesReconcilerOptions,
   { kind, object, policy, problems }: KnownPolicy,
-  pods: readonly PodPolicies[],
+  proxies: readonly ProxyPolicies[],
   writtenMs: Map<string, number>,
   signal: AbortSignal,
 ): Promise<number | undefined> {
   const { uid = "", generation = 0 } = object.metadata;
-  const targets = pods.filter(({ pod }) => policy?.isFor(pod)).map((each) => targetFacts(each, uid, registry));
+  const targets = proxies.filter(({ pod }) => policy?.isFor(pod)).map((each) => targetFacts(each, uid));
   const specHash = problems.length === 0 ? hashOf(object) : (object.status?.currentSpecHash ?? "");
   const now = new Date(clock.now()).toISOString();
   const { off = "", endsMs, notSupported = [] } = policy ?? {};
@@ -115,13 +120,13 @@ async function writePolicyStatus(
   return untilEnd;
 }
 
-function targetFacts({ pod, digest }: PodPolicies, uid: string, registry: Pick<ProxyRegistry, "facts">): TargetFacts {
-  const facts = registry.facts(podKey(pod));
+function targetFacts({ pod, digest, leftOut, facts }: ProxyPolicies, uid: string): TargetFacts {
   const enforced = facts?.policies.digest ?? "";
   return {
     name: pod.name,
     ip: pod.ip,
-    isSynced: enforced === digest,
+    isSynced: enforced === digest && !leftOut.has(uid),
+    isLeftOut: leftOut.has(uid),
     isConnected: facts?.connected === true,
     enforced,
     problems: facts?.problems[POLICY.name] ?? [],

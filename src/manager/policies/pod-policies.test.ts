@@ -1,0 +1,55 @@
+import { describe, expect, it } from "vitest";
+import { limitRule, resourceRule } from "../../../test/support/policies.ts";
+import { NO_POLICIES, type PolicySet } from "../../policy/policy.ts";
+import { createAcceptedPolicies } from "./accepted-policies.ts";
+import { podPolicies } from "./pod-policies.ts";
+import type { PolicyKind, PolicyObject } from "./policy-kind.ts";
+
+interface Sized extends PolicyObject {
+  readonly rules: PolicySet;
+}
+
+const KIND: PolicyKind<Sized> = {
+  resource: { group: "g", version: "v1", resource: "rs", kind: "R", namespaced: true },
+  compile: ({ rules }) => ({ ok: true, policy: { rules, off: "", endsMs: undefined, isFor: () => true, notSupported: [] } }),
+};
+const POD = { namespace: "shop", name: "p", ip: "", labels: {}, app: "a", subset: "" };
+
+/** An object of so many rules that all look alike. */
+function sized(name: string, second: number, count: number, changes = {}): Sized {
+  const creationTimestamp = new Date(second * 1_000).toISOString();
+  const rule = limitRule({ kind: "deny" }, { match: { resources: [resourceRule(changes)], urls: [], http: [] } });
+  const limits = Array.from({ length: count }, (_, at) => ({ ...rule, origin: { ...rule.origin, name, rule: `${at}` } }));
+  return { metadata: { namespace: "shop", name, uid: name, creationTimestamp }, rules: { ...NO_POLICIES, limits } };
+}
+
+function rulesOf(...objects: readonly Sized[]) {
+  const known = createAcceptedPolicies().update(
+    "shop",
+    objects.map((object) => ({ kind: KIND as unknown as PolicyKind, object })),
+  );
+  const [pod] = podPolicies(known, [POD]);
+  const names = new Set(pod?.policies.limits.map(({ origin }) => origin.name));
+  return { names: [...names], leftOut: [...(pod?.leftOut ?? [])] };
+}
+
+const names = (prefix: string, count: number) => Array.from({ length: count }, (_, at) => `${prefix}-${at}`);
+
+describe("the policies of one pod", () => {
+  it("are bounded by their number: the newest objects stay out", () => {
+    const objects = [sized("new", 3, 200), sized("a-small-new", 4, 96), ...names("old", 20).map((name) => sized(name, 1, 200))];
+    expect(rulesOf(...objects)).toEqual({ names: ["a-small-new", ...names("old", 20).sort()], leftOut: ["new"] });
+  });
+
+  it("are bounded by what they list, and by their bytes", () => {
+    const wide = { resources: names("r", 64), namespaces: names("n", 256) };
+    expect(rulesOf(...names("o", 5).map((name) => sized(name, 1, 1, wide))).leftOut).toEqual(["o-4"]);
+    const long = { apiGroups: names("g".repeat(200), 32) };
+    expect(rulesOf(...names("o", 8).map((name) => sized(name, 1, 180, long))).leftOut).toEqual(["o-6", "o-7"]);
+  });
+
+  it("leave the same objects out in every order", () => {
+    const objects = names("o", 30).map((name, at) => sized(name, at % 7, 150));
+    expect(rulesOf(...objects.toReversed())).toEqual(rulesOf(...objects));
+  });
+});

@@ -3,6 +3,7 @@ import type { ValidationResult } from "../../api/problems.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import { NO_POLICIES, type PolicySet } from "../../policy/policy.ts";
 import type { PolicyKind, PolicyObject, TargetPod } from "./policy-kind.ts";
+import { fits, SIZE_BOUND, sizeOf } from "./policy-size.ts";
 
 export interface PolicyKindParts<O extends PolicyObject> {
   readonly resource: Resource<O>;
@@ -27,6 +28,8 @@ export function createPolicyKind<O extends PolicyObject>(parts: PolicyKindParts<
       const valid = checked.value;
       const off = offReason(valid);
       const rules = off === "" ? { ...NO_POLICIES, ...rulesOf(valid) } : NO_POLICIES;
+      if (!fits(sizeOf(rules)))
+        return { ok: false, problems: [{ path: "spec", message: `is too large: a pod may have ${SIZE_BOUND}` }] };
       const content = { rules, off, endsMs: endsMs(valid), notSupported: notSupported(valid) };
       return { ok: true, policy: { ...content, isFor: (pod) => isFor(valid, pod) } };
     },

@@ -138,3 +138,19 @@ describe("fields without effect in this version", () => {
     ]);
   });
 });
+
+it("an object that compiles to more than a pod may have is not valid", () => {
+  const urls = (count: number) => Array.from({ length: count }, (_, at) => `/${at}`);
+  const policyWith = (count: number) => {
+    const nonResourceRules = Array.from({ length: 16 }, () => ({ nonResourceURLs: urls(count), verbs: ["get", "put", "post"] }));
+    const exponentialBackoff = { baseDelayInMillisecond: 1, maxDelayInMillisecond: 2 };
+    const ratePolicy = { rules: { nonResourceRules }, bucket: { qps: 2, burst: 5 }, maxInFlight: 3, exponentialBackoff };
+    return sampleTrafficPolicy({ rateLimiting: { ratePolicies: Array.from({ length: 64 }, () => ratePolicy) } });
+  };
+  const compiled = (count: number) => compile(policyWith(count));
+  expect(compiled(32).ok).toBe(true);
+  expect(compiled(64)).toEqual({
+    ok: false,
+    problems: [{ path: "spec", message: expect.stringMatching(/^is too large: .* 8 MiB$/) }],
+  });
+});

@@ -4,30 +4,22 @@ import { z } from "zod";
 import { withChecks } from "./checks.ts";
 import { listMap } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";
+import { interceptRuleSchema } from "./intercept-rule.ts";
 import { type KindDefinition, KUSIONSTACK_GROUP } from "./kind.ts";
 import { nonEmptySelector } from "./label-selector.ts";
 import { objectMetaSchema } from "./object-meta.ts";
 import { POLICY_COLUMNS, policyStatusSchema } from "./policy-status.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { RECOVER, rateLimitingSchema } from "./rate-limiting.ts";
-import { type Finding, fieldAt, itemsOf, withRules } from "./rule.ts";
-import { boundedPlaces, isSet, MAX_TRAFFIC_RULES, modeSchema, NOT_YET, ruleNameSchema } from "./traffic-rules.ts";
+import { boundedRegexes } from "./regex.ts";
+import { type Finding, fieldAt, itemsOf, stringsOf, withRules } from "./rule.ts";
+import { boundedPlaces, isSet, MAX_TRAFFIC_RULES, modeSchema } from "./traffic-rules.ts";
 import { uniqueNames } from "./unique-names.ts";
 
 /** A label that switches a CircuitBreaker off. */
 export const BREAKER_DISABLED = "circuitbreaker.ctrlmesh.kusionstack.io/disable";
 
 const MAX_RECOVER_LENGTH = 256;
-
-const interceptRuleSchema = z.strictObject({
-  name: ruleNameSchema.describe("Name of the rule."),
-  interceptType: z
-    .enum(["Whitelist", "Blacklist"])
-    .describe("Whitelist: what matches no Whitelist rule is refused. Blacklist: what matches is refused."),
-  contentType: z.enum(["Normal", "Regexp"]).describe("Whether the contents are plain texts or regular expressions."),
-  contents: z.array(z.string().min(1).max(512)).min(1).max(128).describe("Hosts, with or without a port."),
-  methods: z.array(z.string().min(1).max(16)).min(1).max(16).describe("HTTP methods."),
-});
 
 const specSchema = withRules(
   withChecks(
@@ -47,7 +39,9 @@ const specSchema = withRules(
         .max(MAX_TRAFFIC_RULES)
         .optional()
         .meta(listMap("name"))
-        .describe(`Hosts that the pods may call, or may not. ${NOT_YET}`),
+        .describe(
+          "Other servers than the API server that the pods may call, or may not. They only apply to pods with the annotation ctrlmesh.kruise.io/egress.",
+        ),
     }),
     {
       rule: "has(self.rateLimitings) && self.rateLimitings.size() > 0 || has(self.trafficInterceptRules) && self.trafficInterceptRules.size() > 0",
@@ -99,6 +93,13 @@ function* specRules(spec: unknown): Iterable<Finding> {
   yield* boundedPlaces(
     limitings.flatMap((limiting) => itemsOf(fieldAt(limiting, "resourceRules"))),
     ["rateLimitings"],
+  );
+  const intercepts = itemsOf(fieldAt(spec, "trafficInterceptRules"));
+  const expressions = intercepts.filter((rule) => fieldAt(rule, "contentType") === "Regexp");
+  yield* boundedRegexes(
+    expressions.flatMap((rule) => stringsOf(fieldAt(rule, "contents"))),
+    ["trafficInterceptRules"],
+    "expressions",
   );
   yield* uniqueNames(spec, ["rateLimitings"]);
   yield* uniqueNames(spec, ["trafficInterceptRules"]);

@@ -10,13 +10,14 @@ import { nonEmptySelector } from "./label-selector.ts";
 import { objectMetaSchema } from "./object-meta.ts";
 import { POLICY_COLUMNS, policyStatusSchema } from "./policy-status.ts";
 import { type ValidationResult, validate } from "./problems.ts";
-import { type Finding, fieldAt, itemsOf, withRules } from "./rule.ts";
+import { boundedRegexes } from "./regex.ts";
+import { type Finding, fieldAt, itemsOf, stringsOf, withRules } from "./rule.ts";
+import { headerNameSchema, hostMatchSchema, oneMethodSchema, pathMatchSchema } from "./server-match.ts";
 import {
   boundedPlaces,
   MAX_RESOURCE_RULES,
   MAX_TRAFFIC_RULES,
   modeSchema,
-  NOT_YET,
   resourceRuleSchema,
   ruleNameSchema,
 } from "./traffic-rules.ts";
@@ -36,20 +37,24 @@ const PERCENT = 'as a string such as "12.5". The default is "0": no request.';
 const WRONG_STATUS = "must be from 400 to 599; 0 and 200 mean no abort";
 const isAbortStatus = (status: number) => status === 0 || status === 200 || (status >= 400 && status <= 599);
 
-const textMatchSchema = z.strictObject({
-  exact: z.string().max(512).optional().describe("The whole text."),
-  regex: z.string().max(512).optional().describe("A regular expression for the whole text."),
-});
-
 const httpMatchSchema = z.strictObject({
-  host: textMatchSchema.optional().describe("Host of the requests."),
-  path: textMatchSchema.optional().describe("Path of the requests."),
-  method: z.string().max(16).optional().describe("HTTP method of the requests."),
+  host: hostMatchSchema.optional().describe("Host of the requests, without port."),
+  path: pathMatchSchema
+    .optional()
+    .describe("Path of the requests, without query. The paths inside of a tunnel are encrypted and do not match."),
+  method: oneMethodSchema
+    .optional()
+    .describe("HTTP method of the requests. HTTPS clients open a tunnel with the method CONNECT."),
   headers: z
-    .array(z.strictObject({ name: z.string().min(1).max(256).describe("Name."), value: z.string().max(1024).describe("Value.") }))
+    .array(
+      z.strictObject({
+        name: headerNameSchema.describe("Name, in upper or lower case."),
+        value: z.string().max(1024).describe("Value."),
+      }),
+    )
     .max(16)
     .optional()
-    .describe("Headers of the requests."),
+    .describe("Headers of the requests, of which all must match. The headers inside of a tunnel are encrypted and do not match."),
 });
 
 const matchSchema = z.strictObject({
@@ -60,7 +65,13 @@ const matchSchema = z.strictObject({
     .describe(
       "Requests to the API server: those that match one of the entries. Without entries, and without httpMatch: all requests to the API server.",
     ),
-  httpMatch: z.array(httpMatchSchema).max(MAX_RESOURCE_RULES).optional().describe(`Requests to other servers. ${NOT_YET}`),
+  httpMatch: z
+    .array(httpMatchSchema)
+    .max(MAX_RESOURCE_RULES)
+    .optional()
+    .describe(
+      "Requests to other servers than the API server: those that match one of the entries. What an entry does not set matches all. They only apply to pods with the annotation ctrlmesh.kruise.io/egress.",
+    ),
 });
 
 const dayList = (min: number, max: number) =>
@@ -200,5 +211,9 @@ function* specRules(spec: unknown): Iterable<Finding> {
     faults.flatMap((fault) => itemsOf(fieldAt(fault, "match", "resources"))),
     ["httpFault"],
   );
+  const texts = faults
+    .flatMap((fault) => itemsOf(fieldAt(fault, "match", "httpMatch")))
+    .flatMap((match) => [fieldAt(match, "host", "regex"), fieldAt(match, "path", "regex")]);
+  yield* boundedRegexes(stringsOf(texts), ["httpFault"], "expressions");
   yield* uniqueNames(spec, ["httpFault"]);
 }

@@ -1,28 +1,12 @@
 // MatchLimitSelector, a term in the rules of a VirtualApp: namespaces by labels, namespaces by name, or objects by labels. Invariant:
 // exactly one of the three is set; the CEL rules and the check here both enforce it. Used by virtual-app.ts.
-import { RE2JS } from "re2js";
 import { z } from "zod";
 import { celRules } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";
 import { labelSelectorSchema } from "./label-selector.ts";
-import { regexSize } from "./regex-size.ts";
+import { regexSchema } from "./regex.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { type Finding, fieldsOf, itemsOf, withRules } from "./rule.ts";
-
-const MAX_REGEX_LENGTH = 512;
-/** In characters, with repetitions expanded. The time to compile an expression is proportional, and any user may send one. */
-const MAX_REGEX_SIZE = 10_000;
-
-/** A regular expression in RE2 syntax. It matches anywhere in the text unless it is anchored. */
-const regexSchema = withRules(
-  z
-    .string()
-    .min(1)
-    .max(MAX_REGEX_LENGTH)
-    // To evaluate this rule the API server compiles the expression, and refuses the object if that fails.
-    .meta(celRules({ rule: "''.matches(self) in [true, false]", message: "must be a regular expression in RE2 syntax" })),
-  regexRule,
-);
 
 export const matchLimitSelectorSchema = withRules(
   z
@@ -80,24 +64,5 @@ function* objectResourcesRule(value: unknown): Iterable<Finding> {
   const { objectSelector, resources } = fieldsOf(value);
   if (objectSelector !== undefined && itemsOf(resources).length === 0) {
     yield { path: ["resources"], message: "required: objectSelector needs resources, which list the kinds of the objects" };
-  }
-}
-
-function* regexRule(pattern: unknown): Iterable<Finding> {
-  // The schema refuses a longer text.
-  if (typeof pattern !== "string" || pattern.length > MAX_REGEX_LENGTH) return;
-  const size = regexSize(pattern);
-  if (size > MAX_REGEX_SIZE) {
-    const message = `too large: with repetitions expanded it has ${size} characters, of ${MAX_REGEX_SIZE} allowed`;
-    return yield { path: [], value: pattern, message };
-  }
-  try {
-    RE2JS.compile(pattern);
-  } catch (error) {
-    yield {
-      path: [],
-      value: pattern,
-      message: `does not compile as RE2: ${error instanceof Error ? error.message : String(error)}`,
-    };
   }
 }

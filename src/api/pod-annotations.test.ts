@@ -36,6 +36,31 @@ describe("the annotations of a pod", () => {
       'metadata.annotations[ctrlmesh.kruise.io/proxy-memory]: "2Gi": must be at most the 1Gi of ctrlmesh.kruise.io/proxy-memory-limit',
     ]);
   });
+  it("list ranges of private addresses, which need the egress proxy", () => {
+    const ranges = (text: string, more: Readonly<Record<string, string>> = { egress: "true" }) =>
+      problems({ ...more, "egress-private-addresses": text });
+    expect(ranges("10.0.0.0/8, fd00::/8")).toEqual([]);
+    const wrong = [
+      ranges("10.0.0.0/8,10.1"),
+      ranges("10.0.0.0/33"),
+      ranges("::/129"),
+      ranges(" , "),
+      ranges("10.0.0.0/8", {}),
+      ranges("10.0.0.0/8", { egress: "false" }),
+    ];
+    expect(wrong.map(([problem = ""]) => problem.replace(/^.*?: ".*?": /, ""))).toEqual([
+      '"10.1" is not a range of addresses such as 10.0.0.0/8',
+      '"10.0.0.0/33" is not a range of addresses such as 10.0.0.0/8',
+      '"::/129" is not a range of addresses such as 10.0.0.0/8',
+      "must be ranges of addresses such as 10.0.0.0/8, divided by commas",
+      'has no effect without ctrlmesh.kruise.io/egress: "true"',
+      'has no effect without ctrlmesh.kruise.io/egress: "true"',
+    ]);
+    expect(podOptions(ours({ egress: "true", "egress-private-addresses": " 10.0.0.0/8 , ::1/128" }))).toMatchObject({
+      egress: true,
+      egressPrivateAddresses: "10.0.0.0/8,::1/128",
+    });
+  });
   it("of other programs, and those that the mesh writes itself, are ignored", () => {
     const foreign = { "ctrlmesh.kruise.io/something-else-entirely": "x", "example.com/intercept": "y", toString: "z" };
     expect(podAnnotationProblems(foreign)).toEqual([]);

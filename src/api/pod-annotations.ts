@@ -1,5 +1,6 @@
 // The annotations of a pod, which control its injection. Pure. Invariant: every invalid value is reported, and so is a name that is
 // almost a known one. Called by the manager's injection.
+import { isIP } from "node:net";
 import { HOST_ALIASES, INTERCEPT, INTERCEPT_MODES, type InterceptMode, wrongBoolean, wrongChoice } from "./annotations.ts";
 import { nearest } from "./nearest.ts";
 import { formatPath, type Problem } from "./problems.ts";
@@ -17,6 +18,10 @@ export const PROXY_CPU = `${PREFIX}proxy-cpu`;
 export const PROXY_MEMORY = `${PREFIX}proxy-memory`;
 export const PROXY_CPU_LIMIT = `${PREFIX}proxy-cpu-limit`;
 export const PROXY_MEMORY_LIMIT = `${PREFIX}proxy-memory-limit`;
+/** "true": the requests of the pod's containers to other servers than the API server go through the proxy. */
+export const EGRESS = `${PREFIX}egress`;
+/** Ranges of private addresses to which the proxy connects: `10.0.0.0/8,fd00::/8`. */
+export const EGRESS_PRIVATE_ADDRESSES = `${PREFIX}egress-private-addresses`;
 /** The prefix of annotations that set an environment variable of the proxy. */
 export const PROXY_ENV = `${PREFIX}proxy-env.`;
 
@@ -39,6 +44,9 @@ export interface PodOptions {
   readonly memory: string | undefined;
   readonly cpuLimit: string | undefined;
   readonly memoryLimit: string | undefined;
+  readonly egress: boolean;
+  /** Ranges of private addresses, divided by commas; "" for none. */
+  readonly egressPrivateAddresses: string;
   /** Further environment variables of the proxy, by name. */
   readonly env: readonly { readonly name: string; readonly value: string }[];
 }
@@ -57,6 +65,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
   [PROXY_MEMORY]: (value) => wrongQuantity(value, MIN_MEMORY_REQUEST),
   [PROXY_CPU_LIMIT]: (value) => wrongQuantity(value, "1m"),
   [PROXY_MEMORY_LIMIT]: (value) => wrongQuantity(value, MIN_MEMORY_LIMIT),
+  [EGRESS]: wrongBoolean,
+  [EGRESS_PRIVATE_ADDRESSES]: wrongRanges,
 };
 
 /** The options of a pod. They are meaningful only if `podAnnotationProblems` finds no problem. */
@@ -73,6 +83,8 @@ export function podOptions(annotations: Annotations = {}): PodOptions {
     memory: annotations[PROXY_MEMORY],
     cpuLimit: annotations[PROXY_CPU_LIMIT],
     memoryLimit: annotations[PROXY_MEMORY_LIMIT],
+    egress: boolean(EGRESS) ?? false,
+    egressPrivateAddresses: rangesOf(annotations[EGRESS_PRIVATE_ADDRESSES] ?? "").join(","),
     env: Object.entries(annotations)
       .filter(([name]) => name.startsWith(PROXY_ENV))
       .map(([name, value]) => ({ name: name.slice(PROXY_ENV.length), value }))
@@ -97,7 +109,11 @@ export function podAnnotationProblems(
   });
   return wrong.length > 0
     ? wrong
-    : [...aboveLimit(annotations, PROXY_CPU, PROXY_CPU_LIMIT), ...aboveLimit(annotations, PROXY_MEMORY, PROXY_MEMORY_LIMIT)];
+    : [
+        ...aboveLimit(annotations, PROXY_CPU, PROXY_CPU_LIMIT),
+        ...aboveLimit(annotations, PROXY_MEMORY, PROXY_MEMORY_LIMIT),
+        ...withoutEgress(annotations),
+      ];
 }
 
 function aboveLimit(annotations: Annotations, request: string, limit: string): Problem[] {
@@ -105,6 +121,12 @@ function aboveLimit(annotations: Annotations, request: string, limit: string): P
   const [asked, allowed] = [parseQuantity(value), parseQuantity(most)];
   if (asked === undefined || allowed === undefined || asked <= allowed) return [];
   return [{ path: annotationPath(request), value, message: `must be at most the ${most} of ${limit}` }];
+}
+
+function withoutEgress(annotations: Annotations): Problem[] {
+  const value = annotations[EGRESS_PRIVATE_ADDRESSES];
+  if (value === undefined || annotations[EGRESS] === "true") return [];
+  return [{ path: annotationPath(EGRESS_PRIVATE_ADDRESSES), value, message: `has no effect without ${EGRESS}: "true"` }];
 }
 
 /** A warning for each name that is almost a known one. */
@@ -130,6 +152,22 @@ function wrongQuantity(value: string, least: string): string | undefined {
   const amount = parseQuantity(value);
   if (amount === undefined) return 'must be a quantity such as "100m" or "128Mi"';
   return amount < (parseQuantity(least) ?? 0) ? `must be at least ${least}` : undefined;
+}
+
+function rangesOf(text: string): string[] {
+  return text.split(",").flatMap((part) => part.trim() || []);
+}
+
+function wrongRanges(value: string): string | undefined {
+  const wrong = rangesOf(value).find((range) => !isRange(range));
+  if (wrong !== undefined) return `${JSON.stringify(wrong.slice(0, 64))} is not a range of addresses such as 10.0.0.0/8`;
+  return rangesOf(value).length === 0 ? "must be ranges of addresses such as 10.0.0.0/8, divided by commas" : undefined;
+}
+
+function isRange(text: string): boolean {
+  const [, address = "", bits = ""] = /^([0-9a-fA-F:.]+)\/(\d{1,3})$/.exec(text) ?? [];
+  const version = isIP(address);
+  return version !== 0 && Number(bits) <= (version === 4 ? 32 : 128);
 }
 
 function wrongEnv(name: string, isReserved: (variable: string) => boolean): string | undefined {

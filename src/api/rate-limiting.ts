@@ -5,8 +5,9 @@ import { withChecks } from "./checks.ts";
 import { durationSchema } from "./duration.ts";
 import type { Immutable } from "./immutable.ts";
 import { type Finding, fieldAt, withRules } from "./rule.ts";
+import { anyMethodSchema, noDuplicates, urlSchema } from "./server-match.ts";
 import { MAX_INT32 } from "./structural-schema.ts";
-import { isSet, MAX_RESOURCE_RULES, NOT_YET, resourceRuleSchema, ruleNameSchema } from "./traffic-rules.ts";
+import { isSet, MAX_RESOURCE_RULES, resourceRuleSchema, ruleNameSchema } from "./traffic-rules.ts";
 
 /** On a CircuitBreaker: when its text changes, every open breaker of the object closes. */
 export const RECOVER = "ctrlmesh.kusionstack.io/recover";
@@ -69,8 +70,10 @@ const triggerSchema = withChecks(
 );
 
 const restRuleSchema = z.strictObject({
-  url: z.string().min(1).max(2048).describe('URL of the requests. A last path segment "*" matches everything below.'),
-  method: z.string().min(1).max(16).describe('HTTP method of the requests, or "*" for all.'),
+  url: urlSchema.describe(
+    'URL of the requests, which matches with and without a query, or URL with a query. A last path segment "*" matches everything below. HTTPS clients open a tunnel, which counts as "https://host:port/" since what is inside is encrypted.',
+  ),
+  method: anyMethodSchema.describe('HTTP method of the requests, or "*" for all. A tunnel has the method CONNECT.'),
 });
 
 export const rateLimitingSchema = withRules(
@@ -82,11 +85,11 @@ export const rateLimitingSchema = withRules(
         .max(MAX_RESOURCE_RULES)
         .optional()
         .describe("Requests to the API server that the rule is about: those that match one of the entries."),
-      restRules: z
-        .array(restRuleSchema)
-        .max(32)
+      restRules: withRules(z.array(restRuleSchema).max(32), noDuplicates)
         .optional()
-        .describe(`Requests to other servers that the rule is about. ${NOT_YET}`),
+        .describe(
+          "Requests to other servers than the API server that the rule is about: those that match one of the entries. They share the bucket and the breaker with those of resourceRules.",
+        ),
       bucket: bucketSchema
         .optional()
         .describe(

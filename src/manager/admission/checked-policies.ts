@@ -10,15 +10,11 @@ export function checkedPolicies(kinds: readonly PolicyKind[]): CheckedKind[] {
     resource: kind.resource,
     judgeEdit(before, after) {
       const compiled = kind.compile(after as PolicyObject);
-      if (compiled.ok) return { problems: [], warnings: compiled.policy.notSupported.map(noEffect) };
+      if (compiled.ok) return { problems: [], warnings: compiled.policy.notes };
       const old = before === undefined ? undefined : kind.compile(before as PolicyObject);
       const problems = addedProblems(old === undefined || old.ok ? [] : old.problems, compiled.problems);
       if (problems.length > 0) return { problems, warnings: [] };
       return { problems: [], warnings: compiled.problems.map((each) => `not corrected yet: ${formatProblem(each)}`) };
     },
   }));
-}
-
-function noEffect(path: string): string {
-  return `${path} has no effect in this version`;
 }

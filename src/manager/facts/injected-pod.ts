@@ -14,3 +14,13 @@ export const PROXY_CONTAINER = "ctrlmesh-proxy";
 export function carriesProxy({ spec }: Pod): boolean {
   return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].some(({ name }) => name === PROXY_CONTAINER);
 }
+
+/** The proxy's setting with the address at which it takes requests to other servers than the API server. */
+export const EGRESS_LISTEN_ENV = "CTRLMESH_EGRESS_LISTEN";
+
+/** True if the pod's proxy takes requests to other servers. */
+export function hasEgress({ spec }: Pod): boolean {
+  const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
+  const proxy = containers.find(({ name }) => name === PROXY_CONTAINER);
+  return proxy?.env?.some(({ name }) => name === EGRESS_LISTEN_ENV) ?? false;
+}

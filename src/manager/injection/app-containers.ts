@@ -1,5 +1,6 @@
-// Sets the environment variables by which client libraries find the API server, in the operator's containers and init containers.
-// Invariant: everything else of a container stays unchanged, also the order of its other variables.
+// Sets the environment variables by which clients find the API server and, if the pod asks for it, the egress proxy, in the operator's
+// containers and init containers. Invariant: everything else of a container stays unchanged, also the order of its other variables.
+import { egressWarnings, withEgressEnv } from "./egress-env.ts";
 import { API_PORT, KUBECONFIG_DIR, KUBECONFIG_VOLUME } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import type { Container, EnvVar, VolumeMount } from "./pod-manifest.ts";
@@ -8,17 +9,19 @@ const IN_CLUSTER = ["KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "KUBER
 const KUBECONFIG = "KUBECONFIG";
 
 /** The container with the variables of the plan's mode. */
-export function interceptContainer(container: Container, { mode }: Plan): Container {
+export function interceptContainer(container: Container, plan: Plan): Container {
+  const { mode } = plan;
   const ours = interceptingEnv(mode);
   const taken = takenNames(mode);
   // First in the list, because a later variable may refer to them as $(KUBERNETES_SERVICE_HOST).
-  const env = [...ours, ...(container.env ?? []).filter(({ name }) => !taken.includes(name))];
-  const intercepted = env.length === 0 && container.env === undefined ? container : { ...container, env };
+  const env = withEgressEnv([...ours, ...(container.env ?? []).filter(({ name }) => !taken.includes(name))], plan);
+  const intercepted = env.length === 0 && container.env === undefined ? container : { ...container, env: [...env] };
   return mode === "kubeconfig" ? { ...intercepted, volumeMounts: withKubeconfig(container.volumeMounts) } : intercepted;
 }
 
 /** Warnings about a container's own settings that the mesh replaces, or that may bypass the proxy. */
-export function containerWarnings(container: Container, { mode }: Plan): string[] {
+export function containerWarnings(container: Container, plan: Plan): string[] {
+  const { mode } = plan;
   const { name, env = [], envFrom = [], command = [], args = [] } = container;
   const ours = interceptingEnv(mode);
   const set = env.filter((each) => !ours.some((our) => our.name === each.name && our.value === each.value));
@@ -33,6 +36,7 @@ export function containerWarnings(container: Container, { mode }: Plan): string[
       ? [`container ${name}: KUBECONFIG is not changed; its file may bypass the proxy`]
       : []),
     ...(mayHide === undefined ? [] : [`container ${name}: envFrom is not checked; a ${mayHide} in it bypasses the proxy`]),
+    ...egressWarnings(container, plan),
     ...new Set(flags.map((flag) => `container ${name}: ${flag} is not changed; it may bypass the proxy`)),
   ];
 }

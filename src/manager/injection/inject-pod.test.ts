@@ -230,6 +230,67 @@ describe("injecting a pod", () => {
   });
 });
 
+describe("requests to other servers", () => {
+  const egress = { "ctrlmesh.kruise.io/egress": "true" };
+  const podWith = (container: object, annotations: Readonly<Record<string, string>> = egress) => {
+    const pod = operatorPod();
+    const [manager] = pod.spec.containers;
+    const containers = [{ name: "manager", ...manager, ...container }];
+    return { metadata: { ...pod.metadata, annotations }, spec: { ...pod.spec, containers } };
+  };
+  const envOf = (pod: PodManifest) =>
+    Object.fromEntries((injected(pod).spec.containers[0]?.env ?? []).map(({ name, value }) => [name, value]));
+
+  it("go through the proxy only if the pod asks for it", () => {
+    expect(envOf(podWith({}))).toMatchObject({ https_proxy: "http://127.0.0.1:15002", NO_PROXY: expect.any(String) });
+    expect(proxyOf(injected(podWith({})))?.env).toContainEqual({ name: "CTRLMESH_EGRESS_LISTEN", value: "127.0.0.1:15002" });
+    const off = injected(podWith({}, { "ctrlmesh.kruise.io/egress": "false" }));
+    expect(JSON.stringify(off)).not.toMatch(/15002|HTTP_PROXY|EGRESS_/);
+  });
+
+  it("leave the API server alone, also by its address in iptables mode and by its names", () => {
+    const annotations = { ...egress, "ctrlmesh.kruise.io/intercept": "iptables" };
+    const direct = envOf(podWith({}, annotations)).NO_PROXY?.split(",");
+    expect(direct).toEqual(expect.arrayContaining(["10.96.0.1", "127.0.0.1", "kubernetes.default", ".svc", ".cluster.local"]));
+  });
+
+  it.each([
+    ["another proxy", { name: "http_proxy", value: "http://proxy.corp:3128" }],
+    ["none on purpose", { name: "HTTPS_PROXY", value: "" }],
+    ["one that is not in the pod", { name: "HTTP_PROXY", valueFrom: { secretKeyRef: { name: "s", key: "k" } } }],
+    ["direct hosts that are not in the pod", { name: "NO_PROXY", valueFrom: { configMapKeyRef: { name: "s", key: "k" } } }],
+  ])("of a container that sets %s stay as they are, with a warning", (_, variable) => {
+    const pod = podWith({ env: [variable] });
+    expect(injected(pod).spec.containers[0]?.env?.slice(3)).toEqual([variable]);
+    const warning = `container manager: it sets ${variable.name} itself, which is not changed; its requests to other servers do not go through the proxy`;
+    expect(inject(pod).warnings).toEqual([warning]);
+  });
+
+  it("go through the proxy in a container that another webhook adds later, and a further call changes nothing", () => {
+    const first = injected(podWith({ env: [{ name: "NO_PROXY", value: "db.internal" }] }));
+    const added = injected({ ...first, spec: { ...first.spec, containers: [...first.spec.containers, { name: "late" }] } });
+    expect(added.spec.containers.map(({ env }) => env?.find(({ name }) => name === "NO_PROXY")?.value)).toEqual([
+      expect.stringMatching(/^db\.internal,localhost,/),
+      expect.stringMatching(/^localhost,/),
+    ]);
+    expect(inject(added)).toMatchObject({ kind: "unchanged", warnings: [] });
+  });
+
+  it("need the port 15002", () => {
+    const ports = [{ containerPort: 15_002 }];
+    expect(inject(podWith({ ports }))).toMatchObject({
+      reasons: ["PortTaken"],
+      message: expect.stringContaining("declares port 15002, which the proxy needs for requests to other servers"),
+    });
+    expect(inject(podWith({ ports }, {})).kind).toBe("changed");
+  });
+
+  it("are waited for before an ordinary container ends", () => {
+    const [proxy] = injected(podWith({}), { nativeSidecars: false }).spec.containers;
+    expect(JSON.stringify(proxy)).toContain("--ports=5443,15002");
+  });
+});
+
 describe("native sidecars", () => {
   it.each([
     ["v1.28.9", false],

@@ -27,6 +27,8 @@ export const PROXY_UID = 1359;
 export const HEALTH_PORT = 5441;
 export const API_PORT = 5443;
 export const WEBHOOK_PORT = 5445;
+/** The forward proxy for requests to other servers, on the loopback. */
+export const EGRESS_PORT = 15002;
 
 /** The port that operators use if they have the name of the Service `kubernetes` built in. */
 export const ALIAS_PORT = 443;

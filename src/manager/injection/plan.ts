@@ -17,6 +17,10 @@ export interface Plan {
   readonly logLevel: string;
   readonly resources: Resources;
   readonly env: PodOptions["env"];
+  /** The containers send their requests to other servers through the proxy. */
+  readonly egress: boolean;
+  /** Ranges of private addresses to which the proxy connects, divided by commas; "" for none. */
+  readonly egressPrivateAddresses: string;
   /** The pod's termination grace period. */
   readonly graceSeconds: number;
   readonly settings: InjectionSettings;
@@ -44,6 +48,8 @@ export function planInjection(
     logLevel: options.logLevel ?? "info",
     resources: resourcesOf(options),
     env: options.env,
+    egress: options.egress,
+    egressPrivateAddresses: options.egressPrivateAddresses,
     graceSeconds: typeof graceSeconds === "number" ? graceSeconds : DEFAULT_GRACE_SECONDS,
     settings,
   };

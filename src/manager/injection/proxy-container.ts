@@ -1,13 +1,14 @@
 // The proxy's container, as a native sidecar or as an ordinary container. Invariants: the container conforms to the Pod Security
 // level "restricted". It has no token for the API server, because operators send their own. Changes of other webhooks do not
 // affect it.
-import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
+import { EGRESS_LISTEN_ENV, PROXY_CONTAINER } from "../facts/injected-pod.ts";
 import {
   ALIAS_PORT,
   API_PORT,
   CLUSTER_CA_VOLUME,
   DATA_DIR,
   DATA_VOLUME,
+  EGRESS_PORT,
   HEALTH_PORT,
   IDENTITY_DIR,
   IDENTITY_VOLUME,
@@ -90,6 +91,10 @@ function proxyEnv(plan: Plan): EnvVar[] {
     { name: "CTRLMESH_DATA_DIR", value: DATA_DIR },
     { name: "CTRLMESH_LISTEN", value: `127.0.0.1:${API_PORT}` },
     ...(also.length === 0 ? [] : [{ name: "CTRLMESH_ALSO_LISTEN", value: also.join(",") }]),
+    ...(plan.egress ? [{ name: EGRESS_LISTEN_ENV, value: `127.0.0.1:${EGRESS_PORT}` }] : []),
+    ...(plan.egressPrivateAddresses === ""
+      ? []
+      : [{ name: "CTRLMESH_EGRESS_PRIVATE_ADDRESSES", value: plan.egressPrivateAddresses }]),
     // A pod of an IPv6 cluster may have no IPv4 address. Node listens on both families for "::".
     { name: "CTRLMESH_HEALTH_LISTEN", value: `${hasIPv6 ? "[::]" : "0.0.0.0"}:${HEALTH_PORT}` },
     { name: "CTRLMESH_LOG_LEVEL", value: plan.logLevel },
@@ -116,9 +121,9 @@ export function clusterCaMount(): VolumeMount {
 
 // The kubelet starts ordinary containers one after the other, and waits for the `postStart` hook of each. When the pod ends, it
 // stops all containers at once. The `preStop` hook lets the operator release its lease through the proxy first.
-function plainLifecycle({ graceSeconds, hostAliases }: Plan): object {
+function plainLifecycle({ graceSeconds, hostAliases, egress }: Plan): object {
   const hook = (...args: readonly string[]) => ({ exec: { command: ["node", "dist/proxy/hooks/main.js", ...args] } });
-  const ports = [API_PORT, ...(hostAliases ? [ALIAS_PORT] : [])].join(",");
+  const ports = [API_PORT, ...(hostAliases ? [ALIAS_PORT] : []), ...(egress ? [EGRESS_PORT] : [])].join(",");
   const atMost = Math.max(0, graceSeconds - DRAIN_SECONDS);
   return {
     postStart: hook("wait-ready", `--port=${HEALTH_PORT}`),

@@ -7,7 +7,16 @@ import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
 import { accessRefusals } from "./api-access.ts";
 import type { Refusal } from "./injection.ts";
 import { isIptablesContainer } from "./iptables-container.ts";
-import { ALIAS_PORT, API_PORT, HEALTH_PORT, IPTABLES_CONTAINER, OUR_CONTAINERS, PROXY_UID, WEBHOOK_PORT } from "./names.ts";
+import {
+  ALIAS_PORT,
+  API_PORT,
+  EGRESS_PORT,
+  HEALTH_PORT,
+  IPTABLES_CONTAINER,
+  OUR_CONTAINERS,
+  PROXY_UID,
+  WEBHOOK_PORT,
+} from "./names.ts";
 import type { Plan } from "./plan.ts";
 import type { Container, PodSpec, Volume } from "./pod-manifest.ts";
 import { isProxyContainer, isReservedEnv } from "./proxy-container.ts";
@@ -51,8 +60,12 @@ function* nodeRefusals({ hostNetwork, os, nodeSelector }: PodSpec): Iterable<Ref
   }
 }
 
-function portRefusals({ containers, initContainers = [] }: PodSpec, { hostAliases }: Plan): Refusal[] {
-  const taken: Readonly<Record<number, string>> = hostAliases ? { ...OUR_PORTS, [ALIAS_PORT]: "host aliases" } : OUR_PORTS;
+function portRefusals({ containers, initContainers = [] }: PodSpec, { hostAliases, egress }: Plan): Refusal[] {
+  const taken: Readonly<Record<number, string>> = {
+    ...OUR_PORTS,
+    ...(hostAliases ? { [ALIAS_PORT]: "host aliases" } : {}),
+    ...(egress ? { [EGRESS_PORT]: "requests to other servers" } : {}),
+  };
   return [...initContainers, ...containers]
     .filter(({ name }) => !OUR_CONTAINERS.includes(name))
     .flatMap(({ name, ports = [] }) =>

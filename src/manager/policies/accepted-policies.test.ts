@@ -7,7 +7,7 @@ const POLICY: Policy = {
   off: "",
   endsMs: undefined,
   isFor: () => true,
-  notSupported: [],
+  notes: [],
 };
 const PROBLEMS = [{ path: "spec", message: "required" }];
 /** A kind whose objects are valid if they have the label `valid`. */

@@ -3,22 +3,29 @@ import { BREAKER_DISABLED, type CircuitBreaker, validateCircuitBreaker } from ".
 import { CIRCUIT_BREAKERS } from "../../api/resources.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
 import { compileCircuitBreaker } from "./compile-circuit-breaker.ts";
+import { missesTunnels, seesNoTunnel } from "./compile-egress.ts";
 import { createPolicyKind, switchedOff } from "./create-policy-kind.ts";
 
 export const circuitBreakerKind = createPolicyKind({
   resource: CIRCUIT_BREAKERS,
   validate: validateCircuitBreaker,
   offReason: (breaker) => switchedOff(breaker, BREAKER_DISABLED),
-  rulesOf: (breaker) => ({ limits: compileCircuitBreaker(breaker) }),
+  rulesOf: compileCircuitBreaker,
   isFor: ({ spec }, { labels }) => matchesSelector(spec.selector, labels),
-  notSupported,
+  notes,
 });
 
-function notSupported({ spec: { rateLimitings = [], trafficInterceptRules = [] } }: CircuitBreaker): string[] {
-  return [
-    ...rateLimitings.flatMap(({ restRules = [] }, index) =>
-      restRules.length > 0 ? [`spec.rateLimitings[${index}].restRules`] : [],
-    ),
-    ...(trafficInterceptRules.length > 0 ? ["spec.trafficInterceptRules"] : []),
-  ];
+const TUNNEL = "does not match the tunnels (CONNECT) of HTTPS clients, in which method and path are encrypted";
+
+function* notes({ spec: { rateLimitings = [], trafficInterceptRules = [] } }: CircuitBreaker): Iterable<string> {
+  for (const [index, { properties = {}, restRules = [] }] of rateLimitings.entries()) {
+    const path = `spec.rateLimitings[${index}]`;
+    if (Object.keys(properties).length > 0) yield `${path}.properties has no effect`;
+    for (const [at, rule] of restRules.entries()) {
+      if (seesNoTunnel(rule)) yield `${path}.restRules[${at}] ${TUNNEL}; "https://host/*" with CONNECT does`;
+    }
+  }
+  for (const [index, { methods }] of trafficInterceptRules.entries()) {
+    if (missesTunnels(methods)) yield `spec.trafficInterceptRules[${index}] ${TUNNEL}; add CONNECT to methods`;
+  }
 }

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { egressRequest, policyRequest } from "../../../test/support/policies.ts";
 import { PODS_RULE, sampleCircuitBreaker } from "../../../test/support/traffic-objects.ts";
 import { validateCircuitBreaker } from "../../api/circuit-breaker.ts";
 import { RECOVER } from "../../api/rate-limiting.ts";
+import { createMatcher } from "../../policy/matcher.ts";
 import { compileCircuitBreaker } from "./compile-circuit-breaker.ts";
 
 function compile(limiting: object = {}, spec: object = {}, annotations: Readonly<Record<string, string>> = {}) {
@@ -10,12 +12,12 @@ function compile(limiting: object = {}, spec: object = {}, annotations: Readonly
   if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
   return compileCircuitBreaker(checked.value);
 }
-const limiter = (limiting: object) => compile(limiting)[0]?.limiter;
+const limiter = (limiting: object) => compile(limiting).limits[0]?.limiter;
 const bucket = { burst: 5, interval: "10s", limit: 1 };
 
 describe("compileCircuitBreaker", () => {
   it("makes a breaker of a Normal rule, with the place and the name of the rule", () => {
-    expect(compile()).toEqual([
+    expect(compile().limits).toEqual([
       {
         origin: { kind: "CircuitBreaker", namespace: "ops", name: "guard", uid: "uid-1", rule: "delete-pods" },
         mode: "Enforce",
@@ -27,7 +29,7 @@ describe("compileCircuitBreaker", () => {
   });
 
   it("includes the cluster scope in all namespaces, and in no others", () => {
-    const [rule] = compile({ resourceRules: [{ ...PODS_RULE, namespaces: ["a", "b"] }] });
+    const [rule] = compile({ resourceRules: [{ ...PODS_RULE, namespaces: ["a", "b"] }] }).limits;
     expect(rule?.match.resources).toEqual([{ ...PODS_RULE, namespaces: ["a", "b"], clusterScope: false }]);
   });
 
@@ -35,7 +37,6 @@ describe("compileCircuitBreaker", () => {
     ["LimiterOnly is a bucket", { triggerPolicy: "LimiterOnly" }, { kind: "bucket", perSecond: 0.1, burst: 5 }],
     ["ForceOpened denies", { triggerPolicy: "ForceOpened" }, { kind: "deny" }],
     ["ForceClosed is no rule", { triggerPolicy: "ForceClosed" }, undefined],
-    ["a rule for other servers alone is no rule yet", { resourceRules: [], restRules: [{ url: "*", method: "GET" }] }, undefined],
     [
       "Manual has no time, whatever the window",
       { recoverPolicy: { type: "Manual", sleepingWindowSize: "1m" } },
@@ -62,12 +63,66 @@ describe("compileCircuitBreaker", () => {
   });
 
   it("passes the text that closes open breakers to every rule", () => {
-    expect(compile({}, {}, { [RECOVER]: "2026-11-22 by ann" })[0]?.recovery).toBe("2026-11-22 by ann");
+    expect(compile({}, {}, { [RECOVER]: "2026-11-22 by ann" }).limits[0]?.recovery).toBe("2026-11-22 by ann");
   });
 
-  it("counts in the shadow, and has no rules without rateLimitings", () => {
-    expect(compile({}, { mode: "Shadow" })[0]?.mode).toBe("Shadow");
-    const intercept = { name: "i", interceptType: "Blacklist", contentType: "Normal", contents: ["a"], methods: ["GET"] };
-    expect(compile({}, { rateLimitings: undefined, trafficInterceptRules: [intercept] })).toEqual([]);
+  it("counts in the shadow", () => {
+    expect(compile({}, { mode: "Shadow" }).limits[0]?.mode).toBe("Shadow");
+  });
+
+  it("counts requests to the API server and to other servers with one limiter", () => {
+    const restRules = [
+      { url: "https://Example.com:443/v1/*", method: "POST" },
+      { url: "http://[2001:DB8:0::1]:8080?a=b", method: "*" },
+      { url: "https://*", method: "CONNECT" },
+    ];
+    const { limits } = compile({ restRules });
+    expect(limits).toHaveLength(1);
+    expect(limits[0]?.match).toEqual({
+      resources: [{ ...PODS_RULE, clusterScope: true }],
+      urls: [
+        { url: "https://example.com:443/v1/*", methods: ["POST"] },
+        { url: "http://[2001:db8::1]:8080?a=b", methods: ["*"] },
+        { url: "https://*", methods: ["CONNECT"] },
+      ],
+      http: [],
+    });
+    const matcher = createMatcher(limits);
+    expect(matcher.match(egressRequest("POST http://[2001:db8::1]:8080/?a=b"))).toHaveLength(1);
+    expect(matcher.match(egressRequest("CONNECT other.example:443"))).toHaveLength(1);
+    expect(matcher.match(egressRequest("GET http://other.example/"))).toEqual([]);
+    expect(matcher.match(policyRequest("GET /healthz"))).toEqual([]);
+  });
+});
+
+describe("the trafficInterceptRules of a CircuitBreaker", () => {
+  const intercept = { name: "i", interceptType: "Whitelist", contentType: "Normal", contents: ["A.example:443"], methods: ["*"] };
+  const egress = (...rules: object[]) =>
+    compile({}, { mode: "Shadow", rateLimitings: undefined, trafficInterceptRules: rules }).egress;
+
+  it("allow what a Whitelist names, and deny what a Blacklist names", () => {
+    const black = {
+      ...intercept,
+      name: "b",
+      interceptType: "Blacklist",
+      contents: ["[2001:DB8::1]"],
+      methods: ["GET", "CONNECT"],
+    };
+    const origin = { kind: "CircuitBreaker", namespace: "ops", name: "guard", uid: "uid-1" };
+    expect(egress(intercept, black)).toEqual([
+      {
+        ...{ origin: { ...origin, rule: "i" }, mode: "Shadow", effect: "Allow" },
+        ...{ hosts: [{ host: "a.example", port: 443 }], methods: ["*"] },
+      },
+      {
+        ...{ origin: { ...origin, rule: "b" }, mode: "Shadow", effect: "Deny" },
+        ...{ hosts: [{ host: "2001:db8::1" }], methods: ["GET", "CONNECT"] },
+      },
+    ]);
+  });
+
+  it("take expressions as they are", () => {
+    const [rule] = egress({ ...intercept, contentType: "Regexp", contents: ["^a[.]Example$"] });
+    expect(rule?.hosts).toEqual([{ regex: "^a[.]Example$" }]);
   });
 });

@@ -1,23 +1,28 @@
-// The rules of a CircuitBreaker. Pure. Invariant: a rule about nothing but other servers gives no rule, since proxies do not see those
-// requests yet. Called by circuit-breaker-kind.ts.
+// The rules of a CircuitBreaker. Pure. Invariant: each of its rules gives at most one, so that requests to the API server and to other servers share its
+// bucket and its breaker. Called by circuit-breaker-kind.ts.
 import type { CircuitBreaker } from "../../api/circuit-breaker.ts";
 import { durationMs } from "../../api/duration.ts";
 import { type RateLimiting, RECOVER } from "../../api/rate-limiting.ts";
-import type { BucketSpec, FailureTrigger, LimiterSpec, LimitRule } from "../../policy/policy.ts";
+import type { BucketSpec, FailureTrigger, LimiterSpec, LimitRule, PolicySet } from "../../policy/policy.ts";
+import { compileInterceptRule, compileRestRule } from "./compile-egress.ts";
 import { compileResourceRule, modeOf, originOf } from "./compile-requests.ts";
 
 const DEFAULT_MINIMUM_REQUESTS = 20;
 const DEFAULT_WINDOW = "10s";
 
-export function compileCircuitBreaker({ metadata, spec }: CircuitBreaker): LimitRule[] {
-  return (spec.rateLimitings ?? []).flatMap((limiting): LimitRule[] => {
-    const { name, resourceRules = [] } = limiting;
+export function compileCircuitBreaker({ metadata, spec }: CircuitBreaker): Pick<PolicySet, "limits" | "egress"> {
+  const { rateLimitings = [], trafficInterceptRules = [] } = spec;
+  const mode = modeOf(spec);
+  const origin = (name: string) => originOf("CircuitBreaker", metadata, name);
+  const recovery = metadata.annotations?.[RECOVER] ?? "";
+  const limits = rateLimitings.flatMap((limiting): LimitRule[] => {
+    const { name, resourceRules = [], restRules = [] } = limiting;
     const limiter = limiterOf(limiting);
-    if (limiter === undefined || resourceRules.length === 0) return [];
-    const origin = originOf("CircuitBreaker", metadata, name);
-    const match = { resources: resourceRules.map(compileResourceRule), urls: [], http: [] };
-    return [{ origin, mode: modeOf(spec), match, limiter, recovery: metadata.annotations?.[RECOVER] ?? "" }];
+    if (limiter === undefined) return [];
+    const match = { resources: resourceRules.map(compileResourceRule), urls: restRules.map(compileRestRule), http: [] };
+    return [{ origin: origin(name), mode, match, limiter, recovery }];
   });
+  return { limits, egress: trafficInterceptRules.map((rule) => compileInterceptRule(rule, origin(rule.name), mode)) };
 }
 
 /** Undefined if the rule refuses nothing. */

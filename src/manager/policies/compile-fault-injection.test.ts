@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { policyRequest } from "../../../test/support/policies.ts";
+import { egressRequest, policyRequest } from "../../../test/support/policies.ts";
 import { PODS_RULE, sampleFaultInjection } from "../../../test/support/traffic-objects.ts";
 import { validateFaultInjection } from "../../api/fault-injection.ts";
 import { createMatcher } from "../../policy/matcher.ts";
@@ -47,10 +47,32 @@ describe("compileFaultInjection", () => {
     },
   );
 
-  it("about other servers alone is no rule yet, and with resources is about those", () => {
-    const httpMatch = [{ host: { exact: "a.example" } }];
-    expect(compile({ match: { httpMatch } })).toEqual([]);
-    expect(compile({ match: { httpMatch, resources: [PODS_RULE] } })[0]?.match.resources).toHaveLength(1);
+  it("about other servers is about these alone, and with resources about both", () => {
+    const httpMatch = [
+      { host: { exact: "A.example" }, path: { exact: "/V1" }, method: "GET", headers: [{ name: "X-Test", value: "1" }] },
+      { host: { regex: "^b[.]example$" } },
+    ];
+    const [rule] = compile({ match: { httpMatch } });
+    expect(rule?.match).toEqual({
+      resources: [],
+      urls: [],
+      http: [
+        {
+          ...{ host: { exact: "a.example" }, path: { exact: "/V1" }, method: "GET" },
+          headers: [{ name: "X-Test", value: "1" }],
+        },
+        { host: { regex: "^b[.]example$" }, headers: [] },
+      ],
+    });
+    const both = createMatcher(compile({ match: { httpMatch, resources: [PODS_RULE] } }));
+    expect(both.match(egressRequest("GET http://a.example/V1", { "x-test": "1" }))).toHaveLength(1);
+    expect(both.match(egressRequest("CONNECT b.example:443"))).toHaveLength(1);
+    expect(both.match(policyRequest("DELETE /api/v1/namespaces/a/pods/p"))).toHaveLength(1);
+    expect(both.match(policyRequest("GET /healthz"))).toEqual([]);
+  });
+
+  it("without a match is about no other server", () => {
+    expect(createMatcher(compile({ match: undefined })).match(egressRequest("GET http://a.example/"))).toEqual([]);
   });
 
   it("compiles every field of the time, with the defaults of those that are absent", () => {

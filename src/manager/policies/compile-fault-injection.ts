@@ -1,33 +1,29 @@
-// The rules of a FaultInjection. Pure. Invariant: a fault about nothing but other servers gives no rule, since proxies do not see those
-// requests yet. Called by fault-injection-kind.ts.
+// The rules of a FaultInjection. Pure. Invariant: a fault that names no requests is about those to the API server, and never about other servers.
+// Called by fault-injection-kind.ts.
 import { durationMs } from "../../api/duration.ts";
 import type { FaultInjection, HttpFault } from "../../api/fault-injection.ts";
 import type { FaultRule, RequestMatch, TimeWindow } from "../../policy/policy.ts";
+import { compileHttpMatch } from "./compile-egress.ts";
 import { ALL_REQUESTS, compileResourceRule, modeOf, originOf } from "./compile-requests.ts";
 
 /** @param untilMs when the rules end, in milliseconds since the epoch; undefined for no end */
 export function compileFaultInjection({ metadata, spec }: FaultInjection, untilMs?: number): FaultRule[] {
-  return spec.httpFault.flatMap(({ name, delay, abort, match, effectiveTime }, index): FaultRule[] => {
-    const requests = matchOf(match);
-    if (requests === undefined) return [];
-    return [
-      {
-        origin: originOf("FaultInjection", metadata, name ?? `httpFault[${index}]`),
-        mode: modeOf(spec),
-        match: requests,
-        ...(delay && { delay: { ms: durationMs(delay.fixedDelay), percent: percentOf(delay) } }),
-        ...(abort && isError(abort.httpStatus) && { abort: { status: abort.httpStatus, percent: percentOf(abort) } }),
-        ...(effectiveTime && { effective: windowOf(effectiveTime) }),
-        ...(untilMs === undefined ? {} : { untilMs }),
-      },
-    ];
-  });
+  return spec.httpFault.map(
+    ({ name, delay, abort, match, effectiveTime }, index): FaultRule => ({
+      origin: originOf("FaultInjection", metadata, name ?? `httpFault[${index}]`),
+      mode: modeOf(spec),
+      match: matchOf(match),
+      ...(delay && { delay: { ms: durationMs(delay.fixedDelay), percent: percentOf(delay) } }),
+      ...(abort && isError(abort.httpStatus) && { abort: { status: abort.httpStatus, percent: percentOf(abort) } }),
+      ...(effectiveTime && { effective: windowOf(effectiveTime) }),
+      ...(untilMs === undefined ? {} : { untilMs }),
+    }),
+  );
 }
 
-/** Undefined if no request to the API server matches. */
-function matchOf({ resources = [], httpMatch = [] }: NonNullable<HttpFault["match"]> = {}): RequestMatch | undefined {
-  if (resources.length > 0) return { resources: resources.map(compileResourceRule), urls: [], http: [] };
-  return httpMatch.length > 0 ? undefined : ALL_REQUESTS;
+function matchOf({ resources = [], httpMatch = [] }: NonNullable<HttpFault["match"]> = {}): RequestMatch {
+  if (resources.length + httpMatch.length === 0) return ALL_REQUESTS;
+  return { resources: resources.map(compileResourceRule), urls: [], http: httpMatch.map(compileHttpMatch) };
 }
 
 /** 0 and 200 mean no abort. */

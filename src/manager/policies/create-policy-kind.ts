@@ -14,12 +14,12 @@ export interface PolicyKindParts<O extends PolicyObject> {
   endsMs?(object: O): number | undefined;
   rulesOf(object: O): Partial<PolicySet>;
   isFor(object: O, pod: TargetPod): boolean;
-  /** Paths of the spec that are set and have no effect in this version. */
-  notSupported(object: O): readonly string[];
+  /** What of the valid object has no effect, or not the expected one, in sentences. */
+  notes(object: O): Iterable<string>;
 }
 
 export function createPolicyKind<O extends PolicyObject>(parts: PolicyKindParts<O>): PolicyKind<O> {
-  const { resource, validate, offReason, endsMs = () => undefined, rulesOf, isFor, notSupported } = parts;
+  const { resource, validate, offReason, endsMs = () => undefined, rulesOf, isFor, notes } = parts;
   return {
     resource,
     compile(object) {
@@ -30,7 +30,7 @@ export function createPolicyKind<O extends PolicyObject>(parts: PolicyKindParts<
       const rules = off === "" ? { ...NO_POLICIES, ...rulesOf(valid) } : NO_POLICIES;
       if (!fits(sizeOf(rules)))
         return { ok: false, problems: [{ path: "spec", message: `is too large: a pod may have ${SIZE_BOUND}` }] };
-      const content = { rules, off, endsMs: endsMs(valid), notSupported: notSupported(valid) };
+      const content = { rules, off, endsMs: endsMs(valid), notes: [...notes(valid)] };
       return { ok: true, policy: { ...content, isFor: (pod) => isFor(valid, pod) } };
     },
   };

@@ -21,10 +21,7 @@ export const faultInjectionKind = createPolicyKind({
   endsMs: untilMs,
   rulesOf: (injection) => ({ faults: compileFaultInjection(injection, untilMs(injection)) }),
   isFor: ({ spec }, { labels }) => matchesSelector(spec.selector, labels),
-  notSupported: ({ spec }) =>
-    spec.httpFault.flatMap(({ match }, index) =>
-      (match?.httpMatch ?? []).length > 0 ? [`spec.httpFault[${index}].match.httpMatch`] : [],
-    ),
+  notes: () => [],
 });
 
 function untilMs(injection: FaultInjection): number | undefined {

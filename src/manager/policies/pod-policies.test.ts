@@ -11,9 +11,9 @@ interface Sized extends PolicyObject {
 
 const KIND: PolicyKind<Sized> = {
   resource: { group: "g", version: "v1", resource: "rs", kind: "R", namespaced: true },
-  compile: ({ rules }) => ({ ok: true, policy: { rules, off: "", endsMs: undefined, isFor: () => true, notSupported: [] } }),
+  compile: ({ rules }) => ({ ok: true, policy: { rules, off: "", endsMs: undefined, isFor: () => true, notes: [] } }),
 };
-const POD = { namespace: "shop", name: "p", ip: "", labels: {}, app: "a", subset: "" };
+const POD = { namespace: "shop", name: "p", ip: "", labels: {}, app: "a", subset: "", hasEgress: false };
 
 /** An object of so many rules that all look alike. */
 function sized(name: string, second: number, count: number, changes = {}): Sized {

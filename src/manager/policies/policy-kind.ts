@@ -21,6 +21,8 @@ export interface TargetPod {
   /** The app of its proxy, and its subset there. */
   readonly app: string;
   readonly subset: string;
+  /** Its proxy takes requests to other servers than the API server. */
+  readonly hasEgress: boolean;
 }
 
 /** The content of a valid object. */
@@ -32,8 +34,8 @@ export interface Policy {
   readonly endsMs: number | undefined;
   /** Whether the policy is for this pod of its namespace. */
   isFor(pod: TargetPod): boolean;
-  /** Paths of the spec that are set and have no effect in this version. */
-  readonly notSupported: readonly string[];
+  /** What of its spec has no effect, or not the expected one, in sentences. */
+  readonly notes: readonly string[];
 }
 
 export type CompiledPolicy =

@@ -22,14 +22,14 @@ function policyOf(...args: Parameters<typeof compile>): Policy {
 }
 
 const pod = (changes: Partial<TargetPod> = {}): TargetPod => ({
-  ...{ namespace: "ops", name: "shop-1", ip: "10.0.0.1", labels: { app: "shop" }, app: "shop", subset: "" },
+  ...{ namespace: "ops", name: "shop-1", ip: "10.0.0.1", labels: { app: "shop" }, app: "shop", subset: "", hasEgress: false },
   ...changes,
 });
 
 describe("every policy kind", () => {
   it.each([sampleTrafficPolicy(), sampleCircuitBreaker(), sampleFaultInjection()])("enforces a valid $kind", (object) => {
     const policy = policyOf(object);
-    expect(policy).toMatchObject({ off: "", notSupported: [] });
+    expect(policy).toMatchObject({ off: "", notes: [] });
     expect(policy.rules.limits.length + policy.rules.faults.length).toBe(1);
   });
 
@@ -121,20 +121,33 @@ describe("maxDuration", () => {
   });
 });
 
-describe("fields without effect in this version", () => {
+describe("fields without effect, and rules that cannot see into tunnels", () => {
   it("are named", () => {
-    const rest = { restRules: [{ url: "https://a.example", method: "GET" }] };
-    const intercept = { name: "i", interceptType: "Blacklist", contentType: "Normal", contents: ["a"], methods: ["GET"] };
+    const restRules = [
+      { url: "https://a.example/v1", method: "*" },
+      { url: "https://a.example/*", method: "GET" },
+      { url: "https://a.example/*", method: "CONNECT" },
+      { url: "https://*", method: "*" },
+      { url: "http://a.example/v1", method: "GET" },
+    ];
+    const intercept = { interceptType: "Blacklist", contentType: "Normal", contents: ["a"] };
+    const trafficInterceptRules = [
+      { ...intercept, name: "get", methods: ["GET"] },
+      { ...intercept, name: "tunnels", methods: ["GET", "CONNECT"] },
+      { ...intercept, name: "all", methods: ["*"] },
+    ];
     const named = [
       sampleTrafficPolicy({ circuitBreaking: { webhook: {} } }),
-      sampleCircuitBreaker(rest, { trafficInterceptRules: [intercept] }),
+      sampleCircuitBreaker({ properties: { a: "b" }, restRules }, { trafficInterceptRules }),
       sampleFaultInjection({ match: { httpMatch: [{ method: "GET" }] } }),
-    ].flatMap((object) => policyOf(object).notSupported);
+    ].flatMap((object) => policyOf(object).notes);
+    const tunnels = "does not match the tunnels (CONNECT) of HTTPS clients, in which method and path are encrypted";
     expect(named).toEqual([
-      "spec.circuitBreaking.webhook",
-      "spec.rateLimitings[0].restRules",
-      "spec.trafficInterceptRules",
-      "spec.httpFault[0].match.httpMatch",
+      "spec.circuitBreaking.webhook has no effect in this version",
+      "spec.rateLimitings[0].properties has no effect",
+      `spec.rateLimitings[0].restRules[0] ${tunnels}; "https://host/*" with CONNECT does`,
+      `spec.rateLimitings[0].restRules[1] ${tunnels}; "https://host/*" with CONNECT does`,
+      `spec.trafficInterceptRules[0] ${tunnels}; add CONNECT to methods`,
     ]);
   });
 });

@@ -7,6 +7,7 @@ const target = (name: string, changes: Partial<TargetFacts> = {}): TargetFacts =
   isSynced: true,
   isLeftOut: false,
   isConnected: true,
+  lacksEgress: false,
   enforced: "abc",
   problems: [],
   rules: [],
@@ -21,7 +22,7 @@ const status = (changes: Partial<PolicyStatusFacts>) =>
     off: "",
     endsMs: undefined,
     isLimit: false,
-    notSupported: [],
+    notes: [],
     targets: [],
     previous: undefined,
     now: "2026-11-22T12:00:00.000Z",
@@ -95,10 +96,10 @@ describe("the status of a policy", () => {
   });
 
   it("names the fields of a valid spec that have no effect", () => {
-    expect(condition({ notSupported: ["spec.trafficInterceptRules"] }, "Accepted")).toMatchObject({
+    expect(condition({ notes: ["spec.circuitBreaking.webhook has no effect in this version"] }, "Accepted")).toMatchObject({
       status: "True",
       reason: "Valid",
-      message: "the spec is valid; spec.trafficInterceptRules has no effect in this version",
+      message: "the spec is valid; spec.circuitBreaking.webhook has no effect in this version",
     });
   });
 
@@ -128,6 +129,23 @@ describe("the status of a policy", () => {
     expect(message({})).toBe("1 of 2 proxies enforce these rules; pod b: the newest rules are on their way");
     expect(message({ isConnected: false })).toMatch(/the proxy is not connected: it keeps its rules$/);
     expect(message({ problems: ["limits[0]: unknown limiter"] })).toMatch(/refused: limits\[0\]: unknown limiter$/);
+  });
+
+  it("names a pod in which rules about other servers have no effect, and why", () => {
+    const targets = [target("a"), target("b", { lacksEgress: true }), target("c", { lacksEgress: true, isSynced: false })];
+    const without =
+      "rules about other servers have no effect, since the pod was created without the annotation ctrlmesh.kruise.io/egress";
+    expect(condition({ targets }, "Synced")).toMatchObject({ status: "False", reason: "ProxiesBehind" });
+    expect(condition({ targets: targets.slice(0, 2) }, "Synced")).toMatchObject({
+      ...{ status: "False", reason: "NoEgress" },
+      message: `1 of 2 proxies enforce these rules; pod b: ${without}`,
+    });
+    expect(status({ targets }).targets).toMatchObject({ total: 3, synced: 1 });
+    expect(status({ targets }).targetStatus?.map(({ podName, message = "" }) => [podName, message])).toEqual([
+      ["c", "the newest rules are on their way"],
+      ["b", without],
+      ["a", ""],
+    ]);
   });
 
   it("names the open rule and its pod", () => {

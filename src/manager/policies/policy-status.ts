@@ -1,6 +1,7 @@
 // The status of a policy object. Pure. Invariants: bounded, sorted, and worst first, so that equal facts make equal bytes; a state that has
 // not changed keeps its time. Called by the reconciler.
 import type { Condition } from "../../api/conditions.ts";
+import { EGRESS } from "../../api/pod-annotations.ts";
 import { MAX_TARGET_STATUS, type PolicyStatus, type RuleSnapshot, type TargetStatus } from "../../api/policy-status.ts";
 import type { Problem } from "../../api/problems.ts";
 import { formatProblem } from "../../api/problems.ts";
@@ -17,6 +18,8 @@ export interface TargetFacts {
   readonly isConnected: boolean;
   /** The policies of the pod are too many, so that this one stays out. */
   readonly isLeftOut: boolean;
+  /** The policy has rules about other servers, which its proxy does not see. */
+  readonly lacksEgress: boolean;
   /** The digest of what its proxy enforces; "" if nothing is known. */
   readonly enforced: string;
   /** Why its proxy refuses them. */
@@ -36,13 +39,15 @@ export interface PolicyStatusFacts {
   readonly endsMs: number | undefined;
   /** It has limits, and each proxy counts by itself. */
   readonly isLimit: boolean;
-  /** Paths of the spec that have no effect in this version. */
-  readonly notSupported: readonly string[];
+  /** What of the spec has no effect, or not the expected one, in sentences. */
+  readonly notes: readonly string[];
   readonly targets: readonly TargetFacts[];
   readonly previous: PolicyStatus | undefined;
   /** RFC 3339. */
   readonly now: string;
 }
+
+const NO_EGRESS = `rules about other servers have no effect, since the pod was created without the annotation ${EGRESS}`;
 
 type Verdict = Pick<Condition, "status" | "reason" | "message">;
 
@@ -64,7 +69,7 @@ export function policyStatus(facts: PolicyStatusFacts): PolicyStatus {
     ),
     targets: {
       total: targets.length,
-      synced: targets.filter(({ isSynced }) => isSynced).length,
+      synced: targets.filter(isEnforced).length,
       opened: targets.filter(isOpen).length,
     },
     targetStatus: sorted.slice(0, MAX_TARGET_STATUS).map(targetStatus),
@@ -75,8 +80,12 @@ function isOpen({ rules }: TargetFacts): boolean {
   return rules.some(({ state }) => state === "Opened");
 }
 
+function isEnforced({ isSynced, lacksEgress }: TargetFacts): boolean {
+  return isSynced && !lacksEgress;
+}
+
 function worstFirst(a: TargetFacts, b: TargetFacts): number {
-  const rank = (facts: TargetFacts) => (isOpen(facts) ? 0 : facts.isSynced ? 2 : 1);
+  const rank = (facts: TargetFacts) => (isOpen(facts) ? 0 : facts.isSynced ? (facts.lacksEgress ? 2 : 3) : 1);
   return rank(a) - rank(b) || (a.name < b.name ? -1 : 1);
 }
 
@@ -91,19 +100,16 @@ function targetStatus({ name, ip, enforced, rules, ...facts }: TargetFacts): Tar
   };
 }
 
-function targetMessage({
-  problems,
-  isSynced,
-  isConnected,
-  isLeftOut,
-}: Omit<TargetFacts, "name" | "ip" | "enforced" | "rules">): string {
+type Lateness = Pick<TargetFacts, "problems" | "isSynced" | "isConnected" | "isLeftOut" | "lacksEgress">;
+
+function targetMessage({ problems, isSynced, isConnected, isLeftOut, lacksEgress }: Lateness): string {
   if (isLeftOut) return "the pod has too many policies";
   if (problems.length > 0) return `refused: ${plainTexts(problems).join("; ")}`;
-  if (isSynced) return "";
+  if (isSynced) return lacksEgress ? NO_EGRESS : "";
   return isConnected ? "the newest rules are on their way" : "the proxy is not connected: it keeps its rules";
 }
 
-function accepted({ problems, off, endsMs, notSupported, specHash, targets, now }: PolicyStatusFacts): Verdict {
+function accepted({ problems, off, endsMs, notes, specHash, targets, now }: PolicyStatusFacts): Verdict {
   if (problems.length > 0) {
     const kept = specHash === "" ? "" : "; the rules of the previous spec stay in force";
     return { status: "False", reason: "Invalid", message: plainTexts(problems.map(formatProblem)).join("; ") + kept };
@@ -118,23 +124,20 @@ function accepted({ problems, off, endsMs, notSupported, specHash, targets, now 
     const message = `ended by itself at ${new Date(endsMs).toISOString()}; an edit of the spec starts it again`;
     return { status: "True", reason: "Expired", message };
   }
-  return { status: "True", reason: "Valid", message: ["the spec is valid", ...notSupported.map(noEffect)].join("; ") };
-}
-
-function noEffect(path: string): string {
-  return `${path} has no effect in this version`;
+  return { status: "True", reason: "Valid", message: ["the spec is valid", ...notes].join("; ") };
 }
 
 function synced(targets: readonly TargetFacts[], isLimit: boolean): Verdict {
   if (targets.length === 0) return { status: "Unknown", reason: "NoTargets", message: "selects no pod with a proxy" };
-  const late = targets.filter(({ isSynced }) => !isSynced);
-  const [first] = late;
+  const late = targets.filter((target) => !isEnforced(target));
+  const first = late.find(({ isSynced }) => !isSynced) ?? late[0];
   const message = `${targets.length - late.length} of ${targets.length} proxies enforce these rules`;
   if (first === undefined) {
     const sum = isLimit && targets.length > 1 ? `; each counts by itself, so limits add up to ${targets.length} times` : "";
     return { status: "True", reason: "InSync", message: message + sum };
   }
-  return { status: "False", reason: "ProxiesBehind", message: `${message}; pod ${first.name}: ${targetMessage(first)}` };
+  const reason = first.isSynced ? "NoEgress" : "ProxiesBehind";
+  return { status: "False", reason, message: `${message}; pod ${first.name}: ${targetMessage(first)}` };
 }
 
 function open(targets: readonly TargetFacts[]): Verdict {

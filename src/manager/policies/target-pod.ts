@@ -2,7 +2,7 @@
 // wrote. Called by the reconciler.
 import type { Pod } from "../../kube/client/resources.ts";
 import { hasEnded } from "../facts/app-pods.ts";
-import { carriesProxy, INJECTED_LABEL } from "../facts/injected-pod.ts";
+import { carriesProxy, hasEgress, INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf } from "../facts/proxy-facts.ts";
 import type { Apps } from "../sources/app.ts";
@@ -16,5 +16,5 @@ export function targetPod(pod: Pod, apps: Pick<Apps, "get">, factsOf: FactsOf): 
   // Labels can be removed from a running pod. Then the routes that its proxy enforces name its app.
   const app = injected ?? factsOf(podKey({ namespace, name }))?.acknowledged?.app.name ?? "";
   const subset = apps.get(app, namespace)?.pods.subsetOf(labels) ?? "";
-  return { namespace, name, labels, ip: pod.status?.podIP ?? "", app, subset };
+  return { namespace, name, labels, ip: pod.status?.podIP ?? "", app, subset, hasEgress: hasEgress(pod) };
 }

@@ -11,7 +11,8 @@ export const trafficPolicyKind = createPolicyKind({
   offReason: (policy) => switchedOff(policy),
   rulesOf: (policy) => ({ limits: compileTrafficPolicy(policy) }),
   isFor: ({ spec }, { app, subset }) => spec.targetVirtualApps.some((target) => target.name === app && names(target, subset)),
-  notSupported: ({ spec }) => (spec.circuitBreaking?.webhook === undefined ? [] : ["spec.circuitBreaking.webhook"]),
+  notes: ({ spec }) =>
+    spec.circuitBreaking?.webhook === undefined ? [] : ["spec.circuitBreaking.webhook has no effect in this version"],
 });
 
 function names({ specificSubsets = [] }: TrafficPolicySpec["targetVirtualApps"][number], subset: string): boolean {

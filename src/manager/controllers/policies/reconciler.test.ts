@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../../test/support/fake-kube-client.ts";
-import { limitRule } from "../../../../test/support/policies.ts";
+import { egressRule, limitRule } from "../../../../test/support/policies.ts";
 import type { Pod } from "../../../kube/client/resources.ts";
 import type { LimitRule } from "../../../policy/policy.ts";
 import { createStore } from "../../../runtime/store.ts";
 import { NO_REPORTS, type PolicyReportMessage } from "../../../wire/messages.ts";
 import type { PolicyResource } from "../../../wire/policy-type.ts";
-import { INJECTED_LABEL, PROXY_CONTAINER } from "../../facts/injected-pod.ts";
+import { EGRESS_LISTEN_ENV, INJECTED_LABEL, PROXY_CONTAINER } from "../../facts/injected-pod.ts";
 import type { ProxyFacts } from "../../facts/proxy-facts.ts";
 import type { PolicyKind, PolicyObject, TargetPod } from "../../policies/policy-kind.ts";
 import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
@@ -19,7 +19,13 @@ const REQUEST = { namespace: "", name: "shop" };
 const RULES = { group: "test", version: "v1", resource: "rules", kind: "Rule", namespaced: true };
 
 interface RuleObject extends PolicyObject {
-  readonly spec: { readonly max: number; readonly app?: string; readonly endsMs?: number; readonly count?: number };
+  readonly spec: {
+    readonly max: number;
+    readonly app?: string;
+    readonly endsMs?: number;
+    readonly count?: number;
+    readonly egress?: boolean;
+  };
 }
 
 /** A kind with a bound of requests at once; a negative one is not valid. */
@@ -30,15 +36,16 @@ const KIND: PolicyKind<RuleObject> = {
     const { name = "", uid = "" } = metadata;
     const origin = { kind: "TrafficPolicy", namespace: "shop", name, uid, rule: "max" } as const;
     const rule = limitRule({ kind: "in-flight", max: spec.max }, { origin });
-    const limits: LimitRule[] = Array.from({ length: spec.count ?? 1 }, () => rule);
+    const limits: LimitRule[] = spec.egress ? [] : Array.from({ length: spec.count ?? 1 }, () => rule);
+    const egress = spec.egress ? [{ ...egressRule("Allow", [{ host: "a.example" }]), origin }] : [];
     return {
       ok: true,
       policy: {
-        rules: { limits, faults: [], egress: [] },
+        rules: { limits, faults: [], egress },
         off: "",
         endsMs: spec.endsMs,
         isFor: ({ app }: TargetPod) => app === (spec.app ?? app),
-        notSupported: [],
+        notes: [],
       },
     };
   },
@@ -313,6 +320,36 @@ it("fifty proxies whose breakers open and close all the time cost a write a seco
   }
   expect(writes).toBeGreaterThan(5);
   expect(writes).toBeLessThanOrEqual(11);
+});
+
+describe("a policy with rules about other servers alone", () => {
+  it("is sent also to a proxy of an older version, which says that it does not take it", async () => {
+    world.pod("old-0", "old");
+    world.put("one", { max: 1, egress: true });
+    await world.reconcile();
+    expect(world.published.get("shop/old-0")?.egress).toHaveLength(1);
+  });
+
+  it("names the pods that do not send such requests to their proxy", async () => {
+    const containers = [{ name: PROXY_CONTAINER, env: [{ name: EGRESS_LISTEN_ENV, value: "127.0.0.1:15002" }] }];
+    world.edit("a-0", (pod) => ({ ...pod, spec: { initContainers: containers } }));
+    world.put("one", { max: 1, egress: true });
+    await world.reconcile();
+    world.acknowledge();
+    await world.clock.advance(1_000);
+    await world.reconcile();
+    expect(world.status("one")?.conditions?.[1]).toMatchObject({
+      ...{ type: "Synced", status: "False", reason: "NoEgress" },
+      message: expect.stringMatching(/^1 of 2 proxies enforce these rules; pod b-0: .* ctrlmesh\.kruise\.io\/egress$/),
+    });
+    world.put("two", { max: 1 });
+    await world.clock.advance(1_000);
+    await world.reconcile();
+    world.acknowledge();
+    await world.clock.advance(1_000);
+    await world.reconcile();
+    expect(world.status("two")?.conditions?.[1]).toMatchObject({ status: "True" });
+  });
 });
 
 describe("the status of a policy in a namespace", () => {

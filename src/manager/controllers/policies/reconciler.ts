@@ -16,6 +16,7 @@ import { podKey } from "../../facts/pod-key.ts";
 import type { PodLists } from "../../facts/pod-watch.ts";
 import type { ProxyFacts } from "../../facts/proxy-facts.ts";
 import { createAcceptedPolicies, type KnownPolicy } from "../../policies/accepted-policies.ts";
+import { needsEgress } from "../../policies/compile-egress.ts";
 import { type PodPolicies, podPolicies } from "../../policies/pod-policies.ts";
 import { policyEvents } from "../../policies/policy-events.ts";
 import type { PolicyKind, PolicyObject } from "../../policies/policy-kind.ts";
@@ -54,7 +55,7 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
     const isUnsure = isDoubtful || apps.get(pod.app, pod.namespace) === undefined;
     if (isUnsure && facts !== undefined && facts.policies.digest !== "") return;
     // A proxy of an older version serves on as long as no policy is for its pod.
-    const isEmpty = policies.limits.length + policies.faults.length === 0;
+    const isEmpty = policies.limits.length + policies.faults.length + policies.egress.length === 0;
     if (isEmpty && !facts?.capabilities.has(acceptsType(POLICY.name))) return;
     registry.publish(key, POLICY, { ...policies, version: Math.max(1, clock.now()), digest });
   };
@@ -96,12 +97,13 @@ async function writePolicyStatus(
   signal: AbortSignal,
 ): Promise<number | undefined> {
   const { uid = "", generation = 0 } = object.metadata;
-  const targets = proxies.filter(({ pod }) => policy?.isFor(pod)).map((each) => targetFacts(each, uid));
+  const isEgress = policy !== undefined && needsEgress(policy.rules);
+  const targets = proxies.filter(({ pod }) => policy?.isFor(pod)).map((each) => targetFacts(each, uid, isEgress));
   const specHash = problems.length === 0 ? hashOf(object) : (object.status?.currentSpecHash ?? "");
   const now = new Date(clock.now()).toISOString();
-  const { off = "", endsMs, notSupported = [] } = policy ?? {};
+  const { off = "", endsMs, notes = [] } = policy ?? {};
   const isLimit = (policy?.rules.limits.length ?? 0) > 0;
-  const common = { generation, specHash, problems, off, endsMs, isLimit, notSupported, targets, now };
+  const common = { generation, specHash, problems, off, endsMs, isLimit, notes, targets, now };
   const leftMs = endsMs === undefined ? 0 : endsMs - Date.parse(now);
   const untilEnd = leftMs > 0 ? leftMs : undefined;
   let replaced = object.status;
@@ -120,7 +122,7 @@ async function writePolicyStatus(
   return untilEnd;
 }
 
-function targetFacts({ pod, digest, leftOut, facts }: ProxyPolicies, uid: string): TargetFacts {
+function targetFacts({ pod, digest, leftOut, facts }: ProxyPolicies, uid: string, isEgress: boolean): TargetFacts {
   const enforced = facts?.policies.digest ?? "";
   return {
     name: pod.name,
@@ -128,6 +130,7 @@ function targetFacts({ pod, digest, leftOut, facts }: ProxyPolicies, uid: string
     isSynced: enforced === digest && !leftOut.has(uid),
     isLeftOut: leftOut.has(uid),
     isConnected: facts?.connected === true,
+    lacksEgress: isEgress && !pod.hasEgress,
     enforced,
     problems: facts?.problems[POLICY.name] ?? [],
     rules: (facts?.policies.rules ?? [])

@@ -1,0 +1,101 @@
+// Fields about requests to other servers than the API server: hosts, URLs, methods, texts. Invariant: what these schemas accept can match a
+// request, so a rule with a mistake is refused and does not lie there without effect. Used by CircuitBreaker and FaultInjection, and by their compilers.
+import { z } from "zod";
+import { withChecks } from "./checks.ts";
+import { regexSchema } from "./regex.ts";
+import { type Finding, itemsOf, withRules } from "./rule.ts";
+import { matchList } from "./traffic-rules.ts";
+
+/** A server as a rule names it. */
+export interface Server {
+  /** In the form in which the proxy sees it: lower case, addresses in their usual form and without brackets, no final dot. */
+  readonly host: string;
+  readonly port?: number;
+}
+
+const HOST_AND_PORT = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/i;
+
+/** Reads `host` or `host:port`; undefined for any other text. */
+export function parseServer(text: string): Server | undefined {
+  const [, host = "", port] = HOST_AND_PORT.exec(text) ?? [];
+  const parsed = host === "" ? null : URL.parse(`http://${host}`);
+  const number = port === undefined ? undefined : Number(port);
+  if (parsed === null || parsed.hostname === "" || (number !== undefined && (number < 1 || number > 65_535))) return undefined;
+  const plain = parsed.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
+  return { host: plain, ...(number === undefined ? {} : { port: number }) };
+}
+
+const methodSchema = z.enum(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "*"]);
+
+/** A method. A tunnel, which HTTPS clients open, has the method CONNECT: what is inside is encrypted. */
+export const anyMethodSchema = methodSchema;
+export const oneMethodSchema = methodSchema.exclude(["*"]);
+export const methodsSchema = withRules(matchList(methodSchema, 8), noDuplicates);
+
+const ABSOLUTE_URL = /^https?:\/\/(\*|[^\s/?#@*]+([/?][^\s#]*)?)$/;
+
+/** An absolute URL, or a pattern that ends with `/*`. */
+export const urlSchema = withRules(
+  z.string().max(2_048).regex(ABSOLUTE_URL, {
+    error: 'must be a URL such as "https://example.com/v1", "https://example.com/*" for everything below, or "https://*"',
+  }),
+  urlProblems,
+);
+
+function* urlProblems(value: unknown): Iterable<Finding> {
+  if (typeof value !== "string" || !ABSOLUTE_URL.test(value)) return;
+  const [, authority = "", rest = ""] = /^https?:\/\/([^/?]*)(.*)$/.exec(value) ?? [];
+  const problem = (message: string): Finding => ({ path: [], value, message });
+  if (authority === "*") return;
+  if (parseServer(authority) === undefined) yield problem(`${JSON.stringify(authority)} is not host or host:port`);
+  if (rest.replace(/\/\*$/, "").includes("*")) yield problem('matches nothing: "*" must be the whole last segment of the path');
+  if (/\/(\.|%2e){1,2}([/?]|$)/i.test(rest)) yield problem('matches nothing: no request has a segment "." or ".."');
+}
+
+const ONE_OF_BOTH = {
+  rule: "has(self.exact) != has(self.regex)",
+  message: "set either exact or regex",
+  holds: ({ exact, regex }: Readonly<Record<string, unknown>>) => (exact === undefined) !== (regex === undefined),
+};
+
+function textMatchSchema(exact: z.ZodType<string>, what: string) {
+  return withChecks(
+    z.strictObject({
+      exact: exact.optional().describe(`The whole ${what}.`),
+      regex: regexSchema
+        .optional()
+        .describe(`A regular expression in RE2 syntax. It may match anywhere in the ${what}, so anchor it with ^ and $.`),
+    }),
+    ONE_OF_BOTH,
+  );
+}
+
+const isHost = (text: string) => parseServer(text) !== undefined && parseServer(text)?.port === undefined;
+
+export const hostMatchSchema = textMatchSchema(
+  z.string().min(1).max(253).refine(isHost, { error: 'must be a host without a port, such as "example.com"' }),
+  "host",
+);
+
+export const pathMatchSchema = textMatchSchema(
+  z
+    .string()
+    .max(512)
+    .regex(/^\/[^?#\s]*$/, { error: 'must be a path without a query, such as "/v1/items"' }),
+  "path",
+);
+
+export const headerNameSchema = z
+  .string()
+  .max(256)
+  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, { error: "must be the name of a header" });
+
+/** Finds the items of a list of texts or plain objects that an earlier item is equal to. */
+export function* noDuplicates(list: unknown): Iterable<Finding> {
+  const first = new Map<string, number>();
+  for (const [index, value] of itemsOf(list).entries()) {
+    const earlier = first.get(JSON.stringify(value));
+    if (earlier === undefined) first.set(JSON.stringify(value), index);
+    else yield { path: [index], value, message: `is already item ${earlier} of the list` };
+  }
+}

@@ -11,6 +11,9 @@ export const MAX_TARGET_STATUS = 64;
 /** The maximum number of rules that are listed for a pod. */
 export const MAX_RULE_SNAPSHOTS = 64;
 
+/** In characters. */
+export const MAX_TARGET_MESSAGE = 1_024;
+
 const countSchema = z.int().min(0).max(MAX_INT32);
 
 const ruleSnapshotSchema = z.object({
@@ -23,7 +26,11 @@ const targetStatusSchema = z.object({
   podName: z.string().max(253).describe("Name of the pod."),
   podIP: z.string().max(64).optional().describe("Address of the pod."),
   configHash: z.string().max(64).optional().describe("Hash of all policies that the pod's proxy enforces."),
-  message: z.string().max(1024).optional().describe("Why the proxy does not enforce the newest rules; absent if it does."),
+  message: z
+    .string()
+    .max(MAX_TARGET_MESSAGE)
+    .optional()
+    .describe("Why the proxy does not enforce the newest rules; absent if it does."),
   limitingSnapshots: z
     .array(ruleSnapshotSchema)
     .max(MAX_RULE_SNAPSHOTS)
@@ -46,7 +53,7 @@ export const policyStatusSchema = z.object({
     .object({
       total: countSchema.describe("Pods with a proxy that the policy is for."),
       synced: countSchema.describe("Proxies that enforce the newest rules."),
-      opened: countSchema.describe("Pods in which a rule refuses everything."),
+      opened: countSchema.describe("Pods with an open breaker. A rule that forbids requests is no breaker."),
     })
     .optional()
     .describe("Number of pods. Limits hold for each pod by itself: two pods together may send twice as much."),
@@ -80,7 +87,7 @@ export const POLICY_COLUMNS: readonly PrinterColumn[] = [
   {
     name: "Open",
     type: "integer",
-    description: "Pods in which a rule refuses everything.",
+    description: "Pods with an open breaker. A rule that forbids requests is no breaker.",
     jsonPath: ".status.targets.opened",
   },
   AGE_COLUMN,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { policyStatusSchema } from "../../api/policy-status.ts";
 import { type PolicyStatusFacts, policyStatus, type TargetFacts } from "./policy-status.ts";
 
 const target = (name: string, changes: Partial<TargetFacts> = {}): TargetFacts => ({
@@ -113,6 +114,13 @@ describe("the status of a policy", () => {
 
   it("says that the policy selects no pod", () => {
     expect(condition({}, "Synced")).toMatchObject({ status: "Unknown", reason: "NoTargets" });
+  });
+
+  it("cuts what a proxy says, since the API server refuses a longer status", () => {
+    const problems = Array.from({ length: 3 }, () => "x".repeat(500));
+    const [first] = status({ targets: [target("a", { isSynced: false, problems })] }).targetStatus ?? [];
+    expect(policyStatusSchema.safeParse({ targetStatus: [first] }).error).toBeUndefined();
+    expect(first?.message).toMatch(/^refused: x+; x+.*…$/);
   });
 
   it("says what the limits of several pods add up to", () => {

@@ -2,10 +2,16 @@
 // not changed keeps its time. Called by the reconciler.
 import type { Condition } from "../../api/conditions.ts";
 import { EGRESS } from "../../api/pod-annotations.ts";
-import { MAX_TARGET_STATUS, type PolicyStatus, type RuleSnapshot, type TargetStatus } from "../../api/policy-status.ts";
+import {
+  MAX_TARGET_MESSAGE,
+  MAX_TARGET_STATUS,
+  type PolicyStatus,
+  type RuleSnapshot,
+  type TargetStatus,
+} from "../../api/policy-status.ts";
 import type { Problem } from "../../api/problems.ts";
 import { formatProblem } from "../../api/problems.ts";
-import { plainTexts } from "../../base/plain-text.ts";
+import { plainText, plainTexts } from "../../base/plain-text.ts";
 import { conditionOf, countText } from "../status/facts.ts";
 import { SIZE_BOUND } from "./policy-size.ts";
 
@@ -95,7 +101,7 @@ function targetStatus({ name, ip, enforced, rules, ...facts }: TargetFacts): Tar
     podName: name,
     ...(ip === "" ? {} : { podIP: ip }),
     configHash: enforced,
-    ...(message === "" ? {} : { message }),
+    ...(message === "" ? {} : { message: plainText(message, MAX_TARGET_MESSAGE) }),
     limitingSnapshots: [...rules],
   };
 }
@@ -143,7 +149,7 @@ function synced(targets: readonly TargetFacts[], isLimit: boolean): Verdict {
 function open(targets: readonly TargetFacts[]): Verdict {
   const opened = targets.filter(isOpen);
   const [first] = opened;
-  if (first === undefined) return { status: "False", reason: "Closed", message: "no rule refuses everything" };
+  if (first === undefined) return { status: "False", reason: "Closed", message: "no breaker is open" };
   const rules = first.rules.filter(({ state }) => state === "Opened").map(({ name }) => `"${name}"`);
   const more = opened.length === 1 ? "" : `, and in ${countText(opened.length - 1, "more pod")}`;
   return { status: "True", reason: "Opened", message: `rule ${rules.join(", ")} refuses everything in pod ${first.name}${more}` };

@@ -58,8 +58,8 @@ function acceptedUnnamedLock(lock: UnnamedLockMessage): UnnamedLockMessage | nul
 }
 
 const MAX_NAME_CHARS = 253;
-/** The last millisecond that a Date can tell. */
-const MAX_TIME_MS = 8.64e15;
+/** The last second that RFC 3339 can tell. */
+const MAX_TIME_MS = Date.UTC(9_999, 11, 31, 23, 59, 59);
 
 function acceptedPolicies({ digest, rules }: PolicyReportMessage): PolicyReportMessage {
   const states = rules.slice(0, MAX_RULE_SNAPSHOTS).map((rule) => ({

@@ -167,7 +167,11 @@ function createServers(base: Base, { pods, followed }: PodWatches, { isLeader, l
           settings: (cluster) => injectionSettings(config, cluster),
         })
       : undefined;
-  base.observed.readFrom({ registry, apps, isLeader });
+  const policies = POLICY_KINDS.map(({ resource }) => {
+    const store = base.informers.store(resource);
+    return { kind: resource.kind, list: () => store.list() };
+  });
+  base.observed.readFrom({ registry, apps, policies, isLeader });
   return { mesh, snapshots, health, webhooks };
 }
 

@@ -40,6 +40,7 @@ describe("docs/status.md", () => {
     createManagerMetrics({ metricsRegistry }).readFrom({
       registry: { pods: [], facts: () => undefined },
       apps: { list: () => [] },
+      policies: [],
       isLeader: () => false,
     });
     const names = (await metricsRegistry.getMetricsAsJSON()).map(({ name }) => name).filter((name) => name.includes("_manager_"));

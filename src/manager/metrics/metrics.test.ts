@@ -4,8 +4,10 @@ import { proxyFacts } from "../../../test/support/pod-facts.ts";
 import { snapshot, table } from "../../../test/support/route-table.ts";
 import { appOf } from "../../../test/support/source-apps.ts";
 import type { AppStatus } from "../../api/app-status.ts";
+import type { Condition } from "../../api/conditions.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
+import type { PolicyObject } from "../policies/policy-kind.ts";
 import { createManagerMetrics, measureAcks } from "./metrics.ts";
 
 const facts = (more: Partial<ProxyFacts>) => proxyFacts({ acknowledged: snapshot(table([], {}), { subset: "canary" }), ...more });
@@ -23,12 +25,23 @@ const status: AppStatus = {
   ],
 };
 
+const policy = (Accepted: string, Synced: string): PolicyObject => ({
+  metadata: {},
+  status: {
+    conditions: Object.entries({ Accepted, Synced }).map(([type, value]) => ({
+      ...{ type, status: value as Condition["status"], reason: "", message: "", lastTransitionTime: "" },
+    })),
+  },
+});
+const policies = [policy("True", "True"), policy("True", "Unknown"), policy("True", "False"), policy("False", "False")];
+
 function setup(isLeader = true) {
   const metricsRegistry = createRegistry("manager", "0");
   const metrics = createManagerMetrics({ metricsRegistry });
   metrics.readFrom({
     registry: { pods: Object.keys(proxies), facts: (pod) => proxies[pod] },
     apps: { list: () => [appOf({ metadata: { namespace: "shop", name: "app" }, status })] },
+    policies: [{ kind: "CircuitBreaker", list: () => policies }],
     isLeader: () => isLeader,
   });
   const lines = async (name: string) => (await metricsRegistry.metrics()).split("\n").filter((line) => line.startsWith(name));
@@ -40,6 +53,13 @@ describe("the manager's gauges", () => {
     const { lines } = setup();
     const label = (state: string) => `ctrlmesh_manager_proxies{virtualapp="shop/app",subset="canary",state="${state}"} 1`;
     expect(await lines("ctrlmesh_manager_proxies")).toEqual(["synced", "disconnected", "pending", "rejected"].map(label));
+  });
+
+  it("count policies by kind and state, from the replica that leads alone", async () => {
+    const { lines } = setup();
+    const line = (state: string, count: number) => `ctrlmesh_manager_policies{kind="CircuitBreaker",state="${state}"} ${count}`;
+    expect(await lines("ctrlmesh_manager_policies")).toEqual([line("enforced", 2), line("behind", 1), line("invalid", 1)]);
+    expect(await setup(false).lines("ctrlmesh_manager_policies")).toEqual([]);
   });
 
   it("tell what the status says, from the replica that leads alone", async () => {
@@ -103,7 +123,17 @@ describe("a handover", () => {
     metrics.snapshotAcknowledged(0.1);
     metrics.statusWritten(running("Draining", at(0)), finished, Date.parse(at(1)));
     const labels = new Set([...(await metricsRegistry.metrics()).matchAll(/[{,]([a-z_]+)="/g)].map(([, name]) => name));
-    expect([...labels].sort()).toEqual(["component", "le", "phase", "result", "state", "subset", "version", "virtualapp"]);
+    expect([...labels].sort()).toEqual([
+      "component",
+      "kind",
+      "le",
+      "phase",
+      "result",
+      "state",
+      "subset",
+      "version",
+      "virtualapp",
+    ]);
   });
 });
 

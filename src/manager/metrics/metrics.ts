@@ -7,7 +7,9 @@ import type { Clock } from "../../base/clock.ts";
 import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
 import { subsetDisplayName } from "../../route/subset-name.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
+import type { PolicyObject } from "../policies/policy-kind.ts";
 import type { Apps } from "../sources/app.ts";
+import { conditionOf } from "../status/facts.ts";
 
 export interface ManagerMetrics {
   /** A proxy has acknowledged a snapshot, so long after it was sent. Called by the registry. */
@@ -21,6 +23,7 @@ export interface ManagerMetrics {
 export interface MetricSources {
   readonly registry: { readonly pods: Iterable<string>; facts(pod: string): ProxyFacts | undefined };
   readonly apps: Pick<Apps, "list">;
+  readonly policies: readonly { readonly kind: string; list(): readonly PolicyObject[] }[];
   readonly isLeader: () => boolean;
 }
 
@@ -73,7 +76,7 @@ export function createManagerMetrics({ metricsRegistry }: { readonly metricsRegi
   };
 }
 
-function addGauges(registers: Registry[], { registry, apps, isLeader }: MetricSources): void {
+function addGauges(registers: Registry[], { registry, apps, policies, isLeader }: MetricSources): void {
   new Gauge({
     name: "ctrlmesh_manager_leader",
     help: "1 while this replica leads.",
@@ -122,12 +125,29 @@ function addGauges(registers: Registry[], { registry, apps, isLeader }: MetricSo
     },
   });
 
+  new Gauge({
+    name: "ctrlmesh_manager_policies",
+    help: "Traffic policies by kind and state: enforced by all their proxies, behind in some, or invalid.",
+    labelNames: ["kind", "state"],
+    registers,
+    collect() {
+      this.reset();
+      if (!isLeader()) return;
+      for (const { kind, list } of policies) for (const object of list()) this.inc({ kind, state: policyStateOf(object) });
+    },
+  });
+
   // Of several replicas one speaks, or a sum over them would count twice.
   const ledApps = () =>
     (isLeader() ? apps.list() : []).map(({ ref, object }) => ({
       virtualapp: `${ref.namespace}/${ref.name}`,
       status: object.status ?? {},
     }));
+}
+
+function policyStateOf({ status }: PolicyObject): string {
+  if (conditionOf(status, "Accepted")?.status === "False") return "invalid";
+  return conditionOf(status, "Synced")?.status === "False" ? "behind" : "enforced";
 }
 
 function stateOf({ connected, outstanding, problems }: ProxyFacts): string {

@@ -279,6 +279,13 @@ describe("a breaker", () => {
     });
   });
 
+  it("keeps its state when its mode changes: what opened in the shadow refuses from then on", () => {
+    const { done, engine } = setup(limitRule(rate, { mode: "Shadow" }));
+    for (let i = 0; i < 3; i++) expect(done().kind).toBe("pass");
+    engine.update([limitRule(rate)]);
+    expect(done()).toEqual({ kind: "open", waitMs: 60_000 });
+  });
+
   it("without a time stays open until a person asks for it to close", () => {
     const { sleepMs: _, ...manual } = rate;
     const { done, engine } = setup(limitRule(manual, { recovery: "once" }));

@@ -53,6 +53,14 @@ it("an allow-list holds as long as it is in force, and its decisions are a metri
   expect(policies.judge(egressRequest("GET http://b.example/")).refusedBy).toBeUndefined();
 });
 
+it("a breaker that is open in the shadow refuses nothing, and is no open breaker in the metrics", async () => {
+  const { policies, registry } = runningPolicies({ limits: [limitRule(BREAKER, { mode: "Shadow" })] });
+  for (let i = 0; i < 3; i++) expect(policies.admit(GET).kind).toBe("admitted");
+  expect(await registry.metrics()).not.toMatch(/breaker_open\{/);
+  policies.enforce({ limits: [limitRule(BREAKER)], faults: [], egress: [] }, "enforced");
+  expect(await registry.metrics()).toMatch(/breaker_open\{rule="guard\/rule"\} 1/);
+});
+
 it("decisions and open breakers are metrics, and rules beyond the 64th are one", async () => {
   const limits = Array.from({ length: 70 }, (_, at) => limitRule(BREAKER, { name: `rule-${at}` }));
   const { policies, registry } = runningPolicies({ limits });

@@ -32,7 +32,7 @@ export function createPolicyMetrics(registry: Registry): PolicyMetrics {
   });
   const open = new Gauge({
     name: "ctrlmesh_proxy_breaker_open",
-    help: "1 for each rule whose breaker is open now.",
+    help: "1 for each enforced rule whose breaker is open now.",
     labelNames: ["rule"],
     registers,
   });
@@ -70,7 +70,7 @@ export function createPolicyMetrics(registry: Registry): PolicyMetrics {
     },
     opened(rules) {
       open.reset();
-      for (const rule of rules) open.set({ rule: label(rule) }, 1);
+      for (const rule of rules) if (rule.mode === "Enforce") open.set({ rule: label(rule) }, 1);
     },
     delayed: (seconds) => delays.observe(seconds),
     delaySkipped: () => skipped.inc(),

@@ -286,6 +286,19 @@ describe("a breaker", () => {
     expect(done()).toEqual({ kind: "open", waitMs: 60_000 });
   });
 
+  it("that opens again after an edit of another rule closes again", () => {
+    const other = (burst: number) => limitRule({ kind: "bucket", perSecond: 1_000, burst }, { name: "other" });
+    const { done, engine, time } = setup(limitRule(rate), other(100));
+    for (let round = 1; round <= 3; round++) {
+      while (done().kind === "pass");
+      engine.update([other(100 + round), limitRule(rate)]);
+      time.ms += 59_999;
+      expect(done()).toEqual({ kind: "open", waitMs: 1 });
+      time.ms += 1;
+      expect(done().kind).toBe("pass");
+    }
+  });
+
   it("without a time stays open until a person asks for it to close", () => {
     const { sleepMs: _, ...manual } = rate;
     const { done, engine } = setup(limitRule(manual, { recovery: "once" }));

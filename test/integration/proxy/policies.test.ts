@@ -161,6 +161,18 @@ describe("a limited request", () => {
 });
 
 describe("what costs nothing", () => {
+  it("a flood of refused requests: the wait does not grow", async () => {
+    await proxy.enforce({ limits: [rule(ONE, { verbs: ["create"] })] });
+    expect(await code(newMap("a", "before-the-flood"))).toBe(201);
+    await Promise.all(Array.from({ length: 100 }, (_, index) => code(newMap("a", `flood-${index}`))));
+    const { status, body } = seen(await proxy.send(newMap("a", "after-the-flood")));
+    const [, seconds] = /try again in (\d+) s$/.exec(body.message) ?? [];
+    expect(status).toBe(429);
+    // One token takes 1,000 s, whatever was refused meanwhile.
+    expect(Number(seconds)).toBeLessThanOrEqual(1_000);
+    expect(Number(seconds)).toBeGreaterThan(900);
+  });
+
   it("a write in a namespace of another subset is a 403, and takes no token", async () => {
     await proxy.enforce({ limits: [rule(ONE, { verbs: ["create"] })] });
     for (let i = 0; i < 3; i++) expect(await code(newMap("b", "foreign"))).toBe(403);
@@ -184,6 +196,29 @@ describe("what costs nothing", () => {
     for (const kind of ["configmaps", "endpoints"])
       expect(await code(get(`/api/v1/namespaces/shop/${kind}/shop-lock`))).toBe(404);
   });
+});
+
+it("an edit of one rule leaves the tokens and the open breaker of the others", async () => {
+  const tokens = rule(ONE, { verbs: ["create"] }, { name: "tokens" });
+  const opened = rule({ kind: "breaker", bucket: { perSecond: 0.001, burst: 1 } }, { verbs: ["get"] }, { name: "opened" });
+  const edited = (burst: number) => rule({ kind: "bucket", perSecond: 0.001, burst }, { verbs: ["delete"] }, { name: "edited" });
+  const erase = () => code({ method: "DELETE", target: `${MAPS_OF_A}/none` });
+  await proxy.enforce({ limits: [tokens, opened, edited(1)] });
+  expect([await code(newMap("a", "taken")), await code(get(FIRST)), await code(get(FIRST))]).toEqual([201, 200, 503]);
+  expect([await erase(), await erase()]).toEqual([404, 429]);
+  // Another order, another limit of one rule, and another match of a breaker.
+  const widened = { ...opened, match: rule(DENY, { verbs: ["get", "list"] }).match };
+  await proxy.enforce({ limits: [edited(2), widened, tokens] });
+  expect([await code(newMap("a", "refused")), await code(get(FIRST)), await code(get(ALL_MAPS))]).toEqual([429, 503, 503]);
+  expect([await erase(), await erase(), await erase()]).toEqual([404, 404, 429]);
+});
+
+it("a narrow rule with room does not switch off a broad guard", async () => {
+  const narrow = rule({ kind: "bucket", perSecond: 1, burst: 100 }, { verbs: ["delete"], namespaces: ["a"] }, { name: "narrow" });
+  const broad = rule(ONE, { resources: ["*"], verbs: ["*"] }, { name: "broad" });
+  await proxy.enforce({ limits: [narrow, broad] });
+  const erase = () => code({ method: "DELETE", target: `${MAPS_OF_A}/none` });
+  expect([await erase(), await erase()]).toEqual([404, 429]);
 });
 
 it("twenty open watches leave the only place of a bound on requests at once to a get", async () => {

@@ -3,6 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { stringify } from "yaml";
 import type { Resource } from "../../src/kube/client/resource.ts";
 import { CONFIG_MAPS, LEASES } from "../../src/kube/client/resources.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
@@ -11,6 +12,7 @@ import { type ClientProgram, startClientProgram } from "../support/client-progra
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
+import { kubectl } from "../support/kubectl.ts";
 import { FOOS, type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { readMetrics } from "../support/proxy-metrics.ts";
 import { describeWithKube, pythonOrSkip } from "../support/requirements.ts";
@@ -129,7 +131,7 @@ describeWithKube("programs on other client libraries in two subsets", () => {
     for (const { subset, pod } of membersOf(entry)) {
       const name = subset === "canary" ? `${entry.app}---v2` : entry.app;
       for (const lock of entry.locks) {
-        const holder = holderOf(await mesh.client.get(LOCKS[lock], { namespace: SYSTEM, name }));
+        const holder = recordOf(await mesh.client.get(LOCKS[lock], { namespace: SYSTEM, name })).holderIdentity;
         expect(holder, `${lock} ${name}`).toMatch(new RegExp(`^${pod.name}(_|$)`));
       }
     }
@@ -151,6 +153,49 @@ describeWithKube("programs on other client libraries in two subsets", () => {
     // Each informer lists again once and then watches. The Python client first tries its old version once more.
     await expectFewReads(4, before);
     for (const entry of programs) expect(subsetsThatWrote(entry, "team-b")).toMatch(/^(default )+(canary )+$/);
+  });
+
+  it("every leader stays, whatever the kind of its lock, while policies refuse and abort everything else", async () => {
+    const rules = [{ apiGroups: ["*"], resources: ["*"], verbs: ["*"], namespaces: ["*"] }];
+    const selector = { matchExpressions: [{ key: "version", operator: "In", values: ["v1", "v2"] }] };
+    const policies = {
+      CircuitBreaker: { rateLimitings: [{ name: "all", resourceRules: rules, triggerPolicy: "ForceOpened" }] },
+      FaultInjection: { httpFault: [{ name: "all", abort: { httpStatus: 500, percent: "100" } }] },
+    };
+    for (const [kind, spec] of Object.entries(policies)) {
+      const metadata = { name: "all", namespace: SYSTEM };
+      await mesh.apply(
+        stringify({ apiVersion: "ctrlmesh.kusionstack.io/v1alpha1", kind, metadata, spec: { selector, ...spec } }),
+      );
+      await kubectl(kube.kubeconfig, ["wait", kind, "all", "-n", SYSTEM, "--for=condition=Synced", "--timeout=20s"]);
+    }
+    const locks = async () => {
+      const leading = members.flatMap(({ entry, subset }) =>
+        entry.locks.map((lock) => ({ lock, name: subset === "canary" ? `${entry.app}---v2` : entry.app })),
+      );
+      const read = leading.map(async ({ lock, name }) => {
+        const { holderIdentity, renewTime, leaderTransitions, leaseTransitions } = recordOf(
+          await mesh.client.get(LOCKS[lock], { namespace: SYSTEM, name }),
+        );
+        const renewedMs = Date.parse(renewTime ?? "");
+        return [`${lock} ${name}`, { holderIdentity, transitions: leaseTransitions ?? leaderTransitions, renewedMs }] as const;
+      });
+      return new Map(await Promise.all(read));
+    };
+    const before = await locks();
+    expect(before.size).toBeGreaterThan(4);
+    // The leaders lead for 4 s without a renewal.
+    await eventually(async () => {
+      for (const [lock, { renewedMs, ...same }] of await locks()) {
+        const { renewedMs: then = 0, ...leader } = before.get(lock) ?? {};
+        expect([lock, same]).toEqual([lock, leader]);
+        expect([lock, renewedMs - then > 5_000]).toEqual([lock, true]);
+      }
+    }, 15_000);
+    for (const { program, entry } of members)
+      expect([program.name, program.leading]).toEqual([program.name, entry.locks.length > 0]);
+    await kubectl(kube.kubeconfig, ["delete", "circuitbreaker/all", "faultinjection/all", "-n", SYSTEM]);
+    await Promise.all(programs.map((entry) => expectAllConsistent(entry)));
   });
 
   it("every program recovers from a restart of its proxy", async () => {
@@ -206,11 +251,17 @@ describeWithKube("programs on other client libraries in two subsets", () => {
   }
 });
 
-/** The holder of a lock of any kind. */
-function holderOf(lock: KubeObject): string | undefined {
+interface LockRecord {
+  readonly holderIdentity?: string;
+  readonly renewTime?: string;
+  readonly leaderTransitions?: number;
+  readonly leaseTransitions?: number;
+}
+
+/** The record of a lock of any kind. */
+function recordOf(lock: KubeObject): LockRecord {
   const record = lock.metadata.annotations?.["control-plane.alpha.kubernetes.io/leader"];
-  if (record !== undefined) return (JSON.parse(record) as { holderIdentity: string }).holderIdentity;
-  return (lock as { spec?: { holderIdentity?: string } }).spec?.holderIdentity;
+  return record === undefined ? ((lock as { spec?: LockRecord }).spec ?? {}) : JSON.parse(record);
 }
 
 /** Lets time pass. No condition can show that nothing happens. */

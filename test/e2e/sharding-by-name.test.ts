@@ -43,7 +43,10 @@ const rights = [
     apiVersion: "rbac.authorization.k8s.io/v1",
     kind: "ClusterRole",
     metadata: { name: "widgets" },
-    rules: [{ apiGroups: [GROUP], resources: ["widgets"], verbs: ["*"] }],
+    rules: [
+      { apiGroups: [GROUP], resources: ["widgets"], verbs: ["*"] },
+      { apiGroups: [""], resources: ["pods"], verbs: ["delete"] },
+    ],
   },
   {
     apiVersion: "rbac.authorization.k8s.io/v1",
@@ -216,7 +219,7 @@ describeWithKube("cluster-scoped objects that shards own by name", () => {
     for (const result of results) expect(result).toMatchObject({ status: "rejected" });
   });
 
-  it("traffic policies of the family limit each pod by itself, and an open breaker shows its pod", {
+  it("traffic policies of the family limit each pod by itself, an open breaker shows its pod, and a window closes the guard of deletes", {
     timeout: 60_000,
   }, async () => {
     const policy = async (kind: string, group: string, name: string, spec: object) => {
@@ -241,6 +244,13 @@ describeWithKube("cluster-scoped objects that shards own by name", () => {
           triggerPolicy: "Normal",
           recoverPolicy: { type: "Manual" },
         },
+        {
+          name: "pods",
+          resourceRules: [{ apiGroups: [""], resources: ["pods"], verbs: ["delete"], namespaces: ["*"] }],
+          bucket: { burst: 1, interval: "2s", limit: 1 },
+          triggerPolicy: "Normal",
+          recoverPolicy: { type: "SleepingWindow", sleepingWindowSize: "4s" },
+        },
       ],
     });
     for (const status of [limit, guard])
@@ -260,6 +270,19 @@ describeWithKube("cluster-scoped objects that shards own by name", () => {
       expect(targets).toEqual({ total: 4, synced: 4, opened: 1 });
       expect(targetStatus?.[0]).toMatchObject({ podName: "foo-1", limitingSnapshots: [{ name: "deletes", state: "Opened" }] });
     }, 10_000);
+    const pods = "/api/v1/namespaces/default/pods";
+    const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "none" } };
+    const send = (method: "DELETE" | "POST", path: string, body?: object) =>
+      codeOf(clientOf("foo-0").request({ method, path, maxRetries: 0, ...(body === undefined ? {} : { body }) }));
+    const erasePod = () => send("DELETE", `${pods}/none`);
+    const codes = [
+      await erasePod(),
+      await erasePod(),
+      await send("POST", `${pods}/none/eviction`, eviction),
+      await send("DELETE", pods),
+    ];
+    expect(codes).toEqual([404, 503, 503, 503]);
+    await eventually(async () => expect(await erasePod()).toBe(404), 10_000);
     await kubectl(kube.kubeconfig, ["delete", "circuitbreaker/guard", "trafficpolicy/limit", "-n", NAMESPACE]);
     await eventually(async () => expect(await erase("foo-1")).toBe(200), 10_000);
   });

@@ -13,6 +13,7 @@ import { type ApiServerOptions, createApiServer } from "./api-server/api-server.
 import { type Call, createRecord, type RawHandler } from "./call/call.ts";
 import type { ProxyConfig } from "./config.ts";
 import { debugPages } from "./debug-pages.ts";
+import { createEgress } from "./egress/create-egress.ts";
 import { createStreamMetrics } from "./filter/stream-metrics.ts";
 import type { Reply } from "./http/handler.ts";
 import { type NamedLayer, stack } from "./http/stack.ts";
@@ -45,6 +46,8 @@ export interface ReadyInfo {
   readonly healthUrl: string;
   /** File with the CA that the operator has to trust; the serving certificate's own file if that was given. */
   readonly ca: string;
+  /** The forward proxy, if there is one. */
+  readonly egressUrl?: string;
 }
 
 export interface Proxy {
@@ -86,6 +89,7 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
     drainMs: config.drainMs,
     ...deps.traffic,
   });
+  const egress = createEgress(config, { session, policies, accessLog, registry, clock, random, log });
   const notReady = () => {
     const missing = [certificate.notReady, session.current === undefined ? notConfigured(session) : undefined];
     const why = missing.filter((text) => text !== undefined).join("; ");
@@ -104,11 +108,17 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
   const measuring: Runnable = { name: "metrics", start: async () => undefined, stop: async () => metrics.stop() };
   return {
     // The certificate comes from the manager as the routes do: neither waits for the other, and traffic for both.
-    groups: [[health, measuring], [apiServer], [session, certificate], [traffic]],
+    groups: [
+      [health, measuring],
+      [apiServer],
+      [session, certificate],
+      [traffic, ...(egress === undefined ? [] : [egress.server])],
+    ],
     ready: () => ({
       url: `https://${hostPort(config.listen.host, traffic.port)}`,
       healthUrl: `http://${hostPort(config.healthListen.host, health.port)}`,
       ca: certificate.caFile ?? config.tls?.cert ?? "",
+      ...(egress === undefined ? {} : { egressUrl: egress.url() }),
     }),
   };
 }

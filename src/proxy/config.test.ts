@@ -29,6 +29,8 @@ describe("readInvocation", () => {
       listen: { host: "127.0.0.1", port: 5443 },
       alsoListen: [],
       tls: undefined,
+      egressListen: undefined,
+      egressPrivateAddresses: [],
       healthListen: { host: "0.0.0.0", port: 5441 },
       logLevel: "info",
       accessLog: 0,
@@ -83,6 +85,33 @@ describe("readInvocation", () => {
     expect(() => config(["--tls-key=/k"])).toThrow(/--tls-cert/);
     expect(() => config(["--api-server=https://u:p@x"])).toThrow(/is not https/);
     expect(() => config(["--api-server=https://x/path"])).toThrow(/is not https/);
+  });
+
+  it("binds the forward proxy to loopback only", () => {
+    for (const host of ["127.0.0.1", "127.1.2.3"]) {
+      expect(config([`--egress-listen=${host}:15002`]).egressListen).toEqual({ host, port: 15_002 });
+    }
+    expect(config(["--egress-listen=[::1]:0"]).egressListen).toEqual({ host: "::1", port: 0 });
+    for (const address of [
+      "0.0.0.0:1",
+      "[::]:1",
+      "10.0.0.1:1",
+      "localhost:1",
+      "127.0.0.1.example:1",
+      "127.0.0.1:1,127.0.0.1:2",
+    ]) {
+      expect(() => config([`--egress-listen=${address}`])).toThrow(/--egress-listen \(CTRLMESH_EGRESS_LISTEN\): (must be|takes)/);
+    }
+  });
+
+  it("reads the private addresses of the forward proxy, and names every text that is none", () => {
+    expect(config(["--egress-private-addresses=10.0.0.0/8, fd00::/8"]).egressPrivateAddresses).toEqual([
+      { address: "10.0.0.0", bits: 8, family: "ipv4" },
+      { address: "fd00::", bits: 8, family: "ipv6" },
+    ]);
+    expect(() => config(["--egress-private-addresses=10.0.0.0,x/8"])).toThrow(
+      /"10.0.0.0" is not a range[\s\S]*"x\/8" is not a range/,
+    );
   });
 
   it("reads the files of the mesh's identity, and refuses half of it", () => {

@@ -1,6 +1,7 @@
 // The proxy's settings. See src/base/settings.ts for how they are read.
 import { z } from "zod";
 import type { Env } from "../base/env.ts";
+import type { ListenAddress } from "../base/listener.ts";
 import {
   type CommandLine,
   listenAddress,
@@ -11,6 +12,7 @@ import {
   requiredText,
 } from "../base/settings.ts";
 import { SERVICE_ACCOUNT_DIR } from "../kube/client/connection.ts";
+import { parseCidr } from "./egress/address-check.ts";
 
 // As a share of the requests: 1 for "true", 0 for "false".
 const accessLog = z.string().transform((text, context) => {
@@ -21,6 +23,21 @@ const accessLog = z.string().transform((text, context) => {
   context.addIssue({ code: "custom", message: `${JSON.stringify(text)} is not ${allowed}` });
   return z.NEVER;
 });
+
+const egressPrivateAddresses = z.string().transform((text, context) => {
+  const texts = text === "" ? [] : text.split(",").map((each) => each.trim());
+  return texts.flatMap((each) => {
+    const range = parseCidr(each);
+    if (range !== undefined) return [range];
+    context.addIssue({ code: "custom", message: `${JSON.stringify(each)} is not a range of addresses such as 10.0.0.0/8` });
+    return [];
+  });
+});
+
+/** On any other address the forward proxy would be an open relay. */
+function isLoopback({ host }: ListenAddress): boolean {
+  return host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
+}
 
 const schema = z
   .object({
@@ -43,6 +60,13 @@ const schema = z
     alsoListen: listenAddresses,
     tlsCert: z.string(),
     tlsKey: z.string(),
+    egressListen: listenAddresses.pipe(
+      z
+        .array(z.custom<ListenAddress>())
+        .max(1, "takes one host:port")
+        .refine((all) => all.every(isLoopback), "must be a loopback address such as 127.0.0.1:15002"),
+    ),
+    egressPrivateAddresses,
     healthListen: listenAddress,
     logLevel,
     accessLog,
@@ -58,8 +82,10 @@ const schema = z
       if ((value === "") === (identity === "mesh")) context.addIssue({ code: "custom", path: [name], message });
     }
   })
-  .transform(({ tlsCert, tlsKey, identity, managerCa, token, ...config }) => ({
+  .transform(({ tlsCert, tlsKey, identity, managerCa, token, egressListen, ...config }) => ({
     ...config,
+    /** Undefined: no forward proxy. */
+    egressListen: egressListen[0],
     /** Undefined: plain text to the manager, and nothing that says who we are. */
     identity: identity === "none" ? undefined : { managerCa, token },
     /** Undefined: serve with a certificate from the manager, or without identity with one of our own CA. */
@@ -95,6 +121,14 @@ export const proxyCommandLine: CommandLine<typeof schema> = {
     alsoListen: { fallback: "", help: "further host:port for the operator, divided by commas" },
     tlsCert: { fallback: "", help: "PEM file to serve with (default: by --identity)" },
     tlsKey: { fallback: "", help: "PEM file with the key of --tls-cert" },
+    egressListen: {
+      fallback: "",
+      help: "host:port on loopback of the forward proxy for other servers (HTTPS_PROXY); off without it",
+    },
+    egressPrivateAddresses: {
+      fallback: "",
+      help: "private ranges, divided by commas, that the forward proxy may connect to: 10.0.0.0/8",
+    },
     healthListen: {
       fallback: "0.0.0.0:5441",
       help: "host:port for /healthz, /readyz, /metrics, and, from inside the pod, /debug",

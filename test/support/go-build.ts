@@ -18,6 +18,7 @@ export const GO_PROGRAMS = [
   "test/operators/go-old",
   "test/operators/go-retry",
   "test/operators/go-children",
+  "test/operators/go-fetch",
   "test/kube",
   "test/tools/helm",
 ] as const;

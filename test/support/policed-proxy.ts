@@ -23,6 +23,8 @@ export const OWN_A: Routes = { blue: ["a"], defaultSubset: ["b"] };
 export interface PolicedProxy {
   readonly kube: LocalKube;
   readonly manager: ScriptedManager;
+  /** The forward proxy; "" without the flag. */
+  readonly egressUrl: string;
   /** Sends a request of the operator through the proxy and reads the whole answer. */
   send(request: RawRequest): Promise<RawAnswer>;
   /** Opens a connection to the proxy and sends a request of the operator. */
@@ -50,8 +52,17 @@ export interface PolicedProxy {
   stop(): Promise<void>;
 }
 
+export interface PolicedProxyOptions {
+  /** Further flags of the proxy. */
+  readonly flags?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** @param announced the resource types that the manager says it sends */
-export async function startPolicedProxy(announced: readonly string[] = []): Promise<PolicedProxy> {
+export async function startPolicedProxy(
+  announced: readonly string[] = [],
+  { flags = {}, env = {} }: PolicedProxyOptions = {},
+): Promise<PolicedProxy> {
   const dir = await mkdtemp(join(tmpdir(), "policed-proxy-"));
   const kube = createLocalKube();
   await kube.start(new AbortController().signal);
@@ -67,10 +78,11 @@ export async function startPolicedProxy(announced: readonly string[] = []): Prom
   const launch = createProxyLauncher({
     ...{ kube: { server: kube.url, caFile }, manager: manager.endpoint },
     ...{ namespace: "shop", name: "shop-0", uid: "uid-1", dataDir: join(dir, "data") },
-    flags: { "access-log": "true" },
+    flags: { "access-log": "true", ...flags },
+    env,
   });
   let child = await launch();
-  const { url, healthUrl, ca } = proxyReady(child);
+  const { url, healthUrl, ca, egressUrl = "" } = proxyReady(child);
   const target = { url, caPem: await readFile(ca, "utf8"), token: kube.token };
   let nonce = 0;
 
@@ -97,6 +109,7 @@ export async function startPolicedProxy(announced: readonly string[] = []): Prom
   };
   return {
     kube,
+    egressUrl,
     get manager() {
       return manager;
     },

@@ -17,6 +17,8 @@ export interface ProxyLauncherOptions {
   readonly proxyMain?: string;
   /** Further flags, without their dashes. */
   readonly flags?: Readonly<Record<string, string>>;
+  /** Further environment variables. */
+  readonly env?: Readonly<Record<string, string>>;
   readonly verbose?: boolean;
 }
 
@@ -26,6 +28,8 @@ export interface ProxyReady {
   readonly healthUrl: string;
   /** The file with the CA of its certificate. */
   readonly ca: string;
+  /** The forward proxy, if --egress-listen is set. */
+  readonly egressUrl?: string;
 }
 
 const PROXY_MAIN = fileURLToPath(new URL("../../src/proxy/main.ts", import.meta.url));
@@ -56,7 +60,7 @@ export function createProxyLauncher(options: ProxyLauncherOptions): () => Promis
     const child = await startChild({
       name: `proxy ${name}`,
       command: process.execPath,
-      env: image.env,
+      env: { ...image.env, ...options.env },
       args: [
         ...[...image.nodeFlags, proxyMain, "--print-ready"],
         ...Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, value]),

@@ -25,6 +25,13 @@ export function itWithProgram(program: string, name: string, body: () => Promise
   it.skipIf(skipped)(name, body);
 }
 
+/** `describe` for tests that need a program of the machine. In CI the tests fail with the reason. */
+export function describeWithProgram(program: string, name: string, body: () => void): void {
+  const skipped = !isCi && !hasProgram(program);
+  if (skipped) process.stderr.write(`SKIPPED (needs ${program}): ${name}\n`);
+  describe.skipIf(skipped)(name, body);
+}
+
 /** `describe` for tests that create network namespaces. In CI its first hook fails with the reason. */
 export function describeWithNetworkNamespaces(name: string, body: () => void): void {
   const skipped = !isCi && !canMakeNamespaces();

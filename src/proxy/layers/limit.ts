@@ -10,6 +10,7 @@ import { type Call, clientsRecord, type Layer } from "../call/call.ts";
 import { discardBody } from "../http/byte-stream.ts";
 import type { Policies } from "../policies/policies.ts";
 import { PolicyError } from "../policies/policy-error.ts";
+import { refusalText, retryAfterOf, waitSeconds } from "../policies/refusal-text.ts";
 
 export interface LimitDeps {
   readonly policies: Pick<Policies, "hasLimits" | "admit">;
@@ -49,35 +50,26 @@ function isServing({ info, record }: Call): boolean {
   return info.verb !== own.info.verb && !(isListOrWatch(info) && isListOrWatch(own.info));
 }
 
-/** client-go repeats a request ten times at most and holds a worker meanwhile, so longer waits are cut. */
-const MAX_WAIT_SECONDS = 10;
-
 /**
  * The answers that Kubernetes' clients handle best. A limited request comes again after Retry-After. While a breaker is open, a long wait would
  * stop all workers of the operator, so the answer names the wait in its body only. A watch gets a 429 in both cases: after a 503 a reflector lists
  * again. Recorders drop an Event that is refused without Retry-After.
  */
-function refusal(
-  { info: sent, record }: Call,
-  { rule: { origin }, refusal: { kind, waitMs } }: RefusedBy,
-  random: Random,
-): PolicyError {
+function refusal({ info: sent, record }: Call, refused: RefusedBy, random: Random): PolicyError {
   const { info = sent } = clientsRecord(record);
+  const {
+    rule: { origin },
+    refusal: { kind },
+  } = refused;
   record.decision = "refused";
   record.reason = kind;
   record.rule = ruleName(origin);
-  const seconds = Number.isFinite(waitMs) ? Math.max(1, Math.ceil(waitMs / 1_000)) : undefined;
-  const who = `${origin.kind} ${origin.namespace}/${origin.name}, rule "${origin.rule}"`;
-  const what = kind === "limited" ? "limited" : "refused";
-  const when = seconds === undefined ? "" : `: try again in ${seconds} s`;
-  const message = `ctrlmesh: ${what} by ${who}${when}`;
+  const seconds = waitSeconds(refused);
+  const message = `ctrlmesh: ${refusalText(refused)}`;
   const code = kind === "limited" ? "LIMITED" : "BREAKER_OPEN";
   const causes = [{ reason: kind === "limited" ? "Limited" : "BreakerOpen", message: origin.rule }];
-  // Spread, so that all who wait do not come back at one moment.
-  const capped = Math.min(MAX_WAIT_SECONDS, seconds ?? MAX_WAIT_SECONDS);
-  const retryAfter = capped < MAX_WAIT_SECONDS ? capped + Math.floor(random() * 2) : MAX_WAIT_SECONDS - Math.floor(random() * 3);
   if (kind === "limited" || isWatch(info)) {
-    const wait = isEventCreate(info) ? undefined : retryAfter;
+    const wait = isEventCreate(info) ? undefined : retryAfterOf(refused, random);
     const details = { causes, ...(wait === undefined ? {} : { retryAfterSeconds: wait }) };
     return new PolicyError(code, createStatus("TooManyRequests", message, details), wait);
   }

@@ -9,6 +9,7 @@ import { createMatcher, type Matcher } from "../../policy/matcher.ts";
 import { type FaultRule, NO_POLICIES, type PolicySet } from "../../policy/policy.ts";
 import type { PolicyRequest } from "../../policy/policy-request.ts";
 import type { PolicyReportMessage, RuleStateMessage } from "../../wire/messages.ts";
+import { createDelay, type Delay } from "./delay.ts";
 import type { PolicyMetrics } from "./policy-metrics.ts";
 
 /** What the layers and the egress proxy ask. */
@@ -22,7 +23,7 @@ export interface Policies {
   judge(request: PolicyRequest): EgressVerdict;
   /** An enforced rule allows some servers, so all others are refused. */
   readonly isAllowList: boolean;
-  readonly metrics: PolicyMetrics;
+  readonly delay: Delay;
 }
 
 /** Names a rule of an object. */
@@ -84,7 +85,7 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
   let engine: Engine = createEngine({ now, changed });
 
   return {
-    metrics,
+    delay: createDelay(clock, metrics),
     get hasLimits() {
       return current.limits.length > 0;
     },

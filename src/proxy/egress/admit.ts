@@ -1,0 +1,50 @@
+// Asks all policies about one request to another server: faults, then the rules about hosts, then limits and breakers. Invariant: a delayed request
+// is judged by the rules in force after its delay, and a refused one costs no token. Called for tunnels and for exchanges.
+import type { AbortSource, Random } from "../../base/clock.ts";
+import type { Passage } from "../../policy/engine/engine.ts";
+import { ruleName } from "../../policy/policy.ts";
+import { type EgressTarget, egressRequestOf } from "../../policy/policy-request.ts";
+import type { Policies } from "../policies/policies.ts";
+import { nameOfRule, refusalText, retryAfterOf } from "../policies/refusal-text.ts";
+import type { Session } from "../session/session.ts";
+import { EgressError } from "./egress-error.ts";
+
+export interface AdmitDeps {
+  readonly session: Pick<Session, "current">;
+  readonly policies: Policies;
+  readonly random: Random;
+}
+
+/** @throws EgressError if the request may not pass */
+export async function admit(
+  method: string,
+  target: EgressTarget,
+  { session, policies, random }: AdmitDeps,
+  signal: AbortSource,
+): Promise<Passage> {
+  const request = egressRequestOf(method, target);
+  const server = `${target.host}:${target.port}`;
+  if (session.current === undefined) {
+    const message = "ctrlmesh egress: this proxy has no policies from the manager yet, so it serves nothing; see /readyz";
+    throw new EgressError("not-ready", message, { retryAfterSeconds: 1 });
+  }
+  const { delayMs, abort } = policies.fault(request);
+  if (delayMs > 0) await policies.delay(delayMs, signal);
+  if (abort !== undefined) {
+    const { origin } = abort.rule;
+    const message = `ctrlmesh egress: fault injected by ${nameOfRule(origin)}`;
+    throw new EgressError("fault", message, { status: abort.status, rule: ruleName(origin) });
+  }
+  const { refusedBy } = policies.judge(request);
+  if (refusedBy !== undefined) {
+    const { origin, effect } = refusedBy;
+    const why = effect === "Deny" ? `refused by ${nameOfRule(origin)}` : `no rule allows it, as ${nameOfRule(origin)} demands`;
+    throw new EgressError("denied", `ctrlmesh egress: ${method} to ${server}: ${why}`, { rule: ruleName(origin) });
+  }
+  const admission = policies.admit(request);
+  if (admission.kind === "admitted") return admission.passage;
+  const message = `ctrlmesh egress: ${method} to ${server}: ${refusalText(admission)}`;
+  const rule = ruleName(admission.rule.origin);
+  if (admission.refusal.kind === "open") throw new EgressError("open", message, { rule });
+  throw new EgressError("limited", message, { rule, retryAfterSeconds: retryAfterOf(admission, random) });
+}

@@ -1,0 +1,144 @@
+// Connects to a server. Invariants: the address that is checked is the address that is connected to, so a name that changes between two look-ups
+// leads nowhere else; a client that leaves ends the attempt. Called for tunnels and for exchanges.
+import { lookup as lookupName } from "node:dns";
+import { isIP, type LookupFunction, type Socket, connect as tcpConnect } from "node:net";
+import { createSecureContext, getCACertificates, type SecureContext, connect as tlsConnect } from "node:tls";
+import type { Clock } from "../../base/clock.ts";
+import { errorMessage } from "../../base/errors.ts";
+import type { EgressTarget } from "../../policy/policy-request.ts";
+import type { AddressCheck } from "./address-check.ts";
+import { EgressError } from "./egress-error.ts";
+
+export interface Address {
+  readonly address: string;
+  readonly family: number;
+}
+
+/** All addresses of a name. */
+export type Resolve = (host: string) => Promise<readonly Address[]>;
+
+export interface DialOptions {
+  readonly check: AddressCheck;
+  readonly clock: Clock;
+  /** Tests replace it. */
+  readonly resolve?: Resolve;
+  /** How long resolution, connection and handshake may take together. */
+  readonly timeoutMs?: number;
+}
+
+export interface Dial {
+  /** A TCP connection for a tunnel. @throws EgressError */
+  plain(target: Server, signal: AbortSignal): Promise<Socket>;
+  /** A connection for requests: with TLS for https, whose certificate is checked. @throws EgressError */
+  connect(target: Server, signal: AbortSignal): Promise<Socket>;
+}
+
+type Server = Pick<EgressTarget, "scheme" | "host" | "port">;
+
+const TIMEOUT_MS = 10_000;
+
+export function createDial({ check, clock, resolve = resolveBySystem, timeoutMs = TIMEOUT_MS }: DialOptions): Dial {
+  let context: SecureContext | undefined;
+  /** Runs within the time, and ends when the client leaves. */
+  const bounded = async <T>(server: Server, signal: AbortSignal, work: (stop: AbortSignal) => Promise<T>): Promise<T> => {
+    const stop = new AbortController();
+    const timer = clock.after(timeoutMs, () =>
+      stop.abort(new EgressError("timeout", `${to(server)}: no answer within ${timeoutMs} ms`)),
+    );
+    const left = () => stop.abort(signal.reason);
+    if (signal.aborted) left();
+    signal.addEventListener("abort", left, { once: true });
+    try {
+      return await Promise.race([work(stop.signal), aborted(stop.signal)]);
+    } finally {
+      timer.cancel();
+      signal.removeEventListener("abort", left);
+    }
+  };
+  const open = async (server: Server, stop: AbortSignal): Promise<Socket> => {
+    const addresses = checked(server, await addressesOf(server, resolve), check);
+    stop.throwIfAborted();
+    const lookup: LookupFunction = (_host, { all }, found) => {
+      if (all === true) found(null, [...addresses]);
+      else found(null, addresses[0]?.address ?? "", addresses[0]?.family);
+    };
+    // A literal address is not looked up.
+    const host = isIP(server.host) === 0 ? server.host : (addresses[0]?.address ?? "");
+    const socket = tcpConnect({ host, port: server.port, lookup, autoSelectFamily: true, allowHalfOpen: true, noDelay: true });
+    return ready(socket, "connect", server, stop);
+  };
+  return {
+    plain: (server, signal) => bounded(server, signal, (stop) => open(server, stop)),
+    connect: (server, signal) =>
+      bounded(server, signal, async (stop) => {
+        const socket = await open(server, stop);
+        if (server.scheme === "http") return socket;
+        context ??= createSecureContext({ ca: [...getCACertificates("default"), ...getCACertificates("system")] });
+        const { host } = server;
+        const name = isIP(host) === 0 ? { servername: host } : {};
+        const secured = tlsConnect({ socket, host, ...name, secureContext: context, ALPNProtocols: ["http/1.1"] });
+        return ready(secured, "secureConnect", server, stop);
+      }),
+  };
+}
+
+function to({ host, port }: Server): string {
+  return `ctrlmesh egress: connecting to ${host}:${port}`;
+}
+
+async function addressesOf(server: Server, resolve: Resolve): Promise<readonly Address[]> {
+  const family = isIP(server.host);
+  if (family !== 0) return [{ address: server.host, family }];
+  try {
+    return await resolve(server.host);
+  } catch (cause) {
+    throw new EgressError("unreachable", `${to(server)}: the name cannot be resolved (${errorMessage(cause)})`, { cause });
+  }
+}
+
+/** @throws EgressError if no address of the server may be reached */
+function checked(server: Server, addresses: readonly Address[], check: AddressCheck): readonly Address[] {
+  const allowed = addresses.filter(({ address }) => check(address) === undefined);
+  const [first] = addresses;
+  if (allowed.length > 0) return allowed;
+  if (first === undefined) throw new EgressError("unreachable", `${to(server)}: the name has no address`);
+  throw new EgressError("address-refused", `${to(server)}: refused, since its address ${first.address} ${check(first.address)}`);
+}
+
+/** Resolves at the event. A socket that fails, or is not wanted any more, is destroyed. */
+function ready(socket: Socket, event: "connect" | "secureConnect", server: Server, stop: AbortSignal): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const unwanted = () => socket.destroy(stop.reason);
+    const failed = (cause: Error) => {
+      stop.removeEventListener("abort", unwanted);
+      socket.destroy();
+      reject(
+        cause instanceof EgressError ? cause : new EgressError("unreachable", `${to(server)}: ${causeOf(cause)}`, { cause }),
+      );
+    };
+    stop.addEventListener("abort", unwanted, { once: true });
+    socket.once("error", failed);
+    socket.once(event, () => {
+      stop.removeEventListener("abort", unwanted);
+      socket.off("error", failed);
+      resolve(socket);
+    });
+  });
+}
+
+/** Attempts for several addresses fail with one error for all of them. */
+function causeOf(error: Error): string {
+  return error instanceof AggregateError ? error.errors.map(errorMessage).join("; ") : errorMessage(error);
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    else signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
+
+const resolveBySystem: Resolve = (host) =>
+  new Promise((resolve, reject) => {
+    lookupName(host, { all: true }, (error, addresses) => (error === null ? resolve(addresses) : reject(error)));
+  });

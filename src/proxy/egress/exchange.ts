@@ -1,0 +1,87 @@
+// One request in plain HTTP, named by an absolute URL or by Mesh-Real-Endpoint, and its answer. Invariants: bodies are streamed, and a slow side slows
+// the other one; a body that breaks off breaks the other connection, so that it never looks complete. Each request has a connection of its own:
+// nothing is sent twice, and each address is checked. Called by the egress server.
+import { type IncomingMessage, request, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { pipeline } from "node:stream/promises";
+import type { Clock } from "../../base/clock.ts";
+import { errorMessage } from "../../base/errors.ts";
+import type { EgressTarget } from "../../policy/policy-request.ts";
+import { type AdmitDeps, admit } from "./admit.ts";
+import type { Dial } from "./dial.ts";
+import { EgressError } from "./egress-error.ts";
+import { answerHeaders, requestHeaders } from "./forwarded.ts";
+import { targetOf } from "./target.ts";
+import type { Visit } from "./visits.ts";
+
+export interface ExchangeDeps extends AdmitDeps {
+  readonly dial: Dial;
+  readonly clock: Clock;
+  /** How long the server may send nothing. */
+  readonly answerMs: number;
+}
+
+const MAX_HEADER_BYTES = 64 * 1024;
+
+/** @throws EgressError before the answer has begun; later the connection breaks */
+export async function serveExchange(req: IncomingMessage, res: ServerResponse, deps: ExchangeDeps, visit: Visit): Promise<void> {
+  const { clock, dial } = deps;
+  const { method = "GET" } = req;
+  const target = targetOf(method, req.url ?? "", req.headers);
+  Object.assign(visit.notes, { host: target.host, port: target.port, path: target.path });
+  // HTTP/1.0 knows no chunks: there a body that broke off would look complete.
+  if (req.httpVersion !== "1.1") throw new EgressError("bad-request", "ctrlmesh egress: use HTTP/1.1");
+  if (/websocket/i.test(req.headers.upgrade ?? "")) {
+    throw new EgressError("upgrade", "ctrlmesh egress: WebSockets pass only through a tunnel: use wss, or CONNECT");
+  }
+  const passage = await admit(method, target, deps, visit.signal);
+  const startedMs = clock.monotonicMs();
+  try {
+    const socket = await dial.connect(target, visit.signal);
+    visit.notes.bytes = () => socket.bytesRead;
+    visit.signal.addEventListener("abort", () => socket.destroy(), { once: true });
+    const answer = await send(req, socket, target, deps);
+    const status = answer.statusCode ?? 502;
+    passage.settle({ kind: "answered", status, tookMs: clock.monotonicMs() - startedMs });
+    visit.decided("allowed");
+    visit.notes.code = status;
+    res.writeHead(status, answer.statusMessage ?? "", answerHeaders(answer.rawHeaders));
+    // A client that has left, or a server that has: pipeline has destroyed both sides.
+    await pipeline(answer, res).catch(() => undefined);
+  } catch (error) {
+    if (error instanceof EgressError && error.result !== "address-refused") passage.settle({ kind: "failed" });
+    throw error;
+  } finally {
+    passage.release();
+  }
+}
+
+/** Sends the request, and resolves with the head of the answer. */
+function send(req: IncomingMessage, socket: Socket, target: EgressTarget, { answerMs }: ExchangeDeps): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const where = `ctrlmesh egress: ${target.host}:${target.port}`;
+    const sent = request({
+      createConnection: () => socket,
+      method: req.method ?? "GET",
+      path: `${target.path ?? "/"}${target.query}`,
+      headers: requestHeaders(req.rawHeaders, target),
+      maxHeaderSize: MAX_HEADER_BYTES,
+      setHost: false,
+    });
+    socket.setTimeout(answerMs, () => {
+      socket.destroy(new EgressError("timeout", `${where} has sent nothing for ${answerMs / 1_000} s`));
+    });
+    sent.once("response", resolve);
+    sent.on("error", (cause) => {
+      reject(
+        cause instanceof EgressError ? cause : new EgressError("unreachable", `${where}: ${errorMessage(cause)}`, { cause }),
+      );
+    });
+    sent.once("close", () => {
+      reject(new EgressError("unreachable", `${where} has closed the connection without an answer`));
+      req.unpipe(sent).resume(); // the rest is read and dropped, so that the client sees the answer
+    });
+    // Not `pipeline`: a server may answer before the end of the body and close, and that must not close the client's connection.
+    req.pipe(sent);
+  });
+}

@@ -1,0 +1,134 @@
+// A tunnel: CONNECT host:port, then TLS of the client with the server, which stays closed to this proxy. Invariants: nothing reaches the server
+// before the client's first message names it; both connections end together, whichever one does; a tunnel holds no slot of a limit beyond its
+// start. Called by the egress server.
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import { type AdmitDeps, admit } from "./admit.ts";
+import { readClientHello } from "./client-hello.ts";
+import type { Dial } from "./dial.ts";
+import { EgressError } from "./egress-error.ts";
+import { serverNameProblem } from "./server-name.ts";
+import { targetOf } from "./target.ts";
+import type { Visit } from "./visits.ts";
+
+export interface TunnelDeps extends AdmitDeps {
+  readonly dial: Dial;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** How long a tunnel without a byte stays open. */
+  readonly idleMs: number;
+  /** How long the client may take for its first message. */
+  readonly helloMs: number;
+}
+
+/** While the proxy drains: how long after the server's last byte an answer counts as complete. */
+const QUIET_MS = 1_000;
+
+/** @param head what came with the request */
+export async function serveTunnel(
+  req: IncomingMessage,
+  client: Socket,
+  head: Buffer,
+  deps: TunnelDeps,
+  visit: Visit,
+): Promise<void> {
+  const { clock, dial, idleMs, log } = deps;
+  const target = targetOf("CONNECT", req.url ?? "", {});
+  Object.assign(visit.notes, { host: target.host, port: target.port });
+  const passage = await admit("CONNECT", target, deps, visit.signal);
+  const startedMs = clock.monotonicMs();
+  let upstream: Socket;
+  try {
+    upstream = await dial.plain(target, visit.signal);
+    passage.settle({ kind: "answered", status: 200, tookMs: clock.monotonicMs() - startedMs });
+  } catch (error) {
+    if (error instanceof EgressError && error.result !== "address-refused") passage.settle({ kind: "failed" });
+    throw error;
+  } finally {
+    passage.release();
+  }
+  endTogether(client, upstream, visit);
+  client.write("HTTP/1.1 200 Connection established\r\n\r\n");
+  visit.notes.code = 200;
+  const first = await firstMessage(client, head, deps, visit.signal);
+  const problem = serverNameProblem(first.hello, target.host, deps.policies.isAllowList);
+  if (problem !== undefined) {
+    log.warn(
+      { host: target.host, port: target.port, problem },
+      "tunnel closed: the client does not speak TLS for the server that it has named",
+    );
+    visit.decided(problem);
+    return visit.over();
+  }
+  visit.decided("allowed");
+  upstream.write(first.bytes);
+  for (const socket of [client, upstream]) socket.setTimeout(idleMs, () => visit.over());
+  visit.isQuiet = quietness(client, upstream, clock);
+  client.pipe(upstream);
+  upstream.pipe(client);
+}
+
+function endTogether(client: Socket, upstream: Socket, visit: Visit): void {
+  upstream.on("error", () => undefined); // the close event says the same
+  // What one side has sent before its end still reaches the other side. The idle time bounds it.
+  upstream.once("close", (hadError) => (hadError ? client.destroy() : client.destroySoon()));
+  client.once("close", (hadError) => (hadError ? upstream.destroy() : upstream.destroySoon()));
+  visit.isTunnel = true;
+  visit.notes.bytes = () => upstream.bytesRead;
+  const ended = () => void (client.destroyed && upstream.destroyed && visit.over());
+  client.once("close", ended);
+  upstream.once("close", ended);
+  const cut = () => {
+    client.destroy();
+    upstream.destroy();
+  };
+  if (visit.signal.aborted || client.destroyed) cut();
+  else visit.signal.addEventListener("abort", cut, { once: true });
+}
+
+type Hello = Exclude<ReturnType<typeof readClientHello>, { kind: "incomplete" }>;
+
+/** Resolves with what the client has sent once that is enough to judge it. */
+function firstMessage(
+  client: Socket,
+  head: Buffer,
+  { clock, helloMs }: TunnelDeps,
+  signal: AbortSignal,
+): Promise<{ readonly hello: Hello; readonly bytes: Buffer }> {
+  return new Promise((resolve) => {
+    let bytes = head;
+    const timer = clock.after(helloMs, () => settle({ kind: "not-tls" }));
+    const settle = (hello: Hello) => {
+      timer.cancel();
+      client.off("data", take).off("end", none).off("close", none).pause();
+      resolve({ hello, bytes });
+    };
+    const look = () => {
+      const hello = readClientHello(bytes);
+      if (hello.kind !== "incomplete") settle(hello);
+    };
+    const take = (chunk: Buffer) => {
+      bytes = Buffer.concat([bytes, chunk]);
+      look();
+    };
+    const none = () => settle({ kind: "not-tls" });
+    client.on("data", take).on("end", none).on("close", none);
+    if (signal.aborted) none();
+    else if (bytes.length > 0) look();
+  });
+}
+
+/** Quiet: the server has answered all, as far as that can be seen from outside. */
+function quietness(client: Socket, upstream: Socket, clock: Clock): () => boolean {
+  let isAsking = true;
+  let lastMs = clock.monotonicMs();
+  const heard = (from: Socket) => () => {
+    isAsking = from === client;
+    lastMs = clock.monotonicMs();
+  };
+  client.on("data", heard(client));
+  upstream.on("data", heard(upstream));
+  return () => !isAsking && clock.monotonicMs() - lastMs >= QUIET_MS;
+}

@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { createVisits } from "./visits.ts";
+
+function setup() {
+  const clock = createFakeClock();
+  const seen: unknown[] = [];
+  const log: unknown[] = [];
+  let open = 0;
+  const metrics = {
+    decided: (result: string) => void seen.push(result),
+    open: (change: number) => {
+      open += change;
+    },
+  };
+  const visits = createVisits({ clock, metrics, accessLog: { pick: () => (fields) => void log.push(fields) } });
+  return { visits, clock, seen, log, openNow: () => open };
+}
+
+describe("a visit", () => {
+  it("is counted once and logged at its end, with what is known of it", async () => {
+    const { visits, clock, seen, log, openNow } = setup();
+    const visit = visits.begin("GET");
+    Object.assign(visit.notes, { host: "a.example", bytes: () => 7 });
+    visit.decided("allowed");
+    visit.decided("timeout");
+    expect([seen, log, openNow(), visit.signal.aborted]).toEqual([["allowed"], [], 1, false]);
+    await clock.advance(2_000);
+    for (let i = 0; i < 2; i++) visit.over();
+    const line = { direction: "egress", method: "GET", host: "a.example", bytes: 7, decision: "allowed", seconds: 2 };
+    expect([seen, log, openNow(), visit.signal.aborted]).toEqual([["allowed"], [line], 0, true]);
+  });
+
+  it("that ends before a decision was left by its client", () => {
+    const { visits, seen } = setup();
+    visits.begin("GET").over();
+    expect(seen).toEqual(["client-gone"]);
+  });
+});
+
+describe("a drain", () => {
+  it("ends quiet visits at once, and others when its time is over", async () => {
+    const { visits, clock } = setup();
+    const [quiet, busy] = [visits.begin("CONNECT"), visits.begin("GET")];
+    quiet.isQuiet = () => true;
+    let isOver = false;
+    const drained = visits.drain(8_000).then(() => {
+      isOver = true;
+    });
+    expect([quiet.signal.aborted, busy.signal.aborted]).toEqual([true, false]);
+    await clock.advance(7_900);
+    expect([isOver, busy.signal.aborted]).toEqual([false, false]);
+    await clock.advance(200);
+    await drained;
+    expect(busy.signal.aborted).toBe(true);
+  });
+
+  it("ends with the last visit", async () => {
+    const { visits, clock } = setup();
+    const visit = visits.begin("GET");
+    const drained = visits.drain(8_000);
+    visit.over();
+    await clock.advance(100);
+    await drained;
+  });
+});

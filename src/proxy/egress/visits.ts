@@ -1,0 +1,90 @@
+// The requests that the egress proxy serves now. Invariants: each one is counted once with its result, and logged once at its end; its signal fires
+// at the latest at its end, so that nothing outlives it. Called by the egress server, for tunnels and exchanges.
+import { type Clock, sleep } from "../../base/clock.ts";
+import type { AccessLog } from "../observe/access-log.ts";
+import type { EgressResult } from "./egress-error.ts";
+import type { EgressMetrics } from "./egress-metrics.ts";
+
+/** What the access log tells of a request. Never a query, a header or a body. */
+export interface VisitNotes {
+  method: string;
+  host?: string;
+  port?: number;
+  path?: string | undefined;
+  code?: number;
+  rule?: string | undefined;
+  /** Number of bytes that have come from the server. */
+  bytes?: () => number;
+}
+
+export interface Visit {
+  /** Fires when the request is over, whichever way. */
+  readonly signal: AbortSignal;
+  readonly notes: VisitNotes;
+  /** Two connections that end together: the visit lasts until both have. */
+  isTunnel: boolean;
+  /** Replaced by tunnels: true if it may be cut while the proxy drains. */
+  isQuiet: () => boolean;
+  /** Counts the request. Later calls do nothing. */
+  decided(result: EgressResult): void;
+  /** Later calls do nothing. */
+  over(): void;
+}
+
+export interface Visits {
+  begin(method: string): Visit;
+  readonly open: number;
+  /** Resolves when none is left. Quiet ones are ended at once, all others after this time. */
+  drain(withinMs: number): Promise<void>;
+}
+
+export interface VisitsDeps {
+  readonly clock: Clock;
+  readonly metrics: EgressMetrics;
+  readonly accessLog: Pick<AccessLog, "pick">;
+}
+
+const LOOK_MS = 100;
+
+export function createVisits({ clock, metrics, accessLog }: VisitsDeps): Visits {
+  const open = new Set<Visit>();
+  return {
+    begin(method) {
+      const [write, startedMs, abort] = [accessLog.pick(), clock.monotonicMs(), new AbortController()];
+      let result: EgressResult | undefined;
+      const visit: Visit = {
+        signal: abort.signal,
+        notes: { method },
+        isTunnel: false,
+        isQuiet: () => false,
+        decided(what) {
+          if (result !== undefined) return;
+          result = what;
+          metrics.decided(what);
+        },
+        over() {
+          if (!open.delete(visit)) return;
+          visit.decided("client-gone");
+          metrics.open(-1);
+          abort.abort();
+          const seconds = (clock.monotonicMs() - startedMs) / 1_000;
+          write?.({ direction: "egress", ...visit.notes, bytes: visit.notes.bytes?.() ?? 0, decision: result, seconds });
+        },
+      };
+      open.add(visit);
+      metrics.open(1);
+      return visit;
+    },
+    get open() {
+      return open.size;
+    },
+    async drain(withinMs) {
+      const endMs = clock.monotonicMs() + withinMs;
+      while (open.size > 0) {
+        const isLate = clock.monotonicMs() >= endMs;
+        for (const visit of [...open]) if (isLate || visit.isQuiet()) visit.over();
+        if (open.size > 0) await sleep(clock, LOOK_MS);
+      }
+    },
+  };
+}

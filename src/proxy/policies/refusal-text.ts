@@ -1,0 +1,29 @@
+// What the answer to a refused request says: who refuses, and when to come again. Called by the layer `limit` and by the egress proxy.
+import type { Random } from "../../base/clock.ts";
+import type { RefusedBy } from "../../policy/engine/engine.ts";
+import type { RuleOrigin } from "../../policy/policy.ts";
+
+/** client-go repeats a request ten times at most and holds a worker meanwhile, so longer waits are cut. */
+const MAX_WAIT_SECONDS = 10;
+
+/** "CircuitBreaker shop/guard, rule "deletes"". */
+export function nameOfRule({ kind, namespace, name, rule }: RuleOrigin): string {
+  return `${kind} ${namespace}/${name}, rule "${rule}"`;
+}
+
+/** Whole seconds; undefined if no wait helps. */
+export function waitSeconds({ refusal: { waitMs } }: RefusedBy): number | undefined {
+  return Number.isFinite(waitMs) ? Math.max(1, Math.ceil(waitMs / 1_000)) : undefined;
+}
+
+export function refusalText(refused: RefusedBy): string {
+  const seconds = waitSeconds(refused);
+  const what = refused.refusal.kind === "limited" ? "limited" : "refused";
+  return `${what} by ${nameOfRule(refused.rule.origin)}${seconds === undefined ? "" : `: try again in ${seconds} s`}`;
+}
+
+/** The value of Retry-After: spread, so that all who wait do not come back at one moment. */
+export function retryAfterOf(refused: RefusedBy, random: Random): number {
+  const capped = Math.min(MAX_WAIT_SECONDS, waitSeconds(refused) ?? MAX_WAIT_SECONDS);
+  return capped < MAX_WAIT_SECONDS ? capped + Math.floor(random() * 2) : MAX_WAIT_SECONDS - Math.floor(random() * 3);
+}

@@ -1,0 +1,3 @@
+module ctrlmesh.io/test/operators/go-fetch
+
+go 1.26.0

@@ -334,6 +334,30 @@ describeWithKube("traffic policies", () => {
     await remove("FaultInjection", "late");
   });
 
+  it("a policy in a namespace without an app selects nothing, and a fault says when its time is over", async () => {
+    const away = { name: "away", namespace: "team-a" };
+    const limited = breaker({
+      resourceRules: [rule("secrets", "get")],
+      bucket: { burst: 1, interval: "1s", limit: 1 },
+      triggerPolicy: "LimiterOnly",
+    });
+    await mesh.apply(
+      stringify({ apiVersion: "ctrlmesh.kusionstack.io/v1alpha1", kind: "CircuitBreaker", metadata: away, spec: limited }),
+    );
+    await eventually(async () => {
+      const { status } = JSON.parse(
+        await kubectl(kube.kubeconfig, ["get", "circuitbreaker", "away", "-n", "team-a", "-o", "json"]),
+      );
+      expect(status?.conditions).toMatchObject([{ reason: "Valid" }, { reason: "NoTargets" }, { reason: "Closed" }]);
+    }, 10_000);
+    const httpFault = [{ delay: { fixedDelay: "1ms", percent: "100" }, match: { resources: [rule("secrets", "get")] } }];
+    await apply("FaultInjection", "short", { selector: SELECTOR, maxDuration: "8s", httpFault });
+    const accepted = () => condition("FaultInjection", "short", "Accepted");
+    // Not before its start is stored.
+    await eventually(async () => expect(await accepted()).toMatchObject({ reason: "Valid" }), 10_000);
+    await eventually(async () => expect(await accepted()).toMatchObject({ status: "True", reason: "Expired" }), 20_000);
+  });
+
   it("what cannot be enforced is refused with every problem", async () => {
     const spec = breaker({ resourceRules: [{ ...rule("pods", "delete"), namespaces: [] }], triggerPolicy: "Normal" });
     await expect(apply("CircuitBreaker", "bad", spec)).rejects.toThrow(/namespaces[\s\S]*recoverPolicy/);

@@ -1,11 +1,12 @@
 // `npm run bench`: measures the cost of the proxy on the real control plane. Direct requests and proxied requests alternate in one run.
 // Prints medians, ratios and targets as a table, or as JSON with --json. A run with 100,000 objects takes about ten minutes.
 //
-// Options: --objects N (default 10000), --rounds N (default 5), --only requests,lists,shards,watches,scale-out (default all).
+// Options: --objects N (default 10000), --rounds N (default 5), --only requests,policies,lists,shards,watches,scale-out (default all).
 // "lists" runs without and with the feature gate of shardSelector, "shards" only with it. "scale-out" has sizes of its own.
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { type ListWork, listRows } from "./lists.ts";
+import { backoffMemory, policyRows } from "./policies.ts";
 import { bareRows, requestRows } from "./requests.ts";
 import { scaleOut } from "./scale-out/scale-out.ts";
 import { renderScaleOut } from "./scale-out/table.ts";
@@ -14,7 +15,7 @@ import { type Fact, type Row, renderReport, type Target, type Usage } from "./ta
 import { bareWatchRows, idleWatches, watchRows } from "./watches.ts";
 import { namespaceName, startWorld, type World } from "./world.ts";
 
-const SECTIONS = ["requests", "lists", "shards", "watches", "scale-out"] as const;
+const SECTIONS = ["requests", "policies", "lists", "shards", "watches", "scale-out"] as const;
 const { values } = parseArgs({
   options: {
     objects: { type: "string", default: "10000" },
@@ -44,6 +45,11 @@ if (sections.some((section) => section !== "shards" && section !== "scale-out"))
     if (sections.includes("requests")) {
       note("small requests");
       rows.push(...(await requestRows({ direct, proxied: one, rounds })), ...(await bareRows({ direct, proxied: bare, rounds })));
+    }
+    if (sections.includes("policies")) {
+      note("policies");
+      rows.push(...(await policyRows(world, rounds)));
+      facts.push(...backoffMemory());
     }
     if (sections.includes("lists")) {
       note("lists");

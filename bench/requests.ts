@@ -12,7 +12,7 @@ export interface Turns {
 }
 
 const PATH = `/api/v1/namespaces/${OWN_NAMESPACE}/configmaps/cm-000000`;
-const GET: Request = { method: "GET", path: PATH };
+export const GET: Request = { method: "GET", path: PATH };
 const TARGETS: Readonly<Record<string, { p50?: Target; rate?: Target }>> = {
   "GET/1": { p50: { of: "added", atMost: 0.3 } },
   "GET/8": { rate: { of: "ratio", atLeast: 0.85 } },

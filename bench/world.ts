@@ -36,6 +36,8 @@ export interface World {
   readonly tenth: Side;
   /** Owns all but five namespaces. */
   readonly most: Side;
+  /** Starts another pod, whose proxy requests go through. */
+  addSide(options: Parameters<Mesh["addPod"]>[0]): Promise<Side>;
   /** Labels all objects, and starts a shard that owns the namespaces of `tenth`. */
   labelled(): Promise<Side>;
   /** The resources that the proxy's process used since the last call. */
@@ -85,6 +87,7 @@ export async function startWorld({ objects, featureGates }: WorldOptions, note: 
     one: await side({ name: "bench-one", labels: { subset: "one" } }),
     tenth: await side({ name: "bench-tenth", labels: { subset: "tenth" } }),
     most: await side({ name: "bench-most", app: "bench-most" }),
+    addSide: side,
     async labelled() {
       await mesh.apply(JSON.stringify(LABELLED));
       const own = await side({ name: "bench-labelled", app: "bench-labelled", labels: { subset: "labelled" } });

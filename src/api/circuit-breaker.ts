@@ -65,7 +65,7 @@ export const circuitBreakerSchema = z
       .describe("The state that the manager last observed. Only the manager writes the status."),
   })
   .describe(
-    "CircuitBreaker limits the requests that pods send to the API server, and stops them when they are too many or fail. The proxy of each pod counts by itself.",
+    "CircuitBreaker limits the requests that pods send to the API server and to other servers, and stops them when they are too many or fail. The proxy of each pod counts by itself.",
   );
 
 export type CircuitBreaker = Immutable<z.output<typeof circuitBreakerSchema>>;

@@ -134,9 +134,7 @@ const httpFaultSchema = withChecks(
         percent: percentSchema.describe(`Percentage of the requests that fail, ${PERCENT}`),
       })
       .optional()
-      .describe(
-        "Answers requests with an error. They do not reach the API server. The first fault of the list that aborts decides.",
-      ),
+      .describe("Answers requests with an error. They reach no server. The first fault of the list that aborts decides."),
     match: matchSchema
       .optional()
       .describe(
@@ -154,7 +152,7 @@ const httpFaultSchema = withChecks(
 const specSchema = withRules(
   z.strictObject({
     selector: nonEmptySelector().describe(
-      "Selects the pods whose requests fail, in the namespace of this object. The selector must not be empty.",
+      "Selects the pods whose requests the faults are for, in the namespace of this object. The selector must not be empty.",
     ),
     mode: modeSchema.optional(),
     disabled: z.boolean().optional().describe("If true, no fault is in effect. The default is false."),
@@ -181,7 +179,7 @@ export const faultInjectionSchema = z
       .describe("The state that the manager last observed. Only the manager writes the status."),
   })
   .describe(
-    "FaultInjection delays or fails requests that pods send to the API server, to test how an operator copes. The faults end a minute after a proxy has lost the manager.",
+    "FaultInjection delays or fails requests that pods send to the API server or to other servers, to test how an operator copes. The faults end a minute after a proxy has lost the manager.",
   );
 
 export type FaultInjection = Immutable<z.output<typeof faultInjectionSchema>>;

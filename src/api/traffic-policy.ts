@@ -145,7 +145,7 @@ const ratePolicySchema = withChecks(
     exponentialBackoff: backoffSchema
       .optional()
       .describe(
-        "After failures, requests with the same verb for the same object are refused for a time. An answer of 429 or above 499 is a failure, and so is none.",
+        "After failures, requests with the same verb for the same object are refused for a time. Failures are answers of 429 or above 499, and requests without an answer.",
       ),
   }),
   {

@@ -18,7 +18,7 @@ export const NOT_YET = "Not supported yet: this field has no effect.";
 export const modeSchema = z
   .enum(["Enforce", "Shadow", "Disabled"])
   .describe(
-    "Enforce (the default): the rules decide about requests. Shadow: the rules are counted in the metrics of the proxies, and change no answer. Disabled: the rules have no effect.",
+    "Enforce (the default): the rules decide about requests. Shadow: the rules are counted in the metrics of the proxies, and change no answer. From Shadow to Enforce they keep their tokens and open breakers. Disabled: the rules have no effect.",
   );
 
 /** The name of a rule. It is a label's value in metrics. */

@@ -23,6 +23,7 @@ const status = (changes: Partial<PolicyStatusFacts>) =>
     off: "",
     endsMs: undefined,
     isLimit: false,
+    isShadow: false,
     notes: [],
     targets: [],
     previous: undefined,
@@ -154,6 +155,13 @@ describe("the status of a policy", () => {
       ["b", without],
       ["a", ""],
     ]);
+  });
+
+  it("says that a rule in the shadow refuses nothing", () => {
+    expect(condition({ isShadow: true, targets: [target("a", { rules: [opened] })] }, "Open")).toMatchObject({
+      status: "True",
+      message: 'in the mode Shadow: rule "delete-pods" would refuse everything in pod a',
+    });
   });
 
   it("names the open rule and its pod", () => {

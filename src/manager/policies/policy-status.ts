@@ -45,6 +45,8 @@ export interface PolicyStatusFacts {
   readonly endsMs: number | undefined;
   /** It has limits, and each proxy counts by itself. */
   readonly isLimit: boolean;
+  /** Its rules are only counted. */
+  readonly isShadow: boolean;
   /** What of the spec has no effect, or not the expected one, in sentences. */
   readonly notes: readonly string[];
   readonly targets: readonly TargetFacts[];
@@ -68,7 +70,11 @@ export function policyStatus(facts: PolicyStatusFacts): PolicyStatus {
     currentSpecHash: specHash,
     lastUpdatedTime: now,
     conditions: conditions(
-      { Accepted: accepted({ ...facts, targets: sorted }), Synced: synced(sorted, facts.isLimit), Open: open(sorted) },
+      {
+        Accepted: accepted({ ...facts, targets: sorted }),
+        Synced: synced(sorted, facts.isLimit),
+        Open: open(sorted, facts.isShadow),
+      },
       generation,
       previous,
       now,
@@ -146,13 +152,15 @@ function synced(targets: readonly TargetFacts[], isLimit: boolean): Verdict {
   return { status: "False", reason, message: `${message}; pod ${first.name}: ${targetMessage(first)}` };
 }
 
-function open(targets: readonly TargetFacts[]): Verdict {
+function open(targets: readonly TargetFacts[], isShadow: boolean): Verdict {
   const opened = targets.filter(isOpen);
   const [first] = opened;
   if (first === undefined) return { status: "False", reason: "Closed", message: "no breaker is open" };
   const rules = first.rules.filter(({ state }) => state === "Opened").map(({ name }) => `"${name}"`);
   const more = opened.length === 1 ? "" : `, and in ${countText(opened.length - 1, "more pod")}`;
-  return { status: "True", reason: "Opened", message: `rule ${rules.join(", ")} refuses everything in pod ${first.name}${more}` };
+  const rule = `rule ${rules.join(", ")}`;
+  const what = isShadow ? `in the mode Shadow: ${rule} would refuse` : `${rule} refuses`;
+  return { status: "True", reason: "Opened", message: `${what} everything in pod ${first.name}${more}` };
 }
 
 function conditions(

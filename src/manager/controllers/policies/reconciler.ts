@@ -103,7 +103,8 @@ async function writePolicyStatus(
   const now = new Date(clock.now()).toISOString();
   const { off = "", endsMs, notes = [] } = policy ?? {};
   const isLimit = (policy?.rules.limits.length ?? 0) > 0;
-  const common = { generation, specHash, problems, off, endsMs, isLimit, notes, targets, now };
+  const isShadow = policy?.rules.limits.some(({ mode }) => mode === "Shadow") === true;
+  const common = { generation, specHash, problems, off, endsMs, isLimit, isShadow, notes, targets, now };
   const leftMs = endsMs === undefined ? 0 : endsMs - Date.parse(now);
   const untilEnd = leftMs > 0 ? leftMs : undefined;
   let replaced = object.status;

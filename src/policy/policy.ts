@@ -16,7 +16,7 @@ export interface RuleOrigin {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** Unique in the object. */
+  /** Unique among the limits, the faults or the egress rules of the object. */
   readonly rule: string;
 }
 

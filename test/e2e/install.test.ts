@@ -1,6 +1,8 @@
 // `helm install` and one `kubectl apply` bring an operator into the mesh, on the real control plane with a node that runs pods.
 // The operator is a Go program on controller-runtime with an unchanged Deployment. Its namespace enforces restricted pods.
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { EGRESS, EGRESS_PRIVATE_ADDRESSES } from "../../src/api/pod-annotations.ts";
 import { eventually } from "../support/eventually.ts";
 import { CHART, helm, MESH_NAMESPACE, RELEASE } from "../support/helm.ts";
 import {
@@ -13,7 +15,12 @@ import {
 } from "../support/install/operator.ts";
 import { type InstalledMesh, startInstalledMesh } from "../support/install/world.ts";
 import type { AuditEvent } from "../support/kube.ts";
+import { pod } from "../support/node/manifests.ts";
+import { nodeImage } from "../support/node/test-image.ts";
 import { describeWithTestNode } from "../support/requirements.ts";
+
+const NODE_PROGRAMS = fileURLToPath(new URL("../support/node/programs", import.meta.url));
+const WEB_IMAGE = "web:1";
 
 interface Foo {
   readonly metadata: { readonly generation: number };
@@ -146,6 +153,40 @@ describeWithTestNode("the mesh that helm installs", () => {
     }>("pod", (await mesh.podNames(OPERATOR_NAMESPACE, `component=${OPERATOR},version=v2`))[0] ?? "", "-n", OPERATOR_NAMESPACE);
     const adding = spec.spec.initContainers.filter(({ securityContext }) => securityContext?.capabilities?.add?.length);
     expect(adding.map(({ name }) => name)).toEqual(["ctrlmesh-iptables"]);
+  });
+
+  it("sends an operator's calls to other servers through the proxy if its pods ask for that, and no other pod can use it", {
+    timeout: 200_000,
+  }, async () => {
+    await mesh.cluster.addImages({ [WEB_IMAGE]: nodeImage(["/app/web.ts"], { "/app": NODE_PROGRAMS }) });
+    await mesh.apply(...["listed", "other"].map((name) => pod(name, [{ name: "web", image: WEB_IMAGE }])));
+    await mesh.run("wait", "pod", "listed", "other", "--for=condition=Ready", "--timeout=60s");
+    const [listed, other] = [await mesh.cluster.podIP("default", "listed"), await mesh.cluster.podIP("default", "other")];
+    const annotations = { [EGRESS]: "true", [EGRESS_PRIVATE_ADDRESSES]: "10.200.0.0/16" };
+    await mesh.apply(operatorWorkload({ name: "foo-canary", replicas: 1, version: "v2", annotations }));
+    await rolledOut("deployment/foo-canary");
+    expect(await canaryLeader("foo-canary-")).toBeTruthy();
+    const [name = ""] = await mesh.podNames(OPERATOR_NAMESPACE, `component=${OPERATOR},version=v2`);
+    /** The status that a program in the operator's container gets: curl reads the variables. */
+    const call = async (host: string) => {
+      const argv = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--max-time", "10", `http://${host}:8080/`];
+      return (await mesh.cluster.exec(OPERATOR_NAMESPACE, name, "operator", argv)).output;
+    };
+    expect([await call(listed), await call(other)]).toEqual(["200", "200"]);
+    const rule = { name: "inside", interceptType: "Whitelist", contentType: "Normal", contents: [listed], methods: ["*"] };
+    await mesh.apply({
+      ...{ apiVersion: "ctrlmesh.kusionstack.io/v1alpha1", kind: "CircuitBreaker" },
+      metadata: { name: "hosts", namespace: OPERATOR_NAMESPACE },
+      spec: { selector: { matchLabels: { version: "v2" } }, trafficInterceptRules: [rule] },
+    });
+    await mesh.run("wait", "circuitbreaker", "hosts", "-n", OPERATOR_NAMESPACE, "--for=condition=Synced", "--timeout=30s");
+    expect([await call(listed), await call(other)]).toEqual(["200", "403"]);
+    const proxy = `http://${await mesh.cluster.podIP(OPERATOR_NAMESPACE, name)}:15002`;
+    const argv = ["curl", "-s", "--max-time", "5", "-x", proxy, `http://${listed}:8080/`];
+    const CANNOT_CONNECT = 7;
+    expect((await mesh.cluster.exec("default", "other", "web", argv)).code).toBe(CANNOT_CONNECT);
+    await mesh.run("delete", "circuitbreaker", "hosts", "-n", OPERATOR_NAMESPACE);
+    await eventually(async () => (await call(other)) === "200", 20_000);
   });
 
   it("serves the operator as a StatefulSet", { timeout: 150_000 }, async () => {

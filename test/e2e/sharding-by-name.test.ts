@@ -11,13 +11,16 @@ import type { KubeClient } from "../../src/kube/client/types.ts";
 import { isStatus, StatusError } from "../../src/kube/status.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
 import { eventually } from "../support/eventually.ts";
+import { startHelloServer } from "../support/hello-server.ts";
 import { injectedWorkload } from "../support/injected-workload.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { kubectl } from "../support/kubectl.ts";
 import { type Mesh, startMesh } from "../support/mesh.ts";
 import { type PodRunner, startPodRunner } from "../support/pod-runner.ts";
+import { proxyReady } from "../support/proxy-launcher.ts";
 import { describeWithKube } from "../support/requirements.ts";
 import { familyRoot } from "../support/sharding-config.ts";
+import { getThroughTunnel } from "../support/tunnel.ts";
 
 const NAMESPACE = "foo-system";
 const ROOT = { namespace: NAMESPACE, name: "foo-operator" };
@@ -86,7 +89,8 @@ describeWithKube("cluster-scoped objects that shards own by name", () => {
   const patch = (pod: string, name: string, value: string) =>
     codeOf(clientOf(pod).patch(WIDGETS, { name }, { type: "merge", body: { spec: { value } } }, { maxRetries: 0 }));
   const podNames = (count: number) => Array.from({ length: count }, (_, index) => `foo-${index}`);
-  const scale = (replicas: number) => mesh.apply(injectedWorkload({ kind: "StatefulSet", name: "foo", replicas, version: "v1" }));
+  const scale = (replicas: number) =>
+    mesh.apply(injectedWorkload({ kind: "StatefulSet", name: "foo", replicas, version: "v1", hasEgress: true }));
   const status = async () => (await mesh.client.get(SHARDING_CONFIGS, ROOT)).status;
   const untilShards = (count: number) =>
     eventually(async () => {
@@ -285,5 +289,44 @@ describeWithKube("cluster-scoped objects that shards own by name", () => {
     await eventually(async () => expect(await erasePod()).toBe(404), 10_000);
     await kubectl(kube.kubeconfig, ["delete", "circuitbreaker/guard", "trafficpolicy/limit", "-n", NAMESPACE]);
     await eventually(async () => expect(await erase("foo-1")).toBe(200), 10_000);
+  });
+
+  it("calls of other servers pass only to listed hosts, and each pod of the family counts its own", {
+    timeout: 60_000,
+  }, async () => {
+    const server = await startHelloServer();
+    try {
+      const host = `localhost:${server.port}`;
+      const methods = ["CONNECT"];
+      const spec = {
+        selector: { matchLabels: { component: ROOT.name } },
+        trafficInterceptRules: [
+          { name: "hosts", interceptType: "Whitelist", contentType: "Normal", contents: ["localhost"], methods },
+        ],
+        rateLimitings: [
+          {
+            ...{ name: "rate", restRules: [{ url: `https://${host}/*`, method: "CONNECT" }] },
+            ...{ bucket: { burst: 1, interval: "1h", limit: 1 }, triggerPolicy: "LimiterOnly" },
+          },
+        ],
+      };
+      const head = { apiVersion: "ctrlmesh.kusionstack.io/v1alpha1", kind: "CircuitBreaker" };
+      await mesh.apply(JSON.stringify({ ...head, metadata: { name: "calls", namespace: NAMESPACE }, spec }));
+      const args = ["get", "circuitbreaker", "calls", "-n", NAMESPACE, "-o", "jsonpath={.status.targets}"];
+      await eventually(
+        async () => expect(JSON.parse(await kubectl(kube.kubeconfig, args))).toEqual({ total: 4, synced: 4, opened: 0 }),
+        20_000,
+      );
+      const call = async (pod: string, address: string) => {
+        const proxy = runner.pods.get(pod)?.processes.proxy;
+        if (proxy === undefined) throw new Error(`${pod} does not run`);
+        return (await getThroughTunnel(proxyReady(proxy).egressUrl ?? "", address, server.ca)).status;
+      };
+      expect([await call("foo-0", host), await call("foo-0", host)]).toEqual([200, 429]);
+      expect([await call("foo-1", host), await call("foo-1", `127.0.0.1:${server.port}`)]).toEqual([200, 403]);
+      await kubectl(kube.kubeconfig, ["delete", "circuitbreaker", "calls", "-n", NAMESPACE]);
+    } finally {
+      server.close();
+    }
   });
 });

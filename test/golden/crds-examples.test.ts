@@ -35,6 +35,13 @@ describe("examples", () => {
     expect(shown).toContain(`\`\`\`yaml\n${read("install/virtualapp.yaml").replace(/^#.*\n/, "")}\`\`\`\n`);
   });
 
+  it("the objects that docs/traffic.md shows are valid", () => {
+    const text = readFileSync(new URL("../docs/traffic.md", EXAMPLES), "utf8");
+    const blocks = [...text.matchAll(/^ *```yaml\n([\s\S]*?)^ *```$/gm)].flatMap(([, yaml = ""]) => documents(yaml));
+    expect(blocks.length).toBeGreaterThan(1);
+    for (const block of blocks) expect(exampleProblems(block)).toEqual([]);
+  });
+
   it("the two forms of the example name the same lock", () => {
     const locks = ["virtualapp-test-operator.yaml", "virtualapp-test-operator-lockname.yaml"].map((path) => {
       const result = validateVirtualApp(documents(read(path))[0]);

@@ -1,5 +1,6 @@
 // The demo's operator as a user deploys it: one Deployment for each subset, or one StatefulSet for all shards. Its pods have the label and the annotations of injected pods.
 import { stringify } from "yaml";
+import { EGRESS_LISTEN_ENV } from "../../src/manager/facts/injected-pod.ts";
 
 export interface InjectedWorkloadOptions {
   /** Default "Deployment". */
@@ -20,6 +21,8 @@ export interface InjectedWorkloadOptions {
   readonly app?: string;
   /** Default true. */
   readonly isInjected?: boolean;
+  /** The sidecar takes requests to other servers, also to private addresses; default false. */
+  readonly hasEgress?: boolean;
 }
 
 /** YAML of the workload. */
@@ -35,10 +38,12 @@ export function injectedWorkload(options: InjectedWorkloadOptions): string {
     namespace = "foo-system",
     app = "foo-operator",
     isInjected = true,
+    hasEgress = false,
   } = options;
   const labels = { component: app, version };
   const injected = isInjected ? { "ctrlmesh.kruise.io/virtual-app-injected": app } : {};
-  const sidecar = { name: "ctrlmesh-proxy", image: "example.invalid/ctrlmesh-proxy", restartPolicy: "Always" };
+  const env = hasEgress ? [{ name: EGRESS_LISTEN_ENV, value: "127.0.0.1:15002" }] : [];
+  const sidecar = { name: "ctrlmesh-proxy", image: "example.invalid/ctrlmesh-proxy", restartPolicy: "Always", env };
   return stringify({
     apiVersion: "apps/v1",
     kind,

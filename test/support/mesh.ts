@@ -111,8 +111,8 @@ export async function startMesh(options: MeshOptions): Promise<Mesh> {
     get manager() {
       return first().child;
     },
-    async addPod({ labels = {}, operator = false, app = appName, name }) {
-      const pod = await startPod(world, { name, labels, operator, app });
+    async addPod({ labels = {}, operator = false, app = appName, egress = false, name }) {
+      const pod = await startPod(world, { name, labels, operator, app, egress });
       pods.add(pod);
       return pod;
     },

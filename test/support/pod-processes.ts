@@ -18,6 +18,8 @@ export interface PodProcessesOptions {
   readonly dataDir: string;
   readonly hasProxy: boolean;
   readonly lockName?: string;
+  /** Additional flags of the proxy, without their dashes. */
+  readonly flags?: Readonly<Record<string, string>>;
   /** Additional flags of the operator. */
   readonly operatorFlags?: readonly string[];
   readonly verbose?: boolean;

@@ -10,10 +10,13 @@ import { join } from "node:path";
 import { PODS, type Pod } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 import { isStatus } from "../../src/kube/status.ts";
+import { hasEgress } from "../../src/manager/facts/injected-pod.ts";
 import type { Kube } from "./kube.ts";
 import { endedStatus } from "./mesh/cluster.ts";
 import { createPodProcesses, type PodProcesses } from "./pod-processes.ts";
 
+/** All pods share the loopback, so each proxy takes a free port. */
+const EGRESS_FLAGS = { "egress-listen": "127.0.0.1:0", "egress-private-addresses": "127.0.0.0/8" };
 const NODE = "pod-runner";
 const PROXY_CONTAINER = "ctrlmesh-proxy";
 const LOOK_MS = 200;
@@ -76,6 +79,7 @@ export function startPodRunner(options: PodRunnerOptions): PodRunner {
         uid,
         dataDir: join(dir, uid),
         hasProxy: pod.spec?.initContainers?.some((container) => container.name === PROXY_CONTAINER) ?? false,
+        ...(hasEgress(pod) ? { flags: EGRESS_FLAGS } : {}),
       }),
     };
     const before = pods.get(name);

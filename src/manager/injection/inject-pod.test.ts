@@ -289,6 +289,14 @@ describe("requests to other servers", () => {
     const [proxy] = injected(podWith({}), { nativeSidecars: false }).spec.containers;
     expect(JSON.stringify(proxy)).toContain("--ports=5443,15002");
   });
+
+  it("cannot be made by an init container before an ordinary proxy, which a warning says", () => {
+    const pod = podWith({});
+    const early = { ...pod, spec: { ...pod.spec, initContainers: [{ name: "migrate" }] } };
+    expect(inject(early, { nativeSidecars: false }).warnings).toEqual([
+      "init container migrate runs before the proxy: it cannot reach the API server or other servers",
+    ]);
+  });
 });
 
 describe("native sidecars", () => {

@@ -76,7 +76,7 @@ function warningsOf({ metadata, spec }: PodManifest, plan: Plan): string[] {
     ...theirs.flatMap((container) => containerWarnings(container, plan)),
     ...accessWarnings(spec),
     ...imageWarnings(metadata.annotations, spec, plan),
-    ...(plan.native ? [] : plainWarnings(spec)),
+    ...(plan.native ? [] : plainWarnings(spec, plan)),
   ];
 }
 
@@ -89,13 +89,17 @@ function imageWarnings(annotations: PodManifest["metadata"]["annotations"], spec
     .map(({ name, image }) => `container ${name} has the image ${image} already, which is kept; the mesh's is ${plan.image}`);
 }
 
-function plainWarnings({ restartPolicy = "Always", initContainers = [] }: PodManifest["spec"]): string[] {
+function plainWarnings({ restartPolicy = "Always", initContainers = [] }: PodManifest["spec"], { egress }: Plan): string[] {
   const first = initContainers.find(({ name }) => !OUR_CONTAINERS.includes(name));
   return [
     ...(restartPolicy === "Always"
       ? []
       : [`restartPolicy ${restartPolicy}: without native sidecars the pod does not end by itself`]),
-    ...(first === undefined ? [] : [`init container ${first.name} runs before the proxy: it cannot reach the API server`]),
+    ...(first === undefined
+      ? []
+      : [
+          `init container ${first.name} runs before the proxy: it cannot reach the API server${egress ? " or other servers" : ""}`,
+        ]),
   ];
 }
 

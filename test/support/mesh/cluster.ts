@@ -94,10 +94,18 @@ function operatorHome(appNamespace: string): KubeObject[] {
 }
 
 /** The pod object, with the label of a pod that was injected for `app`. */
-export function podObject(namespace: string, app: string, name: string, labels: Readonly<Record<string, string>>): Pod {
+export function podObject(
+  namespace: string,
+  app: string,
+  name: string,
+  labels: Readonly<Record<string, string>>,
+  proxyEnv: readonly { readonly name: string; readonly value: string }[] = [],
+): Pod {
+  const operator = { name: "operator", image: "example.invalid/foo-operator" };
+  const proxy = { name: "ctrlmesh-proxy", image: "example.invalid/ctrlmesh-proxy", env: proxyEnv };
   return {
     metadata: { namespace, name, labels: { component: app, "ctrlmesh.kruise.io/virtual-app-injected": app, ...labels } },
-    spec: { serviceAccountName: SERVICE_ACCOUNT, containers: [{ name: "operator", image: "example.invalid/foo-operator" }] },
+    spec: { serviceAccountName: SERVICE_ACCOUNT, containers: proxyEnv.length > 0 ? [operator, proxy] : [operator] },
   };
 }
 

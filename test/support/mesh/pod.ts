@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PODS } from "../../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../../src/kube/client/types.ts";
+import { EGRESS_LISTEN_ENV } from "../../../src/manager/facts/injected-pod.ts";
 import { type Child, startChild } from "../child-process.ts";
 import { eventually } from "../eventually.ts";
 import { goProgram } from "../go-build.ts";
@@ -18,6 +19,8 @@ export interface PodOptions {
   readonly operator?: boolean;
   /** The pod's VirtualApp; the default is the mesh's own. */
   readonly app?: string;
+  /** Its proxy is also the forward proxy for other servers, and may reach the loopback. */
+  readonly egress?: boolean;
 }
 
 /** A pod as processes. */
@@ -26,6 +29,8 @@ export interface MeshPod {
   readonly uid: string;
   readonly proxyUrl: string;
   readonly healthUrl: string;
+  /** The forward proxy; "" without `egress`. */
+  readonly egressUrl: string;
   /** PEM of the CA of the proxy's certificate. */
   readonly proxyCaPem: string;
   /** Calls the API server through the proxy as the pod. */
@@ -67,13 +72,15 @@ export interface PodWorld {
 /** Creates the object and starts the processes. @throws Error if the proxy does not become ready */
 export async function startPod(world: PodWorld, options: Required<PodOptions>): Promise<MeshPod> {
   const { client, appNamespace: namespace, restarts } = world;
-  const { name, app, labels } = options;
-  const { metadata } = await client.create(PODS, podObject(namespace, app, name, labels));
+  const { name, app, labels, egress } = options;
+  const proxyEnv = egress ? [{ name: EGRESS_LISTEN_ENV, value: "127.0.0.1:15002" }] : [];
+  const { metadata } = await client.create(PODS, podObject(namespace, app, name, labels, proxyEnv));
   const uid = metadata.uid ?? "";
   const token = await podToken(client, namespace, name, uid);
   const dataDir = join(world.dir, `${name}-${uid}`);
   mkdirSync(dataDir, { recursive: true });
-  const launch = createProxyLauncher({ ...world, namespace, name, uid, dataDir });
+  const flags = egress ? { "egress-listen": "127.0.0.1:0", "egress-private-addresses": "127.0.0.0/8" } : {};
+  const launch = createProxyLauncher({ ...world, namespace, name, uid, dataDir, flags });
   const proxy = await supervise({ launch, restarts });
   const ready = proxyReady(proxy.child);
   const kubeconfig = writeKubeconfig(join(dataDir, "pod.kubeconfig"), ready.url, ready.ca, token);
@@ -92,6 +99,9 @@ export async function startPod(world: PodWorld, options: Required<PodOptions>): 
     uid,
     proxyUrl: ready.url,
     healthUrl: ready.healthUrl,
+    get egressUrl() {
+      return proxyReady(proxy.child).egressUrl ?? "";
+    },
     proxyCaPem: readFileSync(ready.ca, "utf8"),
     kubeconfig,
     adminKubeconfig,

@@ -1,0 +1,21 @@
+// An HTTPS server on the loopback that answers "hello", for the names localhost and 127.0.0.1.
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { createCa, issueServerCertificate } from "../../src/base/certificates.ts";
+
+export interface HelloServer {
+  readonly port: number;
+  /** PEM of the CA of its certificate. */
+  readonly ca: string;
+  close(): void;
+}
+
+export async function startHelloServer(): Promise<HelloServer> {
+  const now = Date.now();
+  const ca = createCa({ commonName: "hello server", now });
+  const { certPem, keyPem } = issueServerCertificate(ca, { dnsNames: ["localhost"], ipAddresses: ["127.0.0.1"], now });
+  const server = createServer({ cert: certPem, key: keyPem }, (_, res) => res.end("hello"));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return { port, ca: ca.certPem, close: () => void server.close() };
+}

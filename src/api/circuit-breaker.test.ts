@@ -150,6 +150,7 @@ describe("validateCircuitBreaker", () => {
       fc.property(json, fc.constantFrom(...leaves), (value, leaf) => {
         expect(Array.isArray(policyProblemsOf("CircuitBreaker", value))).toBe(true);
         expect(Array.isArray(problems({ trigger: value }, { rateLimitings: value }))).toBe(true);
+        expect(Array.isArray(problems({ restRules: value }, { trafficInterceptRules: [value, { contents: value }] }))).toBe(true);
         const changed = JSON.parse(whole.replace(leaf, () => JSON.stringify(value)));
         expect(Array.isArray(policyProblemsOf("CircuitBreaker", changed))).toBe(true);
       }),

@@ -103,6 +103,7 @@ describe("validateFaultInjection", () => {
       fc.property(json, fc.constantFrom(...leaves), (value, leaf) => {
         expect(Array.isArray(policyProblemsOf("FaultInjection", value))).toBe(true);
         expect(Array.isArray(problems({ effectiveTime: value }, { httpFault: value }))).toBe(true);
+        expect(Array.isArray(problems({ match: { httpMatch: [value, { host: value, path: { regex: value } }] } }))).toBe(true);
         const changed = JSON.parse(whole.replace(leaf, () => JSON.stringify(value)));
         expect(Array.isArray(policyProblemsOf("FaultInjection", changed))).toBe(true);
       }),

@@ -101,6 +101,7 @@ describeWithKube("an injected pod", () => {
       {},
     ],
     ["env with a plain container", {}, { nativeSidecars: false }],
+    ["env with calls to other servers", { egress: "true", "egress-private-addresses": "10.0.0.0/8" }, {}],
   ])("passes Pod Security restricted, and a second injection does not change the pod: %s", async (_, annotations, settings) => {
     const { injected, stored, again } = await inject(operatorPod(annotations), settings);
     expect(again).toMatchObject({ kind: "unchanged", app: "shop" });
@@ -133,6 +134,17 @@ describeWithKube("an injected pod", () => {
     expect(again.spec.containers.at(-1)).toMatchObject({
       name: "late",
       env: [{ name: "KUBERNETES_SERVICE_HOST", value: "127.0.0.1" }, {}, {}],
+    });
+  });
+
+  it("leaves a container alone that wants no HTTP proxy: the API server stores an empty variable without its value", async () => {
+    const pod = operatorPod({ egress: "true" });
+    const containers = pod.spec.containers.map((each) => ({ ...each, env: [{ name: "HTTPS_PROXY", value: "" }] }));
+    const { stored, again } = await inject({ ...pod, spec: { ...pod.spec, containers } });
+    expect(stored.spec.containers[0]?.env?.slice(3)).toEqual([{ name: "HTTPS_PROXY" }]);
+    expect(again).toMatchObject({
+      kind: "unchanged",
+      warnings: expect.arrayContaining([expect.stringContaining("HTTPS_PROXY")]),
     });
   });
 

@@ -53,6 +53,7 @@ export async function serveTunnel(
   client.write("HTTP/1.1 200 Connection established\r\n\r\n");
   visit.notes.code = 200;
   const first = await firstMessage(client, head, deps, visit.signal);
+  if (first === undefined) return; // the client has left
   const problem = serverNameProblem(first.hello, target.host, deps.policies.isAllowList);
   if (problem !== undefined) {
     log.warn(
@@ -90,20 +91,21 @@ function endTogether(client: Socket, upstream: Socket, visit: Visit): void {
 
 type Hello = Exclude<ReturnType<typeof readClientHello>, { kind: "incomplete" }>;
 
-/** Resolves with what the client has sent once that is enough to judge it. */
+/** Resolves with what the client has sent once that is enough to judge it; with undefined if the client leaves. */
 function firstMessage(
   client: Socket,
   head: Buffer,
   { clock, helloMs }: TunnelDeps,
   signal: AbortSignal,
-): Promise<{ readonly hello: Hello; readonly bytes: Buffer }> {
+): Promise<{ readonly hello: Hello; readonly bytes: Buffer } | undefined> {
   return new Promise((resolve) => {
     let bytes = head;
     const timer = clock.after(helloMs, () => settle({ kind: "not-tls" }));
-    const settle = (hello: Hello) => {
+    const settle = (hello: Hello | undefined) => {
       timer.cancel();
-      client.off("data", take).off("end", none).off("close", none).pause();
-      resolve({ hello, bytes });
+      client.off("data", take).off("end", left).pause();
+      signal.removeEventListener("abort", left);
+      resolve(hello && { hello, bytes });
     };
     const look = () => {
       const hello = readClientHello(bytes);
@@ -113,9 +115,13 @@ function firstMessage(
       bytes = Buffer.concat([bytes, chunk]);
       look();
     };
-    const none = () => settle({ kind: "not-tls" });
-    client.on("data", take).on("end", none).on("close", none);
-    if (signal.aborted) none();
+    const left = () => {
+      client.destroy();
+      settle(undefined);
+    };
+    client.on("data", take).on("end", left);
+    signal.addEventListener("abort", left, { once: true });
+    if (signal.aborted) left();
     else if (bytes.length > 0) look();
   });
 }

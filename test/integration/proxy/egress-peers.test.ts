@@ -208,14 +208,6 @@ describe("slow peers", () => {
     await closed;
     origin.serve = serve;
   });
-
-  it("a client that opens a tunnel and says nothing holds no connection for ever", async () => {
-    const socket = await sent(connectLine(`localhost:${world.https.port}`));
-    await once(socket, "data");
-    const before = await world.counted("no-tls");
-    await once(socket, "close");
-    expect(await world.counted("no-tls")).toBe(before + 1);
-  });
 });
 
 describe("peers that break off", () => {

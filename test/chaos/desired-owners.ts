@@ -4,6 +4,8 @@
 // It evaluates the few rules of the chaos with its own code, so that the check does not depend on the code under test.
 import type { OwnerChange } from "./ownership-check.ts";
 
+/** The VirtualApp, and the name of its lock. */
+export const APP = { namespace: "foo-system", name: "foo-operator" } as const;
 export const CANARY = "v2";
 export const LANE_LABEL = "lane";
 

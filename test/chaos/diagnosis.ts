@@ -2,8 +2,9 @@
 
 import { SHARDING_CONFIGS, VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { LEASES } from "../../src/kube/client/resources.ts";
+import { APP } from "./desired-owners.ts";
 import { FAMILY } from "./family.ts";
-import { APP, type ChaosWorld } from "./world.ts";
+import type { ChaosWorld } from "./world.ts";
 
 const LIMITS = { timeoutMs: 5_000 };
 const LAST_LINES = 12;

@@ -7,10 +7,11 @@ import type { VirtualApp } from "../../src/api/virtual-app.ts";
 import { CONFIG_MAPS, LEASES, type Lease } from "../../src/kube/client/resources.ts";
 import { microTimeMs } from "../support/mesh/pod-writes.ts";
 import { FOOS } from "../support/mesh.ts";
+import { APP } from "./desired-owners.ts";
 import { FAMILY } from "./family.ts";
 import type { Leader } from "./informers.ts";
 import { ownerOfLock } from "./places.ts";
-import { APP, type ChaosWorld } from "./world.ts";
+import type { ChaosWorld } from "./world.ts";
 
 const LIMITS = { timeoutMs: 5_000 };
 

@@ -1,9 +1,8 @@
 // Which objects move together in a chaos run, for each of its two apps, and whose each lock is. Pure. Called by run-chaos.ts and late-work.ts.
 import type { PodWrite } from "../support/mesh/pod-writes.ts";
-import { CANARY } from "./desired-owners.ts";
+import { APP, CANARY } from "./desired-owners.ts";
 import { FAMILY } from "./family.ts";
 import type { OwnerChange } from "./ownership-check.ts";
-import { APP } from "./world.ts";
 
 type Written = Pick<PodWrite, "namespace" | "resource" | "name">;
 

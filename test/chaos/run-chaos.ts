@@ -164,11 +164,14 @@ async function runEdits(world: ChaosWorld, seed: number, over: AbortSignal, say:
       const canary = { inNamespaces: [pick(owners.namespaces), pick(owners.namespaces)], percent: pick([null, 10, 30]) };
       await world.family.editCanary(canary);
       say(`the family's canary has ${canary.inNamespaces.join(", ")} and ${canary.percent ?? 0} percent`);
+    } else if (dice < 0.29) {
+      say(await world.policies.change(random));
     } else {
       await world.editFoo(pick(owners.namespaces), Math.floor(random() * 3), `edit ${count}`);
     }
     await sleep(random() * 300);
   }
+  await world.policies.clear();
   return count;
 }
 

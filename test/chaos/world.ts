@@ -9,10 +9,10 @@ import { isStatus } from "../../src/kube/status.ts";
 import type { Child } from "../support/child-process.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { FOOS, type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
-import { CANARY, createDesiredOwners, type DesiredOwners, type Ending, LANE_LABEL } from "./desired-owners.ts";
+import { APP, CANARY, createDesiredOwners, type DesiredOwners, type Ending, LANE_LABEL } from "./desired-owners.ts";
 import { type ChaosFamily, startChaosFamily } from "./family.ts";
+import { type ChaosPolicies, createChaosPolicies } from "./policies.ts";
 
-export const APP = { namespace: "foo-system", name: "foo-operator" } as const;
 const MANAGERS = 3;
 const PODS: readonly { readonly name: string; readonly subset: string }[] = [
   { name: "foo-0", subset: "" },
@@ -38,6 +38,7 @@ export interface ChaosWorld {
   /** The pods by name. A new pod replaces an old one of the same name. */
   readonly pods: ReadonlyMap<string, MeshPod>;
   readonly family: ChaosFamily;
+  readonly policies: ChaosPolicies;
   /** The pods of both apps. */
   allPods(): readonly AnyPod[];
   subsetOf(pod: string): string | undefined;
@@ -85,6 +86,7 @@ export async function startChaosWorld({ random, namespaces, dir, verbose = false
         return void (await send());
       } catch (error) {
         if (isStatus(error, "AlreadyExists")) return;
+        if (isStatus(error, "Invalid")) throw error;
         await sleep(200);
       }
     }
@@ -98,6 +100,7 @@ export async function startChaosWorld({ random, namespaces, dir, verbose = false
     mesh,
     owners,
     pods,
+    policies: createChaosPolicies(mesh, repeatUntilAccepted),
     get family() {
       if (family === undefined) throw new Error("the family has not started");
       return family;

@@ -67,8 +67,6 @@ export function createPodProcesses(options: PodProcessesOptions): PodProcesses {
   async function startProxy(): Promise<void> {
     if (proxy !== undefined) restarts.proxy++;
     proxy = await launchProxy();
-    const { url, ca } = proxyReady(proxy);
-    access ??= await accessTo(url, ca);
   }
 
   async function accessTo(server: string, caFile: string): Promise<PodAccess> {
@@ -108,8 +106,10 @@ export function createPodProcesses(options: PodProcessesOptions): PodProcesses {
       if (stopped || signal.aborted) return;
       mkdirSync(dataDir, { recursive: true });
       if (hasProxy && !isUp(proxy)) await startProxy();
-      if (proxy !== undefined) isProxyReady = await isOk(`${proxyReady(proxy).healthUrl}/readyz`, signal);
-      else access ??= await accessTo(kube.server, kube.caFile);
+      const { url, ca, healthUrl } = proxy === undefined ? { url: kube.server, ca: kube.caFile } : proxyReady(proxy);
+      if (healthUrl !== undefined) isProxyReady = await isOk(`${healthUrl}/readyz`, signal);
+      // Also for a proxy that runs already: the API server may have been down when it started.
+      access ??= await accessTo(url, ca);
       hasStarted ||= isProxyReady;
       if (lockName === undefined || !isProxyReady || access === undefined || isUp(operator)) return;
       if (operator !== undefined) restarts.operator++;

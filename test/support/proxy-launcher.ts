@@ -43,6 +43,7 @@ export function createProxyLauncher(options: ProxyLauncherOptions): () => Promis
   const { kube, manager, namespace, name, uid, dataDir, proxyMain = PROXY_MAIN, verbose = false } = options;
   const image = readProxyImage();
   let listen = { api: "127.0.0.1:0", health: "127.0.0.1:0" };
+  let egress: string | undefined;
   return async () => {
     const flags = {
       "api-server": kube.server,
@@ -56,6 +57,7 @@ export function createProxyLauncher(options: ProxyLauncherOptions): () => Promis
       "health-listen": listen.health,
       "log-level": "debug",
       ...options.flags,
+      ...(egress === undefined ? {} : { "egress-listen": egress }),
     };
     const child = await startChild({
       name: `proxy ${name}`,
@@ -67,7 +69,8 @@ export function createProxyLauncher(options: ProxyLauncherOptions): () => Promis
       ],
       verbose,
     });
-    const { url, healthUrl } = proxyReady(child);
+    const { url, healthUrl, egressUrl } = proxyReady(child);
+    egress = egressUrl === undefined ? undefined : new URL(egressUrl).host;
     listen = { api: new URL(url).host, health: new URL(healthUrl).host };
     return child;
   };

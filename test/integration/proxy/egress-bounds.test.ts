@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemClock } from "../../../src/base/clock.ts";
+import { sleep, systemClock } from "../../../src/base/clock.ts";
 import { createListener, type Listener } from "../../../src/base/listener.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import { createAddressCheck, parseCidr } from "../../../src/proxy/egress/address-check.ts";
@@ -125,6 +125,26 @@ describe("the forward proxy", () => {
     await eventually(async () => expect(await metric("open 0")).toBe(true));
     const next = await sent(server, tunnelTo(silent.port));
     await eventually(() => expect(next.seen()).toMatch(/^HTTP\/1\.1 200 /));
+  });
+});
+
+describe("the end of the forward proxy", () => {
+  it("cuts a tunnel once its server has answered, and waits for no other end of it", async () => {
+    const { server, metric } = await start({ drainMs: 3_600_000 });
+    const { socket, seen } = await sent(server, tunnelTo(silent.port));
+    await eventually(() => silent.sockets.length === 1);
+    socket.write(HELLO);
+    await eventually(async () => expect(await metric('total{result="allowed"} 1')).toBe(true));
+    let isOver = false;
+    const stopped = server.stop().then(() => {
+      isOver = true;
+    });
+    // It is asking: the last bytes are the client's. A whole second would be enough for a quiet one.
+    await sleep(systemClock, 1_500);
+    expect(isOver).toBe(false);
+    silent.sockets[0]?.write("answer");
+    await stopped;
+    expect(seen()).toMatch(/answer$/);
   });
 });
 

@@ -7,7 +7,7 @@ import { connect as connectTls } from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type EgressWorld, startEgressWorld } from "../../support/egress-world.ts";
 import { eventually } from "../../support/eventually.ts";
-import { limitRule } from "../../support/policies.ts";
+import { egressRule, limitRule } from "../../support/policies.ts";
 
 let world: EgressWorld;
 let strict: EgressWorld;
@@ -264,6 +264,19 @@ describe("peers that break off", () => {
 });
 
 describe("the end of the process", () => {
+  it("takes no rule away: after a crash and without a manager the allow-list is in force", async () => {
+    const other = await startEgressWorld();
+    try {
+      await other.enforce({ egress: [egressRule("Allow", [{ host: "a.example" }], { name: "list" })] });
+      other.proxy.stopManager();
+      await other.proxy.killAndRestart();
+      const expected = /^HTTP\/1\.1 403 .*no rule allows it, as CircuitBreaker shop\/guard, rule "list" demands/;
+      expect(await answerOf(getLine(`http://127.0.0.1:${other.http.port}/`), other)).toMatch(expected);
+    } finally {
+      await other.stop();
+    }
+  });
+
   it("waits for an answer", async () => {
     const ending = await startEgressWorld();
     ending.http.serve = (_, res) => void setTimeout(() => res.end("in time"), 1_500);

@@ -167,6 +167,26 @@ describe("requests", () => {
   });
 });
 
+describe("a TLS client that names no server", () => {
+  const hello = async () => {
+    const raw = await sent(connectLine(`localhost:${world.https.port}`));
+    await once(raw, "data");
+    const secured = connectTls({ socket: raw, servername: "", rejectUnauthorized: false });
+    secured.on("error", () => undefined);
+    return secured;
+  };
+
+  it("passes while everything is open, and is closed under an allow-list", async () => {
+    await world.enforce({});
+    await once(await hello(), "secureConnect");
+    await world.enforce({ egress: [egressRule("Allow", [{ host: "localhost" }])] });
+    const before = await world.counted("no-sni");
+    await once(await hello(), "close");
+    expect(await world.counted("no-sni")).toBe(before + 1);
+    await world.enforce({});
+  });
+});
+
 describe("slow peers", () => {
   const MOST = 512 * 1024 * 1024;
   /** Far above what the sockets' buffers hold, far below the whole. */

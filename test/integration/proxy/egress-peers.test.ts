@@ -181,7 +181,7 @@ describe("a TLS client that names no server", () => {
     await once(await hello(), "secureConnect");
     await world.enforce({ egress: [egressRule("Allow", [{ host: "localhost" }])] });
     const before = await world.counted("no-sni");
-    await once(await hello(), "close");
+    await expect(once(await hello(), "secureConnect")).rejects.toThrow("disconnected before secure TLS connection");
     expect(await world.counted("no-sni")).toBe(before + 1);
     await world.enforce({});
   });

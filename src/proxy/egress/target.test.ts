@@ -1,4 +1,6 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { budget } from "../../../test/support/fuzz.ts";
 import { urlPatternsOf } from "../../policy/url-pattern.ts";
 import { EgressError } from "./egress-error.ts";
 import { targetOf } from "./target.ts";
@@ -19,6 +21,7 @@ describe("targetOf", () => {
   it.each([
     ["CONNECT a.example:443", "https a.example 443 (tunnel)"],
     ["CONNECT A.Example.:8443", "https a.example 8443 (tunnel)"],
+    ["CONNECT a.example..:443", "https a.example 443 (tunnel)"],
     ["CONNECT [2001:DB8::0:1]:443", "https 2001:db8::1 443 (tunnel)"],
     ["CONNECT 0x7f.1:443", "https 127.0.0.1 443 (tunnel)"],
     ["CONNECT 2130706433:443", "https 127.0.0.1 443 (tunnel)"],
@@ -43,6 +46,8 @@ describe("targetOf", () => {
   it.each([
     "CONNECT a.example",
     "CONNECT :443",
+    "CONNECT .:443",
+    "GET http://../x",
     "CONNECT a.example:0",
     "CONNECT a.example:65536",
     "CONNECT user@a.example:443",
@@ -61,6 +66,33 @@ describe("targetOf", () => {
     "GET http://a.example/x#fragment",
     "GET http://a%00.example/",
   ])("refuses %s", (line) => expect(() => read(line)).toThrow(EgressError));
+});
+
+it("any text is read into one form that reads the same again, or refused", () => {
+  const text = fc.oneof(
+    fc.string(),
+    fc.webUrl({ withQueryParameters: true }),
+    fc
+      .tuple(
+        fc.constantFrom("http://", "https://", "HTTP://[", ""),
+        fc.string(),
+        fc.constantFrom(":443", "]:80", "/../x", "@a/", ""),
+      )
+      .map((all) => all.join("")),
+  );
+  fc.assert(
+    fc.property(fc.constantFrom("GET", "CONNECT"), text, fc.option(text), (method, target, endpoint) => {
+      try {
+        const read = targetOf(method, target, endpoint === null ? {} : { "mesh-real-endpoint": endpoint });
+        const authority = `${read.host.includes(":") ? `[${read.host}]` : read.host}:${read.port}`;
+        const again = method === "CONNECT" ? authority : `${read.scheme}://${authority}${read.path}${read.query}`;
+        expect({ ...targetOf(method, again, {}), headers: {} }).toEqual({ ...read, headers: {} });
+      } catch (error) {
+        if (!(error instanceof EgressError)) throw error;
+      }
+    }),
+    budget(2_000),
+  );
 });
 
 describe("the patterns of a URL", () => {

@@ -48,11 +48,12 @@ function serverOf(host: string, port: string, text: string): Pick<EgressTarget, 
   const number = Number(port);
   // The URL standard's form of a host: lower case, Punycode, and addresses such as 0x7f.1 as 127.0.0.1.
   const parsed = /[@/\\?#\s]/.test(host) ? null : URL.parse(`http://${host}`);
-  if (parsed === null || parsed.port !== "" || parsed.hostname === "" || number < 1 || number > 65_535) {
+  // Final dots change nothing for the name service, and must not lead around a rule.
+  const name = parsed?.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.+$/, "") ?? "";
+  if (name === "" || parsed?.port !== "" || number < 1 || number > 65_535) {
     throw invalid(`${JSON.stringify(text.slice(0, 300))} is not host:port`);
   }
-  const { hostname } = parsed;
-  return { host: hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, ""), port: number };
+  return { host: name, port: number };
 }
 
 function invalid(what: string): EgressError {

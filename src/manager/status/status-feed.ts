@@ -9,7 +9,6 @@ import type { KubeClient } from "../../kube/client/types.ts";
 import type { EventRecorder } from "../../runtime/events.ts";
 import { formatRequest } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
-import type { ManagerMetrics } from "../metrics/metrics.ts";
 import type { App, SourceObject } from "../sources/app.ts";
 import { ageMs, LOST_AFTER_MS, nextStepMs } from "./ages.ts";
 import { appEvents } from "./app-events.ts";
@@ -21,7 +20,7 @@ export interface StatusFeedOptions {
   readonly client: Pick<KubeClient, "get" | "patch">;
   readonly events: Pick<EventRecorder, "event">;
   readonly clock: Clock;
-  readonly observed?: Pick<ManagerMetrics, "statusWritten"> | undefined;
+  readonly observed?: { statusWritten(before: AppStatus | undefined, after: AppStatus, nowMs: number): void } | undefined;
 }
 
 /** The app, and the object that has its status. */

@@ -49,7 +49,9 @@ export async function serveExchange(req: IncomingMessage, res: ServerResponse, d
     // A client that has left, or a server that has: pipeline has destroyed both sides.
     await pipeline(answer, res).catch(() => undefined);
   } catch (error) {
-    if (error instanceof EgressError && error.result !== "address-refused") passage.settle({ kind: "failed" });
+    // A client that leaves breaks the connection off, which says nothing of the server.
+    const isServersFault = error instanceof EgressError && error.result !== "address-refused" && !visit.signal.aborted;
+    if (isServersFault) passage.settle({ kind: "failed" });
     throw error;
   } finally {
     passage.release();

@@ -10,6 +10,7 @@ import { createDial, type DialOptions } from "../../../src/proxy/egress/dial.ts"
 import { createEgressMetrics } from "../../../src/proxy/egress/egress-metrics.ts";
 import { createEgressServer, type EgressServer, type EgressServerOptions } from "../../../src/proxy/egress/egress-server.ts";
 import { eventually } from "../../support/eventually.ts";
+import { limitRule } from "../../support/policies.ts";
 import { runningPolicies } from "../../support/running-policies.ts";
 
 let stops: (() => Promise<unknown>)[] = [];
@@ -61,6 +62,7 @@ async function sent({ port }: EgressServer, text: string): Promise<{ socket: Soc
 
 const tunnelTo = (port: number) => `CONNECT 127.0.0.1:${port} HTTP/1.1\r\nHost: x\r\n\r\n`;
 const getFrom = (port: number) => `GET http://127.0.0.1:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`;
+const EVERY_URL = { resources: [], urls: [{ url: "http://*", methods: ["*"] }], http: [] };
 /** A ClientHello without a name, as short as it can be. */
 const HELLO = Buffer.from([22, 3, 1, 0, 44, 1, 0, 0, 40, 3, 3, ...Array(32).fill(0), 0, 0, 2, 0, 0, 0]);
 
@@ -110,6 +112,18 @@ describe("the forward proxy", () => {
     silent.sockets[0]?.end();
     await once(socket, "close");
     expect(seen()).toMatch(/^HTTP\/1\.1 502 /);
+  });
+
+  it("does not blame a server for a client that leaves before the answer", async () => {
+    const trigger = { consecutive: 1, minimumRequests: 1, windowMs: 60_000 };
+    const limits = [limitRule({ kind: "breaker", trigger, sleepMs: 60_000 }, { match: EVERY_URL })];
+    const { policies } = runningPolicies({ limits });
+    const { server, metric } = await start({ policies });
+    const { socket } = await sent(server, getFrom(silent.port));
+    await eventually(() => expect(silent.sockets).toHaveLength(1));
+    socket.destroy();
+    await eventually(async () => expect(await metric("open 0")).toBe(true));
+    expect(policies.openBreakers).toEqual([]);
   });
 
   it("answers a 503 beyond its bound, and serves again when a place is free", async () => {

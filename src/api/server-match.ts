@@ -1,6 +1,7 @@
 // Fields about requests to other servers than the API server: hosts, URLs, methods, texts. Invariant: what these schemas accept can match a
 // request, so a rule with a mistake is refused and does not lie there without effect. Used by CircuitBreaker and FaultInjection, and by their compilers.
 import { z } from "zod";
+import { canonicalHost } from "../base/host-name.ts";
 import { withChecks } from "./checks.ts";
 import { regexSchema } from "./regex.ts";
 import { type Finding, itemsOf, withRules } from "./rule.ts";
@@ -8,7 +9,7 @@ import { matchList } from "./traffic-rules.ts";
 
 /** A server as a rule names it. */
 export interface Server {
-  /** In the form in which the proxy sees it: lower case, addresses in their usual form and without brackets, no final dot. */
+  /** In the form in which the proxy sees it: lower case, addresses in their usual form and without brackets, no final dots. */
   readonly host: string;
   readonly port?: number;
 }
@@ -18,10 +19,9 @@ const HOST_AND_PORT = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/i;
 /** Reads `host` or `host:port`; undefined for any other text. */
 export function parseServer(text: string): Server | undefined {
   const [, host = "", port] = HOST_AND_PORT.exec(text) ?? [];
-  const parsed = host === "" ? null : URL.parse(`http://${host}`);
+  const plain = canonicalHost(host);
   const number = port === undefined ? undefined : Number(port);
-  if (parsed === null || parsed.hostname === "" || (number !== undefined && (number < 1 || number > 65_535))) return undefined;
-  const plain = parsed.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
+  if (plain === undefined || (number !== undefined && (number < 1 || number > 65_535))) return undefined;
   return { host: plain, ...(number === undefined ? {} : { port: number }) };
 }
 

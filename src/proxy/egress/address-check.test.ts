@@ -5,7 +5,9 @@ const cidrs = (...texts: string[]): Cidr[] => texts.flatMap((text) => parseCidr(
 const check = createAddressCheck([]);
 const PRIVATE = ["127.0.0.1", "127.255.0.1", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1", "::1"];
 const PRIVATE_6 = ["fd12::1", "::ffff:10.0.0.1", "::ffff:7f00:1", "64:ff9b::a00:1", "2002:a00:1::1", "fec0::1"];
+const PRIVATE_IN_6 = ["::10.0.0.1", "::ffff:0:10.0.0.1", "64:ff9b:1::a00:1"];
 const NEVER = ["169.254.169.254", "169.254.0.1", "100.100.100.200", "0.0.0.0", "0.1.2.3", "224.0.0.1", "255.255.255.255"];
+const NEVER_CLOUD = ["168.63.129.16", "fd20:ce::254"];
 const NEVER_6 = ["fd00:ec2::254", "fe80::1", "fe80::1%eth0", "febf::1", "::", "ff02::1", "::ffff:169.254.169.254"];
 const EMBEDDED = ["::ffff:a9fe:a9fe", "64:ff9b::169.254.169.254", "64:ff9b::", "::ffff:0:0"];
 
@@ -15,9 +17,12 @@ describe("createAddressCheck", () => {
     (address) => expect(check(address)).toBeUndefined(),
   );
 
-  it.each([...PRIVATE, ...PRIVATE_6, ...NEVER, ...NEVER_6, ...EMBEDDED, "a.example", ""])("refuses %s", (address) => {
-    expect(check(address)).toMatch(/^is /);
-  });
+  it.each([...PRIVATE, ...PRIVATE_6, ...PRIVATE_IN_6, ...NEVER, ...NEVER_CLOUD, ...NEVER_6, ...EMBEDDED, "a.example", ""])(
+    "refuses %s",
+    (address) => {
+      expect(check(address)).toMatch(/^is /);
+    },
+  );
 
   it("lets listed private addresses through, in each of their forms, and no others", () => {
     const some = createAddressCheck(cidrs("10.1.0.0/16", "fd12::/16"));
@@ -25,7 +30,7 @@ describe("createAddressCheck", () => {
     expect(["10.2.0.1", "::ffff:10.2.0.1", "fd13::1"].map(some)).not.toContain(undefined);
   });
 
-  it.each([...NEVER, ...NEVER_6, ...EMBEDDED])("refuses %s also if everything is listed", (address) => {
+  it.each([...NEVER, ...NEVER_CLOUD, ...NEVER_6, ...EMBEDDED])("refuses %s also if everything is listed", (address) => {
     expect(createAddressCheck(cidrs("0.0.0.0/0", "::/0"))(address)).toMatch(/^is /);
   });
 });

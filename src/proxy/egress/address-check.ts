@@ -1,6 +1,7 @@
 // Which addresses the egress proxy connects to. Invariant: an IPv4 address is judged alike in each of its IPv6 forms. Called with the addresses
 // to which a name has been resolved, so that no name leads around the check.
 import { BlockList, isIP } from "node:net";
+import { embeddedIpv4 } from "../../base/host-name.ts";
 
 /** A range of addresses: `10.0.0.0/8`. */
 export interface Cidr {
@@ -17,7 +18,9 @@ const NEVER = [
   ["169.254.0.0/16", "is link-local, as the metadata services of clouds are"],
   ["fe80::/10", "is link-local"],
   ["100.100.100.200/32", "is a metadata service"],
+  ["168.63.129.16/32", "is a metadata service"],
   ["fd00:ec2::254/128", "is a metadata service"],
+  ["fd20:ce::254/128", "is a metadata service"],
   ["0.0.0.0/8", "is unspecified"],
   ["::/128", "is unspecified"],
   ["224.0.0.0/4", "is a multicast address"],
@@ -25,10 +28,14 @@ const NEVER = [
   ["240.0.0.0/4", "is reserved"],
 ] as const;
 
-/** Addresses inside the pod, the node or the cluster. The ranges of 6to4 and Teredo contain others. */
+/**
+ * Addresses inside the pod, the node or the cluster. The last ones contain IPv4 addresses, in places that vary or in forms that nobody needs:
+ * 6to4, Teredo, local translation (RFC 8215), and the forms that RFC 4291 and RFC 7915 have given up.
+ */
 const PRIVATE = [
   ...["127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"],
-  ...["::1/128", "fc00::/7", "fec0::/10", "2002::/16", "2001::/32"],
+  ...["fc00::/7", "fec0::/10", "2002::/16", "2001::/32"],
+  ...["64:ff9b:1::/48", "::/96", "::ffff:0:0:0/96"],
 ];
 
 /** Prefixes of 96 bits before an IPv4 address: mapped (RFC 4291), translated (RFC 6052). */
@@ -42,7 +49,7 @@ export function createAddressCheck(allowed: readonly Cidr[]): AddressCheck {
     const [address = ""] = text.split("%"); // the zone of a link-local address
     const family = isIP(address);
     if (family === 0) return "is no IP address";
-    const plain = family === 6 && isEmbedded.check(address, "ipv6") ? ipv4In(address) : address;
+    const plain = family === 6 && isEmbedded.check(address, "ipv6") ? embeddedIpv4(address) : address;
     const kind = isIP(plain) === 6 ? "ipv6" : "ipv4";
     const found = never.find(({ list }) => list.check(plain, kind));
     if (found !== undefined) return found.why;
@@ -68,12 +75,4 @@ function listOfCidrs(ranges: readonly Cidr[]): BlockList {
   const list = new BlockList();
   for (const { address, bits, family } of ranges) list.addSubnet(address, bits, family);
   return list;
-}
-
-/** The last 32 bits of an IPv6 address. */
-function ipv4In(address: string): string {
-  const { hostname } = new URL(`http://[${address}]`); // all groups in hexadecimal
-  const groups = hostname.slice(1, -1).split(":").slice(-2);
-  const [high = 0, low = 0] = groups.map((group) => Number.parseInt(group || "0", 16));
-  return [high >> 8, high & 255, low >> 8, low & 255].join(".");
 }

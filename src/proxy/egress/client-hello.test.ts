@@ -50,6 +50,19 @@ describe("readClientHello", () => {
     expect(readClientHello(Buffer.concat([named, Buffer.alloc(99, 23)])).kind).toBe("hello");
   });
 
+  it("refuses a second name, which servers may take in place of the first", () => {
+    const name = (text: string) => [0, 0, text.length, ...Buffer.from(text)];
+    const extension = (names: number[]) => [0, 0, 0, names.length + 2, 0, names.length, ...names];
+    const hello = (extensions: number[]) => {
+      const body = [3, 3, ...Array(32).fill(0), 0, 0, 2, 19, 1, 1, 0, 0, extensions.length, ...extensions];
+      return Buffer.from([22, 3, 1, 0, body.length + 4, 1, 0, 0, body.length, ...body]);
+    };
+    const one = extension(name("a.example"));
+    expect(readClientHello(hello(one))).toEqual({ kind: "hello", serverName: "a.example" });
+    for (const two of [[...one, ...extension(name("b.example"))], extension([...name("a.example"), ...name("b.example")])])
+      expect(readClientHello(hello(two))).toEqual({ kind: "not-tls" });
+  });
+
   it.each([
     ["a request", Buffer.from("GET / HTTP/1.1\r\n\r\n")],
     ["one byte of another protocol", Buffer.from("S")],

@@ -5,7 +5,7 @@
 export type ClientHello =
   /** More bytes are needed. */
   | { readonly kind: "incomplete" }
-  /** No TLS, or longer than any real ClientHello. */
+  /** No TLS, longer than any real ClientHello, or with several names, which RFC 6066 forbids. */
   | { readonly kind: "not-tls" }
   /** `serverName` in lower case; undefined if the client names none. */
   | { readonly kind: "hello"; readonly serverName: string | undefined };
@@ -66,21 +66,25 @@ function serverNameOf(hello: Fields): string | undefined {
   hello.list(1); // compression
   if (hello.isEmpty) return undefined;
   const extensions = hello.list(2);
+  const names: string[] = [];
   while (!extensions.isEmpty) {
     const type = extensions.number(2);
     const content = extensions.list(2);
-    if (type === SERVER_NAME_EXTENSION) return hostNameOf(content.list(2));
+    if (type === SERVER_NAME_EXTENSION) names.push(...hostNamesOf(content.list(2)));
   }
-  return undefined;
+  // Servers differ in which one they take.
+  if (names.length > 1) throw new RangeError("more than one name");
+  return names[0];
 }
 
-function hostNameOf(names: Fields): string | undefined {
-  while (!names.isEmpty) {
-    const type = names.number(1);
-    const name = names.list(2);
-    if (type === HOST_NAME) return name.text().toLowerCase().replace(/\.$/, "");
+function hostNamesOf(list: Fields): string[] {
+  const names: string[] = [];
+  while (!list.isEmpty) {
+    const type = list.number(1);
+    const name = list.list(2);
+    if (type === HOST_NAME) names.push(name.text().toLowerCase().replace(/\.$/, ""));
   }
-  return undefined;
+  return names;
 }
 
 /** Reads fields one after the other. @throws RangeError beyond the end */

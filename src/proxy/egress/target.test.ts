@@ -25,7 +25,7 @@ describe("targetOf", () => {
     ["CONNECT [2001:DB8::0:1]:443", "https 2001:db8::1 443 (tunnel)"],
     ["CONNECT 0x7f.1:443", "https 127.0.0.1 443 (tunnel)"],
     ["CONNECT 2130706433:443", "https 127.0.0.1 443 (tunnel)"],
-    ["CONNECT [::ffff:127.0.0.1]:1", "https ::ffff:7f00:1 1 (tunnel)"],
+    ["CONNECT [::ffff:127.0.0.1]:1", "https 127.0.0.1 1 (tunnel)"],
     ["GET http://a.example", "http a.example 80 /"],
     ["GET HTTP://a.example:8080/v1/x?y=/../z", "http a.example 8080 /v1/x?y=/../z"],
     ["GET http://a.example?x=1", "http a.example 80 /?x=1"],
@@ -63,10 +63,19 @@ describe("targetOf", () => {
     "GET http://a.example/v1/../admin",
     "GET http://a.example/v1/%2E%2e/admin",
     "GET http://a.example/v1/..\\admin",
+    "GET http://a.example/v1/..%2Fadmin",
+    "GET http://a.example/v1%5c../admin",
+    "GET http://a.example/v1/..;/admin",
     "GET http://a.example/x#fragment",
+    `CONNECT ${"a".repeat(254)}:443`,
     "GET http://a%00.example/",
   ])("refuses %s", (line) => expect(() => read(line)).toThrow(EgressError));
 });
+
+it.each(["https://a.example/x y", "https://a.example/x?y z", "https://a.example/x, https://b.example/y", "https://a.example/\t"])(
+  "refuses Mesh-Real-Endpoint %j, which no request line can carry",
+  (endpoint) => expect(() => read("GET /", endpoint)).toThrow(EgressError),
+);
 
 it("any text is read into one form that reads the same again, or refused", () => {
   const text = fc.oneof(

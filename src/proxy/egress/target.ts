@@ -1,14 +1,17 @@
 // Reads where a client of the forward proxy wants to go. Pure. Invariants: what the rules judge is what is sent; a name or an address has one
 // form here, however it is written; a text that servers may read differently is refused. Called for every request to the egress listener.
 import type { IncomingHttpHeaders } from "node:http";
+import { canonicalHost } from "../../base/host-name.ts";
 import type { EgressTarget } from "../../policy/policy-request.ts";
 import { EgressError } from "./egress-error.ts";
 
 /** KusionStack's clients send plain HTTP to the proxy and name the server here. Never sent on. */
 export const REAL_ENDPOINT = "mesh-real-endpoint";
 
-const URL_PARTS = /^(https?):\/\/([^/?#]*)([^?#]*)(\?[^#]*)?$/i;
-const DOT_SEGMENT = /(^|[/\\])(\.|%2e){1,2}([/\\]|$)/i;
+/** Without spaces: no request line can carry them. */
+const URL_PARTS = /^(https?):\/\/([^/?#\s]*)([^?#\s]*)(\?[^#\s]*)?$/i;
+/** Some servers decode a separator first, or take what follows ";" for a parameter of the segment. */
+const DOT_SEGMENT = /(^|[/\\]|%2f|%5c)(\.|%2e){1,2}([/\\;]|%2f|%5c|$)/i;
 
 /** @throws EgressError if the request names no server in a form that this proxy reads */
 export function targetOf(method: string, target: string, headers: IncomingHttpHeaders): EgressTarget {
@@ -46,11 +49,8 @@ function endpointTarget(endpoint: string, target: string): Plain {
 
 function serverOf(host: string, port: string, text: string): Pick<EgressTarget, "host" | "port"> {
   const number = Number(port);
-  // The URL standard's form of a host: lower case, Punycode, and addresses such as 0x7f.1 as 127.0.0.1.
-  const parsed = /[@/\\?#\s]/.test(host) ? null : URL.parse(`http://${host}`);
-  // Final dots change nothing for the name service, and must not lead around a rule.
-  const name = parsed?.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.+$/, "") ?? "";
-  if (name === "" || parsed?.port !== "" || number < 1 || number > 65_535) {
+  const name = canonicalHost(host);
+  if (name === undefined || number < 1 || number > 65_535) {
     throw invalid(`${JSON.stringify(text.slice(0, 300))} is not host:port`);
   }
   return { host: name, port: number };

@@ -1,0 +1,28 @@
+// Host names and addresses as URLs have them. Pure. Invariant: each has one form here, however it is written. Called by the rules about other servers
+// and by the proxy that enforces them, so that both compare the same form.
+
+/**
+ * Lower case, Punycode, `127.0.0.1` for `0x7f.1` and for `[::ffff:127.0.0.1]`, without brackets and without final dots. Undefined for any other text
+ * than a host.
+ */
+export function canonicalHost(text: string): string | undefined {
+  const parsed = /[@/\\?#\s]/.test(text) ? null : URL.parse(`http://${text}`);
+  if (parsed === null || parsed.port !== "") return undefined;
+  // Final dots change nothing for the name service, and must not lead around a rule.
+  const host = parsed.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.+$/, "");
+  if (host === "" || host.length > MAX_HOST_LENGTH) return undefined;
+  return MAPPED.test(host) ? embeddedIpv4(host) : host;
+}
+
+/** RFC 1035 section 2.3.4, as text. */
+const MAX_HOST_LENGTH = 253;
+/** An IPv4 address in IPv6 form (RFC 4291 section 2.5.5.2): a connection to it is one to the IPv4 address. */
+const MAPPED = /^::ffff:[0-9a-f]{1,4}:[0-9a-f]{1,4}$/;
+
+/** The last 32 bits of an IPv6 address. */
+export function embeddedIpv4(address: string): string {
+  const { hostname } = new URL(`http://[${address}]`); // all groups in hexadecimal
+  const groups = hostname.slice(1, -1).split(":").slice(-2);
+  const [high = 0, low = 0] = groups.map((group) => Number.parseInt(group || "0", 16));
+  return [high >> 8, high & 255, low >> 8, low & 255].join(".");
+}

@@ -57,6 +57,8 @@ export function createEgressServer(options: EgressServerOptions): EgressServer {
   // A connection that asks for nothing is no visit.
   server.maxConnections = 2 * maxOpen;
   const listener = createListener(server, "connection");
+  /** The requests of each connection that are not answered yet. */
+  const waiting = new WeakMap<Socket, Set<Visit>>();
   let port = 0;
 
   /** Serves one request. `refuse` answers it as long as no answer has begun. */
@@ -77,6 +79,9 @@ export function createEgressServer(options: EgressServerOptions): EgressServer {
   const warn = ({ notes: { host } }: Visit) => log.warn({ host }, "a client does not read its answer; closing its connection");
   server.on("request", (req: IncomingMessage, res: ServerResponse) => {
     const visit = visits.begin(req.method ?? "GET");
+    const beside = waiting.get(req.socket) ?? new Set();
+    waiting.set(req.socket, beside.add(visit));
+    visit.signal.addEventListener("abort", () => void beside.delete(visit), { once: true });
     res.once("close", () => visit.over());
     visit.signal.addEventListener("abort", () => void (res.writableFinished || res.destroy()), { once: true });
     dropStalledReader(res, deps.stalledMs, () => warn(visit));
@@ -86,9 +91,17 @@ export function createEgressServer(options: EgressServerOptions): EgressServer {
       (error) => answer(res, error),
     );
   });
-  server.on("connect", (req: IncomingMessage, client: Socket, head: Buffer) => {
+  server.on("connect", (req: IncomingMessage, client: Socket, head: Buffer): void => {
     client.on("error", () => undefined); // the close event says the same
     const visit = visits.begin("CONNECT");
+    const before = waiting.get(client);
+    if (before !== undefined && before.size > 0) {
+      // The tunnel's bytes would mix with the answers before it. From here on Node tells nobody that this connection closes.
+      visit.decided("bad-request");
+      for (const each of [...before, visit]) each.over();
+      client.destroy();
+      return;
+    }
     client.once("close", () => visit.isTunnel || visit.over());
     visit.signal.addEventListener("abort", () => client.destroySoon(), { once: true });
     void serve(

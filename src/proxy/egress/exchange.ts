@@ -31,6 +31,10 @@ export async function serveExchange(req: IncomingMessage, res: ServerResponse, d
   Object.assign(visit.notes, { host: target.host, port: target.port, path: target.path });
   // HTTP/1.0 knows no chunks: there a body that broke off would look complete.
   if (req.httpVersion !== "1.1") throw new EgressError("bad-request", "ctrlmesh egress: use HTTP/1.1");
+  const coding = req.headers["transfer-encoding"] ?? "chunked";
+  if (coding.toLowerCase() !== "chunked") {
+    throw new EgressError("bad-request", "ctrlmesh egress: of the transfer codings only chunked passes");
+  }
   if (/websocket/i.test(req.headers.upgrade ?? "")) {
     throw new EgressError("upgrade", "ctrlmesh egress: WebSockets pass only through a tunnel: use wss, or CONNECT");
   }

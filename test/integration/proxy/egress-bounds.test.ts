@@ -126,6 +126,28 @@ describe("the forward proxy", () => {
     expect(policies.openBreakers).toEqual([]);
   });
 
+  it("outlives a CONNECT that comes while answers before it are awaited", async () => {
+    const { server, metric } = await start({ maxOpen: 5 });
+    const { socket, seen } = await sent(server, getFrom(silent.port) + getFrom(silent.port) + tunnelTo(silent.port));
+    await new Promise((resolve) => socket.once("close", resolve));
+    await eventually(async () => expect(await metric("open 0")).toBe(true));
+    expect(seen()).toBe("");
+    expect(await metric('total{result="bad-request"} 1')).toBe(true);
+  });
+
+  it.each(["gzip, chunked", "chunked, gzip"])(
+    "refuses a body with Transfer-Encoding %s, which would lose its coding",
+    async (coding) => {
+      const { server } = await start({});
+      const { socket, seen } = await sent(
+        server,
+        `POST http://127.0.0.1:${silent.port}/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: ${coding}\r\n\r\n0\r\n\r\n`,
+      );
+      await new Promise((resolve) => socket.once("close", resolve));
+      expect(seen()).toMatch(/^HTTP\/1\.1 400 /);
+    },
+  );
+
   it("answers a 503 beyond its bound, and serves again when a place is free", async () => {
     const { server, metric } = await start({ maxOpen: 1 });
     const first = await sent(server, getFrom(silent.port));

@@ -46,10 +46,10 @@ export async function serveExchange(req: IncomingMessage, res: ServerResponse, d
     visit.signal.addEventListener("abort", () => socket.destroy(), { once: true });
     const answer = await send(req, socket, target, deps);
     const status = answer.statusCode ?? 502;
+    beginAnswer(res, answer, status, target);
     passage.settle({ kind: "answered", status, tookMs: clock.monotonicMs() - startedMs });
     visit.decided("allowed");
     visit.notes.code = status;
-    res.writeHead(status, answer.statusMessage ?? "", answerHeaders(answer.rawHeaders));
     // A client that has left, or a server that has: pipeline has destroyed both sides.
     await pipeline(answer, res).catch(() => undefined);
   } catch (error) {
@@ -59,6 +59,16 @@ export async function serveExchange(req: IncomingMessage, res: ServerResponse, d
     throw error;
   } finally {
     passage.release();
+  }
+}
+
+/** @throws EgressError if the head is none that HTTP permits, although Node has read it */
+function beginAnswer(res: ServerResponse, answer: IncomingMessage, status: number, { host, port }: EgressTarget): void {
+  try {
+    res.writeHead(status, answer.statusMessage ?? "", answerHeaders(answer.rawHeaders));
+  } catch (cause) {
+    const message = `ctrlmesh egress: ${host}:${port} has sent an invalid answer (${errorMessage(cause)})`;
+    throw new EgressError("unreachable", message, { cause });
   }
 }
 

@@ -114,6 +114,19 @@ describe("the forward proxy", () => {
     expect(seen()).toMatch(/^HTTP\/1\.1 502 /);
   });
 
+  it.each([
+    ["200 O\x01K", /^HTTP\/1\.1 502 .*has sent an invalid answer/],
+    ["099 OK", /^HTTP\/1\.1 502 .*has sent an invalid answer/],
+    ["200 \xe9", /^HTTP\/1\.1 200 \xe9\r\n/],
+  ])("answers for a server whose status line is %j", async (line, expected) => {
+    const { server } = await start({});
+    const { socket, seen } = await sent(server, getFrom(silent.port));
+    await eventually(() => silent.sockets.length === 1);
+    silent.sockets[0]?.end(Buffer.from(`HTTP/1.1 ${line}\r\nContent-Length: 0\r\n\r\n`, "latin1"));
+    await eventually(() => expect(seen()).toMatch(expected));
+    socket.destroy();
+  });
+
   it("does not blame a server for a client that leaves before the answer", async () => {
     const trigger = { consecutive: 1, minimumRequests: 1, windowMs: 60_000 };
     const limits = [limitRule({ kind: "breaker", trigger, sleepMs: 60_000 }, { match: EVERY_URL })];

@@ -68,14 +68,14 @@ describe("validateFaultInjection", () => {
       `${FAULT}.delay.fixedDelay: "31s": must be from 1ms to 30s`,
       `${FAULT}.delay.percent: 10: must be a string from "0" to "100", in quotes`,
       `${FAULT}.abort.httpStatus: 302: must be from 400 to 599; 0 and 200 mean no abort`,
-      `${FAULT}.abort.percent: "101": must be a number from "0" to "100"`,
+      `${FAULT}.abort.percent: "101": must be a number from "0" to "100" such as "12.5", without a sign`,
       `${FAULT}.match.relatedResources: unknown field; did you mean "resources"?`,
       `${FAULT}.effectiveTime.startTime: "24:00:00": must be a time of the day such as "22:30:00"`,
       `${FAULT}.effectiveTime.daysOfWeek[0]: 7: must be at most 6`,
       `${FAULT}.effectiveTime.daysOfMonth[0]: 0: must be at least 1`,
       `${FAULT}.effectiveTime.months[0]: 13: must be at most 12`,
       "spec.selector: must have at least one term: an empty selector matches everything",
-      `${FAULT}.effectiveTime: startTime and endTime need each other`,
+      `${FAULT}.effectiveTime: set both startTime and endTime, or neither`,
     ]);
   });
 

@@ -29,7 +29,7 @@ export const FAULT_DISABLED = "faultinjection.ctrlmesh.kusionstack.io/disable";
 const percentSchema = z
   .string({ error: ({ input }) => (typeof input === "number" ? 'must be a string from "0" to "100", in quotes' : undefined) })
   .max(16)
-  .regex(/^(100(\.0*)?|[0-9]{1,2}(\.[0-9]*)?)$/, { error: 'must be a number from "0" to "100"' })
+  .regex(/^(100(\.0*)?|[0-9]{1,2}(\.[0-9]*)?)$/, { error: 'must be a number from "0" to "100" such as "12.5", without a sign' })
   .optional();
 
 const PERCENT = 'as a string such as "12.5". The default is "0": no request.';
@@ -87,7 +87,7 @@ const timeSchema = z
 
 const BOTH_TIMES: Check = {
   rule: "has(self.startTime) == has(self.endTime)",
-  message: "startTime and endTime need each other",
+  message: "set both startTime and endTime, or neither",
   holds: ({ startTime, endTime }) => (startTime === undefined) === (endTime === undefined),
 };
 

@@ -27,11 +27,12 @@ function matchOf({ resources = [], httpMatch = [] }: NonNullable<HttpFault["matc
 }
 
 /** 0 and 200 mean no abort. */
-function isError(status: number): boolean {
+export function isError(status: number): boolean {
   return status >= 400;
 }
 
-function percentOf({ percent = "0" }: { readonly percent?: string | undefined }): number {
+/** Absent means never. */
+export function percentOf({ percent = "0" }: { readonly percent?: string | undefined }): number {
   return Number(percent);
 }
 

@@ -4,7 +4,7 @@ import { durationMs } from "../../api/duration.ts";
 import { FAULT_DISABLED, type FaultInjection, validateFaultInjection } from "../../api/fault-injection.ts";
 import { FAULT_INJECTIONS } from "../../api/resources.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
-import { compileFaultInjection } from "./compile-fault-injection.ts";
+import { compileFaultInjection, isError, percentOf } from "./compile-fault-injection.ts";
 import { createPolicyKind, switchedOff } from "./create-policy-kind.ts";
 
 export const faultInjectionKind = createPolicyKind({
@@ -21,8 +21,19 @@ export const faultInjectionKind = createPolicyKind({
   endsMs: untilMs,
   rulesOf: (injection) => ({ faults: compileFaultInjection(injection, untilMs(injection)) }),
   isFor: ({ spec }, { labels }) => matchesSelector(spec.selector, labels),
-  notes: () => [],
+  notes,
 });
+
+/** A percentage that was forgotten is valid, and means never. */
+function* notes({ spec: { httpFault } }: FaultInjection): Iterable<string> {
+  for (const [index, { delay, abort }] of httpFault.entries()) {
+    const path = `spec.httpFault[${index}]`;
+    if (delay !== undefined && percentOf(delay) === 0) yield `${path}.delay never happens: set percent, such as "100"`;
+    if (abort === undefined) continue;
+    if (percentOf(abort) === 0) yield `${path}.abort never happens: set percent, such as "100"`;
+    else if (!isError(abort.httpStatus)) yield `${path}.abort never happens: httpStatus ${abort.httpStatus} means no abort`;
+  }
+}
 
 function untilMs(injection: FaultInjection): number | undefined {
   const { maxDuration } = injection.spec;

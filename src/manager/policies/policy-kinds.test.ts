@@ -140,6 +140,8 @@ describe("fields without effect, and rules that cannot see into tunnels", () => 
       sampleTrafficPolicy({ circuitBreaking: { webhook: {} } }),
       sampleCircuitBreaker({ properties: { a: "b" }, restRules }, { trafficInterceptRules }),
       sampleFaultInjection({ match: { httpMatch: [{ method: "GET" }] } }),
+      sampleFaultInjection({ delay: { fixedDelay: "1s" }, abort: { httpStatus: 500, percent: "0" } }),
+      sampleFaultInjection({ delay: undefined, abort: { httpStatus: 200, percent: "5" } }),
     ].flatMap((object) => policyOf(object).notes);
     const tunnels = "does not match the tunnels (CONNECT) of HTTPS clients, in which method and path are encrypted";
     expect(named).toEqual([
@@ -148,6 +150,9 @@ describe("fields without effect, and rules that cannot see into tunnels", () => 
       `spec.rateLimitings[0].restRules[0] ${tunnels}; "https://host/*" with CONNECT does`,
       `spec.rateLimitings[0].restRules[1] ${tunnels}; "https://host/*" with CONNECT does`,
       `spec.trafficInterceptRules[0] ${tunnels}; add CONNECT to methods`,
+      'spec.httpFault[0].delay never happens: set percent, such as "100"',
+      'spec.httpFault[0].abort never happens: set percent, such as "100"',
+      "spec.httpFault[0].abort never happens: httpStatus 200 means no abort",
     ]);
   });
 });

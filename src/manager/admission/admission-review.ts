@@ -3,6 +3,7 @@
 // `ctrlmesh: `, so that users know its origin. Called by serve-review.ts.
 import { z } from "zod";
 import { isObject } from "../../api/rule.ts";
+import { reviewAnswer } from "../../kube/admission-review.ts";
 import type { JsonPatchOperation } from "../../kube/client/types.ts";
 import { createStatus, type StatusDetails, StatusError, type StatusReason } from "../../kube/status.ts";
 
@@ -65,7 +66,7 @@ function parseJson(body: Uint8Array): unknown {
 
 /** The review to send back. */
 export function encodeReview(uid: string, answer: AdmissionAnswer): object {
-  return { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: { uid, ...responseOf(answer) } };
+  return reviewAnswer("admission.k8s.io/v1", uid, responseOf(answer));
 }
 
 function responseOf(answer: AdmissionAnswer): object {

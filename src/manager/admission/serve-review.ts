@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { plainText } from "../../base/plain-text.ts";
+import { MAX_REVIEW_BYTES } from "../../kube/admission-review.ts";
 import { JSON_TYPE, mediaTypeOf } from "../../kube/media-types.ts";
 import { StatusError } from "../../kube/status.ts";
 import { type AdmissionAnswer, type AdmissionRequest, decodeReview, encodeReview } from "./admission-review.ts";
@@ -22,9 +23,6 @@ export interface ServeOptions {
   readonly isDraining: () => boolean;
 }
 
-/** The API server accepts 3 MiB from a client, and a review of an update contains two objects and their names. */
-export const MAX_BODY_BYTES = 7 * 1024 * 1024;
-
 /** Answers the request; never rejects. */
 export async function serveReview(req: IncomingMessage, res: ServerResponse, options: ServeOptions): Promise<void> {
   const { routes, metrics, clock, log } = options;
@@ -39,7 +37,7 @@ export async function serveReview(req: IncomingMessage, res: ServerResponse, opt
   try {
     if (webhook === undefined) throw new StatusError("NotFound", `ctrlmesh: there is no webhook at ${shown(req.url)}`);
     checkHeaders(req);
-    const body = await readBody(req, MAX_BODY_BYTES, options.budget);
+    const body = await readBody(req, MAX_REVIEW_BYTES, options.budget);
     try {
       const request = decodeReview(body.bytes);
       const answer = await webhook.review(request, signalOf(res));

@@ -8,7 +8,7 @@ import { systemClock } from "../../../src/base/clock.ts";
 import { createLogger } from "../../../src/base/log.ts";
 import { createRegistry } from "../../../src/base/metrics.ts";
 import { StatusError } from "../../../src/kube/status.ts";
-import { MAX_BODY_BYTES } from "../../../src/manager/admission/serve-review.ts";
+import { MAX_REVIEW_BYTES } from "../../../src/kube/admission-review.ts";
 import { createRoutes, type Review } from "../../../src/manager/admission/webhook.ts";
 import { createWebhookMetrics } from "../../../src/manager/admission/webhook-metrics.ts";
 import { createWebhookServer, type WebhookServer } from "../../../src/manager/admission/webhook-server.ts";
@@ -177,7 +177,7 @@ describe("the webhook server", () => {
     expect((await ask(large)).code).toBe(200);
     const socket = await tls();
     socket.write(
-      `POST /validate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${MAX_BODY_BYTES + 1}\r\n\r\n`,
+      `POST /validate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${MAX_REVIEW_BYTES + 1}\r\n\r\n`,
     );
     expect(await firstLine(socket)).toContain("413");
   });
@@ -187,7 +187,7 @@ describe("the webhook server", () => {
     socket.write("POST /validate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n");
     const answer = firstLine(socket);
     const chunk = Buffer.alloc(1024 * 1024, " ");
-    for (let sent = 0; sent <= MAX_BODY_BYTES && !socket.destroyed; sent += chunk.length) {
+    for (let sent = 0; sent <= MAX_REVIEW_BYTES && !socket.destroyed; sent += chunk.length) {
       socket.write(`${chunk.length.toString(16)}\r\n`);
       socket.write(chunk);
       socket.write("\r\n");

@@ -94,7 +94,8 @@ function metadataOf(object: unknown): Fields | undefined {
 function labelsOf(metadata: Fields | undefined): Labels | undefined {
   if (metadata === undefined) return undefined;
   const labels: Record<string, string> = Object.create(null);
-  for (const [key, value] of Object.entries(objectOf(metadata["labels"]) ?? {})) if (typeof value === "string") labels[key] = value;
+  for (const [key, value] of Object.entries(objectOf(metadata["labels"]) ?? {}))
+    if (typeof value === "string") labels[key] = value;
   return labels;
 }
 

@@ -27,7 +27,11 @@ interface Asked {
   readonly holders?: Readonly<Record<string, string>>;
 }
 
-function ask(routes: RouteTable, about: Partial<ReviewSubject>, { me = "", isForwarded = false, holders = {} }: Asked = {}): ReviewRoute {
+function ask(
+  routes: RouteTable,
+  about: Partial<ReviewSubject>,
+  { me = "", isForwarded = false, holders = {} }: Asked = {},
+): ReviewRoute {
   const subject = { ...SUBJECT, ...about };
   const { resource } = subject.resource;
   const view = viewOf(snapshot(routes, { subset: me }), subject.resource.group, resource);
@@ -77,7 +81,12 @@ describe("a review while a namespace moves", () => {
     ["goes from others to the old one too", app, { me: "other", holders }, peer("")],
     ["is local at the old owner, whatever its table says", app, { me: "", holders }, LOCAL],
     ["is local at the old owner if forwarded", app, { me: "", holders, isForwarded: true }, LOCAL],
-    ["goes no further than the fenced next owner", fenced, { me: "canary", holders, isForwarded: true }, unavailable("default subset")],
+    [
+      "goes no further than the fenced next owner",
+      fenced,
+      { me: "canary", holders, isForwarded: true },
+      unavailable("default subset"),
+    ],
     ["waits if the old owner is not known", fenced, { me: "canary" }, { kind: "hold", place: "pilot" }],
     ["goes to the new owner after the grant", app, {}, peer("canary")],
   ])("%s", (_, routes, asked, expected) => {

@@ -1,0 +1,72 @@
+// Chooses the pod that a review is forwarded to, and how long that may take. Pure. Invariants: only a call that no peer has seen is sent
+// again, and only once; an answer is due before the API server stops waiting. Called by the listener for webhooks.
+
+/** Another pod of the app that takes reviews. */
+export interface Peer {
+  /** The pod's IP and the port of its listener. */
+  readonly address: string;
+  readonly subset: string;
+  readonly isReady: boolean;
+  /** The reviews that it takes at once from this proxy. */
+  readonly capacity: number;
+  /** Of this proxy. */
+  readonly inFlight: number;
+}
+
+export type PeerChoice =
+  | { readonly kind: "peer"; readonly peer: Peer }
+  | { readonly kind: "none"; readonly why: "no-pod" | "not-ready" | "full" };
+
+/** The ready peer of the subset with the least in flight. `failed` is the address that a first attempt could not connect to. */
+export function choosePeer(peers: readonly Peer[], subset: string, failed?: string): PeerChoice {
+  const all = peers.filter((peer) => peer.subset === subset);
+  const ready = all.filter((peer) => peer.isReady && peer.address !== failed);
+  const free = ready.filter(({ inFlight, capacity }) => inFlight < capacity);
+  const [first, ...others] = free;
+  if (first !== undefined) {
+    return { kind: "peer", peer: others.reduce((least, peer) => (peer.inFlight < least.inFlight ? peer : least), first) };
+  }
+  if (all.length === 0) return { kind: "none", why: "no-pod" };
+  return { kind: "none", why: ready.length === 0 ? "not-ready" : "full" };
+}
+
+export interface Attempt {
+  /** After a connect the peer may have acted. */
+  readonly failed: "connect" | "after-connect";
+  readonly attempts: number;
+  /** Of the budget. */
+  readonly leftMs: number;
+}
+
+/** True if another peer may be tried. */
+export function isRetried({ failed, attempts, leftMs }: Attempt): boolean {
+  return failed === "connect" && attempts < 2 && leftMs > 0;
+}
+
+/** What the API server waits if the webhook does not say (admissionregistration.k8s.io/v1, timeoutSeconds). */
+const DEFAULT_TIMEOUT_MS = 10_000;
+/** The most that it waits. */
+const MAX_TIMEOUT_MS = 30_000;
+/** For the way back to the API server, which would otherwise say only that its deadline passed. */
+const MARGIN_MS = 200;
+const MARGIN_PART = 0.1;
+
+/** The time for a call, from its target's `timeout` less a margin. The API server writes it as a Go duration. */
+export function budgetMs(target: string): number {
+  const text = new URLSearchParams(target.split("?")[1] ?? "").get("timeout") ?? "";
+  const asked = durationMs(text) || DEFAULT_TIMEOUT_MS;
+  const timeoutMs = Math.min(asked, MAX_TIMEOUT_MS);
+  return Math.floor(timeoutMs - Math.min(MARGIN_MS, timeoutMs * MARGIN_PART));
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/;
+
+// 0 if it is no duration.
+function durationMs(text: string): number {
+  if (text.length > 32 || !DURATION.test(text)) return 0;
+  return [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)].reduce(
+    (sum, [, count, unit]) => sum + Number(count) * (UNITS_MS[unit ?? ""] ?? 0),
+    0,
+  );
+}

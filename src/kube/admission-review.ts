@@ -36,27 +36,27 @@ export interface ReviewSubject {
 /** Reads what a review is about. Undefined for anything else: a ConversionReview, another version, no JSON, more than `MAX_REVIEW_BYTES`. */
 export function readReview(body: Uint8Array): ReviewSubject | undefined {
   const review = body.length > MAX_REVIEW_BYTES ? undefined : objectOf(jsonOf(body));
-  const apiVersion = VERSIONS.find((version) => version === review?.["apiVersion"]);
-  const request = objectOf(review?.["request"]);
-  const resource = objectOf(request?.["resource"]);
-  const operation = OPERATIONS.find((each) => each === request?.["operation"]);
-  if (apiVersion === undefined || review?.["kind"] !== KIND || request === undefined) return undefined;
-  const uid = textOf(request["uid"]);
-  const named = textOf(resource?.["resource"]);
+  const apiVersion = VERSIONS.find((version) => version === review?.apiVersion);
+  const request = objectOf(review?.request);
+  const resource = objectOf(request?.resource);
+  const operation = OPERATIONS.find((each) => each === request?.operation);
+  if (apiVersion === undefined || review?.kind !== KIND || request === undefined) return undefined;
+  const uid = textOf(request.uid);
+  const named = textOf(resource?.resource);
   if (uid === "" || named === "" || operation === undefined) return undefined;
-  const metadata = metadataOf(request["object"]);
+  const metadata = metadataOf(request.object);
   return {
     apiVersion,
     uid,
-    resource: { group: textOf(resource?.["group"]), version: textOf(resource?.["version"]), resource: named },
-    subresource: textOf(request["subResource"]),
-    namespace: textOf(request["namespace"]),
+    resource: { group: textOf(resource?.group), version: textOf(resource?.version), resource: named },
+    subresource: textOf(request.subResource),
+    namespace: textOf(request.namespace),
     // A create may leave the name to the object.
-    name: textOf(request["name"]) || (operation === "CREATE" ? textOf(metadata?.["name"]) : ""),
+    name: textOf(request.name) || (operation === "CREATE" ? textOf(metadata?.name) : ""),
     operation,
     labels: labelsOf(metadata),
-    oldLabels: labelsOf(metadataOf(request["oldObject"])),
-    dryRun: request["dryRun"] === true,
+    oldLabels: labelsOf(metadataOf(request.oldObject)),
+    dryRun: request.dryRun === true,
   };
 }
 
@@ -87,15 +87,14 @@ function textOf(value: unknown): string {
 
 function metadataOf(object: unknown): Fields | undefined {
   const fields = objectOf(object);
-  return fields === undefined ? undefined : (objectOf(fields["metadata"]) ?? {});
+  return fields === undefined ? undefined : (objectOf(fields.metadata) ?? {});
 }
 
 // Without a prototype, so that a label `__proto__` is only a label.
 function labelsOf(metadata: Fields | undefined): Labels | undefined {
   if (metadata === undefined) return undefined;
   const labels: Record<string, string> = Object.create(null);
-  for (const [key, value] of Object.entries(objectOf(metadata["labels"]) ?? {}))
-    if (typeof value === "string") labels[key] = value;
+  for (const [key, value] of Object.entries(objectOf(metadata.labels) ?? {})) if (typeof value === "string") labels[key] = value;
   return labels;
 }
 

@@ -8,6 +8,15 @@ export function parseJson(text: string | Uint8Array): unknown {
   );
 }
 
+/** Undefined if the text is not JSON. */
+export function tryParseJson(text: string | Uint8Array): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** @throws SyntaxError if the text is not JSON, ZodError if the value does not have the shape */
 export function readJson<S extends z.ZodType>(schema: S, text: string | Uint8Array): z.output<S> {
   return schema.parse(parseJson(text));

@@ -1,6 +1,7 @@
 // AdmissionReview, the protocol between the API server and webhooks, as a webhook of any group needs it: what a review is about, and the
 // review that answers it. Pure. Invariant: an answer has the apiVersion, the kind and the uid of its request; the API server rejects any
 // other. Called by the manager for its own webhooks and by the proxy for the operator's.
+import { tryParseJson } from "../base/json.ts";
 import type { Labels } from "./label-selector.ts";
 import type { Status } from "./status.ts";
 import type { GroupVersionResource } from "./types.ts";
@@ -35,7 +36,7 @@ export interface ReviewSubject {
 
 /** Reads what a review is about. Undefined for anything else: a ConversionReview, another version, no JSON, more than `MAX_REVIEW_BYTES`. */
 export function readReview(body: Uint8Array): ReviewSubject | undefined {
-  const review = body.length > MAX_REVIEW_BYTES ? undefined : objectOf(jsonOf(body));
+  const review = body.length > MAX_REVIEW_BYTES ? undefined : objectOf(tryParseJson(body));
   const apiVersion = VERSIONS.find((version) => version === review?.apiVersion);
   const request = objectOf(review?.request);
   const resource = objectOf(request?.resource);
@@ -96,12 +97,4 @@ function labelsOf(metadata: Fields | undefined): Labels | undefined {
   const labels: Record<string, string> = Object.create(null);
   for (const [key, value] of Object.entries(objectOf(metadata.labels) ?? {})) if (typeof value === "string") labels[key] = value;
   return labels;
-}
-
-function jsonOf(body: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { group, limit, objects, sharded, snapshot, subset, table } from "../../test/support/route-table.ts";
 import type { ReviewSubject } from "../kube/admission-review.ts";
+import type { Labels } from "../kube/label-selector.ts";
 import { BUCKETS, clusterPlace, nameHash } from "../kube/place.ts";
 import { type ReviewRoute, routeReview } from "./route-review.ts";
 import { viewOf } from "./snapshot.ts";
@@ -23,23 +24,22 @@ const NAMESPACES = { group: "", version: "v1", resource: "namespaces" };
 
 interface Asked {
   readonly me?: string;
-  readonly isForwarded?: boolean;
-  readonly holders?: Readonly<Record<string, string>>;
+  readonly as?: "owner" | "holder";
+  /** The route before the fence. */
+  readonly before?: RouteTable;
 }
 
-function ask(
-  routes: RouteTable,
-  about: Partial<ReviewSubject>,
-  { me = "", isForwarded = false, holders = {} }: Asked = {},
-): ReviewRoute {
+function ask(routes: RouteTable, about: Partial<ReviewSubject>, { me = "", as, before }: Asked = {}): ReviewRoute {
   const subject = { ...SUBJECT, ...about };
   const { resource } = subject.resource;
-  const view = viewOf(snapshot(routes, { subset: me }), subject.resource.group, resource);
-  return routeReview(subject, view, { subset: me, isForwarded, holderOf: (place) => holders[place] });
+  const viewIn = (rules: RouteTable) => viewOf(snapshot(rules, { subset: me }), subject.resource.group, resource);
+  const ownerBefore = (place: string, labels?: Labels) => before && viewIn(before).ownerOf(place, labels);
+  return routeReview(subject, viewIn(routes), { subset: me, forwardedAs: as, ownerBefore });
 }
 
 const LOCAL = { kind: "local" };
-const peer = (name: string) => ({ kind: "peer", subset: name });
+const peer = (name: string, as = "owner") => ({ kind: "peer", to: { subset: name, as } });
+const redirect = (name: string, as = "owner") => ({ kind: "redirect", to: { subset: name, as } });
 const unavailable = (word: string) => ({ kind: "unavailable", message: expect.stringContaining(word) });
 
 const app = table([subset("canary")], { prod: [], pilot: [0] });
@@ -49,8 +49,8 @@ describe("a review by namespace", () => {
     ["of an own namespace is local", {}, {}, LOCAL],
     ["of another subset's goes to its pods", { namespace: "pilot" }, {}, peer("canary")],
     ["of the default subset's goes to its pods", {}, { me: "canary" }, peer("")],
-    ["that was forwarded to the owner is local", { namespace: "pilot" }, { me: "canary", isForwarded: true }, LOCAL],
-    ["that was forwarded wrongly goes no further", {}, { me: "canary", isForwarded: true }, unavailable("default subset")],
+    ["that was forwarded to the owner is local", { namespace: "pilot" }, { me: "canary", as: "owner" }, LOCAL],
+    ["that was forwarded wrongly goes back with the owner", {}, { me: "canary", as: "owner" }, redirect("")],
     ["of an unknown namespace waits for its owner", { namespace: "new" }, {}, { kind: "hold", place: "new" }],
     ["of a deletion is routed alike", { namespace: "pilot", operation: "DELETE" }, {}, peer("canary")],
     ["of a subresource is routed alike", { namespace: "pilot", subresource: "scale" }, {}, peer("canary")],
@@ -73,24 +73,21 @@ describe("a review by namespace", () => {
 });
 
 describe("a review while a namespace moves", () => {
+  const before = table([subset("canary")], { pilot: [] });
+  const after = table([subset("canary")], { pilot: [0] });
   const fenced = table([subset("canary")], { pilot: [0] }, { fenced: ["pilot"] });
-  const pilot = { namespace: "pilot" };
-  const holders = { pilot: "" };
+  const shared = table([subset("canary")], { pilot: [0] }, { sharedResources: [group("apps")] });
+  const hold = { kind: "hold", place: "pilot" };
   it.each<[string, RouteTable, Asked, object]>([
-    ["goes from its next owner to the old one", fenced, { me: "canary", holders }, peer("")],
-    ["goes from others to the old one too", app, { me: "other", holders }, peer("")],
-    ["is local at the old owner, whatever its table says", app, { me: "", holders }, LOCAL],
-    ["is local at the old owner if forwarded", app, { me: "", holders, isForwarded: true }, LOCAL],
-    [
-      "goes no further than the fenced next owner",
-      fenced,
-      { me: "canary", holders, isForwarded: true },
-      unavailable("default subset"),
-    ],
-    ["waits if the old owner is not known", fenced, { me: "canary" }, { kind: "hold", place: "pilot" }],
-    ["goes to the new owner after the grant", app, {}, peer("canary")],
+    ["goes from its next owner to the old one", fenced, { me: "canary", before }, peer("", "holder")],
+    ["goes back from the next owner with the old one", fenced, { me: "canary", before, as: "owner" }, redirect("", "holder")],
+    ["is local at the old owner, whatever its table says", after, { me: "", as: "holder" }, LOCAL],
+    ["goes from all others to the next owner", after, { me: "" }, peer("canary")],
+    ["waits at a next owner that does not know the old one", fenced, { me: "canary" }, hold],
+    ["waits if the old owner is no single one", fenced, { me: "canary", before: shared }, hold],
+    ["is local after the grant", after, { me: "canary", as: "owner", before }, LOCAL],
   ])("%s", (_, routes, asked, expected) => {
-    expect(ask(routes, pilot, asked)).toEqual(expected);
+    expect(ask(routes, { namespace: "pilot" }, asked)).toEqual(expected);
   });
 });
 
@@ -103,7 +100,7 @@ describe("a review where labels divide", () => {
     ["of an update goes by what the object becomes", { operation: "UPDATE", labels: canary, oldLabels: {} }, peer("canary")],
     ["of a deletion goes by the stored object", { operation: "DELETE", labels: undefined, oldLabels: canary }, peer("canary")],
     ["of a status goes by the object", { subresource: "status", operation: "UPDATE", labels: canary }, peer("canary")],
-    ["of a subresource without the object's labels is the default subset's", { subresource: "scale", labels: canary }, LOCAL],
+    ["of a subresource without the object's labels is local", { subresource: "scale", labels: canary }, LOCAL],
   ])("%s", (_, about, expected) => {
     expect(ask(divided, about)).toEqual(expected);
   });

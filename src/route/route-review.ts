@@ -3,13 +3,15 @@
 import type { ReviewSubject } from "../kube/admission-review.ts";
 import type { Labels } from "../kube/label-selector.ts";
 import { governingPlace, isNamespaces, type ResourceView } from "./snapshot.ts";
-import { DEFAULT_SUBSET, ownerText } from "./table.ts";
+import { type Owner, ownerText } from "./table.ts";
 
 export type ReviewRoute =
   /** The operator beside this proxy answers. */
   | { readonly kind: "local" }
   /** A pod of this subset answers. */
-  | { readonly kind: "peer"; readonly subset: string }
+  | { readonly kind: "peer"; readonly to: Recipient }
+  /** To the peer that sent the review here: this subset answers. */
+  | { readonly kind: "redirect"; readonly to: Recipient }
   /** The object is outside of a global limit. No operator of the app sees it, so it passes unchanged. */
   | { readonly kind: "allowed" }
   /** Wait until the owner of the place is known, then decide again. */
@@ -17,40 +19,48 @@ export type ReviewRoute =
   /** Nobody may answer: 503, so that the webhook's failurePolicy decides. */
   | { readonly kind: "unavailable"; readonly message: string };
 
+/** The subset that answers, and why. */
+export interface Recipient {
+  readonly subset: string;
+  /**
+   * The subset owns the object, or it held the place until now and answers until the place is granted to its next owner. Only the next owner's
+   * own table has the fence, so only a pod of the next owner may send a review to the holder, or send somebody there.
+   */
+  readonly as: "owner" | "holder";
+}
+
 export interface Asking {
   /** Of this proxy's pod. */
   readonly subset: string;
-  /** A peer has forwarded the review. */
-  readonly isForwarded: boolean;
-  /**
-   * The subset that answers for a place until a handover grants the place; undefined if the place does not move. A fence is only in the tables
-   * of those who wait for it, so the tables alone do not say.
-   */
-  holderOf(place: string): string | undefined;
+  /** What this pod is to answer as, if a peer has forwarded the review. */
+  readonly forwardedAs: Recipient["as"] | undefined;
+  /** The owner before the place was fenced for this subset; undefined if this proxy does not know. */
+  ownerBefore(place: string, labels: Labels | undefined): Owner | undefined;
 }
 
 const LOCAL: ReviewRoute = { kind: "local" };
 
 /** Decides about one review, by the view of its resource. */
 export function routeReview(subject: ReviewSubject, view: ResourceView, asking: Asking): ReviewRoute {
-  if (view.ownsAll) return LOCAL;
+  // The next owner has sent it here, and knows better than this table.
+  if (view.ownsAll || asking.forwardedAs === "holder") return LOCAL;
   const { group, resource } = subject.resource;
   const place = governingPlace(group, resource, subject);
-  const planned = view.ownerOf(place, labelsOf(subject));
-  const holder = planned.kind === "everyone" || planned.kind === "labels" ? undefined : asking.holderOf(place);
-  if (holder !== undefined) return toSubset(holder, asking);
+  const labels = labelsOf(subject);
+  const planned = view.ownerOf(place, labels);
   switch (planned.kind) {
     case "everyone":
+    case "labels": // which are not known: any pod may answer
       return LOCAL;
     case "subset":
-      return toSubset(planned.subset, asking);
-    case "labels": // which are not known
-      return toSubset(DEFAULT_SUBSET, asking);
+      return toSubset({ subset: planned.subset, as: "owner" }, asking);
     case "nobody":
       // Gaps are a mistake in the configuration; limits are meant.
       return planned.isGap ? { kind: "unavailable", message: `ctrlmesh: ${ownerText(planned, place)}` } : { kind: "allowed" };
-    case "moving":
-      return { kind: "hold", place };
+    case "moving": {
+      const before = asking.ownerBefore(place, labels);
+      return before?.kind === "subset" ? toSubset({ subset: before.subset, as: "holder" }, asking) : { kind: "hold", place };
+    }
     case "unknown":
       // The manager knows a namespace only after its create.
       return isNamespaces(subject.resource) && subject.operation === "CREATE" ? LOCAL : { kind: "hold", place };
@@ -59,11 +69,9 @@ export function routeReview(subject: ReviewSubject, view: ResourceView, asking: 
   }
 }
 
-function toSubset(owner: string, { subset, isForwarded }: Asking): ReviewRoute {
-  if (owner === subset) return LOCAL;
-  if (!isForwarded) return { kind: "peer", subset: owner };
-  const text = ownerText({ kind: "subset", subset: owner });
-  return { kind: "unavailable", message: `ctrlmesh: a peer forwarded this review here, and ${text} answers it` };
+function toSubset(to: Recipient, { subset, forwardedAs }: Asking): ReviewRoute {
+  if (to.subset === subset) return LOCAL;
+  return { kind: forwardedAs === undefined ? "peer" : "redirect", to };
 }
 
 // Of what the object becomes: its next writer is the one to judge it. Other subresources have objects of their own, without its labels.

@@ -3,6 +3,7 @@
 // the stream.
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { tryParseJson } from "../base/json.ts";
 import { type EgressRule, type FaultRule, type LimitRule, type PolicySet, type RuleOrigin, ruleName } from "../policy/policy.ts";
 import { isPattern } from "../policy/text-match.ts";
 import { headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
@@ -122,7 +123,7 @@ export interface ReadPolicies {
  */
 export function readPolicies(body: Uint8Array, head: Versioned): ReadPolicies {
   const problems = headProblems(head);
-  const read = bodySchema.safeParse(body.length > MAX_BYTES ? undefined : jsonOf(body));
+  const read = bodySchema.safeParse(body.length > MAX_BYTES ? undefined : tryParseJson(body));
   if (!read.success) problems.push(`body: no JSON with lists of rules, of at most ${MAX_BYTES} bytes`);
   if (problems.length > 0 || !read.success) throw new ResourceInvalidError(problems);
   const unread: UnreadOrigin[] = [];
@@ -158,12 +159,4 @@ export function policiesDigest({ limits, faults, egress }: PolicySet): string {
 
 function encoded(set: PolicySet): Buffer {
   return Buffer.from(JSON.stringify(set));
-}
-
-function jsonOf(body: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(body).toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }

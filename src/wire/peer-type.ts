@@ -1,0 +1,54 @@
+// The other pods of an app, as a resource type: those to which a proxy may forward reviews of the operator's webhooks. The body is JSON; this
+// schema is its contract. Peers have a version and an ACK of their own, so no route waits for them. Called by both ends of the stream.
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { tryParseJson } from "../base/json.ts";
+import { headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
+
+/** A pod with a proxy that takes reviews. */
+export interface PodPeer {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** The pod's IP address. */
+  readonly address: string;
+  readonly subset: string;
+  /** The pod is ready and does not terminate. */
+  readonly isReady: boolean;
+}
+
+export type PeersResource = Versioned & { readonly peers: readonly PodPeer[] };
+
+const peerSchema: z.ZodType<PodPeer> = z.object({
+  namespace: z.string().min(1),
+  name: z.string().min(1),
+  uid: z.string().min(1),
+  address: z.union([z.ipv4(), z.ipv6()]),
+  subset: z.string(),
+  isReady: z.boolean(),
+});
+const bodySchema = z.object({ peers: z.array(peerSchema) });
+
+/** Far above an app of thousands of pods. */
+const MAX_BYTES = 8 * 1024 * 1024;
+
+export const PEERS: ResourceType<PeersResource> = {
+  name: "peers",
+  encode: ({ peers }) => encoded(peers),
+  decode(body, head) {
+    const problems = headProblems(head);
+    const read = bodySchema.safeParse(body.length > MAX_BYTES ? undefined : tryParseJson(body));
+    if (!read.success) problems.push(...read.error.issues.map(({ path, message }) => `${path.join(".") || "body"}: ${message}`));
+    if (problems.length > 0 || !read.success) throw new ResourceInvalidError(problems);
+    return { ...head, peers: read.data.peers };
+  },
+};
+
+/** The digest of a list of peers: half of a SHA-256, in hex. */
+export function peersDigest(peers: readonly PodPeer[]): string {
+  return createHash("sha256").update(encoded(peers)).digest("hex").slice(0, 32);
+}
+
+function encoded(peers: readonly PodPeer[]): Buffer {
+  return Buffer.from(JSON.stringify({ peers }));
+}

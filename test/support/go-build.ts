@@ -19,6 +19,7 @@ export const GO_PROGRAMS = [
   "test/operators/go-retry",
   "test/operators/go-children",
   "test/operators/go-fetch",
+  "test/operators/go-webhooks",
   "test/kube",
   "test/tools/helm",
 ] as const;

@@ -17,6 +17,8 @@ export const webhookServerSchema = z.strictObject({
     .describe("Not supported yet: this field has no effect. Port of the operator's webhook server."),
 });
 
+export type WebhookServer = z.output<typeof webhookServerSchema>;
+
 /** Describes a field `webhook`. */
 export const WEBHOOK_TEXT = "The operator's own admission webhook server. Not supported yet: this field has no effect.";
 

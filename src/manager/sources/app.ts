@@ -1,6 +1,7 @@
 // What a source object asks for, independent of its kind. Each source kind has one file that turns its objects into Apps. All
 // other parts of the manager work with Apps only.
 import type { AppStatus } from "../../api/app-status.ts";
+import type { WebhookServer } from "../../api/operator-fields.ts";
 import type { Problem } from "../../api/problems.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { Labels } from "../../kube/label-selector.ts";
@@ -50,6 +51,8 @@ export interface AppSpec {
   readonly lockName: string;
   readonly callers: CallerPolicy;
   readonly guard?: Guard | undefined;
+  /** The operator's own admission webhook server, if it has one. */
+  readonly webhook?: WebhookServer | undefined;
   /** Why no route can be compiled yet; absent: one can. Until then the app keeps the routes that it has. */
   readonly waitsFor?: string;
   /** Every namespace stays with its present owner. */

@@ -2,6 +2,7 @@
 // otherwise nobody could change it in one config after the other.
 import { formatProblem } from "../../../api/problems.ts";
 import { type ShardingConfig, validateShardingConfig } from "../../../api/sharding-config.ts";
+import { isDeepEqual } from "../../../runtime/deep-equal.ts";
 import { coveringSelector } from "./covering-selector.ts";
 import type { Family } from "./family.ts";
 import { objectLimitProblems } from "./object-limits.ts";
@@ -24,7 +25,16 @@ function configProblems({ configs }: Family): string[] {
 export function memberProblems(family: Family): string[] {
   const { root, configs } = family;
   if (root !== undefined || configProblems(family).length > 0) return [];
-  return [...coverProblems(configs), ...objectLimitProblems(shardsOfConfigs(configs).shards)];
+  return [...coverProblems(configs), ...webhookProblems(configs), ...objectLimitProblems(shardsOfConfigs(configs).shards)];
+}
+
+// One operator serves all shards. Its pods of one shard forward reviews to those of another.
+function webhookProblems([first, ...others]: readonly ShardingConfig[]): string[] {
+  const different = others.find(({ spec }) => !isDeepEqual(spec.webhook, first?.spec.webhook));
+  if (different === undefined) return [];
+  return [
+    `spec.webhook: ${first?.metadata.name} and ${different.metadata.name} must have the same, since one operator serves both`,
+  ];
 }
 
 function coverProblems(configs: readonly ShardingConfig[]): string[] {

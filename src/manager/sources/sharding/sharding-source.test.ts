@@ -133,6 +133,11 @@ describe("the app of hand-written configs", () => {
     });
     const apart = appOf(config("a"), config("b", { selector: { matchLabels: { other: "key" } } }));
     expect(apart.problems).toEqual([expect.stringContaining("spec.selector: a, b must all restrict one key")]);
+    const webhook = { certDir: "/certs", port: 9443 };
+    expect(appOf(config("a", { webhook }), config("b", own("y"))).problems).toEqual([
+      "spec.webhook: a and b must have the same, since one operator serves both",
+    ]);
+    expect(appOf(config("a", { webhook }), config("b", { ...own("y"), webhook })).spec?.webhook).toEqual(webhook);
     const [limit] = own("x").limits;
     const labelled = { limits: [{ ...limit, selector: { matchLabels: { tier: "web" } } }] };
     expect(appOf(config("a"), config("b", labelled)).problems).toEqual([

@@ -70,6 +70,7 @@ function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
     callers: { ...NO_CALLER_POLICY, stripManagedFields: configs.some(({ metadata }) => stripsManagedFields(metadata)) },
     ...(shards === undefined && root !== undefined ? { waitsFor: waitText(root) } : {}),
     guard: configs.every(({ spec }) => spec.guard === "Warn") ? "Warn" : undefined,
+    webhook: head?.spec.webhook,
     isPaused: configs.some(({ spec }) => spec.paused === true),
     retainsLosses: configs.some(({ spec }) => spec.onLoss !== "InPlace"),
     notSupported: configs.some(({ spec }) => spec.webhook !== undefined) ? ["spec.webhook"] : [],

@@ -58,6 +58,7 @@ export function specOf({ spec, metadata: { annotations = {} } }: Pick<VirtualApp
     lockName: lockNameOf(spec),
     callers: callersOf(spec, annotations),
     guard: spec.route?.guard === "Warn" ? "Warn" : undefined,
+    webhook: spec.configuration?.webhook,
     isPaused: spec.route?.paused === true,
     retainsLosses: spec.route?.onLoss !== "InPlace",
     notSupported: notSupported(spec),

@@ -9,6 +9,7 @@ import { dnsSubdomainSchema } from "./names.ts";
 import { objectMetaSchema } from "./object-meta.ts";
 import { POLICY_COLUMNS, policyStatusSchema } from "./policy-status.ts";
 import { type ValidationResult, validate } from "./problems.ts";
+import { apiGroupSchema } from "./resource-match.ts";
 import { type Finding, fieldAt, itemsOf, withRules } from "./rule.ts";
 import { MAX_INT32 } from "./structural-schema.ts";
 import {
@@ -18,7 +19,6 @@ import {
   MAX_TRAFFIC_RULES,
   matchList,
   modeSchema,
-  NOT_YET,
   resourcePolicyRuleSchema,
 } from "./traffic-rules.ts";
 import { uniqueNames } from "./unique-names.ts";
@@ -85,23 +85,42 @@ const requestsSchema = withChecks(
   SOME_RULE,
 );
 
-const stringsSchema = z.array(z.string().max(253)).max(64);
-const admissionRuleSchema = z.strictObject({
-  apiGroups: stringsSchema.optional().describe("API groups of the objects."),
-  apiVersions: stringsSchema.optional().describe("API versions of the objects."),
-  operations: stringsSchema.optional().describe("Operations, for example CREATE."),
-  resources: stringsSchema.optional().describe("Plural resource names."),
-  scope: z.enum(["Cluster", "Namespaced", "*"]).optional().describe("Scope of the objects."),
+const OPERATIONS = ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"] as const;
+const VERSION = /^(\*|[a-z0-9]+(-[a-z0-9]+)*)$/;
+const RESOURCE = /^(\*|\*\/\*|[a-z0-9-]+(\/(\*|[a-z0-9-]+))?|\*\/[a-z0-9-]+)$/;
+const versionSchema = z.string().max(63).regex(VERSION, { error: 'must be an API version such as "v1", or "*" for all' });
+const admissionResourceSchema = z.string().max(127).regex(RESOURCE, {
+  error: 'must be a plural resource name such as "pods", a subresource such as "pods/status", "pods/*", "*" or "*/*"',
 });
+
+const admissionRuleSchema = z
+  .strictObject({
+    apiGroups: matchList(apiGroupSchema, 64).optional().describe('API groups. "" is the core group.'),
+    apiVersions: matchList(versionSchema, 64).optional().describe("API versions that the webhook asks for."),
+    operations: matchList(z.enum(OPERATIONS), 4).optional().describe("Operations."),
+    resources: matchList(admissionResourceSchema, 64)
+      .optional()
+      .describe(
+        'Plural resource names, as in webhook configurations: "pods" does not include subresources, "pods/*" means pods and their subresources, "*/*" everything. The default is "*": all resources, without their subresources.',
+      ),
+    scope: z.enum(["Cluster", "Namespaced", "*"]).optional().describe('Scope of the objects. The default is "*".'),
+  })
+  .describe('An absent list matches all, like "*".');
 
 const circuitBreakingSchema = z.strictObject({
   apiServer: requestsSchema.optional().describe("Requests to the API server that are refused."),
   webhook: z
     .strictObject({
-      admissionRules: z.array(admissionRuleSchema).max(MAX_RESOURCE_RULES).optional().describe(`Admission requests. ${NOT_YET}`),
+      admissionRules: z
+        .array(admissionRuleSchema)
+        .max(MAX_RESOURCE_RULES)
+        .optional()
+        .describe("Reviews: those that match one of the entries."),
     })
     .optional()
-    .describe(`Requests to the operator's webhooks that are refused. ${NOT_YET}`),
+    .describe(
+      "Reviews for the operator's admission webhooks that are refused with the status 503, so that the failurePolicy of the webhook decides. For apps with a webhook server in their spec.",
+    ),
 });
 
 const positive = z.int().min(1).max(MAX_INT32);
@@ -206,6 +225,7 @@ export const trafficPolicySchema = z
 export type TrafficPolicy = Immutable<z.output<typeof trafficPolicySchema>>;
 export type TrafficPolicySpec = Immutable<z.output<typeof specSchema>>;
 export type TrafficRequests = Immutable<z.output<typeof requestsSchema>>;
+export type AdmissionRuleSpec = Immutable<z.output<typeof admissionRuleSchema>>;
 export type RatePolicy = Immutable<z.output<typeof ratePolicySchema>>;
 
 /** Returns a valid TrafficPolicy, or the problems of any other value. Never throws. */

@@ -12,9 +12,6 @@ export const MAX_RESOURCE_RULES = 16;
 /** The maximum number of rules of one policy. */
 export const MAX_TRAFFIC_RULES = 64;
 
-/** Describes a field that this version does not read. */
-export const NOT_YET = "Not supported yet: this field has no effect.";
-
 export const modeSchema = z
   .enum(["Enforce", "Shadow", "Disabled"])
   .describe(

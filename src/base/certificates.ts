@@ -35,6 +35,8 @@ export interface LeafOptions {
   readonly commonName?: string;
   readonly dnsNames?: readonly string[];
   readonly ipAddresses?: readonly string[];
+  /** A URI by which servers know the holder. With it the certificate is for clients too. */
+  readonly clientName?: string;
   /** Wall time in milliseconds since the epoch. */
   readonly now: number;
   /** Default 365. */
@@ -94,7 +96,7 @@ export function signServerCertificate(ca: KeyCertificate, key: KeyObject, option
     throw new MeshError("BAD_CERTIFICATE", "issuing a server certificate: neither a DNS name nor an IP address");
   }
   const issuer = new X509Certificate(ca.certPem);
-  const extensions = serverExtensions(issuer, key, dnsNames, ipAddresses);
+  const extensions = serverExtensions(issuer, key, dnsNames, ipAddresses, options.clientName);
   const subject = distinguishedName(commonName);
   const signer = createPrivateKey(ca.keyPem);
   return buildCertificate({ issuer: subjectOf(issuer), subject, key, signer, ...validity(now, days), extensions });

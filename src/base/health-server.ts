@@ -1,4 +1,4 @@
-// The health listener: /healthz, /readyz and /metrics over plain HTTP for the kubelet and Prometheus, and pages for debugging.
+// The health listener: /healthz, /startupz, /readyz and /metrics over plain HTTP for the kubelet and Prometheus, and pages for debugging.
 // Invariant: no response has secrets; pages are for callers on the loopback only (`kubectl port-forward` and `exec`), not for the
 // pod network, a sidecar of another mesh or a browser. The server starts before all other parts, so that a probe always gets a
 // response.
@@ -19,6 +19,8 @@ export interface HealthServerOptions {
   readonly registry: Registry;
   /** Why the process is not ready; undefined if it is ready. */
   readonly notReady: () => string | undefined;
+  /** Why the process has not started: /startupz, for which other containers wait. Default: `notReady`. */
+  readonly notStarted?: () => string | undefined;
   /** A problem that will make the process unready if it stays; undefined if there is none. */
   readonly warning?: () => string | undefined;
   /** Further pages by path. */
@@ -33,10 +35,15 @@ export interface HealthServer extends Runnable {
 type Route = (req: IncomingMessage, res: ServerResponse) => void;
 
 /** Creates the server. */
-export function createHealthServer({ listen, registry, notReady, warning, pages = {} }: HealthServerOptions): HealthServer {
+export function createHealthServer(options: HealthServerOptions): HealthServer {
+  const { listen, registry, notReady, notStarted = notReady, warning, pages = {} } = options;
   let port = 0;
   const routes: Readonly<Record<string, Route>> = {
     "/healthz": (_req, res) => text(res, 200, "ok"),
+    "/startupz": (_req, res) => {
+      const why = notStarted();
+      text(res, why === undefined ? 200 : 500, why ?? "ok");
+    },
     "/readyz": (_req, res) => {
       const why = notReady();
       const soon = warning?.();

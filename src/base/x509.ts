@@ -17,6 +17,7 @@ const OID = {
   authorityKeyIdentifier: "2.5.29.35",
   extendedKeyUsage: "2.5.29.37",
   serverAuth: "1.3.6.1.5.5.7.3.1",
+  clientAuth: "1.3.6.1.5.5.7.3.2",
 } as const;
 
 /** The parts of a certificate. */
@@ -76,20 +77,24 @@ export function caExtensions(id: Buffer, maxIntermediates: number): Buffer[] {
 }
 
 /** @throws MeshError `BAD_CERTIFICATE` for an invalid IP address */
+/** @param clientName a URI; the certificate is for clients too */
 export function serverExtensions(
   issuer: X509Certificate,
   key: KeyObject,
   dnsNames: readonly string[],
   ipAddresses: readonly string[],
+  clientName: string | undefined,
 ): Buffer[] {
   const names = [
     ...dnsNames.map((name) => tlv(0x82, Buffer.from(name, "latin1"))),
     ...ipAddresses.map((ip) => tlv(0x87, addressBytes(ip))),
+    ...(clientName === undefined ? [] : [tlv(0x86, Buffer.from(clientName, "latin1"))]),
   ];
+  const usages = [OID.serverAuth, ...(clientName === undefined ? [] : [OID.clientAuth])];
   return [
     extension(OID.basicConstraints, true, sequence()),
     extension(OID.keyUsage, true, bitString(Buffer.from([0b1000_0000]), 7)), // digitalSignature
-    extension(OID.extendedKeyUsage, false, sequence(oid(OID.serverAuth))),
+    extension(OID.extendedKeyUsage, false, sequence(...usages.map(oid))),
     extension(OID.subjectKeyIdentifier, false, octetString(keyId(key))),
     authorityKeyId(issuer),
     extension(OID.subjectAltName, false, sequence(...names)),

@@ -1,8 +1,9 @@
 // Finds the rules that match a request. Pure. Invariant: the cost depends on the rules that name the request's resource and namespace,
 // or its URL, and not on the number of all rules. Made once for a set of rules; called for every request.
 
+import { isAboutReview, resourceNamesOf } from "./admission-rule.ts";
 import { compileHttpRule, type HttpTest } from "./http-rule.ts";
-import type { RequestMatch, ResourceRule, UrlRule } from "./policy.ts";
+import type { AdmissionRule, RequestMatch, ResourceRule, UrlRule } from "./policy.ts";
 import type { Action, PolicyRequest } from "./policy-request.ts";
 import { canonicalUrl, urlPatternsOf } from "./url-pattern.ts";
 
@@ -21,7 +22,9 @@ export function createMatcher<R extends { readonly match: RequestMatch }>(rules:
   const byPlace = new Map<string, { readonly at: number; readonly rule: ResourceRule }[]>();
   const byUrl = new Map<string, { readonly at: number; readonly rule: UrlRule }[]>();
   const byHost = new Map<string, { readonly at: number; readonly test: HttpTest }[]>();
+  const byAdmission = new Map<string, { readonly at: number; readonly rule: AdmissionRule }[]>();
   rules.forEach(({ match }, at) => {
+    for (const rule of match.admissions ?? []) for (const name of rule.resources) push(byAdmission, name, { at, rule });
     for (const rule of match.resources) for (const place of placesOf(rule)) push(byPlace, place, { at, rule });
     for (const rule of match.urls) push(byUrl, canonicalUrl(rule.url), { at, rule });
     for (const rule of match.http) {
@@ -39,7 +42,12 @@ export function createMatcher<R extends { readonly match: RequestMatch }>(rules:
           for (const { at, rule } of byPlace.get(place) ?? []) if (isAbout(rule, action, request.isLock)) found.add(at);
         }
       }
-      const { egress } = request;
+      const { egress, admission } = request;
+      for (const name of admission === undefined ? [] : resourceNamesOf(admission)) {
+        for (const { at, rule } of byAdmission.get(name) ?? []) {
+          if (admission !== undefined && isAboutReview(rule, admission)) found.add(at);
+        }
+      }
       for (const host of egress === undefined ? [] : [egress.host, ANY_HOST]) {
         for (const { at, test } of byHost.get(host) ?? []) if (test(request)) found.add(at);
       }

@@ -1,5 +1,6 @@
 // What a policy sees of a request. Pure. Invariant: a request counts as every action that it may have the effect of, so that no other
 // verb or subresource leads around a rule.
+import type { ReviewSubject } from "../kube/admission-review.ts";
 import type { RequestInfo, ResourceInfo } from "../kube/request-info.ts";
 
 /** One thing that a request does to objects. */
@@ -26,6 +27,17 @@ export interface EgressTarget {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
+/** What a review of the operator's admission webhooks is about. */
+export interface AdmissionSubject {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  /** "" for none. */
+  readonly subresource: string;
+  readonly operation: string;
+  readonly isNamespaced: boolean;
+}
+
 /** A request, as policies see it. */
 export interface PolicyRequest {
   /** What the request does; none if it is for no resource of the API server. */
@@ -34,6 +46,8 @@ export interface PolicyRequest {
   readonly path?: string;
   /** Only for a request to another server. */
   readonly egress?: EgressTarget;
+  /** Only for a review of the operator's admission webhooks. */
+  readonly admission?: AdmissionSubject;
   readonly method: string;
   /** The request is for the operator's lock. */
   readonly isLock: boolean;
@@ -61,6 +75,16 @@ export function policyRequestOf(info: RequestInfo, isLock: boolean): PolicyReque
 export function egressRequestOf(method: string, egress: EgressTarget): PolicyRequest {
   const key = `${method} ${egress.host}${egress.path ?? "/"}`.slice(0, MAX_KEY_LENGTH);
   return { actions: [], egress, method, isLock: false, isBulk: false, key };
+}
+
+/** Of a review, only rules about admission are asked. The API server sends it, so it is no request of the operator. */
+export function reviewRequestOf({ resource: { group, version, resource }, ...review }: ReviewSubject): PolicyRequest {
+  const { subresource, operation, namespace, name } = review;
+  // The review of a Namespace names it as its namespace too.
+  const isNamespaced = namespace !== "" && !(group === "" && resource === "namespaces");
+  const admission = { group, version, resource, subresource, operation, isNamespaced };
+  const key = `${operation} ${group}/${resource} ${namespace}/${name}`;
+  return { actions: [], admission, method: "POST", isLock: false, isBulk: false, key };
 }
 
 function resourceOf({ resource, subresource }: ResourceInfo): string {

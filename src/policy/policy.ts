@@ -33,6 +33,21 @@ export interface RequestMatch {
   readonly resources: readonly ResourceRule[];
   readonly urls: readonly UrlRule[];
   readonly http: readonly HttpRule[];
+  /** Absent: none. */
+  readonly admissions?: readonly AdmissionRule[];
+}
+
+/**
+ * Reviews of the operator's admission webhooks, as the rules of webhook configurations name them (admissionregistration.k8s.io/v1,
+ * RuleWithOperations). "*" in a list matches all.
+ */
+export interface AdmissionRule {
+  readonly apiGroups: readonly string[];
+  readonly apiVersions: readonly string[];
+  readonly operations: readonly string[];
+  /** `pods` (without subresources), `pods/status`, `pods/*` (pods and their subresources), `*\/status`, "*" (all without subresources), "*\/*". */
+  readonly resources: readonly string[];
+  readonly scope: "Cluster" | "Namespaced" | "*";
 }
 
 /** Requests for objects, as the rules of API Priority and Fairness name them. "*" in a list matches all. */

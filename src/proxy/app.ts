@@ -4,6 +4,7 @@ import { systemClock, systemRandom } from "../base/clock.ts";
 import { type Runnable, runGroups } from "../base/lifecycle.ts";
 import { createLogger } from "../base/log.ts";
 import { createRegistry } from "../base/metrics.ts";
+import { podUri } from "../base/pod-uri.ts";
 import { VERSION } from "../base/version.ts";
 import { createProxy, type ReadyInfo } from "./assemble.ts";
 import type { ProxyConfig } from "./config.ts";
@@ -26,9 +27,11 @@ export async function runProxy(config: ProxyConfig, { signal, onReady }: RunProx
   const log = createLogger({ name: "ctrlmesh-proxy", level: config.logLevel });
   const registry = createRegistry("proxy", VERSION);
   const [clock, random] = [systemClock, systemRandom];
-  const { access, certificate } = createIdentity({ config, registry, clock, random, log });
+  const pod = { namespace: config.podNamespace, name: config.podName, uid: config.podUid };
+  const clientName = config.webhooks && podUri(pod);
+  const { access, certificate, peerTrust: trust } = createIdentity({ config, clientName, registry, clock, random, log });
   const session = createSession({ config, access, log, clock, random, registry, proxyVersion: VERSION });
-  const proxy = createProxy(config, { session, certificate, layers: outboundLayers, registry, clock, random, log });
+  const proxy = createProxy(config, { session, certificate, trust, layers: outboundLayers, registry, clock, random, log });
   const announce: Runnable = {
     name: "ready",
     async start() {

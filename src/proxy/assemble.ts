@@ -17,6 +17,7 @@ import { createEgress } from "./egress/create-egress.ts";
 import { createStreamMetrics } from "./filter/stream-metrics.ts";
 import type { Reply } from "./http/handler.ts";
 import { type NamedLayer, stack } from "./http/stack.ts";
+import type { MeshTrustStore } from "./identity/manager-access.ts";
 import type { ServingCertificate } from "./identity/serving-certificate.ts";
 import { createPlanLog } from "./layers/isolate/plan-log.ts";
 import type { StackDeps } from "./layers/stack.ts";
@@ -24,12 +25,17 @@ import { createAccessLog } from "./observe/access-log.ts";
 import { createProxyMetrics } from "./observe/metrics.ts";
 import { createPolicies } from "./policies/policies.ts";
 import { createPolicyMetrics } from "./policies/policy-metrics.ts";
+import { singleCertificate } from "./server/server-tls.ts";
 import { createTrafficServer } from "./server/traffic-server.ts";
+import type { SentBeside } from "./session/create-session.ts";
 import type { ManagerContact, Waiting } from "./session/session.ts";
+import { createWebhooks } from "./webhooks/create-webhooks.ts";
 
 export interface ProxyDeps {
-  readonly session: StackDeps["session"] & Partial<ManagerContact & Waiting & Pick<StackDeps, "policies">> & Runnable;
+  readonly session: StackDeps["session"] & Partial<ManagerContact & Waiting & SentBeside> & Runnable;
   readonly certificate: ServingCertificate;
+  /** The CAs of the mesh; absent without its identity. */
+  readonly trust?: MeshTrustStore | undefined;
   /** The stack's layers, outermost first. In production `outboundLayers`. */
   readonly layers: (deps: StackDeps) => readonly NamedLayer<Call, Reply>[];
   readonly registry: Registry;
@@ -48,6 +54,8 @@ export interface ReadyInfo {
   readonly ca: string;
   /** The forward proxy, if there is one. */
   readonly egressUrl?: string;
+  /** Where API servers call the operator's webhooks, if there is such a listener. */
+  readonly webhookUrl?: string;
 }
 
 export interface Proxy {
@@ -78,19 +86,33 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
   const traffic = createTrafficServer({
     listen: config.listen,
     alsoListen: config.alsoListen,
-    certificate,
+    tls: singleCertificate(certificate),
     // The layers before `request-info` read nothing of a call that a raw call lacks (stack.test.ts).
     stack: stack(layers, clock) as RawHandler,
-    createRecord,
-    mayUpgrade: mayBecomeTunnel,
-    tunnel: apiServer.tunnel,
+    createRecord: () => createRecord(),
+    upgrades: { may: mayBecomeTunnel, tunnel: apiServer.tunnel },
     clock,
     log,
     drainMs: config.drainMs,
     ...deps.traffic,
   });
   const egress = createEgress(config, { session, policies, accessLog, registry, clock, random, log });
-  const notReady = () => {
+  const { trust } = deps;
+  const identity = trust && { certificate, trust };
+  const peers = session.peers ?? { current: [] };
+  const webhooks = createWebhooks(config.webhooks, {
+    session,
+    peers,
+    policies,
+    identity,
+    accessLog,
+    registry,
+    clock,
+    random,
+    log,
+    drainMs: config.drainMs,
+  });
+  const notStarted = () => {
     const missing = [certificate.notReady, session.current === undefined ? notConfigured(session) : undefined];
     const why = missing.filter((text) => text !== undefined).join("; ");
     // Without a certificate it does not listen yet, and the reason is what helps.
@@ -101,7 +123,9 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
   const health = createHealthServer({
     listen: config.healthListen,
     registry,
-    notReady,
+    notStarted,
+    // Not part of the start: the operator may write its certificate only once it runs.
+    notReady: () => notStarted() ?? webhooks?.notReady,
     warning: () => certificate.warning,
     pages,
   });
@@ -110,15 +134,16 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
     // The certificate comes from the manager as the routes do: neither waits for the other, and traffic for both.
     groups: [
       [health, measuring],
-      [apiServer],
+      [apiServer, ...(webhooks?.clients ?? [])],
       [session, certificate],
-      [traffic, ...(egress === undefined ? [] : [egress.server])],
+      [traffic, ...(egress === undefined ? [] : [egress.server]), ...(webhooks === undefined ? [] : [webhooks.server])],
     ],
     ready: () => ({
       url: `https://${hostPort(config.listen.host, traffic.port)}`,
       healthUrl: `http://${hostPort(config.healthListen.host, health.port)}`,
       ca: certificate.caFile ?? config.tls?.cert ?? "",
       ...(egress === undefined ? {} : { egressUrl: egress.url() }),
+      ...(webhooks === undefined ? {} : { webhookUrl: `https://${hostPort(webhooks.listen.host, webhooks.server.port)}` }),
     }),
   };
 }

@@ -67,6 +67,13 @@ const schema = z
         .refine((all) => all.every(isLoopback), "must be a loopback address such as 127.0.0.1:15002"),
     ),
     egressPrivateAddresses,
+    webhookListen: listenAddresses.pipe(z.array(z.custom<ListenAddress>()).max(1, "takes one host:port")),
+    webhookPort: z
+      .string()
+      .regex(/^([1-9]\d{0,4})?$/, "is not a port")
+      .transform(Number)
+      .refine((port) => port <= 65_535, "is not a port"),
+    webhookCertDir: z.string(),
     healthListen: listenAddress,
     logLevel,
     accessLog,
@@ -82,6 +89,23 @@ const schema = z
       if ((value === "") === (identity === "mesh")) context.addIssue({ code: "custom", path: [name], message });
     }
   })
+  .superRefine(({ webhookListen: [listen], webhookPort, webhookCertDir }, context) => {
+    const missing = {
+      webhookListen: listen === undefined,
+      webhookPort: webhookPort === 0,
+      webhookCertDir: webhookCertDir === "",
+    };
+    if (new Set(Object.values(missing)).size === 1) return;
+    for (const [name, isMissing] of Object.entries(missing)) {
+      const message = "is required: --webhook-listen, --webhook-port and --webhook-cert-dir belong together";
+      if (isMissing) context.addIssue({ code: "custom", path: [name], message });
+    }
+  })
+  .transform(({ webhookListen: [listen], webhookPort: port, webhookCertDir: certDir, ...config }) => ({
+    ...config,
+    /** Undefined: no listener for the operator's webhooks. */
+    webhooks: listen && { listen, port, certDir },
+  }))
   .transform(({ tlsCert, tlsKey, identity, managerCa, token, egressListen, ...config }) => ({
     ...config,
     /** Undefined: no forward proxy. */
@@ -129,6 +153,9 @@ export const proxyCommandLine: CommandLine<typeof schema> = {
       fallback: "",
       help: "private ranges, divided by commas, that the forward proxy may connect to: 10.0.0.0/8",
     },
+    webhookListen: { fallback: "", help: "host:port for calls of the operator's webhooks; off without it" },
+    webhookPort: { fallback: "", help: "port of the operator's own webhook server in this pod" },
+    webhookCertDir: { fallback: "", help: "folder with tls.crt and tls.key of the operator's webhook server" },
     healthListen: {
       fallback: "0.0.0.0:5441",
       help: "host:port for /healthz, /readyz, /metrics, and, from inside the pod, /debug",

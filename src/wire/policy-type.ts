@@ -32,6 +32,17 @@ const matchSchema = z.strictObject({
       headers: z.array(z.strictObject({ name: z.string(), value: z.string() })),
     }),
   ),
+  admissions: z
+    .array(
+      z.strictObject({
+        apiGroups: list,
+        apiVersions: list,
+        operations: list,
+        resources: list,
+        scope: z.enum(["Cluster", "Namespaced", "*"]),
+      }),
+    )
+    .exactOptional(),
 });
 
 const place = {

@@ -30,7 +30,7 @@ describe("the validating webhook of the policy kinds", () => {
     const object = sampleTrafficPolicy({ circuitBreaking: { webhook: {} } });
     expect(await ask({ resource, object })).toEqual({
       allowed: true,
-      warnings: ["spec.circuitBreaking.webhook has no effect in this version"],
+      warnings: ["spec.circuitBreaking.webhook has no admissionRules, so it refuses nothing"],
     });
   });
 

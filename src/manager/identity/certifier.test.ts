@@ -48,7 +48,8 @@ describe("a proxy's certificate", () => {
     expect(leaf.verify(new X509Certificate(authority.trustPem).publicKey)).toBe(true);
     expect(leaf.subjectAltName).toBe(
       "DNS:localhost, DNS:kubernetes, DNS:kubernetes.default, DNS:kubernetes.default.svc, DNS:kubernetes.default.svc.cluster.local, " +
-        "IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1, IP Address:10.96.0.1, IP Address:FD00:0:0:0:0:0:0:1",
+        "IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1, IP Address:10.96.0.1, IP Address:FD00:0:0:0:0:0:0:1, " +
+        "URI:spiffe://ctrlmesh/ns/shop/pod/p/uid-1",
     );
     expect(leaf.validToDate.getTime() - clock.now()).toBe(86_400_000);
     expect(result.reply.trustPem).toBe(authority.trustPem);

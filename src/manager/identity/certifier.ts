@@ -3,6 +3,7 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
+import { podUri } from "../../base/pod-uri.ts";
 import { PODS, type Pod } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
@@ -76,7 +77,7 @@ export function createCertifier(options: CertifierOptions): Certifier {
     const { authority } = identity;
     if (authority === undefined) return { kind: "wait", message: "there is no mesh CA yet" };
     const names = proxyNames(clusterDomain, addresses);
-    const chainPem = signLeaf(authority, key, { ...names, now: clock.now(), lifetimeMs });
+    const chainPem = signLeaf(authority, key, { ...names, clientName: podUri(caller), now: clock.now(), lifetimeMs });
     return { kind: "signed", reply: { chainPem, trustPem: authority.trustPem } };
   };
 }

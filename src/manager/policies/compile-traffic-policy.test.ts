@@ -55,6 +55,21 @@ describe("compileTrafficPolicy", () => {
     expect(compile({ circuitBreaking: { webhook: {} }, rateLimiting: undefined })).toEqual([]);
   });
 
+  it("denies the reviews that circuitBreaking names, and reads an absent list as all", () => {
+    const admissionRules = [{ resources: ["pods/*"], operations: ["CREATE"], scope: "Namespaced" }, {}];
+    const all = { apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*"], scope: "*" };
+    expect(compile({ circuitBreaking: { webhook: { admissionRules } }, rateLimiting: undefined })).toMatchObject([
+      {
+        origin: { rule: "circuitBreaking.webhook" },
+        match: {
+          resources: [],
+          admissions: [{ ...all, operations: ["CREATE"], resources: ["pods/*"], scope: "Namespaced" }, all],
+        },
+        limiter: { kind: "deny" },
+      },
+    ]);
+  });
+
   it("names namespaces and the cluster scope as the spec does", () => {
     const { namespaces: _, ...anywhere } = PODS_RULE;
     const resourceRules = [

@@ -1,23 +1,36 @@
 // The rules of a TrafficPolicy. Pure. Invariant: the name of a rule is the path of its field below `spec`, so each rule has one limiter and
 // a name of its own. Called by traffic-policy-kind.ts.
-import type { RatePolicy, TrafficPolicy, TrafficRequests } from "../../api/traffic-policy.ts";
-import type { LimiterSpec, LimitRule, RequestMatch } from "../../policy/policy.ts";
+import type { AdmissionRuleSpec, RatePolicy, TrafficPolicy, TrafficRequests } from "../../api/traffic-policy.ts";
+import type { AdmissionRule, LimiterSpec, LimitRule, RequestMatch } from "../../policy/policy.ts";
 import { compileResourcePolicyRule, modeOf, originOf } from "./compile-requests.ts";
 
 export function compileTrafficPolicy({ metadata, spec }: TrafficPolicy): LimitRule[] {
-  const ruleOf = (name: string, requests: TrafficRequests, limiter: LimiterSpec): LimitRule => ({
+  const ruleOf = (name: string, match: RequestMatch, limiter: LimiterSpec): LimitRule => ({
     origin: originOf("TrafficPolicy", metadata, name),
     mode: modeOf(spec),
-    match: matchOf(requests),
+    match,
     limiter,
     recovery: "",
   });
-  const denied = spec.circuitBreaking?.apiServer;
+  const { apiServer, webhook } = spec.circuitBreaking ?? {};
+  const admissions = (webhook?.admissionRules ?? []).map(compileAdmissionRule);
+  const denied: readonly (readonly [name: string, match: RequestMatch])[] = [
+    ...(apiServer === undefined ? [] : [["circuitBreaking.apiServer", matchOf(apiServer)] as const]),
+    ...(admissions.length === 0 ? [] : [["circuitBreaking.webhook", { ...NO_REQUESTS, admissions }] as const]),
+  ];
   const limited = (spec.rateLimiting?.ratePolicies ?? []).flatMap((policy, index) => {
     const path = `rateLimiting.ratePolicies[${index}]`;
-    return limitersOf(policy).map(([field, limiter]) => ruleOf(`${path}.${field}`, policy.rules, limiter));
+    return limitersOf(policy).map(([field, limiter]) => ruleOf(`${path}.${field}`, matchOf(policy.rules), limiter));
   });
-  return [...(denied === undefined ? [] : [ruleOf("circuitBreaking.apiServer", denied, { kind: "deny" })]), ...limited];
+  return [...denied.map(([name, match]) => ruleOf(name, match, { kind: "deny" })), ...limited];
+}
+
+const NO_REQUESTS: RequestMatch = { resources: [], urls: [], http: [] };
+const ALL: readonly string[] = ["*"];
+
+function compileAdmissionRule(rule: AdmissionRuleSpec): AdmissionRule {
+  const { apiGroups = ALL, apiVersions = ALL, operations = ALL, resources = ALL, scope = "*" } = rule;
+  return { apiGroups, apiVersions, operations, resources, scope };
 }
 
 function limitersOf({ bucket, maxInFlight, exponentialBackoff }: RatePolicy): (readonly [field: string, LimiterSpec])[] {

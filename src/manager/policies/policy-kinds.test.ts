@@ -145,7 +145,7 @@ describe("fields without effect, and rules that cannot see into tunnels", () => 
     ].flatMap((object) => policyOf(object).notes);
     const tunnels = "does not match the tunnels (CONNECT) of HTTPS clients, in which method and path are encrypted";
     expect(named).toEqual([
-      "spec.circuitBreaking.webhook has no effect in this version",
+      "spec.circuitBreaking.webhook has no admissionRules, so it refuses nothing",
       "spec.rateLimitings[0].properties has no effect",
       `spec.rateLimitings[0].restRules[0] ${tunnels}; "https://host/*" with CONNECT does`,
       `spec.rateLimitings[0].restRules[1] ${tunnels}; "https://host/*" with CONNECT does`,

@@ -98,10 +98,12 @@ describe("the status of a policy", () => {
   });
 
   it("names the fields of a valid spec that have no effect", () => {
-    expect(condition({ notes: ["spec.circuitBreaking.webhook has no effect in this version"] }, "Accepted")).toMatchObject({
+    expect(
+      condition({ notes: ["spec.circuitBreaking.webhook has no admissionRules, so it refuses nothing"] }, "Accepted"),
+    ).toMatchObject({
       status: "True",
       reason: "Valid",
-      message: "the spec is valid; spec.circuitBreaking.webhook has no effect in this version",
+      message: "the spec is valid; spec.circuitBreaking.webhook has no admissionRules, so it refuses nothing",
     });
   });
 

@@ -1,6 +1,7 @@
 // TrafficPolicy as a policy kind: it names apps and subsets.
 import { TRAFFIC_POLICIES } from "../../api/resources.ts";
 import { type TrafficPolicySpec, validateTrafficPolicy } from "../../api/traffic-policy.ts";
+import { isSet } from "../../api/traffic-rules.ts";
 import { subsetDisplayName } from "../../route/subset-name.ts";
 import { compileTrafficPolicy } from "./compile-traffic-policy.ts";
 import { createPolicyKind, switchedOff } from "./create-policy-kind.ts";
@@ -11,8 +12,10 @@ export const trafficPolicyKind = createPolicyKind({
   offReason: (policy) => switchedOff(policy),
   rulesOf: (policy) => ({ limits: compileTrafficPolicy(policy) }),
   isFor: ({ spec }, { app, subset }) => spec.targetVirtualApps.some((target) => target.name === app && names(target, subset)),
-  notes: ({ spec }) =>
-    spec.circuitBreaking?.webhook === undefined ? [] : ["spec.circuitBreaking.webhook has no effect in this version"],
+  notes: ({ spec: { circuitBreaking } }) =>
+    circuitBreaking?.webhook !== undefined && !isSet(circuitBreaking.webhook.admissionRules)
+      ? ["spec.circuitBreaking.webhook has no admissionRules, so it refuses nothing"]
+      : [],
 });
 
 function names({ specificSubsets = [] }: TrafficPolicySpec["targetVirtualApps"][number], subset: string): boolean {

@@ -12,5 +12,5 @@ export function upstreamError(cause: unknown, handedOver: boolean): MeshError {
   if (BAD_REQUEST.has(code)) return new MeshError("BAD_REQUEST", "forwarding the request: it is not valid HTTP", { cause });
   if (TIMEOUTS.has(code)) return new MeshError("UPSTREAM_TIMEOUT", "waiting for the API server: timed out", { cause });
   if (handedOver) return new MeshError("UPSTREAM_BROKEN", "waiting for the API server: the connection broke", { cause });
-  return new MeshError("UPSTREAM_UNREACHABLE", `connecting to the API server: ${errorMessage(cause)}`);
+  return new MeshError("UPSTREAM_UNREACHABLE", `connecting to the API server: ${errorMessage(cause)}`, { cause });
 }

@@ -54,7 +54,7 @@ export interface WaitReadyOptions {
   readonly say: (reason: string) => void;
 }
 
-/** Resolves once /readyz answers 200. */
+/** Resolves once /startupz answers 200. */
 export async function waitReady({ port, clock, say }: WaitReadyOptions): Promise<void> {
   let last: string | undefined;
   for (;;) {
@@ -68,7 +68,7 @@ export async function waitReady({ port, clock, say }: WaitReadyOptions): Promise
 
 function notReady(port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
-    const request = get({ host: "127.0.0.1", port, path: "/readyz", agent: false, timeout: ANSWER_MS }, (response) => {
+    const request = get({ host: "127.0.0.1", port, path: "/startupz", agent: false, timeout: ANSWER_MS }, (response) => {
       let body = "";
       response.setEncoding("utf8");
       response.on("data", (text: string) => {

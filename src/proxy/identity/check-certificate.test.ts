@@ -12,17 +12,32 @@ const ca = newCa("mesh");
 const leafOf = (by: KeyCertificate, options: Partial<LeafOptions> = {}) =>
   issueServerCertificate(by, { ...SERVING_NAMES, now: NOW, days: 1, ...options });
 
-function check(chain: readonly string[], keyPem: string, trusts: readonly (readonly string[])[] = [[ca.certPem]], now = NOW) {
+function check(
+  chain: readonly string[],
+  keyPem: string,
+  trusts: readonly (readonly string[])[] = [[ca.certPem]],
+  now = NOW,
+  clientName?: string,
+) {
   return checkCertificate(chain.join(""), {
     privateKey: createPrivateKey(keyPem),
     trusts: trusts.map((pems) => pems.map((pem) => new X509Certificate(pem))),
     now,
+    clientName,
   });
 }
 
 it("accepts a certificate of a mesh CA for the names that operators use", () => {
   const { certPem, keyPem } = leafOf(ca);
   expect(check([certPem], keyPem).serialNumber).toBe(new X509Certificate(certPem).serialNumber);
+});
+
+it("accepts the name of a client only where the certificate has it and is for clients", () => {
+  const clientName = "spiffe://ctrlmesh/ns/ops/pod/a/uid";
+  const [with_, without] = [leafOf(ca, { clientName }), leafOf(ca)];
+  expect(check([with_.certPem], with_.keyPem, undefined, undefined, clientName).subjectAltName).toContain(clientName);
+  expect(() => check([without.certPem], without.keyPem, undefined, undefined, clientName)).toThrow(`the client ${clientName}`);
+  expect(() => check([with_.certPem], with_.keyPem, undefined, undefined, `${clientName}2`)).toThrow("does not name the client");
 });
 
 it("names every problem at once", () => {

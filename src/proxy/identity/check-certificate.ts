@@ -8,18 +8,21 @@ import { SERVING_NAMES } from "./serving-certificate.ts";
 export interface CheckOptions {
   readonly privateKey: KeyObject;
   /** The chain must lead to one CA of each set. */
+  /** The URI of this pod, if peers have to know it. */
+  readonly clientName?: string | undefined;
   readonly trusts: readonly (readonly X509Certificate[])[];
   /** Wall time in milliseconds since the epoch. */
   readonly now: number;
 }
 
 const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";
+const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
 
 /**
  * Checks a chain (the certificate first) and returns the certificate.
  * @throws MeshError `CERTIFICATE_UNFIT` with every problem
  */
-export function checkCertificate(chainPem: string, { privateKey, trusts, now }: CheckOptions): X509Certificate {
+export function checkCertificate(chainPem: string, { privateKey, trusts, now, clientName }: CheckOptions): X509Certificate {
   const [leaf, ...others] = readChain(chainPem);
   const problems: string[] = [];
   if (!leaf.checkPrivateKey(privateKey)) problems.push("it is for another key");
@@ -27,6 +30,7 @@ export function checkCertificate(chainPem: string, { privateKey, trusts, now }: 
   if (leaf.keyUsage !== undefined && !leaf.keyUsage.includes(SERVER_AUTH)) problems.push("it is not for servers");
   if (!isCurrent(leaf, now)) problems.push(`it is good from ${iso(leaf.validFromDate)} to ${iso(leaf.validToDate)}, and not now`);
   if (!trusts.every((anchors) => leadsTo(leaf, others, anchors, now))) problems.push("it does not lead to a CA of the mesh");
+  if (clientName !== undefined && !isForClient(leaf, clientName)) problems.push(`it does not name the client ${clientName}`);
   const missing = missingNames(leaf);
   if (missing.length > 0) problems.push(`it is not for ${missing.join(", ")}`);
   if (problems.length > 0) throw unfit(problems.join("; "));
@@ -63,6 +67,10 @@ function missingNames(leaf: X509Certificate): readonly string[] {
     ...SERVING_NAMES.dnsNames.filter((name) => leaf.checkHost(name, { subject: "never" }) === undefined),
     ...SERVING_NAMES.ipAddresses.filter((address) => leaf.checkIP(address) === undefined),
   ];
+}
+
+function isForClient({ keyUsage, subjectAltName = "" }: X509Certificate, name: string): boolean {
+  return keyUsage?.includes(CLIENT_AUTH) === true && subjectAltName.split(", ").includes(`URI:${name}`);
 }
 
 function isCurrent({ validFromDate, validToDate }: X509Certificate, now: number): boolean {

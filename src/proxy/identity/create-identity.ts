@@ -4,7 +4,13 @@ import type { Clock, Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
 import { createCertify } from "./certify.ts";
-import { createMeshAccess, createMeshTrustStore, createPlainAccess, type ManagerAccess } from "./manager-access.ts";
+import {
+  createMeshAccess,
+  createMeshTrustStore,
+  createPlainAccess,
+  type ManagerAccess,
+  type MeshTrustStore,
+} from "./manager-access.ts";
 import type { openManagerChannel } from "./manager-channel.ts";
 import { createMeshCertificate } from "./mesh-certificate.ts";
 import { createCertificateHolder, type ServingCertificate } from "./serving-certificate.ts";
@@ -22,6 +28,8 @@ export interface IdentityConfig {
 
 export interface IdentityDeps {
   readonly config: IdentityConfig;
+  /** The URI of this pod, if peers have to know it. */
+  readonly clientName?: string | undefined;
   readonly registry: Registry;
   readonly clock: Clock;
   readonly random: Random;
@@ -33,6 +41,8 @@ export interface IdentityDeps {
 export interface Identity {
   readonly access: ManagerAccess;
   readonly certificate: ServingCertificate;
+  /** The CAs by which proxies know each other; undefined if the certificate is not of the mesh. */
+  readonly peerTrust: MeshTrustStore | undefined;
 }
 
 export function createIdentity(deps: IdentityDeps): Identity {
@@ -43,9 +53,14 @@ export function createIdentity(deps: IdentityDeps): Identity {
   const access = mesh ? createMeshAccess({ manager, trust: mesh.trust, tokenFile: mesh.token }) : createPlainAccess();
   const watched = { holder, clock, log };
   if (tls !== undefined)
-    return { access, certificate: createWatchedCertificate({ ...watched, next: () => readPair(tls.cert, tls.key) }) };
-  if (mesh === undefined) return { access, certificate: createOwnCertificate({ ...watched, dataDir }) };
+    return {
+      access,
+      certificate: createWatchedCertificate({ ...watched, next: () => readPair(tls.cert, tls.key) }),
+      peerTrust: undefined,
+    };
+  if (mesh === undefined) return { access, certificate: createOwnCertificate({ ...watched, dataDir }), peerTrust: undefined };
   const certify = createCertify({ ...deps, manager, access });
   const { trust, managerCa: caFile } = mesh;
-  return { access, certificate: createMeshCertificate({ ...deps, manager, trust, certify, dataDir, holder, caFile }) };
+  const certificate = createMeshCertificate({ ...deps, manager, trust, certify, dataDir, holder, caFile });
+  return { access, certificate, peerTrust: trust };
 }

@@ -25,6 +25,8 @@ export interface MeshCertificateOptions {
   readonly trust: MeshTrustStore;
   readonly certify: Certify;
   readonly dataDir: string;
+  /** The URI of this pod, if peers have to know it. A stored certificate of an older version does not have it. */
+  readonly clientName?: string | undefined;
   readonly holder: CertificateHolder;
   readonly registry: Registry;
   readonly clock: Clock;
@@ -42,7 +44,7 @@ interface Held {
 }
 
 export function createMeshCertificate(options: MeshCertificateOptions): ServingCertificate {
-  const { caFile, certify, clock, holder, log, manager, random, registry, trust } = options;
+  const { caFile, certify, clientName, clock, holder, log, manager, random, registry, trust } = options;
   const path = join(options.dataDir, CERTIFICATE_FILE_NAME);
   const trouble = createCertificateTrouble({ manager, clock, log });
   const requests = new Counter({
@@ -60,7 +62,7 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
 
   const check = ({ chain, trust: trustPem }: StoredCertificate, by: MeshTrust, privateKey: KeyObject): Held => {
     const issuers = readCertificates(trustPem, "the manager's trust");
-    const leaf = checkCertificate(chain, { privateKey, trusts: [by.certificates, issuers], now: clock.now() });
+    const leaf = checkCertificate(chain, { privateKey, clientName, trusts: [by.certificates, issuers], now: clock.now() });
     return { leaf, trustSet: setOf(issuers), renewAt: renewalTime(leaf, random) };
   };
   const use = (checked: Held, { chain, key }: StoredCertificate) => {

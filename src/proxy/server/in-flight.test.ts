@@ -1,13 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import type { CallNotes } from "../http/handler.ts";
-import { createInFlight } from "./in-flight.ts";
+import { createInFlight, type InFlight } from "./in-flight.ts";
 
 const PLAIN = { method: "GET", target: "/api/v1/pods", headers: {}, body: null };
 
+const begin = (inFlight: InFlight<CallNotes>) => inFlight.begin({ ...PLAIN, record: {} });
+
 function setup() {
   const clock = createFakeClock();
-  const inFlight = createInFlight(clock, (): CallNotes => ({}));
+  const inFlight = createInFlight<CallNotes>(clock);
   const drained = { done: false };
   const drain = (ms: number) => {
     inFlight.beginDrain();
@@ -21,7 +23,7 @@ function setup() {
 describe("in flight", () => {
   it("fires the signal of every call that ends, and says whether its client is gone", () => {
     const { inFlight } = setup();
-    const [answered, another, gone] = [inFlight.begin(PLAIN), inFlight.begin(PLAIN), inFlight.begin(PLAIN)];
+    const [answered, another, gone] = [begin(inFlight), begin(inFlight), begin(inFlight)];
     let fired = 0;
     answered.call.signal.addEventListener("abort", () => fired++);
     answered.end(false);
@@ -44,7 +46,7 @@ describe("in flight", () => {
 
   it("waits for a call with an end, not for a watch, and tells the watch at the very end", async () => {
     const { clock, inFlight, drained, drain } = setup();
-    const [get, watch] = [inFlight.begin(PLAIN), inFlight.begin(PLAIN)];
+    const [get, watch] = [begin(inFlight), begin(inFlight)];
     watch.call.record.isLongRunning = true;
     drain(1_000);
     await clock.flush();
@@ -58,12 +60,12 @@ describe("in flight", () => {
 
   it("ends watches one after the other over a time, and waits until they are over", async () => {
     const { clock, inFlight } = setup();
-    const watches = Array.from({ length: 4 }, () => inFlight.begin(PLAIN));
+    const watches = Array.from({ length: 4 }, () => begin(inFlight));
     for (const { call } of watches) {
       call.record.isLongRunning = true;
       call.signal.addEventListener("abort", () => watches.find((one) => one.call === call)?.end(false));
     }
-    const get = inFlight.begin(PLAIN);
+    const get = begin(inFlight);
     let over = false;
     void inFlight.endLongRunning(1_000).then(() => {
       over = true;
@@ -80,14 +82,14 @@ describe("in flight", () => {
 
   it("has no watches to end: done at once", async () => {
     const { clock, inFlight } = setup();
-    inFlight.begin(PLAIN);
+    begin(inFlight);
     await inFlight.endLongRunning(1_000);
     expect(clock.pending).toBe(0);
   });
 
   it("fires the signal of a call whose time is up, and forgets the time of one that ended before", async () => {
     const { clock, inFlight } = setup();
-    const [late, done, gone] = [inFlight.begin(PLAIN), inFlight.begin(PLAIN), inFlight.begin(PLAIN)];
+    const [late, done, gone] = [begin(inFlight), begin(inFlight), begin(inFlight)];
     late.endAfter(1_000);
     done.endAfter(2_000);
     done.end(false);
@@ -103,7 +105,7 @@ describe("in flight", () => {
 
   it("waits no longer than it may", async () => {
     const { clock, inFlight, drained, drain } = setup();
-    inFlight.begin(PLAIN);
+    begin(inFlight);
     drain(1_000);
     await clock.advance(1_000);
     expect(drained.done).toBe(true);

@@ -1,6 +1,7 @@
 // The calls that run now, with the means to end them. Invariant: the signal of a call fires once: when its client is gone, its time is up
 // or the drain is over, and at the latest when the call is over, so that nothing outlives it (an unread body holds a connection). The
 // layers end a watch at a frame boundary. Called by the traffic server.
+
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import { CallAbort } from "../http/call-signal.ts";
@@ -16,7 +17,7 @@ export interface Running<Call> {
 }
 
 export interface InFlight<Notes extends CallNotes> {
-  begin(call: Omit<HttpCall, "signal" | "record">): Running<HttpCall<Notes>>;
+  begin(call: Omit<HttpCall<Notes>, "signal">): Running<HttpCall<Notes>>;
   readonly draining: boolean;
   /** From now on `draining` is true. */
   beginDrain(): void;
@@ -37,8 +38,8 @@ const OVER = new MeshError("ABORTED", "serving a request: it is over");
 /** How long the last call may take to send its end. */
 const LAST_END_MS = 250;
 
-/** Makes an empty set. `createRecord` makes what the layers write their notes into. */
-export function createInFlight<Notes extends CallNotes>(clock: Clock, createRecord: () => Notes): InFlight<Notes> {
+/** Makes an empty set. */
+export function createInFlight<Notes extends CallNotes>(clock: Clock): InFlight<Notes> {
   const running = new Map<HttpCall<Notes>, CallAbort>();
   let draining = false;
   let changed: (() => void) | undefined;
@@ -57,7 +58,7 @@ export function createInFlight<Notes extends CallNotes>(clock: Clock, createReco
   return {
     begin(parts) {
       const abort = new CallAbort();
-      const call: HttpCall<Notes> = { ...parts, signal: abort, record: createRecord() };
+      const call: HttpCall<Notes> = { ...parts, signal: abort };
       running.set(call, abort);
       let timer: Timer | undefined;
       return {

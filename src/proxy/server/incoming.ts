@@ -9,10 +9,13 @@ import type { ByteSource } from "../http/byte-stream.ts";
 export type MayUpgrade = (method: string, target: string) => boolean;
 
 /** The protocol of a request that must become a tunnel. The server ignores every other upgrade, as RFC 9110 allows. */
-export function upgradeOf({ method = "GET", url = "", headers }: IncomingMessage, mayUpgrade: MayUpgrade): string | undefined {
+export function upgradeOf(
+  { method = "GET", url = "", headers }: IncomingMessage,
+  mayUpgrade: MayUpgrade | undefined,
+): string | undefined {
   const { upgrade } = headers;
   if (upgrade === undefined || !/^(websocket|spdy\/3\.1)$/i.test(upgrade)) return undefined;
-  return mayUpgrade(method, url) ? upgrade : undefined;
+  return mayUpgrade?.(method, url) ? upgrade : undefined;
 }
 
 /** Node joins repeated headers with commas, but two Impersonate-Group lines are two groups: those keep their lines. */

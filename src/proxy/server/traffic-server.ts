@@ -10,23 +10,23 @@ import type { Runnable } from "../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
 import type { CallNotes, Handler, HttpCall, Reply, Tunnel } from "../http/handler.ts";
-import type { ServingCertificate, TlsPair } from "../identity/serving-certificate.ts";
 import { createClientCount } from "./client-count.ts";
 import { createFurtherListeners } from "./further-listeners.ts";
 import { createInFlight, type InFlight } from "./in-flight.ts";
 import { hasBody, headersOf, type MayUpgrade, requestSource, upgradeOf } from "./incoming.ts";
 import { dropStalledReader, STALLED_MS, sendReply } from "./send-reply.ts";
+import type { ServerTls } from "./server-tls.ts";
 
 export interface TrafficServerOptions<Notes extends CallNotes> {
   readonly listen: ListenAddress;
   /** Further addresses. */
   readonly alsoListen?: readonly ListenAddress[];
-  readonly certificate: ServingCertificate;
+  readonly tls: ServerTls;
   readonly stack: Handler<HttpCall<Notes>, Reply>;
-  /** Makes what the layers write their notes about one call into. */
-  readonly createRecord: () => Notes;
-  readonly mayUpgrade: MayUpgrade;
-  readonly tunnel: Tunnel;
+  /** Makes what the layers write their notes about one call of this client into. */
+  readonly createRecord: (client: Duplex) => Notes;
+  /** Absent: the server ignores every upgrade, as RFC 9110 allows. */
+  readonly upgrades?: { readonly may: MayUpgrade; readonly tunnel: Tunnel };
   readonly clock: Clock;
   readonly log: Logger;
   /** How long requests that have an end may take to reach it at shutdown. Default 8,000. */
@@ -58,13 +58,12 @@ const TLS_WARN_MS = 60_000;
 
 /** Makes the server. */
 export function createTrafficServer<Notes extends CallNotes>(options: TrafficServerOptions<Notes>): TrafficServer {
-  const { certificate, clock, log, drainMs = 8_000 } = options;
-  const inFlight = createInFlight(clock, options.createRecord);
-  const server = createHttpsServer(options.mayUpgrade);
+  const { tls, clock, log, drainMs = 8_000 } = options;
+  const inFlight = createInFlight<Notes>(clock);
+  const server = createHttpsServer(options);
   const listener = createListener(server, "secureConnection");
   const further = createFurtherListeners(server, options.alsoListen ?? []);
-  const useCertificate = (now: TlsPair) => server.setSecureContext({ ...now, minVersion: "TLSv1.2" });
-  const unsubscribe = certificate.onChange(useCertificate);
+  let unsubscribe = () => {};
   const clients = createClientCount(server, clock);
   let port = 0;
   let listening = false;
@@ -82,7 +81,7 @@ export function createTrafficServer<Notes extends CallNotes>(options: TrafficSer
     socket.on("error", () => undefined); // Node removes its own listener; the close event says the same
     guarded(serveUpgrade(req, socket, head, options, inFlight), socket);
   });
-  warnOfTlsErrors(server, clock, log);
+  warnOfTlsErrors(server, options);
 
   return {
     name: "traffic",
@@ -93,7 +92,7 @@ export function createTrafficServer<Notes extends CallNotes>(options: TrafficSer
       return port;
     },
     async start() {
-      useCertificate(certificate.current());
+      unsubscribe = tls.follow(server);
       ({ port } = await listener.listen(options.listen));
       await further.listen();
       listening = true;
@@ -119,8 +118,9 @@ export function createTrafficServer<Notes extends CallNotes>(options: TrafficSer
   };
 }
 
-function createHttpsServer(mayUpgrade: MayUpgrade): Server {
+function createHttpsServer({ tls, upgrades }: Pick<TrafficServerOptions<CallNotes>, "tls" | "upgrades">): Server {
   return createServer({
+    ...tls.options,
     ALPNProtocols: ["http/1.1"],
     minVersion: "TLSv1.2",
     maxHeaderSize: MAX_HEADER_BYTES,
@@ -128,7 +128,7 @@ function createHttpsServer(mayUpgrade: MayUpgrade): Server {
     requestTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_MS,
     noDelay: true,
-    shouldUpgradeCallback: (req: IncomingMessage) => upgradeOf(req, mayUpgrade) !== undefined,
+    shouldUpgradeCallback: (req: IncomingMessage) => upgradeOf(req, upgrades?.may) !== undefined,
   });
 }
 
@@ -136,7 +136,7 @@ async function serve<Notes extends CallNotes>(
   req: IncomingMessage,
   res: ServerResponse,
   expectsContinue: boolean,
-  { stack, log, stalledMs = STALLED_MS }: TrafficServerOptions<Notes>,
+  { stack, createRecord, log, stalledMs = STALLED_MS }: TrafficServerOptions<Notes>,
   inFlight: InFlight<Notes>,
 ): Promise<void> {
   if (req.httpVersion !== "1.1") {
@@ -145,7 +145,8 @@ async function serve<Notes extends CallNotes>(
     return;
   }
   const body = hasBody(req) ? requestSource(req, () => expectsContinue && res.writeContinue()) : null;
-  const running = inFlight.begin({ method: req.method ?? "GET", target: req.url ?? "", headers: headersOf(req), body });
+  const { method = "GET", url: target = "", socket } = req;
+  const running = inFlight.begin({ method, target, headers: headersOf(req), body, record: createRecord(socket) });
   res.once("close", () => running.end(!res.writableFinished));
   const reply = await stack(running.call);
   if (inFlight.draining) res.shouldKeepAlive = false;
@@ -163,20 +164,16 @@ async function serveUpgrade<Notes extends CallNotes>(
   req: IncomingMessage,
   socket: Duplex,
   head: Buffer,
-  { stack, tunnel, mayUpgrade }: TrafficServerOptions<Notes>,
+  { stack, createRecord, upgrades }: TrafficServerOptions<Notes>,
   inFlight: InFlight<Notes>,
 ): Promise<void> {
-  const { method = "GET", url = "" } = req;
-  const running = inFlight.begin({
-    method,
-    target: url,
-    headers: headersOf(req),
-    body: null,
-    upgrade: upgradeOf(req, mayUpgrade) ?? "",
-  });
+  const { method = "GET", url: target = "" } = req;
+  const upgrade = upgradeOf(req, upgrades?.may) ?? "";
+  const record = createRecord(socket);
+  const running = inFlight.begin({ method, target, headers: headersOf(req), body: null, upgrade, record });
   socket.once("close", () => running.end(true));
   const reply = await stack(running.call);
-  if (reply.tunnel !== undefined) await tunnel(reply.tunnel, req, socket, head);
+  if (reply.tunnel !== undefined) await upgrades?.tunnel(reply.tunnel, req, socket, head);
   else refuseUpgrade(req, socket as Socket, reply);
 }
 
@@ -189,11 +186,14 @@ function refuseUpgrade(req: IncomingMessage, socket: Socket, reply: Reply): void
 }
 
 // An operator that does not trust the proxy's CA logs nothing useful. This line is the only trace.
-function warnOfTlsErrors(server: Server, clock: Clock, log: Logger): void {
+function warnOfTlsErrors(
+  server: Server,
+  { tls, clock, log }: Pick<TrafficServerOptions<CallNotes>, "tls" | "clock" | "log">,
+): void {
   let warnedMs = Number.NEGATIVE_INFINITY;
   server.on("tlsClientError", (error) => {
     if (clock.monotonicMs() - warnedMs < TLS_WARN_MS) return;
     warnedMs = clock.monotonicMs();
-    log.warn({ err: error }, "a client broke off the TLS handshake: does it trust the CA of this proxy?");
+    log.warn({ err: error }, `a client broke off the TLS handshake: ${tls.question}`);
   });
 }

@@ -8,6 +8,7 @@ import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
 import type { PodRef } from "../../wire/messages.ts";
+import { PEERS } from "../../wire/peer-type.ts";
 import { POLICY } from "../../wire/policy-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import { createPlainAccess, type ManagerAccess } from "../identity/manager-access.ts";
@@ -17,6 +18,7 @@ import { createPolicyMetrics } from "../policies/policy-metrics.ts";
 import { createCleanEnd } from "./clean-end.ts";
 import { createEnforcer } from "./enforcer.ts";
 import { createMeshClient } from "./mesh-client.ts";
+import { createPeersHandler, type Peers } from "./peers-handler.ts";
 import { createPolicyHandler } from "./policy-handler.ts";
 import { greetingOf } from "./registration.ts";
 import { createReporter, type Reporter } from "./reporter.ts";
@@ -37,6 +39,8 @@ export interface SessionConfig {
   readonly podUid: string;
   /** Folder for the last good snapshot; the proxy's own. */
   readonly dataDir: string;
+  /** The listener for the operator's webhooks; undefined: there is none, and no peers are asked for. */
+  readonly webhooks?: unknown;
 }
 
 export interface SessionDeps {
@@ -60,14 +64,15 @@ const STREAM_FILE_NAME = "stream";
 /** Name of the file that says that the process before ended with no write under way. */
 const CLEAN_END_FILE_NAME = "clean-end";
 
-/** The policies that the manager sends. */
-interface PolicyOwner {
+/** What the manager sends beside the routes. */
+export interface SentBeside {
   readonly policies: Policies;
+  readonly peers: Peers;
 }
 
 export function createSession(
   deps: SessionDeps,
-): Session & PolicyOwner & ManagerContact & Waiting & LeaderSink & GateKeeper & MoveKeeper & Runnable {
+): Session & SentBeside & ManagerContact & Waiting & LeaderSink & GateKeeper & MoveKeeper & Runnable {
   const { config, log, clock, random } = deps;
   const pod: PodRef = { namespace: config.podNamespace, name: config.podName, uid: config.podUid };
   const metrics = createSessionMetrics(deps.registry);
@@ -93,7 +98,12 @@ export function createSession(
     ...{ policies, file: policyFile, log },
     tell: (report) => reporter.tell("policies", report),
   });
-  const handlers: ResourceHandlers = { [ROUTE.name]: routeHandler, [POLICY.name]: policyHandler };
+  const peersHandler = createPeersHandler(pod.uid, log);
+  const handlers: ResourceHandlers = {
+    [ROUTE.name]: routeHandler,
+    [POLICY.name]: policyHandler,
+    ...(config.webhooks === undefined ? {} : { [PEERS.name]: peersHandler }),
+  };
   const facts = { pod, proxyVersion: deps.proxyVersion ?? "", capabilities: capabilitiesOf(handlers) };
   const client = createMeshClient({
     manager: config.manager,
@@ -133,6 +143,7 @@ export function createSession(
   return {
     name: "session",
     policies,
+    peers: peersHandler.peers,
     get current() {
       // After the word of a clean end no write may begin, whoever still asks.
       return life === "over" || awaited() !== undefined ? undefined : enforcer.current;

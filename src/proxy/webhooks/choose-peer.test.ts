@@ -1,39 +1,47 @@
 import { describe, expect, it } from "vitest";
-import { budgetMs, choosePeer, isRetried, type Peer } from "./choose-peer.ts";
+import type { PodPeer } from "../../wire/peer-type.ts";
+import { budgetMs, choosePeer, isRetried, MAX_AT_PEER } from "./choose-peer.ts";
 
-const peer = (address: string, more: Partial<Peer> = {}): Peer => ({
-  address,
+const peer = (name: string, more: Partial<PodPeer> = {}): PodPeer => ({
+  namespace: "ops",
+  name,
+  uid: name,
+  address: "10.0.0.1",
   subset: "canary",
   isReady: true,
-  capacity: 10,
-  inFlight: 0,
   ...more,
+});
+const loads = (inFlight: Readonly<Record<string, number>> = {}, random = 0) => ({
+  inFlightAt: ({ name }: PodPeer) => inFlight[name] ?? 0,
+  random: () => random,
 });
 
 describe("choosePeer", () => {
-  it.each<[string, Peer[], string | undefined]>([
-    ["takes the peer with the least in flight", [peer("a", { inFlight: 2 }), peer("b", { inFlight: 1 })], "b"],
-    ["takes the first of equals", [peer("b"), peer("a")], "b"],
-    ["skips other subsets", [peer("a", { subset: "" }), peer("b", { inFlight: 5 })], "b"],
-    ["skips peers that are not ready", [peer("a", { isReady: false }), peer("b", { inFlight: 5 })], "b"],
-    ["skips full peers", [peer("a", { inFlight: 1, capacity: 1 }), peer("b", { inFlight: 5 })], "b"],
-  ])("%s", (_, peers, address) => {
-    expect(choosePeer(peers, "canary")).toMatchObject({ kind: "peer", peer: { address } });
+  const [a, b] = [peer("a"), peer("b")];
+  it.each<[string, PodPeer[], Readonly<Record<string, number>>, string]>([
+    ["takes the peer with the least in flight", [a, b], { a: 2, b: 1 }, "b"],
+    ["skips other subsets", [peer("a", { subset: "" }), b], { b: 5 }, "b"],
+    ["skips peers that are not ready", [peer("a", { isReady: false }), b], { b: 5 }, "b"],
+    ["skips full peers", [a, b], { a: MAX_AT_PEER, b: 5 }, "b"],
+  ])("%s", (_, peers, inFlight, name) => {
+    expect(choosePeer(peers, "canary", loads(inFlight))).toMatchObject({ kind: "peer", peer: { name } });
+  });
+
+  it("takes any of equals", () => {
+    const chosen = [0, 0.4, 0.5, 0.99].map((random) => choosePeer([a, b], "canary", loads({}, random)));
+    expect(chosen).toMatchObject(["a", "a", "b", "b"].map((name) => ({ peer: { name } })));
   });
 
   it("says why there is none: no pod, none ready, all full", () => {
-    expect(choosePeer([peer("a", { subset: "" })], "canary")).toEqual({ kind: "none", why: "no-pod" });
-    expect(choosePeer([peer("a", { isReady: false })], "canary")).toEqual({ kind: "none", why: "not-ready" });
-    expect(choosePeer([peer("a", { isReady: false }), peer("b", { capacity: 0 })], "canary")).toEqual({
-      kind: "none",
-      why: "full",
-    });
+    const none = (why: string) => ({ kind: "none", why });
+    expect(choosePeer([peer("a", { subset: "" })], "canary", loads())).toEqual(none("no-pod"));
+    expect(choosePeer([peer("a", { isReady: false })], "canary", loads())).toEqual(none("not-ready"));
+    expect(choosePeer([peer("a", { isReady: false }), b], "canary", loads({ b: MAX_AT_PEER }))).toEqual(none("full"));
   });
 
   it("does not choose a peer again that did not connect", () => {
-    const peers = [peer("a"), peer("b", { inFlight: 3 })];
-    expect(choosePeer(peers, "canary", "a")).toMatchObject({ peer: { address: "b" } });
-    expect(choosePeer([peer("a")], "canary", "a")).toEqual({ kind: "none", why: "not-ready" });
+    expect(choosePeer([a, b], "canary", loads({ b: 3 }), a)).toMatchObject({ peer: { name: "b" } });
+    expect(choosePeer([a], "canary", loads(), a)).toEqual({ kind: "none", why: "not-ready" });
   });
 });
 

@@ -1,31 +1,30 @@
 // Chooses the pod that a review is forwarded to, and how long that may take. Pure. Invariants: only a call that no peer has seen is sent
-// again, and only once; an answer is due before the API server stops waiting. Called by the listener for webhooks.
+// again, and only once; an answer is due before the API server stops waiting. Called by `answer-review.ts`.
+import type { Random } from "../../base/clock.ts";
+import type { PodPeer } from "../../wire/peer-type.ts";
 
-/** Another pod of the app that takes reviews. */
-export interface Peer {
-  /** The pod's IP and the port of its listener. */
-  readonly address: string;
-  readonly subset: string;
-  readonly isReady: boolean;
-  /** The reviews that it takes at once from this proxy. */
-  readonly capacity: number;
-  /** Of this proxy. */
-  readonly inFlight: number;
-}
+/** Reviews that one proxy has at once at one peer. */
+export const MAX_AT_PEER = 64;
 
 export type PeerChoice =
-  | { readonly kind: "peer"; readonly peer: Peer }
+  | { readonly kind: "peer"; readonly peer: PodPeer }
   | { readonly kind: "none"; readonly why: "no-pod" | "not-ready" | "full" };
 
-/** The ready peer of the subset with the least in flight. `failed` is the address that a first attempt could not connect to. */
-export function choosePeer(peers: readonly Peer[], subset: string, failed?: string): PeerChoice {
+export interface PeerLoad {
+  /** Reviews that this proxy has now at a peer. */
+  inFlightAt(peer: PodPeer): number;
+  readonly random: Random;
+}
+
+/** The ready peer of the subset with the least in flight, any of equals. `failed` is a peer that a first attempt could not connect to. */
+export function choosePeer(peers: readonly PodPeer[], subset: string, load: PeerLoad, failed?: PodPeer): PeerChoice {
   const all = peers.filter((peer) => peer.subset === subset);
-  const ready = all.filter((peer) => peer.isReady && peer.address !== failed);
-  const free = ready.filter(({ inFlight, capacity }) => inFlight < capacity);
-  const [first, ...others] = free;
-  if (first !== undefined) {
-    return { kind: "peer", peer: others.reduce((least, peer) => (peer.inFlight < least.inFlight ? peer : least), first) };
-  }
+  const ready = all.filter((peer) => peer.isReady && peer.uid !== failed?.uid);
+  const counts = ready.map((peer) => load.inFlightAt(peer));
+  const least = Math.min(MAX_AT_PEER, ...counts);
+  const free = least < MAX_AT_PEER ? ready.filter((_, index) => counts[index] === least) : [];
+  const peer = free[Math.floor(load.random() * free.length)];
+  if (peer !== undefined) return { kind: "peer", peer };
   if (all.length === 0) return { kind: "none", why: "no-pod" };
   return { kind: "none", why: ready.length === 0 ? "not-ready" : "full" };
 }

@@ -1,0 +1,41 @@
+// The handler of the resource type "peers": the pods to which this proxy may forward reviews. Invariant: a list that cannot be read leaves the last good
+// one. Nothing is stored: addresses change, and the next list comes with the next stream. Called by the dialog with the manager.
+import { errorMessage } from "../../base/errors.ts";
+import type { Logger } from "../../base/log.ts";
+import { PEERS, type PodPeer } from "../../wire/peer-type.ts";
+import { ResourceInvalidError } from "../../wire/resource-type.ts";
+import type { ResourceHandler } from "./resource-handler.ts";
+
+/** The other pods of the app; none before the first list. */
+export interface Peers {
+  readonly current: readonly PodPeer[];
+}
+
+export interface PeersHandler extends ResourceHandler {
+  readonly peers: Peers;
+}
+
+/** @param ownUid of this pod, which is no peer of its own */
+export function createPeersHandler(ownUid: string, log: Logger): PeersHandler {
+  let current: readonly PodPeer[] = [];
+  return {
+    capabilities: [],
+    peers: {
+      get current() {
+        return current;
+      },
+    },
+    take({ resource, baseDigest }, answers) {
+      if (resource === null) return answers.nack(["resource: missing"]);
+      if (baseDigest !== "") return answers.needsWhole();
+      try {
+        const { peers } = PEERS.decode(resource.body, { version: resource.version, digest: resource.digest });
+        current = peers.filter(({ uid }) => uid !== ownUid);
+      } catch (error) {
+        log.warn({ err: error, version: resource.version }, "peers refused, the last good ones stay");
+        return answers.nack(error instanceof ResourceInvalidError ? error.problems : [errorMessage(error)]);
+      }
+      answers.ack();
+    },
+  };
+}

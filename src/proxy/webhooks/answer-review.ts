@@ -1,0 +1,233 @@
+// Answers one review: here, by a pod of the subset that answers for the object, or by an error. Invariants: a review that a peer has forwarded goes no
+// further; whatever the others' tables say, an answer or an error comes before the caller's time is over. Called by the layer `route`.
+import { type Clock, type Random, sleep } from "../../base/clock.ts";
+import { errorMessage, isMeshError } from "../../base/errors.ts";
+import { allowReview, type ReviewSubject } from "../../kube/admission-review.ts";
+import { JSON_TYPE } from "../../kube/media-types.ts";
+import { type Recipient, type ReviewRoute, routeReview } from "../../route/route-review.ts";
+import { subsetDisplayName } from "../../route/subset-name.ts";
+import type { PodPeer } from "../../wire/peer-type.ts";
+import { discardBody } from "../http/byte-stream.ts";
+import { CallAbort } from "../http/call-signal.ts";
+import type { Reply } from "../http/handler.ts";
+import type { Session } from "../session/session.ts";
+import { budgetMs, choosePeer } from "./choose-peer.ts";
+import type { OperatorClient } from "./operator-client.ts";
+import type { PeerClients } from "./peer-clients.ts";
+import type { PlacesBefore } from "./places-before.ts";
+import {
+  MISDIRECTED,
+  REDIRECT_AS,
+  REDIRECT_SUBSET,
+  type ReviewCall,
+  ReviewError,
+  type ReviewNotes,
+  unavailable,
+} from "./review-call.ts";
+
+export interface AnswerDeps {
+  readonly session: Pick<Session, "current" | "onChange">;
+  readonly before: PlacesBefore;
+  readonly operator: Pick<OperatorClient, "send">;
+  readonly peers: { readonly current: readonly PodPeer[] };
+  readonly clients: Pick<PeerClients, "inFlightAt" | "keep" | "send">;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** Between two decisions, unless the routes change before. */
+const PAUSE_MS = 100;
+/** For a subset without a ready pod: the list of peers may be a moment old. */
+const NO_PEER_MS = 1_000;
+/** Each answer of a peer that names another subset is followed, then the own table is asked anew. */
+const MAX_REDIRECTS = 2;
+
+const ERROR = "x-ctrlmesh-error";
+/** The operator of a pod cannot be reached, so it has not seen the review. */
+const UNREACHED = "OPERATOR_UNREACHABLE";
+const NO_PEER = "NO_PEER";
+
+/** What an attempt has come to: an answer, another recipient, or a reason to decide anew. */
+type Attempt =
+  | { readonly kind: "answered"; readonly reply: Reply }
+  | { readonly kind: "redirected"; readonly to: Recipient }
+  | { readonly kind: "again"; readonly why: string };
+
+export async function answerReview(call: ReviewCall, subject: ReviewSubject, deps: AnswerDeps): Promise<Reply> {
+  const { clock } = deps;
+  const totalMs = budgetMs(call.target);
+  const endMs = clock.monotonicMs() + totalMs;
+  const signal = new CallAbort();
+  const gone = () => signal.abort(call.signal.reason);
+  call.signal.addEventListener("abort", gone, { once: true });
+  const timer = clock.after(totalMs, () => signal.abort(TIME_IS_UP));
+  try {
+    return await decideUntilAnswered({ ...call, signal }, subject, deps, endMs);
+  } finally {
+    timer.cancel();
+    call.signal.removeEventListener("abort", gone);
+  }
+}
+
+const TIME_IS_UP = new Error("the caller's time is up");
+
+async function decideUntilAnswered(call: ReviewCall, subject: ReviewSubject, deps: AnswerDeps, endMs: number): Promise<Reply> {
+  const { clock } = deps;
+  const startMs = clock.monotonicMs();
+  let why = "no answer has come";
+  let next: Recipient | undefined;
+  let redirects = 0;
+  try {
+    for (;;) {
+      const attempt = await attemptOnce(call, subject, deps, next, clock.monotonicMs() - startMs);
+      if (attempt.kind === "answered") return attempt.reply;
+      if (attempt.kind === "redirected" && redirects < MAX_REDIRECTS) {
+        redirects++;
+        next = attempt.to;
+        continue;
+      }
+      why = attempt.kind === "again" ? attempt.why : "the pods do not agree yet which subset answers";
+      if (clock.monotonicMs() + PAUSE_MS >= endMs) throw late(call.record, why);
+      await changeOrPause(deps, call);
+      redirects = 0;
+      next = undefined;
+    }
+  } catch (error) {
+    throw call.signal.reason === TIME_IS_UP ? late(call.record, why) : error;
+  }
+}
+
+function late(record: ReviewNotes, why: string): ReviewError {
+  const asked = record.subset === undefined ? "" : ` (asked last: subset "${subsetDisplayName(record.subset)}")`;
+  return unavailable("REVIEW_LATE", `ctrlmesh: no answer within the time of this webhook: ${why}${asked}`);
+}
+
+/** Resolves with the next change of the routes, or after a pause. */
+function changeOrPause({ session, clock }: AnswerDeps, { signal }: ReviewCall): Promise<void> {
+  const changed = Promise.withResolvers<void>();
+  const unsubscribe = session.onChange(() => changed.resolve());
+  const pause = sleep(clock, PAUSE_MS, signal);
+  return Promise.race([pause, changed.promise]).finally(unsubscribe);
+}
+
+async function attemptOnce(
+  call: ReviewCall,
+  subject: ReviewSubject,
+  deps: AnswerDeps,
+  redirectedTo: Recipient | undefined,
+  waitedMs: number,
+): Promise<Attempt> {
+  const { current } = deps.session;
+  if (current === undefined) return { kind: "again", why: "this proxy has no routes yet" };
+  const { subset } = current.snapshot;
+  if (redirectedTo !== undefined && redirectedTo.subset !== subset) return toPeer(call, redirectedTo, deps, waitedMs);
+  // A newer table than ours says that our subset owns the object.
+  if (redirectedTo?.as === "owner") return { kind: "again", why: "this proxy's routes are older than a peer's" };
+  if (redirectedTo?.as === "holder") return local(call, deps, subset, waitedMs);
+  const { group, resource } = subject.resource;
+  const view = current.view(group, resource);
+  const route: ReviewRoute = routeReview(subject, view, {
+    subset,
+    forwardedAs: call.record.forwardedAs,
+    ownerBefore: (place, labels) => deps.before.ownerBefore(subject.resource, place, labels),
+  });
+  switch (route.kind) {
+    case "local":
+      return local(call, deps, subset, waitedMs);
+    case "peer":
+      return toPeer(call, route.to, deps, waitedMs);
+    case "redirect":
+      call.record.result = "redirected";
+      return { kind: "answered", reply: redirection(route.to) };
+    case "allowed":
+      call.record.result = "allowed";
+      return { kind: "answered", reply: jsonReply(allowReview(subject)) };
+    case "hold":
+      return { kind: "again", why: `the owner of ${placeText(route.place)} is not known yet` };
+    case "unavailable":
+      throw unavailable("NO_OWNER", route.message);
+    default:
+      return route satisfies never;
+  }
+}
+
+async function local(call: ReviewCall, deps: AnswerDeps, subset: string, waitedMs: number): Promise<Attempt> {
+  call.record.subset = subset;
+  try {
+    const reply = await deps.operator.send(call);
+    call.record.result = "local";
+    return { kind: "answered", reply };
+  } catch (error) {
+    // The operator is not up, and has seen nothing of the review: any other pod of the subset may answer.
+    const isUnreached = error instanceof ReviewError && error.code === UNREACHED;
+    if (!isUnreached || call.record.forwardedAs !== undefined) throw error;
+    return toPeer(call, { subset, as: "owner" }, deps, waitedMs).catch((atPeer: unknown) => {
+      throw atPeer instanceof ReviewError && atPeer.code === NO_PEER ? error : atPeer;
+    });
+  }
+}
+
+async function toPeer(call: ReviewCall, to: Recipient, deps: AnswerDeps, waitedMs: number): Promise<Attempt> {
+  const { clients, peers, random } = deps;
+  call.record.subset = to.subset;
+  const inFlightAt = (peer: PodPeer) => clients.inFlightAt(peer);
+  clients.keep(peers.current);
+  let failed: PodPeer | undefined;
+  for (;;) {
+    const choice = choosePeer(peers.current, to.subset, { inFlightAt, random }, failed);
+    if (choice.kind === "none") {
+      const text = `subset "${subsetDisplayName(to.subset)}" has ${NONE[choice.why]}`;
+      // After a failed connection, and without one of a full peer, waiting is of no use.
+      if (choice.why !== "full" && (failed !== undefined || waitedMs >= NO_PEER_MS))
+        throw unavailable(NO_PEER, `ctrlmesh: ${text}`);
+      return { kind: "again", why: text };
+    }
+    try {
+      const reply = await clients.send(choice.peer, to.as, call);
+      if (failed === undefined && reply.headers[ERROR] === UNREACHED) {
+        discardBody(reply.body);
+        failed = choice.peer;
+        continue;
+      }
+      return outcomeOf(reply, call);
+    } catch (error) {
+      if (call.signal.aborted) throw error;
+      const name = `pod ${choice.peer.name} of subset "${subsetDisplayName(to.subset)}"`;
+      if (!isMeshError(error, "UPSTREAM_UNREACHABLE"))
+        throw unavailable("PEER_BROKEN", `ctrlmesh: ${name} broke off without an answer`);
+      if (failed !== undefined)
+        throw unavailable("PEER_UNREACHABLE", `ctrlmesh: ${name} cannot be reached: ${errorMessage(error.cause)}`);
+      failed = choice.peer;
+    }
+  }
+}
+
+const NONE = { "no-pod": "no pod", "not-ready": "no other pod that is ready", full: "no pod that takes another review" } as const;
+
+function outcomeOf(reply: Reply, call: ReviewCall): Attempt {
+  const { status, headers, body } = reply;
+  const [subset, as] = [headers[REDIRECT_SUBSET], headers[REDIRECT_AS]];
+  if (status === MISDIRECTED && typeof subset === "string" && (as === "owner" || as === "holder")) {
+    discardBody(body);
+    return { kind: "redirected", to: { subset, as } };
+  }
+  if (headers[ERROR] === "PEER_UNKNOWN") {
+    discardBody(body);
+    return { kind: "again", why: "the other pod does not know this one yet" };
+  }
+  call.record.result = "forwarded";
+  return { kind: "answered", reply };
+}
+
+function redirection({ subset, as }: Recipient): Reply {
+  return { status: MISDIRECTED, headers: { [REDIRECT_SUBSET]: subset, [REDIRECT_AS]: as, "content-length": "0" }, body: null };
+}
+
+function jsonReply(value: object): Reply {
+  const body = Buffer.from(JSON.stringify(value));
+  return { status: 200, headers: { "content-type": JSON_TYPE, "content-length": String(body.length) }, body };
+}
+
+function placeText(place: string): string {
+  return place === "" ? "the cluster scope" : `"${place}"`;
+}

@@ -1,0 +1,80 @@
+// Puts the listener for the operator's webhooks together, if the settings have one. Invariant: the start waits for nothing that the operator provides.
+// Called by assemble.ts.
+import type { Clock, Random } from "../../base/clock.ts";
+import type { Runnable } from "../../base/lifecycle.ts";
+import type { ListenAddress } from "../../base/listener.ts";
+import type { Logger } from "../../base/log.ts";
+import type { Registry } from "../../base/metrics.ts";
+import type { PodPeer } from "../../wire/peer-type.ts";
+import { stack } from "../http/stack.ts";
+import type { AccessLog } from "../observe/access-log.ts";
+import type { Policies } from "../policies/policies.ts";
+import { createTrafficServer, type TrafficServer } from "../server/traffic-server.ts";
+import type { Session } from "../session/session.ts";
+import { createOperatorCertificate } from "./operator-certificate.ts";
+import { createOperatorClient } from "./operator-client.ts";
+import { createPeerClients } from "./peer-clients.ts";
+import { peerNamesOf } from "./peer-names.ts";
+import { createPlacesBefore } from "./places-before.ts";
+import { type PeerIdentity, reviewsTls } from "./reviews-tls.ts";
+import { webhookLayers } from "./stack.ts";
+import { createWebhookMetrics } from "./webhook-metrics.ts";
+
+export interface WebhooksConfig {
+  readonly listen: ListenAddress;
+  /** Of the operator's webhook server, on 127.0.0.1. */
+  readonly port: number;
+  /** The folder with tls.crt and tls.key of the operator's webhook server. */
+  readonly certDir: string;
+}
+
+export interface WebhooksDeps {
+  readonly session: Pick<Session, "current" | "onChange">;
+  readonly peers: { readonly current: readonly PodPeer[] };
+  readonly identity: PeerIdentity | undefined;
+  readonly accessLog: AccessLog;
+  readonly registry: Registry;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly policies: Pick<Policies, "hasLimits" | "admit">;
+  readonly drainMs: number;
+}
+
+export interface Webhooks {
+  /** What the server uses: starts before it, and stops after it. */
+  readonly clients: readonly Runnable[];
+  readonly server: TrafficServer;
+  readonly listen: ListenAddress;
+  /** Why no API server can be answered, with the remedy; undefined if it can. */
+  readonly notReady: string | undefined;
+}
+
+export function createWebhooks(config: WebhooksConfig | undefined, deps: WebhooksDeps): Webhooks | undefined {
+  if (config === undefined) return undefined;
+  const { session, identity, registry, clock, log, drainMs } = deps;
+  const { listen, port, certDir } = config;
+  const certificate = createOperatorCertificate({ certDir, clock, log });
+  const operator = createOperatorClient({ port, certificate, clock });
+  const clients = createPeerClients({ identity, port: listen.port, clock });
+  const before = createPlacesBefore();
+  session.onChange(before.follow);
+  const metrics = createWebhookMetrics(registry, () => certificate.pair !== undefined);
+  const server = createTrafficServer({
+    listen,
+    tls: reviewsTls(certificate, identity),
+    stack: stack(webhookLayers({ ...deps, operator, clients, before, metrics }), clock),
+    createRecord: (client) => ({ peerNames: peerNamesOf(client) }),
+    clock,
+    log,
+    drainMs,
+  });
+  return {
+    clients: [certificate, operator, clients],
+    server,
+    listen,
+    get notReady() {
+      return certificate.pair === undefined ? `the operator's webhooks: ${certificate.problem}` : undefined;
+    },
+  };
+}

@@ -1,0 +1,98 @@
+// The certificate of the operator's webhook server, from the folder that the operator reads too. Invariants: a pair that cannot be read or does not
+// match leaves the last good one in use; the server beside this proxy counts as the operator only with the present certificate or the one before.
+// The listener shows it to API servers.
+import { X509Certificate } from "node:crypto";
+import { join } from "node:path";
+import type { Clock, Timer } from "../../base/clock.ts";
+import { errorMessage } from "../../base/errors.ts";
+import type { Runnable } from "../../base/lifecycle.ts";
+import type { Logger } from "../../base/log.ts";
+import type { TlsPair } from "../identity/serving-certificate.ts";
+import { readPair } from "../identity/watched-certificate.ts";
+
+export interface OperatorCertificate extends Runnable {
+  /** Undefined until the files are there. */
+  readonly pair: TlsPair | undefined;
+  onChange(listener: (now: TlsPair) => void): () => void;
+  /** Why the files cannot be used, with the remedy; undefined if they can. */
+  readonly problem: string | undefined;
+  /** True if this is the present certificate (DER) or the one before. Reads the files again if it is neither. */
+  isOperators(leaf: Buffer): Promise<boolean>;
+  /** A name of the certificate, for SNI. */
+  readonly serverName: string | undefined;
+}
+
+export interface OperatorCertificateOptions {
+  readonly certDir: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Kubelets replace the files of a Secret within a minute or two; this adds little to that. */
+const CHECK_MS = 2_000;
+
+export function createOperatorCertificate({ certDir, clock, log }: OperatorCertificateOptions): OperatorCertificate {
+  const listeners = new Set<(now: TlsPair) => void>();
+  let pair: TlsPair | undefined;
+  /** The newest first, at most two. */
+  let leaves: readonly X509Certificate[] = [];
+  let problem: string | undefined = "has not been read yet";
+  let timer: Timer | undefined;
+  let isStopped = false;
+
+  const read = async () => {
+    try {
+      const now = await readPair(join(certDir, "tls.crt"), join(certDir, "tls.key"));
+      problem = undefined;
+      if (now.cert === pair?.cert && now.key === pair.key) return;
+      pair = now;
+      leaves = [new X509Certificate(now.cert), ...leaves].slice(0, 2);
+      log.info({ certDir, ends: leaves[0]?.validTo }, "serving webhooks with the operator's certificate");
+      for (const listener of listeners) listener(now);
+    } catch (error) {
+      const why = problemOf(certDir, error);
+      if (why !== problem) log.warn({ certDir, reason: why }, "the operator's webhook certificate cannot be used");
+      problem = why;
+    }
+  };
+  const run = async () => {
+    await read();
+    if (!isStopped) timer = clock.after(CHECK_MS, () => void run());
+  };
+  return {
+    name: "operator-certificate",
+    get pair() {
+      return pair;
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    get problem() {
+      return problem;
+    },
+    get serverName() {
+      return /(?:^|, )DNS:([^*",]+)(?:,|$)/.exec(leaves[0]?.subjectAltName ?? "")?.[1];
+    },
+    async isOperators(leaf) {
+      const isKnown = () => leaves.some(({ raw }) => raw.equals(leaf));
+      if (!isKnown()) await read();
+      return isKnown();
+    },
+    // The operator may write the files after its start, which must not wait for this proxy.
+    start: run,
+    async stop() {
+      isStopped = true;
+      timer?.cancel();
+    },
+  };
+}
+
+function problemOf(certDir: string, error: unknown): string {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+  if (code === "ENOENT") return `${certDir} has no tls.crt and tls.key yet`;
+  if (code === "EACCES")
+    return `the proxy may not read ${certDir}: set fsGroup in the pod's securityContext, or defaultMode 0444 for the Secret's volume`;
+  return `${certDir}: ${errorMessage(cause)}`;
+}

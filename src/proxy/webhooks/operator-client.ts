@@ -1,0 +1,66 @@
+// The way to the operator's webhook server, on the loopback of the pod. Invariant: only the server with the certificate of `certDir` counts as the
+// operator: any container of the pod can listen on a port that is free.
+import type { Clock } from "../../base/clock.ts";
+import { errorMessage, MeshError } from "../../base/errors.ts";
+import type { Runnable } from "../../base/lifecycle.ts";
+import type { Reply } from "../http/handler.ts";
+import { connectTls } from "./connect-tls.ts";
+import type { OperatorCertificate } from "./operator-certificate.ts";
+import { unavailable } from "./review-call.ts";
+import { createServerPool, type Sent, send } from "./send.ts";
+
+export interface OperatorClient extends Runnable {
+  /** @throws ReviewError if the operator does not answer; MeshError `ABORTED`, `BAD_REQUEST`, `REQUEST_BODY_BROKEN` */
+  send(sent: Sent): Promise<Reply>;
+}
+
+export interface OperatorClientOptions {
+  /** The operator's own, on 127.0.0.1. */
+  readonly port: number;
+  readonly certificate: Pick<OperatorCertificate, "isOperators" | "serverName">;
+  readonly clock: Clock;
+}
+
+const CONNECT_MS = 5_000;
+
+export function createOperatorClient({ port, certificate, clock }: OperatorClientOptions): OperatorClient {
+  const connect = connectTls({
+    // The chain does not matter, since the certificate itself is compared.
+    options: async () => ({
+      host: "127.0.0.1",
+      port,
+      rejectUnauthorized: false,
+      minVersion: "TLSv1.2",
+      ...(certificate.serverName === undefined ? {} : { servername: certificate.serverName }),
+    }),
+    async check(socket) {
+      const leaf = socket.getPeerX509Certificate()?.raw;
+      if (leaf !== undefined && (await certificate.isOperators(leaf))) return;
+      throw new Error("its certificate is not the one in certDir");
+    },
+    timeoutMs: CONNECT_MS,
+    clock,
+  });
+  const pool = createServerPool(`https://127.0.0.1:${port}`, connect);
+  return {
+    name: "operator-client",
+    async send(sent) {
+      try {
+        return await send(pool, sent, clock);
+      } catch (error) {
+        throw error instanceof MeshError ? failureOf(error, port) : error;
+      }
+    },
+    start: async () => undefined,
+    stop: () => pool.destroy(),
+  };
+}
+
+function failureOf(error: MeshError, port: number): Error {
+  const server = `the operator's webhook server at port ${port}`;
+  if (error.code === "UPSTREAM_UNREACHABLE")
+    return unavailable("OPERATOR_UNREACHABLE", `ctrlmesh: ${server} cannot be reached: ${errorMessage(error.cause)}`);
+  if (error.code === "UPSTREAM_BROKEN" || error.code === "UPSTREAM_TIMEOUT")
+    return unavailable("OPERATOR_BROKEN", `ctrlmesh: ${server} broke off without an answer`);
+  return error;
+}

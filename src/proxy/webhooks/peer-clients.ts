@@ -1,0 +1,96 @@
+// The connections to peers, with mTLS by the mesh's identity. Invariant: a review goes only to the very pod that the list names: its certificate leads
+// to a CA of the mesh and has the pod's URI. Called by `answer-review.ts`.
+
+import type { Clock } from "../../base/clock.ts";
+import type { Runnable } from "../../base/lifecycle.ts";
+import { podUri } from "../../base/pod-uri.ts";
+import { formatAddress } from "../../base/settings.ts";
+import type { PodPeer } from "../../wire/peer-type.ts";
+import type { Reply } from "../http/handler.ts";
+import { connectTls } from "./connect-tls.ts";
+import { urisOf } from "./peer-names.ts";
+import { FORWARDED, PEER_SERVER_NAME } from "./review-call.ts";
+import type { PeerIdentity } from "./reviews-tls.ts";
+import { createServerPool, type Sent, send } from "./send.ts";
+
+export interface PeerClients extends Runnable {
+  /** Reviews that are at this peer now. */
+  inFlightAt(peer: PodPeer): number;
+  /** Connections to all other pods are closed when they are idle. */
+  keep(peers: readonly PodPeer[]): void;
+  /** @throws MeshError as `exchange`; `UPSTREAM_UNREACHABLE` if nothing was sent */
+  send(peer: PodPeer, as: "owner" | "holder", sent: Sent): Promise<Reply>;
+}
+
+export interface PeerClientsOptions {
+  readonly identity: PeerIdentity | undefined;
+  /** Of every peer's listener. */
+  readonly port: number;
+  readonly clock: Clock;
+}
+
+/** A peer in the same cluster answers a SYN far sooner. A second attempt must fit into the caller's time. */
+const CONNECT_MS = 1_000;
+
+interface Client {
+  readonly address: string;
+  readonly pool: ReturnType<typeof createServerPool>;
+  inFlight: number;
+}
+
+export function createPeerClients({ identity, port, clock }: PeerClientsOptions): PeerClients {
+  /** By URI, which names one pod for ever. */
+  const clients = new Map<string, Client>();
+  let list: readonly PodPeer[] = [];
+
+  const clientOf = (peer: PodPeer): Client => {
+    const uri = podUri(peer);
+    const known = clients.get(uri);
+    if (known?.address === peer.address) return known;
+    const client: Client = { address: peer.address, pool: createPool(peer, uri), inFlight: 0 };
+    if (known !== undefined) void known.pool.close();
+    clients.set(uri, client);
+    return client;
+  };
+  const createPool = ({ address }: PodPeer, uri: string) => {
+    const options = async () => {
+      if (identity === undefined) throw new Error("this proxy has no identity of the mesh");
+      const { pem: ca } = await identity.trust.current();
+      const checkServerIdentity = (_host: string, { subjectaltname }: { readonly subjectaltname?: string }) =>
+        urisOf(subjectaltname).includes(uri) ? undefined : new Error(`the server at ${address} is not ${uri}`);
+      const { cert, key } = identity.certificate.current();
+      const server = { host: address, port, servername: PEER_SERVER_NAME, minVersion: "TLSv1.3" as const };
+      return { ...server, ca, cert, key, checkServerIdentity };
+    };
+    const connect = connectTls({ options, timeoutMs: CONNECT_MS, clock });
+    return createServerPool(`https://${formatAddress({ host: address, port })}`, connect);
+  };
+  return {
+    name: "peer-clients",
+    inFlightAt: (peer) => clients.get(podUri(peer))?.inFlight ?? 0,
+    keep(peers) {
+      if (peers === list) return;
+      list = peers;
+      const kept = new Set(peers.map(podUri));
+      for (const [uri, { pool }] of clients) {
+        if (kept.has(uri)) continue;
+        clients.delete(uri);
+        void pool.close();
+      }
+    },
+    async send(peer, as, sent) {
+      const client = clientOf(peer);
+      client.inFlight++;
+      try {
+        return await send(client.pool, sent, clock, [FORWARDED, as]);
+      } finally {
+        client.inFlight--;
+      }
+    },
+    start: async () => undefined,
+    async stop() {
+      await Promise.all([...clients.values()].map(({ pool }) => pool.destroy()));
+      clients.clear();
+    },
+  };
+}

@@ -1,0 +1,46 @@
+// Answers each thrown error in plain text, which the API server shows to the user (it does not read a Status from a webhook). Invariant: no log and
+// no answer contains a body. The outermost layer.
+import { isMeshError } from "../../base/errors.ts";
+import type { Logger } from "../../base/log.ts";
+import { StatusError } from "../../kube/status.ts";
+import { discardBody } from "../http/byte-stream.ts";
+import type { Reply } from "../http/handler.ts";
+import { ReviewError, type ReviewLayer } from "./review-call.ts";
+
+export function rescue(log: Logger): ReviewLayer {
+  return (next) => async (call) => {
+    try {
+      return await next(call);
+    } catch (error) {
+      discardBody(call.body);
+      const known = asReviewError(error);
+      if (known === undefined) log.error({ err: error, method: call.method }, "answering a call of a webhook failed");
+      const { status, code, message, result } = known ?? INTERNAL;
+      call.record.result = result;
+      return textReply(status, code, message);
+    }
+  };
+}
+
+const INTERNAL = new ReviewError(500, "INTERNAL", "ctrlmesh: internal error in the proxy; its log has the details", "failed");
+
+function asReviewError(error: unknown): ReviewError | undefined {
+  if (error instanceof ReviewError) return error;
+  if (error instanceof StatusError) return new ReviewError(error.status.code, "UNAVAILABLE", error.status.message);
+  if (isMeshError(error, "ABORTED")) return new ReviewError(503, "ABORTED", "ctrlmesh: the call was given up", "client-gone");
+  if (isMeshError(error, "BODY_TOO_LARGE"))
+    return new ReviewError(413, "BODY_TOO_LARGE", `ctrlmesh: ${error.message}`, "refused");
+  if (isMeshError(error, "BAD_REQUEST") || isMeshError(error, "REQUEST_BODY_BROKEN"))
+    return new ReviewError(400, "BAD_REQUEST", `ctrlmesh: ${error.message}`, "refused");
+  return undefined;
+}
+
+function textReply(status: number, code: string, message: string): Reply {
+  const body = Buffer.from(`${message}\n`);
+  const headers = {
+    "content-type": "text/plain; charset=utf-8",
+    "content-length": String(body.length),
+    "x-ctrlmesh-error": code,
+  };
+  return { status, headers, body };
+}

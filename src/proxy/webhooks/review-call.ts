@@ -1,0 +1,75 @@
+// A call of the listener for the operator's webhooks: an admission review, or anything else that a webhook server answers. The layers note in
+// its record what they decide. Used by all files of this folder.
+import type { ReviewSubject } from "../../kube/admission-review.ts";
+import type { Recipient } from "../../route/route-review.ts";
+import type { Handler as AnyHandler, Layer as AnyLayer, CallNotes, HttpCall, Reply } from "../http/handler.ts";
+
+/** What became of a call; a label value in metrics. */
+export type ReviewResult =
+  /** The operator beside this proxy has answered a review. */
+  | "local"
+  /** A pod of the subset that answers for the object has. */
+  | "forwarded"
+  /** A peer was told which subset answers. */
+  | "redirected"
+  /** The object is outside of a global limit. */
+  | "allowed"
+  /** A policy refuses such reviews. */
+  | "limited"
+  /** Nobody could answer in time. */
+  | "unavailable"
+  /** No review: the operator beside this proxy has answered. */
+  | "passed"
+  /** The client may not ask this, or its request cannot be read. */
+  | "refused"
+  | "failed"
+  | "client-gone";
+
+export interface ReviewNotes extends CallNotes {
+  /** The names (URIs) in the certificate of a client that uses the name of peers; undefined for all other clients. */
+  readonly peerNames: readonly string[] | undefined;
+  /** Undefined if the call is no review. */
+  subject?: ReviewSubject;
+  /** The client is a peer, and this is what it takes this pod for. */
+  forwardedAs?: Recipient["as"];
+  result?: ReviewResult;
+  /** The subset that has answered or was asked last. */
+  subset?: string;
+  /** The rule that refused it. */
+  rule?: string;
+}
+
+export type ReviewCall = HttpCall<ReviewNotes>;
+export type ReviewHandler = AnyHandler<ReviewCall, Reply>;
+export type ReviewLayer = AnyLayer<ReviewCall, Reply>;
+
+/** The name by which peers call each other in TLS (SNI); every other name means the operator. */
+export const PEER_SERVER_NAME = "peer.ctrlmesh";
+
+/** Headers between peers. */
+export const FORWARDED = "x-ctrlmesh-review-forwarded";
+export const REDIRECT_SUBSET = "x-ctrlmesh-review-subset";
+export const REDIRECT_AS = "x-ctrlmesh-review-as";
+/** The pod that should have answered does not own the object. */
+export const MISDIRECTED = 421;
+
+/** Why a call has no answer of an operator. The API server shows the message to the user. */
+export class ReviewError extends Error {
+  readonly status: number;
+  /** Value of x-ctrlmesh-error. */
+  readonly code: string;
+  readonly result: ReviewResult;
+
+  constructor(status: number, code: string, message: string, result: ReviewResult = "unavailable") {
+    super(message);
+    this.name = "ReviewError";
+    this.status = status;
+    this.code = code;
+    this.result = result;
+  }
+}
+
+/** @param code value of x-ctrlmesh-error */
+export function unavailable(code: string, message: string): ReviewError {
+  return new ReviewError(503, code, message);
+}

@@ -1,0 +1,42 @@
+// Metrics of the listener for the operator's webhooks. Invariant: each call counts once, with one of a fixed set of results.
+import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
+import type { ReviewResult } from "./review-call.ts";
+
+export interface WebhookMetrics {
+  /** @param isFromPeer a peer has forwarded the call */
+  answered(result: ReviewResult, isFromPeer: boolean, seconds: number): void;
+}
+
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/** @param isReady whether the operator's certificate is there */
+export function createWebhookMetrics(registry: Registry, isReady: () => boolean): WebhookMetrics {
+  const registers = [registry];
+  const total = new Counter({
+    name: "ctrlmesh_proxy_reviews_total",
+    help: "Calls of the operator's webhooks by result, and by who has sent them. A call from a peer is never forwarded again.",
+    labelNames: ["result", "from"],
+    registers,
+  });
+  const duration = new Histogram({
+    name: "ctrlmesh_proxy_review_duration_seconds",
+    help: "From the call of a webhook to the head of its answer.",
+    labelNames: ["result"],
+    buckets: BUCKETS,
+    registers,
+  });
+  new Gauge({
+    name: "ctrlmesh_proxy_webhook_certificate_ready",
+    help: "1 if the proxy can serve with the certificate of the operator's webhook server.",
+    registers,
+    collect() {
+      this.set(isReady() ? 1 : 0);
+    },
+  });
+  return {
+    answered(result, isFromPeer, seconds) {
+      total.inc({ result, from: isFromPeer ? "peer" : "api-server" });
+      duration.observe({ result }, seconds);
+    },
+  };
+}

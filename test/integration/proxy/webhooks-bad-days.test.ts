@@ -1,0 +1,219 @@
+// The listener for the operator's webhooks when something is wrong: dead and silent pods, strangers, certificates, bodies that are no reviews.
+import { createServer as createTcpServer } from "node:net";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createCa, issueServerCertificate, type KeyCertificate } from "../../../src/base/certificates.ts";
+import { podUri } from "../../../src/base/pod-uri.ts";
+import type { PodPeer } from "../../../src/wire/peer-type.ts";
+import { limitRule } from "../../support/policies.ts";
+import { type ReviewPod, type ReviewWorld, reviewOf, startReviewWorld } from "../../support/review-world.ts";
+import { group, sharded, subset, table } from "../../support/route-table.ts";
+
+const ROUTES = table([subset("canary")], { prod: [], pilot: [0] });
+
+let world: ReviewWorld;
+let stable: ReviewPod;
+let canary: ReviewPod;
+beforeEach(async () => {
+  world = await startReviewWorld();
+  stable = await world.addPod("stable", "");
+  canary = await world.addPod("canary", "canary");
+  world.tell();
+  for (const pod of [stable, canary]) pod.enforce(ROUTES);
+});
+afterEach(() => world?.stop());
+
+const by = (name: string) => ({ status: 200, body: expect.stringContaining(`"by":"${name}"`) });
+const refused = (status: number, code: string) => ({ status, headers: { "x-ctrlmesh-error": code } });
+const CONVERSION = { apiVersion: "apiextensions.k8s.io/v1", kind: "ConversionReview", request: { uid: "c" } };
+const peerTls = (pair: KeyCertificate | undefined, ca: string) => ({
+  servername: "peer.ctrlmesh",
+  ca,
+  ...(pair === undefined ? {} : { cert: pair.certPem, key: pair.keyPem }),
+});
+const OWNER = { "x-ctrlmesh-review-forwarded": "owner" };
+
+describe("what is no review", () => {
+  it.each([
+    ["a conversion", "POST", CONVERSION, "/convert?timeout=2s"],
+    ["a GET", "GET", undefined, "/readyz"],
+    ["an unknown version", "POST", { ...reviewOf("pilot"), apiVersion: "admission.k8s.io/v9" }, "/mutate?timeout=2s"],
+    ["no JSON", "POST", "{", "/mutate"],
+  ])("%s goes to the operator beside the proxy as it is", async (_, method, body, path) => {
+    expect(await world.call(stable, body, { method, path })).toMatchObject(by("stable"));
+    expect(canary.answered).toEqual([]);
+  });
+
+  it("a body above the size of any review passes as a stream", async () => {
+    const body = JSON.stringify({ ...CONVERSION, pad: "x".repeat(9 * 1024 * 1024) });
+    const answer = await world.call(stable, body, { path: "/convert" });
+    expect(JSON.parse(answer.body)).toMatchObject({ by: "stable", bytes: body.length });
+  });
+
+  it("reviews above the bound of all together are refused", async () => {
+    const review = reviewOf("prod", { object: { pad: "x".repeat(6 * 1024 * 1024) } });
+    const held = Promise.withResolvers<void>();
+    stable.serve((req, res) => void held.promise.then(() => req.resume().on("end", () => res.end("{}"))));
+    const calls = Array.from({ length: 10 }, () => world.call(stable, review, { path: "/mutate?timeout=10s" }));
+    const first = await Promise.race(calls);
+    expect(first).toMatchObject(refused(503, "BUSY"));
+    held.resolve();
+    const statuses = (await Promise.all(calls)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(7);
+  });
+});
+
+describe("without the owner's pods", () => {
+  it("the failurePolicy decides, and the answer says why", async () => {
+    world.tell([stable.peer]);
+    const answer = await world.call(stable, reviewOf("pilot"));
+    expect(answer).toMatchObject(refused(503, "NO_PEER"));
+    expect(answer.body).toBe('ctrlmesh: subset "canary" has no pod\n');
+  });
+
+  it("a pod that has just become ready is found", async () => {
+    world.tell([{ ...canary.peer, isReady: false }, stable.peer]);
+    const answer = world.call(stable, reviewOf("pilot"));
+    setTimeout(() => world.tell(), 200);
+    expect(await answer).toMatchObject(by("canary"));
+  });
+
+  it("another ready pod answers for a dead one", async () => {
+    const second = await world.addPod("second", "canary");
+    second.enforce(ROUTES);
+    world.tell();
+    await canary.webhooks.server.stop();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => world.call(stable, reviewOf("pilot"))));
+    for (const answer of answers) expect(answer).toMatchObject(by("second"));
+  });
+
+  it("all dead: an error soon, not at the end of the caller's time", async () => {
+    await canary.webhooks.server.stop();
+    expect(await world.call(stable, reviewOf("pilot"), { path: "/mutate?timeout=30s" })).toMatchObject(refused(503, "NO_PEER"));
+  });
+
+  it("a silent pod costs the caller's time and no more, and nothing is sent twice", async () => {
+    const second = await world.addPod("second", "canary");
+    second.enforce(ROUTES);
+    world.tell();
+    for (const pod of [canary, second]) pod.serve((req) => void pod.answered.push(req.url ?? ""));
+    const started = performance.now();
+    const answer = await world.call(stable, reviewOf("pilot"), { path: "/mutate?timeout=1s" });
+    expect(answer).toMatchObject(refused(503, "REVIEW_LATE"));
+    expect(performance.now() - started).toBeLessThan(1_000);
+    expect([...canary.answered, ...second.answered]).toHaveLength(1);
+  });
+
+  it("a gap of a sharded family has nobody", async () => {
+    stable.enforce(table([sharded(group("apps")), subset("a")], { prod: [1], gap: [] }));
+    expect(await world.call(stable, reviewOf("gap"))).toMatchObject(refused(503, "NO_OWNER"));
+  });
+});
+
+describe("an operator that is down", () => {
+  it("another pod of its subset answers, also a forwarded review", async () => {
+    const second = await world.addPod("second", "canary");
+    second.enforce(ROUTES);
+    world.tell();
+    await canary.stopOperator();
+    for (let round = 0; round < 5; round++) {
+      expect(await world.call(canary, reviewOf("pilot"))).toMatchObject(by("second"));
+      expect(await world.call(stable, reviewOf("pilot"))).toMatchObject(by("second"));
+    }
+  });
+
+  it("without another pod the answer names its port", async () => {
+    await stable.stopOperator();
+    const answer = await world.call(stable, reviewOf("prod"));
+    expect(answer).toMatchObject(refused(503, "OPERATOR_UNREACHABLE"));
+    expect(answer.body).toMatch(/the operator's webhook server at port \d+ cannot be reached: connect ECONNREFUSED/);
+  });
+
+  it("its errors pass as they are", async () => {
+    canary.serve((_, res) => void res.writeHead(418).end("teapot"));
+    expect(await world.call(stable, reviewOf("pilot"))).toMatchObject({ status: 418, body: "teapot" });
+  });
+});
+
+describe("strangers", () => {
+  const leaf = (ca: KeyCertificate, peer: PodPeer) =>
+    issueServerCertificate(ca, { dnsNames: ["localhost"], clientName: podUri(peer), now: Date.now() });
+
+  it.each<[string, () => KeyCertificate | undefined]>([
+    ["without a certificate", () => undefined],
+    ["with a certificate of another CA", () => leaf(createCa({ commonName: "mesh", now: Date.now() }), stable.peer)],
+    ["with the certificate of a pod of another app", () => leaf(world.mesh, { ...stable.peer, namespace: "other" })],
+    ["with the certificate of an earlier pod of a peer's name", () => leaf(world.mesh, { ...stable.peer, uid: "earlier" })],
+    [
+      "with a certificate that is for servers only",
+      () => issueServerCertificate(world.mesh, { dnsNames: ["x"], now: Date.now() }),
+    ],
+  ])("%s cannot forward", async (_, pair) => {
+    const options = { headers: OWNER, tls: peerTls(pair(), world.mesh.certPem) };
+    const answer = await world
+      .call(canary, reviewOf("prod"), { ...options, tls: { ...options.tls, checkServerIdentity: () => undefined } })
+      .catch((error: Error) => error);
+    if (answer instanceof Error) throw answer;
+    expect(answer).toMatchObject(refused(403, "PEER_UNKNOWN"));
+    expect([stable.answered, canary.answered]).toEqual([[], []]);
+  });
+
+  it("a peer may forward reviews and nothing else", async () => {
+    const tls = { ...peerTls(leaf(world.mesh, stable.peer), world.mesh.certPem), checkServerIdentity: () => undefined };
+    expect(await world.call(canary, reviewOf("pilot"), { headers: OWNER, tls })).toMatchObject(by("canary"));
+    expect(await world.call(canary, CONVERSION, { headers: OWNER, tls })).toMatchObject(refused(400, "BAD_REQUEST"));
+    expect(await world.call(canary, reviewOf("pilot"), { tls })).toMatchObject(refused(400, "BAD_REQUEST"));
+  });
+
+  it("a server at a peer's address that is not this pod gets no review", async () => {
+    // The pod has gone, and its address belongs to another pod of the mesh.
+    world.tell([stable.peer, { ...canary.peer, uid: "earlier" }]);
+    const answer = await world.call(stable, reviewOf("pilot"));
+    expect(answer).toMatchObject(refused(503, "NO_PEER"));
+    expect(canary.answered).toEqual([]);
+  });
+
+  it("a port that accepts and never speaks is left after a second", async () => {
+    const silent = createTcpServer();
+    await new Promise<void>((resolve) => silent.listen(world.port, "127.0.0.9", resolve));
+    world.tell([stable.peer, canary.peer, { ...canary.peer, uid: "silent", address: "127.0.0.9" }]);
+    for (let round = 0; round < 4; round++)
+      expect(await world.call(stable, reviewOf("pilot"), { path: "/mutate?timeout=5s" })).toMatchObject(by("canary"));
+    silent.close();
+  });
+});
+
+describe("the operator's certificate", () => {
+  it("is followed when it rotates, without a failed call", async () => {
+    let calls = 0;
+    const stop = { is: false };
+    const failures: unknown[] = [];
+    const load = Array.from({ length: 4 }, async (_, at) => {
+      while (!stop.is) {
+        const answer = await world.call(stable, reviewOf(at % 2 === 0 ? "prod" : "pilot")).catch((error: unknown) => ({ error }));
+        if (!("status" in answer) || answer.status !== 200) failures.push(answer);
+        calls++;
+      }
+    });
+    for (let round = 0; round < 2; round++) {
+      await Promise.all([stable.rotate(), canary.rotate()]);
+      await new Promise((resolve) => setTimeout(resolve, 2_500));
+    }
+    stop.is = true;
+    await Promise.all(load);
+    expect(failures).toEqual([]);
+    expect(calls).toBeGreaterThan(100);
+  });
+});
+
+it("a policy refuses the reviews that it names, and a forwarded one is judged once", async () => {
+  const admissions = [{ apiGroups: ["apps"], apiVersions: ["*"], operations: ["CREATE"], resources: ["*"], scope: "*" as const }];
+  const rule = limitRule({ kind: "deny" }, { name: "guard", match: { resources: [], urls: [], http: [], admissions } });
+  stable.limit(rule);
+  const answer = await world.call(stable, reviewOf("pilot"));
+  expect(answer).toMatchObject(refused(503, "BREAKER_OPEN"));
+  expect(answer.body).toMatch(/^ctrlmesh: refused by .*guard/);
+  expect(await world.call(stable, reviewOf("pilot", { operation: "DELETE" }))).toMatchObject(by("canary"));
+  stable.limit();
+  canary.limit(rule);
+  expect(await world.call(stable, reviewOf("pilot"))).toMatchObject(by("canary"));
+});

@@ -1,0 +1,121 @@
+// The listener for the operator's webhooks, between pods with real TLS: who answers a review, in quiet times and while a namespace moves.
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type ReviewPod, type ReviewWorld, reviewOf, startReviewWorld } from "../../support/review-world.ts";
+import { limit, subset, table } from "../../support/route-table.ts";
+
+const RULES = [subset("canary")];
+const quiet = table(RULES, { prod: [], pilot: [0] });
+
+let world: ReviewWorld;
+let stable: ReviewPod;
+let canary: ReviewPod;
+beforeAll(async () => {
+  world = await startReviewWorld();
+  stable = await world.addPod("stable", "");
+  canary = await world.addPod("canary", "canary");
+});
+afterAll(() => world?.stop());
+beforeEach(() => {
+  world.tell();
+  for (const pod of [stable, canary]) {
+    pod.enforce(quiet);
+    pod.serve(undefined);
+    pod.answered.length = 0;
+  }
+});
+
+const by = (name: string) => ({ status: 200, body: expect.stringContaining(`"by":"${name}"`) });
+
+describe("a review", () => {
+  it("of an own namespace is answered by the operator beside the proxy", async () => {
+    expect(await world.call(stable, reviewOf("prod"))).toMatchObject(by("stable"));
+    expect(await world.call(canary, reviewOf("pilot"))).toMatchObject(by("canary"));
+  });
+
+  it("of another subset's namespace is answered by a pod of that subset, once", async () => {
+    expect(await world.call(stable, reviewOf("pilot"))).toMatchObject(by("canary"));
+    expect(await world.call(canary, reviewOf("prod"))).toMatchObject(by("stable"));
+    expect([stable.answered, canary.answered]).toEqual([["POST /mutate?timeout=2s"], ["POST /mutate?timeout=2s"]]);
+  });
+
+  it("reaches the operator as it was sent, without the mesh's own headers", async () => {
+    const headers = { "x-ctrlmesh-review-forwarded": "holder", "x-request": "7" };
+    const review = reviewOf("pilot");
+    const { body } = await world.call(stable, review, { headers });
+    const seen = JSON.parse(body) as { bytes: number; headers: Record<string, string> };
+    expect(seen).toMatchObject({ bytes: JSON.stringify(review).length, headers: { "x-request": "7" } });
+    expect(Object.keys(seen.headers).filter((name) => name.startsWith("x-ctrlmesh"))).toEqual([]);
+  });
+
+  it("outside of a global limit is allowed, with the uid and the kind of the request", async () => {
+    stable.enforce(table([limit()], { prod: [0], other: [] }));
+    const { status, body } = await world.call(stable, reviewOf("other"));
+    expect(status).toBe(200);
+    expect(JSON.parse(body)).toEqual({
+      apiVersion: "admission.k8s.io/v1",
+      kind: "AdmissionReview",
+      response: { uid: "review-of-other", allowed: true },
+    });
+  });
+
+  it("of an unknown namespace waits for its owner", async () => {
+    const answer = world.call(stable, reviewOf("new"));
+    setTimeout(() => stable.enforce(table(RULES, { new: [] })), 50);
+    expect(await answer).toMatchObject(by("stable"));
+    const late = await world.call(stable, reviewOf("never"), { path: "/mutate?timeout=300ms" });
+    expect(late).toMatchObject({ status: 503, headers: { "x-ctrlmesh-error": "REVIEW_LATE" } });
+    expect(late.body).toContain('the owner of "never" is not known yet');
+  });
+});
+
+describe("while a namespace moves", () => {
+  const before = quiet;
+  const after = table(RULES, { prod: [0], pilot: [0] });
+  const fenced = table(RULES, { prod: [0], pilot: [0] }, { fenced: ["prod"] });
+
+  it("its old owner answers until the grant, then the new one, whoever gets the call", async () => {
+    stable.enforce(after);
+    canary.enforce(fenced);
+    for (const pod of [stable, canary]) expect(await world.call(pod, reviewOf("prod"))).toMatchObject(by("stable"));
+    canary.enforce(after);
+    for (const pod of [stable, canary]) expect(await world.call(pod, reviewOf("prod"))).toMatchObject(by("canary"));
+  });
+
+  it("a pod whose routes are one version behind sends it to the right one", async () => {
+    // canary has been granted what stable still believes to own
+    canary.enforce(fenced);
+    canary.enforce(after);
+    const other = await world.addPod("late", "late");
+    other.enforce(before);
+    stable.enforce(after);
+    world.tell();
+    expect(await world.call(other, reviewOf("prod"))).toMatchObject(by("canary"));
+  });
+
+  it("pods that do not agree make no loop, and the caller gets an answer in time", async () => {
+    stable.enforce(after); // believes canary
+    canary.enforce(before); // believes stable
+    const started = Date.now();
+    const answer = await world.call(stable, reviewOf("prod"), { path: "/mutate?timeout=1s" });
+    expect(answer).toMatchObject({ status: 503, headers: { "x-ctrlmesh-error": "REVIEW_LATE" } });
+    expect(Date.now() - started).toBeLessThan(1_000);
+    expect([stable.answered, canary.answered]).toEqual([[], []]);
+  });
+
+  it("an answer comes as soon as they agree", async () => {
+    stable.enforce(after);
+    canary.enforce(before);
+    const answer = world.call(stable, reviewOf("prod"));
+    setTimeout(() => canary.enforce(after), 150);
+    expect(await answer).toMatchObject(by("canary"));
+  });
+
+  it("a new owner that started during the move waits for the grant", async () => {
+    const fresh = await world.addPod("fresh", "fresh");
+    const rules = [subset("fresh")];
+    fresh.enforce(table(rules, { prod: [0] }, { fenced: ["prod"] }));
+    const answer = world.call(fresh, reviewOf("prod"));
+    setTimeout(() => fresh.enforce(table(rules, { prod: [0] })), 150);
+    expect(await answer).toMatchObject(by("fresh"));
+  });
+});

@@ -1,0 +1,233 @@
+// Pods of one app on loopback addresses: each has the listener for reviews on the one port, an operator that answers in its name, and a folder with the
+// operator's certificate. Routes, peers and operators are set by the test; TLS and sockets are real.
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import type { IncomingHttpHeaders, RequestListener } from "node:http";
+import { Agent, createServer, request } from "node:https";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type CaOptions, createCa, issueServerCertificate, type KeyCertificate } from "../../src/base/certificates.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import { tryParseJson } from "../../src/base/json.ts";
+import { silentLogger } from "../../src/base/log.ts";
+import { createRegistry, type Registry } from "../../src/base/metrics.ts";
+import { readCertificates } from "../../src/base/pem.ts";
+import { podUri } from "../../src/base/pod-uri.ts";
+import type { LimitRule } from "../../src/policy/policy.ts";
+import { createPolicies } from "../../src/proxy/policies/policies.ts";
+import { createPolicyMetrics } from "../../src/proxy/policies/policy-metrics.ts";
+import { createEnforcer, type Enforcer } from "../../src/proxy/session/enforcer.ts";
+import { createWebhooks, type Webhooks } from "../../src/proxy/webhooks/create-webhooks.ts";
+import type { RouteTable } from "../../src/route/table.ts";
+import type { PodPeer } from "../../src/wire/peer-type.ts";
+import { freePort } from "./free-port.ts";
+import { snapshot } from "./route-table.ts";
+
+/** The name of the Service by which the API server calls. */
+export const SERVICE = "webhooks.ops.svc";
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export interface ReviewPod {
+  readonly peer: PodPeer;
+  readonly webhooks: Webhooks;
+  readonly registry: Registry;
+  /** The calls that its operator has answered, as method and path. */
+  readonly answered: string[];
+  readonly certDir: string;
+  /** Replaces what the operator does with a call. */
+  serve(handler: RequestListener | undefined): void;
+  enforce(table: RouteTable): void;
+  limit(...rules: LimitRule[]): void;
+  /** Replaces the operator's certificate, its files first. */
+  rotate(): Promise<void>;
+  writePair(pair: KeyCertificate): Promise<void>;
+  stopOperator(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface ReviewWorld {
+  readonly port: number;
+  readonly mesh: KeyCertificate;
+  readonly operatorCa: KeyCertificate;
+  addPod(name: string, subset: string): Promise<ReviewPod>;
+  /** Tells all pods who is there; default: all pods, ready. */
+  tell(peers?: readonly PodPeer[]): void;
+  /** Calls a pod as an API server does. */
+  call(pod: ReviewPod | PodPeer, body: object | string | undefined, options?: CallOptions): Promise<Answer>;
+  stop(): Promise<void>;
+}
+
+export interface CallOptions {
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly method?: string;
+  readonly tls?: object;
+}
+
+const ca = (commonName: string, more: Partial<CaOptions> = {}) => createCa({ commonName, now: Date.now(), ...more });
+
+export async function startReviewWorld(): Promise<ReviewWorld> {
+  const [mesh, operatorCa] = [ca("mesh"), ca("operator")];
+  const port = await freePort();
+  const pods: ReviewPod[] = [];
+  const lists = new Map<string, { current: readonly PodPeer[] }>();
+  const world: ReviewWorld = {
+    port,
+    mesh,
+    operatorCa,
+    async addPod(name, subset) {
+      const address = `127.0.0.${pods.length + 2}`;
+      const peer: PodPeer = { namespace: "ops", name, uid: `uid-${name}`, address, subset, isReady: true };
+      const peers = { current: [] as readonly PodPeer[] };
+      lists.set(peer.uid, peers);
+      const pod = await startPod(peer, peers, { port, mesh, operatorCa });
+      pods.push(pod);
+      return pod;
+    },
+    tell(peers = pods.map(({ peer }) => peer)) {
+      for (const [uid, list] of lists) list.current = peers.filter((each) => each.uid !== uid);
+    },
+    call: (pod, body, options) => call("peer" in pod ? pod.peer : pod, body, { port, ca: operatorCa.certPem, ...options }),
+    async stop() {
+      await Promise.all(pods.map((pod) => pod.stop()));
+    },
+  };
+  return world;
+}
+
+async function startPod(
+  peer: PodPeer,
+  peers: { readonly current: readonly PodPeer[] },
+  { port, mesh, operatorCa }: Pick<ReviewWorld, "port" | "mesh" | "operatorCa">,
+): Promise<ReviewPod> {
+  const certDir = await mkdtemp(join(tmpdir(), `certs-${peer.name}-`));
+  const newPair = () => issueServerCertificate(operatorCa, { dnsNames: [SERVICE], now: Date.now() });
+  const writePair = async ({ certPem, keyPem }: KeyCertificate) => {
+    await writeFile(join(certDir, "tls.key"), keyPem);
+    await writeFile(join(certDir, "tls.crt"), certPem);
+  };
+  const first = newPair();
+  await writePair(first);
+  const answered: string[] = [];
+  const answer: RequestListener = (req, res) => {
+    const chunks: Buffer[] = [];
+    req.on("data", (chunk: Buffer) => chunks.push(chunk));
+    req.on("end", () => {
+      answered.push(`${req.method} ${req.url}`);
+      const text = Buffer.concat(chunks).toString();
+      const { request: { uid = "" } = {} } = (tryParseJson(text) ?? {}) as { request?: { uid?: string } };
+      res.setHeader("content-type", "application/json");
+      res.end(JSON.stringify({ response: { uid, allowed: true }, by: peer.name, bytes: text.length, headers: req.headers }));
+    });
+  };
+  let handler = answer;
+  const operator = createServer({ cert: first.certPem, key: first.keyPem }, (...args) => handler(...args));
+  await new Promise<void>((resolve) => operator.listen(0, "127.0.0.1", resolve));
+  const operatorPort = (operator.address() as AddressInfo).port;
+  const registry = createRegistry("proxy", "test");
+  const enforcer: Enforcer = createEnforcer();
+  const identity = issueServerCertificate(mesh, { dnsNames: ["localhost"], clientName: podUri(peer), now: Date.now() });
+  const trust = { pem: mesh.certPem, certificates: readCertificates(mesh.certPem, "the mesh") };
+  const [clock, log] = [systemClock, silentLogger()];
+  const policies = createPolicies({ clock, random: Math.random, managerAwayMs: () => 0, metrics: createPolicyMetrics(registry) });
+  const webhooks = createWebhooks(
+    { listen: { host: peer.address, port }, port: operatorPort, certDir },
+    {
+      session: enforcer,
+      peers,
+      policies,
+      identity: {
+        certificate: { current: () => ({ cert: identity.certPem, key: identity.keyPem }) },
+        trust: { current: async () => trust },
+      },
+      accessLog: { pick: () => undefined, tap: () => () => undefined },
+      ...{ registry, clock, random: Math.random, log, drainMs: 500 },
+    },
+  );
+  if (webhooks === undefined) throw new Error("no listener");
+  const { signal } = new AbortController();
+  for (const each of [...webhooks.clients, webhooks.server]) await each.start(signal);
+  let version = 0;
+  const stopOperator = async () => {
+    if (!operator.listening) return;
+    operator.closeAllConnections();
+    await new Promise((resolve) => operator.close(resolve));
+  };
+  return {
+    peer,
+    webhooks,
+    registry,
+    answered,
+    certDir,
+    serve(replacement = answer) {
+      handler = replacement;
+    },
+    enforce(table) {
+      enforcer.enforce(snapshot(table, { version: ++version, subset: peer.subset }));
+    },
+    limit: (...limits) => policies.enforce({ limits, faults: [], egress: [] }, "digest"),
+    async rotate() {
+      const pair = newPair();
+      await writePair(pair);
+      operator.setSecureContext({ cert: pair.certPem, key: pair.keyPem });
+    },
+    writePair,
+    stopOperator,
+    async stop() {
+      await webhooks.server.stop();
+      await Promise.all(webhooks.clients.map((each) => each.stop()));
+      await stopOperator();
+      await rm(certDir, { recursive: true });
+    },
+  };
+}
+
+const agent = new Agent({ keepAlive: false });
+
+function call(
+  { address }: PodPeer,
+  body: object | string | undefined,
+  {
+    port,
+    ca: caPem,
+    path = "/mutate?timeout=2s",
+    headers = {},
+    method = "POST",
+    tls = {},
+  }: CallOptions & { port: number; ca: string },
+): Promise<Answer> {
+  const text = typeof body === "object" ? JSON.stringify(body) : (body ?? "");
+  return new Promise((resolve, reject) => {
+    const options = { agent, host: address, port, path, method, headers, servername: SERVICE, ca: caPem, ...tls };
+    const req = request(options, (res) => {
+      const chunks: Buffer[] = [];
+      res.on("data", (chunk: Buffer) => chunks.push(chunk));
+      res.on("end", () => resolve({ status: res.statusCode ?? 0, headers: res.headers, body: Buffer.concat(chunks).toString() }));
+      res.on("error", reject);
+    });
+    req.on("error", reject);
+    req.end(text);
+  });
+}
+
+/** The review of a create in a namespace. */
+export function reviewOf(namespace: string, more: object = {}): object {
+  return {
+    apiVersion: "admission.k8s.io/v1",
+    kind: "AdmissionReview",
+    request: {
+      uid: `review-of-${namespace}`,
+      resource: { group: "apps", version: "v1", resource: "deployments" },
+      namespace,
+      name: "web",
+      operation: "CREATE",
+      object: { metadata: { name: "web", namespace } },
+      ...more,
+    },
+  };
+}

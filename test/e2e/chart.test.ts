@@ -157,6 +157,9 @@ describeWithKube("the chart", () => {
     expect(await run("get", "virtualapps", "-n", "default", "-o", "name")).toBe("virtualapp.ctrlmesh.kruise.io/kept\n");
 
     await helmHere("install", RELEASE, CHART, "--set", "crds.keep=false");
+    // The API server makes the storage of a kind with its first request. If that is the deletion of the CRD, it may fail, and after some failures
+    // the API server waits for minutes until it tries again ("could not list instances: storage is (re)initializing").
+    for (const crd of crds) await run("get", crd.replace(/^[^/]*\//, ""), "--all-namespaces");
     // By polling: Helm 4's default, a watcher, sometimes waits for ever for what has gone before it watched.
     await helmHere("uninstall", RELEASE, "--wait=legacy");
     expect(await left()).toEqual([]);

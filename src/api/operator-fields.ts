@@ -8,19 +8,22 @@ export const webhookServerSchema = z.strictObject({
     .max(1024)
     .regex(/^\//, { error: "must be an absolute path" })
     .describe(
-      "Not supported yet: this field has no effect. Directory with tls.crt and tls.key of the operator's webhook server.",
+      "Directory with tls.crt and tls.key of the operator's webhook server, in its container. A volume has to be mounted there or above. The proxy serves the same certificate.",
     ),
   port: z
     .int()
     .min(1)
     .max(65_535)
-    .describe("Not supported yet: this field has no effect. Port of the operator's webhook server."),
+    .describe(
+      "Port of the operator's webhook server. Its container must give the port a name, and the Service must use the name as its targetPort. In iptables mode neither is needed.",
+    ),
 });
 
 export type WebhookServer = z.output<typeof webhookServerSchema>;
 
 /** Describes a field `webhook`. */
-export const WEBHOOK_TEXT = "The operator's own admission webhook server. Not supported yet: this field has no effect.";
+export const WEBHOOK_TEXT =
+  "The operator's own admission webhook server. If it is set, the subset that owns an object answers the reviews of this object. It takes effect in pods that are created afterwards. The condition WebhookIntercepted reports whether the reviews go through the proxies.";
 
 /** Describes a field `onLoss`. `subset` is the kind's word for a subset. */
 export function onLossText(subset: string): string {

@@ -11,8 +11,8 @@ import { appOf } from "../support/source-apps.ts";
 
 interface Input {
   readonly settings?: Partial<InjectionSettings>;
-  /** Metadata and selector of each VirtualApp. */
-  readonly apps: readonly { readonly metadata: object; readonly selector: object }[];
+  /** Metadata, selector and configuration of each VirtualApp. */
+  readonly apps: readonly { readonly metadata: object; readonly selector: object; readonly configuration?: object }[];
   readonly pod: unknown;
 }
 
@@ -21,12 +21,12 @@ const names = readdirSync(folder).flatMap((file) => /^(.*)\.in\.yaml$/.exec(file
 
 it.each(names)("injects %s", async (name) => {
   const input = parse(readFileSync(new URL(`${name}.in.yaml`, folder), "utf8")) as Input;
-  const apps = input.apps.map(({ metadata, selector }) => {
+  const apps = input.apps.map(({ metadata, ...spec }) => {
     const checked = validateVirtualApp({
       apiVersion: "ctrlmesh.kruise.io/v1alpha1",
       kind: "VirtualApp",
       metadata,
-      spec: { selector },
+      spec,
     });
     if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
     return appOf(checked.value);

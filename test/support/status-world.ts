@@ -115,7 +115,6 @@ export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly str
         plan,
         version,
         lockName: "lock",
-        idle: [],
         restart: world.restart,
         now: new Date(world.nowMs).toISOString(),
       });

@@ -4,6 +4,7 @@ import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { accessVolumes, withMeshCa } from "./api-access.ts";
 import { interceptContainer } from "./app-containers.ts";
 import { iptablesContainer } from "./iptables-container.ts";
+import { withMovedNames } from "./moved-names.ts";
 import { ALIAS_PORT, OUR_CONTAINERS } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import type { Container, PodManifest, PodSpec, Volume } from "./pod-manifest.ts";
@@ -29,6 +30,11 @@ export function buildPod(pod: PodManifest, app: string, plan: Plan): PodManifest
 
 function buildSpec(spec: PodSpec, plan: Plan): PodSpec {
   const theirs = (each: Container) => (OUR_CONTAINERS.includes(each.name) ? each : interceptContainer(each, plan));
+  const { mode, webhook } = plan;
+  const serving = (each: Container) =>
+    webhook?.kind === "intercepted" && mode !== "iptables" && !OUR_CONTAINERS.includes(each.name)
+      ? withMovedNames(each, webhook.port)
+      : each;
   const proxy = proxyContainer(plan);
   const init = withContainers((spec.initContainers ?? []).map(theirs), [
     ...(plan.mode === "iptables" ? [iptablesContainer(plan)] : []),
@@ -37,7 +43,7 @@ function buildSpec(spec: PodSpec, plan: Plan): PodSpec {
   const built: PodSpec = {
     ...spec,
     ...(init.length === 0 ? {} : { initContainers: init }),
-    containers: withContainers(spec.containers.map(theirs), plan.native ? [] : [proxy]),
+    containers: withContainers(spec.containers.map(theirs).map(serving), plan.native ? [] : [proxy]),
     volumes: withVolumes(spec, plan),
     ...pullSecrets(spec, plan),
   };

@@ -38,7 +38,8 @@ function selects({ pods }: App, { metadata }: PodManifest): boolean {
 function injectFor(app: App, pod: PodManifest, request: InjectionRequest): Injection {
   const { annotations } = pod.metadata;
   const options = podOptions(annotations);
-  const plan = planInjection(options, app.object.metadata.annotations, request.settings, pod.spec.terminationGracePeriodSeconds);
+  const { metadata } = app.object;
+  const plan = planInjection(options, metadata.annotations, request.settings, pod.spec, app.spec?.webhook);
   const warnings = warningsOf(pod, plan);
   const refusals = [
     ...appRefusals(app),
@@ -75,6 +76,7 @@ function warningsOf({ metadata, spec }: PodManifest, plan: Plan): string[] {
     ...podAnnotationSlips(metadata.annotations),
     ...theirs.flatMap((container) => containerWarnings(container, plan)),
     ...accessWarnings(spec),
+    ...(plan.webhook?.kind === "direct" ? [`webhooks are not intercepted: ${plan.webhook.message}`] : []),
     ...imageWarnings(metadata.annotations, spec, plan),
     ...(plan.native ? [] : plainWarnings(spec, plan)),
   ];

@@ -16,7 +16,7 @@ export interface InjectionRequest {
   /** The namespace of the admission request. The pod itself may not contain it. */
   readonly namespace: string;
   /** The apps of that namespace. Apps that do not select the pod are ignored. */
-  readonly apps: readonly Pick<App, "ref" | "object" | "pods">[];
+  readonly apps: readonly Pick<App, "ref" | "object" | "pods" | "spec">[];
   readonly settings: InjectionSettings;
 }
 

@@ -1,6 +1,6 @@
 // The init container of iptables mode, the only container with a capability. Its program (src/proxy/iptables) redirects the pod's
-// connections to the Service `kubernetes` to the proxy, and ends before any other container starts.
-import { API_PORT, IPTABLES_CONTAINER, PROXY_UID } from "./names.ts";
+// connections to the Service `kubernetes`, and calls of its webhooks, to the proxy, and ends before any other container starts.
+import { API_PORT, IPTABLES_CONTAINER, PROXY_UID, WEBHOOK_PORT } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import type { Container } from "./pod-manifest.ts";
 import { clusterCaMount } from "./proxy-container.ts";
@@ -8,14 +8,15 @@ import { clusterCaMount } from "./proxy-container.ts";
 const PROGRAM = "dist/proxy/iptables/main.js";
 
 /** The container that the plan asks for. */
-export function iptablesContainer({ image, settings }: Plan): Container {
+export function iptablesContainer({ image, settings, webhook }: Plan): Container {
   const { ips, port } = settings.kubernetesService;
   const redirects = ips.map((ip) => `--redirect=${ip.includes(":") ? `[${ip}]` : ip}:${port}`);
+  const inbound = webhook?.kind === "intercepted" ? [`--inbound=${webhook.port}:${WEBHOOK_PORT}`] : [];
   return {
     name: IPTABLES_CONTAINER,
     image,
     imagePullPolicy: settings.imagePullPolicy ?? "IfNotPresent",
-    command: ["node", PROGRAM, ...redirects, `--to=${API_PORT}`, `--except-uid=${PROXY_UID}`],
+    command: ["node", PROGRAM, ...redirects, `--to=${API_PORT}`, `--except-uid=${PROXY_UID}`, ...inbound],
     resources: { requests: { cpu: "10m", memory: "64Mi" }, limits: { memory: "128Mi" } },
     securityContext: {
       allowPrivilegeEscalation: false,

@@ -2,10 +2,12 @@
 // settings. The plan contains all decisions. The other modules only build the pod.
 import type { InterceptMode } from "../../api/annotations.ts";
 import { HOST_ALIASES } from "../../api/annotations.ts";
+import type { WebhookServer } from "../../api/operator-fields.ts";
 import { interceptMode, type PodOptions } from "../../api/pod-annotations.ts";
 import { parseQuantity } from "../../api/quantity.ts";
 import type { InjectionSettings } from "./injection.ts";
-import type { Resources } from "./pod-manifest.ts";
+import type { PodSpec, Resources } from "./pod-manifest.ts";
+import { type Direct, type Intercepted, webhookPort } from "./webhook-port.ts";
 
 export interface Plan {
   readonly mode: InterceptMode;
@@ -21,6 +23,8 @@ export interface Plan {
   readonly egress: boolean;
   /** Ranges of private addresses to which the proxy connects, divided by commas; "" for none. */
   readonly egressPrivateAddresses: string;
+  /** Whether calls of the operator's webhooks reach the proxy; undefined: the operator has no webhook server. */
+  readonly webhook: Intercepted | Direct | undefined;
   /** The pod's termination grace period. */
   readonly graceSeconds: number;
   readonly settings: InjectionSettings;
@@ -36,10 +40,13 @@ export function planInjection(
   options: PodOptions,
   appAnnotations: Readonly<Record<string, string>> = {},
   settings: InjectionSettings,
-  graceSeconds: unknown,
+  spec: PodSpec,
+  server: WebhookServer | undefined,
 ): Plan {
   const mode = options.intercept ?? interceptMode(appAnnotations) ?? "env";
   const wantsAliases = options.hostAliases ?? appAnnotations[HOST_ALIASES] === "true";
+  const webhook = server && webhookPort(spec, server, mode === "iptables");
+  const { terminationGracePeriodSeconds: graceSeconds } = spec;
   return {
     mode,
     hostAliases: wantsAliases && mode !== "iptables",
@@ -50,6 +57,7 @@ export function planInjection(
     env: options.env,
     egress: options.egress,
     egressPrivateAddresses: options.egressPrivateAddresses,
+    webhook,
     graceSeconds: typeof graceSeconds === "number" ? graceSeconds : DEFAULT_GRACE_SECONDS,
     settings,
   };

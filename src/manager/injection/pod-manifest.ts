@@ -15,6 +15,9 @@ const mountSchema = z.looseObject({
   subPathExpr: text.optional(),
 });
 const portSchema = z.looseObject({ containerPort: z.number(), name: text.optional(), protocol: text.optional() });
+const targetSchema = z.looseObject({ port: z.union([z.number(), text]) }).optional();
+const handlerSchema = z.looseObject({ httpGet: targetSchema, tcpSocket: targetSchema });
+const lifecycleSchema = z.looseObject({ postStart: handlerSchema.optional(), preStop: handlerSchema.optional() });
 const userSchema = z.looseObject({ runAsUser: z.number().optional() });
 const containerSchema = z.looseObject({
   name: text,
@@ -27,6 +30,10 @@ const containerSchema = z.looseObject({
   volumeMounts: z.array(mountSchema).optional(),
   securityContext: userSchema.optional(),
   restartPolicy: text.optional(),
+  startupProbe: handlerSchema.optional(),
+  livenessProbe: handlerSchema.optional(),
+  readinessProbe: handlerSchema.optional(),
+  lifecycle: lifecycleSchema.optional(),
 });
 const itemsSchema = z.array(z.looseObject({ key: text, path: text })).optional();
 const objectSourceSchema = z.looseObject({ name: text.optional(), items: itemsSchema });
@@ -38,11 +45,13 @@ const sourceSchema = z.looseObject({
 });
 const volumeSchema = z.looseObject({
   name: text,
-  projected: z.looseObject({ sources: z.array(sourceSchema).nullish() }).optional(),
+  projected: z.looseObject({ sources: z.array(sourceSchema).nullish(), defaultMode: z.number().optional() }).optional(),
+  secret: z.looseObject({ defaultMode: z.number().optional() }).optional(),
 });
 const aliasSchema = z.looseObject({ ip: text, hostnames: strings.optional() });
 const podSecuritySchema = z.looseObject({
   runAsUser: z.number().optional(),
+  fsGroup: z.number().optional(),
   sysctls: z.array(z.looseObject({ name: text, value: text })).optional(),
 });
 const podSchema = z.looseObject({
@@ -69,6 +78,9 @@ const podSchema = z.looseObject({
 export type PodManifest = z.output<typeof podSchema>;
 export type PodSpec = PodManifest["spec"];
 export type Container = z.output<typeof containerSchema>;
+export type Port = z.output<typeof portSchema>;
+export type Handler = z.output<typeof handlerSchema>;
+export type Lifecycle = z.output<typeof lifecycleSchema>;
 export type EnvVar = z.output<typeof envSchema>;
 export type VolumeMount = z.output<typeof mountSchema>;
 export type Volume = z.output<typeof volumeSchema>;

@@ -14,9 +14,12 @@ import {
   IDENTITY_VOLUME,
   PROXY_UID,
   SERVICE_ACCOUNT_DIR,
+  WEBHOOK_PORT,
+  WEBHOOK_PORT_ENV,
 } from "./names.ts";
 import type { Plan } from "./plan.ts";
-import type { Container, EnvVar, VolumeMount } from "./pod-manifest.ts";
+import type { Container, EnvVar, Lifecycle, VolumeMount } from "./pod-manifest.ts";
+import type { Intercepted } from "./webhook-port.ts";
 
 /** The duration of the proxy's drain, with a margin (src/proxy/config.ts, drainMs). */
 const DRAIN_SECONDS = 10;
@@ -48,7 +51,7 @@ export function proxyContainer(plan: Plan): Container {
       seccompProfile: { type: "RuntimeDefault" },
     },
     terminationMessagePolicy: "FallbackToLogsOnError",
-    volumeMounts: proxyMounts(),
+    volumeMounts: proxyMounts(plan),
   };
 }
 
@@ -76,6 +79,8 @@ export function isReservedEnv(variable: string): boolean {
 function proxyEnv(plan: Plan): EnvVar[] {
   const { settings } = plan;
   const hasIPv6 = settings.kubernetesService.ips.some((ip) => ip.includes(":"));
+  // A pod of an IPv6 cluster may have no IPv4 address. Node listens on both families for "::".
+  const anyAddress = hasIPv6 ? "[::]" : "0.0.0.0";
   const also = [
     ...(hasIPv6 && plan.mode === "iptables" ? [`[::1]:${API_PORT}`] : []), // ip6tables redirects there
     ...(plan.hostAliases ? [`127.0.0.1:${ALIAS_PORT}`] : []),
@@ -95,10 +100,18 @@ function proxyEnv(plan: Plan): EnvVar[] {
     ...(plan.egressPrivateAddresses === ""
       ? []
       : [{ name: "CTRLMESH_EGRESS_PRIVATE_ADDRESSES", value: plan.egressPrivateAddresses }]),
-    // A pod of an IPv6 cluster may have no IPv4 address. Node listens on both families for "::".
-    { name: "CTRLMESH_HEALTH_LISTEN", value: `${hasIPv6 ? "[::]" : "0.0.0.0"}:${HEALTH_PORT}` },
+    ...(plan.webhook?.kind === "intercepted" ? webhookEnv(plan.webhook, anyAddress) : []),
+    { name: "CTRLMESH_HEALTH_LISTEN", value: `${anyAddress}:${HEALTH_PORT}` },
     { name: "CTRLMESH_LOG_LEVEL", value: plan.logLevel },
     ...plan.env,
+  ];
+}
+
+function webhookEnv({ port, certDir }: Intercepted, anyAddress: string): EnvVar[] {
+  return [
+    { name: "CTRLMESH_WEBHOOK_LISTEN", value: `${anyAddress}:${WEBHOOK_PORT}` },
+    { name: WEBHOOK_PORT_ENV, value: `${port}` },
+    { name: "CTRLMESH_WEBHOOK_CERT_DIR", value: certDir },
   ];
 }
 
@@ -106,11 +119,12 @@ function fromField(name: string, fieldPath: string): EnvVar {
   return { name, valueFrom: { fieldRef: { apiVersion: "v1", fieldPath } } };
 }
 
-function proxyMounts(): VolumeMount[] {
+function proxyMounts({ webhook }: Plan): VolumeMount[] {
   return [
     { name: IDENTITY_VOLUME, mountPath: IDENTITY_DIR, readOnly: true },
     { name: DATA_VOLUME, mountPath: DATA_DIR },
     clusterCaMount(),
+    ...(webhook?.kind === "intercepted" ? [webhook.mount] : []),
   ];
 }
 
@@ -121,7 +135,7 @@ export function clusterCaMount(): VolumeMount {
 
 // The kubelet starts ordinary containers one after the other, and waits for the `postStart` hook of each. When the pod ends, it
 // stops all containers at once. The `preStop` hook lets the operator release its lease through the proxy first.
-function plainLifecycle({ graceSeconds, hostAliases, egress }: Plan): object {
+function plainLifecycle({ graceSeconds, hostAliases, egress }: Plan): Lifecycle {
   const hook = (...args: readonly string[]) => ({ exec: { command: ["node", "dist/proxy/hooks/main.js", ...args] } });
   const ports = [API_PORT, ...(hostAliases ? [ALIAS_PORT] : []), ...(egress ? [EGRESS_PORT] : [])].join(",");
   const atMost = Math.max(0, graceSeconds - DRAIN_SECONDS);

@@ -20,11 +20,11 @@ import {
 import type { Plan } from "./plan.ts";
 import type { Container, PodSpec, Volume } from "./pod-manifest.ts";
 import { isProxyContainer, isReservedEnv } from "./proxy-container.ts";
+import { proxiedPort } from "./webhook-port.ts";
 
 const OUR_PORTS: Readonly<Record<number, string>> = {
   [HEALTH_PORT]: "health and metrics",
   [API_PORT]: "the API server",
-  [WEBHOOK_PORT]: "admission webhooks",
 };
 
 /** Refusals because of invalid annotations, or because the pod opts out of injection. */
@@ -60,9 +60,12 @@ function* nodeRefusals({ hostNetwork, os, nodeSelector }: PodSpec): Iterable<Ref
   }
 }
 
-function portRefusals({ containers, initContainers = [] }: PodSpec, { hostAliases, egress }: Plan): Refusal[] {
+function portRefusals(spec: PodSpec, { hostAliases, egress }: Plan): Refusal[] {
+  const { containers, initContainers = [] } = spec;
   const taken: Readonly<Record<number, string>> = {
     ...OUR_PORTS,
+    // An injected pod declares it, with the names of the operator's port.
+    ...(proxiedPort(spec) === undefined ? { [WEBHOOK_PORT]: "admission webhooks" } : {}),
     ...(hostAliases ? { [ALIAS_PORT]: "host aliases" } : {}),
     ...(egress ? { [EGRESS_PORT]: "requests to other servers" } : {}),
   };

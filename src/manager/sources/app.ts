@@ -59,8 +59,6 @@ export interface AppSpec {
   readonly isPaused: boolean;
   /** Pods retain lost namespaces read-only until they are restarted. */
   readonly retainsLosses: boolean;
-  /** Paths of the spec that have no effect in this version. */
-  readonly notSupported: readonly string[];
   /** The resources whose objects are to be labelled; absent: none. */
   readonly labelled?: readonly GroupResource[];
   /** The desired route table of these namespaces, without fences. */

@@ -44,7 +44,6 @@ function status(more: Partial<StatusFacts> = {}, proxies: Record<string, ProxyFa
     plan,
     version: 7,
     lockName: "lock",
-    idle: [],
     now: "2026-01-01T00:00:00Z",
     ...more,
   });
@@ -242,13 +241,6 @@ describe("appStatus", () => {
       ...["LockPermitted Unknown", "TrafficIntercepted Unknown"],
     ]);
   });
-  it("names the fields that have no effect in this version", () => {
-    expect(ofType(status({ idle: ["spec.configuration.webhook"] }), "Accepted")).toMatchObject({
-      status: "True",
-      reason: "ValidInPart",
-      message: expect.stringContaining("spec.configuration.webhook"),
-    });
-  });
   it("contains the reason for which a proxy rejected its snapshot", () => {
     expect(
       ofType(status({}, { "shop/c": proxy("d-canary", { problems: { route: ["table: missing"] } }) }), "Ready"),
@@ -263,9 +255,9 @@ describe("appStatus", () => {
     const restart = { subset: "canary", pod: "c", uid: "u", since: "2026-01-01T00:00:00Z", left: 1, reason: "EvictionFailed" };
     const refusing = { "shop/c": proxy("d-canary", { problems: { route: [long] } }) };
     const injection = { status: "False", reason: "WebhookPending", message: long } as const;
-    const told = status({ idle: [long], restart: { ...restart, message: long }, injection }, refusing);
+    const told = status({ restart: { ...restart, message: long }, injection }, refusing);
     const cut = (told.conditions ?? []).flatMap(({ type, message }) => (message.endsWith("…") ? [type] : []));
-    expect(cut).toEqual(["Ready", "Accepted", "Converged", "InjectionReady"]);
+    expect(cut).toEqual(["Ready", "Converged", "InjectionReady"]);
     expect(appStatusSchema.safeParse(told).error).toBeUndefined();
     const rejected = rejectedStatus({
       generation: 4,

@@ -79,13 +79,13 @@ export function rejectedStatus(facts: RejectedFacts): AppStatus {
   return withoutNewRoute(facts, { Ready: verdict, Accepted: verdict, Converged: verdict });
 }
 
-type NotPlacedFacts = Omit<RejectedFacts, "reason"> & Pick<StatusFacts, "idle">;
+type NotPlacedFacts = Omit<RejectedFacts, "reason">;
 
 /** The status of an app with a valid spec for which no route can be compiled yet. */
 export function notPlacedStatus(facts: NotPlacedFacts): AppStatus {
   const message = `${facts.message} (running pods keep their routes; a new pod waits)`;
   const verdict = { status: "False", reason: "NotPlaced", message } as const;
-  return withoutNewRoute(facts, { Ready: verdict, Accepted: acceptedVerdict(facts), Converged: verdict });
+  return withoutNewRoute(facts, { Ready: verdict, Accepted: acceptedVerdict({}), Converged: verdict });
 }
 
 function withoutNewRoute(facts: Omit<RejectedFacts, "reason" | "message">, verdicts: Partial<Verdicts>): AppStatus {
@@ -126,16 +126,10 @@ function present<K extends string, V>(key: K, value: V | undefined): { readonly 
 }
 
 /** @param facts without the plan while there is no route */
-function acceptedVerdict(facts: Pick<StatusFacts, "idle"> & Partial<Pick<StatusFacts, "plan">>): Verdict<"Accepted"> {
-  const { idle, plan } = facts;
+function acceptedVerdict({ plan }: Partial<Pick<StatusFacts, "plan">>): Verdict<"Accepted"> {
   const warnsOnly = [...(plan?.rules.values() ?? [])].some(({ guard }) => guard === "Warn");
-  const valid = `the spec is valid${warnsOnly ? "; the guard is Warn: writes to objects of other subsets pass" : ""}`;
-  if (idle.length === 0) return { status: "True", reason: "Valid", message: valid };
-  return {
-    status: "True",
-    reason: "ValidInPart",
-    message: `${valid}; without effect in this version: ${idle.join(", ")}`,
-  };
+  const message = `the spec is valid${warnsOnly ? "; the guard is Warn: writes to objects of other subsets pass" : ""}`;
+  return { status: "True", reason: "Valid", message };
 }
 
 function interceptedVerdict({ pods }: Pick<StatusFacts, "pods">): Verdict<"TrafficIntercepted"> {

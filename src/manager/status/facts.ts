@@ -22,8 +22,6 @@ export interface StatusFacts {
   readonly plan: AppPlan;
   readonly version: number;
   readonly lockName: string;
-  /** Paths of the spec that have no effect in this version. */
-  readonly idle: readonly string[];
   /** See AppSpec. */
   readonly describe?: AppSpec["describe"] | undefined;
   /** The field `labels`, from the one before. */

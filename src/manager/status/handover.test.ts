@@ -31,7 +31,7 @@ describe("a deletion in the status", () => {
     const plan = planDissolution({ app, pods, factsOf, lockName: "lock", namespaces: ["n"] });
     expect(isDissolved(plan, pods, factsOf)).toBe(false);
     const look = (previous: AppStatus | undefined, now: string) =>
-      appStatus({ generation: 2, previous, pods, factsOf, plan, version: 1, lockName: "lock", idle: [], now });
+      appStatus({ generation: 2, previous, pods, factsOf, plan, version: 1, lockName: "lock", now });
     const first = look(undefined, "2026-01-01T00:00:00.000Z");
     const waitingOn = [{ pod: "pending", reason: "NotStarted" }];
     expect(first.handover).toMatchObject({ phase: "Dissolving", done: 0, total: 1, waitingOn });

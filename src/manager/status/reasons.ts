@@ -47,7 +47,7 @@ export const CONDITION_REASONS = {
     "ProxiesBehind",
     "ProxyLost",
   ],
-  Accepted: ["Valid", "ValidInPart", "Invalid"],
+  Accepted: ["Valid", "Invalid"],
   Converged: [
     "InSync",
     "Moving",

@@ -37,8 +37,16 @@ describe("the rules of iptables mode", () => {
           "COMMIT",
           "",
         ].join("\n"),
+        jumps: [{ from: "OUTPUT", to: "CTRLMESH_OUTPUT" }],
       },
     ]);
+  });
+  it("redirect the operator's webhook port where connections from outside arrive, in both families", () => {
+    for (const { restore, jumps } of familyRules({ ...BOTH, inbound: { from: 9443, to: 5445 } })) {
+      expect(restore).toContain(":CTRLMESH_INBOUND - [0:0]");
+      expect(restore).toContain("-A CTRLMESH_INBOUND -p tcp --dport 9443 -j REDIRECT --to-ports 5445");
+      expect(jumps[1]).toEqual({ from: "PREROUTING", to: "CTRLMESH_INBOUND" });
+    }
   });
   it("are written for the families that the Service has, and no other", () => {
     expect(familyRules(BOTH).map(({ family }) => family)).toEqual(["ip", "ip6"]);

@@ -1,9 +1,12 @@
-// The rules of iptables mode, in a chain of their own that is replaced as a whole. Invariants: the rules redirect only new connections of
-// the pod itself to the given addresses, and none of the proxy's user; they are written as a whole, or not. Called by main.ts.
+// The rules of iptables mode, in chains of their own that are replaced as a whole. Invariants: the rules redirect only new connections of
+// the pod itself to the given addresses, and none of the proxy's user; connections to the operator's webhooks are redirected only if they come
+// from outside of the pod; the rules are written as a whole, or not. Called by main.ts.
 import { errorMessage, MeshError } from "../../base/errors.ts";
 
-/** The chain of the table `nat`. */
-export const CHAIN = "CTRLMESH_OUTPUT";
+/** The chain of the table `nat` for the pod's own connections. */
+const OUTPUT_CHAIN = "CTRLMESH_OUTPUT";
+/** The chain for connections that arrive from outside of the pod. Those of the pod to itself never pass it. */
+const INBOUND_CHAIN = "CTRLMESH_INBOUND";
 
 export interface Redirection {
   /** Addresses and ports of the API server's Service; IPv6 without brackets. */
@@ -12,6 +15,8 @@ export interface Redirection {
   readonly to: number;
   /** Whose connections go to the API server itself. */
   readonly exceptUid: number;
+  /** The port of the operator's webhooks, and the proxy's port for their calls. */
+  readonly inbound?: { readonly from: number; readonly to: number } | undefined;
 }
 
 export type Family = "ip" | "ip6";
@@ -21,22 +26,28 @@ export interface FamilyRules {
   readonly family: Family;
   /** Input of iptables-restore --noflush. */
   readonly restore: string;
+  /** The chains, by the kernel's chain that jumps to each. */
+  readonly jumps: readonly { readonly from: string; readonly to: string }[];
 }
 
 /** The rules by address family; none for a family without an address. */
-export function familyRules({ from, to, exceptUid }: Redirection): FamilyRules[] {
+export function familyRules({ from, to, exceptUid, inbound }: Redirection): FamilyRules[] {
   return (["ip", "ip6"] as const).flatMap((family) => {
     const addresses = from.filter(({ ip }) => ip.includes(":") === (family === "ip6"));
     if (addresses.length === 0) return [];
     const bits = family === "ip" ? 32 : 128;
+    const [chain, inwards] = [OUTPUT_CHAIN, INBOUND_CHAIN];
     const lines = [
       "*nat",
-      `:${CHAIN} - [0:0]`,
-      `-A ${CHAIN} -m owner --uid-owner ${exceptUid} -j RETURN`,
-      ...addresses.map(({ ip, port }) => `-A ${CHAIN} -p tcp -d ${ip}/${bits} --dport ${port} -j REDIRECT --to-ports ${to}`),
+      `:${chain} - [0:0]`,
+      ...(inbound ? [`:${inwards} - [0:0]`] : []),
+      `-A ${chain} -m owner --uid-owner ${exceptUid} -j RETURN`,
+      ...addresses.map(({ ip, port }) => `-A ${chain} -p tcp -d ${ip}/${bits} --dport ${port} -j REDIRECT --to-ports ${to}`),
+      ...(inbound ? [`-A ${inwards} -p tcp --dport ${inbound.from} -j REDIRECT --to-ports ${inbound.to}`] : []),
       "COMMIT",
     ];
-    return [{ family, restore: `${lines.join("\n")}\n` }];
+    const jumps = [{ from: "OUTPUT", to: chain }, ...(inbound ? [{ from: "PREROUTING", to: inwards }] : [])];
+    return [{ family, restore: `${lines.join("\n")}\n`, jumps }];
   });
 }
 
@@ -67,16 +78,18 @@ export function applyRules(rules: readonly FamilyRules[], run: Run): string {
   throw new MeshError("IPTABLES_FAILED", `redirecting the API server's addresses: ${failures.join("; ")}`);
 }
 
-function applyFamily({ family, restore }: FamilyRules, variant: string, run: Run): string | undefined {
+function applyFamily({ family, restore, jumps }: FamilyRules, variant: string, run: Run): string | undefined {
   const tables = `${family}tables${variant}`;
-  const jump = ["OUTPUT", "--jump", CHAIN];
   const nat = [WAIT_SECONDS, "--table", "nat"];
-  return (
-    failureOf(run(`${tables}-restore`, [WAIT_SECONDS, "--noflush"], restore), `${tables}-restore`) ??
-    (run(tables, [...nat, "--check", ...jump]).status === 0
-      ? undefined
-      : failureOf(run(tables, [...nat, "--insert", ...jump]), `${tables} --insert OUTPUT`))
-  );
+  const failure = failureOf(run(`${tables}-restore`, [WAIT_SECONDS, "--noflush"], restore), `${tables}-restore`);
+  if (failure !== undefined) return failure;
+  for (const { from, to } of jumps) {
+    const jump = [from, "--jump", to];
+    if (run(tables, [...nat, "--check", ...jump]).status === 0) continue;
+    const refused = failureOf(run(tables, [...nat, "--insert", ...jump]), `${tables} --insert ${from}`);
+    if (refused !== undefined) return refused;
+  }
+  return undefined;
 }
 
 function failureOf({ status, stderr, error }: RunResult, what: string): string | undefined {

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 const PROGRAM = fileURLToPath(new URL("../../../src/proxy/iptables/main.ts", import.meta.url));
 const PROBE = fileURLToPath(new URL("../../support/redirection-probe.ts", import.meta.url));
+const INBOUND_PROBE = fileURLToPath(new URL("../../support/inbound-probe.ts", import.meta.url));
 const SERVICE = "10.96.0.1";
 const SERVICE_6 = "fd00:10:96::1";
 const OPERATOR = 65532;
@@ -38,7 +39,7 @@ describe.skipIf(isSkipped)("iptables mode", () => {
 
   function redirect(...wrapper: readonly string[]) {
     const args = [`--redirect=${SERVICE}:443`, `--redirect=[${SERVICE_6}]:443`, "--to=5443", `--except-uid=${PROXY}`];
-    return inside(...wrapper, process.execPath, PROGRAM, ...args);
+    return inside(...wrapper, process.execPath, PROGRAM, ...args, "--inbound=9443:5445");
   }
 
   function answers(uids: readonly number[]): unknown {
@@ -58,6 +59,7 @@ describe.skipIf(isSkipped)("iptables mode", () => {
   });
 
   afterEach(() => {
+    ip("netns", "del", `${namespace}-out`); // only one test has it
     ip("netns", "del", namespace);
   });
 
@@ -79,11 +81,39 @@ describe.skipIf(isSkipped)("iptables mode", () => {
     });
   });
 
+  it("redirects calls of the operator's webhooks that come from outside of the pod, over IPv4 and IPv6, and none of the pod itself", () => {
+    const outside = `${namespace}-out`;
+    ip("netns", "add", outside);
+    expect(ip("-n", outside, "link", "add", "veth0", "type", "veth", "peer", "name", "eth0", "netns", namespace)).toMatchObject({
+      status: 0,
+    });
+    for (const [name, device, host, net6] of [
+      [outside, "veth0", "10.7.0.1/24", "fd00:7::1/64"],
+      [namespace, "eth0", "10.7.0.2/24", "fd00:7::2/64"],
+    ] as const) {
+      ip("-n", name, "addr", "add", host, "dev", device);
+      ip("-n", name, "-6", "addr", "add", net6, "dev", device, "nodad");
+      ip("-n", name, "link", "set", device, "up");
+    }
+    expect(redirect()).toMatchObject({ status: 0, stdout: expect.stringContaining("port 9443 to port 5445") });
+    const { stdout, stderr } = inside(process.execPath, INBOUND_PROBE, JSON.stringify([outside, ["10.7.0.2", "fd00:7::2"]]));
+    if (stdout === "") throw new Error(stderr);
+    expect(JSON.parse(stdout)).toEqual({
+      "pod 10.7.0.2": "operator",
+      "pod fd00:7::2": "operator",
+      "pod 127.0.0.1": "operator",
+      "pod ::1": "operator",
+      "outside 10.7.0.2": "proxy",
+      "outside fd00:7::2": "proxy",
+    });
+  });
+
   it("has the same rules after a second run, as after a restart of the pod's sandbox", () => {
     redirect();
     const rules = () => [inside("iptables-nft", "-t", "nat", "-S").stdout, inside("ip6tables-nft", "-t", "nat", "-S").stdout];
     const first = rules();
     expect(first[0]).toContain("-A OUTPUT -j CTRLMESH_OUTPUT");
+    expect(first[0]).toContain("-A PREROUTING -j CTRLMESH_INBOUND");
     expect(redirect()).toMatchObject({ status: 0, stdout: expect.stringContaining("iptables-nft redirects") });
     expect(rules()).toEqual(first);
   });

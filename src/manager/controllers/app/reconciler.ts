@@ -110,7 +110,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
       return { instead: {} };
     }
     if (app.spec.waitsFor !== undefined) {
-      const waiting = { ...said, generation, idle: app.spec.notSupported, message: app.spec.waitsFor };
+      const waiting = { ...said, generation, message: app.spec.waitsFor };
       await statuses.write(app, (previous, now) => notPlacedStatus({ ...waiting, previous, now }), signal);
       return { instead: {} };
     }
@@ -200,7 +200,6 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
       generation,
       version,
       lockName,
-      idle: app.spec?.notSupported ?? [],
       describe: app.spec?.describe,
       labelsAfter: (before: LabelsStatus | undefined) =>
         labelsStatus(isLive(app) ? (app.spec?.labelled ?? []) : [], labels.get, before),

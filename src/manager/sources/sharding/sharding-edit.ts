@@ -27,13 +27,12 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
   const previous = old?.ok ? (familyWith(old.value, surroundings)?.problems ?? []) : [];
   const added = (family?.problems ?? []).filter((problem) => !previous.includes(problem));
   if (added.length > 0) return { problems: added.map((message) => ({ path: "", message })), warnings: [] };
-  const { selector, webhook } = config.spec;
+  const { selector } = config.spec;
   const warnings = [
     ...(family === undefined ? [] : memberProblems(family)).map(
       (problem) => `the family is refused until this is corrected: ${problem}`,
     ),
     ...(selector === undefined ? [] : overlapWarnings("ShardingConfig", selector, otherKinds(surroundings))),
-    ...(webhook === undefined ? [] : ["spec.webhook has no effect in this version"]),
   ];
   return { problems: [], warnings };
 }

@@ -73,7 +73,6 @@ function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
     webhook: head?.spec.webhook,
     isPaused: configs.some(({ spec }) => spec.paused === true),
     retainsLosses: configs.some(({ spec }) => spec.onLoss !== "InPlace"),
-    notSupported: configs.some(({ spec }) => spec.webhook !== undefined) ? ["spec.webhook"] : [],
     labelled: uniqueResources(configs.flatMap(labelledResources)),
     compile: (namespaces) => compileShards(shards ?? { shards: [] }, namespaces),
     describe: (counts) => describeFamily(described, counts),

@@ -2,9 +2,8 @@ import { describe, expect, it } from "vitest";
 import { appOf } from "../../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
 import { formatProblem } from "../../../api/problems.ts";
-import type { VirtualAppSpec } from "../../../api/virtual-app.ts";
 import type { Surroundings } from "../app.ts";
-import { judgeEdit, notSupported } from "./virtual-app-edit.ts";
+import { judgeEdit } from "./virtual-app-edit.ts";
 
 const NOTHING: Surroundings = { own: undefined, others: [], namespaces: undefined };
 const judge = (before: unknown, after: unknown, around: Partial<Surroundings> = {}) => {
@@ -44,13 +43,6 @@ describe("judgeEdit at creation", () => {
     const old = sampleVirtualApp({ route: { onLoss: "Resync" }, subsets: [] });
     expect(judge(undefined, old).warnings).toEqual(['spec.route.onLoss: "Resync" is the old name of "InPlace"']);
     expect(judge(old, sampleVirtualApp({ route: { onLoss: "InPlace" }, subsets: [] })).warnings).toEqual([]);
-  });
-
-  it("warns of fields without effect", () => {
-    const webhook = { certDir: "/certs", port: 9443 };
-    expect(judge(undefined, sampleVirtualApp({ configuration: { webhook } })).warnings).toEqual([
-      "spec.configuration.webhook has no effect in this version",
-    ]);
   });
 });
 
@@ -125,22 +117,5 @@ describe("judgeEdit at an edit of the rules", () => {
     const resources = [{ apiGroups: ["apps"], resources: ["*"] }];
     const limited = sampleVirtualApp({ route: { globalLimits: [{ namespaceRegex: "^x$", resources }] }, subsets: [] });
     expect(judge(sampleVirtualApp({ route: {}, subsets: [] }), limited, around).warnings[0]).toMatch(/^moves 4 of 4 /);
-  });
-});
-
-const spec = (more: Partial<VirtualAppSpec>): VirtualAppSpec => ({ selector: { matchLabels: { a: "b" } }, ...more });
-
-describe("notSupported", () => {
-  it("is empty for an app with rules on namespaces, labels and callers", () => {
-    const objectSelector = { matchLabels: { a: "b" } };
-    const match = [{ namespaceRegex: "a" }, { objectSelector, resources: [{ apiGroups: [""], resources: ["pods"] }] }];
-    const configuration = { restConfigOverrides: { userAgentOrPrefix: "x/" } };
-    const route = { subRules: [{ name: "r", match }], subsetDefaultOnlyUserAgents: ["x"] };
-    expect(notSupported(spec({ configuration, route }))).toEqual([]);
-  });
-  it("names the fields that have no effect yet", () => {
-    expect(notSupported(spec({ configuration: { webhook: { certDir: "/c", port: 9443 } } }))).toEqual([
-      "spec.configuration.webhook",
-    ]);
   });
 });

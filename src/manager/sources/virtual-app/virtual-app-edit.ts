@@ -28,7 +28,6 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
   const warnings = [
     ...oldSpellings(after),
     ...overlapWarnings("VirtualApp", app.spec.selector, surroundings.others),
-    ...notSupported(app.spec).map((path) => `${path} has no effect in this version`),
     ...moveWarnings(previous?.spec, app.spec, surroundings.namespaces),
   ];
   return { problems: [], warnings };
@@ -81,14 +80,6 @@ function moveWarnings(
   if (moved === 0 || (moved < total * RISKY_SHARE && moved < RISKY_COUNT)) return [];
   const restarts = after.route?.onLoss === "InPlace" ? "" : "; pods that lose namespaces are restarted one after the other";
   return [`moves ${moved} of ${total} namespaces to other owners${restarts}; spec.route.paused: true stops it`];
-}
-
-/**
- * The paths of the spec that have no effect yet. The condition Accepted names each. If ignoring a field would give pods more
- * access than the spec asks for, the spec must be refused instead.
- */
-export function notSupported({ configuration }: VirtualAppSpec): readonly string[] {
-  return configuration?.webhook === undefined ? [] : ["spec.configuration.webhook"];
 }
 
 interface RouteMoves {

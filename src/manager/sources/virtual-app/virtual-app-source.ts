@@ -9,7 +9,7 @@ import type { CallerPolicy } from "../../../route/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../../route/table.ts";
 import type { App, AppSpec, Source } from "../app.ts";
 import { compileRoute } from "./compile-route.ts";
-import { judgeEdit, notSupported } from "./virtual-app-edit.ts";
+import { judgeEdit } from "./virtual-app-edit.ts";
 
 export function createVirtualAppSource(): Source<VirtualApp> {
   const known = new WeakMap<VirtualApp, App>();
@@ -61,7 +61,6 @@ export function specOf({ spec, metadata: { annotations = {} } }: Pick<VirtualApp
     webhook: spec.configuration?.webhook,
     isPaused: spec.route?.paused === true,
     retainsLosses: spec.route?.onLoss !== "InPlace",
-    notSupported: notSupported(spec),
     compile: (namespaces) => compileRoute(spec, namespaces),
   };
 }

@@ -26,8 +26,9 @@ const DRAIN_SECONDS = 10;
 
 /** The container that the plan asks for. */
 export function proxyContainer(plan: Plan): Container {
-  const ready = { httpGet: { path: "/readyz", port: HEALTH_PORT, scheme: "HTTP" } };
-  const healthy = { httpGet: { path: "/healthz", port: HEALTH_PORT, scheme: "HTTP" } };
+  const [started, ready, healthy] = ["/startupz", "/readyz", "/healthz"].map((path) => ({
+    httpGet: { path, port: HEALTH_PORT, scheme: "HTTP" },
+  }));
   return {
     name: PROXY_CONTAINER,
     image: plan.image,
@@ -36,8 +37,9 @@ export function proxyContainer(plan: Plan): Container {
     env: proxyEnv(plan),
     ports: [{ name: "ctrlmesh-health", containerPort: HEALTH_PORT, protocol: "TCP" }],
     resources: plan.resources,
-    // The operator waits until the proxy has a snapshot and a certificate. A restart of the proxy would not bring them earlier.
-    ...(plan.native ? { startupProbe: { ...ready, periodSeconds: 1, timeoutSeconds: 2, failureThreshold: 3600 } } : {}),
+    // The operator waits until the proxy has a snapshot and a certificate. A restart of the proxy would not bring them earlier. It does not wait
+    // for the certificate of its own webhooks: it may write that one itself.
+    ...(plan.native ? { startupProbe: { ...started, periodSeconds: 1, timeoutSeconds: 2, failureThreshold: 3600 } } : {}),
     readinessProbe: { ...ready, periodSeconds: 5, timeoutSeconds: 3, failureThreshold: 3 },
     livenessProbe: { ...healthy, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6 },
     securityContext: {

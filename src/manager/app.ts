@@ -19,6 +19,7 @@ import type { ManagerConfig } from "./config.ts";
 import { addAppController } from "./controllers/app/add.ts";
 import { addLabelsController } from "./controllers/labels/add.ts";
 import { addManagerStateController } from "./controllers/manager-state/add.ts";
+import { addPeersController } from "./controllers/peers/add.ts";
 import { addPlacementController } from "./controllers/placement/add.ts";
 import { addPoliciesController } from "./controllers/policies/add.ts";
 import { addRolloutController } from "./controllers/rollout/add.ts";
@@ -202,7 +203,8 @@ function createControllers(
   const labelling = addLabelsController({ ...base, states: labels, perSecond, settleMs: labelSettleMs });
   const sharding = [addPlacementController({ ...base, pods }), addShardsController(base), rollout, labelling];
   const policies = addPoliciesController({ ...base, kinds: POLICY_KINDS, pods, events });
-  return { states, all: [...apps, ...sharding, policies, states, ...trust, ...configurations] };
+  const peers = addPeersController({ ...base, pods });
+  return { states, all: [...apps, ...sharding, policies, peers, states, ...trust, ...configurations] };
 }
 
 function addressesOf({ grpcListen, webhookListen }: ManagerConfig, { snapshots, health, webhooks }: Servers): ManagerReady {

@@ -18,9 +18,21 @@ export function carriesProxy({ spec }: Pod): boolean {
 /** The proxy's setting with the address at which it takes requests to other servers than the API server. */
 export const EGRESS_LISTEN_ENV = "CTRLMESH_EGRESS_LISTEN";
 
+/** The proxy's setting with the address at which it takes the calls of the operator's webhooks. */
+export const WEBHOOK_LISTEN_ENV = "CTRLMESH_WEBHOOK_LISTEN";
+
 /** True if the pod's proxy takes requests to other servers. */
-export function hasEgress({ spec }: Pod): boolean {
+export function hasEgress(pod: Pod): boolean {
+  return hasSetting(pod, EGRESS_LISTEN_ENV);
+}
+
+/** True if the pod's proxy takes the calls of the operator's webhooks. */
+export function takesReviews(pod: Pod): boolean {
+  return hasSetting(pod, WEBHOOK_LISTEN_ENV);
+}
+
+function hasSetting({ spec }: Pod, variable: string): boolean {
   const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
   const proxy = containers.find(({ name }) => name === PROXY_CONTAINER);
-  return proxy?.env?.some(({ name }) => name === EGRESS_LISTEN_ENV) ?? false;
+  return proxy?.env?.some(({ name }) => name === variable) ?? false;
 }

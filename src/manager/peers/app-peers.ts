@@ -1,0 +1,27 @@
+// The pods of an app to which its proxies may forward reviews. Pure. Invariant: nothing here depends on the streams of the proxies but the subset of a pod
+// whose labels were changed, so a failover of the manager makes no pod unready. Called by the peers controller.
+import type { Pod } from "../../kube/client/resources.ts";
+import type { PodPeer } from "../../wire/peer-type.ts";
+import { hasEnded } from "../facts/app-pods.ts";
+import { INJECTED_LABEL, takesReviews } from "../facts/injected-pod.ts";
+import { podKey } from "../facts/pod-key.ts";
+import type { FactsOf } from "../facts/proxy-facts.ts";
+import { isReadyToStay } from "../facts/ready-pod.ts";
+import type { App } from "../sources/app.ts";
+
+/** By name. */
+export function appPeers({ ref, pods: selection }: Pick<App, "ref" | "pods">, pods: readonly Pod[], factsOf: FactsOf): PodPeer[] {
+  const own = pods.filter((pod) => pod.metadata.labels?.[INJECTED_LABEL] === ref.name && takesReviews(pod) && !hasEnded(pod));
+  return own
+    .flatMap((pod): PodPeer[] => {
+      const { namespace = "", name = "", uid = "", labels = {} } = pod.metadata;
+      const address = pod.status?.podIP ?? "";
+      if (address === "" || uid === "") return [];
+      // A pod whose labels have changed still acts as the subset of its routes.
+      const enforced = factsOf(podKey({ namespace, name }))?.acknowledged;
+      const isOwn = enforced?.app.namespace === ref.namespace && enforced.app.name === ref.name;
+      const subset = isOwn ? enforced.subset : selection.subsetOf(labels);
+      return [{ namespace, name, uid, address, subset, isReady: isReadyToStay(pod) }];
+    })
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}

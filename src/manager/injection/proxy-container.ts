@@ -1,7 +1,7 @@
 // The proxy's container, as a native sidecar or as an ordinary container. Invariants: the container conforms to the Pod Security
 // level "restricted". It has no token for the API server, because operators send their own. Changes of other webhooks do not
 // affect it.
-import { EGRESS_LISTEN_ENV, PROXY_CONTAINER } from "../facts/injected-pod.ts";
+import { EGRESS_LISTEN_ENV, PROXY_CONTAINER, WEBHOOK_LISTEN_ENV } from "../facts/injected-pod.ts";
 import {
   ALIAS_PORT,
   API_PORT,
@@ -111,7 +111,7 @@ function proxyEnv(plan: Plan): EnvVar[] {
 
 function webhookEnv({ port, certDir }: Intercepted, anyAddress: string): EnvVar[] {
   return [
-    { name: "CTRLMESH_WEBHOOK_LISTEN", value: `${anyAddress}:${WEBHOOK_PORT}` },
+    { name: WEBHOOK_LISTEN_ENV, value: `${anyAddress}:${WEBHOOK_PORT}` },
     { name: WEBHOOK_PORT_ENV, value: `${port}` },
     { name: "CTRLMESH_WEBHOOK_CERT_DIR", value: certDir },
   ];

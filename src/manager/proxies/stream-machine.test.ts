@@ -46,7 +46,7 @@ const fails = (code: number, details: string) => [OVER, { kind: "fail", code, de
 
 describe("a stream without a registration", () => {
   it("is welcomed by its registration, and asked for tables", () => {
-    const welcome = { epoch: 3, wantedTables: [table], types: ["route", "policy"] };
+    const welcome = { epoch: 3, wantedTables: [table], types: ["route", "policy", "peers"] };
     expect(stepped(DUE, REGISTRATION, { wantedTables: () => [table] })).toEqual([
       { ...WELCOMED, reports: [] },
       { kind: "welcome", message: { welcome } },

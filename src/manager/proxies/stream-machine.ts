@@ -3,6 +3,7 @@
 // the first message is the stream's only registration. proxy-stream.ts runs it and carries out the effects.
 import { status } from "@grpc/grpc-js";
 import type { ManagerMessage, ProxyMessage, RegistrationMessage, ReportMessage } from "../../wire/messages.ts";
+import { PEERS } from "../../wire/peer-type.ts";
 import { POLICY } from "../../wire/policy-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 
@@ -144,7 +145,7 @@ function onMessage(state: Exclude<StreamState, { kind: "over" }>, message: Proxy
 export const NO_REGISTRATION = "the first message must be a registration that names the pod";
 
 /** Each has a controller that publishes a resource for every proxy. */
-const SENT_TYPES = [ROUTE.name, POLICY.name];
+const SENT_TYPES = [ROUTE.name, POLICY.name, PEERS.name];
 
 // Waits => Promise due, Over, or Waits
 function answer(state: Extract<StreamState, { kind: "waits" }>, facts: StreamFacts): Step {

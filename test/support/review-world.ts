@@ -47,6 +47,7 @@ export interface ReviewPod {
   rotate(): Promise<void>;
   writePair(pair: KeyCertificate): Promise<void>;
   stopOperator(): Promise<void>;
+  /** The pod ends, as after SIGTERM. The lists of the others still have it until the next `tell`. */
   stop(): Promise<void>;
 }
 
@@ -54,7 +55,8 @@ export interface ReviewWorld {
   readonly port: number;
   readonly mesh: KeyCertificate;
   readonly operatorCa: KeyCertificate;
-  addPod(name: string, subset: string): Promise<ReviewPod>;
+  /** @param address default: the next on the loopback */
+  addPod(name: string, subset: string, address?: string): Promise<ReviewPod>;
   /** Tells all pods who is there; default: all pods, ready. */
   tell(peers?: readonly PodPeer[]): void;
   /** Calls a pod as an API server does. */
@@ -76,16 +78,24 @@ export async function startReviewWorld(): Promise<ReviewWorld> {
   const port = await freePort();
   const pods: ReviewPod[] = [];
   const lists = new Map<string, { current: readonly PodPeer[] }>();
+  let nextHost = 2;
   const world: ReviewWorld = {
     port,
     mesh,
     operatorCa,
-    async addPod(name, subset) {
-      const address = `127.0.0.${pods.length + 2}`;
+    async addPod(name, subset, address = `127.0.0.${nextHost++}`) {
       const peer: PodPeer = { namespace: "ops", name, uid: `uid-${name}`, address, subset, isReady: true };
       const peers = { current: [] as readonly PodPeer[] };
       lists.set(peer.uid, peers);
-      const pod = await startPod(peer, peers, { port, mesh, operatorCa });
+      const started = await startPod(peer, peers, { port, mesh, operatorCa });
+      const pod: ReviewPod = {
+        ...started,
+        async stop() {
+          pods.splice(pods.indexOf(pod), 1);
+          lists.delete(peer.uid);
+          await started.stop();
+        },
+      };
       pods.push(pod);
       return pod;
     },
@@ -94,7 +104,7 @@ export async function startReviewWorld(): Promise<ReviewWorld> {
     },
     call: (pod, body, options) => call("peer" in pod ? pod.peer : pod, body, { port, ca: operatorCa.certPem, ...options }),
     async stop() {
-      await Promise.all(pods.map((pod) => pod.stop()));
+      await Promise.all([...pods].map((pod) => pod.stop()));
     },
   };
   return world;

@@ -123,7 +123,7 @@ async function attemptOnce(
   if (redirectedTo !== undefined && redirectedTo.subset !== subset) return toPeer(call, redirectedTo, deps, waitedMs);
   // A newer table than ours says that our subset owns the object.
   if (redirectedTo?.as === "owner") return { kind: "again", why: "this proxy's routes are older than a peer's" };
-  if (redirectedTo?.as === "holder") return local(call, deps, subset, waitedMs);
+  if (redirectedTo?.as === "holder") return local(call, redirectedTo, deps, waitedMs);
   const { group, resource } = subject.resource;
   const view = current.view(group, resource);
   const route: ReviewRoute = routeReview(subject, view, {
@@ -133,7 +133,7 @@ async function attemptOnce(
   });
   switch (route.kind) {
     case "local":
-      return local(call, deps, subset, waitedMs);
+      return local(call, { subset, as: "owner" }, deps, waitedMs);
     case "peer":
       return toPeer(call, route.to, deps, waitedMs);
     case "redirect":
@@ -151,8 +151,8 @@ async function attemptOnce(
   }
 }
 
-async function local(call: ReviewCall, deps: AnswerDeps, subset: string, waitedMs: number): Promise<Attempt> {
-  call.record.subset = subset;
+async function local(call: ReviewCall, own: Recipient, deps: AnswerDeps, waitedMs: number): Promise<Attempt> {
+  call.record.subset = own.subset;
   try {
     const reply = await deps.operator.send(call);
     call.record.result = "local";
@@ -161,7 +161,7 @@ async function local(call: ReviewCall, deps: AnswerDeps, subset: string, waitedM
     // The operator is not up, and has seen nothing of the review: any other pod of the subset may answer.
     const isUnreached = error instanceof ReviewError && error.code === UNREACHED;
     if (!isUnreached || call.record.forwardedAs !== undefined) throw error;
-    return toPeer(call, { subset, as: "owner" }, deps, waitedMs).catch((atPeer: unknown) => {
+    return toPeer(call, own, deps, waitedMs).catch((atPeer: unknown) => {
       throw atPeer instanceof ReviewError && atPeer.code === NO_PEER ? error : atPeer;
     });
   }

@@ -92,6 +92,32 @@ describe("while a namespace moves", () => {
     expect(await world.call(other, reviewOf("prod"))).toMatchObject(by("canary"));
   });
 
+  it.each([
+    ["knows the move", after],
+    ["does not know of the move", before],
+  ])("a pod of a third subset that %s finds the old owner until the grant", async (_, routes) => {
+    const third = await world.addPod("third", "third", "::1");
+    world.tell();
+    third.enforce(routes);
+    stable.enforce(after);
+    canary.enforce(fenced);
+    expect(await world.call(third, reviewOf("prod"))).toMatchObject(by("stable"));
+    canary.enforce(after);
+    expect(await world.call(third, reviewOf("prod"))).toMatchObject(by("canary"));
+    await third.stop();
+  });
+
+  it("the old owner answers by any of its pods, if the operator of one is down", async () => {
+    const second = await world.addPod("second", "");
+    world.tell();
+    stable.enforce(after);
+    second.enforce(after);
+    canary.enforce(fenced);
+    await second.stopOperator();
+    for (const pod of [second, canary]) expect(await world.call(pod, reviewOf("prod"))).toMatchObject(by("stable"));
+    await second.stop();
+  });
+
   it("pods that do not agree make no loop, and the caller gets an answer in time", async () => {
     stable.enforce(after); // believes canary
     canary.enforce(before); // believes stable

@@ -1,8 +1,9 @@
-// Answers each thrown error in plain text, which the API server shows to the user (it does not read a Status from a webhook). Invariant: no log and
-// no answer contains a body. The outermost layer.
+// Answers each thrown error with a Status, whose message the API server shows to the user. Invariant: no log and no answer contains a body. The
+// outermost layer.
 import { isMeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import { StatusError } from "../../kube/status.ts";
+import { JSON_TYPE } from "../../kube/media-types.ts";
+import { createStatus, reasonOfCode, StatusError } from "../../kube/status.ts";
 import { discardBody } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 import { ReviewError, type ReviewLayer } from "./review-call.ts";
@@ -17,7 +18,7 @@ export function rescue(log: Logger): ReviewLayer {
       if (known === undefined) log.error({ err: error, method: call.method }, "answering a call of a webhook failed");
       const { status, code, message, result } = known ?? INTERNAL;
       call.record.result = result;
-      return textReply(status, code, message);
+      return statusReply(status, code, message);
     }
   };
 }
@@ -35,12 +36,8 @@ function asReviewError(error: unknown): ReviewError | undefined {
   return undefined;
 }
 
-function textReply(status: number, code: string, message: string): Reply {
-  const body = Buffer.from(`${message}\n`);
-  const headers = {
-    "content-type": "text/plain; charset=utf-8",
-    "content-length": String(body.length),
-    "x-ctrlmesh-error": code,
-  };
+function statusReply(status: number, code: string, message: string): Reply {
+  const body = Buffer.from(JSON.stringify({ ...createStatus(reasonOfCode(status) ?? "InternalError", message), code: status }));
+  const headers = { "content-type": JSON_TYPE, "content-length": String(body.length), "x-ctrlmesh-error": code };
   return { status, headers, body };
 }

@@ -64,7 +64,7 @@ describe("a review", () => {
     expect(await answer).toMatchObject(by("stable"));
     const late = await world.call(stable, reviewOf("never"), { path: "/mutate?timeout=300ms" });
     expect(late).toMatchObject({ status: 503, headers: { "x-ctrlmesh-error": "REVIEW_LATE" } });
-    expect(late.body).toContain('the owner of "never" is not known yet');
+    expect(JSON.parse(late.body).message).toContain('the owner of "never" is not known yet');
   });
 });
 

@@ -1,7 +1,7 @@
 // `npm run bench`: measures the cost of the proxy on the real control plane. Direct requests and proxied requests alternate in one run.
 // Prints medians, ratios and targets as a table, or as JSON with --json. A run with 100,000 objects takes about ten minutes.
 //
-// Options: --objects N (default 10000), --rounds N (default 5), --only requests,policies,lists,shards,watches,scale-out (default all).
+// Options: --objects N (default 10000), --rounds N (default 5), --only requests,policies,lists,shards,watches,webhooks,scale-out (default all).
 // "lists" runs without and with the feature gate of shardSelector, "shards" only with it. "scale-out" has sizes of its own.
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -13,9 +13,12 @@ import { renderScaleOut } from "./scale-out/table.ts";
 import { readyAfterMs } from "./startup.ts";
 import { type Fact, type Row, renderReport, type Target, type Usage } from "./table.ts";
 import { bareWatchRows, idleWatches, watchRows } from "./watches.ts";
+import { webhookRows } from "./webhooks/webhooks.ts";
 import { namespaceName, startWorld, type World } from "./world.ts";
 
-const SECTIONS = ["requests", "policies", "lists", "shards", "watches", "scale-out"] as const;
+const SECTIONS = ["requests", "policies", "lists", "shards", "watches", "webhooks", "scale-out"] as const;
+/** These have worlds of their own. */
+const OTHERS = ["shards", "webhooks", "scale-out"];
 const { values } = parseArgs({
   options: {
     objects: { type: "string", default: "10000" },
@@ -38,7 +41,7 @@ const usage: Usage[] = [];
 const facts: Fact[] = [];
 const note = (text: string) => process.stderr.write(`bench: ${text}\n`);
 
-if (sections.some((section) => section !== "shards" && section !== "scale-out")) {
+if (sections.some((section) => !OTHERS.includes(section))) {
   await withWorld({ objects }, async (world) => {
     const { direct, bare, one, tenth, most } = world;
     usage.push(world.usage(tenth, "start (idle)"));
@@ -107,6 +110,10 @@ if (sections.includes("shards") || sections.includes("lists")) {
     usage.push(world.usage(world.tenth, `lists of ${objects} by shardSelector`));
     rows.push(...(await labelRows(world, ", with the gate")));
   });
+}
+if (sections.includes("webhooks")) {
+  note("the operator's webhooks");
+  rows.push(...(await webhookRows(rounds)));
 }
 const scaled = sections.includes("scale-out") ? await scaleOut(note) : undefined;
 const tables = [

@@ -7,20 +7,15 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CaOptions, createCa, issueServerCertificate, type KeyCertificate } from "../../src/base/certificates.ts";
-import { systemClock } from "../../src/base/clock.ts";
 import { tryParseJson } from "../../src/base/json.ts";
-import { silentLogger } from "../../src/base/log.ts";
-import { createRegistry, type Registry } from "../../src/base/metrics.ts";
-import { readCertificates } from "../../src/base/pem.ts";
+import type { Registry } from "../../src/base/metrics.ts";
 import { podUri } from "../../src/base/pod-uri.ts";
 import type { LimitRule } from "../../src/policy/policy.ts";
-import { createPolicies } from "../../src/proxy/policies/policies.ts";
-import { createPolicyMetrics } from "../../src/proxy/policies/policy-metrics.ts";
-import { createEnforcer, type Enforcer } from "../../src/proxy/session/enforcer.ts";
-import { createWebhooks, type Webhooks } from "../../src/proxy/webhooks/create-webhooks.ts";
+import type { Webhooks } from "../../src/proxy/webhooks/create-webhooks.ts";
 import type { RouteTable } from "../../src/route/table.ts";
 import type { PodPeer } from "../../src/wire/peer-type.ts";
 import { freePort } from "./free-port.ts";
+import { startListener } from "./review-listener.ts";
 import { snapshot } from "./route-table.ts";
 
 /** The name of the Service by which the API server calls. */
@@ -139,29 +134,9 @@ async function startPod(
   const operator = createServer({ cert: first.certPem, key: first.keyPem }, (...args) => handler(...args));
   await new Promise<void>((resolve) => operator.listen(0, "127.0.0.1", resolve));
   const operatorPort = (operator.address() as AddressInfo).port;
-  const registry = createRegistry("proxy", "test");
-  const enforcer: Enforcer = createEnforcer();
   const identity = issueServerCertificate(mesh, { dnsNames: ["localhost"], clientName: podUri(peer), now: Date.now() });
-  const trust = { pem: mesh.certPem, certificates: readCertificates(mesh.certPem, "the mesh") };
-  const [clock, log] = [systemClock, silentLogger()];
-  const policies = createPolicies({ clock, random: Math.random, managerAwayMs: () => 0, metrics: createPolicyMetrics(registry) });
-  const webhooks = createWebhooks(
-    { listen: { host: peer.address, port }, port: operatorPort, certDir },
-    {
-      session: enforcer,
-      peers,
-      policies,
-      identity: {
-        certificate: { current: () => ({ cert: identity.certPem, key: identity.keyPem }) },
-        trust: { current: async () => trust },
-      },
-      accessLog: { pick: () => undefined, tap: () => () => undefined },
-      ...{ registry, clock, random: Math.random, log, drainMs: 500 },
-    },
-  );
-  if (webhooks === undefined) throw new Error("no listener");
-  const { signal } = new AbortController();
-  for (const each of [...webhooks.clients, webhooks.server]) await each.start(signal);
+  const listener = await startListener({ peer, port, operatorPort, certDir, identity, meshPem: mesh.certPem }, peers);
+  const { webhooks, registry, enforcer, policies } = listener;
   let version = 0;
   const stopOperator = async () => {
     if (!operator.listening) return;

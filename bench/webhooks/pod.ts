@@ -1,0 +1,11 @@
+// The listener of one pod, with fixed routes: the namespace "own" is the default subset's, and "other" the canary's. Run by webhooks.ts:
+// node bench/webhooks/pod.ts CONFIG-FILE
+import { readFileSync } from "node:fs";
+import type { PodPeer } from "../../src/wire/peer-type.ts";
+import { type ListenerConfig, startListener } from "../../test/support/review-listener.ts";
+import { snapshot, subset, table } from "../../test/support/route-table.ts";
+
+const config = JSON.parse(readFileSync(process.argv[2] ?? "", "utf8")) as ListenerConfig & { readonly peers: readonly PodPeer[] };
+const { enforcer } = await startListener(config, { current: config.peers });
+enforcer.enforce(snapshot(table([subset("canary")], { own: [], other: [0] }), { subset: config.peer.subset }));
+process.stdout.write(`${JSON.stringify({ port: config.port })}\n`);

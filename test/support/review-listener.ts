@@ -1,0 +1,55 @@
+// One pod's listener for the operator's webhooks, without a session: routes and peers are set by the caller.
+import type { KeyCertificate } from "../../src/base/certificates.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import { silentLogger } from "../../src/base/log.ts";
+import { createRegistry, type Registry } from "../../src/base/metrics.ts";
+import { readCertificates } from "../../src/base/pem.ts";
+import { createPolicies, type RunningPolicies } from "../../src/proxy/policies/policies.ts";
+import { createPolicyMetrics } from "../../src/proxy/policies/policy-metrics.ts";
+import { createEnforcer, type Enforcer } from "../../src/proxy/session/enforcer.ts";
+import { createWebhooks, type Webhooks } from "../../src/proxy/webhooks/create-webhooks.ts";
+import type { PodPeer } from "../../src/wire/peer-type.ts";
+
+export interface ListenerConfig {
+  /** Its address is the one to listen on. */
+  readonly peer: PodPeer;
+  readonly port: number;
+  readonly operatorPort: number;
+  readonly certDir: string;
+  /** The pod's certificate of the mesh, and the CA of the mesh. */
+  readonly identity: KeyCertificate;
+  readonly meshPem: string;
+}
+
+export interface ReviewListener {
+  readonly webhooks: Webhooks;
+  readonly registry: Registry;
+  readonly enforcer: Enforcer;
+  readonly policies: RunningPolicies;
+}
+
+export async function startListener(
+  { peer, port, operatorPort, certDir, identity, meshPem }: ListenerConfig,
+  peers: { readonly current: readonly PodPeer[] },
+): Promise<ReviewListener> {
+  const registry = createRegistry("proxy", "test");
+  const enforcer = createEnforcer();
+  const trust = { pem: meshPem, certificates: readCertificates(meshPem, "the mesh") };
+  const common = { clock: systemClock, random: Math.random };
+  const policies = createPolicies({ ...common, managerAwayMs: () => 0, metrics: createPolicyMetrics(registry) });
+  const webhooks = createWebhooks(
+    { listen: { host: peer.address, port }, port: operatorPort, certDir },
+    {
+      ...{ session: enforcer, peers, policies, registry, log: silentLogger(), drainMs: 500, ...common },
+      identity: {
+        certificate: { current: () => ({ cert: identity.certPem, key: identity.keyPem }) },
+        trust: { current: async () => trust },
+      },
+      accessLog: { pick: () => undefined, tap: () => () => undefined },
+    },
+  );
+  if (webhooks === undefined) throw new Error("no listener");
+  const { signal } = new AbortController();
+  for (const each of [...webhooks.clients, webhooks.server]) await each.start(signal);
+  return { webhooks, registry, enforcer, policies };
+}

@@ -170,7 +170,7 @@ export const appStatusSchema = z.object({
   restart: restartSchema.optional().describe("The running restart of pods; absent if there is none."),
   conditions: conditionsSchema
     .optional()
-    .describe("Ready, Accepted, Converged, LockPermitted, InjectionReady and TrafficIntercepted."),
+    .describe("Ready, Accepted, Converged, LockPermitted, InjectionReady, TrafficIntercepted and WebhookIntercepted."),
 });
 
 export type AppStatus = Immutable<z.output<typeof appStatusSchema>>;

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { listMap } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";
 
-/** The conditions of an app, in their order in the status. Only a family of shards has Balanced. */
+/** The conditions of an app, in their order in the status. Only a family of shards has Balanced, and only an app with webhooks WebhookIntercepted. */
 export const CONDITION_TYPES = [
   "Ready",
   "Accepted",
@@ -11,6 +11,7 @@ export const CONDITION_TYPES = [
   "LockPermitted",
   "InjectionReady",
   "TrafficIntercepted",
+  "WebhookIntercepted",
   "Balanced",
 ] as const;
 

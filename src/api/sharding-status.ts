@@ -86,5 +86,5 @@ export const shardingStatusSchema = appStatusSchema.extend({
     .describe("Pods of the family that belong to no shard. They own nothing of the named resources."),
   conditions: conditionsSchema
     .optional()
-    .describe("Ready, Accepted, Converged, LockPermitted, InjectionReady, TrafficIntercepted and Balanced."),
+    .describe("Ready, Accepted, Converged, LockPermitted, InjectionReady, TrafficIntercepted, WebhookIntercepted and Balanced."),
 });

@@ -141,7 +141,7 @@ describeWithKube("a manager with only the chart's permissions", () => {
   it("writes the status of each policy", async () => {
     const namespace = "operator-demo";
     await run("create", "namespace", namespace);
-    await mesh.apply(demoVirtualApp({ name: "test-operator", namespace }));
+    await mesh.apply(demoVirtualApp({ name: "test-operator", namespace, webhook: { certDir: "/certs", port: 9443 } }));
     for (const name of ["traffic-policy", "circuit-breaker", "fault-injection"]) {
       await run("apply", "-f", new URL(`../../examples/traffic/${name}.yaml`, import.meta.url).pathname);
     }

@@ -73,6 +73,7 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
     past,
     namespaces,
     registry,
+    services: { list: () => undefined, forget: () => undefined },
     labels: createLabelStates(),
     events,
     clock,

@@ -119,7 +119,15 @@ export interface Service extends KubeObject {
     readonly clusterIP?: string;
     /** One address of each family, if there are two. */
     readonly clusterIPs?: readonly string[];
-    readonly ports?: readonly { readonly name?: string; readonly port: number }[];
+    readonly selector?: Readonly<Record<string, string>>;
+    readonly ports?: readonly {
+      readonly name?: string;
+      /** Default TCP. */
+      readonly protocol?: string;
+      readonly port: number;
+      /** Default `port`. */
+      readonly targetPort?: number | string;
+    }[];
   };
 }
 

@@ -29,6 +29,8 @@ export const API_PORT = 5443;
 export const WEBHOOK_PORT = 5445;
 /** The proxy's setting with the port of the operator's own webhook server. */
 export const WEBHOOK_PORT_ENV = "CTRLMESH_WEBHOOK_PORT";
+/** The proxy's setting with the folder of that server's certificate. */
+export const WEBHOOK_CERT_DIR_ENV = "CTRLMESH_WEBHOOK_CERT_DIR";
 /** The operator's volume with the certificate of its webhook server, in the proxy's container. */
 export const WEBHOOK_CERT_MOUNT = "/var/run/ctrlmesh/webhook";
 /** The forward proxy for requests to other servers, on the loopback. */

@@ -14,6 +14,7 @@ import {
   IDENTITY_VOLUME,
   PROXY_UID,
   SERVICE_ACCOUNT_DIR,
+  WEBHOOK_CERT_DIR_ENV,
   WEBHOOK_PORT,
   WEBHOOK_PORT_ENV,
 } from "./names.ts";
@@ -113,7 +114,7 @@ function webhookEnv({ port, certDir }: Intercepted, anyAddress: string): EnvVar[
   return [
     { name: WEBHOOK_LISTEN_ENV, value: `${anyAddress}:${WEBHOOK_PORT}` },
     { name: WEBHOOK_PORT_ENV, value: `${port}` },
-    { name: "CTRLMESH_WEBHOOK_CERT_DIR", value: certDir },
+    { name: WEBHOOK_CERT_DIR_ENV, value: certDir },
   ];
 }
 

@@ -20,7 +20,7 @@ import {
 import type { Plan } from "./plan.ts";
 import type { Container, PodSpec, Volume } from "./pod-manifest.ts";
 import { isProxyContainer, isReservedEnv } from "./proxy-container.ts";
-import { proxiedPort } from "./webhook-port.ts";
+import { proxiedServer } from "./webhook-port.ts";
 
 const OUR_PORTS: Readonly<Record<number, string>> = {
   [HEALTH_PORT]: "health and metrics",
@@ -65,7 +65,7 @@ function portRefusals(spec: PodSpec, { hostAliases, egress }: Plan): Refusal[] {
   const taken: Readonly<Record<number, string>> = {
     ...OUR_PORTS,
     // An injected pod declares it, with the names of the operator's port.
-    ...(proxiedPort(spec) === undefined ? { [WEBHOOK_PORT]: "admission webhooks" } : {}),
+    ...(proxiedServer(spec) === undefined ? { [WEBHOOK_PORT]: "admission webhooks" } : {}),
     ...(hostAliases ? { [ALIAS_PORT]: "host aliases" } : {}),
     ...(egress ? { [EGRESS_PORT]: "requests to other servers" } : {}),
   };

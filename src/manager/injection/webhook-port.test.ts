@@ -4,7 +4,7 @@ import { applyPatch, SETTINGS } from "../../../test/support/injection.ts";
 import { appOf } from "../../../test/support/source-apps.ts";
 import { injectPod } from "./inject-pod.ts";
 import type { Container, PodManifest, PodSpec } from "./pod-manifest.ts";
-import { proxiedPort, webhookPort } from "./webhook-port.ts";
+import { proxiedServer, webhookPort } from "./webhook-port.ts";
 
 const SERVER = { certDir: "/certs", port: 9443 };
 const APP = {
@@ -93,7 +93,7 @@ describe("the proxy's listener for webhooks", () => {
     const kubernetesService = { ips: ["10.96.0.1", "fd00::1"], port: 443 };
     const pod = injected(podWith({}), { kubernetesService });
     expect(variable(pod, "CTRLMESH_WEBHOOK_LISTEN")).toBe("[::]:5445");
-    expect(proxiedPort(pod.spec)).toBe(9443);
+    expect(proxiedServer(pod.spec)).toEqual({ port: 9443, certDir: "/var/run/ctrlmesh/webhook" });
   });
 });
 

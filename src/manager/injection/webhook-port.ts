@@ -4,7 +4,7 @@
 import type { WebhookServer } from "../../api/operator-fields.ts";
 import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
 import { hasNamedPort } from "./moved-names.ts";
-import { OUR_CONTAINERS, WEBHOOK_PORT_ENV } from "./names.ts";
+import { OUR_CONTAINERS, WEBHOOK_CERT_DIR_ENV, WEBHOOK_PORT_ENV } from "./names.ts";
 import type { PodSpec } from "./pod-manifest.ts";
 import { type CertificateMount, certificateMount } from "./webhook-certificate.ts";
 
@@ -26,7 +26,7 @@ export interface Intercepted extends CertificateMount {
 /** @param redirects true in iptables mode */
 export function webhookPort(spec: PodSpec, { port, certDir }: WebhookServer, redirects: boolean): Intercepted | Direct {
   const theirs = spec.containers.filter(({ name }) => !OUR_CONTAINERS.includes(name));
-  if (!redirects && proxiedPort(spec) !== port && !theirs.some((each) => hasNamedPort(each, port))) {
+  if (!redirects && proxiedServer(spec)?.port !== port && !theirs.some((each) => hasNamedPort(each, port))) {
     const message = `no container declares TCP port ${port} with a name: give it one and use it as the targetPort of the Service, or use iptables mode`;
     return { kind: "direct", reason: "PortNotNamed", message };
   }
@@ -34,9 +34,9 @@ export function webhookPort(spec: PodSpec, { port, certDir }: WebhookServer, red
   return "reason" in found ? { kind: "direct", ...found } : { kind: "intercepted", port, ...found };
 }
 
-/** The operator's port whose calls the pod's proxy takes; undefined: it takes none. */
-export function proxiedPort({ containers, initContainers = [] }: PodSpec): number | undefined {
-  const proxy = [...initContainers, ...containers].find(({ name }) => name === PROXY_CONTAINER);
-  const value = proxy?.env?.find(({ name }) => name === WEBHOOK_PORT_ENV)?.value;
-  return value === undefined ? undefined : Number(value);
+/** The operator's server whose calls the pod's proxy takes; undefined: it takes none. `certDir` is in the proxy's container. */
+export function proxiedServer({ containers, initContainers = [] }: PodSpec): WebhookServer | undefined {
+  const { env = [] } = [...initContainers, ...containers].find(({ name }) => name === PROXY_CONTAINER) ?? {};
+  const [port, certDir = ""] = [WEBHOOK_PORT_ENV, WEBHOOK_CERT_DIR_ENV].map((of) => env.find(({ name }) => name === of)?.value);
+  return port === undefined ? undefined : { port: Number(port), certDir };
 }

@@ -20,6 +20,7 @@ const SAID: Readonly<Record<string, AppStatus>> = {
   LockDenied: status("LockPermitted", "False", "LockDenied", "may not get"),
   LockNotNamed: status("LockPermitted", "False", "LockNotNamed", "looks like a lock"),
   InjectionMissed: status("TrafficIntercepted", "False", "PodsWithoutProxy"),
+  WebhookNotIntercepted: status("WebhookIntercepted", "False", "PortNotNamed"),
   MoveStuck: status("Ready", "False", "NotConnected"),
 };
 

@@ -45,6 +45,7 @@ export const WARNINGS: readonly WarningRule[] = [
   { reason: "LockDenied", condition: "LockPermitted", says: isFalseBy("LockDenied"), retold: true },
   { reason: "LockNotNamed", condition: "LockPermitted", says: isFalseBy("LockNotNamed"), retold: true },
   { reason: "InjectionMissed", condition: "TrafficIntercepted", says: isFalse },
+  { reason: "WebhookNotIntercepted", condition: "WebhookIntercepted", says: isFalse },
   { reason: "MoveStuck", condition: "Ready", says: isStuck },
 ];
 

@@ -241,6 +241,15 @@ describe("appStatus", () => {
       ...["LockPermitted Unknown", "TrafficIntercepted Unknown"],
     ]);
   });
+  it("is not ready while calls of the operator's webhooks go past the proxies, and has the condition only with webhooks", () => {
+    const webhook = { status: "False", reason: "PortNotNamed", message: "pod a: name the port" } as const;
+    const told = status({ webhook });
+    expect(ofType(told, "WebhookIntercepted")).toMatchObject(webhook);
+    expect(ofType(told, "Ready")).toMatchObject({ ...webhook, message: "the operator's webhooks: pod a: name the port" });
+    const unknown = { ...webhook, status: "Unknown", reason: "NoService" } as const;
+    expect(ofType(status({ webhook: unknown }), "Ready")).toMatchObject({ status: "True" });
+    expect(ofType(status({ previous: told }), "WebhookIntercepted")).toBeUndefined();
+  });
   it("contains the reason for which a proxy rejected its snapshot", () => {
     expect(
       ofType(status({}, { "shop/c": proxy("d-canary", { problems: { route: ["table: missing"] } }) }), "Ready"),

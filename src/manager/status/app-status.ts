@@ -14,8 +14,8 @@ import { lockVerdict } from "./lock-verdict.ts";
 import { gainsOf } from "./no-writer.ts";
 import { readyVerdict } from "./ready.ts";
 
-/** The new content of each condition; undefined: the condition stays as it is. */
-type Verdicts = { readonly [T in ConditionType]: Verdict<T> | undefined };
+/** The new content of each condition; undefined: the condition stays as it is; null: there is none. */
+type Verdicts = { readonly [T in ConditionType]: Verdict<T> | undefined | null };
 
 /** The status of an app with a valid spec. */
 export function appStatus(facts: StatusFacts): AppStatus {
@@ -32,6 +32,7 @@ export function appStatus(facts: StatusFacts): AppStatus {
     LockPermitted: lock,
     InjectionReady: facts.injection,
     TrafficIntercepted: interceptedVerdict(facts),
+    WebhookIntercepted: facts.webhook ?? null,
     Balanced: described?.balanced,
   };
   return withBoundedTexts({
@@ -106,6 +107,7 @@ function conditionsOf(facts: Pick<StatusFacts, "generation" | "previous" | "now"
   return CONDITION_TYPES.flatMap((type) => {
     const before = conditionOf(facts.previous, type);
     const verdict = verdicts[type];
+    if (verdict === null) return [];
     if (verdict === undefined) return before ?? [];
     const { status, reason, message } = verdict;
     const lastTransitionTime = before?.status === status ? before.lastTransitionTime : wholeSeconds(facts.now);

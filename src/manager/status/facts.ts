@@ -30,6 +30,8 @@ export interface StatusFacts {
   readonly restart?: RestartStatus | undefined;
   /** The new InjectionReady; absent: the condition stays as it is. */
   readonly injection?: Verdict<"InjectionReady"> | undefined;
+  /** Undefined if the operator has no webhook server: then there is no such condition. */
+  readonly webhook?: Verdict<"WebhookIntercepted"> | undefined;
   /** RFC 3339; with milliseconds if measured times need them. */
   readonly now: string;
 }

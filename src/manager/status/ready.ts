@@ -34,7 +34,7 @@ type Ready = Verdict<"Ready">;
 export function readyVerdict(facts: StatusFacts, rest: Rest): Ready {
   const { counts, handover, converged, lock } = rest;
   const stalled = stalledWait(facts, handover, converged);
-  const isFalse = refused(facts) ?? conflict(facts, counts) ?? denied(lock);
+  const isFalse = refused(facts) ?? conflict(facts, counts) ?? denied(lock) ?? directWebhooks(facts);
   if (isFalse !== undefined) return { ...isFalse, message: isFalse.message + addition(isFalse, stalled) };
   if (stalled !== undefined) return { status: "False", reason: stalled.reason, message: messageOf(stalled) };
   const notServed = withoutPods(facts, counts) ?? behind(facts, counts) ?? lost(facts, counts);
@@ -88,6 +88,11 @@ function conflict({ pods }: StatusFacts, { namespaces: { conflicting = 0 } }: Co
 function denied({ status, reason, message }: Rest["lock"]): Ready | undefined {
   if (status !== "False") return undefined;
   return { status, reason: reason === "LockNotNamed" ? reason : "LockDenied", message };
+}
+
+function directWebhooks({ webhook }: StatusFacts): Ready | undefined {
+  if (webhook?.status !== "False") return undefined;
+  return { status: "False", reason: webhook.reason as Ready["reason"], message: `the operator's webhooks: ${webhook.message}` };
 }
 
 function withoutPods({ plan, pods }: StatusFacts, { owned }: Counts): Ready | undefined {

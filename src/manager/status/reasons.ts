@@ -29,6 +29,15 @@ export const PHASES = ["Draining", "Granting", "Restarting", "Paused", "Dissolvi
 
 export type Phase = (typeof PHASES)[number];
 
+/** Why calls of the operator's webhooks go past the proxies. */
+export const WEBHOOK_FAULTS = [
+  "PortNotNamed",
+  "NoCertificateVolume",
+  "CertificateUnreadable",
+  "InjectedBefore",
+  "NumericTargetPort",
+] as const;
+
 /** The possible reasons of each condition. */
 export const CONDITION_REASONS = {
   Ready: [
@@ -42,6 +51,7 @@ export const CONDITION_REASONS = {
     "LockDenied",
     "LockNotNamed",
     "PodsWithoutProxy",
+    ...WEBHOOK_FAULTS,
     ...WAIT_REASONS,
     "SubsetWithoutPods",
     "ProxiesBehind",
@@ -63,6 +73,7 @@ export const CONDITION_REASONS = {
   LockPermitted: ["NoLock", "LockDenied", "LockNotNamed", "NotReviewed", "NotRenamed", "Permitted", "NotKnown"],
   InjectionReady: ["InForce", "WebhookPending", "WebhookTooLarge", "ManagerNamespace", "Invalid", "Dissolving"],
   TrafficIntercepted: ["AllInjected", "PodsWithoutProxy", "NotKnown"],
+  WebhookIntercepted: ["Intercepted", ...WEBHOOK_FAULTS, "NoPods", "NoService", "NotKnown"],
   Balanced: ["Even", "Skewed", "OneShard"],
 } as const satisfies Record<ConditionType, readonly string[]>;
 

@@ -8,10 +8,11 @@ import { VIRTUAL_APPS } from "../../../api/resources.ts";
 import type { VirtualApp } from "../../../api/virtual-app.ts";
 import { silentLogger } from "../../../base/log.ts";
 import { createRegistry } from "../../../base/metrics.ts";
-import { MUTATING_WEBHOOK_CONFIGURATIONS } from "../../../kube/client/resources.ts";
+import { MUTATING_WEBHOOK_CONFIGURATIONS, PODS, SERVICES } from "../../../kube/client/resources.ts";
 import { createControllerMetrics } from "../../../runtime/controller-metrics.ts";
 import { createInformers } from "../../../runtime/informers.ts";
 import { injectionConfiguration } from "../../admission/configurations.ts";
+import { INJECTED_LABEL } from "../../facts/injected-pod.ts";
 import { createPodHistory, recordPods } from "../../facts/pod-history.ts";
 import { createPodWatch } from "../../facts/pod-watch.ts";
 import { createLabelStates } from "../../labels/label-state.ts";
@@ -134,6 +135,41 @@ it("serves apps while the list of webhook configurations is refused, and writes 
   isRefused = false;
   await world.clock.advance(120_000);
   expect(world.condition("a", "InjectionReady")).toMatchObject({ status: "False", reason: "WebhookPending" });
+  await world.stop();
+});
+
+it("follows the Services of an app with webhooks, in the condition WebhookIntercepted", async () => {
+  const world = await setUp(["a"], () => false);
+  const app = world.read("a");
+  if (app === undefined) throw new Error("no app");
+  const env = Object.entries({ CTRLMESH_WEBHOOK_PORT: "9443", CTRLMESH_WEBHOOK_CERT_DIR: "/var/run/ctrlmesh/webhook" });
+  const operator = {
+    name: "operator",
+    ports: [{ name: "webhook", containerPort: 5445 }],
+    volumeMounts: [{ name: "certs", mountPath: "/certs" }],
+  };
+  const proxy = { name: "ctrlmesh-proxy", env: env.map(([name, value]) => ({ name, value })) };
+  const spec = { containers: [operator], initContainers: [proxy], volumes: [{ name: "certs", secret: {} }] };
+  world.client.put(PODS, { metadata: { namespace: "ops", name: "p", labels: { [INJECTED_LABEL]: "a", app: "a" } }, spec });
+  const service = (targetPort: number | string) =>
+    world.client.put(SERVICES, {
+      metadata: { namespace: "ops", name: "hooks" },
+      spec: { selector: { app: "a" }, ports: [{ port: 443, targetPort }] },
+    });
+  service("webhook");
+  await world.clock.advance(1_000);
+  expect(world.client.calls.some(({ resource }) => resource === SERVICES.resource)).toBe(false);
+  const configuration = { ...app.spec.configuration, webhook: { certDir: "/certs", port: 9443 } };
+  world.client.put<VirtualApp>(VIRTUAL_APPS, {
+    ...app,
+    spec: { ...app.spec, configuration },
+    metadata: { ...app.metadata, generation: 2 },
+  });
+  await world.clock.advance(1_000);
+  expect(world.condition("a", "WebhookIntercepted")).toMatchObject({ status: "True", reason: "Intercepted" });
+  service(9443);
+  await world.clock.advance(1_000);
+  expect(world.condition("a", "WebhookIntercepted")).toMatchObject({ status: "False", reason: "NumericTargetPort" });
   await world.stop();
 });
 

@@ -17,6 +17,7 @@ import { createInjectionReady, type InjectionReadyOptions } from "../../admissio
 import { appPods, isPodOf, podViewIn } from "../../facts/app-pods.ts";
 import type { PodHistory } from "../../facts/pod-history.ts";
 import type { PodWatch } from "../../facts/pod-watch.ts";
+import { createServiceWatch } from "../../facts/service-watch.ts";
 import type { LabelStates } from "../../labels/label-state.ts";
 import type { ManagerMetrics } from "../../metrics/metrics.ts";
 import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
@@ -85,7 +86,12 @@ export function addAppController(source: Source, options: AppControllerOptions):
     })
     .watches(metadataOnly(NAMESPACES), () => refs(appsIn()), { predicates: [labelsChanged] })
     .withReconciler(
-      createAppReconciler({ ...options, source, namespaces, injection, onAnswer: (app) => controller.enqueue(app) }),
+      createAppReconciler({
+        ...options,
+        ...{ source, namespaces, injection },
+        services: createServiceWatch({ ...options, onChange: (app) => controller.enqueue(app) }),
+        onAnswer: (app) => controller.enqueue(app),
+      }),
     );
 
   const enqueue = (list: readonly App[]) => {

@@ -56,6 +56,7 @@ async function reconciled(given: Readonly<Record<string, Given>>, pods: readonly
   const reconciler = createAppReconciler({
     source,
     ...{ client, namespaces, clock, labels: createLabelStates() },
+    services: { list: () => undefined, forget: () => undefined },
     apps: createApps({ store: () => configs } as unknown as Informers, [source]),
     pods: { list: () => pods, get: () => pods[0] },
     past: { gone: () => [], isStatusLate: () => true, mayHaveEarlierRoutes: () => true },

@@ -42,6 +42,7 @@ function setUp(wasListed: boolean, status: VirtualApp["status"] = undefined) {
   const reconciler = createAppReconciler({
     source: createVirtualAppSource(),
     ...{ client, store: apps, apps: appsIn(apps), namespaces, clock },
+    services: { list: () => undefined, forget: () => undefined },
     labels: createLabelStates(),
     pods: { list: () => [unstarted], get: () => unstarted },
     past: { gone: () => [], isStatusLate: () => wasListed, mayHaveEarlierRoutes: () => wasListed },

@@ -19,6 +19,7 @@ import { INJECTED_LABEL } from "../../facts/injected-pod.ts";
 import type { GonePod, PastOfPods } from "../../facts/pod-history.ts";
 import { podKey } from "../../facts/pod-key.ts";
 import type { PodLists } from "../../facts/pod-watch.ts";
+import type { ServiceWatch } from "../../facts/service-watch.ts";
 import { youngAt } from "../../facts/young-namespaces.ts";
 import type { LabelStates } from "../../labels/label-state.ts";
 import { completeResources, type LabelsStatus, labelsStatus } from "../../labels/labels-status.ts";
@@ -37,6 +38,7 @@ import { appStatus, injectionStatus, notPlacedStatus, rejectedStatus } from "../
 import { readStatus } from "../../status/display-names.ts";
 import { conditionOf, type StatusFacts } from "../../status/facts.ts";
 import { createStatusFeed } from "../../status/status-feed.ts";
+import { webhookVerdict } from "../../status/webhook-verdict.ts";
 
 export interface AppReconcilerOptions extends Pick<RestarterOptions, "isLeader" | "onAnswer" | "settleMs"> {
   readonly source: Source;
@@ -49,6 +51,7 @@ export interface AppReconcilerOptions extends Pick<RestarterOptions, "isLeader" 
   readonly registry: ProxyRegistry;
   /** Absent if the manager runs without webhooks. */
   readonly injection?: InjectionReady | undefined;
+  readonly services: ServiceWatch;
   readonly labels: Pick<LabelStates, "get">;
   readonly events: Pick<EventRecorder, "event">;
   readonly observed?: Pick<ManagerMetrics, "statusWritten">;
@@ -57,7 +60,7 @@ export interface AppReconcilerOptions extends Pick<RestarterOptions, "isLeader" 
 }
 
 export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
-  const { source, apps, pods, past, namespaces, registry, client, injection, labels, clock, log } = options;
+  const { source, apps, pods, past, namespaces, registry, client, injection, services, labels, clock, log } = options;
   const { resource } = source;
   const issued = new Map<string, Issue>();
   /**
@@ -175,7 +178,18 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
     const key = formatRequest(request);
     issued.delete(key); // the proxies keep their routes
     begun.delete(key);
-    for (const each of [statuses, routes, restarter, injection]) each?.forget(request);
+    for (const each of [statuses, routes, restarter, injection, services]) each?.forget(request);
+  };
+
+  const webhookOf = ({ ref, spec }: App, own: readonly AppPod[]) => {
+    const server = spec?.webhook;
+    if (server === undefined) {
+      services.forget(ref);
+      return undefined;
+    }
+    const meshed = own.filter(({ proxy, ended, terminating }) => proxy === "own" && !ended && !terminating);
+    const objects = meshed.flatMap(({ name, namespace }) => pods.get(name, namespace) ?? []);
+    return webhookVerdict({ server, pods: objects, services: services.list(ref) });
   };
 
   /** Returns undefined if the pods are not known yet. Then no status is written. */
@@ -201,6 +215,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
       version,
       lockName,
       describe: app.spec?.describe,
+      webhook: plan.isDissolving ? undefined : webhookOf(app, planned.pods),
       labelsAfter: (before: LabelsStatus | undefined) =>
         labelsStatus(isLive(app) ? (app.spec?.labelled ?? []) : [], labels.get, before),
     };

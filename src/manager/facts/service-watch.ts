@@ -1,0 +1,50 @@
+// Watches the Services of the namespaces that have an app with webhooks of its own. Other namespaces cost nothing. Invariant: a namespace is
+// watched as long as one of its apps asks. Called by the app reconciler, for the condition WebhookIntercepted.
+import type { Logger } from "../../base/log.ts";
+import { SERVICES, type Service } from "../../kube/client/resources.ts";
+import type { Informer, Informers } from "../../runtime/informers.ts";
+import { formatRequest, type Request } from "../../runtime/reconciler.ts";
+
+export interface ServiceWatch {
+  /** The Services of the app's namespace, which are watched from now on; undefined until they have been listed. */
+  list(app: Request): readonly Service[] | undefined;
+  /** The app does not ask any more. */
+  forget(app: Request): void;
+}
+
+export interface ServiceWatchOptions {
+  readonly informers: Pick<Informers, "acquire">;
+  /** Called when the Services of an app's namespace have been listed or have changed. */
+  readonly onChange: (app: Request) => void;
+  readonly log: Logger;
+}
+
+export function createServiceWatch({ informers, onChange, log }: ServiceWatchOptions): ServiceWatch {
+  const held = new Map<string, Informer<Service>>();
+
+  function hold(app: Request): Informer<Service> {
+    const key = formatRequest(app);
+    const informer = informers.acquire(SERVICES, { namespace: app.namespace });
+    held.set(key, informer);
+    const tell = () => {
+      if (held.get(key) === informer) onChange(app);
+    };
+    informer.store.onChange(tell);
+    void informer.store.synced.then(tell); // there may be no Service
+    return informer;
+  }
+
+  return {
+    list(app) {
+      const { store } = held.get(formatRequest(app)) ?? hold(app);
+      return store.hasSynced ? store.list() : undefined;
+    },
+    forget(app) {
+      const key = formatRequest(app);
+      const informer = held.get(key);
+      held.delete(key);
+      const { namespace } = app;
+      informer?.release().catch((error: unknown) => log.error({ err: error, namespace }, "watch of Services could not be ended"));
+    },
+  };
+}

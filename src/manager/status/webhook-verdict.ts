@@ -1,0 +1,102 @@
+// The condition WebhookIntercepted: the calls of the operator's webhooks go through the proxies. Pure. It is about pods as they run and Services as
+// they are, so a pod that was injected before a change of the spec counts as not intercepted. Called by the app reconciler.
+import type { WebhookServer } from "../../api/operator-fields.ts";
+import type { Pod, Service } from "../../kube/client/resources.ts";
+import { IPTABLES_CONTAINER, OUR_CONTAINERS, WEBHOOK_PORT } from "../injection/names.ts";
+import type { PodSpec } from "../injection/pod-manifest.ts";
+import { proxiedServer, webhookPort } from "../injection/webhook-port.ts";
+import { countText, type Verdict } from "./facts.ts";
+
+type Webhook = Verdict<"WebhookIntercepted">;
+
+export interface WebhookFacts {
+  readonly server: WebhookServer;
+  /** The app's pods with its proxy that have not ended. */
+  readonly pods: readonly Pod[];
+  /** The Services of the app's namespace; undefined until they have been listed. */
+  readonly services: readonly Service[] | undefined;
+}
+
+export function webhookVerdict({ server, pods, services }: WebhookFacts): Webhook {
+  if (pods.length === 0) return { status: "Unknown", reason: "NoPods", message: "no pod has the app's proxy" };
+  const looks = pods.map((pod) => ({ pod, ...lookAt(pod, server) }));
+  for (const reason of FAULTS) {
+    const [first, ...others] = looks.filter((look) => look.reason === reason);
+    if (first === undefined) continue;
+    const who = `pod ${first.pod.metadata.name}${others.length === 0 ? "" : ` and ${others.length} more`}`;
+    return { status: "False", reason, message: `${who}: ${first.message}` };
+  }
+  if (services === undefined) {
+    return { status: "Unknown", reason: "NotKnown", message: "the Services of the namespace have not been listed yet" };
+  }
+  const used = services.flatMap((service) => usesOf(service, looks, server.port));
+  const direct = used.find(({ isProxied }) => !isProxied);
+  if (direct !== undefined) {
+    const message = `Service ${direct.name} has the number ${server.port} as its targetPort, which leads past the proxy of pod ${direct.pod}: use the name of the port, or iptables mode`;
+    return { status: "False", reason: "NumericTargetPort", message };
+  }
+  const names = [...new Set(used.map(({ name }) => name))];
+  if (names.length === 0) {
+    const message = `no Service of the namespace leads to port ${server.port} of the pods: the mesh cannot see how the API server calls the webhooks`;
+    return { status: "Unknown", reason: "NoService", message };
+  }
+  const message = `${countText(pods.length, "pod")}: calls through ${names.length === 1 ? `Service ${names[0]}` : `${names.length} Services`} go to the proxies`;
+  return { status: "True", reason: "Intercepted", message };
+}
+
+/** The first has priority. A restart of the pods mends only the last. */
+const FAULTS = ["PortNotNamed", "NoCertificateVolume", "CertificateUnreadable", "InjectedBefore"] as const;
+
+interface Look {
+  /** The pod's network redirects the port. Otherwise its names lead to the proxy. */
+  readonly redirects: boolean;
+  readonly reason?: (typeof FAULTS)[number];
+  readonly message?: string;
+}
+
+function lookAt(pod: Pod, server: WebhookServer): Look {
+  const spec = specOf(pod);
+  const redirects = spec.initContainers?.some(({ name }) => name === IPTABLES_CONTAINER) === true;
+  const wanted = webhookPort(spec, server, redirects);
+  if (wanted.kind === "direct") return { redirects, reason: wanted.reason, message: wanted.message };
+  const actual = proxiedServer(spec);
+  if (actual?.port === wanted.port && actual.certDir === wanted.certDir) return { redirects };
+  const message = "it was created before the spec had this webhook server: restart the pods, one workload after the other";
+  return { redirects, reason: "InjectedBefore", message };
+}
+
+interface Use {
+  readonly name: string;
+  readonly pod: string;
+  readonly isProxied: boolean;
+}
+
+/** The ways of a Service to the operator's webhooks. */
+function usesOf({ metadata, spec }: Service, looks: readonly (Look & { readonly pod: Pod })[], port: number): Use[] {
+  const selector = Object.entries(spec?.selector ?? {});
+  if (selector.length === 0) return [];
+  const targets = (spec?.ports ?? [])
+    .filter(({ protocol = "TCP" }) => protocol === "TCP")
+    .map(({ targetPort, port: own }) => targetPort ?? own);
+  return looks
+    .filter(({ pod }) => selector.every(([key, value]) => pod.metadata.labels?.[key] === value))
+    .flatMap(({ pod, redirects }) => {
+      const numbers = targets.map((target) => (typeof target === "string" ? numberOf(pod, target) : target));
+      const led = numbers.filter((number) => number === port || number === WEBHOOK_PORT);
+      const [name, podName] = [metadata.name ?? "", pod.metadata.name ?? ""];
+      return led.map((number) => ({ name, pod: podName, isProxied: redirects || number === WEBHOOK_PORT }));
+    });
+}
+
+// As EndpointSlices find it: the first port of the name.
+function numberOf(pod: Pod, name: string): number | undefined {
+  const ports = specOf(pod)
+    .containers.filter((each) => !OUR_CONTAINERS.includes(each.name))
+    .flatMap(({ ports = [] }) => ports);
+  return ports.find((each) => each.name === name && (each.protocol ?? "TCP") === "TCP")?.containerPort;
+}
+
+// The API server has checked it.
+function specOf({ spec }: Pod): PodSpec {
+  return { containers: [], ...spec } as unknown as PodSpec;
+}

@@ -60,6 +60,7 @@ export async function answerReview(call: ReviewCall, subject: ReviewSubject, dep
   const signal = new CallAbort();
   const gone = () => signal.abort(call.signal.reason);
   call.signal.addEventListener("abort", gone, { once: true });
+  if (call.signal.aborted) gone();
   const timer = clock.after(totalMs, () => signal.abort(TIME_IS_UP));
   try {
     return await decideUntilAnswered({ ...call, signal }, subject, deps, endMs);

@@ -22,6 +22,8 @@ export interface OperatorClientOptions {
 }
 
 const CONNECT_MS = 5_000;
+/** Operators are written with many servers: Node's closes idle connections after 5 s, Go's later. */
+const IDLE_MS = 4_000;
 
 export function createOperatorClient({ port, certificate, clock }: OperatorClientOptions): OperatorClient {
   const connect = connectTls({
@@ -41,7 +43,7 @@ export function createOperatorClient({ port, certificate, clock }: OperatorClien
     timeoutMs: CONNECT_MS,
     clock,
   });
-  const pool = createServerPool(`https://127.0.0.1:${port}`, connect);
+  const pool = createServerPool(`https://127.0.0.1:${port}`, connect, IDLE_MS);
   return {
     name: "operator-client",
     async send(sent) {

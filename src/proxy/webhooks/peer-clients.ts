@@ -31,6 +31,8 @@ export interface PeerClientsOptions {
 
 /** A peer in the same cluster answers a SYN far sooner. A second attempt must fit into the caller's time. */
 const CONNECT_MS = 1_000;
+/** The listener of a peer keeps idle connections for two minutes. */
+const IDLE_MS = 60_000;
 
 interface Client {
   readonly address: string;
@@ -63,7 +65,7 @@ export function createPeerClients({ identity, port, clock }: PeerClientsOptions)
       return { ...server, ca, cert, key, checkServerIdentity };
     };
     const connect = connectTls({ options, timeoutMs: CONNECT_MS, clock });
-    return createServerPool(`https://${formatAddress({ host: address, port })}`, connect);
+    return createServerPool(`https://${formatAddress({ host: address, port })}`, connect, IDLE_MS);
   };
   return {
     name: "peer-clients",

@@ -19,11 +19,13 @@ export interface Sent {
 
 /** Longer than any caller waits: its signal ends the request. */
 const MAX_MS = 120_000;
-const IDLE_MS = 60_000;
 
-/** Connections to one server, with at most one request at once on each. */
-export function createServerPool(origin: string, connect: buildConnector.connector): Pool {
-  return new Pool(origin, { connect, connections: null, pipelining: 1, allowH2: false, keepAliveTimeout: IDLE_MS });
+/**
+ * Connections to one server, with at most one request at once on each.
+ * @param idleMs less than the server's own idle timeout, since a review on a connection that just closes has no answer
+ */
+export function createServerPool(origin: string, connect: buildConnector.connector, idleMs: number): Pool {
+  return new Pool(origin, { connect, connections: null, pipelining: 1, allowH2: false, keepAliveTimeout: idleMs });
 }
 
 /** @throws MeshError as `exchange`; its texts name the API server */

@@ -28,11 +28,11 @@ import { createPolicyMetrics } from "./policies/policy-metrics.ts";
 import { singleCertificate } from "./server/server-tls.ts";
 import { createTrafficServer } from "./server/traffic-server.ts";
 import type { SentBeside } from "./session/create-session.ts";
-import type { ManagerContact, Waiting } from "./session/session.ts";
+import type { ManagerContact, Waiting, WebhookSink } from "./session/session.ts";
 import { createWebhooks } from "./webhooks/create-webhooks.ts";
 
 export interface ProxyDeps {
-  readonly session: StackDeps["session"] & Partial<ManagerContact & Waiting & SentBeside> & Runnable;
+  readonly session: StackDeps["session"] & Partial<ManagerContact & Waiting & SentBeside & WebhookSink> & Runnable;
   readonly certificate: ServingCertificate;
   /** The CAs of the mesh; absent without its identity. */
   readonly trust?: MeshTrustStore | undefined;
@@ -102,6 +102,7 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
   const peers = session.peers ?? { current: [] };
   const webhooks = createWebhooks(config.webhooks, {
     session,
+    report: (problem) => session.setWebhookProblem?.(problem),
     peers,
     policies,
     identity,

@@ -94,6 +94,8 @@ export interface Reports {
   /** What looks like a lock of the operator that the app does not name; null if nothing does. */
   readonly unnamedLock: UnnamedLockMessage | null;
   readonly policies: PolicyReportMessage;
+  /** Why the proxy has no certificate for the calls of the operator's webhooks; "" if it has one, or takes no such calls. */
+  readonly webhookProblem: string;
 }
 
 /** The reports of a proxy that has reported nothing. */
@@ -103,6 +105,7 @@ export const NO_REPORTS: Reports = {
   backlog: { heldNamespaces: 0, drainingWrites: 0 },
   unnamedLock: null,
   policies: { digest: "", rules: [] },
+  webhookProblem: "",
 };
 
 /** Exactly one kind. Null is sent as a message without a resource. */

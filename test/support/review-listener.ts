@@ -40,7 +40,16 @@ export async function startListener(
   const webhooks = createWebhooks(
     { listen: { host: peer.address, port }, port: operatorPort, certDir },
     {
-      ...{ session: enforcer, peers, policies, registry, log: silentLogger(), drainMs: 500, ...common },
+      ...{
+        session: enforcer,
+        report: () => undefined,
+        peers,
+        policies,
+        registry,
+        log: silentLogger(),
+        drainMs: 500,
+        ...common,
+      },
       identity: {
         certificate: { current: () => ({ cert: identity.certPem, key: identity.keyPem }) },
         trust: { current: async () => trust },

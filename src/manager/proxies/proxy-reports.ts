@@ -15,9 +15,9 @@ import {
   type UnnamedLockMessage,
 } from "../../wire/messages.ts";
 
-/** What is left after a reconnection. What concerns locks and policies outlives a connection: only a new report changes it. */
-export function reportsAfter({ lock, unnamedLock, policies }: Reports): Reports {
-  return { ...NO_REPORTS, lock, unnamedLock, policies };
+/** What is left after a reconnection. What concerns locks, policies and webhooks outlives a connection: only a new report changes it. */
+export function reportsAfter({ lock, unnamedLock, policies, webhookProblem }: Reports): Reports {
+  return { ...NO_REPORTS, lock, unnamedLock, policies, webhookProblem };
 }
 
 /** The reports with this one; undefined if nothing has changed, or if the kind is not known. */
@@ -29,6 +29,7 @@ export function withReport(reports: Reports, message: ReportMessage): Reports | 
     ...("backlog" in message && { backlog: acceptedBacklog(message.backlog) }),
     ...("lock" in message && { lock: acceptedLockAccess(message.lock) }),
     ...("unnamedLock" in message && { unnamedLock: acceptedUnnamedLock(message.unnamedLock) }),
+    ...("webhookProblem" in message && { webhookProblem: plainText(message.webhookProblem, MAX_REASON_CHARS) }),
     ...("policies" in message && { policies: acceptedPolicies(message.policies) }),
   };
   return isDeepStrictEqual(next, reports) ? undefined : next;

@@ -48,7 +48,7 @@ const service = (targetPort?: string | number, selector: Record<string, string> 
 });
 
 const verdict = (pods: readonly Pod[], services: readonly Service[] | undefined = [service("webhook")]) =>
-  webhookVerdict({ server: SERVER, pods, services });
+  webhookVerdict({ server: SERVER, pods, services, problemOf: () => "" });
 
 describe("the condition WebhookIntercepted", () => {
   it("is True if a Service has the name of the port, or the pods redirect it", () => {
@@ -83,6 +83,14 @@ describe("the condition WebhookIntercepted", () => {
     expect(found.message).toContain(text);
   });
 
+  it("is False if a proxy reports that it has no certificate", () => {
+    const pods = [injected("a"), injected("b")];
+    const problemOf = ({ metadata }: Pod) => (metadata.name === "b" ? "/certs has no tls.crt" : "");
+    expect(webhookVerdict({ server: SERVER, pods, services: [service("webhook")], problemOf })).toEqual({
+      ...{ status: "False", reason: "CertificateUnreadable", message: "pod b: /certs has no tls.crt" },
+    });
+  });
+
   it("is False for a Service with the number of the port, also beside one with the name", () => {
     const found = verdict([injected("a", { mode: "iptables" }), injected("b")], [service("webhook"), service(9443)]);
     expect(found).toMatchObject({ status: "False", reason: "NumericTargetPort" });
@@ -102,7 +110,7 @@ describe("the condition WebhookIntercepted", () => {
 
   it("is Unknown without pods, and until the Services are known", () => {
     expect(verdict([])).toMatchObject({ status: "Unknown", reason: "NoPods" });
-    const { reason } = webhookVerdict({ server: SERVER, pods: [injected("a")], services: undefined });
+    const { reason } = webhookVerdict({ server: SERVER, pods: [injected("a")], services: undefined, problemOf: () => "" });
     expect(reason).toBe("NotKnown");
   });
 });

@@ -13,13 +13,15 @@ export interface WebhookFacts {
   readonly server: WebhookServer;
   /** The app's pods with its proxy that have not ended. */
   readonly pods: readonly Pod[];
+  /** Why the pod's proxy has no certificate; "" if it has, or has not reported. */
+  readonly problemOf: (pod: Pod) => string;
   /** The Services of the app's namespace; undefined until they have been listed. */
   readonly services: readonly Service[] | undefined;
 }
 
-export function webhookVerdict({ server, pods, services }: WebhookFacts): Webhook {
+export function webhookVerdict({ server, pods, services, problemOf }: WebhookFacts): Webhook {
   if (pods.length === 0) return { status: "Unknown", reason: "NoPods", message: "no pod has the app's proxy" };
-  const looks = pods.map((pod) => ({ pod, ...lookAt(pod, server) }));
+  const looks = pods.map((pod) => ({ pod, ...lookAt(pod, server, problemOf(pod)) }));
   for (const reason of FAULTS) {
     const [first, ...others] = looks.filter((look) => look.reason === reason);
     if (first === undefined) continue;
@@ -54,13 +56,15 @@ interface Look {
   readonly message?: string;
 }
 
-function lookAt(pod: Pod, server: WebhookServer): Look {
+function lookAt(pod: Pod, server: WebhookServer, problem: string): Look {
   const spec = specOf(pod);
   const redirects = spec.initContainers?.some(({ name }) => name === IPTABLES_CONTAINER) === true;
   const wanted = webhookPort(spec, server, redirects);
   if (wanted.kind === "direct") return { redirects, reason: wanted.reason, message: wanted.message };
   const actual = proxiedServer(spec);
-  if (actual?.port === wanted.port && actual.certDir === wanted.certDir) return { redirects };
+  if (actual?.port === wanted.port && actual.certDir === wanted.certDir) {
+    return problem === "" ? { redirects } : { redirects, reason: "CertificateUnreadable", message: problem };
+  }
   const message = "it was created before the spec had this webhook server: restart the pods, one workload after the other";
   return { redirects, reason: "InjectedBefore", message };
 }

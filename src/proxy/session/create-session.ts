@@ -24,7 +24,7 @@ import { greetingOf } from "./registration.ts";
 import { createReporter, type Reporter } from "./reporter.ts";
 import { capabilitiesOf, type ResourceHandlers } from "./resource-handler.ts";
 import { createRouteHandler } from "./route-handler.ts";
-import type { GateKeeper, LeaderSink, ManagerContact, MoveKeeper, Session, Waiting } from "./session.ts";
+import type { GateKeeper, LeaderSink, ManagerContact, MoveKeeper, Session, Waiting, WebhookSink } from "./session.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
 import { createSnapshotFile, type LockMemory, type MovesMemory } from "./snapshot-file.ts";
 import { LOST_MOVES } from "./stored-moves.ts";
@@ -72,7 +72,7 @@ export interface SentBeside {
 
 export function createSession(
   deps: SessionDeps,
-): Session & SentBeside & ManagerContact & Waiting & LeaderSink & GateKeeper & MoveKeeper & Runnable {
+): Session & SentBeside & ManagerContact & Waiting & LeaderSink & WebhookSink & GateKeeper & MoveKeeper & Runnable {
   const { config, log, clock, random } = deps;
   const pod: PodRef = { namespace: config.podNamespace, name: config.podName, uid: config.podUid };
   const metrics = createSessionMetrics(deps.registry);
@@ -162,6 +162,7 @@ export function createSession(
       reporter.tell("leader", value);
     },
     setLockAccess: (access) => reporter.tell("lock", access),
+    setWebhookProblem: (problem) => reporter.tell("webhookProblem", problem),
     setUnnamedLock: (lock) => reporter.tell("unnamedLock", lock),
     get movesBefore() {
       return moves.before;

@@ -75,7 +75,7 @@ it("has a report of every kind for the next stream: the initial values at first,
   const unnamedLock = { lockName: "", resource: "" };
   const backlog = { heldNamespaces: 0, drainingWrites: 0 };
   const policies = { digest: "", rules: [] };
-  expect(reporter.all).toEqual([{ leader: false }, { lock }, { backlog }, { unnamedLock }, { policies }]);
+  expect(reporter.all).toEqual([{ leader: false }, { lock }, { backlog }, { unnamedLock }, { policies }, { webhookProblem: "" }]);
   reporter.tell("leader", true);
   tellHeld(2);
   tellHeld(3); // waits
@@ -85,6 +85,7 @@ it("has a report of every kind for the next stream: the initial values at first,
     { backlog: { ...backlog, heldNamespaces: 2 } },
     { unnamedLock },
     { policies },
+    { webhookProblem: "" },
   ]);
 });
 

@@ -106,6 +106,12 @@ export interface Waiting {
   readonly awaited: "snapshot" | "policies" | undefined;
 }
 
+/** The part of the session that the listener for webhooks tells what is wrong. */
+export interface WebhookSink {
+  /** Why the listener has no certificate; "" if it has one. Equal values are ignored. */
+  setWebhookProblem(problem: string): void;
+}
+
 /** The part of the session that the election layer tells who leads. */
 export interface LeaderSink {
   /** Whether this pod holds its subset's lock. Equal values are ignored. */

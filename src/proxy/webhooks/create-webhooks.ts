@@ -30,6 +30,8 @@ export interface WebhooksConfig {
 
 export interface WebhooksDeps {
   readonly session: Pick<Session, "current" | "onChange">;
+  /** See OperatorCertificateOptions. */
+  readonly report: (problem: string) => void;
   readonly peers: { readonly current: readonly PodPeer[] };
   readonly identity: PeerIdentity | undefined;
   readonly accessLog: AccessLog;
@@ -52,9 +54,9 @@ export interface Webhooks {
 
 export function createWebhooks(config: WebhooksConfig | undefined, deps: WebhooksDeps): Webhooks | undefined {
   if (config === undefined) return undefined;
-  const { session, identity, registry, clock, log, drainMs } = deps;
+  const { session, report, identity, registry, clock, log, drainMs } = deps;
   const { listen, port, certDir } = config;
-  const certificate = createOperatorCertificate({ certDir, clock, log });
+  const certificate = createOperatorCertificate({ certDir, report, clock, log });
   const operator = createOperatorClient({ port, certificate, clock });
   const clients = createPeerClients({ identity, port: listen.port, clock });
   const before = createPlacesBefore();

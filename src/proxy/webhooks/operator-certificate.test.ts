@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { eventually } from "../../../test/support/eventually.ts";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createCa, issueServerCertificate, type KeyCertificate } from "../../base/certificates.ts";
 import { silentLogger } from "../../base/log.ts";
@@ -22,7 +23,8 @@ const write = async ({ certPem, keyPem }: KeyCertificate) => {
   await writeFile(join(certDir, "tls.crt"), certPem);
   await writeFile(join(certDir, "tls.key"), keyPem);
 };
-const create = () => createOperatorCertificate({ certDir, clock: createFakeClock(), log: silentLogger() });
+const create = (clock = createFakeClock(), report: (problem: string) => void = () => undefined) =>
+  createOperatorCertificate({ certDir, report, clock, log: silentLogger() });
 const { signal } = new AbortController();
 
 it("waits for files that the operator writes after its start, and says what is missing", async () => {
@@ -37,6 +39,23 @@ it("waits for files that the operator writes after its start, and says what is m
     undefined,
     "webhooks.ops.svc",
   ]);
+});
+
+it("reports what is missing if it lasts, and that it is over", async () => {
+  const [clock, told] = [createFakeClock(), [] as string[]];
+  const certificate = create(clock, (problem) => void told.push(problem));
+  await certificate.start(signal);
+  const check = async () => {
+    const count = told.length;
+    await clock.advance(2_000);
+    await eventually(() => told.length > count); // the files are read in real time
+    return told.at(-1);
+  };
+  while (clock.monotonicMs() < 28_000) expect(await check()).toBe("");
+  expect(await check()).toBe(`${certDir} has no tls.crt and tls.key yet`);
+  await write(newPair());
+  expect(await check()).toBe("");
+  await certificate.stop();
 });
 
 it("knows the present certificate and the one before, and no other", async () => {

@@ -24,14 +24,19 @@ export interface OperatorCertificate extends Runnable {
 
 export interface OperatorCertificateOptions {
   readonly certDir: string;
+  /** Called often with why there is no certificate at all, once this has lasted for a while; otherwise with "". */
+  readonly report: (problem: string) => void;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /** Kubelets replace the files of a Secret within a minute or two; this adds little to that. */
 const CHECK_MS = 2_000;
+/** An operator that writes the files itself needs some time after its start. */
+const REPORT_AFTER_MS = 30_000;
 
-export function createOperatorCertificate({ certDir, clock, log }: OperatorCertificateOptions): OperatorCertificate {
+export function createOperatorCertificate({ certDir, report, clock, log }: OperatorCertificateOptions): OperatorCertificate {
+  const sinceMs = clock.monotonicMs();
   const listeners = new Set<(now: TlsPair) => void>();
   let pair: TlsPair | undefined;
   /** The newest first, at most two. */
@@ -57,6 +62,8 @@ export function createOperatorCertificate({ certDir, clock, log }: OperatorCerti
   };
   const run = async () => {
     await read();
+    const isMissing = pair === undefined && clock.monotonicMs() - sinceMs >= REPORT_AFTER_MS;
+    report(isMissing ? (problem ?? "") : "");
     if (!isStopped) timer = clock.after(CHECK_MS, () => void run());
   };
   return {

@@ -73,7 +73,7 @@ const registrations = (of: ScriptedManager) =>
 const promises = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("promise" in message && message.promise ? [message.promise] : []));
 /** Leadership, lock access, backlog, unnamed lock. */
-const KINDS_OF_REPORT = 5;
+const KINDS_OF_REPORT = 6;
 const reports = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("report" in message && message.report ? [message.report] : []));
 const leaders = (of: ScriptedManager) => reports(of).flatMap((report) => ("leader" in report ? [report.leader] : []));
@@ -276,6 +276,7 @@ describe("a proxy's session", () => {
       { backlog: {} },
       { unnamedLock: { resource: "" } },
       { policies: { digest: "" } },
+      { webhookProblem: "" },
     ]);
     session.setLockAccess(null);
     await eventually(() => reports(manager).length === 2 * KINDS_OF_REPORT + 3);

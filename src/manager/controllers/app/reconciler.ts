@@ -5,6 +5,7 @@ import type { AppStatus } from "../../../api/app-status.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { plainTexts } from "../../../base/plain-text.ts";
+import type { Pod } from "../../../kube/client/resources.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import { lockNameFor } from "../../../route/lock.ts";
@@ -189,7 +190,9 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
     }
     const meshed = own.filter(({ proxy, ended, terminating }) => proxy === "own" && !ended && !terminating);
     const objects = meshed.flatMap(({ name, namespace }) => pods.get(name, namespace) ?? []);
-    return webhookVerdict({ server, pods: objects, services: services.list(ref) });
+    const problemOf = ({ metadata: { namespace = "", name = "" } }: Pod) =>
+      registry.facts(podKey({ namespace, name }))?.webhookProblem ?? "";
+    return webhookVerdict({ server, pods: objects, problemOf, services: services.list(ref) });
   };
 
   /** Returns undefined if the pods are not known yet. Then no status is written. */

@@ -22,9 +22,10 @@ const SECURITY = {
   runAsNonRoot: true,
   seccompProfile: { type: "RuntimeDefault" },
 };
-const APPS = [
-  { metadata: { name: "shop", namespace: NAMESPACE }, spec: { selector: { matchLabels: { app: "shop-operator" } } } },
-];
+const app = (configuration: object = {}) => ({
+  ...{ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "VirtualApp", metadata: { name: "shop", namespace: NAMESPACE } },
+  spec: { selector: { matchLabels: { app: "shop-operator" } }, configuration },
+});
 
 function operatorPod(annotations: Readonly<Record<string, string>> = {}) {
   return {
@@ -73,8 +74,8 @@ describeWithKube("an injected pod", () => {
   }
 
   /** Injects as the webhook does. The service-account admission changes the pod before and after. */
-  async function inject(pod: unknown, settings: Partial<InjectionSettings> = {}) {
-    const request = { namespace: NAMESPACE, apps: APPS.map(appOf), settings: { ...SETTINGS, ...settings } };
+  async function inject(pod: unknown, settings: Partial<InjectionSettings> = {}, configuration: object = {}) {
+    const request = { namespace: NAMESPACE, apps: [appOf(app(configuration))], settings: { ...SETTINGS, ...settings } };
     const first = injectPod({ ...request, pod: await admitted(pod) });
     if (first.kind !== "changed") throw new Error(JSON.stringify(first));
     const stored = await admitted(first.pod);
@@ -107,6 +108,26 @@ describeWithKube("an injected pod", () => {
     expect(again).toMatchObject({ kind: "unchanged", app: "shop" });
     expect(containersOf(stored).map(({ name }) => name)).toEqual(containersOf(injected).map(({ name }) => name));
     expect(stored.spec.volumes?.map(({ name }) => name)).toEqual(injected.spec.volumes?.map(({ name }) => name));
+  });
+
+  it.each([true, false])("of an operator with webhooks is admitted too (native sidecar: %s)", async (nativeSidecars) => {
+    const pod = operatorPod();
+    const [manager, ...others] = pod.spec.containers;
+    const serving = {
+      ...manager,
+      ports: [{ name: "webhook", containerPort: 9443 }],
+      readinessProbe: { httpGet: { path: "/readyz", port: "webhook", scheme: "HTTPS" } },
+      volumeMounts: [{ name: "cert", mountPath: "/certs", readOnly: true }],
+    };
+    const volumes = [{ name: "cert", secret: { secretName: "cert", defaultMode: 0o400 } }];
+    const spec = { ...pod.spec, containers: [serving, ...others], volumes, securityContext: { fsGroup: 65532 } };
+    const webhook = { certDir: "/certs", port: 9443 };
+    const { stored, again } = await inject({ ...pod, spec }, { nativeSidecars }, { webhook });
+    expect(again).toMatchObject({ kind: "unchanged" });
+    expect(stored.spec.containers.find(({ name }) => name === "manager")).toMatchObject({
+      ports: [{ name: "webhook", containerPort: 5445, protocol: "TCP" }],
+      readinessProbe: { httpGet: { port: 9443 } },
+    });
   });
 
   it("has a bound token and the mesh's CA bundle in the operator's containers, and no token in the proxy's", async () => {

@@ -14,7 +14,8 @@ import { appOf } from "../support/source-apps.ts";
 const OURS = ["ctrlmesh-iptables", "ctrlmesh-proxy"];
 const TAKEN = ["KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "KUBERNETES_SERVICE_PORT_HTTPS", "KUBECONFIG"];
 const ACCOUNT_DIR = "/var/run/secrets/kubernetes.io/serviceaccount";
-const APPS = [{ metadata: { name: "shop" }, spec: { selector: { matchLabels: { app: "shop" } } } }];
+const KIND = { apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "VirtualApp" };
+const SELECTOR = { matchLabels: { app: "shop" } };
 
 const env = fc.array(fc.record({ name: fc.constantFrom("A", "B", ...TAKEN), value: fc.constantFrom("1", "$(A)", "127.0.0.1") }), {
   maxLength: 4,
@@ -67,12 +68,10 @@ const pod = fc.record({
 });
 const modes = fc.constantFrom(...INTERCEPT_MODES);
 
-function inject(object: unknown, mode: string): Injection {
-  const apps = APPS.map((app) => ({
-    ...app,
-    metadata: { ...app.metadata, annotations: { "ctrlmesh.kruise.io/intercept": mode } },
-  }));
-  return injectPod({ pod: object, namespace: "ops", apps: apps.map(appOf), settings: SETTINGS });
+function inject(object: unknown, mode: string, configuration: object = {}): Injection {
+  const metadata = { name: "shop", namespace: "ops", annotations: { "ctrlmesh.kruise.io/intercept": mode } };
+  const app = appOf({ ...KIND, metadata, spec: { selector: SELECTOR, configuration } });
+  return injectPod({ pod: object, namespace: "ops", apps: [app], settings: SETTINGS });
 }
 
 const without = ({ env: _, volumeMounts: __, ...rest }: Container) => rest;
@@ -126,6 +125,52 @@ it("injects completely, leaves what is the user's alone, and does it once", () =
     budget(),
   );
   expect(changed).toBeGreaterThan(0);
+});
+
+const port = fc.record(
+  { containerPort: fc.constantFrom(80, 9443), name: fc.constantFrom("a", "b"), protocol: fc.constantFrom("TCP", "UDP") },
+  { requiredKeys: ["containerPort"] },
+);
+const probe = fc.constantFrom("a", "b", 80, 9443).map((to) => ({ httpGet: { port: to } }));
+const serving = fc.record(
+  {
+    ports: fc.uniqueArray(port, { maxLength: 4, selector: (each) => each.name ?? JSON.stringify(each) }),
+    readinessProbe: probe,
+    lifecycle: fc.record({ preStop: probe }),
+  },
+  { requiredKeys: ["ports"] },
+);
+
+/** The number to which the kubelet of this container connects. */
+function probed({ ports = [], readinessProbe, lifecycle }: Container): unknown[] {
+  return [readinessProbe, lifecycle?.preStop].map((handler) => {
+    const to = handler?.httpGet?.port;
+    return typeof to === "string" ? ports.find(({ name }) => name === to)?.containerPort : to;
+  });
+}
+
+it("moves the names of the webhook port once, and probes still reach what they did", () => {
+  let moved = 0;
+  fc.assert(
+    fc.property(pod, fc.array(serving, { minLength: 3, maxLength: 3 }), modes, (some, servers, mode) => {
+      const containers = some.spec.containers.map((each, index) => ({ ...each, ...servers[index] }));
+      const before = { ...some, spec: { ...some.spec, containers } } as unknown as PodManifest;
+      const webhook = { certDir: "/data", port: 9443 };
+      const injection = inject(before, mode, { webhook });
+      fc.pre(injection.kind === "changed");
+      const after = theirs(injection.pod.spec.containers);
+      expect(after.map(probed)).toEqual(before.spec.containers.map(probed));
+      const [was, is] = [before.spec.containers, after].map((list) =>
+        list.map(({ ports = [] }) => ports.map(({ name }) => name)),
+      );
+      expect(is).toEqual(was);
+      if (JSON.stringify(after).includes("5445")) moved++;
+      expect(inject(injection.pod, mode, { webhook })).toMatchObject({ kind: "unchanged" });
+      expect(inject(JSON.parse(JSON.stringify(meddle(injection.pod))), mode, { webhook }).kind).not.toBe("refused");
+    }),
+    budget(),
+  );
+  expect(moved).toBeGreaterThan(0);
 });
 
 it("takes in what other webhooks add, and is at rest again after one more call", () => {

@@ -48,6 +48,7 @@ export async function startListener(
         registry,
         log: silentLogger(),
         drainMs: 500,
+        requestMs: 2_000,
         ...common,
       },
       identity: {

@@ -31,6 +31,10 @@ export interface TrafficServerOptions<Notes extends CallNotes> {
   readonly log: Logger;
   /** How long requests that have an end may take to reach it at shutdown. Default 8,000. */
   readonly drainMs?: number;
+  /** How long a draining server takes new connections while clients are there, at most half of the drain. Default 1,000. */
+  readonly openMs?: number;
+  /** How long a client may take to send a whole request. Default: for ever. */
+  readonly requestMs?: number;
   /** How long a client may take nothing of an answer that waits for it. Default 60,000. */
   readonly stalledMs?: number;
 }
@@ -49,16 +53,20 @@ const HEADERS_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 120_000;
 /** Over this time (or half of the drain, if that is less) watches are ended at shutdown. */
 const MAX_SPREAD_MS = 1_000;
-/** For this time (or half of the drain) a draining server takes new connections while clients are there: an operator releases its lease now. */
+/** Enough for an operator, which releases its lease now. */
 const OPEN_MS = 1_000;
-/** An operator may have no connection between two requests: each answer closes its connection. */
+/** A client may have no connection between two requests: each answer closes its connection. */
 const QUIET_MS = 100;
+/** From the connection of a client to its request. */
+const LAST_REQUEST_MS = 100;
+/** How often Node looks for requests that take too long. */
+const CHECK_MS = 1_000;
 /** At most one line a minute about clients that do not trust the proxy. */
 const TLS_WARN_MS = 60_000;
 
 /** Makes the server. */
 export function createTrafficServer<Notes extends CallNotes>(options: TrafficServerOptions<Notes>): TrafficServer {
-  const { tls, clock, log, drainMs = 8_000 } = options;
+  const { tls, clock, log, drainMs = 8_000, openMs = OPEN_MS } = options;
   const inFlight = createInFlight<Notes>(clock);
   const server = createHttpsServer(options);
   const listener = createListener(server, "secureConnection");
@@ -102,15 +110,20 @@ export function createTrafficServer<Notes extends CallNotes>(options: TrafficSer
       unsubscribe();
       const endMs = clock.monotonicMs() + drainMs;
       const halfMs = drainMs / 2;
+      const untilAnswered = () => inFlight.untilNoneWithEnd(Math.max(0, endMs - clock.monotonicMs()));
       inFlight.beginDrain();
       // The listener stays open all this time: an operator that ends together with the proxy releases its lease only now.
       await Promise.all([
         inFlight.endLongRunning(Math.min(MAX_SPREAD_MS, halfMs)),
-        clients.untilNone(Math.min(OPEN_MS, halfMs), QUIET_MS),
+        clients.untilNone(Math.min(openMs, halfMs), QUIET_MS),
       ]);
-      await inFlight.untilNoneWithEnd(Math.max(0, endMs - clock.monotonicMs()));
+      await untilAnswered();
       listener.stopAccepting();
       further.stopAccepting();
+      // A client that has just connected, or is in the handshake, is about to send its request.
+      const lastMs = Math.min(LAST_REQUEST_MS, halfMs);
+      await clients.untilNone(lastMs, lastMs);
+      await untilAnswered();
       await inFlight.endLongRunning(0); // those that began meanwhile
       inFlight.abortAll();
       await Promise.all([listener.close(), further.close()]);
@@ -118,14 +131,19 @@ export function createTrafficServer<Notes extends CallNotes>(options: TrafficSer
   };
 }
 
-function createHttpsServer({ tls, upgrades }: Pick<TrafficServerOptions<CallNotes>, "tls" | "upgrades">): Server {
+function createHttpsServer({
+  tls,
+  upgrades,
+  requestMs = Number.POSITIVE_INFINITY,
+}: Pick<TrafficServerOptions<CallNotes>, "tls" | "upgrades" | "requestMs">): Server {
   return createServer({
     ...tls.options,
     ALPNProtocols: ["http/1.1"],
     minVersion: "TLSv1.2",
     maxHeaderSize: MAX_HEADER_BYTES,
-    headersTimeout: HEADERS_TIMEOUT_MS,
-    requestTimeout: 0,
+    headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestMs),
+    requestTimeout: Number.isFinite(requestMs) ? requestMs : 0,
+    connectionsCheckingInterval: CHECK_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     noDelay: true,
     shouldUpgradeCallback: (req: IncomingMessage) => upgradeOf(req, upgrades?.may) !== undefined,

@@ -208,9 +208,10 @@ const NONE = { "no-pod": "no pod", "not-ready": "no other pod that is ready", fu
 function outcomeOf(reply: Reply, call: ReviewCall): Attempt {
   const { status, headers, body } = reply;
   const [subset, as] = [headers[REDIRECT_SUBSET], headers[REDIRECT_AS]];
-  if (status === MISDIRECTED && typeof subset === "string" && (as === "owner" || as === "holder")) {
+  if (status === MISDIRECTED && typeof subset === "string") {
     discardBody(body);
-    return { kind: "redirected", to: { subset, as } };
+    if (as === "owner" || as === "holder") return { kind: "redirected", to: { subset, as } };
+    return { kind: "again", why: "the other pod redirects reviews in a way that this proxy does not know" };
   }
   if (headers[ERROR] === "PEER_UNKNOWN") {
     discardBody(body);

@@ -45,7 +45,7 @@ export function isRetried({ failed, attempts, leftMs }: Attempt): boolean {
 /** What the API server waits if the webhook does not say (admissionregistration.k8s.io/v1, timeoutSeconds). */
 const DEFAULT_TIMEOUT_MS = 10_000;
 /** The most that it waits. */
-const MAX_TIMEOUT_MS = 30_000;
+export const MAX_TIMEOUT_MS = 30_000;
 /** For the way back to the API server, which would otherwise say only that its deadline passed. */
 const MARGIN_MS = 200;
 const MARGIN_PART = 0.1;

@@ -11,6 +11,7 @@ import type { AccessLog } from "../observe/access-log.ts";
 import type { Policies } from "../policies/policies.ts";
 import { createTrafficServer, type TrafficServer } from "../server/traffic-server.ts";
 import type { Session } from "../session/session.ts";
+import { MAX_TIMEOUT_MS } from "./choose-peer.ts";
 import { createOperatorCertificate } from "./operator-certificate.ts";
 import { createOperatorClient } from "./operator-client.ts";
 import { createPeerClients } from "./peer-clients.ts";
@@ -41,7 +42,12 @@ export interface WebhooksDeps {
   readonly log: Logger;
   readonly policies: Pick<Policies, "hasLimits" | "admit">;
   readonly drainMs: number;
+  /** How long a client may take to send a whole request; default: the most that an API server waits for a webhook. */
+  readonly requestMs?: number;
 }
+
+/** After the end of a pod began, API servers and peers may still take it for ready for a moment. */
+const OPEN_MS = 3_000;
 
 export interface Webhooks {
   /** What the server uses: starts before it, and stops after it. */
@@ -54,7 +60,7 @@ export interface Webhooks {
 
 export function createWebhooks(config: WebhooksConfig | undefined, deps: WebhooksDeps): Webhooks | undefined {
   if (config === undefined) return undefined;
-  const { session, report, identity, registry, clock, log, drainMs } = deps;
+  const { session, report, identity, registry, clock, log, drainMs, requestMs = MAX_TIMEOUT_MS } = deps;
   const { listen, port, certDir } = config;
   const certificate = createOperatorCertificate({ certDir, report, clock, log });
   const operator = createOperatorClient({ port, certificate, clock });
@@ -70,6 +76,8 @@ export function createWebhooks(config: WebhooksConfig | undefined, deps: Webhook
     clock,
     log,
     drainMs,
+    openMs: OPEN_MS,
+    requestMs,
   });
   return {
     clients: [certificate, operator, clients],

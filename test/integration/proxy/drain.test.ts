@@ -1,21 +1,21 @@
+import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
+import { Agent, request } from "node:https";
+import { createConnection } from "node:net";
+import { connect } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createCa, issueServerCertificate } from "../../../src/base/certificates.ts";
+import { silentLogger } from "../../../src/base/log.ts";
 import type { Layer } from "../../../src/proxy/call/call.ts";
+import { singleCertificate } from "../../../src/proxy/server/server-tls.ts";
+import { createTrafficServer } from "../../../src/proxy/server/traffic-server.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type FakeApi, startFakeApi } from "../../support/fake-api.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
 import { type ProxyHarness, readAll, startProxy } from "../../support/proxy-harness.ts";
 
 let api: FakeApi;
 let proxy: ProxyHarness;
-
-beforeEach(async () => {
-  api = await startFakeApi();
-});
-
-afterEach(async () => {
-  await proxy.stop();
-  await api.close();
-});
 
 const PODS = "/api/v1/pods";
 const WATCH = `${PODS}?watch=1`;
@@ -29,6 +29,15 @@ async function isDraining(): Promise<boolean> {
 const fetchAnew = (path: string, method = "GET") => proxy.fetch(path, { method, agent: false, ca: proxy.agent.options.ca });
 
 describe("the drain of a proxy", () => {
+  beforeEach(async () => {
+    api = await startFakeApi();
+  });
+
+  afterEach(async () => {
+    await proxy.stop();
+    await api.close();
+  });
+
   it("lets a running request finish, with Connection: close, and serves new requests until then", async () => {
     proxy = await startProxy({ api });
     let finish = () => {};
@@ -144,4 +153,37 @@ describe("the drain of a proxy", () => {
     expect((await again.fetch("/healthz", { agent: proxy.agent })).status).toBe(200);
     await again.stop();
   });
+});
+
+it("a client that is in its TLS handshake when the server stops accepting still gets an answer", async () => {
+  const ca = createCa({ commonName: "test", now: Date.now() });
+  const { certPem: cert, keyPem: key } = issueServerCertificate(ca, { dnsNames: ["localhost"], now: Date.now() });
+  const clock = createFakeClock();
+  const server = createTrafficServer({
+    listen: { host: "127.0.0.1", port: 0 },
+    tls: singleCertificate({ current: () => ({ cert, key }), onChange: () => () => undefined }),
+    stack: async () => ({ status: 200, headers: {}, body: Buffer.from("answer") }),
+    createRecord: () => ({}),
+    clock,
+    log: silentLogger(),
+  });
+  await server.start(new AbortController().signal);
+  const agent = new Agent({ keepAlive: true, ca: ca.certPem });
+  const options = { agent, host: "localhost", port: server.port };
+  const get = (more: object) =>
+    new Promise<Buffer>((resolve, reject) => {
+      const req = request({ ...options, ...more }, (res) => readAll(res).then(resolve, reject));
+      req.on("error", reject).end();
+    });
+  await get({}); // its connection stays, so the server stays open for a while
+  const socket = createConnection(server.port, "127.0.0.1");
+  await once(socket, "connect");
+  const stopped = server.stop();
+  await clock.advance(1_000);
+  await eventually(() => expect(get({ agent: false, ca: ca.certPem })).rejects.toThrow(/ECONNREFUSED/));
+  const tls = { socket, servername: "localhost", ca: ca.certPem };
+  expect((await get({ agent: undefined, createConnection: () => connect(tls) })).toString()).toBe("answer");
+  await clock.advance(100);
+  await stopped;
+  agent.destroy();
 });

@@ -37,7 +37,7 @@ export interface AnswerDeps {
 
 /** Between two decisions, unless the routes change before. */
 const PAUSE_MS = 100;
-/** For a subset without a ready pod: the list of peers may be a moment old. */
+/** For a subset without a ready pod that can be reached: the list of peers may be a moment old. */
 const NO_PEER_MS = 1_000;
 /** Each answer of a peer that names another subset is followed, then the own table is asked anew. */
 const MAX_REDIRECTS = 2;
@@ -46,6 +46,9 @@ const ERROR = "x-ctrlmesh-error";
 /** The operator of a pod cannot be reached, so it has not seen the review. */
 const UNREACHED = "OPERATOR_UNREACHABLE";
 const NO_PEER = "NO_PEER";
+const PEER_UNREACHED = "PEER_UNREACHABLE";
+/** With these errors no pod has seen the review. */
+const NOBODY: ReadonlySet<string> = new Set([UNREACHED, NO_PEER, PEER_UNREACHED]);
 
 /** What an attempt has come to: an answer, another recipient, or a reason to decide anew. */
 type Attempt =
@@ -163,7 +166,7 @@ async function local(call: ReviewCall, own: Recipient, deps: AnswerDeps, waitedM
     const isUnreached = error instanceof ReviewError && error.code === UNREACHED;
     if (!isUnreached || call.record.forwardedAs !== undefined) throw error;
     return toPeer(call, own, deps, waitedMs).catch((atPeer: unknown) => {
-      throw atPeer instanceof ReviewError && atPeer.code === NO_PEER ? error : atPeer;
+      throw atPeer instanceof ReviewError && NOBODY.has(atPeer.code) ? error : atPeer;
     });
   }
 }
@@ -171,35 +174,37 @@ async function local(call: ReviewCall, own: Recipient, deps: AnswerDeps, waitedM
 async function toPeer(call: ReviewCall, to: Recipient, deps: AnswerDeps, waitedMs: number): Promise<Attempt> {
   const { clients, peers, random } = deps;
   call.record.subset = to.subset;
+  const subsetText = `subset "${subsetDisplayName(to.subset)}"`;
   const inFlightAt = (peer: PodPeer) => clients.inFlightAt(peer);
   clients.keep(peers.current);
-  let failed: PodPeer | undefined;
+  const nobody = (code: string, why: string): Attempt => {
+    if (waitedMs >= NO_PEER_MS) throw unavailable(code, `ctrlmesh: ${why}`);
+    return { kind: "again", why };
+  };
+  let failed: { readonly peer: PodPeer; readonly code: string; readonly why: string } | undefined;
   for (;;) {
-    const choice = choosePeer(peers.current, to.subset, { inFlightAt, random }, failed);
+    const choice = choosePeer(peers.current, to.subset, { inFlightAt, random }, failed?.peer);
     if (choice.kind === "none") {
-      const text = `subset "${subsetDisplayName(to.subset)}" has ${NONE[choice.why]}`;
-      // After a failed connection, and without one of a full peer, waiting is of no use.
-      if (choice.why !== "full" && (failed !== undefined || waitedMs >= NO_PEER_MS))
-        throw unavailable(NO_PEER, `ctrlmesh: ${text}`);
-      return { kind: "again", why: text };
+      const why = `${subsetText} has ${NONE[choice.why]}`;
+      if (choice.why === "full") return { kind: "again", why };
+      return failed === undefined ? nobody(NO_PEER, why) : nobody(failed.code, failed.why);
     }
+    const { peer } = choice;
+    const name = `pod ${peer.name} of ${subsetText}`;
+    let failure: { readonly code: string; readonly why: string };
     try {
-      const reply = await clients.send(choice.peer, to.as, call);
-      if (failed === undefined && reply.headers[ERROR] === UNREACHED) {
-        discardBody(reply.body);
-        failed = choice.peer;
-        continue;
-      }
-      return outcomeOf(reply, call);
+      const reply = await clients.send(peer, to.as, call);
+      if (reply.headers[ERROR] !== UNREACHED) return outcomeOf(reply, call);
+      discardBody(reply.body);
+      failure = { code: UNREACHED, why: `the operator of ${name} cannot be reached` };
     } catch (error) {
       if (call.signal.aborted) throw error;
-      const name = `pod ${choice.peer.name} of subset "${subsetDisplayName(to.subset)}"`;
       if (!isMeshError(error, "UPSTREAM_UNREACHABLE"))
         throw unavailable("PEER_BROKEN", `ctrlmesh: ${name} broke off without an answer`);
-      if (failed !== undefined)
-        throw unavailable("PEER_UNREACHABLE", `ctrlmesh: ${name} cannot be reached: ${errorMessage(error.cause)}`);
-      failed = choice.peer;
+      failure = { code: PEER_UNREACHED, why: `${name} cannot be reached: ${errorMessage(error.cause)}` };
     }
+    if (failed !== undefined) return nobody(failure.code, failure.why);
+    failed = { peer, ...failure };
   }
 }
 

@@ -89,9 +89,21 @@ describe("without the owner's pods", () => {
     for (const answer of answers) expect(answer).toMatchObject(by("second"));
   });
 
-  it("all dead: an error soon, not at the end of the caller's time", async () => {
+  it("all dead: an error soon, not at the end of the caller's time, and it says why", async () => {
     await canary.webhooks.server.stop();
-    expect(await world.call(stable, reviewOf("pilot"), { path: "/mutate?timeout=30s" })).toMatchObject(refused(503, "NO_PEER"));
+    const answer = await world.call(stable, reviewOf("pilot"), { path: "/mutate?timeout=30s" });
+    expect(answer).toMatchObject(refused(503, "PEER_UNREACHABLE"));
+    expect(answer.body).toMatch(/pod canary of subset \\"canary\\" cannot be reached: connect ECONNREFUSED/);
+  });
+
+  it("the pod that replaces a dead one is found, though the list names the dead one for a moment longer", async () => {
+    const second = await world.addPod("second", "canary");
+    second.enforce(ROUTES);
+    world.tell([stable.peer, canary.peer]);
+    await canary.webhooks.server.stop();
+    const answer = world.call(stable, reviewOf("pilot"), { path: "/mutate?timeout=30s" });
+    setTimeout(() => world.tell([stable.peer, second.peer]), 200);
+    expect(await answer).toMatchObject(by("second"));
   });
 
   it("a silent pod costs the caller's time and no more, and nothing is sent twice", async () => {
@@ -171,7 +183,8 @@ describe("strangers", () => {
     // The pod has gone, and its address belongs to another pod of the mesh.
     world.tell([stable.peer, { ...canary.peer, uid: "earlier" }]);
     const answer = await world.call(stable, reviewOf("pilot"));
-    expect(answer).toMatchObject(refused(503, "NO_PEER"));
+    expect(answer).toMatchObject(refused(503, "PEER_UNREACHABLE"));
+    expect(answer.body).toMatch(/the server at 127.0.0.3 is not spiffe:.*earlier/);
     expect(canary.answered).toEqual([]);
   });
 

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { tryParseJson } from "../base/json.ts";
 import { headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
 
-/** A pod with a proxy that takes reviews. */
+/** A pod of the app with a proxy. */
 export interface PodPeer {
   readonly namespace: string;
   readonly name: string;
@@ -15,6 +15,8 @@ export interface PodPeer {
   readonly subset: string;
   /** The pod is ready and does not terminate. */
   readonly isReady: boolean;
+  /** Its proxy takes no reviews, since it is older than the app's webhooks: API servers reach its operator past the proxy. Never forwarded to. */
+  readonly isDirect?: true | undefined;
 }
 
 export type PeersResource = Versioned & { readonly peers: readonly PodPeer[] };
@@ -26,6 +28,7 @@ const peerSchema: z.ZodType<PodPeer> = z.object({
   address: z.union([z.ipv4(), z.ipv6()]),
   subset: z.string(),
   isReady: z.boolean(),
+  isDirect: z.literal(true).optional(),
 });
 const bodySchema = z.object({ peers: z.array(peerSchema) });
 

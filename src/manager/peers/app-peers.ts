@@ -1,4 +1,4 @@
-// The pods of an app to which its proxies may forward reviews. Pure. Invariant: nothing here depends on the streams of the proxies but the subset of a pod
+// The pods of an app, which its proxies forward reviews to. Pure. Invariant: nothing here depends on the streams of the proxies but the subset of a pod
 // whose labels were changed, so a failover of the manager makes no pod unready. Called by the peers controller.
 import type { Pod } from "../../kube/client/resources.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
@@ -11,7 +11,7 @@ import type { App } from "../sources/app.ts";
 
 /** By name. */
 export function appPeers({ ref, pods: selection }: Pick<App, "ref" | "pods">, pods: readonly Pod[], factsOf: FactsOf): PodPeer[] {
-  const own = pods.filter((pod) => pod.metadata.labels?.[INJECTED_LABEL] === ref.name && takesReviews(pod) && !hasEnded(pod));
+  const own = pods.filter((pod) => pod.metadata.labels?.[INJECTED_LABEL] === ref.name && !hasEnded(pod));
   return own
     .flatMap((pod): PodPeer[] => {
       const { namespace = "", name = "", uid = "", labels = {} } = pod.metadata;
@@ -21,7 +21,8 @@ export function appPeers({ ref, pods: selection }: Pick<App, "ref" | "pods">, po
       const enforced = factsOf(podKey({ namespace, name }))?.acknowledged;
       const isOwn = enforced?.app.namespace === ref.namespace && enforced.app.name === ref.name;
       const subset = isOwn ? enforced.subset : selection.subsetOf(labels);
-      return [{ namespace, name, uid, address, subset, isReady: isReadyToStay(pod) }];
+      const direct = takesReviews(pod) ? {} : { isDirect: true as const };
+      return [{ namespace, name, uid, address, subset, isReady: isReadyToStay(pod), ...direct }];
     })
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }

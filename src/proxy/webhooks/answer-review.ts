@@ -185,6 +185,10 @@ async function toPeer(call: ReviewCall, to: Recipient, deps: AnswerDeps, waitedM
   for (;;) {
     const choice = choosePeer(peers.current, to.subset, { inFlightAt, random }, failed?.peer);
     if (choice.kind === "none") {
+      const own = deps.session.current?.snapshot.subset;
+      // While the pods are restarted for the webhooks, API servers call the older ones past the proxies: any pod answers, as before.
+      if (choice.why === "direct" && own !== undefined && own !== to.subset)
+        return local(call, { ...to, subset: own }, deps, waitedMs);
       const why = `${subsetText} has ${NONE[choice.why]}`;
       if (choice.why === "full") return { kind: "again", why };
       return failed === undefined ? nobody(NO_PEER, why) : nobody(failed.code, failed.why);
@@ -208,7 +212,8 @@ async function toPeer(call: ReviewCall, to: Recipient, deps: AnswerDeps, waitedM
   }
 }
 
-const NONE = { "no-pod": "no pod", "not-ready": "no other pod that is ready", full: "no pod that takes another review" } as const;
+const NOT_READY = "no other pod that is ready";
+const NONE = { "no-pod": "no pod", "not-ready": NOT_READY, direct: NOT_READY, full: "no pod that takes another review" } as const;
 
 function outcomeOf(reply: Reply, call: ReviewCall): Attempt {
   const { status, headers, body } = reply;

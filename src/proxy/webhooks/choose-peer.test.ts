@@ -39,6 +39,15 @@ describe("choosePeer", () => {
     expect(choosePeer([peer("a", { isReady: false }), b], "canary", loads({ b: MAX_AT_PEER }))).toEqual(none("full"));
   });
 
+  it("chooses no pod without the listener, and says so if the subset has no other ready pod", () => {
+    const direct = peer("old", { isDirect: true });
+    expect(choosePeer([direct, b], "canary", loads({ b: 5 }))).toMatchObject({ peer: { name: "b" } });
+    expect(choosePeer([direct], "canary", loads())).toEqual({ kind: "none", why: "direct" });
+    expect(choosePeer([direct, peer("a", { isReady: false })], "canary", loads())).toEqual({ kind: "none", why: "direct" });
+    expect(choosePeer([{ ...direct, isReady: false }], "canary", loads())).toMatchObject({ why: "no-pod" });
+    expect(choosePeer([direct, b], "canary", loads({ b: MAX_AT_PEER }))).toMatchObject({ why: "full" });
+  });
+
   it("does not choose a peer again that did not connect", () => {
     expect(choosePeer([a, b], "canary", loads({ b: 3 }), a)).toMatchObject({ peer: { name: "b" } });
     expect(choosePeer([a], "canary", loads(), a)).toEqual({ kind: "none", why: "not-ready" });

@@ -8,7 +8,7 @@ export const MAX_AT_PEER = 64;
 
 export type PeerChoice =
   | { readonly kind: "peer"; readonly peer: PodPeer }
-  | { readonly kind: "none"; readonly why: "no-pod" | "not-ready" | "full" };
+  | { readonly kind: "none"; readonly why: "no-pod" | "not-ready" | "full" | "direct" };
 
 export interface PeerLoad {
   /** Reviews that this proxy has now at a peer. */
@@ -18,13 +18,16 @@ export interface PeerLoad {
 
 /** The ready peer of the subset with the least in flight, any of equals. `failed` is a peer that a first attempt could not connect to. */
 export function choosePeer(peers: readonly PodPeer[], subset: string, load: PeerLoad, failed?: PodPeer): PeerChoice {
-  const all = peers.filter((peer) => peer.subset === subset);
+  const [all, direct] = [false, true].map((isDirect) =>
+    peers.filter((peer) => peer.subset === subset && (peer.isDirect ?? false) === isDirect),
+  ) as [PodPeer[], PodPeer[]];
   const ready = all.filter((peer) => peer.isReady && peer.uid !== failed?.uid);
   const counts = ready.map((peer) => load.inFlightAt(peer));
   const least = Math.min(MAX_AT_PEER, ...counts);
   const free = least < MAX_AT_PEER ? ready.filter((_, index) => counts[index] === least) : [];
   const peer = free[Math.floor(load.random() * free.length)];
   if (peer !== undefined) return { kind: "peer", peer };
+  if (ready.length === 0 && direct.some(({ isReady }) => isReady)) return { kind: "none", why: "direct" };
   if (all.length === 0) return { kind: "none", why: "no-pod" };
   return { kind: "none", why: ready.length === 0 ? "not-ready" : "full" };
 }

@@ -63,6 +63,13 @@ describe("what is no review", () => {
 });
 
 describe("without the owner's pods", () => {
+  it("that have the listener, any pod answers, as before the pods were restarted for the webhooks", async () => {
+    world.tell([stable.peer, { ...canary.peer, isDirect: true }]);
+    expect(await world.call(stable, reviewOf("pilot"))).toMatchObject({ status: 200 });
+    world.tell([stable.peer, { ...canary.peer, isDirect: true, isReady: false }]);
+    expect(await world.call(stable, reviewOf("pilot"))).toMatchObject(refused(503, "NO_PEER"));
+  });
+
   it("the failurePolicy decides, and the answer says why", async () => {
     world.tell([stable.peer]);
     const answer = await world.call(stable, reviewOf("pilot"));
@@ -138,6 +145,9 @@ describe("an operator that is down", () => {
 
   it("without another pod the answer names its port", async () => {
     await stable.stopOperator();
+    const older = { ...stable.peer, name: "older", uid: "older", isDirect: true } as const; // cannot be forwarded to
+    world.tell([stable.peer, older, { ...canary.peer, isDirect: true }]);
+    expect(await world.call(stable, reviewOf("pilot"))).toMatchObject(refused(503, "OPERATOR_UNREACHABLE"));
     const answer = await world.call(stable, reviewOf("prod"));
     expect(answer).toMatchObject(refused(503, "OPERATOR_UNREACHABLE"));
     expect(answer.body).toMatch(/the operator's webhook server at port \d+ cannot be reached: connect ECONNREFUSED/);

@@ -105,12 +105,16 @@ describe("the peers controller", () => {
 
   it.each([
     ["has no address yet", { status: { podIP: undefined } }],
-    ["was injected before the app had a webhook server", { env: "OTHER" }],
     ["is another app's", { labels: { [INJECTED_LABEL]: "other" } }],
     ["has ended", { status: { phase: "Failed" } }],
   ])("leaves out a pod that %s", async (_, more) => {
     pods = [podOf("a", more), podOf("b")];
     expect((await peersSent())?.map(({ name }) => name)).toEqual(["b"]);
+  });
+
+  it("marks a pod that was injected before the app had a webhook server", async () => {
+    pods = [podOf("a", { env: "OTHER" }), podOf("b")];
+    expect((await peersSent())?.map(({ isDirect }) => isDirect)).toEqual([true, undefined]);
   });
 
   it("sends nothing to a proxy that does not accept peers, and nothing for an app without webhooks", async () => {

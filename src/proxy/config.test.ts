@@ -53,6 +53,15 @@ describe("readInvocation", () => {
     expect(config([], { ...env, ...service }).apiServer).toBe(url);
   });
 
+  it("takes the three settings of webhooks together, and names those that are missing", () => {
+    const all = ["--webhook-listen=0.0.0.0:5445", "--webhook-port=9443", "--webhook-cert-dir=/certs"];
+    expect(config(all).webhooks).toEqual({ listen: { host: "0.0.0.0", port: 5445 }, port: 9443, certDir: "/certs" });
+    for (const given of all) {
+      const missing = all.filter((each) => each !== given).map((each) => each.split("=")[0]);
+      expect(() => config([given])).toThrow(new RegExp(missing.map((name) => `${name} .*is required`).join("[\\s\\S]*")));
+    }
+  });
+
   it("tells every problem at once, by the names that users set", () => {
     const argv = ["--listen=nonsense", "--api-server=http://x", "--drain-ms=soon", "--tls-cert=/a"];
     expect(() => readInvocation(proxyCommandLine, argv, {})).toThrow(

@@ -1,4 +1,5 @@
 // The listener for the operator's webhooks, between pods with real TLS: who answers a review, in quiet times and while a namespace moves.
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type ReviewPod, type ReviewWorld, reviewOf, startReviewWorld } from "../../support/review-world.ts";
 import { limit, subset, table } from "../../support/route-table.ts";
@@ -45,6 +46,32 @@ describe("a review", () => {
     const seen = JSON.parse(body) as { bytes: number; headers: Record<string, string> };
     expect(seen).toMatchObject({ bytes: JSON.stringify(review).length, headers: { "x-request": "7" } });
     expect(Object.keys(seen.headers).filter((name) => name.startsWith("x-ctrlmesh"))).toEqual([]);
+  });
+
+  it.each([
+    ["in chunks", { "transfer-encoding": "chunked" }],
+    ["after 100 Continue", { expect: "100-continue" }],
+  ])("is read if it is sent %s", async (_, headers) => {
+    const review = reviewOf("pilot");
+    const answer = await world.call(stable, review, { headers });
+    expect(answer).toMatchObject(by("canary"));
+    expect(JSON.parse(answer.body)).toMatchObject({ bytes: JSON.stringify(review).length });
+  });
+
+  it("may have an answer of many MiB, through both pods", async () => {
+    const answer = "x".repeat(8 * 1024 * 1024);
+    canary.serve((req, res) => void req.resume().on("end", () => res.end(answer)));
+    expect((await world.call(stable, reviewOf("pilot"), { path: "/mutate?timeout=10s" })).body === answer).toBe(true);
+  });
+
+  it("needs no connection of its own to the peer or the operator", async () => {
+    await world.call(stable, reviewOf("pilot"));
+    const opened: unknown[] = [];
+    const onConnected = (message: unknown) => opened.push(message);
+    subscribe("undici:client:connected", onConnected);
+    for (let round = 0; round < 20; round++) expect(await world.call(stable, reviewOf("pilot"))).toMatchObject(by("canary"));
+    unsubscribe("undici:client:connected", onConnected);
+    expect(opened).toEqual([]);
   });
 
   it("outside of a global limit is allowed, with the uid and the kind of the request", async () => {

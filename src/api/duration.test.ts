@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { durationSchema, parseDuration } from "./duration.ts";
+import { parseDuration } from "../base/duration.ts";
+import { durationSchema } from "./duration.ts";
 
 describe("parseDuration", () => {
   it.each([

@@ -1,16 +1,7 @@
-// Durations as Go writes them (time.ParseDuration): `300ms`, `1m30s`. Pure. Used by the policy kinds.
+// Fields with a duration. Pure. Used by the policy kinds.
 import { z } from "zod";
+import { DURATION, parseDuration } from "../base/duration.ts";
 import { celRules } from "./extensions.ts";
-
-const UNIT_MS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-const DURATION = /^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|ms|s|m|h))+$/;
-const PART = /([0-9.]+)([a-z]+)/g;
-
-/** Milliseconds; undefined for any other text. */
-export function parseDuration(text: string): number | undefined {
-  if (!DURATION.test(text)) return undefined;
-  return [...text.matchAll(PART)].reduce((sum, [, count, unit = ""]) => sum + Number(count) * (UNIT_MS[unit] ?? Number.NaN), 0);
-}
 
 /** Milliseconds of a duration that the schema has checked. */
 export function durationMs(text: string): number {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { PodPeer } from "../../wire/peer-type.ts";
-import { budgetMs, choosePeer, isRetried, MAX_AT_PEER } from "./choose-peer.ts";
+import { budgetMs, choosePeer, MAX_AT_PEER } from "./choose-peer.ts";
 
 const peer = (name: string, more: Partial<PodPeer> = {}): PodPeer => ({
   namespace: "ops",
@@ -51,15 +51,6 @@ describe("choosePeer", () => {
   it("does not choose a peer again that did not connect", () => {
     expect(choosePeer([a, b], "canary", loads({ b: 3 }), a)).toMatchObject({ peer: { name: "b" } });
     expect(choosePeer([a], "canary", loads(), a)).toEqual({ kind: "none", why: "not-ready" });
-  });
-});
-
-describe("isRetried", () => {
-  it("is true once, and only for a connection that was never made", () => {
-    expect(isRetried({ failed: "connect", attempts: 1, leftMs: 1 })).toBe(true);
-    expect(isRetried({ failed: "connect", attempts: 2, leftMs: 1 })).toBe(false);
-    expect(isRetried({ failed: "after-connect", attempts: 1, leftMs: 1 })).toBe(false);
-    expect(isRetried({ failed: "connect", attempts: 1, leftMs: 0 })).toBe(false);
   });
 });
 

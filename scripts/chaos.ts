@@ -51,11 +51,23 @@ const report = await runChaos({
   ...(values.keep === undefined ? {} : { dir: values.keep }),
   ...(values.quiet ? {} : { onLine: (line: string) => void process.stderr.write(`${line}\n`) }),
 });
-const { actions, edits, namespaces, checkedWrites, handovers, sharded, restarts, convergedMs, sleptMs, violations, late } =
-  report;
+const {
+  actions,
+  edits,
+  namespaces,
+  checkedWrites,
+  handovers,
+  sharded,
+  reviews,
+  restarts,
+  convergedMs,
+  sleptMs,
+  violations,
+  late,
+} = report;
 process.stdout.write(
   `seed ${seed}: ${actions} actions, ${edits} edits, ${restarts} restarts; ${checkedWrites} writes of pods checked, ${handovers} handovers in ${namespaces} namespaces; ` +
-    `of the sharded family ${sharded.checkedWrites} and ${sharded.handovers}; ` +
+    `of the sharded family ${sharded.checkedWrites} and ${sharded.handovers}; ${reviews.checked} reviews checked, ${reviews.handovers} handovers; ` +
     `${violations.length} violations; ${late.length === 0 ? `converged in ${convergedMs} ms, ${sleptMs} ms of them client-go's wait` : "NOT converged"}\n`,
 );
 for (const problem of [...violations, ...late]) process.stdout.write(`  ${problem}\n`);

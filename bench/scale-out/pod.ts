@@ -99,7 +99,7 @@ async function withProxy(world: PodWorld, name: string, app: string): Promise<Be
   const relay = await startByteRelay(world.kube.server);
   const labels = { "statefulset.kubernetes.io/pod-name": name };
   const kube = { ...world.kube, server: relay.url };
-  const pod = await startPod({ ...world, kube }, { name, labels, operator: false, egress: false, app });
+  const pod = await startPod({ ...world, kube }, { name, labels, operator: false, egress: false, webhooks: undefined, app });
   return {
     kubeconfig: pod.kubeconfig,
     pid: pod.proxy.pid,

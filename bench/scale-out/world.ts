@@ -55,6 +55,7 @@ export async function startScaleOutWorld(options: ScaleOutOptions): Promise<Scal
     manager: mesh.managerAddress,
     proxyMain: options.proxyMain,
     dir,
+    identity: false,
     restarts: false,
     verbose: false,
     managerOutput: () => mesh.manager.output(),

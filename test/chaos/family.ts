@@ -45,11 +45,13 @@ export interface ChaosFamily {
 export interface FamilyOptions {
   readonly mesh: Mesh;
   readonly verbose: boolean;
+  /** The proxies know the managers by the mesh's identity. */
+  readonly identity: boolean;
   /** Repeats a request until the API server accepts it. */
   repeatUntilAccepted(send: () => Promise<unknown>): Promise<void>;
 }
 
-export async function startChaosFamily({ mesh, verbose, repeatUntilAccepted }: FamilyOptions): Promise<ChaosFamily> {
+export async function startChaosFamily({ mesh, verbose, identity, repeatUntilAccepted }: FamilyOptions): Promise<ChaosFamily> {
   const { client, kube } = mesh;
   const history = createRootHistory(PREFIX);
   let replicas = START_REPLICAS;
@@ -58,6 +60,7 @@ export async function startChaosFamily({ mesh, verbose, repeatUntilAccepted }: F
   const runner = startPodRunner({
     ...{ kube, client, verbose, namespace: FAMILY.namespace, manager: mesh.managerAddress },
     lockName: FAMILY.name,
+    identity,
     operatorFlags: ["--beside"],
     labelSelector: `component=${FAMILY.name}`,
   });

@@ -18,6 +18,11 @@ import { type ChaosWorld, startChaosWorld } from "./world.ts";
 export interface ChaosOptions {
   readonly seconds: number;
   readonly seed: number;
+  /**
+   * The operator of the VirtualApp has webhooks; the default is true. Then each manager waits longer after its start, since it knows the pods by
+   * their tokens.
+   */
+  readonly webhooks?: boolean;
   /** Also deletes pods whose processes continue; the default is false. */
   readonly lostNodes?: boolean;
   /** Receives each action and edit, with the time in seconds before it. */
@@ -45,6 +50,8 @@ export interface ChaosReport {
   readonly handovers: number;
   /** The same for the family. */
   readonly sharded: { readonly checkedWrites: number; readonly handovers: number };
+  /** Reviews of the operator's webhooks that a pod answered, and how often the answering subset changed. */
+  readonly reviews: { readonly checked: number; readonly handovers: number };
   /** How often the supervisor restarted a process. */
   readonly restarts: number;
 }
@@ -58,8 +65,8 @@ const QUIET_MS = 30_000;
 const REFLECTOR_MS = 60_000;
 
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
-  const { seconds, seed, lostNodes = false, onLine = () => {} } = options;
-  const world = await startChaosWorld({ ...options, random: seededRandom(seed + 2), namespaces: NAMESPACES });
+  const { seconds, seed, webhooks = true, lostNodes = false, onLine = () => {} } = options;
+  const world = await startChaosWorld({ ...options, webhooks, random: seededRandom(seed + 2), namespaces: NAMESPACES });
   const start = performance.now();
   const say = (line: string) => onLine(`${((performance.now() - start) / 1000).toFixed(1).padStart(6)} ${line}`);
   try {
@@ -68,7 +75,12 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     const over = AbortSignal.timeout(seconds * 1000);
     const chaos = createActions(world, seededRandom(seed), { lostNodes });
     const pauses = seededRandom(seed + 3);
-    const [actions, edits] = await Promise.all([runActions(chaos, pauses, over, say), runEdits(world, seed + 1, over, say)]);
+    const load = world.webhooks?.load(seededRandom(seed + 4), () => world.owners.namespaces, over);
+    const [actions, edits] = await Promise.all([
+      runActions(chaos, pauses, over, say),
+      runEdits(world, seed + 1, over, say),
+      load,
+    ]);
     const outcome = await waitConverged(world, { ownershipMs: QUIET_MS, extraWorkMs: REFLECTOR_MS });
     const { late, fromMs, toMs } = outcome;
     const convergedMs = toMs - fromMs;
@@ -84,7 +96,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       ...{ writes, subsetOf: world.family.shardOf, placeOf: placeInFamily },
       ownersOf: (place) => fixedOwner(place) ?? world.family.ownersOf(place),
     });
-    const violations = [...check.violations, ...sharded.violations].map(violationText);
+    const reviews = checkReviews(world);
+    const violations = [...[...check.violations, ...sharded.violations].map(violationText), ...reviews.violations];
     for (const violation of violations) say(`VIOLATION ${violation}`);
     const processes = [...world.pods.values()].flatMap((pod) => [pod.processes.proxy, pod.processes.operator]);
     return {
@@ -99,6 +112,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       checkedWrites: check.checked,
       handovers: check.handovers,
       sharded: { checkedWrites: sharded.checked, handovers: sharded.handovers },
+      reviews: { checked: reviews.checked, handovers: reviews.handovers },
       restarts: [...world.mesh.managers, ...processes].reduce((sum, process) => sum + (process?.restarts ?? 0), 0),
     };
   } finally {
@@ -173,6 +187,18 @@ async function runEdits(world: ChaosWorld, seed: number, over: AbortSignal, say:
   }
   await world.policies.clear();
   return count;
+}
+
+/** Each review is answered once, and by the owner. */
+function checkReviews({ webhooks, subsetOf, owners }: ChaosWorld) {
+  if (webhooks === undefined) return { violations: [], checked: 0, handovers: 0 };
+  const writes = webhooks.reviews(subsetOf);
+  const { violations, checked, handovers } = checkOwnership({
+    ...{ writes, subsetOf, ownersOf: owners.ownersOf },
+    placeOf: ({ namespace }) => namespace,
+  });
+  const twice = webhooks.answeredTwice().map((uid) => `review ${uid} was answered twice`);
+  return { violations: [...violations.map(violationText), ...twice], checked, handovers };
 }
 
 function nameOf(subset: string): string {

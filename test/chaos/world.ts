@@ -8,10 +8,12 @@ import { LEASES, NAMESPACES } from "../../src/kube/client/resources.ts";
 import { isStatus } from "../../src/kube/status.ts";
 import type { Child } from "../support/child-process.ts";
 import { type Kube, startKube } from "../support/kube.ts";
+import { WEBHOOK_SERVER } from "../support/mesh/pod.ts";
 import { FOOS, type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { APP, CANARY, createDesiredOwners, type DesiredOwners, type Ending, LANE_LABEL } from "./desired-owners.ts";
 import { type ChaosFamily, startChaosFamily } from "./family.ts";
 import { type ChaosPolicies, createChaosPolicies } from "./policies.ts";
+import { type ChaosWebhooks, startChaosWebhooks } from "./webhooks.ts";
 
 const MANAGERS = 3;
 const PODS: readonly { readonly name: string; readonly subset: string }[] = [
@@ -39,6 +41,8 @@ export interface ChaosWorld {
   readonly pods: ReadonlyMap<string, MeshPod>;
   readonly family: ChaosFamily;
   readonly policies: ChaosPolicies;
+  /** Undefined unless the operator has webhooks. */
+  readonly webhooks: ChaosWebhooks | undefined;
   /** The pods of both apps. */
   allPods(): readonly AnyPod[];
   subsetOf(pod: string): string | undefined;
@@ -63,15 +67,20 @@ export interface ChaosWorld {
 export interface WorldOptions {
   readonly random: () => number;
   readonly namespaces: number;
+  /** The operator of the VirtualApp has webhooks, and so all proxies an identity of the mesh. */
+  readonly webhooks: boolean;
   /** Keeps the control plane's folder with its audit log there. By default nothing is kept. */
   readonly dir?: string;
   /** Prints the output of all processes; the default is false. */
   readonly verbose?: boolean;
 }
 
-export async function startChaosWorld({ random, namespaces, dir, verbose = false }: WorldOptions): Promise<ChaosWorld> {
+export async function startChaosWorld(options: WorldOptions): Promise<ChaosWorld> {
+  const { random, namespaces, webhooks: withWebhooks, dir, verbose = false } = options;
   const kube = await startKube({ controllerManager: true, ...(dir === undefined ? {} : { dir }) });
-  const mesh = await startMesh({ kube, managers: MANAGERS, restarts: true, random, verbose });
+  const mesh = await startMesh({ kube, managers: MANAGERS, identity: withWebhooks, restarts: true, random, verbose });
+  const names = PODS.map(({ name }) => name);
+  const webhooks = withWebhooks ? await startChaosWebhooks(mesh, names, random) : undefined;
   const owners = createDesiredOwners();
   const pods = new Map<string, MeshPod>();
   const { client } = mesh;
@@ -93,7 +102,7 @@ export async function startChaosWorld({ random, namespaces, dir, verbose = false
   };
   const addPod = async (name: string) => {
     const labels = { version: PODS.find((pod) => pod.name === name)?.subset === CANARY ? CANARY : "v1" };
-    pods.set(name, await mesh.addPod({ name, labels, operator: true }));
+    pods.set(name, await mesh.addPod({ name, labels, operator: true, webhooks: webhooks?.ofPod(name) }));
   };
   const world: ChaosWorld = {
     kube,
@@ -101,6 +110,7 @@ export async function startChaosWorld({ random, namespaces, dir, verbose = false
     owners,
     pods,
     policies: createChaosPolicies(mesh, repeatUntilAccepted),
+    webhooks,
     get family() {
       if (family === undefined) throw new Error("the family has not started");
       return family;
@@ -129,7 +139,7 @@ export async function startChaosWorld({ random, namespaces, dir, verbose = false
     },
     async editRules(ending) {
       owners.noteEnding(ending, Date.now());
-      const body = { spec: specOf(ending) };
+      const body = { spec: specOf(ending, withWebhooks) };
       await repeatUntilAccepted(() => client.patch(VIRTUAL_APPS, APP, { type: "merge", body }, { timeoutMs: REQUEST_MS }));
     },
     async editFoo(namespace, index, message) {
@@ -159,15 +169,17 @@ export async function startChaosWorld({ random, namespaces, dir, verbose = false
       stopping.abort();
       await family?.stop();
       await mesh.stop();
+      await webhooks?.stop();
       await kube.stop();
     },
   };
   try {
-    await mesh.apply(virtualApp());
+    await mesh.apply(virtualApp(withWebhooks));
     owners.noteEnding("", Date.now());
     for (let index = 0; index < namespaces; index++) await world.createNamespace(index % 3 === 0);
-    family = await startChaosFamily({ mesh, verbose, repeatUntilAccepted });
+    family = await startChaosFamily({ mesh, verbose, identity: withWebhooks, repeatUntilAccepted });
     for (const { name } of PODS) await addPod(name);
+    await webhooks?.register();
   } catch (error) {
     await world.stop();
     throw error;
@@ -179,18 +191,23 @@ function notFoundIsFine(error: unknown): void {
   if (!isStatus(error, "NotFound")) throw error;
 }
 
-function specOf(ending: Ending) {
+function specOf(ending: Ending, withWebhooks: boolean) {
   const labelled = { namespaceSelector: { matchLabels: { [LANE_LABEL]: "canary" } } };
   const match = ending === "" ? [labelled] : [labelled, { namespaceRegex: `^n.*${ending}` }];
   return {
     selector: { matchLabels: { component: APP.name } },
-    configuration: { controller: { leaderElectionName: APP.name } },
+    configuration: { controller: { leaderElectionName: APP.name }, ...(withWebhooks ? { webhook: WEBHOOK_SERVER } : {}) },
     // These pods are processes without a workload to replace them.
     route: { onLoss: "InPlace", subRules: [{ name: "canary", match }] },
     subsets: [{ name: CANARY, labels: { version: CANARY }, routeRules: ["canary"] }],
   };
 }
 
-function virtualApp(): string {
-  return stringify({ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "VirtualApp", metadata: APP, spec: specOf("") });
+function virtualApp(withWebhooks: boolean): string {
+  return stringify({
+    apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+    kind: "VirtualApp",
+    metadata: APP,
+    spec: specOf("", withWebhooks),
+  });
 }

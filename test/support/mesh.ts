@@ -36,6 +36,8 @@ export interface MeshOptions {
   readonly leaseDurationMs?: number;
   /** How many objects a second the managers label; the default is 30. */
   readonly labelsPerSecond?: number;
+  /** Proxies and managers know each other by the mesh's identity, as after an installation; the default is false. Every pod needs a proxy container. */
+  readonly identity?: boolean;
   /** Restarts proxies and operators that end; the default is false. (Managers are always restarted.) */
   readonly restarts?: boolean;
   readonly verbose?: boolean;
@@ -69,7 +71,14 @@ export interface Mesh {
 
 /** Prepares the cluster for a VirtualApp and starts the managers. */
 export async function startMesh(options: MeshOptions): Promise<Mesh> {
-  const { kube, appNamespace = "foo-system", appName = "foo-operator", verbose = false, restarts = false } = options;
+  const {
+    kube,
+    appNamespace = "foo-system",
+    appName = "foo-operator",
+    verbose = false,
+    restarts = false,
+    identity = false,
+  } = options;
   const dir = mkdtempSync(join(tmpdir(), "ctrlmesh-mesh-"));
   const client = createKubeClient({
     server: kube.server,
@@ -80,6 +89,7 @@ export async function startMesh(options: MeshOptions): Promise<Mesh> {
   await prepareCluster(kube, appNamespace);
   const managers = await startManagers({
     kube,
+    identity,
     replicas: options.managers ?? 1,
     leaseDurationMs: options.leaseDurationMs ?? 5_000,
     verbose,
@@ -96,6 +106,7 @@ export async function startMesh(options: MeshOptions): Promise<Mesh> {
     manager: managers.service.address,
     proxyMain: options.proxyMain ?? join(ROOT, "src/proxy/main.ts"),
     dir,
+    identity,
     restarts,
     verbose,
     managerOutput: () => managers.all.map(({ child }) => child.output()).join("\n"),
@@ -111,8 +122,8 @@ export async function startMesh(options: MeshOptions): Promise<Mesh> {
     get manager() {
       return first().child;
     },
-    async addPod({ labels = {}, operator = false, app = appName, egress = false, name }) {
-      const pod = await startPod(world, { name, labels, operator, app, egress });
+    async addPod({ labels = {}, operator = false, app = appName, egress = false, webhooks, name }) {
+      const pod = await startPod(world, { name, labels, operator, app, egress, webhooks });
       pods.add(pod);
       return pod;
     },

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 import type { Child } from "./child-process.ts";
 import type { Kube } from "./kube.ts";
+import { identityFlags } from "./mesh/identity-files.ts";
 import { podToken, startOperator, writeKubeconfig } from "./mesh.ts";
 import { createProxyLauncher, proxyReady } from "./proxy-launcher.ts";
 
@@ -17,6 +18,8 @@ export interface PodProcessesOptions {
   readonly uid: string;
   readonly dataDir: string;
   readonly hasProxy: boolean;
+  /** The proxy knows the managers by the mesh's identity; the default is false. */
+  readonly identity?: boolean;
   readonly lockName?: string;
   /** Additional flags of the proxy, without their dashes. */
   readonly flags?: Readonly<Record<string, string>>;
@@ -55,7 +58,7 @@ export interface PodProcesses {
 
 export function createPodProcesses(options: PodProcessesOptions): PodProcesses {
   const { kube, client, namespace, name, uid, dataDir, hasProxy, lockName, operatorFlags, verbose = false } = options;
-  const launchProxy = createProxyLauncher(options);
+  let launchProxy: (() => Promise<Child>) | undefined;
   let access: PodAccess | undefined;
   let proxy: Child | undefined;
   let operator: Child | undefined;
@@ -66,6 +69,10 @@ export function createPodProcesses(options: PodProcessesOptions): PodProcesses {
 
   async function startProxy(): Promise<void> {
     if (proxy !== undefined) restarts.proxy++;
+    launchProxy ??= createProxyLauncher({
+      ...options,
+      flags: { ...options.flags, ...(options.identity ? await identityFlags(client, { namespace, name, uid }, dataDir) : {}) },
+    });
     proxy = await launchProxy();
   }
 

@@ -31,6 +31,8 @@ export interface PodRunnerOptions {
   readonly lockName?: string;
   /** Additional flags of the operator. */
   readonly operatorFlags?: readonly string[];
+  /** The proxies know the managers by the mesh's identity; the default is false. */
+  readonly identity?: boolean;
   /** The pods that it runs; the default is all. */
   readonly labelSelector?: string;
   readonly verbose?: boolean;

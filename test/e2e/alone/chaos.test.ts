@@ -14,7 +14,12 @@ describeWithKube("chaos: processes are killed and suspended while namespaces mov
     `no two subsets write in one namespace, and everything converges at the end (seed ${SEED})`,
     async () => {
       const lines: string[] = [];
-      const report = await runChaos({ seconds: SECONDS, seed: SEED, onLine: (line) => void lines.push(line) });
+      const report = await runChaos({
+        seconds: SECONDS,
+        seed: SEED,
+        webhooks: SECONDS > 60,
+        onLine: (line) => void lines.push(line),
+      });
       const details = `npm run chaos -- --minutes ${SECONDS / 60} --seed ${SEED}\n${lines.join("\n")}`;
       expect(report.violations, details).toEqual([]);
       expect(report.late, details).toEqual([]);
@@ -22,6 +27,7 @@ describeWithKube("chaos: processes are killed and suspended while namespaces mov
       expect(report.handovers).toBeGreaterThan(1);
       // Each Foo has at least one.
       expect(report.sharded.checkedWrites).toBeGreaterThan(30);
+      expect(report.reviews.checked).toBeGreaterThanOrEqual(SECONDS > 60 ? 100 : 0);
     },
     (SECONDS + 240) * 1000,
   );

@@ -93,31 +93,46 @@ function operatorHome(appNamespace: string): KubeObject[] {
   return [...homes, named("ServiceAccount", SERVICE_ACCOUNT, appNamespace), binding];
 }
 
-/** The pod object, with the label of a pod that was injected for `app`. */
+/**
+ * The pod object, with the label of a pod that was injected for `app`.
+ * @param certDir where the certificate of the operator's webhooks is mounted
+ */
 export function podObject(
   namespace: string,
   app: string,
   name: string,
   labels: Readonly<Record<string, string>>,
   proxyEnv: readonly { readonly name: string; readonly value: string }[] = [],
+  certDir?: string,
 ): Pod {
-  const operator = { name: "operator", image: "example.invalid/foo-operator" };
+  const volumeMounts = certDir === undefined ? [] : [{ name: "certs", mountPath: certDir }];
+  const operator = { name: "operator", image: "example.invalid/foo-operator", volumeMounts };
   const proxy = { name: "ctrlmesh-proxy", image: "example.invalid/ctrlmesh-proxy", env: proxyEnv };
-  return {
-    metadata: { namespace, name, labels: { component: app, "ctrlmesh.kruise.io/virtual-app-injected": app, ...labels } },
-    spec: { serviceAccountName: SERVICE_ACCOUNT, containers: proxyEnv.length > 0 ? [operator, proxy] : [operator] },
+  const spec = {
+    serviceAccountName: SERVICE_ACCOUNT,
+    containers: proxyEnv.length > 0 ? [operator, proxy] : [operator],
+    volumes: volumeMounts.map(({ name: volume }) => ({ name: volume, emptyDir: {} })),
   };
+  const ownLabels = { component: app, "ctrlmesh.kruise.io/virtual-app-injected": app };
+  return { metadata: { namespace, name, labels: { ...ownLabels, ...labels } }, spec };
 }
 
-/** A token bound to the pod, as a kubelet gets it. */
-export async function podToken(client: KubeClient, namespace: string, name: string, uid: string): Promise<string> {
-  const body = { spec: { expirationSeconds: 3600, boundObjectRef: { apiVersion: "v1", kind: "Pod", name, uid } } };
+/** A token bound to the pod, as a kubelet gets it. The default audience is the API server. */
+export async function podToken(
+  client: KubeClient,
+  namespace: string,
+  name: string,
+  uid: string,
+  audiences: readonly string[] = [],
+): Promise<string> {
+  const body = { spec: { audiences, expirationSeconds: 3600, boundObjectRef: { apiVersion: "v1", kind: "Pod", name, uid } } };
   const answer = await client.createSubresource(SERVICE_ACCOUNTS, { namespace, name: SERVICE_ACCOUNT }, "token", body);
   return (answer as { status: { token: string } }).status.token;
 }
 
-export async function setPodReady(client: KubeClient, namespace: string, name: string): Promise<void> {
-  const body = { status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } };
+export async function setPodReady(client: KubeClient, namespace: string, name: string, podIP?: string): Promise<void> {
+  const addresses = podIP === undefined ? {} : { podIP, podIPs: [{ ip: podIP }] };
+  const body = { status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }], ...addresses } };
   await client.patch(PODS, { namespace, name }, { type: "merge", body }, { subresource: "status" });
 }
 

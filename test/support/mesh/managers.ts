@@ -11,6 +11,8 @@ export interface ManagersOptions {
   readonly kube: Kube;
   /** The managers' access to the control plane; by default as its administrator. */
   readonly kubeconfig?: string;
+  /** Proxies must prove which pod they are. */
+  readonly identity: boolean;
   readonly replicas: number;
   readonly leaseDurationMs: number;
   readonly labelsPerSecond: number;
@@ -44,7 +46,7 @@ export async function startManagers(options: ManagersOptions): Promise<Managers>
 }
 
 function startReplica(index: number, options: ManagersOptions): Promise<Supervised> {
-  const { kube, kubeconfig, leaseDurationMs, labelsPerSecond, verbose } = options;
+  const { kube, kubeconfig, identity, leaseDurationMs, labelsPerSecond, verbose } = options;
   const name = `ctrlmesh-manager-${index}`;
   // A replica keeps its first gRPC port, and so its address for proxies. The health port is a new one at each start.
   let grpc = "127.0.0.1:0";
@@ -66,7 +68,7 @@ function startReplica(index: number, options: ManagersOptions): Promise<Supervis
         "--lease-duration-ms",
         String(leaseDurationMs),
         "--api-server-token-cache-ms",
-        String(kube.tokenCacheMs),
+        String(identity ? Math.max(kube.tokenCacheMs, 10_000) : kube.tokenCacheMs),
         "--restart-settle-ms",
         "2000",
         "--label-settle-ms",
@@ -75,6 +77,7 @@ function startReplica(index: number, options: ManagersOptions): Promise<Supervis
         String(labelsPerSecond),
         "--log-level",
         "debug",
+        ...(identity ? ["--identity", "mesh", "--server-names", "127.0.0.1"] : []),
       ],
       verbose,
     });

@@ -3,7 +3,13 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PODS } from "../../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../../src/kube/client/types.ts";
-import { EGRESS_LISTEN_ENV } from "../../../src/manager/facts/injected-pod.ts";
+import { EGRESS_LISTEN_ENV, WEBHOOK_LISTEN_ENV } from "../../../src/manager/facts/injected-pod.ts";
+import {
+  WEBHOOK_CERT_DIR_ENV,
+  WEBHOOK_CERT_MOUNT,
+  WEBHOOK_PORT,
+  WEBHOOK_PORT_ENV,
+} from "../../../src/manager/injection/names.ts";
 import { type Child, startChild } from "../child-process.ts";
 import { eventually } from "../eventually.ts";
 import { goProgram } from "../go-build.ts";
@@ -11,6 +17,7 @@ import type { Kube } from "../kube.ts";
 import { createProxyLauncher, proxyReady } from "../proxy-launcher.ts";
 import { type Supervised, supervise } from "../supervised.ts";
 import { podObject, podToken, setPodEnded, setPodReady, writeKubeconfig } from "./cluster.ts";
+import { identityFlags } from "./identity-files.ts";
 
 export interface PodOptions {
   readonly name: string;
@@ -21,6 +28,19 @@ export interface PodOptions {
   readonly app?: string;
   /** Its proxy is also the forward proxy for other servers, and may reach the loopback. */
   readonly egress?: boolean;
+  /** The pod takes reviews of its operator's webhooks, on a loopback address of its own. */
+  readonly webhooks?: PodWebhooks | undefined;
+}
+
+/** `spec.configuration.webhook` of an app whose pods have `webhooks`. */
+export const WEBHOOK_SERVER = { certDir: "/certs", port: 9443 } as const;
+
+export interface PodWebhooks {
+  /** The pod's IP. */
+  readonly address: string;
+  /** Of the operator, on 127.0.0.1. */
+  readonly port: number;
+  readonly certDir: string;
 }
 
 /** A pod as processes. */
@@ -62,6 +82,8 @@ export interface PodWorld {
   readonly proxyMain: string;
   /** The parent of the pods' folders. */
   readonly dir: string;
+  /** Pods and managers know each other by the mesh's identity. */
+  readonly identity: boolean;
   /** Restarts processes that end. */
   readonly restarts: boolean;
   readonly verbose: boolean;
@@ -72,14 +94,24 @@ export interface PodWorld {
 /** Creates the object and starts the processes. @throws Error if the proxy does not become ready */
 export async function startPod(world: PodWorld, options: Required<PodOptions>): Promise<MeshPod> {
   const { client, appNamespace: namespace, restarts } = world;
-  const { name, app, labels, egress } = options;
-  const proxyEnv = egress ? [{ name: EGRESS_LISTEN_ENV, value: "127.0.0.1:15002" }] : [];
-  const { metadata } = await client.create(PODS, podObject(namespace, app, name, labels, proxyEnv));
+  const { name, app, labels, egress, webhooks } = options;
+  const proxyEnv = [
+    ...(egress ? [{ name: EGRESS_LISTEN_ENV, value: "127.0.0.1:15002" }] : []),
+    ...(webhooks === undefined ? [] : webhookEnv(webhooks)),
+  ];
+  const { metadata } = await client.create(
+    PODS,
+    podObject(namespace, app, name, labels, proxyEnv, webhooks && WEBHOOK_SERVER.certDir),
+  );
   const uid = metadata.uid ?? "";
   const token = await podToken(client, namespace, name, uid);
   const dataDir = join(world.dir, `${name}-${uid}`);
   mkdirSync(dataDir, { recursive: true });
-  const flags = egress ? { "egress-listen": "127.0.0.1:0", "egress-private-addresses": "127.0.0.0/8" } : {};
+  const flags = {
+    ...(egress ? { "egress-listen": "127.0.0.1:0", "egress-private-addresses": "127.0.0.0/8" } : {}),
+    ...(webhooks === undefined ? {} : webhookFlags(webhooks)),
+    ...(world.identity ? await identityFlags(client, { namespace, name, uid }, dataDir) : {}),
+  };
   const launch = createProxyLauncher({ ...world, namespace, name, uid, dataDir, flags });
   const proxy = await supervise({ launch, restarts });
   const ready = proxyReady(proxy.child);
@@ -132,16 +164,29 @@ export async function startPod(world: PodWorld, options: Required<PodOptions>): 
 async function startBehind(
   { client, appNamespace: namespace, restarts, verbose, managerOutput }: PodWorld,
   proxy: Supervised,
-  { name, app, operator }: Required<PodOptions>,
+  { name, app, operator, webhooks }: Required<PodOptions>,
   kubeconfig: string,
 ): Promise<Supervised | undefined> {
-  await setPodReady(client, namespace, name);
+  await setPodReady(client, namespace, name, webhooks?.address);
   const { healthUrl } = proxyReady(proxy.child);
   await eventually(async () => (await fetch(`${healthUrl}/readyz`)).ok, { withinMs: 20_000 }).catch((cause) => {
     throw new Error(`proxy of ${name} is not ready\n${proxy.child.output()}\nmanager:\n${managerOutput()}`, { cause });
   });
   if (!operator) return undefined;
   return supervise({ launch: () => startOperator(kubeconfig, namespace, app, name, verbose), restarts });
+}
+
+/** The settings of the proxy's container after injection. */
+function webhookEnv({ address }: PodWebhooks) {
+  return [
+    { name: WEBHOOK_LISTEN_ENV, value: `${address}:${WEBHOOK_PORT}` },
+    { name: WEBHOOK_PORT_ENV, value: String(WEBHOOK_SERVER.port) },
+    { name: WEBHOOK_CERT_DIR_ENV, value: WEBHOOK_CERT_MOUNT },
+  ];
+}
+
+function webhookFlags({ address, port, certDir }: PodWebhooks): Record<string, string> {
+  return { "webhook-listen": `${address}:${WEBHOOK_PORT}`, "webhook-port": String(port), "webhook-cert-dir": certDir };
 }
 
 /** The Go operator as the pod `name`, with `app` as its lock. */

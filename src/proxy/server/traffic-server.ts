@@ -31,6 +31,8 @@ export interface TrafficServerOptions<Notes extends CallNotes> {
   readonly log: Logger;
   /** How long requests that have an end may take to reach it at shutdown. Default 8,000. */
   readonly drainMs?: number;
+  /** Connections at once; further ones are closed. Default: no bound. */
+  readonly maxConnections?: number;
   /** How long a draining server takes new connections while clients are there, at most half of the drain. Default 1,000. */
   readonly openMs?: number;
   /** How long a client may take to send a whole request. Default: for ever. */
@@ -49,6 +51,8 @@ export interface TrafficServer extends Runnable {
 /** Enough for a query that names many namespaces, and for large bearer tokens. */
 const MAX_HEADER_BYTES = 128 * 1024;
 const HEADERS_TIMEOUT_MS = 30_000;
+/** Of TLS. */
+const HANDSHAKE_MS = 10_000;
 /** Longer than client-go keeps an idle connection (90 s), so that it closes first. */
 const KEEP_ALIVE_MS = 120_000;
 /** Over this time (or half of the drain, if that is less) watches are ended at shutdown. */
@@ -69,6 +73,7 @@ export function createTrafficServer<Notes extends CallNotes>(options: TrafficSer
   const { tls, clock, log, drainMs = 8_000, openMs = OPEN_MS } = options;
   const inFlight = createInFlight<Notes>(clock);
   const server = createHttpsServer(options);
+  if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections;
   const listener = createListener(server, "secureConnection");
   const further = createFurtherListeners(server, options.alsoListen ?? []);
   let unsubscribe = () => {};
@@ -141,6 +146,7 @@ function createHttpsServer({
     ALPNProtocols: ["http/1.1"],
     minVersion: "TLSv1.2",
     maxHeaderSize: MAX_HEADER_BYTES,
+    handshakeTimeout: HANDSHAKE_MS,
     headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestMs),
     requestTimeout: Number.isFinite(requestMs) ? requestMs : 0,
     connectionsCheckingInterval: CHECK_MS,

@@ -21,6 +21,9 @@ import { type PeerIdentity, reviewsTls } from "./reviews-tls.ts";
 import { webhookLayers } from "./stack.ts";
 import { createWebhookMetrics } from "./webhook-metrics.ts";
 
+/** An API server keeps some connections, and has some hundreds of reviews at once. Every pod of the cluster can connect. */
+export const MAX_CONNECTIONS = 2_000;
+
 export interface WebhooksConfig {
   readonly listen: ListenAddress;
   /** Of the operator's webhook server, on 127.0.0.1. */
@@ -78,6 +81,7 @@ export function createWebhooks(config: WebhooksConfig | undefined, deps: Webhook
     drainMs,
     openMs: OPEN_MS,
     requestMs,
+    maxConnections: MAX_CONNECTIONS,
   });
   return {
     clients: [certificate, operator, clients],

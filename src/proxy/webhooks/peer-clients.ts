@@ -29,8 +29,8 @@ export interface PeerClientsOptions {
   readonly clock: Clock;
 }
 
-/** A peer in the same cluster answers a SYN far sooner. A second attempt must fit into the caller's time. */
-const CONNECT_MS = 1_000;
+/** A peer in the same cluster answers far sooner. A second attempt must fit into the shortest time of a webhook, 1 s. */
+const CONNECT_MS = 500;
 /** The listener of a peer keeps idle connections for two minutes. */
 const IDLE_MS = 60_000;
 

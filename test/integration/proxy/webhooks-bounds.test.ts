@@ -1,10 +1,12 @@
 // The bounds of the listener for the operator's webhooks: the caller's time, reviews at one peer, what a caller leaves behind, and its end.
 import { once } from "node:events";
 import { Agent, createServer, request } from "node:https";
+import { connect as connectTcp } from "node:net";
 import { connect, type TLSSocket } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { issueServerCertificate } from "../../../src/base/certificates.ts";
 import { podUri } from "../../../src/base/pod-uri.ts";
+import { MAX_CONNECTIONS } from "../../../src/proxy/webhooks/create-webhooks.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type ReviewPod, type ReviewWorld, reviewOf, SERVICE, startReviewWorld } from "../../support/review-world.ts";
 import { subset, table } from "../../support/route-table.ts";
@@ -50,6 +52,18 @@ describe("a slow client", () => {
     await eventually(async () => expect(await world.call(stable, reviewOf("prod"))).toMatchObject(by("stable")));
     for (const text of await Promise.all(texts)) expect(text).toMatch(/^HTTP\/1.1 (408|503) [\s\S]*connection: close/i);
   });
+});
+
+it("connections above the bound are closed at once, and those below are served", async () => {
+  const open = () => connectTcp(world.port, stable.peer.address);
+  const held = Array.from({ length: MAX_CONNECTIONS }, open);
+  await Promise.all(held.map((socket) => once(socket, "connect")));
+  const over = open();
+  over.resume();
+  await once(over, "close");
+  held[0]?.destroy();
+  await eventually(async () => expect(await world.call(stable, reviewOf("prod"))).toMatchObject(by("stable")));
+  for (const socket of held) socket.destroy();
 });
 
 describe("a caller that is gone", () => {

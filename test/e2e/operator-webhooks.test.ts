@@ -1,5 +1,7 @@
 // The webhooks of an operator of two subsets, on the real control plane with a node that runs pods. The API server reaches the pods by the operator's
 // Service, so any pod gets any review. The operator itself reports what each pod answers.
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { type Call, startAdmissionLoad } from "../support/install/admission-load.ts";
@@ -18,9 +20,11 @@ import {
   RECONCILED_BY,
   TIMEOUT_SECONDS,
 } from "../support/install/gadgets.ts";
+import type { Review } from "../support/install/reviews.ts";
 import { describeWithTestNode } from "../support/requirements.ts";
 import { familyRoot } from "../support/sharding-config.ts";
 
+const run = promisify(execFile);
 const SIDECAR = "ctrlmesh-proxy";
 
 describeWithTestNode("an operator's webhooks", () => {
@@ -87,25 +91,41 @@ describeWithTestNode("an operator's webhooks", () => {
     expect(await forwarded("peer")).toBe(0); // one hop at most
   });
 
-  it.each(["SIGKILL", "SIGSTOP"] as const)(
-    "get no wrong and no late answer while a pod of the owner has a %s",
-    async (signal) => {
-      const [victim = ""] = await world.pods("v2");
-      const load = startAdmissionLoad(world.client, ["canary-a", "team-a"]);
-      await eventually(() => load.calls.length > 50);
-      await world.mesh.cluster.kill(GADGET_NAMESPACE, victim, SIDECAR, signal);
-      const struck = Date.now();
-      // Long enough for calls to the victim to end in an answer or at their limit, and then for many that succeed.
-      const isLater = ({ fromMs, error }: Call) => fromMs > struck + TIMEOUT_SECONDS * 1000 && error === undefined;
-      await eventually(() => load.calls.filter(isLater).length > 50, 30_000);
-      if (signal === "SIGSTOP") await world.mesh.cluster.kill(GADGET_NAMESPACE, victim, SIDECAR, "SIGCONT");
-      await load.end();
-      const longest = Math.max(...load.calls.map(({ fromMs, toMs }) => toMs - fromMs));
-      expect(longest).toBeLessThan(2 * TIMEOUT_SECONDS * 1000 + 2_000); // two reviews
-      expect(await world.judge(load.calls)).toMatchObject({ wrong: [], answeredTwice: [] });
-      await world.mesh.rolledOut("deployment/gadget-canary", GADGET_NAMESPACE);
-    },
-  );
+  const signalled = (signal: NodeJS.Signals) => (pod: string) => world.mesh.cluster.kill(GADGET_NAMESPACE, pod, SIDECAR, signal);
+  /** Adds or deletes the rules by which all packets from and to the pod are lost. */
+  const cutOff = (edit: "-I" | "-D") => async (pod: string) => {
+    const { nodePid, podIP } = world.mesh.cluster;
+    const address = await podIP(GADGET_NAMESPACE, pod);
+    for (const rule of [
+      ["PREROUTING", "-s", address],
+      ["POSTROUTING", "-d", address],
+    ]) {
+      await run("nsenter", [`--net=/proc/${nodePid}/ns/net`, "iptables", "-t", "mangle", edit, ...rule, "-j", "DROP"]);
+    }
+  };
+  it.each([
+    ["is killed", signalled("SIGKILL"), undefined],
+    ["is stopped", signalled("SIGSTOP"), signalled("SIGCONT")],
+    ["is cut off from the network", cutOff("-I"), cutOff("-D")],
+  ])("get no wrong and no late answer while a pod of the owner %s", async (_, strike, mend) => {
+    const [victim = ""] = await world.pods("v2");
+    const load = startAdmissionLoad(world.client, ["canary-a", "team-a"]);
+    await eventually(() => load.calls.length > 50);
+    await strike(victim);
+    const struckMs = Date.now();
+    // Long enough for calls to the victim to end in an answer or at their limit, and then for many that succeed.
+    const isLater = ({ fromMs, error }: Call) => fromMs > struckMs + TIMEOUT_SECONDS * 1000 && error === undefined;
+    await eventually(() => load.calls.filter(isLater).length > 50, 30_000);
+    const mendedMs = Date.now();
+    await mend?.(victim);
+    await load.end();
+    const longestMs = Math.max(...load.calls.map(({ fromMs, toMs }) => toMs - fromMs));
+    expect(longestMs).toBeLessThan(2 * TIMEOUT_SECONDS * 1000 + 2_000); // two reviews
+    expect(await world.judge(load.calls)).toMatchObject({ wrong: [], answeredTwice: [] });
+    const meanwhile = ({ pod, atMs }: Review) => pod === victim && atMs > struckMs + 1_000 && atMs < mendedMs;
+    if (mend !== undefined) expect((await world.reviews()).filter(meanwhile)).toEqual([]);
+    await world.mesh.rolledOut("deployment/gadget-canary", GADGET_NAMESPACE);
+  });
 
   it("take a neighbour neither for a peer nor by its word", async () => {
     const [pod = ""] = await world.pods("");
@@ -148,14 +168,14 @@ describeWithTestNode("an operator's webhooks", () => {
   });
 
   it("go to the shard that owns the namespace, intercepted by iptables behind a numeric target port", async () => {
-    const { apply, run } = world.mesh;
-    await run("delete", "virtualapp", GADGET_OPERATOR, "-n", GADGET_NAMESPACE);
-    await run("delete", "deployment", "gadget", "gadget-canary", "-n", GADGET_NAMESPACE, "--cascade=foreground");
+    const { apply, run: kubectl } = world.mesh;
+    await kubectl("delete", "virtualapp", GADGET_OPERATOR, "-n", GADGET_NAMESPACE);
+    await kubectl("delete", "deployment", "gadget", "gadget-canary", "-n", GADGET_NAMESPACE, "--cascade=foreground");
     await apply(...gadgetHome(world.caPem, { targetPort: 9443, security: "privileged" }));
     const resources = [[GADGETS.group, GADGETS.resource]] as const;
     const root = familyRoot({ namespace: GADGET_NAMESPACE, name: GADGET_OPERATOR }, { statefulSet: "gadget-shard", resources });
     await apply({ ...root, spec: { ...root.spec, webhook: { certDir: "/certs", port: 9443 } } });
-    await run(
+    await kubectl(
       "wait",
       "shardingconfig",
       GADGET_OPERATOR,

@@ -24,7 +24,7 @@ import {
   gadgetWebhooks,
   gadgetWorkload,
 } from "./gadgets.ts";
-import { answeredTwice, type Move, overlapsMs, type Review, readReviews, wrongAnswers } from "./reviews.ts";
+import { answeredTwice, type Move, type Review, readReviews, wrongAnswers } from "./reviews.ts";
 import { type InstalledMesh, startInstalledMesh } from "./world.ts";
 
 export interface GadgetWorld {
@@ -57,8 +57,6 @@ export interface GadgetWorld {
 export interface Judgement {
   /** The answers of pods whose subset did not own the call's namespace, as text. */
   readonly wrong: readonly string[];
-  /** For each move, see {@link overlapsMs}. */
-  readonly overlapsMs: readonly number[];
   /** The uids of the reviews that were answered more than once, of all so far. */
   readonly answeredTwice: readonly string[];
 }
@@ -149,7 +147,6 @@ export async function startGadgetWorld(): Promise<GadgetWorld> {
       const places = [...moves].map(([name, own]) => ({ own, of: reviews.filter(({ namespace }) => namespace === name) }));
       return {
         wrong: places.flatMap(({ own, of }) => wrongAnswers(own, of)),
-        overlapsMs: places.flatMap(({ own, of }) => overlapsMs(own, of)),
         answeredTwice: answeredTwice(all),
       };
     },

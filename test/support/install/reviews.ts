@@ -64,13 +64,3 @@ export function wrongAnswers(moves: readonly Move[], reviews: readonly JudgedRev
     return [`${pod} of "${subset}" answered at ${atMs} a request from ${fromMs}, when ${owners} owned the namespace`];
   });
 }
-
-/** How long after the new owner's first answer in a move the old one still answered requests that began after that, in milliseconds. */
-export function overlapsMs(moves: readonly Move[], reviews: readonly JudgedReview[]): number[] {
-  return moves.slice(1).map(({ to, fromMs, overMs }) => {
-    const during = reviews.filter(({ atMs }) => atMs >= fromMs && atMs <= overMs);
-    const first = Math.min(...during.filter(({ subset }) => subset === to).map(({ atMs }) => atMs));
-    const later = during.filter((review) => review.subset !== to && review.fromMs > first).map(({ atMs }) => atMs - first);
-    return Math.max(0, ...later);
-  });
-}

@@ -79,6 +79,10 @@ describeWithTestNode("an operator's webhooks", () => {
       const { items } = (await world.client.request({ method: "GET", path })) as { items: { spec: object }[] };
       expect(items.map(({ spec }) => spec)).toEqual(Array(20).fill({ text: "hello" }));
     }
+    const conversions = (await world.reviews()).filter(({ review }) => review === "convert").length;
+    expect(conversions).toBeGreaterThan(0);
+    // A call that is no review is counted as passed, by the proxy of the pod that converts.
+    expect(await world.metric("ctrlmesh_proxy_reviews_total", { result: "passed", from: "api-server" })).toBe(conversions);
   });
 
   it("are each answered once and by the owner while namespaces move, without a failed call while the certificate changes twice", async () => {

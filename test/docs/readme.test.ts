@@ -1,4 +1,4 @@
-// The README's map lists exactly the existing folders, and links lead to existing targets.
+// The map in CONTRIBUTING.md lists exactly the existing folders, and links lead to existing targets.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -19,8 +19,10 @@ const foldersOf = (depth: number) => [
   ),
 ];
 
-describe("the map of the tree in README.md", () => {
-  const entries = existsSync(join(ROOT, "README.md")) ? readTreeMap(readFileSync(join(ROOT, "README.md"), "utf8")) : undefined;
+describe("the map of the tree in CONTRIBUTING.md", () => {
+  const entries = existsSync(join(ROOT, "CONTRIBUTING.md"))
+    ? readTreeMap(readFileSync(join(ROOT, "CONTRIBUTING.md"), "utf8"))
+    : undefined;
   const paths = (entries ?? []).map(({ path }) => path.replace(/\/$/, ""));
 
   it("is there", () => {

@@ -137,7 +137,9 @@ describe("epochs", () => {
     proxy.send(registrationOf("p"));
     proxy.send({ report: { leader: true } });
     await eventually(() => kinds(proxy).includes("welcome"));
-    expect(proxy.received).toEqual([{ message: "welcome", welcome: { epoch: 3, wantedTables: [], types: ["route", "policy"] } }]);
+    expect(proxy.received).toEqual([
+      { message: "welcome", welcome: { epoch: 3, wantedTables: [], types: ["route", "policy", "peers"] } },
+    ]);
     expect(registry.facts("shop/p")).toBeUndefined();
     proxy.send({ promise: { epoch: 3, tables: [] } });
     await eventually(() => registry.facts("shop/p")?.connected === true);

@@ -82,14 +82,15 @@ describeWithKube("a StatefulSet that shards itself", () => {
     if (spec.root === undefined || placement === undefined) throw new Error("the root has no placement");
     return shardPlacer(spec.root, placement);
   };
-  /** Calls `act` while namespaces move: a shard that loses some of them or gains some does not answer meanwhile. */
+  /** Calls `act` while namespaces move: no shard that may lose some of them or gain some answers meanwhile. */
   const whileMoving = async (change: () => Promise<unknown>, act: () => Promise<void>) => {
-    const { proxy } = runner.pods.get("foo-1")?.processes ?? {};
-    proxy?.kill("SIGSTOP");
+    // Which of them it is depends on the placements before.
+    const proxies = ["foo-1", "foo-2", "foo-3"].flatMap((name) => runner.pods.get(name)?.processes.proxy ?? []);
+    for (const proxy of proxies) proxy.kill("SIGSTOP");
     await change();
     await eventually(async () => expect((await config()).status?.namespaces?.moving).toBeGreaterThan(0), 30_000);
     await act();
-    proxy?.kill("SIGCONT");
+    for (const proxy of proxies) proxy.kill("SIGCONT");
   };
   /** @param midway called while namespaces move */
   const scaleTo = async (replicas: number, midway?: () => Promise<void>) => {

@@ -45,11 +45,10 @@ describe("a slow client", () => {
     return text;
   };
 
-  it("holds a share of the bodies' budget only for a time, then its connection is closed", async () => {
-    const slow = await Promise.all(Array.from({ length: 8 }, () => open("/mutate?timeout=1s")));
+  it("takes nothing from others, and its connection is closed after a time", async () => {
+    const slow = await Promise.all(Array.from({ length: 20 }, () => open("/mutate?timeout=1s")));
     const texts = slow.map((socket) => read(socket));
-    await eventually(async () => expect(await world.call(stable, reviewOf("prod"))).toMatchObject(refused(503, "BUSY")));
-    await eventually(async () => expect(await world.call(stable, reviewOf("prod"))).toMatchObject(by("stable")));
+    expect(await world.call(stable, reviewOf("prod"))).toMatchObject(by("stable"));
     for (const text of await Promise.all(texts)) expect(text).toMatch(/^HTTP\/1.1 (408|503) [\s\S]*connection: close/i);
   });
 });

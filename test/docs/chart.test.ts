@@ -37,6 +37,12 @@ it("the alert about certificates contains the lifetime that the chart replaces",
   expect(asking.map(({ alert }) => alert)).toEqual(["CtrlmeshCertificateEnds"]);
 });
 
+it("every alert has a heading in docs/troubleshooting.md, and no other heading is one", () => {
+  const alerts = [...read("charts/ctrlmesh/files/alerts.yaml").matchAll(/- alert: (\w+)/g)].map(([, name]) => name);
+  const headings = [...read("docs/troubleshooting.md").matchAll(/^### (\w+)$/gm)].map(([, name]) => name);
+  expect(headings.toSorted()).toEqual(alerts.toSorted());
+});
+
 it("the dashboard is JSON with unique panels that do not overlap", () => {
   interface Panel {
     readonly id: number;

@@ -8,7 +8,7 @@ import { helmTemplate, MESH_NAMESPACE } from "../test/support/helm.ts";
 
 const FILE = fileURLToPath(new URL("../deploy/ctrlmesh.yaml", import.meta.url));
 
-const HEADER = `# Controller Mesh without Helm: kubectl apply --server-side -f deploy/ctrlmesh.yaml (docs/install.md).
+const HEADER = `# Controller Mesh without Helm: kubectl apply --server-side -f deploy/ctrlmesh.yaml (docs/tasks/install.md).
 # Written by scripts/manifests.ts from charts/ctrlmesh with its default values; change those.
 `;
 

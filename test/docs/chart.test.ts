@@ -9,7 +9,7 @@ import { proxyContainer } from "../../src/manager/injection/proxy-container.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const read = (path: string) => readFileSync(fileURLToPath(new URL(path, ROOT)), "utf8");
-const documented = readdirSync(new URL("docs/", ROOT))
+const documented = readdirSync(new URL("docs/", ROOT), { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".md"))
   .map((name) => read(`docs/${name}`))
   .join("\n");

@@ -1,4 +1,4 @@
-// docs/sharding.md explains every field of a ShardingConfig's spec, and every field and column that its status has beyond a VirtualApp's.
+// docs/tasks/shard-a-statefulset.md explains every field of a ShardingConfig's spec, and every field and column that its status has beyond a VirtualApp's.
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { appStatusSchema } from "../../src/api/app-status.ts";
@@ -7,7 +7,7 @@ import { shardingConfigKind } from "../../src/api/sharding-config.ts";
 import { shardingStatusSchema } from "../../src/api/sharding-status.ts";
 import type { StructuralSchema } from "../../src/api/structural-schema.ts";
 
-const TEXT = readFileSync(new URL("../../docs/sharding.md", import.meta.url), "utf8");
+const TEXT = readFileSync(new URL("../../docs/tasks/shard-a-statefulset.md", import.meta.url), "utf8");
 const missing = (names: readonly string[]) => names.filter((name) => !TEXT.includes(`\`${name}\``));
 
 /** The paths of all fields without fields of their own. The parts of a label selector are Kubernetes' own. */
@@ -19,7 +19,7 @@ function fieldsOf(schema: StructuralSchema | undefined, path: string): string[] 
   return properties.flatMap(([name, each]) => fieldsOf(each, `${prefix}${name}`));
 }
 
-it("docs/sharding.md has every field of the spec", () => {
+it("docs/tasks/shard-a-statefulset.md has every field of the spec", () => {
   const spec = crdOf("ShardingConfig").spec.versions[0]?.schema.openAPIV3Schema.properties?.spec;
   // The entries of a root's resourceSelector are described by those of limits.
   const paths = fieldsOf(spec, "").map((path) => path.replace(/(resourceSelector\[\]\.relateResources)\[\].*/, "$1"));
@@ -27,7 +27,7 @@ it("docs/sharding.md has every field of the spec", () => {
   expect(missing(paths)).toEqual([]);
 });
 
-it("docs/sharding.md has every field and column of the status that a VirtualApp does not have", () => {
+it("docs/tasks/shard-a-statefulset.md has every field and column of the status that a VirtualApp does not have", () => {
   const own = Object.keys(shardingStatusSchema.shape).filter((name) => !Object.hasOwn(appStatusSchema.shape, name));
   expect(missing(own.map((name) => (name === "root" ? "root.childShardingConfigs" : name)))).toEqual([]);
   const columns = shardingConfigKind.columns.map(({ name }) => name.toUpperCase()).filter((name) => name !== "AGE");

@@ -1,4 +1,4 @@
-// docs/status.md explains every word of a status and what to do. Each word has a heading, so that the command line and alerts can
+// docs/reference/status.md explains every word of a status and what to do. Each word has a heading, so that the command line and alerts can
 // link to it.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -9,11 +9,11 @@ import { EVENT_REASONS } from "../../src/manager/status/app-events.ts";
 import { CONDITION_REASONS, PHASES, WAIT_REASONS } from "../../src/manager/status/reasons.ts";
 import { anchorsOf } from "../support/tree-map.ts";
 
-const TEXT = readFileSync(new URL("../../docs/status.md", import.meta.url), "utf8");
+const TEXT = readFileSync(new URL("../../docs/reference/status.md", import.meta.url), "utf8");
 const anchors = anchorsOf(TEXT);
 const missing = (words: readonly string[]) => words.filter((word) => !anchors.has(word.toLowerCase()));
 
-describe("docs/status.md", () => {
+describe("docs/reference/status.md", () => {
   it("has a heading for every condition and every reason", () => {
     expect(missing(Object.keys(CONDITION_REASONS))).toEqual([]);
     expect(missing(Object.values(CONDITION_REASONS).flat())).toEqual([]);

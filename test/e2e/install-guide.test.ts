@@ -1,4 +1,4 @@
-// The commands of docs/install.md in their order, from `helm install` to the removal, on the real control plane with a node that runs
+// The commands of docs/tasks/install.md in their order, from `helm install` to the removal, on the real control plane with a node that runs
 // pods. The test runs each block marked `sh` and compares its output with the block marked `text`. Names of pods, times and route
 // versions may differ.
 import { execFile } from "node:child_process";
@@ -18,7 +18,7 @@ const BLOCK = /```sh( refused)?\n(.*?)```\n(?:\n```text\n(.*?)```)?/gs;
 const READS = /^(kubectl (\S+ )*(get|wait) .*\n)+$/;
 /** Enough for an operator to acquire a released lock, and to read a namespace that has moved. */
 const RETRY_MS = 15_000;
-/** No pod is restarted for a namespace that is younger (docs/rollout.md). A reader takes longer to come this far. */
+/** No pod is restarted for a namespace that is younger (docs/tasks/move-namespaces.md). A reader takes longer to come this far. */
 const NEW_NAMESPACE_MS = 10_000;
 const TIMEOUT_MS = 300_000;
 /** The built helm. It installs with one more value, so that restarts of pods begin after 2 s instead of the chart's 20 s. */
@@ -32,7 +32,7 @@ interface Block {
   readonly output: string | undefined;
 }
 
-describeWithTestNode("docs/install.md", () => {
+describeWithTestNode("docs/tasks/install.md", () => {
   let mesh: InstalledMesh;
   let helm: string;
   beforeAll(async () => {
@@ -102,7 +102,7 @@ describeWithTestNode("docs/install.md", () => {
 });
 
 function blocksOf(section: string): readonly Block[] {
-  const text = readFileSync(`${ROOT}docs/install.md`, "utf8");
+  const text = readFileSync(`${ROOT}docs/tasks/install.md`, "utf8");
   const [, body = ""] = text.split(`\n## ${section}\n`);
   const [own = ""] = body.split("\n## ");
   return [...own.matchAll(BLOCK)].map(([, refused, commands = "", output]) => ({

@@ -1,5 +1,5 @@
 // All reasons of conditions, waits and phases. They are types, so the code cannot write another reason, and values, so a test can
-// compare docs/status.md with them.
+// compare docs/reference/status.md with them.
 import type { ConditionType } from "../../api/conditions.ts";
 
 /** The reasons for which a handover or a restart waits. */

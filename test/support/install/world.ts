@@ -99,7 +99,7 @@ async function unreadyPods(mesh: InstalledMesh, namespace: string): Promise<stri
     .join("\n---\n");
 }
 
-/** Runs `helm install` as in docs/install.md and waits until the manager serves. */
+/** Runs `helm install` as in docs/tasks/install.md and waits until the manager serves. */
 export async function installChart(mesh: InstalledMesh, values: object = {}): Promise<void> {
   const args = ["install", RELEASE, CHART, "--create-namespace", "--values", "-", "--wait", "--timeout", "90s"];
   try {

@@ -17,6 +17,8 @@ export interface Setting {
   /** The app: a VirtualApp, or a family of ShardingConfigs. */
   readonly appName: string;
   readonly lockName: string;
+  /** The operator has a webhook. The proxies and the manager then know each other by certificates, as in a cluster; the default is false. */
+  readonly hasWebhook?: boolean;
 }
 
 /** What every step gets. */

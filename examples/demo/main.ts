@@ -7,6 +7,7 @@ import { readDivideAct } from "./divide/act.ts";
 import { type Performance, perform } from "./perform.ts";
 import { readShardingAct } from "./sharding/act.ts";
 import { readTrafficAct } from "./traffic/act.ts";
+import { readWebhooksAct } from "./webhooks/act.ts";
 
 const EXIT_INTERRUPTED = 130;
 const HELP = `npm run demo [-- ACT] [--keep]
@@ -14,6 +15,7 @@ Runs Controller Mesh on this machine, without a cluster. Judged by the API serve
   (no ACT)  one operator in two subsets, a namespace that moves between them, and a write that is refused
   sharding  a StatefulSet that shards itself, and is scaled while it writes
   traffic   an operator deletes too much, and a breaker stops it
+  webhooks  whichever pod the API server calls, the webhook of the namespace's owner answers
   --keep    stay up after the summary, to look around with kubectl, until Ctrl-C
   --help    print this
 `;
@@ -24,6 +26,7 @@ const ACTS: ReadonlyMap<string, Play> = new Map([
   ["", (performance) => perform(readDivideAct(), performance)],
   ["sharding", (performance) => perform(readShardingAct(), performance)],
   ["traffic", (performance) => perform(readTrafficAct(), performance)],
+  ["webhooks", (performance) => perform(readWebhooksAct(), performance)],
 ]);
 
 interface Options {

@@ -6,8 +6,10 @@ import { stringify } from "yaml";
 import { PODS } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 import { eventually } from "../../test/support/eventually.ts";
+import { identityFlags } from "../../test/support/mesh/identity-files.ts";
 import type { Setting } from "./act.ts";
 import { SERVICE_ACCOUNTS } from "./manifests.ts";
+import type { PodWebhooks } from "./pod-webhooks.ts";
 import type { ApiServer, Processes, ProxyReady } from "./processes.ts";
 
 /** A pod that the demo will start. */
@@ -23,6 +25,8 @@ export interface DemoPod extends PodPlan {
   readonly proxy: ProxyReady;
   /** A kubeconfig with the identity of this pod and the address of its proxy. */
   readonly kubeconfig: string;
+  /** The pod's IP, if it serves webhooks. */
+  readonly address: string | undefined;
 }
 
 export interface PodContext {
@@ -33,6 +37,8 @@ export interface PodContext {
   /** host:port of the manager. */
   readonly manager: string;
   readonly dir: string;
+  /** Undefined if the operator has no webhook. */
+  readonly webhooks: PodWebhooks | undefined;
 }
 
 /** The label that the manager's admission webhook writes on injected pods. */
@@ -48,26 +54,31 @@ export async function createServiceAccount(client: KubeClient, namespace: string
 
 /** Starts a pod and reports it Ready. */
 export async function startPod(plan: PodPlan, context: PodContext): Promise<DemoPod> {
-  const { setting, client, processes, apiServer, manager } = context;
+  const { setting, client, processes, apiServer, manager, webhooks } = context;
   const { namespace, appName, lockName } = setting;
   const { name } = plan;
   const labels = { [INJECTED_LABEL]: appName, ...plan.labels };
-  const containers = [{ name: "operator", image: "example.invalid/foo-operator" }];
-  const spec = { nodeName: NODE, serviceAccountName: SERVICE_ACCOUNT, containers };
+  const webhook = await webhooks?.ofPod();
+  const operator = { name: "operator", image: "example.invalid/foo-operator" };
+  const spec = { nodeName: NODE, serviceAccountName: SERVICE_ACCOUNT, containers: [operator], ...webhook?.injected(operator) };
   const { metadata } = await client.create(PODS, { metadata: { namespace, name, labels }, spec });
   const uid = metadata.uid ?? "";
   const token = await createToken(client, { namespace, name, uid });
 
   const dataDir = join(context.dir, name);
   mkdirSync(dataDir);
-  const proxy = await processes.proxy({ apiServer, manager, pod: { namespace, name, uid }, dataDir });
+  const pod = { namespace, name, uid };
+  const flags = webhook === undefined ? {} : { ...webhook.proxyFlags, ...(await identityFlags(client, pod, dataDir)) };
+  const proxy = await processes.proxy({ apiServer, manager, pod, dataDir, flags });
   await eventually(async () => (await fetch(`${proxy.healthUrl}/readyz`)).ok, READY_MS);
   const kubeconfig = writeKubeconfig(join(dataDir, "kubeconfig"), proxy, token);
-  await processes.operator({ pod: { namespace, name }, kubeconfig, lockName });
+  await processes.operator({ pod, kubeconfig, lockName, flags: webhook?.operatorFlags ?? {} });
 
-  const status = { phase: "Running", conditions: [{ type: "Ready", status: "True" }] };
+  const address = webhook?.address;
+  const addresses = address === undefined ? {} : { podIP: address, podIPs: [{ ip: address }] };
+  const status = { phase: "Running", conditions: [{ type: "Ready", status: "True" }], ...addresses };
   await client.patch(PODS, { namespace, name }, { type: "merge", body: { status } }, { subresource: "status" });
-  return { ...plan, token, proxy, kubeconfig };
+  return { ...plan, token, proxy, kubeconfig, address };
 }
 
 /** Marks the pod as terminating, ends its processes, and removes its files and its object, as a kubelet does. */

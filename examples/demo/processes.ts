@@ -27,19 +27,23 @@ export interface ProxyOptions {
   readonly manager: string;
   readonly pod: { readonly namespace: string; readonly name: string; readonly uid: string };
   readonly dataDir: string;
+  /** Further flags, without their dashes. */
+  readonly flags: Readonly<Record<string, string>>;
 }
 
 export interface OperatorOptions {
   readonly pod: { readonly namespace: string; readonly name: string };
   readonly kubeconfig: string;
   readonly lockName: string;
+  /** Further flags, without their dashes. */
+  readonly flags: Readonly<Record<string, string>>;
 }
 
 export interface Processes {
   readonly count: number;
   apiServer(dir: string, auditLog: string): Promise<ApiServer>;
-  /** Resolves with host:port for the proxies. */
-  manager(kubeconfig: string): Promise<string>;
+  /** Resolves with host:port for the proxies. @param identity proxies must prove which pod they are */
+  manager(kubeconfig: string, identity: boolean): Promise<string>;
   proxy(options: ProxyOptions): Promise<ProxyReady>;
   operator(options: OperatorOptions): Promise<void>;
   /** Ends the processes of a pod: the operator first, so that it can release its lease. */
@@ -87,23 +91,25 @@ export function createProcesses(): Processes {
       ]);
       return ready as unknown as ApiServer;
     },
-    async manager(kubeconfig) {
+    async manager(kubeconfig, identity) {
       const args = ["--print-ready", "--kubeconfig", kubeconfig, "--grpc-listen", ANY_PORT, "--health-listen", ANY_PORT];
-      const { ready } = await start("ctrlmesh-manager", "src/manager/main.ts", args);
+      const proof = identity ? ["--identity", "mesh", "--server-names", "127.0.0.1"] : [];
+      const { ready } = await start("ctrlmesh-manager", "src/manager/main.ts", [...args, ...proof]);
       return String(ready.grpc);
     },
-    async proxy({ apiServer, manager, pod, dataDir }) {
+    async proxy({ apiServer, manager, pod, dataDir, flags }) {
       const { ready } = await start(`proxy of ${pod.name}`, "src/proxy/main.ts", [
         "--print-ready",
         ...["--api-server", apiServer.server, "--api-server-ca", apiServer.ca, "--manager", manager],
         ...["--pod-name", pod.name, "--pod-namespace", pod.namespace, "--pod-uid", pod.uid],
         ...["--data-dir", dataDir, "--listen", ANY_PORT, "--health-listen", ANY_PORT],
+        ...flagsOf(flags),
       ]);
       return ready as unknown as ProxyReady;
     },
-    async operator({ pod, kubeconfig, lockName }) {
+    async operator({ pod, kubeconfig, lockName, flags }) {
       const env = { KUBECONFIG: kubeconfig, POD_NAME: pod.name, POD_NAMESPACE: pod.namespace };
-      const args = ["--leader-election-id", lockName, ...OPERATOR_LEASE];
+      const args = ["--leader-election-id", lockName, ...OPERATOR_LEASE, ...flagsOf(flags)];
       await start(`operator of ${pod.name}`, "examples/operator/main.ts", args, env);
     },
     async endPod(name) {
@@ -126,4 +132,8 @@ export function createProcesses(): Processes {
       await children[0]?.stop(GRACE_MS);
     },
   };
+}
+
+function flagsOf(flags: Readonly<Record<string, string>>): string[] {
+  return Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]);
 }

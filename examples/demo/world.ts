@@ -2,12 +2,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createKubeClient } from "../../src/kube/client/client.ts";
-import { NAMESPACES } from "../../src/kube/client/resources.ts";
+import { CONFIG_MAPS, NAMESPACES } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import type { Setting } from "./act.ts";
 import { type AuditEvent, type OperatorInAudit, parseAudit } from "./audit.ts";
 import { FOOS, type Foo, readManifests } from "./manifests.ts";
+import { createPodWebhooks, type PodWebhooks } from "./pod-webhooks.ts";
 import { createServiceAccount, type DemoPod, endPod, type PodPlan, startPod } from "./pods.ts";
 import type { ApiServer, Processes } from "./processes.ts";
 
@@ -27,6 +28,8 @@ export interface World {
   readonly client: KubeClient;
   /** The pods that run, by name. */
   readonly pods: readonly DemoPod[];
+  /** Undefined if the operator has no webhook. */
+  readonly webhooks: PodWebhooks | undefined;
   /** The operator for a judge of the audit log. */
   readonly operator: OperatorInAudit;
   /** Starts a pod and reports it Ready. */
@@ -62,8 +65,10 @@ export async function openWorld({ setting, processes, dir }: WorldOptions): Prom
   };
   const client = connect(apiServer.server, apiServer.ca, apiServer.token);
   await fill(client, setting);
-  const manager = await processes.manager(apiServer.kubeconfig);
-  const context = { setting, client, processes, apiServer, manager, dir };
+  await publishClusterCa(client, setting, apiServer);
+  const webhooks = setting.hasWebhook ? await createPodWebhooks(dir) : undefined;
+  const manager = await processes.manager(apiServer.kubeconfig, webhooks !== undefined);
+  const context = { setting, client, processes, apiServer, manager, dir, webhooks };
   const pods = new Map<string, DemoPod>();
   const subsetOfPod = new Map<string, string>();
   const ref = (namespace: string) => ({ namespace, name: FOO_NAME });
@@ -72,6 +77,7 @@ export async function openWorld({ setting, processes, dir }: WorldOptions): Prom
     setting,
     apiServer,
     client,
+    webhooks,
     get pods() {
       return [...pods.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
     },
@@ -112,4 +118,10 @@ async function fill(client: KubeClient, { manifests, namespace }: Setting): Prom
     await eventually(() => client.request({ method: "POST", path, body: object }), PATIENCE_MS);
   }
   await createServiceAccount(client, namespace);
+}
+
+// kube-controller-manager does this for each namespace.
+async function publishClusterCa(client: KubeClient, { namespace }: Setting, { ca }: ApiServer): Promise<void> {
+  const data = { "ca.crt": readFileSync(ca, "utf8") };
+  await client.create(CONFIG_MAPS, { metadata: { namespace, name: "kube-root-ca.crt" }, data });
 }

@@ -9,6 +9,7 @@ import { listWatch } from "./list-watch.ts";
 import { createLog, type Log } from "./log.ts";
 import { createReconciler } from "./reconciler.ts";
 import { EXIT_USAGE, HELP, readSettings, type Settings, UsageError } from "./settings.ts";
+import { serveWebhook } from "./webhook.ts";
 import { createWorkQueue } from "./work-queue.ts";
 
 /** Runs until SIGTERM or SIGINT. @throws when the lease is lost */
@@ -18,6 +19,7 @@ async function run(settings: Settings, log: Log, signal: AbortSignal): Promise<v
   const foos = new Map<string, Foo>();
   const queue = createWorkQueue({ work: createReconciler({ foos, api, podName, log }), log });
   const common = { watch, log, signal };
+  if (settings.webhook !== undefined) await serveWebhook({ ...settings.webhook, podName }, signal);
 
   // Both caches are filled before this pod leads.
   void listWatch(foos, {

@@ -19,16 +19,17 @@ export interface DemoApp {
   ownersOf(namespaces: readonly Namespace[]): (namespace: string) => string;
 }
 
-export function readApp(): DemoApp {
-  const checked = validateVirtualApp(readManifests(APP_FILE)[0]?.object);
-  if (!checked.ok) throw new MeshError("BAD_APP", `reading ${APP_FILE}: not a valid VirtualApp`);
+export function readApp(file = APP_FILE): DemoApp {
+  const checked = validateVirtualApp(readManifests(file)[0]?.object);
+  if (!checked.ok) throw new MeshError("BAD_APP", `reading ${file}: not a valid VirtualApp`);
   const { metadata, spec }: VirtualApp = checked.value;
   return {
     setting: {
-      manifests: [NAMESPACES_FILE, APP_FILE],
+      manifests: [NAMESPACES_FILE, file],
       namespace: metadata?.namespace ?? "",
       appName: metadata?.name ?? "",
       lockName: lockNameOf(spec),
+      hasWebhook: spec.configuration?.webhook !== undefined,
     },
     subsetOf: (labels) => subsetOfPod(spec, labels),
     ownersOf(namespaces) {

@@ -132,6 +132,25 @@ test("the second act scales a sharded StatefulSet up and down, no shard writes l
   expect(leftovers()).toEqual([]);
 });
 
+test("the act of the webhooks shows that the owner's pod answers, whichever pod is called", {
+  timeout: 2 * BUDGET_MS,
+}, async () => {
+  const { output, ended, leftovers } = startDemo("webhooks");
+  expect(await ended).toBe(0);
+  expect(output.stderr).toBe("");
+  for (const line of [
+    /^ +canary-eu\/picked-default +v2 +foo-operator-0 +foo-operator-v2-0$/m,
+    /^ +team-a\/picked-v2 +default +foo-operator-v2-0 +foo-operator-0$/m,
+    /^ +\d+ calls, none failed: \d+ by foo-operator-0, then \d+ by foo-operator-v2-0\.$/m,
+    /^ +team-c: 503 ctrlmesh: /m,
+    /^ +team-a: defaulted by foo-operator-0$/m,
+    /^ +Foos that a pod of another subset has defaulted: 0$/m,
+  ]) {
+    expect(output.stdout).toMatch(line);
+  }
+  expect(leftovers()).toEqual([]);
+});
+
 test("the demo with --keep stays up and prints commands to try, and an interrupt ends every process", {
   timeout: 2 * BUDGET_MS,
 }, async () => {

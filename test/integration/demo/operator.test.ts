@@ -142,3 +142,10 @@ test("the operator ends with 64 after wrong usage, and names the wrong option", 
   expect(await child.stop()).toBe(64);
   expect(child.output()).toContain("'--leader-election-name'");
 });
+
+test("the operator's webhook needs an address and a certificate", async () => {
+  const child = await startOperator("pod-0", ["--webhook-listen", "127.0.0.1:9443"]);
+  await eventually(() => child.exited);
+  expect(await child.stop()).toBe(64);
+  expect(child.output()).toContain("--webhook-listen and --webhook-cert-dir belong together");
+});

@@ -9,6 +9,14 @@ export interface ListenAddress {
   readonly port: number;
 }
 
+/**
+ * The options of Node's `listen`. Without a host Node takes all addresses, IPv6 and IPv4, or only IPv4 on a kernel without IPv6 (Node's
+ * documentation of `server.listen`).
+ */
+export function listenOptions({ host, port }: ListenAddress): { readonly host?: string; readonly port: number } {
+  return host === "::" ? { port } : { host, port };
+}
+
 export interface Listener {
   /** @throws MeshError `LISTEN_FAILED` */
   listen(address: ListenAddress): Promise<AddressInfo>;
@@ -40,7 +48,7 @@ export function createListener(server: AnyServer, connectionEvent: "connection" 
       return new Promise((resolve, reject) => {
         const failed = (cause: Error) => reject(new MeshError("LISTEN_FAILED", `listening on ${host}:${port}`, { cause }));
         server.once("error", failed);
-        server.listen({ host, port }, () => {
+        server.listen(listenOptions({ host, port }), () => {
           server.off("error", failed);
           // A connection that cannot be accepted, for want of file descriptors, must not end the process.
           server.on("error", () => undefined);

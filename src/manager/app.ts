@@ -110,7 +110,13 @@ async function createBase(config: ManagerConfig) {
   const metricsRegistry = createRegistry("manager", VERSION);
   const userAgent = `ctrlmesh-manager/${VERSION}`;
   const kubeconfig = config.kubeconfig === "" ? {} : { kubeconfig: config.kubeconfig };
-  const client = createKubeClient(await loadConnection({ env: processEnv(), userAgent, ...kubeconfig }));
+  const connection = await loadConnection({ env: processEnv(), userAgent, ...kubeconfig });
+  if (connection.skipTlsVerify)
+    log.warn(
+      { server: connection.server },
+      "the API server's certificate is not verified: the kubeconfig has insecure-skip-tls-verify",
+    );
+  const client = createKubeClient(connection);
   const informers = createInformers({ client, clock, random, log });
   const sources = createSources();
   const apps = createApps(informers, sources);

@@ -16,6 +16,8 @@ export interface KubeConnection {
   readonly clientKey?: string;
   /** The name that the server's certificate must carry, if it is not the host of `server`. */
   readonly tlsServerName?: string;
+  /** Accepts any certificate of the server. Only a kubeconfig can ask for it (`insecure-skip-tls-verify`); the default is false. */
+  readonly skipTlsVerify?: boolean;
   readonly userAgent: string;
 }
 

@@ -44,7 +44,7 @@ export function createTransport(connection: KubeConnection): Transport {
     connect: {
       timeout: CONNECT_TIMEOUT_MS,
       keepAliveInitialDelay: TCP_KEEPALIVE_MS,
-      rejectUnauthorized: true, // NODE_TLS_REJECT_UNAUTHORIZED does not turn it off
+      rejectUnauthorized: connection.skipTlsVerify !== true, // NODE_TLS_REJECT_UNAUTHORIZED does not turn it off
       ...(connection.caPem === undefined ? {} : { ca: connection.caPem }),
       ...(connection.clientCert === undefined ? {} : { cert: connection.clientCert }),
       ...(connection.clientKey === undefined ? {} : { key: connection.clientKey }),

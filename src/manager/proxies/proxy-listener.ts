@@ -4,7 +4,7 @@ import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { type Server, ServerCredentials } from "@grpc/grpc-js";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
-import type { ListenAddress } from "../../base/listener.ts";
+import { type ListenAddress, listenOptions } from "../../base/listener.ts";
 import { formatAddress } from "../../base/settings.ts";
 import type { MeshIdentity } from "../identity/mesh-identity.ts";
 import { createTlsTerminator, peerOf } from "./tls-terminator.ts";
@@ -82,7 +82,7 @@ export function createProxyListener(options: {
         server.on("error", (cause) =>
           reject(new MeshError("LISTEN_FAILED", `listening for proxies on ${formatAddress(options.listen)}`, { cause })),
         );
-        server.listen(options.listen, () => {
+        server.listen(listenOptions(options.listen), () => {
           const address = server.address();
           resolve(typeof address === "object" && address !== null ? address.port : 0);
         });

@@ -155,12 +155,22 @@ describe("appStatus", () => {
     expect(result.handover).toBeUndefined();
     expect(ofType(result, "Converged")).toMatchObject({ status: "Unknown", reason: "Rebuilding" });
   });
-  it("reports that pods of the manager's own namespace are never injected, although Ready is True", () => {
+  it("is not ready while no pod has a proxy, or a pod runs without one", () => {
+    const bare = pod("bare", "", { proxy: "none" });
+    const none = status({ pods: [] });
+    expect(ofType(none, "Ready")).toMatchObject({ status: "False", reason: "NotIntercepted" });
+    expect(ofType(none, "Ready")?.message).toContain("no pod has the proxy yet");
+    expect(ofType(none, "TrafficIntercepted")).toMatchObject({ status: "Unknown", reason: "NoPods" });
+    const some = ofType(status({ pods: [pod("a", ""), bare, pod("c", "canary")] }), "Ready");
+    expect(some).toMatchObject({ status: "False", reason: "NotIntercepted" });
+    expect(some?.message).toContain("pod bare carries no proxy");
+  });
+  it("says why pods of the manager's own namespace have no proxy", () => {
     const message = "pods in the manager's own namespace are never injected";
     const row = { type: "InjectionReady", status: "False", reason: "ManagerNamespace", message } as const;
     const previous = { conditions: [{ ...row, lastTransitionTime: "2026-01-01T00:00:00Z" }] };
-    expect(ofType(status({ previous }), "Ready")).toMatchObject({
-      status: "True",
+    expect(ofType(status({ previous, pods: [] }), "Ready")).toMatchObject({
+      reason: "NotIntercepted",
       message: expect.stringContaining(`; ${message}`),
     });
   });

@@ -8,7 +8,7 @@ import type { ShardingStatus } from "../../api/sharding-config.ts";
 import { withBoundedTexts } from "./bounded-texts.ts";
 import { convergedVerdict } from "./converged.ts";
 import { countsOf } from "./counts.ts";
-import { barePods, conditionOf, countText, type StatusFacts, type Verdict, wholeSeconds } from "./facts.ts";
+import { barePods, conditionOf, countText, meshedPods, type StatusFacts, type Verdict, wholeSeconds } from "./facts.ts";
 import { handoverOf } from "./handover.ts";
 import { lockVerdict } from "./lock-verdict.ts";
 import { gainsOf } from "./no-writer.ts";
@@ -24,14 +24,15 @@ export function appStatus(facts: StatusFacts): AppStatus {
   const handover = handoverOf(facts, gains, counts);
   const converged = convergedVerdict(facts, counts, handover);
   const lock = lockVerdict({ ...facts, before: lockBefore(facts) });
+  const intercepted = interceptedVerdict(facts);
   const described = facts.describe?.({ subsets: counts.subsets, desired: facts.plan.desired });
   const verdicts: Verdicts = {
-    Ready: readyVerdict(facts, { counts, handover, converged, lock }),
+    Ready: readyVerdict(facts, { counts, handover, converged, lock, intercepted }),
     Accepted: acceptedVerdict(facts),
     Converged: converged,
     LockPermitted: lock,
     InjectionReady: facts.injection,
-    TrafficIntercepted: interceptedVerdict(facts),
+    TrafficIntercepted: intercepted,
     WebhookIntercepted: facts.webhook ?? null,
     Balanced: described?.balanced,
   };
@@ -142,6 +143,10 @@ function interceptedVerdict({ pods }: Pick<StatusFacts, "pods">): Verdict<"Traff
     const message = `${who} no proxy and may write everything: restart to have the proxy injected`;
     return { status: "False", reason: "PodsWithoutProxy", message };
   }
-  const meshed = pods.filter(({ proxy, ended }) => proxy === "own" && !ended).length;
+  const meshed = meshedPods({ pods }).length;
+  if (meshed === 0) {
+    const message = "no pod has the proxy yet, so nothing is isolated: a pod gets it when it is created";
+    return { status: "Unknown", reason: "NoPods", message };
+  }
   return { status: "True", reason: "AllInjected", message: `${countText(meshed, "pod")} with the proxy, none without` };
 }

@@ -160,7 +160,7 @@ describe("a handover in the status", () => {
     made.settle();
     edit(made, ["pilot"]);
     const waiting = made.reconcile();
-    expect(conditionOf(waiting, "Ready")).toMatchObject({ status: "True", reason: "PodsWithoutProxy" });
+    expect(conditionOf(waiting, "Ready")).toMatchObject({ status: "False", reason: "NotIntercepted" });
     expect(waiting.handover).toMatchObject({
       from: "",
       to: "canary",

@@ -1,5 +1,5 @@
-// The condition Ready: the spec is accepted, the proxies are in sync, each subset that owns something has a ready pod, and nothing is stuck.
-// Pure. It stays True in a healthy handover, with the phase as its reason, and while the proxies may still be connecting to a new manager.
+// The condition Ready: the spec is accepted, every pod has a proxy that is in sync, each subset that owns something has a ready pod, and nothing is
+// stuck. Pure. It stays True in a healthy handover, with the phase as its reason, and while the proxies may still be connecting to a new manager.
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import { ageMs, LOST_AFTER_MS, STALLED_AFTER_MS } from "./ages.ts";
@@ -27,6 +27,7 @@ export interface Rest {
   readonly handover: Handover;
   readonly converged: Verdict<"Converged">;
   readonly lock: Verdict<"LockPermitted">;
+  readonly intercepted: Verdict<"TrafficIntercepted">;
 }
 
 type Ready = Verdict<"Ready">;
@@ -37,14 +38,11 @@ export function readyVerdict(facts: StatusFacts, rest: Rest): Ready {
   const isFalse = refused(facts) ?? conflict(facts, counts) ?? denied(lock) ?? directWebhooks(facts);
   if (isFalse !== undefined) return { ...isFalse, message: isFalse.message + addition(isFalse, stalled) };
   if (stalled !== undefined) return { status: "False", reason: stalled.reason, message: messageOf(stalled) };
-  const notServed = withoutPods(facts, counts) ?? behind(facts, counts) ?? lost(facts, counts);
+  const notServed = notIntercepted(facts, rest) ?? withoutPods(facts, counts) ?? behind(facts, counts) ?? lost(facts, counts);
   if (notServed !== undefined) return notServed;
   const { phase } = handover.handover ?? {};
-  if (phase !== undefined) {
-    if (converged.reason !== "PodsWithoutProxy") return { status: "True", reason: phase as Phase, message: converged.message };
-    return { status: "True", reason: converged.reason, message: converged.message + neverInjectedText(facts) };
-  }
-  return { status: "True", reason: "InSync", message: syncText(facts, counts) + neverInjectedText(facts) };
+  if (phase !== undefined) return { status: "True", reason: phase as Phase, message: converged.message };
+  return { status: "True", reason: "InSync", message: syncText(facts, counts) };
 }
 
 /** An old wait beside another reason, with its remedy; only the remedy if both are the same. */
@@ -93,6 +91,12 @@ function denied({ status, reason, message }: Rest["lock"]): Ready | undefined {
 function directWebhooks({ webhook }: StatusFacts): Ready | undefined {
   if (webhook?.status !== "False") return undefined;
   return { status: "False", reason: webhook.reason as Ready["reason"], message: `the operator's webhooks: ${webhook.message}` };
+}
+
+/** The mesh is not in force for every pod. Of an app that is being deleted, this is the aim. */
+function notIntercepted(facts: StatusFacts, { intercepted, handover }: Rest): Ready | undefined {
+  if (intercepted.status === "True" || handover.handover?.phase === "Dissolving") return undefined;
+  return { status: "False", reason: "NotIntercepted", message: intercepted.message + neverInjectedText(facts) };
 }
 
 function withoutPods({ plan, pods }: StatusFacts, { owned }: Counts): Ready | undefined {

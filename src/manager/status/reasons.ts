@@ -50,7 +50,7 @@ export const CONDITION_REASONS = {
     "OwnershipConflict",
     "LockDenied",
     "LockNotNamed",
-    "PodsWithoutProxy",
+    "NotIntercepted",
     ...WEBHOOK_FAULTS,
     ...WAIT_REASONS,
     "SubsetWithoutPods",
@@ -72,7 +72,7 @@ export const CONDITION_REASONS = {
   ],
   LockPermitted: ["NoLock", "LockDenied", "LockNotNamed", "NotReviewed", "NotRenamed", "Permitted", "NotKnown"],
   InjectionReady: ["InForce", "WebhookPending", "WebhookTooLarge", "ManagerNamespace", "Invalid", "Dissolving"],
-  TrafficIntercepted: ["AllInjected", "PodsWithoutProxy", "NotKnown"],
+  TrafficIntercepted: ["AllInjected", "PodsWithoutProxy", "NoPods", "NotKnown"],
   WebhookIntercepted: ["Intercepted", ...WEBHOOK_FAULTS, "NoPods", "NoService", "NotKnown"],
   Balanced: ["Even", "Skewed", "OneShard"],
 } as const satisfies Record<ConditionType, readonly string[]>;

@@ -27,7 +27,7 @@ const specSchema = withRules(
       selector: nonEmptySelector().describe(
         "Selects the pods whose proxies enforce the rules, in the namespace of this object. The selector must not be empty.",
       ),
-      mode: modeSchema.optional(),
+      mode: modeSchema,
       rateLimitings: z
         .array(rateLimitingSchema)
         .max(MAX_TRAFFIC_RULES)

@@ -154,7 +154,7 @@ const specSchema = withRules(
     selector: nonEmptySelector().describe(
       "Selects the pods whose requests the faults are for, in the namespace of this object. The selector must not be empty.",
     ),
-    mode: modeSchema.optional(),
+    mode: modeSchema,
     disabled: z.boolean().optional().describe("If true, no fault is in effect. The default is false."),
     maxDuration: durationSchema("1s", "720h")
       .optional()

@@ -69,6 +69,9 @@ const CHECKS: Readonly<Record<string, Check>> = {
   [EGRESS_PRIVATE_ADDRESSES]: wrongRanges,
 };
 
+/** The annotations of a pod that the manager reads, without those that begin with {@link PROXY_ENV}. */
+export const POD_ANNOTATIONS: readonly string[] = Object.keys(CHECKS);
+
 /** The options of a pod. They are meaningful only if `podAnnotationProblems` finds no problem. */
 export function podOptions(annotations: Annotations = {}): PodOptions {
   const boolean = (name: string) => (annotations[name] === undefined ? undefined : annotations[name] === "true");
@@ -131,7 +134,7 @@ function withoutEgress(annotations: Annotations): Problem[] {
 
 /** A warning for each name that is almost a known one. */
 export function podAnnotationSlips(annotations: Annotations = {}): string[] {
-  const known = Object.keys(CHECKS);
+  const known = POD_ANNOTATIONS;
   return Object.keys(annotations)
     .filter((name) => name.startsWith(PREFIX) && !Object.hasOwn(CHECKS, name) && !name.startsWith(PROXY_ENV))
     .flatMap((name) => {

@@ -22,6 +22,7 @@ const MAX_LIMITS = 32;
 /** The selector of a child lists its pods, and a list in the selector of pods has at most this many values. */
 const MAX_SHARD_PODS = 128;
 const MAX_GRACE_SECONDS = 86_400;
+export const DEFAULT_GRACE_SECONDS = 300;
 /** Pods of a StatefulSet carry its name and a hash of 10 characters in the label controller-revision-hash, so a longer one gets no pods. */
 const MAX_STATEFUL_SET_NAME = 52;
 const MAX_SOAK_SECONDS = 604_800;
@@ -91,6 +92,7 @@ const autoSchema = z.strictObject({
     .min(0)
     .max(MAX_GRACE_SECONDS)
     .optional()
+    .meta({ default: DEFAULT_GRACE_SECONDS })
     .describe(
       "Time in seconds for which a shard without a ready pod keeps its namespaces, before other shards get them. The default is 300.",
     ),
@@ -102,10 +104,11 @@ const rolloutSchema = z.strictObject({
     .min(0)
     .max(MAX_SOAK_SECONDS)
     .optional()
+    .meta({ default: 0 })
     .describe(
       "Time in seconds for which all restarted pods of a shard must have been ready before the next shard begins. The default is 0.",
     ),
-  paused: z.boolean().optional().describe("If true, no further pod is restarted. The default is false."),
+  paused: z.boolean().optional().meta({ default: false }).describe("If true, no further pod is restarted. The default is false."),
 });
 
 const rootSchema = z.strictObject({
@@ -135,12 +138,14 @@ const rootSchema = z.strictObject({
   placement: z
     .enum(["Legacy", "Balanced"])
     .optional()
+    .meta({ default: "Legacy" })
     .describe(
       "How the normal shards divide the namespaces that the canary shard does not own. Legacy (the default): by 32 hashes of their names, as KusionStack does. Balanced: each shard gets about the same number of namespaces, and a change of the number of shards moves as few as possible.",
     ),
   clusterScoped: z
     .enum(["Home", "ByName"])
     .optional()
+    .meta({ default: "Home" })
     .describe(
       "Owners of the cluster-scoped objects of the named resources, other than namespaces. Home (the default): the first normal shard owns all of them. ByName: the shards divide them by the hash of their names, from 0 to 31, as they divide namespaces.",
     ),
@@ -185,8 +190,8 @@ export const shardingConfigSpecSchema = withRules(
         .describe(
           "If true, the manager labels all namespaces, and the objects of the resources that this object names, with ctrlmesh.kusionstack.io/namespace and ctrlmesh.kusionstack.io/shard-hash. The resources must be named without *. The default is false. Nothing removes the labels again.",
         ),
-      onLoss: z.enum(["Restart", "InPlace"]).optional().describe(onLossText("shard")),
-      paused: z.boolean().optional().describe(PAUSED_TEXT),
+      onLoss: z.enum(["Restart", "InPlace"]).optional().meta({ default: "Restart" }).describe(onLossText("shard")),
+      paused: z.boolean().optional().meta({ default: false }).describe(PAUSED_TEXT),
       guard: guardSchema("shard"),
     })
     .meta(celRules(...specCel)),

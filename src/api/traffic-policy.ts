@@ -184,7 +184,7 @@ const specSchema = withRules(
         .max(MAX_TARGETS)
         .meta(listMap("name"))
         .describe("Apps whose proxies enforce the rules, in the namespace of this object."),
-      mode: modeSchema.optional(),
+      mode: modeSchema,
       circuitBreaking: circuitBreakingSchema.optional().describe("Requests that are refused."),
       rateLimiting: z
         .strictObject({

@@ -14,6 +14,8 @@ export const MAX_TRAFFIC_RULES = 64;
 
 export const modeSchema = z
   .enum(["Enforce", "Shadow", "Disabled"])
+  .optional()
+  .meta({ default: "Enforce" })
   .describe(
     "Enforce (the default): the rules decide about requests. Shadow: the rules are counted in the metrics of the proxies, and change no answer. From Shadow to Enforce they keep their tokens and open breakers. Disabled: the rules have no effect.",
   );

@@ -95,10 +95,11 @@ const routeSchema = z.strictObject({
     .describe("Named rules. Subsets refer to them in routeRules."),
   onLoss: z
     .enum(["Restart", "InPlace", "Resync"])
+    .meta({ default: "Restart" })
     .transform((onLoss) => (onLoss === "Resync" ? "InPlace" : onLoss))
     .optional()
     .describe(`${onLossText("subset")} Resync is the old name of InPlace.`),
-  paused: z.boolean().optional().describe(PAUSED_TEXT),
+  paused: z.boolean().optional().meta({ default: false }).describe(PAUSED_TEXT),
   guard: guardSchema("subset"),
   subsetPublicResources: z
     .array(resourceMatchSchema)

@@ -89,6 +89,11 @@ function variableOf(prefix: string, name: string): string {
   return `${prefix}_${flagOf(name).replaceAll("-", "_").toUpperCase()}`;
 }
 
+/** What users call a setting: its flag, without dashes, and its environment variable. */
+export function settingNames(prefix: string, name: string): { readonly flag: string; readonly variable: string } {
+  return { flag: flagOf(name), variable: variableOf(prefix, name) };
+}
+
 function settingText({ prefix, settings }: CommandLine<z.ZodType>, path: readonly PropertyKey[]): string {
   const name = String(path[0] ?? "(all)");
   return Object.hasOwn(settings, name) ? `--${flagOf(name)} (${variableOf(prefix, name)})` : name;

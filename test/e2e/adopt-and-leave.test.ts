@@ -283,9 +283,7 @@ describeWithKube("a running operator", () => {
     };
     const other = await patch({ selector: { matchLabels: { component: "other" } } });
     expect(other.code).toBe(1);
-    expect(other.stderr).toContain(
-      "spec.selector: Invalid value: cannot be changed: delete this VirtualApp, wait until it is deleted, and create it again",
-    );
+    expect(other.stderr).toContain("cannot be changed: delete this VirtualApp, wait until it is deleted, and create it again");
     for (const controller of [{ leaderElectionName: "other" }, null]) {
       const renamed = await patch({ configuration: { controller } });
       expect(renamed.code).toBe(1);

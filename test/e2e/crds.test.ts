@@ -48,7 +48,7 @@ const SERVER_MESSAGES: Readonly<Record<string, string | null>> = {
   "sharding-unknown-key.yaml": "spec.limits[0].selector: Invalid value: the computed keys are",
   "sharding-without-limits.yaml": "spec: Invalid value: without root, selector and limits are required",
   "sharding-wrong-hash.yaml": null, // a pattern for every value is beyond the cost limit of CEL
-  "subset-named-default.yaml": 'spec.subsets[0].name: Invalid value: "default": is reserved for the pods that match no subset',
+  "subset-named-default.yaml": "is reserved for the pods that match no subset",
   "rule-used-twice.yaml": "spec.subsets: Invalid value: a subRule can belong to one subset only",
   "traffic-duration-without-unit.yaml": "spec.httpFault[0].delay.fixedDelay: Invalid value",
   "traffic-empty-list.yaml": "spec.rateLimitings[0].resourceRules[0].verbs: Invalid value",
@@ -71,6 +71,9 @@ const SERVER_MESSAGES: Readonly<Record<string, string | null>> = {
   "unknown-rule.yaml": "spec.subsets: Invalid value: every entry of routeRules must be the name of one of spec.route.subRules",
 };
 
+/** API servers before 1.34 name the kind of a value in messages of CEL rules. */
+const withoutKinds = (message: string) =>
+  message.replace(/( value:) (?:map\[string\]interface \{\}|"(?:object|array)":) ?/g, "$1 ");
 const yamlFiles = (folder: string) => readdirSync(join(ROOT, folder)).filter((name) => name.endsWith(".yaml"));
 const documents = (path: string) =>
   parseAllDocuments(readFileSync(join(ROOT, path), "utf8")).map((each) => each.toJS() as KubeObject);
@@ -103,7 +106,7 @@ describeWithKube("the CRDs of deploy/crds", () => {
     const body = { ...object, metadata: { ...object.metadata, namespace: NAMESPACE } };
     return client.request({ method: "POST", path, body }).then(
       () => undefined,
-      (error: unknown) => (error as Error).message,
+      (error: unknown) => withoutKinds((error as Error).message),
     );
   }
 
@@ -148,7 +151,7 @@ describeWithKube("the CRDs of deploy/crds", () => {
     await client.create(VIRTUAL_APPS, { ...app, metadata: ref });
     const patch = (spec: object) => client.patch(VIRTUAL_APPS, ref, { type: "merge", body: { spec } });
     await expect(patch({ selector: { matchLabels: { component: "other" } } })).rejects.toThrow(
-      "spec.selector: Invalid value: cannot be changed",
+      /spec\.selector: Invalid value: .*cannot be changed/,
     );
     await expect(patch({ selector: { matchLabels: { more: "terms" } } })).rejects.toThrow("cannot be changed");
     const changed = await patch({ subsets: [], route: { subRules: [] } });
@@ -188,7 +191,7 @@ describeWithKube("the CRDs of deploy/crds", () => {
     await client.create(SHARDING_CONFIGS, { ...config, metadata: ref });
     const patch = (body: object) => client.patch(SHARDING_CONFIGS, ref, { type: "merge", body: { spec: body } });
     await expect(patch({ selector: { matchLabels: { more: "terms" } } })).rejects.toThrow(
-      "spec.selector: Invalid value: cannot be changed: delete this ShardingConfig",
+      /spec\.selector: Invalid value: .*cannot be changed: delete this ShardingConfig/,
     );
     const [root] = documents("examples/sharding/root.yaml") as ShardingConfig[];
     if (root === undefined) throw new Error("no document");

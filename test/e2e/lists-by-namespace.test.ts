@@ -60,6 +60,8 @@ describeWithKube(`lists by namespace (SEED=${SEED})`, () => {
   let pod: MeshPod;
   let direct: Probe;
   let proxied: Probe;
+  /** Watches that begin with a list, which kube-apiserver has by default since 1.34. */
+  let hasWatchLists: boolean;
 
   beforeAll(async () => {
     kube = await startKube();
@@ -78,6 +80,8 @@ describeWithKube(`lists by namespace (SEED=${SEED})`, () => {
     pod = await mesh.addPod({ name: "foo-own", labels: { slice: "own" } });
     proxied = createProbe({ url: pod.proxyUrl, caPem: pod.proxyCaPem, token: kube.token, keep: false });
     direct = createProbe({ url: kube.server, caPem: kube.caPem, token: kube.token, keep: false });
+    const version = (await mesh.client.request({ method: "GET", path: "/version" })) as { readonly minor: string };
+    hasWatchLists = Number(version.minor) >= 34;
   });
   afterAll(async () => {
     await direct?.close();
@@ -157,7 +161,10 @@ describeWithKube(`lists by namespace (SEED=${SEED})`, () => {
     return { stream, objects: seen.slice(0, at), end: seen[at] as Element };
   };
 
-  it("make the initial events of watches exact in every encoding and form, with a bookmark like the API server's", async () => {
+  it("make the initial events of watches exact in every encoding and form, with a bookmark like the API server's", async ({
+    skip,
+  }) => {
+    skip(!hasWatchLists, "this API server has no watch lists");
     const paths = [
       ...WATCHES.map((accept) => [`${CONFIG_MAP_LIST}?${WATCH_LIST}`, accept] as const),
       [`${CONFIG_MAP_LIST}?${WATCH_LIST}&resourceVersion=0`, PROTOBUF] as const,
@@ -182,14 +189,16 @@ describeWithKube(`lists by namespace (SEED=${SEED})`, () => {
     }
   });
 
-  it("end no initial events with a bookmark for a client that takes none", async () => {
+  it("end no initial events with a bookmark for a client that takes none", async ({ skip }) => {
+    skip(!hasWatchLists, "this API server has no watch lists");
     const stream = await proxied.stream(`${CONFIG_MAP_LIST}?${WATCH_LIST.replace("&allowWatchBookmarks=true", "")}`);
     const { objects } = await initialEvents(direct, `${CONFIG_MAP_LIST}?${WATCH_LIST}`, JSON_TYPE);
     await eventually(() => expect(readWatch(stream.contentType, stream.bytes())).toEqual(objects.filter(isOwn)), 30_000);
     stream.close();
   });
 
-  it("are not for Tables, nor for what the API server refuses", async () => {
+  it("are not for Tables, nor for what the API server refuses", async ({ skip }) => {
+    skip(!hasWatchLists, "this API server has no watch lists");
     const before = await byNamespace();
     const table = await initialEvents(proxied, `${CONFIG_MAP_LIST}?${WATCH_LIST}`, as("Table"));
     expect(table.objects.every(isOwn)).toBe(true);
@@ -285,7 +294,10 @@ describeWithKube(`lists by namespace (SEED=${SEED})`, () => {
     }
   });
 
-  it("stay exact while objects and namespaces come, move and go, and watches from them lead to the subset's objects", async () => {
+  it("stay exact while objects and namespaces come, move and go, and watches from them lead to the subset's objects", async ({
+    skip,
+  }) => {
+    skip(!hasWatchLists, "this API server has no watch lists");
     const followed: { readonly first: readonly Element[]; readonly stream: ProbeStream }[] = [];
     const before = await byNamespace();
     let [lists, watches] = [0, 0];

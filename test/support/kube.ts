@@ -100,7 +100,7 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
   if (options.scheduler) args.push("--scheduler");
   let { featureGates = "" } = options;
   if (options.port !== undefined) args.push("--port", String(options.port));
-  for (const arg of options.apiServerArgs ?? []) args.push("--apiserver-arg", arg);
+  for (const arg of options.apiServerArgs ?? []) args.push(`--apiserver-arg=${arg}`);
   const [command = "", ...before] = [...(options.within ?? []), program.command];
   let startedAtMs = 0;
   const start = () => {

@@ -4,13 +4,11 @@
 //
 // A shard that is not active becomes active when one of its pods is ready. An active shard leaves at once if the StatefulSet or the spec no
 // longer has it. It leaves if none of its pods has been ready for the grace time while another shard was. If no shard would be left, all stay.
-import type { ShardingRoot } from "../../../api/sharding-config.ts";
+import { DEFAULT_GRACE_SECONDS, type ShardingRoot } from "../../../api/sharding-config.ts";
 import { MAX_NORMAL_SHARDS } from "../../../api/sharding-keys.ts";
 import { placeHash } from "../../../kube/place.ts";
 import { type BalancedMap, balancedMap, bucketOf } from "./balanced-map.ts";
 import { legacyMap } from "./legacy-map.ts";
-
-export const DEFAULT_GRACE_SECONDS = 300;
 
 export interface Placement {
   /** The ordinal of the StatefulSet's first pod. */

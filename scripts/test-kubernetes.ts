@@ -1,0 +1,43 @@
+// `npm run test:kubernetes -- VERSION [vitest arguments]`: the core of the end-to-end tests on the programs of an older Kubernetes, which the first
+// run builds. The newest version is that of `npm test`.
+import { buildKubeAssets, olderVersions } from "../test/support/kube-assets/build.ts";
+import { runVitest } from "./run-vitest.ts";
+import { sum, summaryLine } from "./test-results.ts";
+
+const EXIT_USAGE = 64;
+/**
+ * What must work on every supported version. The other files test what an older version does not have (shardSelector, mutating policies), or
+ * nothing that depends on it.
+ */
+const CORE = [
+  ...[
+    "divide",
+    "kubectl",
+    "object-selector",
+    "lists-by-namespace",
+    "locks",
+    "status",
+    "restart",
+    "adopt-and-leave",
+    "sharding",
+    "traffic",
+  ],
+  ...["injection", "webhooks", "operator-webhooks", "identity", "crds", "chart", "install", "clients"],
+];
+
+const [version = "", ...more] = process.argv.slice(2);
+if (!olderVersions().includes(version)) {
+  process.stderr.write(
+    `usage: npm run test:kubernetes -- VERSION [vitest arguments]; VERSION is one of ${olderVersions().join(", ")}\n`,
+  );
+  process.exit(EXIT_USAGE);
+}
+process.stderr.write(`building Kubernetes ${version} (once)\n`);
+process.env.KUBEBUILDER_ASSETS = await buildKubeAssets(version);
+const files = CORE.map((name) => `test/e2e/${name}.test.ts`);
+const { results } = await runVitest(["--project", "e2e", ...(more.length > 0 ? more : files)]);
+// Tests of what the version does not have are skipped, each with its reason in the output.
+const total = sum([results], { strict: false, allowedSkips: new Set() });
+for (const failure of total.failures) console.log(`FAILED ${failure}`);
+console.log(`\n${summaryLine(total)}`);
+process.exitCode = total.failures.length > 0 ? 1 : 0;

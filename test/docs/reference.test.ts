@@ -1,0 +1,85 @@
+// The reference lists what the code declares: generated pages are fresh, and the tables that are written by hand miss nothing.
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { kindPage } from "../../scripts/reference/kind-page.ts";
+import { table } from "../../scripts/reference/markdown.ts";
+import { referencePages, stalePages } from "../../scripts/reference.ts";
+import { crdOf, KIND_NAMES } from "../../src/api/crd.ts";
+import { POD_ANNOTATIONS } from "../../src/api/pod-annotations.ts";
+import type { StructuralSchema } from "../../src/api/structural-schema.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const page = (name: string) => readFileSync(`${ROOT}docs/reference/${name}`, "utf8");
+const handWritten =
+  ["observability.md", "status.md", "webhooks.md"].map(page).join("\n") +
+  readFileSync(`${ROOT}docs/controller-runtime.md`, "utf8");
+/** All source files but tests. */
+const sources = readdirSync(`${ROOT}src`, { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
+  .map((name) => readFileSync(`${ROOT}src/${name}`, "utf8"));
+const missingIn = (text: string, names: Iterable<string>) =>
+  [...new Set(names)].filter((name) => !text.includes(`\`${name}`)).sort();
+
+describe("generated pages", () => {
+  it("are fresh", async () => {
+    expect(await stalePages(await referencePages())).toEqual([]);
+  });
+
+  it("are stale once a description has changed", async () => {
+    const pages = new Map(await referencePages());
+    pages.set("virtualapp.md", pages.get("virtualapp.md")?.replace("Selects the operator's pods", "Selects pods") ?? "");
+    expect(await stalePages(pages)).toEqual(["virtualapp.md"]);
+  });
+
+  it("show every field with its type, default and bounds", () => {
+    const text = kindPage(crdOf("VirtualApp"), "");
+    expect(text).toMatch(/^\| `subsets\[\]\.name` +\| string +\| required +\| at most 63 characters +\|/m);
+    expect(text).toMatch(/^\| `route\.onLoss` +\| string +\| `"Restart"` +\|/m);
+  });
+
+  it("escape what would end a cell", () => {
+    expect(table(["a"], [["x|y\nz"]])).toBe("| a      |\n| ------ |\n| x\\|y z |");
+  });
+});
+
+describe("the schemas", () => {
+  it("describe every field", () => {
+    const undescribed = (schema: StructuralSchema, path: string): string[] => [
+      ...Object.entries(schema.properties ?? {}).flatMap(([name, child]) => [
+        ...(child.description === undefined ? [`${path}.${name}`] : []),
+        ...undescribed(child, `${path}.${name}`),
+      ]),
+      ...[schema.items, schema.additionalProperties].flatMap((child) =>
+        child === undefined ? [] : undescribed(child, `${path}[]`),
+      ),
+    ];
+    const all = KIND_NAMES.flatMap((name) => {
+      const schema = crdOf(name).spec.versions[0]?.schema.openAPIV3Schema;
+      return ["spec", "status"].flatMap((part) => {
+        const child = schema?.properties?.[part];
+        return child === undefined ? [] : undescribed(child, `${name}.${part}`);
+      });
+    });
+    expect(all).toEqual([]);
+  });
+});
+
+describe("tables that are written by hand", () => {
+  it("have every metric", () => {
+    const names = sources.flatMap((text) =>
+      [...text.matchAll(/name: "((?:ctrlmesh|workqueue)_\w+)"/g)].map(([, name = ""]) => name),
+    );
+    expect(names.length).toBeGreaterThan(40);
+    expect(missingIn(handWritten.replaceAll("| `", "| `ctrlmesh_proxy_") + handWritten, names)).toEqual([]);
+  });
+
+  it("have every annotation of a pod", () => {
+    expect(
+      missingIn(
+        page("injection.md"),
+        POD_ANNOTATIONS.map((name) => name.replace("ctrlmesh.kruise.io/", "")),
+      ),
+    ).toEqual([]);
+  });
+});

@@ -1,0 +1,69 @@
+// Which images there are, what they are called, and the commands that build and push them. Pure. docker, podman and buildah take the same
+// arguments. Used by `npm run images` and by the release.
+
+/** In the order in which they are looked for. */
+export const BUILDERS = ["docker", "podman", "buildah"] as const;
+export type Builder = (typeof BUILDERS)[number];
+
+export interface ImageSource {
+  readonly name: string;
+  readonly dockerfile: string;
+  /** The folder that the Dockerfile copies from. */
+  readonly context: string;
+  /** The chart's value with the repository and the tag; undefined for an example. */
+  readonly value?: string;
+}
+
+export const IMAGES: readonly ImageSource[] = [
+  { name: "manager", dockerfile: "Dockerfile.manager", context: ".", value: "image" },
+  { name: "proxy", dockerfile: "Dockerfile.proxy", context: ".", value: "proxy.image" },
+  { name: "foo-operator", dockerfile: "examples/install/Dockerfile", context: "test/operators/go-foo" },
+];
+
+export interface Naming {
+  /** Host and path, such as registry.example.com/ctrlmesh. */
+  readonly registry: string;
+  readonly tag: string;
+}
+
+export interface NamedImage extends ImageSource {
+  readonly repository: string;
+  readonly tag: string;
+  readonly reference: string;
+}
+
+export function imageReferences({ registry, tag }: Naming): NamedImage[] {
+  return IMAGES.map((image) => {
+    const repository = `${registry}/${image.name}`;
+    return { ...image, repository, tag, reference: `${repository}:${tag}` };
+  });
+}
+
+export function buildArguments({ dockerfile, context, reference }: NamedImage): string[] {
+  return ["build", "-f", dockerfile, "-t", reference, context];
+}
+
+/** docker uses no TLS for a registry on this machine; the others have to be told. */
+export function pushArguments(builder: Builder, { reference }: NamedImage): string[] {
+  const isLocal = /^(?:localhost|127\.\d+\.\d+\.\d+)(?::\d+)?\//.test(reference);
+  return ["push", ...(builder !== "docker" && isLocal ? ["--tls-verify=false"] : []), reference];
+}
+
+/** The chart's values for these images, by their paths. */
+export function chartValues(images: readonly NamedImage[]): Record<string, string> {
+  const values: Record<string, string> = {};
+  for (const { value, repository, tag } of images) {
+    if (value !== undefined) Object.assign(values, { [`${value}.repository`]: repository, [`${value}.tag`]: tag });
+  }
+  return values;
+}
+
+/** Why the names cannot be used, with the option that is wrong. */
+export function namingProblems({ registry, tag }: Naming): string[] {
+  const problems: string[] = [];
+  if (!/^[a-z0-9]+(?:[.-][a-z0-9]+)*(?::\d+)?(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*$/.test(registry))
+    problems.push(`--registry is "${registry}"; a host and a path in small letters are allowed, such as registry.example.com/me`);
+  if (!/^\w[\w.-]{0,127}$/.test(tag))
+    problems.push(`--tag is "${tag}"; letters, digits, ".", "_" and "-" are allowed, at most 128`);
+  return problems;
+}

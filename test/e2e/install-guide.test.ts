@@ -1,11 +1,13 @@
-// The commands of docs/tasks/install.md in their order, from `helm install` to the removal, on the real control plane with a node that runs
-// pods. The test runs each block marked `sh` and compares its output with the block marked `text`. Names of pods, times and route
-// versions may differ.
+// The commands of the quickstart and of the tasks behind it, from `helm install` to the removal, on the real control plane with a node that runs
+// pods. The test runs each block marked `sh` and compares its output with the block marked `text` that follows. Names of pods, times and
+// route versions may differ.
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { blocksOf, readDocument } from "../support/doc-blocks.ts";
+import { GUIDE, type GuideSection } from "../support/docs-guide.ts";
 import { eventually } from "../support/eventually.ts";
 import { goProgram } from "../support/go-build.ts";
 import { operatorImage } from "../support/install/operator.ts";
@@ -13,26 +15,25 @@ import { type InstalledMesh, startInstalledMesh } from "../support/install/world
 import { describeWithTestNode } from "../support/requirements.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const BLOCK = /```sh( refused)?\n(.*?)```\n(?:\n```text\n(.*?)```)?/gs;
 /** Commands that change nothing. A reader repeats such a command until the expected output appears. */
 const READS = /^(kubectl (\S+ )*(get|wait) .*\n)+$/;
 /** Enough for an operator to acquire a released lock, and to read a namespace that has moved. */
 const RETRY_MS = 15_000;
-/** No pod is restarted for a namespace that is younger (docs/tasks/move-namespaces.md). A reader takes longer to come this far. */
+/** No pod is restarted for a namespace that is younger (docs/concepts/handover.md). A reader takes longer to come this far. */
 const NEW_NAMESPACE_MS = 10_000;
 const TIMEOUT_MS = 300_000;
 /** The built helm. It installs with one more value, so that restarts of pods begin after 2 s instead of the chart's 20 s. */
 const HELM = `helm() {
-  if [ "$1" = install ]; then "$HELM" "$@" --set restartSettleMs=2000; else "$HELM" "$@"; fi
+  if [[ "$*" =~ (^| --)install ]]; then "$HELM" "$@" --set restartSettleMs=2000; else "$HELM" "$@"; fi
 }`;
 
-interface Block {
+interface Step {
   readonly commands: string;
   readonly isRefused: boolean;
   readonly output: string | undefined;
 }
 
-describeWithTestNode("docs/tasks/install.md", () => {
+describeWithTestNode("the quickstart, and the tasks behind it", () => {
   let mesh: InstalledMesh;
   let helm: string;
   beforeAll(async () => {
@@ -43,7 +44,7 @@ describeWithTestNode("docs/tasks/install.md", () => {
 
   const bash = async (commands: string): Promise<string> => {
     // The test node's images have the names of a registry "ctrlmesh".
-    const env = { ...process.env, KUBECONFIG: mesh.kubeconfig, HELM: helm, REGISTRY: "ctrlmesh", NS: "foo-system" };
+    const env = { ...process.env, KUBECONFIG: mesh.kubeconfig, HELM: helm, REGISTRY: "ctrlmesh" };
     const script = `${HELM}\n${commands}`;
     const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", script], {
       cwd: ROOT,
@@ -52,8 +53,8 @@ describeWithTestNode("docs/tasks/install.md", () => {
     });
     return stdout;
   };
-  const follow = async (section: string) => {
-    for (const { commands, output } of blocksOf(section).filter(({ isRefused }) => !isRefused)) {
+  const follow = async (sections: readonly GuideSection[]) => {
+    for (const { commands, output } of stepsOf(sections).filter(({ isRefused }) => !isRefused)) {
       const run = async () => {
         const stdout = await bash(commands);
         if (output !== undefined) expect(shapeOf(stdout)).toEqual(shapeOf(output));
@@ -61,24 +62,24 @@ describeWithTestNode("docs/tasks/install.md", () => {
       await (READS.test(commands) ? eventually(run, RETRY_MS) : run());
     }
   };
+  const reconciledBy = () => mesh.run("get", "foo", "b", "-n", "team-b", "-o", "jsonpath={.status.reconciledBy}");
 
-  it("installs the mesh", { timeout: TIMEOUT_MS }, () => follow("Install"));
+  it("installs the mesh", { timeout: TIMEOUT_MS }, () => follow(GUIDE.install));
 
-  it("brings the operator of examples/install into the mesh", { timeout: TIMEOUT_MS }, () => follow("The first operator"));
+  it("divides the operator of examples/install", { timeout: TIMEOUT_MS }, () => follow(GUIDE.divide));
 
   it("moves a namespace to the canary, which reconciles the objects there", { timeout: TIMEOUT_MS }, async () => {
     await eventually(async () => {
       const created = await mesh.run("get", "namespace", "team-b", "-o", "jsonpath={.metadata.creationTimestamp}");
       return Date.now() - Date.parse(created) > NEW_NAMESPACE_MS + 1_000; // the timestamp has whole seconds
     }, 2 * NEW_NAMESPACE_MS);
-    await follow("See it work");
-    const pod = await mesh.run("get", "foo", "b", "-n", "team-b", "-o", "jsonpath={.status.reconciledBy}");
-    expect(pod).toMatch(/^foo-canary-/);
+    await follow(GUIDE.move);
+    expect(await reconciledBy()).toMatch(/^foo-canary-/);
   });
 
   // The test node has no port-forward. So the command runs in a pod, next to the proxy.
   it("shows the message of a refused write", async () => {
-    const [block] = blocksOf("See it work").filter(({ isRefused }) => isRefused);
+    const [block] = stepsOf(GUIDE.refuse);
     const command = /^kubectl --server.*$/m.exec(block?.commands.replaceAll("\\\n", "") ?? "")?.[0] ?? "";
     const [name = ""] = (await mesh.podNames("foo-system", "component=foo-operator,version=v1")) ?? [];
     const token = (await mesh.run("create", "token", "foo-operator", "-n", "foo-system")).trim();
@@ -91,25 +92,30 @@ describeWithTestNode("docs/tasks/install.md", () => {
     expect(readFileSync(`${ROOT}README.md`, "utf8")).toContain(block?.output ?? "no output");
   });
 
-  it("shows the managers' logs and the leader", () => follow("If something does not work"));
+  it("moves, pauses and goes back", { timeout: TIMEOUT_MS }, async () => {
+    await follow(GUIDE.goBack);
+    await eventually(async () => /^foo-\w+-\w+$/.test(await reconciledBy()), RETRY_MS);
+  });
 
-  it("upgrades the mesh, lists the sidecars' images, and rolls back", { timeout: TIMEOUT_MS }, () => follow("Upgrade"));
+  it("shows the managers' logs and the leader", () => follow(GUIDE.look));
+
+  it("upgrades the mesh, lists the sidecars' images, and rolls back", { timeout: TIMEOUT_MS }, () => follow(GUIDE.upgrade));
 
   it("removes the mesh", { timeout: TIMEOUT_MS }, async () => {
-    await follow("Leave");
+    await follow(GUIDE.leave);
     expect(await mesh.run("get", "pods", "-n", "foo-system", "-o", "jsonpath={.items[*].spec.initContainers[*].name}")).toBe("");
   });
 });
 
-function blocksOf(section: string): readonly Block[] {
-  const text = readFileSync(`${ROOT}docs/tasks/install.md`, "utf8");
-  const [, body = ""] = text.split(`\n## ${section}\n`);
-  const [own = ""] = body.split("\n## ");
-  return [...own.matchAll(BLOCK)].map(([, refused, commands = "", output]) => ({
-    commands,
-    isRefused: refused !== undefined,
-    output,
-  }));
+function stepsOf(sections: readonly GuideSection[]): readonly Step[] {
+  return sections.flatMap(({ page, section }) => {
+    const own = blocksOf(readDocument(page)).filter((block) => block.section === section);
+    return own.flatMap(({ info, text }, at) => {
+      const next = own[at + 1];
+      const output = next?.info === "text" ? next.text : undefined;
+      return info === "sh" || info === "sh refused" ? [{ commands: text, isRefused: info !== "sh", output }] : [];
+    });
+  });
 }
 
 /** The lines of an output without pods' hashes and times, sorted, since hashes decide the order of pods. */

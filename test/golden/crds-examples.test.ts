@@ -30,18 +30,6 @@ describe("examples", () => {
     for (const document of documents(read(path))) expect(exampleProblems(document)).toEqual([]);
   });
 
-  it("docs/tasks/install.md shows the VirtualApp that it applies", () => {
-    const shown = readFileSync(new URL("../docs/tasks/install.md", EXAMPLES), "utf8");
-    expect(shown).toContain(`\`\`\`yaml\n${read("install/virtualapp.yaml").replace(/^#.*\n/, "")}\`\`\`\n`);
-  });
-
-  it("the objects that docs/tasks/limit-traffic.md shows are valid", () => {
-    const text = readFileSync(new URL("../docs/tasks/limit-traffic.md", EXAMPLES), "utf8");
-    const blocks = [...text.matchAll(/^ *```yaml\n([\s\S]*?)^ *```$/gm)].flatMap(([, yaml = ""]) => documents(yaml));
-    expect(blocks.length).toBeGreaterThan(1);
-    for (const block of blocks) expect(exampleProblems(block)).toEqual([]);
-  });
-
   it("the two forms of the example name the same lock", () => {
     const locks = ["virtualapp-test-operator.yaml", "virtualapp-test-operator-lockname.yaml"].map((path) => {
       const result = validateVirtualApp(documents(read(path))[0]);

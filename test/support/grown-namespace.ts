@@ -1,5 +1,5 @@
 // Waits until a namespace is old enough that pods retain it read-only. No pod is restarted for a younger namespace
-// (docs/tasks/move-namespaces.md): pods see such a namespace as deleted at once, which a test on a fast machine would count as a failure.
+// (docs/concepts/handover.md): pods see such a namespace as deleted at once, which a test on a fast machine would count as a failure.
 import { NAMESPACES } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 import { eventually } from "./eventually.ts";

@@ -1,0 +1,23 @@
+// The sections whose `sh` blocks test/e2e/install-guide.test.ts runs, in its order, on one control plane.
+
+export interface GuideSection {
+  readonly page: string;
+  readonly section: string;
+}
+
+const of = (page: string, ...sections: readonly string[]): GuideSection[] => sections.map((section) => ({ page, section }));
+
+export const GUIDE = {
+  install: [...of("docs/quickstart.md", "Install the mesh"), ...of("docs/tasks/install.md", "Install")],
+  divide: [
+    ...of("docs/quickstart.md", "Start the operator"),
+    ...of("docs/tasks/adopt-an-operator.md", "Adopt an operator"),
+    ...of("docs/quickstart.md", "Divide it"),
+  ],
+  move: of("docs/quickstart.md", "Move a namespace"),
+  refuse: of("docs/quickstart.md", "See a refused write"),
+  goBack: of("docs/tasks/move-namespaces.md", "Move", "Stop", "Go back"),
+  look: of("docs/tasks/install.md", "If something does not work"),
+  upgrade: of("docs/tasks/upgrade.md", "The manager", "Roll the sidecars", "Go back"),
+  leave: of("docs/tasks/leave.md", "Remove the mesh"),
+};

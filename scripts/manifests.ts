@@ -19,18 +19,23 @@ const NAMESPACE = {
   metadata: { name: MESH_NAMESPACE, labels: { "pod-security.kubernetes.io/enforce": "restricted" } },
 };
 
+/** The namespace, and the chart with these values (YAML) over its defaults. */
+export async function plainManifests(values = ""): Promise<string> {
+  return `---\n${stringify(NAMESPACE)}${await helmTemplate(values)}`;
+}
+
 /** The right content of the file. */
-export async function plainManifests(): Promise<string> {
-  return `${HEADER}---\n${stringify(NAMESPACE)}${await helmTemplate()}`;
+async function expected(): Promise<string> {
+  return HEADER + (await plainManifests());
 }
 
 export async function isStale(): Promise<boolean> {
-  return (await readFile(FILE, "utf8").catch(() => "")) !== (await plainManifests());
+  return (await readFile(FILE, "utf8").catch(() => "")) !== (await expected());
 }
 
 if (import.meta.main) {
   if (!process.argv.includes("--check")) {
-    await writeFile(FILE, await plainManifests());
+    await writeFile(FILE, await expected());
   } else if (await isStale()) {
     console.error("stale: deploy/ctrlmesh.yaml\nrun: node scripts/manifests.ts");
     process.exitCode = 1;

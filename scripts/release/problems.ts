@@ -1,0 +1,31 @@
+// Why a release cannot be made of a tree: versions that differ, missing notes, uncommitted changes. Pure. Used by `npm run release`.
+
+export interface ReleaseFacts {
+  /** The version of package.json, which all others must equal. */
+  readonly version: string;
+  /** The other versions, by where they stand. */
+  readonly versions: Readonly<Record<string, string | undefined>>;
+  /** The git tag of the release, if it has one already. */
+  readonly tag: string | undefined;
+  readonly hasNotes: boolean;
+  /** Paths with changes that are not committed. */
+  readonly changed: readonly string[];
+}
+
+/** All problems, not the first. */
+export function releaseProblems({ version, versions, tag, hasNotes, changed }: ReleaseFacts): string[] {
+  const problems: string[] = [];
+  if (!/^\d+\.\d+\.\d+(?:-[0-9a-z.-]+)?$/i.test(version))
+    problems.push(`package.json has the version "${version}"; X.Y.Z is allowed`);
+  for (const [place, other] of Object.entries(versions)) {
+    if (other !== version) problems.push(`${place} is "${other ?? ""}", but package.json has ${version}`);
+  }
+  if (tag !== undefined && tag !== `v${version}`)
+    problems.push(`the tag is "${tag}", but package.json has ${version}: v${version} is allowed`);
+  if (!hasNotes) problems.push(`CHANGELOG.md has no section "## ${version}", or an empty one`);
+  if (changed.length > 0) {
+    const more = changed.length > 3 ? ` and ${changed.length - 3} more` : "";
+    problems.push(`not committed: ${changed.slice(0, 3).join(", ")}${more}`);
+  }
+  return problems;
+}

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { KIND_NAMES } from "../../src/api/crd.ts";
+import { CONDITION_REASONS } from "../../src/manager/status/reasons.ts";
 import { blocksOf, type DocBlock, documents, readDocument } from "../support/doc-blocks.ts";
 import { GUIDE } from "../support/docs-guide.ts";
 import { exampleProblems } from "../support/example-problems.ts";
@@ -88,6 +89,15 @@ describe("the commands of the documents", () => {
     );
     expect(named).toContain("demo");
     expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
+  });
+
+  it("wait for conditions that exist", () => {
+    const waits = all.flatMap(({ text }) =>
+      [...text.matchAll(/(?:condition=|type == '|(?:is|found)[([]")(\w+)/g)].map(([, type = ""]) => type),
+    );
+    const known = [...Object.keys(CONDITION_REASONS), "Available", "Established"];
+    expect(waits).toContain("InjectionReady");
+    expect(waits.filter((type) => !known.includes(type))).toEqual([]);
   });
 
   it("set values of the chart that exist", () => {

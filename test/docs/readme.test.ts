@@ -52,6 +52,14 @@ describe("the map of the tree in CONTRIBUTING.md", () => {
 describe("links", () => {
   const documents = FILES.filter((path) => path.endsWith(".md"));
 
+  it("of docs/README.md lead to every page but the decisions", () => {
+    const linked = linksOf(readFileSync(join(ROOT, "docs/README.md"), "utf8")).map((link) =>
+      join("docs", link.split("#")[0] ?? ""),
+    );
+    const pages = documents.filter((path) => path.startsWith("docs/") && !path.startsWith("docs/decisions/"));
+    expect(pages.filter((page) => page !== "docs/README.md" && !linked.includes(page))).toEqual([]);
+  });
+
   it.each(documents)("of %s lead to a file or a heading", (path) => {
     const text = readFileSync(join(ROOT, path), "utf8");
     const broken = linksOf(text).filter((link) => !/^[a-z][a-z0-9+.-]*:/i.test(link) && !resolves(path, text, link));

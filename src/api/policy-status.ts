@@ -11,9 +11,6 @@ export const MAX_TARGET_STATUS = 64;
 /** The maximum number of rules that are listed for a pod. */
 export const MAX_RULE_SNAPSHOTS = 64;
 
-/** In characters. */
-export const MAX_TARGET_MESSAGE = 1_024;
-
 const countSchema = z.int().min(0).max(MAX_INT32);
 
 const ruleSnapshotSchema = z.object({
@@ -26,11 +23,7 @@ const targetStatusSchema = z.object({
   podName: z.string().max(253).describe("Name of the pod."),
   podIP: z.string().max(64).optional().describe("Address of the pod."),
   configHash: z.string().max(64).optional().describe("Hash of all policies that the pod's proxy enforces."),
-  message: z
-    .string()
-    .max(MAX_TARGET_MESSAGE)
-    .optional()
-    .describe("Why the proxy does not enforce the newest rules; absent if it does."),
+  message: z.string().max(1024).optional().describe("Why the proxy does not enforce the newest rules; absent if it does."),
   limitingSnapshots: z
     .array(ruleSnapshotSchema)
     .max(MAX_RULE_SNAPSHOTS)

@@ -6,6 +6,7 @@ import type { Clock, Random, Timer } from "../base/clock.ts";
 import { MeshError } from "../base/errors.ts";
 import type { Runnable } from "../base/lifecycle.ts";
 import type { Logger } from "../base/log.ts";
+import { plainText } from "../base/plain-text.ts";
 import { EVENTS, type ObjectReference } from "../kube/client/resources.ts";
 import type { KubeClient } from "../kube/client/types.ts";
 import { isStatus } from "../kube/status.ts";
@@ -85,7 +86,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
         reference,
         type,
         reason,
-        message: message.slice(0, MAX_MESSAGE_LENGTH),
+        message: plainText(message, MAX_MESSAGE_LENGTH),
         firstMs: nowMs,
         dueMs,
         lastMs: nowMs,

@@ -7,6 +7,7 @@ import type { ProxyFacts } from "../../src/manager/facts/proxy-facts.ts";
 import { planApp } from "../../src/manager/plan/plan-app.ts";
 import { compileRoute } from "../../src/manager/sources/virtual-app/compile-route.ts";
 import { appStatus } from "../../src/manager/status/app-status.ts";
+import type { StatusFacts } from "../../src/manager/status/facts.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import { proxyFacts } from "./pod-facts.ts";
 import { specOf } from "./source-apps.ts";
@@ -32,6 +33,8 @@ export interface StatusWorld {
   /** The reports of the proxies. */
   readonly reports: Map<string, Partial<ProxyFacts>>;
   restart: RestartStatus | undefined;
+  /** See StatusFacts. */
+  labelsAfter: StatusFacts["labelsAfter"];
   /** The last written status, which a new manager reads. */
   status: AppStatus | undefined;
   nowMs: number;
@@ -82,6 +85,7 @@ export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly str
     pods: new Map(pods.map((pod) => [pod.name, pod])),
     reports: new Map(),
     restart: undefined,
+    labelsAfter: undefined,
     status: undefined,
     nowMs: Date.UTC(2026, 0, 1),
     reconcile() {
@@ -116,6 +120,7 @@ export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly str
         version,
         lockName: "lock",
         restart: world.restart,
+        labelsAfter: world.labelsAfter,
         now: new Date(world.nowMs).toISOString(),
       });
       return world.status;

@@ -1,5 +1,6 @@
 // How far the labelling of one resource is. Pure but for the list of states, which the labels controller writes and the app reconciler reads.
 // Invariant: a resource is Complete only if every API server labels its new objects, and a list that began later found no object without its labels.
+import { plainText } from "../../base/plain-text.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import type { LabelCounts } from "./right-labels.ts";
@@ -37,14 +38,14 @@ export interface LabelFacts extends LabelCounts {
 }
 
 export function judgeLabels(facts: LabelFacts): LabelState {
-  const { total, labelled, policy, failure, settleMs, optedOut } = facts;
+  const { total, labelled, policy, settleMs, optedOut } = facts;
   const said = (reason: LabelReason, message: string): LabelState => ({ total, labelled, reason, message });
   if (!facts.isListed) return said("Listing", "the objects are being listed");
   const policyFailure = typeof policy === "string" ? undefined : policy.failure;
   if (policyFailure !== undefined)
-    return said("Failing", `${labelled} of ${total} are labelled; the policy is missing: ${policyFailure}`);
+    return said("Failing", `${labelled} of ${total} are labelled; the policy is missing: ${plainText(policyFailure)}`);
   if (labelled < total) {
-    if (failure !== undefined) return said("Failing", `${labelled} of ${total} are labelled: ${failure}`);
+    if (facts.failure !== undefined) return said("Failing", `${labelled} of ${total} are labelled: ${plainText(facts.failure)}`);
     return said("Labelling", `${labelled} of ${total} are labelled`);
   }
   if (typeof policy === "string") {

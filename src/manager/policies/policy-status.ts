@@ -2,16 +2,11 @@
 // not changed keeps its time. Called by the reconciler.
 import type { Condition } from "../../api/conditions.ts";
 import { EGRESS } from "../../api/pod-annotations.ts";
-import {
-  MAX_TARGET_MESSAGE,
-  MAX_TARGET_STATUS,
-  type PolicyStatus,
-  type RuleSnapshot,
-  type TargetStatus,
-} from "../../api/policy-status.ts";
+import { MAX_TARGET_STATUS, type PolicyStatus, type RuleSnapshot, type TargetStatus } from "../../api/policy-status.ts";
 import type { Problem } from "../../api/problems.ts";
 import { formatProblem } from "../../api/problems.ts";
-import { plainText, plainTexts } from "../../base/plain-text.ts";
+import { plainTexts } from "../../base/plain-text.ts";
+import { withBoundedTexts } from "../status/bounded-texts.ts";
 import { conditionOf, countText } from "../status/facts.ts";
 import { SIZE_BOUND } from "./policy-size.ts";
 
@@ -64,7 +59,7 @@ export function policyStatus(facts: PolicyStatusFacts): PolicyStatus {
   const { generation, specHash, targets, previous, now } = facts;
   const sorted = [...targets].sort(worstFirst);
   const specSince = previous?.observedGeneration === generation ? previous.specSince : undefined;
-  return {
+  return withBoundedTexts({
     observedGeneration: generation,
     specSince: specSince ?? now,
     currentSpecHash: specHash,
@@ -85,7 +80,7 @@ export function policyStatus(facts: PolicyStatusFacts): PolicyStatus {
       opened: targets.filter(isOpen).length,
     },
     targetStatus: sorted.slice(0, MAX_TARGET_STATUS).map(targetStatus),
-  };
+  });
 }
 
 function isOpen({ rules }: TargetFacts): boolean {
@@ -107,7 +102,7 @@ function targetStatus({ name, ip, enforced, rules, ...facts }: TargetFacts): Tar
     podName: name,
     ...(ip === "" ? {} : { podIP: ip }),
     configHash: enforced,
-    ...(message === "" ? {} : { message: plainText(message, MAX_TARGET_MESSAGE) }),
+    ...(message === "" ? {} : { message }),
     limitingSnapshots: [...rules],
   };
 }
@@ -136,7 +131,7 @@ function accepted({ problems, off, endsMs, notes, specHash, targets, now }: Poli
     const message = `ended by itself at ${new Date(endsMs).toISOString()}; an edit of the spec starts it again`;
     return { status: "True", reason: "Expired", message };
   }
-  return { status: "True", reason: "Valid", message: ["the spec is valid", ...notes].join("; ") };
+  return { status: "True", reason: "Valid", message: ["the spec is valid", ...plainTexts(notes)].join("; ") };
 }
 
 function synced(targets: readonly TargetFacts[], isLimit: boolean): Verdict {
@@ -158,7 +153,7 @@ function open(targets: readonly TargetFacts[], isShadow: boolean): Verdict {
   if (first === undefined) return { status: "False", reason: "Closed", message: "no breaker is open" };
   const rules = first.rules.filter(({ state }) => state === "Opened").map(({ name }) => `"${name}"`);
   const more = opened.length === 1 ? "" : `, and in ${countText(opened.length - 1, "more pod")}`;
-  const rule = `rule ${rules.join(", ")}`;
+  const rule = `rule ${plainTexts(rules).join(", ")}`;
   const what = isShadow ? `in the mode Shadow: ${rule} would refuse` : `${rule} refuses`;
   return { status: "True", reason: "Opened", message: `${what} everything in pod ${first.name}${more}` };
 }

@@ -1,6 +1,7 @@
 // One call of the eviction API (policy/v1), which respects PodDisruptionBudgets. Invariant: the call evicts only the pod with this uid, never
 // another pod of the same name. It returns the answer, and throws only if the caller aborts. Called by restarter.ts.
 import { errorMessage } from "../../base/errors.ts";
+import { plainText } from "../../base/plain-text.ts";
 import { PODS } from "../../kube/client/resources.ts";
 import { retryAfterMs } from "../../kube/client/response-error.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
@@ -53,8 +54,10 @@ export async function evict(
 }
 
 function evictionOf(error: unknown, { namespace, name }: Pick<EvictedPod, "namespace" | "name">): Eviction {
-  if (!(error instanceof StatusError)) return unknown(`it is not known whether pod ${name} is evicted: ${errorMessage(error)}`);
-  const { code, message, details } = error.status;
+  if (!(error instanceof StatusError))
+    return unknown(`it is not known whether pod ${name} is evicted: ${plainText(errorMessage(error))}`);
+  const { code, details } = error.status;
+  const message = plainText(error.status.message + budgetsText(error));
   switch (code) {
     case 404:
       if (details?.kind === PODS.resource) return { kind: "gone" };
@@ -65,7 +68,7 @@ function evictionOf(error: unknown, { namespace, name }: Pick<EvictedPod, "names
       return unknown(`it is not known whether pod ${name} is evicted: ${message}`);
     case 429:
       return {
-        ...refused("PodDisruptionBudget", `pod ${name} may not be evicted now: ${message}${budgetsText(error)}`),
+        ...refused("PodDisruptionBudget", `pod ${name} may not be evicted now: ${message}`),
         retryAfterMs: retryAfterMs(error),
       };
     case 403:

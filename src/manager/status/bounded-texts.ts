@@ -1,24 +1,25 @@
-// Cuts every text of a status to the length that the CRD's schema allows. Pure. Invariant: texts from pods, users and the API
-// server never make the status too long. Otherwise the API server would refuse it, and the manager would write it again without
-// end. Called by app-status.ts.
-import type { AppStatus } from "../../api/app-status.ts";
+// Bounds every message of a status. Pure. Invariant: texts from pods, users and the API server never make the status too long.
+// Otherwise the API server would refuse it, and the manager would write it again without end. A message whose parts are bounded
+// (base/plain-text.ts) is never cut here, so its remedy, which is at its end, stays. Called where the status of an app or of a
+// policy is made.
 import { plainText } from "../../base/plain-text.ts";
 
-/** A quarter of what the schema allows: enough for ten problems, and a status has six conditions. */
-const MAX_MESSAGE_CHARS = 8_192;
-/** The limit in the schema. */
-const MAX_RESTART_CHARS = 1_024;
+/** In a condition: a quarter of what the schema allows. Ten problems fit, and a status has up to eight conditions. */
+const MAX_CONDITION_CHARS = 8_192;
+/** Elsewhere: the limit in the schema. */
+const MAX_MESSAGE_CHARS = 1_024;
 
-/** The status with bounded texts. */
-export function withBoundedTexts(status: AppStatus): AppStatus {
-  const { conditions, restart } = status;
-  return {
-    ...status,
-    ...(conditions && { conditions: conditions.map((each) => bounded(each, MAX_MESSAGE_CHARS)) }),
-    ...(restart && { restart: bounded(restart, MAX_RESTART_CHARS) }),
-  };
+/** The status with every field `message`, at any depth, as one line of bounded length. */
+export function withBoundedTexts<S extends object>(status: S): S {
+  return bounded(status, MAX_MESSAGE_CHARS) as S;
 }
 
-function bounded<T extends { readonly message?: string | undefined }>(each: T, maxChars: number): T {
-  return each.message === undefined ? each : { ...each, message: plainText(each.message, maxChars) };
+function bounded(value: unknown, maxChars: number): unknown {
+  if (Array.isArray(value)) return value.map((each) => bounded(each, maxChars));
+  if (typeof value !== "object" || value === null) return value;
+  const fields = Object.entries(value).map(([key, each]) => {
+    if (key === "message" && typeof each === "string") return [key, plainText(each, maxChars)];
+    return [key, bounded(each, key === "conditions" ? MAX_CONDITION_CHARS : maxChars)];
+  });
+  return Object.fromEntries(fields);
 }

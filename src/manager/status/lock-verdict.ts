@@ -2,6 +2,7 @@
 // answers to their proxies. Also no proxy refuses an object that looks like another lock of the operator. Pure. Called by
 // app-status.ts. A Role with `resourceNames` names only the operator's own lock. Without this condition users would notice that
 // only by a canary that never leads.
+import { plainTexts } from "../../base/plain-text.ts";
 import { lockNameFor, unnamedLockText } from "../../route/lock.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import type { LockAccessMessage } from "../../wire/messages.ts";
@@ -55,12 +56,9 @@ export function lockVerdict(facts: LockFacts): LockVerdict {
   if (locks.length === 0) {
     return { status: "True", reason: "NotRenamed", message: `no pod uses another lock than "${lockName}"` };
   }
-  const names = locks.map(({ lock }) => `"${lock}"`).slice(0, MAX_NAMES);
-  const rest = locks.length > MAX_NAMES ? ` and ${locks.length - MAX_NAMES} more` : "";
-  return { status: "True", reason: "Permitted", message: `the operator may use ${names.join(", ")}${rest}` };
+  const names = plainTexts(locks.map(({ lock }) => `"${lock}"`));
+  return { status: "True", reason: "Permitted", message: `the operator may use ${names.join(", ")}` };
 }
-
-const MAX_NAMES = 8;
 
 function subsetLocks({ pods, factsOf, lockName }: LockFacts): SubsetLock[] {
   const bySubset = new Map<string, SubsetLock>();

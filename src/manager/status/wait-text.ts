@@ -112,10 +112,8 @@ export function remedyText(facts: StatusFacts, row: WaitingOn): string {
 function explanationOf(facts: StatusFacts, { pod = "", reason }: WaitingOn): Explanation {
   const own = facts.pods.find(({ name }) => name === pod);
   const known = own && proxyOf(facts, own);
-  const problems = known === undefined ? "" : plainText(routeProblems(known).join("; "), MAX_PROBLEM_CHARS);
+  const problems = known === undefined ? "" : plainText(routeProblems(known).join("; "));
   const isUnstarted = own?.unstarted === true && own.running;
   const details = { writes: known?.backlog.drainingWrites ?? 0, problems, isConnected: known?.connected ?? false, isUnstarted };
   return explain(reason as WaitReason, pod, details);
 }
-
-const MAX_PROBLEM_CHARS = 512;

@@ -6,7 +6,6 @@ import type { ShardingConfig } from "../../../api/sharding-config.ts";
 import { ROLL_EXPECTED, ROLLING } from "../../../api/sharding-keys.ts";
 import { type Clock, type Random, systemRandom } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
-import { plainText } from "../../../base/plain-text.ts";
 import { STATEFUL_SETS, type StatefulSet } from "../../../kube/client/resources.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
 import { isStatus } from "../../../kube/status.ts";
@@ -27,6 +26,7 @@ import { rollPods, wantedPods } from "../../rollout/roll-pods.ts";
 import { formatRecord, parseRecord } from "../../rollout/roll-record.ts";
 import { rolloutEvents } from "../../rollout/rollout-events.ts";
 import { type App, type Apps, isLive } from "../../sources/app.ts";
+import { withBoundedTexts } from "../../status/bounded-texts.ts";
 
 export interface RolloutReconcilerOptions {
   readonly client: Pick<KubeClient, "get" | "patch" | "createSubresource">;
@@ -114,8 +114,7 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
     signal: AbortSignal,
   ) {
     let isFree = true;
-    const { message } = status ?? {};
-    const rollout = status && (message === undefined ? status : { ...status, message: plainText(message, 1_024) });
+    const rollout = status && withBoundedTexts(status);
     const desired = ({ status: current = {} }: ShardingConfig) => {
       isFree = !(isEvicting && current.restart?.reason === "Evicting");
       const { rollout: _, ...rest } = current;

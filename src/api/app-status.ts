@@ -31,12 +31,20 @@ const waitingSchema = z.object({
   since: timestampSchema.describe("When the wait began."),
 });
 
+/**
+ * The steps of a handover. They are an enum in the schema. The reasons of conditions and waits are not: as in Kubernetes, a later version may
+ * add a reason, and a CRD of this version must accept it.
+ */
+export const PHASES = ["Draining", "Granting", "Restarting", "Paused", "Dissolving"] as const;
+
+export type Phase = (typeof PHASES)[number];
+
 const secondsSchema = z.number().min(0);
 
 const handoverSchema = z.object({
   from: subsetSchema.optional().describe("Subset that loses namespaces. Absent while paused."),
   to: subsetSchema.optional().describe("Subset that gains the namespaces. Absent while paused or restarting."),
-  phase: z.string().max(32).describe("Phase of the handover: Draining, Granting, Restarting, Paused or Dissolving."),
+  phase: z.enum(PHASES).describe("Phase of the handover."),
   since: timestampSchema.describe("When this phase began."),
   startedAt: timestampSchema.optional().describe("When the whole handover began."),
   namespaces: countSchema

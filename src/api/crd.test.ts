@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { PHASES } from "./app-status.ts";
 import { crdOf, KIND_NAMES, KINDS } from "./crd.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
@@ -79,6 +80,11 @@ describe("crdOf", () => {
     for (const [path, node] of nodes(rootOf(kind))) {
       if (/\.\w+$/.test(path) && !path.startsWith("$.metadata")) expect(node.description, path).toMatch(/\.$/);
     }
+  });
+
+  it.each(["VirtualApp", "ShardingConfig"] as const)("lists the phases of a handover of %s", (kind) => {
+    const handover = rootOf(kind).properties?.status?.properties?.handover;
+    expect(handover?.properties?.phase).toMatchObject({ type: "string", enum: [...PHASES] });
   });
 
   it("leaves metadata to the API server, except the length of the name", () => {

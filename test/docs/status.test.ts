@@ -2,11 +2,12 @@
 // link to it.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { PHASES } from "../../src/api/app-status.ts";
 import { virtualAppKind } from "../../src/api/virtual-app.ts";
 import { createRegistry } from "../../src/base/metrics.ts";
 import { createManagerMetrics } from "../../src/manager/metrics/metrics.ts";
 import { EVENT_REASONS } from "../../src/manager/status/app-events.ts";
-import { CONDITION_REASONS, PHASES, WAIT_REASONS } from "../../src/manager/status/reasons.ts";
+import { CONDITION_REASONS, WAIT_REASONS } from "../../src/manager/status/reasons.ts";
 import { anchorsOf } from "../support/tree-map.ts";
 
 const TEXT = readFileSync(new URL("../../docs/reference/status.md", import.meta.url), "utf8");

@@ -3,7 +3,7 @@ import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { proxyFacts } from "../../../test/support/pod-facts.ts";
 import { snapshot, table } from "../../../test/support/route-table.ts";
 import { appOf } from "../../../test/support/source-apps.ts";
-import type { AppStatus } from "../../api/app-status.ts";
+import type { AppStatus, Phase } from "../../api/app-status.ts";
 import type { Condition } from "../../api/conditions.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
@@ -80,7 +80,7 @@ describe("the manager's gauges", () => {
 
 describe("a handover", () => {
   const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString();
-  const running = (phase: string, since: string): AppStatus => ({ handover: { phase, since, done: 0, total: 1 } });
+  const running = (phase: Phase, since: string): AppStatus => ({ handover: { phase, since, done: 0, total: 1 } });
   const finished: AppStatus = {
     lastHandover: { from: "", to: "canary", namespaces: 1, finishedAt: at(3), noWriterSeconds: 2.5, result: "Moved" },
   };

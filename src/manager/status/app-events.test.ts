@@ -59,7 +59,7 @@ describe("every Warning", () => {
       expect(appEvents(before, stuck).map((event) => event.reason)).toEqual(["MoveStuck"]);
       expect(appEvents(stuck, stuck)).toEqual([]);
       const wait = { pod: "a0", reason: "SnapshotRefused", since: "2026-01-01T00:00:00Z" };
-      const handover = { phase: "Draining", since: wait.since, done: 0, total: 1, waitingOn: [wait] };
+      const handover = { phase: "Draining" as const, since: wait.since, done: 0, total: 1, waitingOn: [wait] };
       expect(appEvents(before, { ...stuck, handover })).toEqual([]);
     },
   );

@@ -55,7 +55,7 @@ function rebuilding(facts: StatusFacts, { podName, cause }: Wait): Verdict<"Conv
 
 function handoverVerdict(facts: StatusFacts, counts: Counts, handover: NonNullable<Handover["handover"]>): Verdict<"Converged"> {
   const status = "False";
-  const phase = handover.phase as "Draining" | "Granting" | "Restarting" | "Paused" | "Dissolving";
+  const { phase } = handover;
   const [row] = handover.waitingOn ?? [];
   const more = (handover.waitingOn?.length ?? 0) > 1 ? `; ${handover.total - handover.done} pods in all` : "";
   const moving = counts.namespaces.moving;

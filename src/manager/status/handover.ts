@@ -7,7 +7,7 @@
 //   Granting   => Paused       the pause keeps namespaces from moving
 //   *          => Dissolving   the app is being deleted
 //   *          => nothing      nothing is left to do
-import { type HandoverStatus, type LastHandover, MAX_PARTIES } from "../../api/app-status.ts";
+import { type HandoverStatus, type LastHandover, MAX_PARTIES, type Phase } from "../../api/app-status.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import { undissolvedPods } from "../plan/plan-dissolution.ts";
 import type { Wait } from "../plan/plan-fences.ts";
@@ -15,7 +15,6 @@ import { ageMs, LOST_AFTER_MS } from "./ages.ts";
 import type { Counts } from "./counts.ts";
 import { conditionOf, isSynced, isUnheard, meshedPods, proxyOf, type StatusFacts, servingPods } from "./facts.ts";
 import type { Gain } from "./no-writer.ts";
-import type { Phase } from "./reasons.ts";
 import { drainingWaits, syncWaits, type Waiting, waitingRows } from "./waiting-on.ts";
 
 export interface Handover {
@@ -61,7 +60,7 @@ interface Step {
 }
 
 /** True if namespaces or resources change their owner in this phase. */
-function isMove(phase: string): boolean {
+function isMove(phase: Phase): boolean {
   return phase === "Draining" || phase === "Granting" || phase === "Dissolving";
 }
 

@@ -18,7 +18,7 @@ import {
   type Verdict,
 } from "./facts.ts";
 import type { Handover } from "./handover.ts";
-import { type Phase, REMEDY_MARK, type WaitReason } from "./reasons.ts";
+import { REMEDY_MARK, type WaitReason } from "./reasons.ts";
 import { remedyText, waitText } from "./wait-text.ts";
 
 /** The other parts of the status, which Ready summarizes. */
@@ -41,7 +41,7 @@ export function readyVerdict(facts: StatusFacts, rest: Rest): Ready {
   const notServed = notIntercepted(facts, rest) ?? withoutPods(facts, counts) ?? behind(facts, counts) ?? lost(facts, counts);
   if (notServed !== undefined) return notServed;
   const { phase } = handover.handover ?? {};
-  if (phase !== undefined) return { status: "True", reason: phase as Phase, message: converged.message };
+  if (phase !== undefined) return { status: "True", reason: phase, message: converged.message };
   return { status: "True", reason: "InSync", message: syncText(facts, counts) };
 }
 

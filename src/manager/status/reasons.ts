@@ -1,5 +1,6 @@
 // All reasons of conditions, waits and phases. They are types, so the code cannot write another reason, and values, so a test can
 // compare docs/reference/status.md with them.
+import { PHASES } from "../../api/app-status.ts";
 import type { ConditionType } from "../../api/conditions.ts";
 
 /** The reasons for which a handover or a restart waits. */
@@ -23,11 +24,6 @@ export const WAIT_REASONS = [
 ] as const;
 
 export type WaitReason = (typeof WAIT_REASONS)[number];
-
-/** The steps of a handover. */
-export const PHASES = ["Draining", "Granting", "Restarting", "Paused", "Dissolving"] as const;
-
-export type Phase = (typeof PHASES)[number];
 
 /** Why calls of the operator's webhooks go past the proxies. */
 export const WEBHOOK_FAULTS = [

@@ -1,10 +1,10 @@
 // The pods for which a handover waits: one row for each pod, the longest wait first, at most eight. Pure. The beginning of a wait
 // is read from the previous status, so a restart of the manager or a new reason for the wait does not reset it.
-import { type AppStatus, MAX_WAITING_ON, type WaitingOn } from "../../api/app-status.ts";
+import { type AppStatus, MAX_WAITING_ON, type Phase, type WaitingOn } from "../../api/app-status.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import type { Wait } from "../plan/plan-fences.ts";
 import { proxyOf, routeProblems, type StatusFacts, wholeSeconds } from "./facts.ts";
-import type { Phase, WaitReason } from "./reasons.ts";
+import type { WaitReason } from "./reasons.ts";
 
 /** A pod for which the handover waits. */
 export interface Waiting {

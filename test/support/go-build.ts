@@ -22,6 +22,7 @@ export const GO_PROGRAMS = [
   "test/operators/go-webhooks",
   "test/kube",
   "test/tools/helm",
+  "test/tools/actionlint",
 ] as const;
 /** Modules without sources of their own, by the package of another module that they build. Only nightly tests use them. */
 const FOREIGN_PACKAGES = {

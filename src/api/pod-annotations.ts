@@ -6,7 +6,9 @@ import { nearest } from "./nearest.ts";
 import { formatPath, type Problem } from "./problems.ts";
 import { parseQuantity } from "./quantity.ts";
 
-const PREFIX = "ctrlmesh.kruise.io/";
+/** Of all annotations of the mesh on pods. */
+export const ANNOTATION_PREFIX = "ctrlmesh.kruise.io/";
+const PREFIX = ANNOTATION_PREFIX;
 
 /** "false" requests a pod without a sidecar. A pod of an app needs a sidecar, so "false" is refused. */
 export const INJECT = `${PREFIX}inject`;
@@ -117,6 +119,27 @@ export function podAnnotationProblems(
         ...aboveLimit(annotations, PROXY_MEMORY, PROXY_MEMORY_LIMIT),
         ...withoutEgress(annotations),
       ];
+}
+
+/** Annotations that decide about one pod only. */
+const NO_DEFAULTS: readonly string[] = [INJECT, PROXY_IMAGE];
+
+/** Why these annotations cannot be the defaults of all pods. */
+export function defaultAnnotationProblems(annotations: Annotations, isReserved: (variable: string) => boolean): string[] {
+  const unknown = Object.keys(annotations).filter(
+    (name) => NO_DEFAULTS.includes(name) || !(POD_ANNOTATIONS.includes(name) || name.startsWith(PROXY_ENV)),
+  );
+  const known = POD_ANNOTATIONS.filter((name) => !NO_DEFAULTS.includes(name)).map((name) => name.slice(PREFIX.length));
+  return [
+    ...unknown.map((name) => {
+      const short = name.slice(PREFIX.length);
+      const meant = nearest(short, known);
+      return `${JSON.stringify(short)} is not a default of pods${meant === undefined ? `; these are: ${known.join(", ")}, proxy-env.NAME` : `; did you mean "${meant}"?`}`;
+    }),
+    ...podAnnotationProblems(annotations, isReserved).map(
+      ({ path, value, message }) => `${path}: ${JSON.stringify(value)}: ${message}`,
+    ),
+  ];
 }
 
 function aboveLimit(annotations: Annotations, request: string, limit: string): Problem[] {

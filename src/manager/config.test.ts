@@ -43,3 +43,25 @@ describe("the manager's settings", () => {
     }
   });
 });
+
+describe("the defaults of pods", () => {
+  const readDefaults = (text: string) => read("--proxy-defaults", text);
+
+  it("are annotations without their prefix", () => {
+    expect(readDefaults('{"proxy-log-level":"debug","proxy-env.CTRLMESH_ACCESS_LOG":"true"}').proxyDefaults).toEqual({
+      "ctrlmesh.kruise.io/proxy-log-level": "debug",
+      "ctrlmesh.kruise.io/proxy-env.CTRLMESH_ACCESS_LOG": "true",
+    });
+  });
+
+  it.each([
+    ["{", "is not a JSON object of texts"],
+    ['{"proxy-cpu":1}', "is not a JSON object of texts"],
+    ['{"proxy-log-levl":"debug"}', '"proxy-log-levl" is not a default of pods; did you mean "proxy-log-level"?'],
+    ['{"inject":"false"}', '"inject" is not a default of pods; these are: intercept,'],
+    ['{"proxy-log-level":"loud"}', '"loud": must be one of'],
+    ['{"proxy-env.CTRLMESH_MANAGER":"x:1"}', "CTRLMESH_MANAGER"],
+  ])("of %s are refused", (text, message) => {
+    expect(() => readDefaults(text)).toThrow(message);
+  });
+});

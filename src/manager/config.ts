@@ -1,6 +1,9 @@
 // The manager's settings. See src/base/settings.ts for how they are read.
 import { z } from "zod";
+import { ANNOTATION_PREFIX, defaultAnnotationProblems } from "../api/pod-annotations.ts";
+import { tryParseJson } from "../base/json.ts";
 import { type CommandLine, listenAddress, listenAddresses, logLevel, milliseconds, requiredText } from "../base/settings.ts";
+import { isReservedEnv } from "./injection/proxy-container.ts";
 
 /**
  * A replica believes for two thirds of a lease that it leads, and a proxy that does not know which leader it followed waits for 15 s until
@@ -15,6 +18,16 @@ const LOOPBACK = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/;
 function isOrigin(text: string): boolean {
   return text === "" || (/^https:\/\/[^/?#@]+\/?$/.test(text) && URL.canParse(text));
 }
+
+/** JSON of annotations of pods without their prefix, such as {"proxy-log-level":"debug"}. */
+const proxyDefaults = z.string().transform((text, context) => {
+  const given = text === "" ? {} : tryParseJson(Buffer.from(text));
+  const read = z.record(z.string(), z.string()).safeParse(given);
+  if (!read.success) context.addIssue({ code: "custom", message: 'is not a JSON object of texts, such as {"proxy-cpu":"100m"}' });
+  const defaults = Object.fromEntries(Object.entries(read.data ?? {}).map(([name, value]) => [ANNOTATION_PREFIX + name, value]));
+  for (const message of defaultAnnotationProblems(defaults, isReservedEnv)) context.addIssue({ code: "custom", message });
+  return defaults;
+});
 
 const fields = z.object({
   kubeconfig: z.string(),
@@ -40,6 +53,7 @@ const fields = z.object({
   proxyImage: z.string(),
   proxyPullPolicy: z.enum(["Always", "IfNotPresent", "Never"]),
   proxyPullSecrets: z.string().transform((text) => text.split(",").filter((name) => name !== "")),
+  proxyDefaults,
   certificateLifetimeMs: milliseconds(10_000, 31_536_000_000),
 });
 
@@ -105,6 +119,10 @@ export const managerCommandLine: CommandLine<typeof schema> = {
     proxyPullSecrets: {
       fallback: "",
       help: "Secrets in the pods' namespaces to pull the proxy's image with, with commas between",
+    },
+    proxyDefaults: {
+      fallback: "",
+      help: 'JSON of the annotations that pods without their own have, without their prefix: {"proxy-log-level":"debug"}',
     },
     certificateLifetimeMs: {
       fallback: "604800000",

@@ -9,7 +9,7 @@ const SERVICE_PORT = 5447;
 
 export type SettingsForPods = Pick<
   ManagerConfig,
-  "namespace" | "serviceName" | "clusterDomain" | "proxyImage" | "proxyPullPolicy" | "proxyPullSecrets"
+  "namespace" | "serviceName" | "clusterDomain" | "proxyImage" | "proxyPullPolicy" | "proxyPullSecrets" | "proxyDefaults"
 >;
 
 export function injectionSettings(config: SettingsForPods, { gitVersion, kubernetesService }: KnownCluster): InjectionSettings {
@@ -17,6 +17,7 @@ export function injectionSettings(config: SettingsForPods, { gitVersion, kuberne
     proxyImage: config.proxyImage,
     imagePullPolicy: config.proxyPullPolicy,
     imagePullSecrets: config.proxyPullSecrets,
+    defaults: config.proxyDefaults,
     managerAddress: `${config.serviceName}.${config.namespace}.svc:${SERVICE_PORT}`,
     clusterDomain: config.clusterDomain,
     nativeSidecars: hasNativeSidecars(gitVersion),

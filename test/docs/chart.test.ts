@@ -70,6 +70,6 @@ it("the PodMonitor uses a port that the sidecar has", () => {
     ...{ proxyImage: "proxy:1", managerAddress: "manager:5447", nativeSidecars: true },
     kubernetesService: { ips: ["10.96.0.1"], port: 443 },
   };
-  const { ports } = proxyContainer(planInjection(podOptions(), {}, settings, { containers: [] }, undefined));
+  const { ports } = proxyContainer(planInjection(podOptions(), settings, { containers: [] }, undefined));
   expect(ports?.map((port) => port.name)).toEqual([name]);
 });

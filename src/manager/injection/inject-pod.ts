@@ -5,6 +5,7 @@ import { appAnnotations, HOST_ALIASES, INTERCEPT } from "../../api/annotations.t
 import { countTerms } from "../../api/label-selector.ts";
 import { PROXY_IMAGE, podAnnotationSlips, podOptions } from "../../api/pod-annotations.ts";
 import { formatPath } from "../../api/problems.ts";
+import { annotationsInForce } from "./annotations-in-force.ts";
 import { accessWarnings } from "./api-access.ts";
 import { containerWarnings } from "./app-containers.ts";
 import { buildPod } from "./build-pod.ts";
@@ -37,9 +38,9 @@ function selects({ pods }: App, { metadata }: PodManifest): boolean {
 
 function injectFor(app: App, pod: PodManifest, request: InjectionRequest): Injection {
   const { annotations } = pod.metadata;
-  const options = podOptions(annotations);
-  const { metadata } = app.object;
-  const plan = planInjection(options, metadata.annotations, request.settings, pod.spec, app.spec?.webhook);
+  const { settings } = request;
+  const options = podOptions(annotationsInForce(annotations, app.object.metadata.annotations, settings.defaults));
+  const plan = planInjection(options, settings, pod.spec, app.spec?.webhook);
   const warnings = warningsOf(pod, plan);
   const refusals = [
     ...appRefusals(app),

@@ -28,6 +28,8 @@ export interface InjectionSettings {
   readonly imagePullPolicy?: "Always" | "IfNotPresent" | "Never";
   /** Names of Secrets for the proxy's image; they must be in the pod's namespace. */
   readonly imagePullSecrets?: readonly string[];
+  /** Annotations in force for each pod that has none of its own. */
+  readonly defaults?: Readonly<Record<string, string>>;
   /** host:port at which proxies reach the manager. The manager's certificate contains this host. */
   readonly managerAddress: string;
   /** True if the cluster supports init containers with restartPolicy Always (1.29 or later). See `hasNativeSidecars`. */

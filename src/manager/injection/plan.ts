@@ -1,9 +1,8 @@
-// The plan of one pod's injection. The pod's annotations take precedence over the app's annotations, and these over the manager's
-// settings. The plan contains all decisions. The other modules only build the pod.
+// The plan of one pod's injection, from the annotations in force and the manager's settings. The plan contains all decisions. The other modules
+// only build the pod.
 import type { InterceptMode } from "../../api/annotations.ts";
-import { HOST_ALIASES } from "../../api/annotations.ts";
 import type { WebhookServer } from "../../api/operator-fields.ts";
-import { interceptMode, type PodOptions } from "../../api/pod-annotations.ts";
+import type { PodOptions } from "../../api/pod-annotations.ts";
 import { parseQuantity } from "../../api/quantity.ts";
 import type { InjectionSettings } from "./injection.ts";
 import type { PodSpec, Resources } from "./pod-manifest.ts";
@@ -38,18 +37,16 @@ const DEFAULT_GRACE_SECONDS = 30;
 /** The plan for a pod with these options. */
 export function planInjection(
   options: PodOptions,
-  appAnnotations: Readonly<Record<string, string>> = {},
   settings: InjectionSettings,
   spec: PodSpec,
   server: WebhookServer | undefined,
 ): Plan {
-  const mode = options.intercept ?? interceptMode(appAnnotations) ?? "env";
-  const wantsAliases = options.hostAliases ?? appAnnotations[HOST_ALIASES] === "true";
+  const mode = options.intercept ?? "env";
   const webhook = server && webhookPort(spec, server, mode === "iptables");
   const { terminationGracePeriodSeconds: graceSeconds } = spec;
   return {
     mode,
-    hostAliases: wantsAliases && mode !== "iptables",
+    hostAliases: options.hostAliases === true && mode !== "iptables",
     native: options.nativeSidecar ?? settings.nativeSidecars,
     image: options.image ?? settings.proxyImage,
     logLevel: options.logLevel ?? "info",

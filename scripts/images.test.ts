@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { BUILDERS, chartValues, IMAGES, imageReferences } from "./images/plan.ts";
+import { BUILDERS, chartValues, IMAGES } from "./images/plan.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { readonly version: string };
@@ -40,38 +40,37 @@ const NAMED = ["--registry", "localhost:5000/me", "--tag", "dev"];
 it.each(BUILDERS)("%s builds both images, and stdout has the options for helm alone", (builder) => {
   installBuilder(builder);
   const { status, stdout, stderr, calls } = images(...NAMED);
-  expect(stderr).toContain(`building localhost:5000/me/manager:dev with ${builder}`);
+  expect(stderr).toContain(`building localhost:5000/me/ctrlmesh/manager:dev with ${builder}`);
   expect(status).toBe(0);
   expect(calls).toEqual([
-    `${builder} build -f Dockerfile.manager -t localhost:5000/me/manager:dev .`,
-    `${builder} build -f Dockerfile.proxy -t localhost:5000/me/proxy:dev .`,
+    `${builder} build -f Dockerfile.manager -t localhost:5000/me/ctrlmesh/manager:dev .`,
+    `${builder} build -f Dockerfile.proxy -t localhost:5000/me/ctrlmesh/proxy:dev .`,
   ]);
   expect(stdout.trim()).toBe(
-    "--set-string image.repository=localhost:5000/me/manager --set-string image.tag=dev " +
-      "--set-string proxy.image.repository=localhost:5000/me/proxy --set-string proxy.image.tag=dev",
+    "--set-string image.registry=localhost:5000/me --set-string image.tag=dev --set-string proxy.image.tag=dev",
   );
 });
 
 it("without options the images have the names and the tag of the chart's defaults", () => {
   installBuilder("docker");
   expect(images("--example-operator").calls.map((call) => call.split(" ").at(-2))).toEqual([
-    `ctrlmesh/manager:${version}`,
-    `ctrlmesh/proxy:${version}`,
-    `ctrlmesh/foo-operator:${version}`,
+    `kind.local/ctrlmesh/manager:${version}`,
+    `kind.local/ctrlmesh/proxy:${version}`,
+    `kind.local/ctrlmesh/foo-operator:${version}`,
   ]);
 });
 
 it("--push pushes after all images are built; podman and buildah push to this machine without TLS, as docker does", () => {
   installBuilder("podman");
   expect(images(...NAMED, "--push").calls.slice(2)).toEqual([
-    "podman push --tls-verify=false localhost:5000/me/manager:dev",
-    "podman push --tls-verify=false localhost:5000/me/proxy:dev",
+    "podman push --tls-verify=false localhost:5000/me/ctrlmesh/manager:dev",
+    "podman push --tls-verify=false localhost:5000/me/ctrlmesh/proxy:dev",
   ]);
   installBuilder("docker");
-  expect(images(...NAMED, "--push").calls.slice(-1)).toEqual(["docker push localhost:5000/me/proxy:dev"]);
+  expect(images(...NAMED, "--push").calls.slice(-1)).toEqual(["docker push localhost:5000/me/ctrlmesh/proxy:dev"]);
   installBuilder("buildah");
   expect(images("--registry=registry.example.com/me", "--builder=buildah", "--push").calls.at(-1)).toBe(
-    `buildah push registry.example.com/me/proxy:${version}`,
+    `buildah push registry.example.com/me/ctrlmesh/proxy:${version}`,
   );
 });
 
@@ -96,7 +95,9 @@ describe("what cannot be done", () => {
     installBuilder("docker", "build");
     const { status, stdout, stderr, calls } = images();
     expect({ status, stdout, calls: calls.length }).toEqual({ status: 1, stdout: "", calls: 1 });
-    expect(stderr).toContain(`images: docker build -f Dockerfile.manager -t ctrlmesh/manager:${version} . ended with 3`);
+    expect(stderr).toContain(
+      `images: docker build -f Dockerfile.manager -t kind.local/ctrlmesh/manager:${version} . ended with 3`,
+    );
   });
 
   it.each([
@@ -123,8 +124,8 @@ describe("the plan", () => {
 
   it("sets only values that the chart has", () => {
     const values = parse(readFileSync(join(ROOT, "charts/ctrlmesh/values.yaml"), "utf8")) as object;
-    const names = Object.keys(chartValues(imageReferences({ registry: "r", tag: "t" })));
-    expect(names).toHaveLength(4);
+    const names = Object.keys(chartValues({ registry: "r", tag: "t" }));
+    expect(names).toHaveLength(3);
     for (const name of names) expect(values).toHaveProperty(name);
   });
 });

@@ -17,6 +17,8 @@ import {
 } from "./images/plan.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
+/** Of images that stay on this machine: no such registry exists. */
+const LOCAL_REGISTRY = "kind.local";
 const USAGE =
   "usage: npm run images -- [--registry HOST/PATH] [--tag TAG] [--builder docker|podman|buildah] [--example-operator] [--push]";
 
@@ -70,7 +72,7 @@ function run(builder: Builder, args: readonly string[]): void {
 
 const options = readOptions();
 const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { readonly version: string };
-const naming = { registry: options.registry ?? "ctrlmesh", tag: options.tag ?? version };
+const naming = { registry: options.registry ?? LOCAL_REGISTRY, tag: options.tag ?? version };
 const problems = namingProblems(naming);
 const wanted = BUILDERS.find((each) => each === options.builder);
 if (options.builder !== undefined && wanted === undefined)
@@ -87,7 +89,7 @@ for (const image of images) {
 if (options.push) for (const image of images) run(builder, pushArguments(builder, image));
 process.stderr.write(`${options.push ? "built and pushed" : "built"}; for helm install and helm upgrade:\n`);
 process.stdout.write(
-  `${Object.entries(chartValues(images))
+  `${Object.entries(chartValues(naming))
     .map(([name, value]) => `--set-string ${name}=${value}`)
     .join(" ")}\n`,
 );

@@ -42,7 +42,7 @@ function changedPaths(): string[] {
 
 const options = readOptions();
 const { version } = JSON.parse(read("package.json")) as { readonly version: string };
-const naming = { registry: options.registry ?? "ctrlmesh", tag: version };
+const naming = { registry: options.registry ?? "registry.example.com", tag: version };
 const misuse = namingProblems(naming);
 if (!options["dry-run"] && options.registry === undefined) misuse.push("without --dry-run it needs --registry");
 if (misuse.length > 0) misused(misuse);

@@ -10,7 +10,7 @@ export interface ImageSource {
   readonly dockerfile: string;
   /** The folder that the Dockerfile copies from. */
   readonly context: string;
-  /** The chart's value with the repository and the tag; undefined for an example. */
+  /** The chart's value with the tag; undefined for an example. */
   readonly value?: string;
 }
 
@@ -21,21 +21,19 @@ export const IMAGES: readonly ImageSource[] = [
 ];
 
 export interface Naming {
-  /** Host and path, such as registry.example.com/ctrlmesh. */
+  /** Host and path, such as registry.example.com/team. */
   readonly registry: string;
   readonly tag: string;
 }
 
 export interface NamedImage extends ImageSource {
-  readonly repository: string;
   readonly tag: string;
   readonly reference: string;
 }
 
 export function imageReferences({ registry, tag }: Naming): NamedImage[] {
   return IMAGES.map((image) => {
-    const repository = `${registry}/${image.name}`;
-    return { ...image, repository, tag, reference: `${repository}:${tag}` };
+    return { ...image, tag, reference: `${registry}/ctrlmesh/${image.name}:${tag}` };
   });
 }
 
@@ -50,12 +48,9 @@ export function pushArguments(builder: Builder, { reference }: NamedImage): stri
 }
 
 /** The chart's values for these images, by their paths. */
-export function chartValues(images: readonly NamedImage[]): Record<string, string> {
-  const values: Record<string, string> = {};
-  for (const { value, repository, tag } of images) {
-    if (value !== undefined) Object.assign(values, { [`${value}.repository`]: repository, [`${value}.tag`]: tag });
-  }
-  return values;
+export function chartValues({ registry, tag }: Naming): Record<string, string> {
+  const tags = IMAGES.flatMap(({ value }) => (value === undefined ? [] : [[`${value}.tag`, tag] as const]));
+  return { "image.registry": registry, ...Object.fromEntries(tags) };
 }
 
 /** Why the names cannot be used, with the option that is wrong. */

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { parseDocument } from "yaml";
 import { CHART, helm } from "../../test/support/helm.ts";
 import { generatedFiles } from "../generate.ts";
-import { chartValues, imageReferences } from "../images/plan.ts";
+import { chartValues } from "../images/plan.ts";
 import { plainManifests } from "../manifests.ts";
 import { shippedPackages } from "./shipped-packages.ts";
 
@@ -45,8 +45,7 @@ export async function writeArtifacts(dir: string, { version, registry, notes }: 
 /** The chart's values.yaml, comments and all, with the names of the images. */
 function valuesFor(registry: string, tag: string): string {
   const values = parseDocument(readFileSync(join(CHART, "values.yaml"), "utf8"));
-  for (const [path, value] of Object.entries(chartValues(imageReferences({ registry, tag }))))
-    values.setIn(path.split("."), value);
+  for (const [path, value] of Object.entries(chartValues({ registry, tag }))) values.setIn(path.split("."), value);
   return values.toString({ lineWidth: 0 });
 }
 

@@ -35,7 +35,6 @@ export function guardSchema(subset: string) {
   return z
     .enum(["Enforce", "Warn"])
     .optional()
-    .meta({ default: "Enforce" })
     .describe(
       `Treatment of writes to objects that the pod's ${subset} does not own. Enforce (the default): they are refused. Warn: they pass, and so does a get of such an object, except while the namespace moves. The client gets a warning that names the owner. Then several ${subset}s may write to one object. A deletecollection outside of the own namespaces is refused all the same.`,
     );

@@ -190,8 +190,9 @@ export const shardingConfigSpecSchema = withRules(
         .describe(
           "If true, the manager labels all namespaces, and the objects of the resources that this object names, with ctrlmesh.kusionstack.io/namespace and ctrlmesh.kusionstack.io/shard-hash. The resources must be named without *. The default is false. Nothing removes the labels again.",
         ),
-      onLoss: z.enum(["Restart", "InPlace"]).optional().meta({ default: "Restart" }).describe(onLossText("shard")),
-      paused: z.boolean().optional().meta({ default: false }).describe(PAUSED_TEXT),
+      // No defaults in the schema: the children of a root have none of these fields.
+      onLoss: z.enum(["Restart", "InPlace"]).optional().describe(onLossText("shard")),
+      paused: z.boolean().optional().describe(PAUSED_TEXT),
       guard: guardSchema("shard"),
     })
     .meta(celRules(...specCel)),

@@ -100,7 +100,7 @@ const routeSchema = z.strictObject({
     .optional()
     .describe(`${onLossText("subset")} Resync is the old name of InPlace.`),
   paused: z.boolean().optional().meta({ default: false }).describe(PAUSED_TEXT),
-  guard: guardSchema("subset"),
+  guard: guardSchema("subset").meta({ default: "Enforce" }),
   subsetPublicResources: z
     .array(resourceMatchSchema)
     .max(32)

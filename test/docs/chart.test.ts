@@ -63,7 +63,7 @@ it("chart, application and package have one version", () => {
 
 it("the PodMonitor uses a port that the sidecar has", () => {
   const [, name] =
-    /- \{ port: ([a-z-]+), path: \/metrics, interval: \{\{ \.podMonitor/.exec(
+    /- port: ([a-z-]+)\n +path: \/metrics\n +interval: \{\{ \.podMonitor/.exec(
       read("charts/ctrlmesh/templates/monitoring.yaml"),
     ) ?? [];
   const settings = {

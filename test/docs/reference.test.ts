@@ -10,6 +10,7 @@ import { POD_ANNOTATIONS } from "../../src/api/pod-annotations.ts";
 import type { StructuralSchema } from "../../src/api/structural-schema.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const PAGE = "docs/reference/virtualapp.md";
 const page = (name: string) => readFileSync(`${ROOT}docs/reference/${name}`, "utf8");
 const handWritten =
   ["observability.md", "status.md", "webhooks.md"].map(page).join("\n") +
@@ -28,8 +29,8 @@ describe("generated pages", () => {
 
   it("are stale once a description has changed", async () => {
     const pages = new Map(await referencePages());
-    pages.set("virtualapp.md", pages.get("virtualapp.md")?.replace("Selects the operator's pods", "Selects pods") ?? "");
-    expect(await stalePages(pages)).toEqual(["virtualapp.md"]);
+    pages.set(PAGE, pages.get(PAGE)?.replace("Selects the operator's pods", "Selects pods") ?? "");
+    expect(await stalePages(pages)).toEqual([PAGE]);
   });
 
   it("show every field with its type, default and bounds", () => {

@@ -5,11 +5,13 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import { isStale } from "../../scripts/manifests.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
-import { OPTIONAL_KINDS, REFUSED, VALUES } from "../support/chart-values.ts";
-import { CHART, helm, helmTemplate, MESH_NAMESPACE, RELEASE, tryHelm } from "../support/helm.ts";
+import { NEW_VALUES, OLD_VALUES, OPTIONAL_KINDS, REFUSED, VALUES } from "../support/chart-values.ts";
+import { eventually } from "../support/eventually.ts";
+import { CHART, CHART_ARGS, helm, helmTemplate, MESH_NAMESPACE, RELEASE, tryHelm } from "../support/helm.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { kubectl, tryKubectl } from "../support/kubectl.ts";
 import { describeWithKube } from "../support/requirements.ts";
+import { anchorsOf } from "../support/tree-map.ts";
 
 interface Manifest extends KubeObject {
   readonly kind: string;
@@ -34,7 +36,8 @@ describeWithKube("the chart", () => {
   afterAll(() => kube?.stop());
 
   it("passes helm lint --strict with every set of test values", async () => {
-    for (const values of Object.values(VALUES)) await helm(["lint", "--strict", CHART, "--values", "-"], undefined, values);
+    for (const values of Object.values(VALUES))
+      await helm(["lint", "--strict", ...CHART_ARGS, "--values", "-"], undefined, values);
   });
 
   it.each(Object.keys(VALUES))("has only objects that the API server accepts: %s", async (name) => {
@@ -49,8 +52,35 @@ describeWithKube("the chart", () => {
     await apply(readFileSync(file, "utf8"), "--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts");
   });
 
+  it("refuses to install without a registry, and says what to do", async () => {
+    const { code, stderr } = await tryHelm(["template", RELEASE, CHART]);
+    expect(code).not.toBe(0);
+    expect(stderr).toContain("set image.registry: there are no published images yet; docs/tasks/build-images.md");
+  });
+
+  it("gives the values with old names to the manager, and names the new ones in its notes", async () => {
+    const deploymentOf = async (values: string) => (await manifests(values)).find(({ kind }) => kind === "Deployment");
+    expect(await deploymentOf(OLD_VALUES)).toEqual(await deploymentOf(NEW_VALUES));
+    const notesOf = (values: string) =>
+      helm(["install", RELEASE, ...CHART_ARGS, "--dry-run=client", "--values", "-"], undefined, values);
+    expect(await notesOf(OLD_VALUES)).toContain("- leaseDurationMs is the old name of leaseDuration\n");
+    expect(await notesOf(OLD_VALUES)).toContain("- imagePullSecrets: write { name: pull } instead of pull\n");
+    expect(await notesOf(NEW_VALUES)).not.toContain("WARNING: these values");
+  });
+
+  it("finds a troubleshooting heading for each runbook_url", async () => {
+    const rule = (await manifests(VALUES["everything on"])).find(({ kind }) => kind === "PrometheusRule");
+    const text = JSON.stringify(rule);
+    const anchors = [...text.matchAll(/"runbook_url":"https:\/\/docs\.example\.com\/troubleshooting\.md#([^"]+)"/g)].map(
+      ([, anchor]) => anchor,
+    );
+    const page = anchorsOf(readFileSync(new URL("../../docs/troubleshooting.md", import.meta.url), "utf8"));
+    expect(anchors).toHaveLength(text.match(/"alert":/g)?.length ?? -1);
+    expect(anchors.filter((anchor) => !page.has(anchor ?? ""))).toEqual([]);
+  });
+
   it.each(REFUSED)("refuses the values $values and names $names", async ({ values, names }) => {
-    const { code, stderr } = await tryHelm(["template", RELEASE, CHART, "--values", "-"], undefined, values);
+    const { code, stderr } = await tryHelm(["template", RELEASE, ...CHART_ARGS, "--values", "-"], undefined, values);
     expect(code).not.toBe(0);
     expect(stderr).toContain(names);
   });
@@ -60,16 +90,18 @@ describeWithKube("the chart", () => {
     const pod = (await manifests(container)).find(({ kind }) => kind === "Deployment")?.spec?.template?.spec;
     const env = (pod as { containers: { env: { name: string }[] }[] }).containers[0]?.env ?? [];
     const values = stringify({ extraEnv: env.map(({ name }) => ({ name, value: "x" })) });
-    const { stderr } = await tryHelm(["template", RELEASE, CHART, "--values", "-"], undefined, values);
+    const { stderr } = await tryHelm(["template", RELEASE, ...CHART_ARGS, "--values", "-"], undefined, values);
     for (const { name } of env) expect(stderr).toContain(`extraEnv: ${name} is set by the chart`);
   });
 
   it("creates all objects by helm install, and its notes name the next steps", async () => {
-    const notes = await helmHere("install", RELEASE, CHART);
+    const notes = await helmHere("install", RELEASE, ...CHART_ARGS);
     expect(notes).toContain("kind: VirtualApp");
     expect(notes).toContain(`helm uninstall ${RELEASE} --namespace ${MESH_NAMESPACE}`);
     const expected = await manifests();
     expect(expected.map(({ kind }) => kind).sort()).toEqual([
+      "ClusterRole",
+      "ClusterRole",
       "ClusterRole",
       "ClusterRoleBinding",
       "CustomResourceDefinition",
@@ -80,16 +112,26 @@ describeWithKube("the chart", () => {
       "CustomResourceDefinition",
       "Deployment",
       "MutatingWebhookConfiguration",
+      "Pod",
       "PodDisruptionBudget",
-      "ResourceQuota",
       "Role",
       "RoleBinding",
       "Service",
       "ServiceAccount",
       "ValidatingWebhookConfiguration",
     ]);
-    for (const { kind, metadata } of expected) await run("get", kind, metadata.name ?? "", "-n", MESH_NAMESPACE);
+    // `helm test` creates the pod.
+    for (const { kind, metadata } of expected.filter((each) => each.kind !== "Pod"))
+      await run("get", kind, metadata.name ?? "", "-n", MESH_NAMESPACE);
     await run("wait", "--for=condition=Established", "crd", "virtualapps.ctrlmesh.kruise.io", "--timeout=20s");
+  });
+
+  it("lets whoever may view or edit a namespace view or edit the mesh's objects in it", async () => {
+    const rulesOf = async (role: string) => run("get", "clusterrole", role, "-o", "jsonpath={.rules}");
+    // A controller of the cluster copies the rules.
+    await eventually(async () => expect(await rulesOf("view")).toContain("shardingconfigs"), 20_000);
+    expect(await rulesOf("view")).not.toContain('"ctrlmesh.kruise.io"],"resources":["managerstates"');
+    await eventually(async () => expect(await rulesOf("edit")).toContain("shardingconfigs"), 20_000);
   });
 
   it("has a VirtualApp in its notes that the API server accepts", async () => {
@@ -121,14 +163,19 @@ describeWithKube("the chart", () => {
     const object = JSON.parse(await run("get", "--raw", path)) as object;
     const filled = { ...object, webhooks: [WEBHOOK] };
     await kubectl(kube.kubeconfig, ["replace", "--raw", path, "-f", "-"], JSON.stringify(filled));
-    const upgrade = (values: string) => helm(["upgrade", RELEASE, CHART, ...flags, "--values", "-"], kube.kubeconfig, values);
+    const upgrade = (values: string) =>
+      helm(["upgrade", RELEASE, ...CHART_ARGS, ...flags, "--values", "-"], kube.kubeconfig, values);
     const replicas = () => run("get", "deployment", "ctrlmesh-manager", "-n", MESH_NAMESPACE, "-o", "jsonpath={.spec.replicas}");
 
-    await upgrade("replicas: 3\ncommonLabels: { cost: infra }");
+    await upgrade("replicaCount: 3\ncommonLabels: { cost: infra }");
     expect(await replicas()).toBe("3");
     const after = parse(await run("get", "--raw", path)) as { metadata: KubeObject["metadata"]; webhooks: object[] };
     expect(after.metadata.labels).toMatchObject({ cost: "infra" });
     expect(after.webhooks).toMatchObject([{ name: WEBHOOK.name, failurePolicy: "Fail" }]);
+
+    await helmHere("rollback", RELEASE, ...flags);
+    expect(await replicas()).toBe("2");
+    expect(parse(await run("get", "--raw", path))).toMatchObject({ webhooks: [{ name: WEBHOOK.name }] });
 
     await upgrade("podDisruptionBudget: { enabled: false }");
     expect(await replicas()).toBe("2");
@@ -156,7 +203,7 @@ describeWithKube("the chart", () => {
     expect(await left()).toEqual(crds);
     expect(await run("get", "virtualapps", "-n", "default", "-o", "name")).toBe("virtualapp.ctrlmesh.kruise.io/kept\n");
 
-    await helmHere("install", RELEASE, CHART, "--set", "crds.keep=false");
+    await helmHere("install", RELEASE, ...CHART_ARGS, "--set", "crds.keep=false");
     // The API server makes the storage of a kind with its first request. If that is the deletion of the CRD, it may fail, and after some failures
     // the API server waits for minutes until it tries again ("could not list instances: storage is (re)initializing").
     for (const crd of crds) await run("get", crd.replace(/^[^/]*\//, ""), "--all-namespaces");
@@ -167,18 +214,20 @@ describeWithKube("the chart", () => {
 
   it("takes over plain manifests and their VirtualApps by helm install --take-ownership", async () => {
     const plain = new URL("../../deploy/ctrlmesh.yaml", import.meta.url);
-    const yaml = readFileSync(plain, "utf8").replaceAll("ctrlmesh/manager:", "registry.example.com/manager:");
+    const yaml = readFileSync(plain, "utf8").replaceAll("registry.example.com", "registry.other");
     await apply(yaml, "--server-side");
     await run("wait", "--for=condition=Established", "crd", "virtualapps.ctrlmesh.kruise.io", "--timeout=20s");
     await apply(APP);
     const uid = () => run("get", "virtualapp", "kept", "-n", "default", "-o", "jsonpath={.metadata.uid}");
     const before = await uid();
-    await helmHere("install", RELEASE, CHART, "--take-ownership", "--force-conflicts");
+    await helmHere("install", RELEASE, ...CHART_ARGS, "--take-ownership", "--force-conflicts");
     expect(await uid()).toBe(before);
     const image = "jsonpath={.spec.template.spec.containers[0].image}";
-    expect(await run("get", "deployment", "ctrlmesh-manager", "-n", MESH_NAMESPACE, "-o", image)).toMatch(/^ctrlmesh\/manager:/);
+    expect(await run("get", "deployment", "ctrlmesh-manager", "-n", MESH_NAMESPACE, "-o", image)).toMatch(
+      /^kind\.local\/ctrlmesh\/manager:/,
+    );
     // kubectl still owns the fields that it applied, so a later upgrade needs --force-conflicts too.
-    const upgrade = ["upgrade", RELEASE, CHART, "--set", "replicas=3"];
+    const upgrade = ["upgrade", RELEASE, ...CHART_ARGS, "--set", "replicaCount=3"];
     expect((await tryHelm(upgrade, kube.kubeconfig)).stderr).toContain('conflict with "kubectl": .spec.replicas');
     await helmHere(...upgrade, "--force-conflicts");
   });

@@ -33,8 +33,8 @@ describeWithTestNode("the installed mesh under failures", () => {
   beforeAll(async () => {
     mesh = await startInstalledMesh({
       values: {
-        identity: { certificateLifetimeMs: LEAF_MS },
-        leaseDurationMs: 5_000,
+        identity: { certificateLifetime: `${LEAF_MS / 1_000}s` },
+        leaseDuration: "5s",
         extraEnv: [{ name: "CTRLMESH_CA_SETTLE_MS", value: "4000" }],
       },
     });

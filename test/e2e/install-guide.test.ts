@@ -10,6 +10,7 @@ import { blocksOf, readDocument } from "../support/doc-blocks.ts";
 import { GUIDE, type GuideSection } from "../support/docs-guide.ts";
 import { eventually } from "../support/eventually.ts";
 import { goProgram } from "../support/go-build.ts";
+import { REGISTRY } from "../support/helm.ts";
 import { operatorImage } from "../support/install/operator.ts";
 import { type InstalledMesh, startInstalledMesh } from "../support/install/world.ts";
 import { describeWithTestNode } from "../support/requirements.ts";
@@ -24,7 +25,7 @@ const NEW_NAMESPACE_MS = 10_000;
 const TIMEOUT_MS = 300_000;
 /** The built helm. It installs with one more value, so that restarts of pods begin after 2 s instead of the chart's 20 s. */
 const HELM = `helm() {
-  if [[ "$*" =~ (^| --)install ]]; then "$HELM" "$@" --set restartSettleMs=2000; else "$HELM" "$@"; fi
+  if [[ "$*" =~ (^| --)install ]]; then "$HELM" "$@" --set restartSettle=2s; else "$HELM" "$@"; fi
 }`;
 
 interface Step {
@@ -38,13 +39,12 @@ describeWithTestNode("the quickstart, and the tasks behind it", () => {
   let helm: string;
   beforeAll(async () => {
     [mesh, helm] = await Promise.all([startInstalledMesh({ install: false }), goProgram("test/tools/helm")]);
-    await mesh.cluster.addImages({ "ctrlmesh/foo-operator:0.1.0": await operatorImage() });
+    await mesh.cluster.addImages({ [`${REGISTRY}/ctrlmesh/foo-operator:0.1.0`]: await operatorImage() });
   });
   afterAll(() => mesh?.stop());
 
   const bash = async (commands: string): Promise<string> => {
-    // The test node's images have the names of a registry "ctrlmesh".
-    const env = { ...process.env, KUBECONFIG: mesh.kubeconfig, HELM: helm, REGISTRY: "ctrlmesh" };
+    const env = { ...process.env, KUBECONFIG: mesh.kubeconfig, HELM: helm, REGISTRY };
     const script = `${HELM}\n${commands}`;
     const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", script], {
       cwd: ROOT,

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { EGRESS, EGRESS_PRIVATE_ADDRESSES } from "../../src/api/pod-annotations.ts";
 import { eventually } from "../support/eventually.ts";
-import { CHART, helm, MESH_NAMESPACE, RELEASE } from "../support/helm.ts";
+import { CHART_ARGS, helm, MESH_NAMESPACE, RELEASE } from "../support/helm.ts";
 import {
   OPERATOR,
   OPERATOR_IMAGE,
@@ -261,10 +261,11 @@ describeWithTestNode("the mesh that helm installs", () => {
     await waitForApp("condition=Converged");
     const before = await identities();
     await helm(
-      ["upgrade", RELEASE, CHART, "--values", "-", "--wait", "--timeout", "90s"],
+      ["upgrade", RELEASE, ...CHART_ARGS, "--values", "-", "--wait", "--timeout", "90s"],
       mesh.kubeconfig,
-      JSON.stringify({ replicas: 3, logLevel: "debug" }),
+      JSON.stringify({ replicaCount: 3, logLevel: "debug" }),
     );
+    expect(await helm(["test", RELEASE, "--timeout", "60s"], mesh.kubeconfig)).toContain("Succeeded");
     await eventually(async () => (await mesh.podNames(MESH_NAMESPACE, "app.kubernetes.io/name=ctrlmesh")).length === 3, 40_000);
     await mesh.run("patch", "foo", "one", "-n", "canary-a", "--type=merge", "-p", '{"spec":{"message":"after the upgrade"}}');
     expect(await reconciledBy("canary-a")).toMatch(/^foo-set-/);

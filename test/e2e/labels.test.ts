@@ -8,7 +8,7 @@ import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
 import { CONFIG_MAPS, NAMESPACES } from "../../src/kube/client/resources.ts";
 import { nameHash } from "../../src/kube/place.ts";
 import { eventually } from "../support/eventually.ts";
-import { CHART, helm, MESH_NAMESPACE, RELEASE } from "../support/helm.ts";
+import { CHART_ARGS, helm, MESH_NAMESPACE, RELEASE } from "../support/helm.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { kubectl } from "../support/kubectl.ts";
 import { writeKubeconfig } from "../support/mesh/cluster.ts";
@@ -69,7 +69,7 @@ describeWithKube("labels on request", () => {
   beforeAll(async () => {
     dir = mkdtempSync(join(tmpdir(), "ctrlmesh-labels-"));
     kube = await startKube({ controllerManager: true });
-    await helm(["install", RELEASE, CHART, "--create-namespace"], kube.kubeconfig);
+    await helm(["install", RELEASE, ...CHART_ARGS, "--create-namespace"], kube.kubeconfig);
     const token = (await run("create", "token", "ctrlmesh-manager", "-n", MESH_NAMESPACE, "--duration=1h")).trim();
     mesh = await startMesh({
       kube,
@@ -108,7 +108,7 @@ describeWithKube("labels on request", () => {
       "--set",
       `rbac.labelObjects[${at}].group=${group},rbac.labelObjects[${at}].resource=${resource}`,
     ]);
-    await helm(["upgrade", RELEASE, CHART, ...resources], kube.kubeconfig);
+    await helm(["upgrade", RELEASE, ...CHART_ARGS, ...resources], kube.kubeconfig);
     await eventually(async () => {
       expect((await labels())?.message).not.toContain("may not");
       const { items } = await mesh.client.list(CONFIG_MAPS, { namespace: "team-a", labelSelector: `${KEY}/namespace` });

@@ -74,7 +74,7 @@ describeWithTestNode("a provided CA", () => {
   it("is awaited by the managers, which name the missing Secret in their logs", { timeout: 150_000 }, async () => {
     newKey("first.key");
     const values = {
-      identity: { caSecret: SECRET, certificateLifetimeMs: LEAF_MS },
+      identity: { caSecret: SECRET, certificateLifetime: `${LEAF_MS / 1_000}s` },
       extraEnv: [{ name: "CTRLMESH_CA_SETTLE_MS", value: String(CA_DELAY_MS) }],
     };
     const installed = installChart(mesh, values);

@@ -13,19 +13,40 @@ export const VALUES: Readonly<Record<string, string>> = {
   "everything on": `
 networkPolicy: { enabled: true, metricsFrom: [{ namespaceSelector: { matchLabels: { name: monitoring } } }] }
 monitoring:
-  serviceMonitor: { enabled: true, labels: { release: prometheus } }
-  podMonitor: { enabled: true, interval: 1m }
-  prometheusRule: { enabled: true }
+  serviceMonitor: { enabled: true, labels: { release: prometheus }, relabelings: [{ action: drop, regex: a }], metricRelabelings: [{ action: drop, regex: b }] }
+  podMonitor: { enabled: true, interval: 1m, relabelings: [{ action: drop, regex: a }], metricRelabelings: [{ action: drop, regex: b }] }
+  prometheusRule: { enabled: true, runbookBaseUrl: "https://docs.example.com/troubleshooting.md" }
   dashboard: { enabled: true, annotations: { grafana_folder: Operators } }
 identity: { certManager: { enabled: true, issuerRef: { name: ca } } }
 rbac: { scaleOf: [{ group: apps.kruise.io, resource: clonesets }], labelObjects: [{ group: "", resource: configmaps }, { group: demo.ctrlmesh.io, resource: foos }] }
 `,
   "a private registry and another namespace": `
-replicas: 3
-image: { repository: "registry.example.com:5000/ctrlmesh/manager", digest: "sha256:${"0123456789abcdef".repeat(4)}", pullPolicy: Always }
-imagePullSecrets: [pull]
-proxy: { image: { repository: registry.example.com/ctrlmesh/proxy, tag: v1, pullPolicy: Always }, imagePullSecrets: [pull, more] }
-priorityClassName: ""
+global: { imageRegistry: "registry.example.com:5000/team" }
+replicaCount: 3
+image: { digest: "sha256:${"0123456789abcdef".repeat(4)}", pullPolicy: Always }
+imagePullSecrets: [{ name: pull }]
+proxy:
+  image: { tag: v1, pullPolicy: Always }
+  imagePullSecrets: [{ name: pull }, { name: more }]
+  resources: { requests: { cpu: 100m, memory: 256Mi }, limits: { cpu: 1, memory: 1Gi } }
+  logLevel: debug
+  accessLog: sample=0.01
+  intercept: kubeconfig
+  nativeSidecar: "true"
+leaseDuration: 10s
+restartSettle: 1m
+webhook: { hostNetwork: true, port: 19443 }
+extraArgs: [--labels-per-second=100]
+extraVolumes: [{ name: tmp, emptyDir: {} }]
+extraVolumeMounts: [{ name: tmp, mountPath: /tmp }]
+podSecurityContext: { fsGroup: 2000 }
+securityContext: { runAsUser: 2000 }
+dnsConfig: { options: [{ name: ndots, value: "1" }] }
+deploymentAnnotations: { a: b }
+serviceAnnotations: { c: d }
+commonAnnotations: { e: f }
+priorityClassName: system-cluster-critical
+priorityClassQuota: true
 nodeSelector: { kubernetes.io/os: linux }
 tolerations: [{ key: node-role.kubernetes.io/control-plane, operator: Exists, effect: NoSchedule }]
 affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions: [{ key: infra, operator: Exists }] }] } } }
@@ -34,18 +55,20 @@ podDisruptionBudget: { maxUnavailable: 50% }
 podAnnotations: { team: platform }
 podLabels: { team: platform }
 commonLabels: { cost: infra }
-serviceAccount: { annotations: { example.com/role: mesh } }
+serviceAccount: { name: mesh, annotations: { example.com/role: mesh } }
 extraEnv: [{ name: HTTPS_PROXY, value: "" }]
 listenHost: 0.0.0.0
 `,
   "names that YAML reads as numbers": `
-imagePullSecrets: ["123", "true"]
+imagePullSecrets: [{ name: "123" }, { name: "true" }]
 priorityClassName: "123"
 clusterDomain: "1e3"
 identity: { caSecret: "456" }
 `,
   "as little as possible": `
-replicas: 1
+replicaCount: 1
+serviceAccount: { create: false, name: given }
+rbac: { aggregate: false }
 crds: { install: false }
 podDisruptionBudget: { enabled: false }
 resources: {}
@@ -53,9 +76,27 @@ monitoring: { serviceMonitor: { enabled: true } }
 `,
 };
 
+/** The same values by their old and by their new names. */
+export const OLD_VALUES = `
+replicas: 3
+leaseDurationMs: 10000
+restartSettleMs: 5000
+imagePullSecrets: [pull]
+proxy: { imagePullSecrets: [more] }
+identity: { certificateLifetimeMs: 86400000 }
+`;
+export const NEW_VALUES = `
+replicaCount: 3
+leaseDuration: 10s
+restartSettle: 5s
+imagePullSecrets: [{ name: pull }]
+proxy: { imagePullSecrets: [{ name: more }] }
+identity: { certificateLifetime: 24h }
+`;
+
 /** Values that the chart must refuse, and the text that each error must have. */
 export const REFUSED: readonly { readonly values: string; readonly names: string }[] = [
-  { values: "replicas: 0", names: "/replicas" },
+  { values: "replicaCount: 0", names: "/replicaCount" },
   { values: "podDisruptionBudget: { minAvailable: 1 }", names: "'minAvailable'" },
   { values: "image: { tag: [1] }", names: "/image/tag" },
   { values: "identity: { certManager: { enabled: true } }", names: "set identity.certManager.issuerRef.name" },
@@ -64,6 +105,9 @@ export const REFUSED: readonly { readonly values: string; readonly names: string
     names: "identity.caSecret and identity.certManager.enabled: set one of them",
   },
   { values: "leaseDurationMs: 60000", names: "/leaseDurationMs" },
+  { values: "leaseDuration: 15", names: "/leaseDuration" },
+  { values: "leaseDuration: 1m", names: "leaseDuration: must be 1s to 20s" },
+  { values: "priorityClassQuota: true", names: "priorityClassQuota: set priorityClassName" },
   { values: "identity: { caSecret: ctrlmesh-ca }", names: "identity.caSecret: ctrlmesh-ca is the manager's own Secret" },
   {
     values: "identity: { certManager: { enabled: true, issuerRef: { name: ca }, secretName: ctrlmesh-ca } }",

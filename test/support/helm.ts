@@ -11,6 +11,18 @@ export const CHART = fileURLToPath(new URL("../../charts/ctrlmesh", import.meta.
 export const RELEASE = "ctrlmesh";
 export const MESH_NAMESPACE = "ctrlmesh-system";
 
+/** The registry of the images, which the chart demands; that of docs/quickstart.md. The test node has the images under such names. */
+export const REGISTRY = "kind.local";
+const REGISTRY_VALUES = fileURLToPath(new URL("./registry-values.yaml", import.meta.url));
+
+/** The name of one of the mesh's images in the tests. */
+export function meshImage(name: "manager" | "proxy", version: string): string {
+  return `${REGISTRY}/ctrlmesh/${name}:${version}`;
+}
+
+/** The chart, and the registry as the first values, so that any others take precedence. */
+export const CHART_ARGS: readonly string[] = [CHART, "--values", REGISTRY_VALUES];
+
 export interface HelmResult {
   readonly code: number;
   readonly stdout: string;
@@ -50,7 +62,7 @@ export async function helm(args: readonly string[], kubeconfig?: string, input?:
   return stdout;
 }
 
-/** The chart's objects as YAML. `values` is YAML too. */
-export function helmTemplate(values = ""): Promise<string> {
-  return helm(["template", RELEASE, CHART, "--values", "-"], undefined, values);
+/** The chart's objects as YAML. `values` is YAML too. @param more further flags */
+export function helmTemplate(values = "", ...more: string[]): Promise<string> {
+  return helm(["template", RELEASE, ...CHART_ARGS, "--values", "-", ...more], undefined, values);
 }

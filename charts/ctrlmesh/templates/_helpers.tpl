@@ -16,14 +16,106 @@ app.kubernetes.io/name: ctrlmesh
 app.kubernetes.io/component: manager
 {{- end }}
 
-{{/* The name of an image. The context is a list of the image's values and the chart. */}}
+{{/*
+The annotations of an object, with their key, or nothing. The context is a list of the root and the object's own annotations.
+*/}}
+{{- define "ctrlmesh.annotations" -}}
+{{- $root := index . 0 -}}
+{{- with merge (dict) (index . 1 | default dict) ($root.Values.commonAnnotations | default dict) }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/*
+The name of an image. The context is a list of the root and the image's values. A repository that begins with a host, as in older values, needs no
+registry. There is no default registry: a name without one belongs to whoever takes it on the public hub.
+*/}}
 {{- define "ctrlmesh.image" -}}
-{{- $image := index . 0 -}}
-{{- $chart := index . 1 -}}
+{{- $root := index . 0 -}}
+{{- $image := index . 1 -}}
+{{- $registry := coalesce (dig "imageRegistry" "" ($root.Values.global | default dict)) $image.registry $root.Values.image.registry -}}
+{{- $repository := $image.repository -}}
+{{- if $registry -}}
+{{- $repository = printf "%s/%s" (trimSuffix "/" $registry) $repository -}}
+{{- else if not (regexMatch "^(localhost|[^/]*[.:][^/]*)/" $repository) -}}
+{{- fail "set image.registry: there are no published images yet; docs/tasks/build-images.md says how to build them" -}}
+{{- end -}}
 {{- if $image.digest -}}
-{{ $image.repository }}@{{ $image.digest }}
+{{ $repository }}@{{ $image.digest }}
 {{- else -}}
-{{ $image.repository }}:{{ $image.tag | default $chart.AppVersion }}
+{{ $repository }}:{{ $image.tag | default $root.Chart.AppVersion }}
+{{- end -}}
+{{- end }}
+
+{{/* The names of pull secrets, as a list in JSON. Items are objects with a name, or names, the old form. */}}
+{{- define "ctrlmesh.pullSecrets" -}}
+{{- $names := list -}}
+{{- range . -}}
+{{- $names = append $names (kindIs "map" . | ternary (dig "name" "" (kindIs "map" . | ternary . dict)) (toString .)) -}}
+{{- end -}}
+{{ toJson $names }}
+{{- end }}
+
+{{- define "ctrlmesh.serviceAccount" -}}
+{{ .Values.serviceAccount.name | default "ctrlmesh-manager" }}
+{{- end }}
+
+{{/*
+A duration in milliseconds. The context is a list of a map of values and the name of the duration in it. The old name, NAMEMs, takes precedence,
+since the new one has a default.
+*/}}
+{{- define "ctrlmesh.milliseconds" -}}
+{{- $values := index . 0 -}}
+{{- $name := index . 1 -}}
+{{- $old := printf "%sMs" $name -}}
+{{- if hasKey $values $old -}}
+{{ get $values $old | int64 }}
+{{- else -}}
+{{ mul 1000 (include "ctrlmesh.seconds" (get $values $name) | int64) }}
+{{- end -}}
+{{- end }}
+
+{{/* The values with old names that are set, as lines for the notes. They are accepted for one version. */}}
+{{- define "ctrlmesh.oldValues" -}}
+{{- $old := list -}}
+{{- range $new, $values := dict "replicaCount" (list .Values "replicas") "leaseDuration" (list .Values "leaseDurationMs") "restartSettle" (list .Values "restartSettleMs") "identity.certificateLifetime" (list .Values.identity "certificateLifetimeMs") -}}
+{{- if hasKey (index $values 0) (index $values 1) -}}
+{{- $old = append $old (printf "%s is the old name of %s" (index $values 1) $new) -}}
+{{- end -}}
+{{- end -}}
+{{- range $where, $secrets := dict "imagePullSecrets" .Values.imagePullSecrets "proxy.imagePullSecrets" .Values.proxy.imagePullSecrets -}}
+{{- range $secrets -}}
+{{- if not (kindIs "map" .) -}}
+{{- $old = append $old (printf "%s: write { name: %s } instead of %s" $where . .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{ join "\n" $old }}
+{{- end }}
+
+{{/* The annotations that pods without their own have (the manager's --proxy-defaults), as JSON. */}}
+{{- define "ctrlmesh.proxyDefaults" -}}
+{{- $proxy := .Values.proxy -}}
+{{- $resources := $proxy.resources | default dict -}}
+{{- $all := dict
+  "proxy-cpu" (dig "requests" "cpu" "" $resources)
+  "proxy-memory" (dig "requests" "memory" "" $resources)
+  "proxy-cpu-limit" (dig "limits" "cpu" "" $resources)
+  "proxy-memory-limit" (dig "limits" "memory" "" $resources)
+  "proxy-log-level" (eq $proxy.logLevel "info" | ternary "" $proxy.logLevel)
+  "proxy-env.CTRLMESH_ACCESS_LOG" (eq (toString $proxy.accessLog) "false" | ternary "" $proxy.accessLog)
+  "intercept" (eq $proxy.intercept "env" | ternary "" $proxy.intercept)
+  "native-sidecar" $proxy.nativeSidecar
+-}}
+{{- $set := dict -}}
+{{- range $name, $value := $all -}}
+{{- if ne (toString $value) "" -}}
+{{- $_ := set $set $name (toString $value) -}}
+{{- end -}}
+{{- end -}}
+{{- if $set -}}
+{{ toJson $set }}
 {{- end -}}
 {{- end }}
 
@@ -43,4 +135,16 @@ app.kubernetes.io/component: manager
 {{- $_ := set $part (substr (sub (len .) 1 | int) (len .) .) (regexFind "[0-9]+" . | int64) -}}
 {{- end -}}
 {{- add (mul 3600 (get $part "h")) (mul 60 (get $part "m")) (get $part "s") -}}
+{{- end }}
+
+{{/* The relabelings of a monitor's endpoint. */}}
+{{- define "ctrlmesh.relabelings" -}}
+{{- with .relabelings }}
+relabelings:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .metricRelabelings }}
+metricRelabelings:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}

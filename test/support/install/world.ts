@@ -1,7 +1,7 @@
 // A cluster after `helm install`: the real control plane, a node that runs pods, and the chart and images of this checkout. Tests
 // use it through kubectl, like a user.
 import { eventually } from "../eventually.ts";
-import { CHART, helm, MESH_NAMESPACE, RELEASE } from "../helm.ts";
+import { CHART_ARGS, helm, MESH_NAMESPACE, meshImage, RELEASE } from "../helm.ts";
 import { imageOf } from "../images.ts";
 import { type KubectlResult, kubectl, tryKubectl } from "../kubectl.ts";
 import { startTestCluster, type TestCluster } from "../node/cluster.ts";
@@ -37,7 +37,7 @@ export async function startInstalledMesh({
     operatorImage(),
   ]);
   const cluster = await startTestCluster({
-    images: { [`ctrlmesh/proxy:${VERSION}`]: proxy, [`ctrlmesh/manager:${VERSION}`]: manager, [OPERATOR_IMAGE]: operator },
+    images: { [meshImage("proxy", VERSION)]: proxy, [meshImage("manager", VERSION)]: manager, [OPERATOR_IMAGE]: operator },
   });
   const { kubeconfig } = cluster.kube;
   const run = (...args: string[]) => kubectl(kubeconfig, args);
@@ -101,7 +101,7 @@ async function unreadyPods(mesh: InstalledMesh, namespace: string): Promise<stri
 
 /** Runs `helm install` as in docs/tasks/install.md and waits until the manager serves. */
 export async function installChart(mesh: InstalledMesh, values: object = {}): Promise<void> {
-  const args = ["install", RELEASE, CHART, "--create-namespace", "--values", "-", "--wait", "--timeout", "90s"];
+  const args = ["install", RELEASE, ...CHART_ARGS, "--create-namespace", "--values", "-", "--wait", "--timeout", "90s"];
   try {
     await helm(args, mesh.kubeconfig, JSON.stringify(values));
   } catch (error) {

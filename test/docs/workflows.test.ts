@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { IMAGES } from "../../scripts/images/plan.ts";
+import { imageReferences } from "../../scripts/images/plan.ts";
 import { goProgram } from "../support/go-build.ts";
 import { describeWithProgram } from "../support/requirements.ts";
 
@@ -22,8 +22,11 @@ const RIGHTS: Readonly<Record<string, object>> = {
 
 interface Job {
   readonly permissions?: object;
+  readonly env?: Readonly<Record<string, string>>;
   readonly steps?: readonly { readonly uses?: string; readonly run?: string }[];
-  readonly strategy?: { readonly matrix: { readonly include: readonly object[] } };
+  readonly strategy?: {
+    readonly matrix: { readonly include: readonly { readonly image: string; readonly dockerfile: string }[] };
+  };
 }
 interface Workflow {
   readonly permissions: object;
@@ -71,8 +74,12 @@ describe.each(FILES)("%s", (file) => {
   });
 });
 
-it("the release builds every image of the chart", () => {
-  const built = workflow("release.yml").jobs.images?.strategy?.matrix.include;
-  const shipped = IMAGES.filter(({ value }) => value !== undefined);
-  expect(built).toEqual(shipped.map(({ name, dockerfile }) => ({ image: name, dockerfile })));
+it("the release builds every image of the chart, under the names that the chart uses", () => {
+  const { strategy, env = {} } = workflow("release.yml").jobs.images ?? {};
+  const built = strategy?.matrix.include.map(({ image, dockerfile }) => ({
+    dockerfile,
+    reference: `${env.IMAGE?.replace(/\$\{\{ vars\.REGISTRY }}/, "R").replace(/\$\{\{ matrix\.image }}/, image)}:TAG`,
+  }));
+  const shipped = imageReferences({ registry: "R", tag: "TAG" }).filter(({ value }) => value !== undefined);
+  expect(built).toEqual(shipped.map(({ dockerfile, reference }) => ({ dockerfile, reference })));
 });

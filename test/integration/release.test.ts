@@ -39,10 +39,13 @@ describeWithProgram("go", "the files of a release", () => {
   });
 
   it("the packed chart without values, and the plain manifests, use the images of the release and no others", async () => {
-    const rendered = await helm(["template", "ctrlmesh", join(dir, `ctrlmesh-${version}.tgz`)]);
+    const rendered = await helm(["template", "ctrlmesh", "--skip-tests", join(dir, `ctrlmesh-${version}.tgz`)]);
     for (const text of [rendered, read("ctrlmesh.yaml")]) {
       const images = text.match(/[\w./:-]+\/(?:manager|proxy):[\w.-]+/g) ?? [];
-      expect([...new Set(images)].toSorted()).toEqual([`${REGISTRY}/manager:${version}`, `${REGISTRY}/proxy:${version}`]);
+      expect([...new Set(images)].toSorted()).toEqual([
+        `${REGISTRY}/ctrlmesh/manager:${version}`,
+        `${REGISTRY}/ctrlmesh/proxy:${version}`,
+      ]);
     }
     const names = (text: string) => objects(text).map(({ kind, metadata: { name } }) => `${kind} ${name}`);
     expect(names(read("ctrlmesh.yaml"))).toEqual(["Namespace ctrlmesh-system", ...names(rendered)]);

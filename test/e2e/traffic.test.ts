@@ -34,7 +34,9 @@ describeWithKube("traffic policies", () => {
     mesh = await startMesh({ kube, restarts: true, managers: 2 });
     for (const name of ["team-a", "canary-eu"]) await mesh.createNamespace(name);
     await mesh.apply(demoVirtualApp());
-    pod = await mesh.addPod({ name: "foo-0", labels: { version: "v1", component: APP }, operator: true });
+    // The operator outlasts a slow restart of its proxy. An operator that lost its lease would end, and its successor would list.
+    const operator = ["--lease-duration", "30s", "--renew-deadline", "20s"];
+    pod = await mesh.addPod({ name: "foo-0", labels: { version: "v1", component: APP }, operator });
     const podOfV2 = await mesh.addPod({ name: "foo-v2", labels: { version: "v2", component: APP } });
     probe = createProbe({ url: pod.proxyUrl, caPem: pod.proxyCaPem, token: kube.token });
     probeOfV2 = createProbe({ url: podOfV2.proxyUrl, caPem: podOfV2.proxyCaPem, token: kube.token });

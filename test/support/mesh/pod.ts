@@ -22,8 +22,8 @@ import { identityFlags } from "./identity-files.ts";
 export interface PodOptions {
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Runs the Go operator behind the proxy. */
-  readonly operator?: boolean;
+  /** Runs the Go operator behind the proxy; a list has more flags for it. */
+  readonly operator?: boolean | readonly string[];
   /** The pod's VirtualApp; the default is the mesh's own. */
   readonly app?: string;
   /** Its proxy is also the forward proxy for other servers, and may reach the loopback. */
@@ -172,8 +172,9 @@ async function startBehind(
   await eventually(async () => (await fetch(`${healthUrl}/readyz`)).ok, { withinMs: 20_000 }).catch((cause) => {
     throw new Error(`proxy of ${name} is not ready\n${proxy.child.output()}\nmanager:\n${managerOutput()}`, { cause });
   });
-  if (!operator) return undefined;
-  return supervise({ launch: () => startOperator(kubeconfig, namespace, app, name, verbose), restarts });
+  if (operator === false) return undefined;
+  const flags = operator === true ? [] : operator;
+  return supervise({ launch: () => startOperator(kubeconfig, namespace, app, name, verbose, flags), restarts });
 }
 
 /** The settings of the proxy's container after injection. */

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { parse } from "yaml";
 import { helm } from "../test/support/helm.ts";
-import { namingProblems } from "./images/plan.ts";
+import { isLocal, namingProblems } from "./images/plan.ts";
 import { writeArtifacts } from "./release/artifacts.ts";
 import { releaseNotes } from "./release/notes.ts";
 import { releaseProblems } from "./release/problems.ts";
@@ -69,8 +69,9 @@ if (problems.length > 0) {
 await writeArtifacts(OUT, { version, registry: naming.registry, notes: notes ?? "" });
 for (const name of readdirSync(OUT)) process.stdout.write(`out/release/${name}\n`);
 if (!options["dry-run"]) {
-  const target = `oci://${naming.registry}/charts`;
-  await helm(["push", join(OUT, `ctrlmesh-${version}.tgz`), target]);
-  process.stderr.write(`pushed the chart to ${target}/ctrlmesh\n`);
+  const target = `${naming.registry}/charts`;
+  const plain = isLocal(target) ? ["--plain-http"] : [];
+  await helm(["push", ...plain, join(OUT, `ctrlmesh-${version}.tgz`), `oci://${target}`]);
+  process.stderr.write(`pushed the chart to oci://${target}/ctrlmesh\n`);
 }
 process.stderr.write("not made: images and signatures (.github/workflows/release.yml); there is no command line to bundle yet\n");

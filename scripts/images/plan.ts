@@ -41,10 +41,13 @@ export function buildArguments({ dockerfile, context, reference }: NamedImage): 
   return ["build", "-f", dockerfile, "-t", reference, context];
 }
 
-/** docker uses no TLS for a registry on this machine; the others have to be told. */
+/** A registry on this machine, to which docker connects without TLS. podman, buildah and helm have to be told. */
+export function isLocal(reference: string): boolean {
+  return /^(?:localhost|127\.\d+\.\d+\.\d+)(?::\d+)?\//.test(reference);
+}
+
 export function pushArguments(builder: Builder, { reference }: NamedImage): string[] {
-  const isLocal = /^(?:localhost|127\.\d+\.\d+\.\d+)(?::\d+)?\//.test(reference);
-  return ["push", ...(builder !== "docker" && isLocal ? ["--tls-verify=false"] : []), reference];
+  return ["push", ...(builder !== "docker" && isLocal(reference) ? ["--tls-verify=false"] : []), reference];
 }
 
 /** The chart's values for these images, by their paths. */

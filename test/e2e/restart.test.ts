@@ -221,9 +221,11 @@ describeWithKube("the restart of pods that have lost namespaces", () => {
       .map(({ pod }) => versions.get(pod));
     const turns = writers.filter((writer, index) => writer !== writers[index - 1]);
     expect(turns).toEqual(["v1", "v2", "v1", "v2", "v1", "v2"]);
-    const restartEvents = (await mesh.client.list(EVENTS, { namespace: NAMESPACE })).items.filter(
-      ({ reason }) => reason === "RestartedPod",
-    );
+    const events = (await mesh.client.list(EVENTS, { namespace: NAMESPACE })).items;
+    const restartEvents = events.filter(({ reason }) => reason === "RestartedPod");
+    const evicted = events.filter(({ reason }) => reason === "EvictedPod");
+    expect(new Set(evicted.map(({ involvedObject }) => involvedObject.kind))).toEqual(new Set(["Pod", "ReplicaSet"]));
+    expect(events.filter(({ reason }) => reason === "MovingNamespaces")).not.toEqual([]);
     // One event for each pod, but the killed manager may have evicted one pod without an event.
     expect(restartEvents.length).toBeGreaterThanOrEqual(9);
   });

@@ -46,7 +46,9 @@ function setUp({ settleMs = 0 } = {}) {
       request: async () => world.scale(),
     },
     pods: { get: (name) => ({ metadata: { namespace: "ops", name, ownerReferences: [owner] } }) as Pod },
-    events: { event: (_object, _type, reason, message) => void told.push(`${reason}: ${message}`) },
+    events: {
+      event: ({ kind, metadata }, _type, reason, message) => void told.push(`${kind} ${metadata.name} ${reason}: ${message}`),
+    },
     isLeader: () => world.isLeading,
     onAnswer: ({ name }) => void answered.push(name),
     settleMs,
@@ -73,7 +75,7 @@ function setUp({ settleMs = 0 } = {}) {
     return step;
   };
   const turn = async () => {
-    const result = restarter.carryOut({ ref: APP, object: { metadata: APP } }, await next(), signal);
+    const result = restarter.carryOut({ ref: APP, object: { kind: "VirtualApp", metadata: APP } }, await next(), signal);
     await clock.flush(); // the eviction is answered concurrently
     return result;
   };
@@ -107,13 +109,15 @@ describe("a restarter", () => {
     world.pods = [pod("a"), pod("b2", { ready: false, controlled: false }), pod("c")];
     await turn();
     expect(evicted).toEqual(["b"]);
-    expect(told).toEqual([]);
+    const why = "ctrlmesh evicts pod b: its subset has lost namespaces that it retains (VirtualApp shop)";
+    expect(told).toEqual([`Pod b EvictedPod: ${why}`, `ReplicaSet rs EvictedPod: ${why}`]);
+    told.length = 0;
     world.pods = [pod("a"), pod("b2", { controlled: false }), pod("c")];
     await turn();
     expect(evicted).toEqual(["b", "c"]);
-    expect(told).toEqual([
-      "RestartedPod: restarted pod b of the default subset, which retained namespaces that its subset has lost; 2 left",
-    ]);
+    expect(told).toContain(
+      "VirtualApp shop RestartedPod: restarted pod b of the default subset, which retained namespaces that its subset has lost; 2 left",
+    );
   });
   it("reports a refusal at once, and requests again with backoff until it is accepted", async () => {
     const { world, clock, turn, evicted, record } = setUp();

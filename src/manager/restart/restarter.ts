@@ -14,6 +14,7 @@ import type { PodLists } from "../facts/pod-watch.ts";
 import type { FactsOf } from "../facts/proxy-facts.ts";
 import type { AppPlan } from "../plan/plan-app.ts";
 import { type Eviction, evict } from "./evict.ts";
+import { recordEviction } from "./eviction-events.ts";
 import { refusalBy } from "./refusal.ts";
 import { planRestart, type RestartFacts, type RestartStep } from "./restart-plan.ts";
 import { restartPods } from "./restart-pods.ts";
@@ -108,7 +109,7 @@ export function createRestarter(options: RestarterOptions): Restarter {
   }
 
   /** Requests the eviction without waiting: a slow API server or webhook would delay the whole reconcile of the app. */
-  function ask(app: Request, { pod, uid, subset }: RestartRecord, signal: AbortSignal): void {
+  function ask(app: Request, source: KubeObject, { pod, uid, subset }: RestartRecord, signal: AbortSignal): void {
     // The process may have been stopped since the record was written, and may have lost the lease meanwhile.
     if (!isLeader()) return;
     const { namespace } = app;
@@ -124,6 +125,8 @@ export function createRestarter(options: RestarterOptions): Restarter {
         if (refusal === undefined) {
           memory.evicted.set(uid, { subset, atMs: clock.now() });
           log.info({ ...fields, eviction: eviction.kind }, "pod evicted");
+          if (known.object !== undefined)
+            recordEviction(events, source, known.object, "its subset has lost namespaces that it retains");
         } else if (before?.refusal?.reason !== refusal.reason) {
           log.warn({ ...fields, reason: refusal.reason, message: refusal.message }, "eviction refused");
         }
@@ -183,7 +186,7 @@ export function createRestarter(options: RestarterOptions): Restarter {
         const message = `restarted pod ${pod} of ${owner}, which retained namespaces that its subset has lost; ${left} left`;
         events.event(object, "Normal", "RestartedPod", message);
       }
-      if (step.kind === "evict") ask(ref, step.record, signal);
+      if (step.kind === "evict") ask(ref, object, step.record, signal);
       if (step.kind === "wait" && step.recheckMs !== undefined) return { requeueAfterMs: step.recheckMs };
       return {};
     },

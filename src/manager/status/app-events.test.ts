@@ -66,6 +66,20 @@ describe("every Warning", () => {
 });
 
 describe("Normal events", () => {
+  it("report the beginning of a handover once, also while it moves more namespaces", () => {
+    const moving = (count: number, startedAt: string): AppStatus => ({
+      routeVersion: 3,
+      namespaces: { total: 9, moving: count, held: 0 },
+      handover: { from: "", to: "canary", phase: "Draining", since: startedAt, startedAt, done: 0, total: 2 },
+    });
+    const message = 'begins to move 2 namespaces from the default subset to subset "canary", route 3';
+    const begun = { type: "Normal", reason: "MovingNamespaces", message };
+    expect(appEvents(undefined, moving(2, "a"))).toEqual([begun]);
+    expect(appEvents(moving(2, "a"), moving(5, "a"))).toEqual([]);
+    expect(appEvents(moving(5, "a"), moving(2, "b"))).toEqual([begun]);
+    const paused = { ...moving(2, "c").handover, phase: "Paused" } as AppStatus["handover"];
+    expect(appEvents(undefined, { ...moving(2, "c"), handover: paused } as AppStatus)).toEqual([]);
+  });
   it("report moved namespaces, and the longest time without a writer", () => {
     expect(appEvents(undefined, moved({ noWriterSeconds: 0.0384 }))).toEqual([
       {

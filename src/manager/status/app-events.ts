@@ -1,6 +1,6 @@
-// The Kubernetes Events for a change of status: only results, once for each change. Pure. Invariant: every Warning reports the
+// The Kubernetes Events for a change of status: the start of a move and results, once for each change. Pure. Invariant: every Warning reports the
 // change of a condition, with the condition's message, so Events contain nothing that the status lacks. The restarter itself
-// sends RestartedPod.
+// sends RestartedPod and EvictedPod.
 
 import type { AppStatus, LastHandover } from "../../api/app-status.ts";
 import type { Condition, ConditionType } from "../../api/conditions.ts";
@@ -53,9 +53,11 @@ export const WARNINGS: readonly WarningRule[] = [
 export const EVENT_REASONS: readonly string[] = [
   ...WARNINGS.map(({ reason }) => reason),
   "LockPermitted",
+  "MovingNamespaces",
   "MovedNamespaces",
   "MoveUndone",
   "RestartedPod",
+  "EvictedPod",
 ];
 
 /** The events between two statuses. */
@@ -65,6 +67,8 @@ export function appEvents(before: AppStatus | undefined, now: AppStatus): AppEve
   if (lock?.status === "True" && conditionOf(before, "LockPermitted")?.status === "False") {
     events.push({ type: "Normal", reason: "LockPermitted", message: lock.message });
   }
+  const moving = movingEvent(before, now);
+  if (moving !== undefined) events.push(moving);
   const last = now.lastHandover;
   if (last !== undefined && last.finishedAt !== before?.lastHandover?.finishedAt) events.push(movedEvent(last, now));
   return events;
@@ -78,6 +82,20 @@ function warning(rule: WarningRule, before: AppStatus | undefined, now: AppStatu
   const wasReported = last !== undefined && before !== undefined && says(last, before);
   const isTold = wasReported && (retold === undefined || last.message === row.message);
   return isTold ? [] : [{ type: "Warning", reason, message: row.message }];
+}
+
+/** One for a whole handover, however many namespaces it moves. */
+function movingEvent(before: AppStatus | undefined, { handover, namespaces, routeVersion }: AppStatus): AppEvent | undefined {
+  if (handover?.phase !== "Draining" || handover.startedAt === undefined) return undefined;
+  if (before?.handover?.startedAt === handover.startedAt) return undefined;
+  const { from, to, between } = handover;
+  const moving = namespaces?.moving ?? 0;
+  const what = moving === 0 ? "the operator's resources" : countText(moving, "namespace");
+  const way =
+    between === undefined && from !== undefined && to !== undefined
+      ? `from ${subsetText(from)} to ${subsetText(to)}`
+      : `between ${listText((between ?? [from ?? "", to ?? ""]).map(subsetText))}`;
+  return { type: "Normal", reason: "MovingNamespaces", message: `begins to move ${what} ${way}, route ${routeVersion}` };
 }
 
 function movedEvent(

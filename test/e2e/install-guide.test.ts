@@ -11,6 +11,7 @@ import { GUIDE, type GuideSection } from "../support/docs-guide.ts";
 import { eventually } from "../support/eventually.ts";
 import { goProgram } from "../support/go-build.ts";
 import { REGISTRY } from "../support/helm.ts";
+import { LEFT_BY_KUSION_STACK } from "../support/install/left-by-kusion-stack.ts";
 import { operatorImage } from "../support/install/operator.ts";
 import { type InstalledMesh, startInstalledMesh } from "../support/install/world.ts";
 import { describeWithTestNode } from "../support/requirements.ts";
@@ -104,6 +105,21 @@ describeWithTestNode("the quickstart, and the tasks behind it", () => {
   it("removes the mesh", { timeout: TIMEOUT_MS }, async () => {
     await follow(GUIDE.leave);
     expect(await mesh.run("get", "pods", "-n", "foo-system", "-o", "jsonpath={.items[*].spec.initContainers[*].name}")).toBe("");
+  });
+
+  it("takes over what KusionStack's mesh has left", { timeout: TIMEOUT_MS }, async () => {
+    // CRDs that Helm has not installed, and no Lease whose end the new manager would wait for.
+    await bash(`kubectl apply --server-side --force-conflicts --field-manager=other-mesh -f deploy/crds
+      kubectl annotate crd --all meta.helm.sh/release-name- meta.helm.sh/release-namespace-
+      kubectl -n ctrlmesh-system delete lease ctrlmesh-manager`);
+    await mesh.apply(...LEFT_BY_KUSION_STACK);
+    await follow(GUIDE.migrate);
+    const shards = ["get", "shardingconfigs", "-n", "operator-demo"];
+    await eventually(async () => {
+      const accepted = '{.status.conditions[?(@.type=="Accepted")].status}';
+      expect(await mesh.run(...shards, "sharding-root", "-o", `jsonpath=${accepted}`)).toBe("True");
+    }, RETRY_MS);
+    expect(await mesh.run(...shards, "-o", "jsonpath={.items[*].metadata.finalizers}")).not.toContain("kusionstack");
   });
 });
 

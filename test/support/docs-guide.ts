@@ -20,4 +20,5 @@ export const GUIDE = {
   look: of("docs/tasks/install.md", "If something does not work"),
   upgrade: of("docs/tasks/upgrade.md", "The manager", "Roll the sidecars", "Go back"),
   leave: of("docs/tasks/leave.md", "Remove the mesh"),
+  migrate: of("docs/migration.md", "From KusionStack"),
 };

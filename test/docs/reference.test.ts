@@ -75,6 +75,25 @@ describe("tables that are written by hand", () => {
     expect(missingIn(handWritten.replaceAll("| `", "| `ctrlmesh_proxy_") + handWritten, names)).toEqual([]);
   });
 
+  it("have every error code that the proxy answers with", () => {
+    const of = (folder: string) =>
+      readdirSync(`${ROOT}src/proxy/${folder}`, { recursive: true, encoding: "utf8" })
+        .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
+        .map((name) => readFileSync(`${ROOT}src/proxy/${folder}/${name}`, "utf8"))
+        .join("\n");
+    const own = [
+      ...of("webhooks").matchAll(/(?:unavailable\(|new ReviewError\(\d+,)\s*"([A-Z_]+)"/g),
+      ...of("egress").matchAll(/\{ status: \d+, code: "([A-Z_]+)"/g),
+      ...of("policies").matchAll(/new PolicyError\(\s*"([A-Z_]+)"/g),
+      ...of("layers").matchAll(/case "([A-Z_]+)":/g),
+    ].map(([, code = ""]) => code);
+    const reasons = [...of(".").matchAll(/new StatusError\(\s*"(\w+)"/g)].map(([, reason = ""]) =>
+      reason.replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase(),
+    );
+    expect(own.length).toBeGreaterThan(20);
+    expect(missingIn(page("errors.md"), [...own, ...reasons, "EXPIRED", "INTERNAL"])).toEqual([]);
+  });
+
   it("have every annotation of a pod", () => {
     expect(
       missingIn(

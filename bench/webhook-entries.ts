@@ -9,7 +9,7 @@ import { startKube } from "../test/support/kube.ts";
 import { appOf } from "../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../test/support/virtual-app.ts";
 
-const TARGET = { namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", url: "" };
+const TARGET = { namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", url: "", timeoutSeconds: 10 };
 const TOO_MANY = 4_096;
 
 const kube = await startKube();

@@ -28,9 +28,10 @@ export function generatedFiles(): ReadonlyMap<string, string> {
 // since all of its objects go with it.
 function chartTemplate(crd: string): string {
   const literal = crd.replaceAll("{{", '{{ "{{" }}');
-  const annotations = "  annotations:\n    helm.sh/resource-policy: keep\n";
+  const own = '(ternary (dict "helm.sh/resource-policy" "keep") dict .Values.crds.keep)';
+  const annotations = `{{- with include "ctrlmesh.annotations" (list . ${own}) }}{{ . | trim | nindent 2 }}{{ end }}\n`;
   const [before, after] = splitAfter(literal, /^metadata:\n {2}name: .*\n/m);
-  return `${HEADER}{{- if .Values.crds.install }}\n${before}{{- if .Values.crds.keep }}\n${annotations}{{- end }}\n${after}{{- end }}\n`;
+  return `${HEADER}{{- if .Values.crds.install }}\n${before}${annotations}${after}{{- end }}\n`;
 }
 
 function splitAfter(text: string, pattern: RegExp): readonly [string, string] {

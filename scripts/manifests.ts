@@ -15,6 +15,9 @@ const HEADER = `# Controller Mesh without Helm. Replace ${REGISTRY} by your regi
 # of Helm's; Helm uses charts/ctrlmesh. Written by scripts/manifests.ts from the chart with its default values; change those.
 `;
 
+/** The labels that name Helm and its chart. Such an object does not belong to Helm. */
+const HELM_LABELS = /^ *(?:app\.kubernetes\.io\/managed-by|helm\.sh\/chart): .*\n/gm;
+
 const NAMESPACE = {
   apiVersion: "v1",
   kind: "Namespace",
@@ -24,7 +27,7 @@ const NAMESPACE = {
 
 /** The namespace, and the chart with these values (YAML) over its defaults. */
 export async function plainManifests(values: string): Promise<string> {
-  return `---\n${stringify(NAMESPACE)}${await helmTemplate(values, "--skip-tests")}`;
+  return `---\n${stringify(NAMESPACE)}${(await helmTemplate(values, "--skip-tests")).replaceAll(HELM_LABELS, "")}`;
 }
 
 /** The right content of the file. */

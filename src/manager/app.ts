@@ -195,7 +195,12 @@ function createControllers(
     ports: { grpcLeaderElectionPort: snapshots.port, grpcNonLeaderElectionPort: snapshots.port },
   });
   const states = addManagerStateController({ ...base, status });
-  const target = { namespace: config.namespace, serviceName: config.serviceName, url: config.webhookUrl };
+  const target = {
+    namespace: config.namespace,
+    serviceName: config.serviceName,
+    url: config.webhookUrl,
+    timeoutSeconds: config.webhookTimeoutSeconds,
+  };
   const entries = webhooks && { target, size: { isTooLarge: false } };
   const { isLeader } = leadership;
   const labels = createLabelStates();

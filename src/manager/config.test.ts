@@ -12,7 +12,8 @@ const MESH = ["--identity", "mesh", "--proxy-image", "ctrlmesh/proxy:1"];
 
 describe("the manager's settings", () => {
   it("have no webhooks by default", () => {
-    expect(read()).toMatchObject({ identity: "none", webhookListen: undefined, webhookUrl: "" });
+    expect(read()).toMatchObject({ identity: "none", webhookListen: undefined, webhookUrl: "", webhookTimeoutSeconds: 10 });
+    expect(() => read("--webhook-timeout-seconds", "31")).toThrow(/--webhook-timeout-seconds/);
   });
 
   it("take webhooks with what they need", () => {

@@ -183,6 +183,16 @@ describeWithKube("the chart", () => {
     expect(parse(await run("get", "--raw", path))).toMatchObject({ webhooks: [{ name: WEBHOOK.name }] });
   });
 
+  it("takes over the values of a release with old names, until they are removed", async () => {
+    const replicas = () => run("get", "deployment", "ctrlmesh-manager", "-n", MESH_NAMESPACE, "-o", "jsonpath={.spec.replicas}");
+    await helm(["upgrade", RELEASE, ...CHART_ARGS, "--values", "-"], kube.kubeconfig, OLD_VALUES);
+    const reuse = (...set: string[]) => helmHere("upgrade", RELEASE, CHART, "--reset-then-reuse-values", ...set);
+    expect(await reuse("--set", "logLevel=debug")).toContain("replicas is the old name of replicaCount");
+    expect(await replicas()).toBe("3");
+    expect(await reuse("--set", "replicas=null", "--set", "replicaCount=1")).not.toContain("replicas is the old name");
+    expect(await replicas()).toBe("1");
+  });
+
   it("removes everything by helm uninstall except the CRDs and their objects, and removes those with crds.keep=false", async () => {
     await apply(APP);
     await helmHere("uninstall", RELEASE);

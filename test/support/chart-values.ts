@@ -13,11 +13,17 @@ export const VALUES: Readonly<Record<string, string>> = {
   "everything on": `
 networkPolicy: { enabled: true, metricsFrom: [{ namespaceSelector: { matchLabels: { name: monitoring } } }] }
 monitoring:
-  serviceMonitor: { enabled: true, labels: { release: prometheus }, relabelings: [{ action: drop, regex: a }], metricRelabelings: [{ action: drop, regex: b }] }
-  podMonitor: { enabled: true, interval: 1m, relabelings: [{ action: drop, regex: a }], metricRelabelings: [{ action: drop, regex: b }] }
-  prometheusRule: { enabled: true, runbookBaseUrl: "https://docs.example.com/troubleshooting.md" }
-  dashboard: { enabled: true, annotations: { grafana_folder: Operators } }
-identity: { certManager: { enabled: true, issuerRef: { name: ca } } }
+  serviceMonitor: { enabled: true, interval: 1m, labels: { release: prometheus }, relabelings: [{ action: drop, regex: a }], metricRelabelings: [{ action: drop, regex: b }] }
+  podMonitor: { enabled: true, interval: 1m, labels: { release: prometheus }, relabelings: [{ action: drop, regex: a }], metricRelabelings: [{ action: drop, regex: b }] }
+  prometheusRule: { enabled: true, labels: { release: prometheus }, runbookBaseUrl: "https://docs.example.com/troubleshooting.md" }
+  dashboard: { enabled: true, labels: { grafana: "1" }, annotations: { grafana_folder: Operators } }
+identity:
+  certManager:
+    enabled: true
+    issuerRef: { group: cert-manager.io, kind: Issuer, name: ca }
+    secretName: ca
+    duration: 8760h
+    renewBefore: 720h
 rbac: { scaleOf: [{ group: apps.kruise.io, resource: clonesets }], labelObjects: [{ group: "", resource: configmaps }, { group: demo.ctrlmesh.io, resource: foos }] }
 `,
   "a private registry and another namespace": `
@@ -35,7 +41,10 @@ proxy:
   nativeSidecar: "true"
 leaseDuration: 10s
 restartSettle: 1m
-webhook: { hostNetwork: true, port: 19443 }
+webhook: { hostNetwork: true, port: 19443, timeoutSeconds: 20 }
+logLevel: debug
+resources: { requests: { cpu: 1 }, limits: { cpu: 2 }, claims: [] }
+terminationGracePeriodSeconds: 60
 extraArgs: [--labels-per-second=100]
 extraVolumes: [{ name: tmp, emptyDir: {} }]
 extraVolumeMounts: [{ name: tmp, mountPath: /tmp }]
@@ -60,6 +69,8 @@ extraEnv: [{ name: HTTPS_PROXY, value: "" }]
 listenHost: 0.0.0.0
 `,
   "names that YAML reads as numbers": `
+image: { registry: "1", repository: "2", tag: "3" }
+proxy: { image: { registry: "1", repository: "2", digest: "sha256:${"0123456789".repeat(6)}0123" } }
 imagePullSecrets: [{ name: "123" }, { name: "true" }]
 priorityClassName: "123"
 clusterDomain: "1e3"
@@ -69,7 +80,7 @@ identity: { caSecret: "456" }
 replicaCount: 1
 serviceAccount: { create: false, name: given }
 rbac: { aggregate: false }
-crds: { install: false }
+crds: { install: false, keep: false }
 podDisruptionBudget: { enabled: false }
 resources: {}
 monitoring: { serviceMonitor: { enabled: true } }

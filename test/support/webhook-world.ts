@@ -74,6 +74,7 @@ export async function startWebhookWorld(
     const target = {
       namespace: "ctrlmesh-system",
       serviceName: "ctrlmesh-manager",
+      timeoutSeconds: 10,
       get url() {
         return `https://127.0.0.1:${port}`;
       },

@@ -14,7 +14,7 @@ import {
   type WebhookTarget,
 } from "./configurations.ts";
 
-const TARGET = { namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", url: "" };
+const TARGET = { namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", url: "", timeoutSeconds: 7 };
 const app = (namespace: string, name: string, { metadata = {}, spec = {}, ...more }: Record<string, object> = {}) =>
   appOf({ ...sampleVirtualApp({ ...spec }), metadata: { namespace, name, ...metadata }, ...more });
 const kinds = [{ resource: VIRTUAL_APPS }];
@@ -40,7 +40,7 @@ describe("the injection's configuration", () => {
         matchPolicy: "Equivalent",
         reinvocationPolicy: "IfNeeded",
         sideEffects: "None",
-        timeoutSeconds: 10,
+        timeoutSeconds: 7,
       },
     ]);
   });

@@ -26,8 +26,7 @@ export const VALIDATING_SELECTOR = { fieldSelector: `metadata.name=${VALIDATING_
 const SUFFIX = "ctrlmesh.kruise.io";
 const VALIDATION_WEBHOOK_NAME = `validate.${SUFFIX}`;
 
-/** The API server's timeout. The manager's own waits are much shorter. A ReplicaSet retries the creation of its pods. */
-const INJECT_TIMEOUT_SECONDS = 10;
+/** The API server's timeout. The manager's own waits are much shorter. */
 const VALIDATE_TIMEOUT_SECONDS = 5;
 
 /** How the API server reaches the manager. */
@@ -37,6 +36,8 @@ export interface WebhookTarget {
   readonly serviceName: string;
   /** An https URL that replaces the Service, for a manager outside of the cluster; "" for none. */
   readonly url: string;
+  /** The API server's timeout of the injection. A ReplicaSet retries the creation of its pods. */
+  readonly timeoutSeconds: number;
 }
 
 /** True if the app's pods must be injected. */
@@ -89,7 +90,7 @@ export function injectionWebhook(app: App, target: WebhookTarget, trustPem: stri
     matchPolicy: "Equivalent",
     reinvocationPolicy: "IfNeeded",
     sideEffects: "None",
-    timeoutSeconds: INJECT_TIMEOUT_SECONDS,
+    timeoutSeconds: target.timeoutSeconds,
   };
 }
 

@@ -9,7 +9,7 @@ import { injectionConfiguration } from "./configurations.ts";
 import { createInjectionReady, type InjectionReady } from "./injection-ready.ts";
 
 const REF = { namespace: "ops", name: "shop" };
-const TARGET = { namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", url: "" };
+const TARGET = { namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", url: "", timeoutSeconds: 10 };
 
 describe("the condition InjectionReady", () => {
   let clock: FakeClock;

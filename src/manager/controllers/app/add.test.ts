@@ -38,7 +38,7 @@ async function setUp(names: readonly string[], hangs: (call: FakeCall) => boolea
   const [clock, random, log] = [createFakeClock(), () => 0, silentLogger()];
   const metricsRegistry = createRegistry("manager", "0");
   const informers = createInformers({ client, clock, random, log });
-  const target = { namespace: managerNamespace ?? "", serviceName: "ctrlmesh-manager", url: "" };
+  const target = { namespace: managerNamespace ?? "", serviceName: "ctrlmesh-manager", url: "", timeoutSeconds: 10 };
   const source = createVirtualAppSource();
   const apps = createApps(informers, [source]);
   const pods = createPodWatch({ informers, apps, log });

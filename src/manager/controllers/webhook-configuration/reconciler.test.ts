@@ -32,7 +32,7 @@ describe("the webhook configurations", () => {
     client = createFakeKubeClient();
     identity = createFakeIdentity();
     informers = createInformers({ client, clock, random: () => 0.5, log });
-    const target = { namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", url: "" };
+    const target = { namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", url: "", timeoutSeconds: 10 };
     const metrics = createControllerMetrics(createRegistry("test", "0"));
     const sources = [createVirtualAppSource()];
     const apps = createApps(informers, sources);

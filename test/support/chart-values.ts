@@ -69,8 +69,8 @@ extraEnv: [{ name: HTTPS_PROXY, value: "" }]
 listenHost: 0.0.0.0
 `,
   "names that YAML reads as numbers": `
-image: { registry: "1", repository: "2", tag: "3" }
-proxy: { image: { registry: "1", repository: "2", digest: "sha256:${"0123456789".repeat(6)}0123" } }
+image: { registry: "11", repository: "22", tag: "3" }
+proxy: { image: { registry: "11", repository: "22", digest: "sha256:${"0123456789".repeat(6)}0123" } }
 imagePullSecrets: [{ name: "123" }, { name: "true" }]
 priorityClassName: "123"
 clusterDomain: "1e3"

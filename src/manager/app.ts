@@ -170,7 +170,7 @@ function createServers(base: Base, { pods, followed }: PodWatches, { isLeader, l
     mesh && config.webhookListen
       ? addWebhooks({
           ...base,
-          ...{ listen: config.webhookListen, identity: mesh.identity, facts: mesh.facts },
+          ...{ listen: config.webhookListen, identity: mesh.identity, facts: mesh.facts, warnsOfMoves: config.warnOfMoves },
           settings: (cluster) => injectionSettings(config, cluster),
         })
       : undefined;
@@ -200,6 +200,7 @@ function createControllers(
     serviceName: config.serviceName,
     url: config.webhookUrl,
     timeoutSeconds: config.webhookTimeoutSeconds,
+    warnsOfMoves: config.warnOfMoves,
   };
   const entries = webhooks && { target, size: { isTooLarge: false } };
   const { isLeader } = leadership;

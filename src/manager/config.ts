@@ -51,6 +51,7 @@ const fields = z.object({
   webhookListen: listenAddresses.refine((all) => all.length <= 1, "must be one host:port").transform(([first]) => first),
   webhookUrl: z.string().refine(isOrigin, "must be https://host:port"),
   webhookTimeoutSeconds: z.coerce.number().int().min(1).max(30),
+  warnOfMoves: z.enum(["true", "false"], { error: "must be true or false" }).transform((text) => text === "true"),
   proxyImage: z.string(),
   proxyPullPolicy: z.enum(["Always", "IfNotPresent", "Never"]),
   proxyPullSecrets: z.string().transform((text) => text.split(",").filter((name) => name !== "")),
@@ -116,6 +117,10 @@ export const managerCommandLine: CommandLine<typeof schema> = {
     webhookListen: { fallback: "", help: "host:port for the admission webhooks; empty: none" },
     webhookTimeoutSeconds: { fallback: "10", help: "how long the API server waits for the injection of a pod, from 1 to 30" },
     webhookUrl: { fallback: "", help: "https://host:port by which the API server reaches the webhooks; empty: by the Service" },
+    warnOfMoves: {
+      fallback: "false",
+      help: "true: who edits the labels of a namespace is warned if it moves; needs --webhook-listen",
+    },
     proxyImage: { fallback: "", help: "image of the proxy that is injected" },
     proxyPullPolicy: { fallback: "IfNotPresent", help: "imagePullPolicy of the proxy: Always, IfNotPresent or Never" },
     proxyPullSecrets: {

@@ -137,6 +137,20 @@ describeWithKube("webhooks", () => {
     await eventually(async () => isInjected(await both()));
   });
 
+  it("warn who labels a namespace so that it moves, and are not called for other edits of namespaces", async () => {
+    await kubectl(kube.kubeconfig, ["create", "namespace", "labelled"]);
+    const label = (...args: string[]) => tryKubectl(kube.kubeconfig, ["label", "namespace", "labelled", ...args]);
+    const before = await world.requests();
+    await kubectl(kube.kubeconfig, ["annotate", "namespace", "labelled", "a=b"]);
+    expect(await world.requests()).toBe(before);
+    const moved = await label("ns-type=canary-1");
+    expect(moved.code).toBe(0);
+    expect(moved.stderr).toMatch(
+      /Warning: ctrlmesh: namespace "labelled" moves from the default subset to subset "v2" of VirtualApp /,
+    );
+    expect((await label("other=label")).stderr).toBe("");
+  });
+
   it("warn of an edit that moves many namespaces", async () => {
     for (const name of ["canary-a", "canary-b"]) await world.client.create(NAMESPACES, { metadata: { name } });
     const body = JSON.stringify({
@@ -303,7 +317,7 @@ describeWithKube("webhooks", () => {
     await eventually(async () => expect(await entries()).toEqual([]));
     await eventually(async () => {
       const { webhooks } = await world.client.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: VALIDATING_NAME });
-      expect(webhooks).toHaveLength(1); // the webhook for VirtualApps
+      expect(webhooks).toHaveLength(2); // the webhooks for VirtualApps and for namespaces
     });
     await eventually(async () => expect(isInjected(await createPod(SELECTED, { dryRun: true }))).toBe(false));
     const before = await world.requests("inject");

@@ -41,7 +41,7 @@ proxy:
   nativeSidecar: "true"
 leaseDuration: 10s
 restartSettle: 1m
-webhook: { hostNetwork: true, port: 19443, timeoutSeconds: 20 }
+webhook: { hostNetwork: true, port: 19443, timeoutSeconds: 20, warnOfMoves: true }
 logLevel: debug
 resources: { requests: { cpu: 1 }, limits: { cpu: 2 }, claims: [] }
 terminationGracePeriodSeconds: 60

@@ -60,6 +60,7 @@ export async function startWebhookWorld(
       apps,
       identity,
       listen: { host: "127.0.0.1", port },
+      warnsOfMoves: true,
       settings: ({ gitVersion, kubernetesService }) =>
         world.isReady
           ? {
@@ -75,6 +76,7 @@ export async function startWebhookWorld(
       namespace: "ctrlmesh-system",
       serviceName: "ctrlmesh-manager",
       timeoutSeconds: 10,
+      warnsOfMoves: true,
       get url() {
         return `https://127.0.0.1:${port}`;
       },

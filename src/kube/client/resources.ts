@@ -192,6 +192,7 @@ export interface ValidatingWebhook {
   readonly objectSelector?: LabelSelector;
   readonly failurePolicy?: "Fail" | "Ignore";
   readonly matchPolicy?: "Exact" | "Equivalent";
+  readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
   readonly sideEffects: "None" | "NoneOnDryRun";
   readonly timeoutSeconds?: number;
 }

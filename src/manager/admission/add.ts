@@ -12,6 +12,7 @@ import type { ClusterFacts, KnownCluster } from "../facts/cluster-facts.ts";
 import type { InjectionSettings } from "../injection/injection.ts";
 import { POLICY_KINDS } from "../policies/policy-kinds.ts";
 import type { Apps, Source } from "../sources/app.ts";
+import { checkedNamespaces } from "./checked-namespaces.ts";
 import { checkedPolicies } from "./checked-policies.ts";
 import { checkedSources, NO_SURROUNDINGS } from "./checked-sources.ts";
 import { createAdmitWebhook, createInjectWebhook } from "./inject-webhook.ts";
@@ -31,6 +32,8 @@ export interface WebhooksOptions {
   readonly informers: Informers;
   readonly sources: readonly Source[];
   readonly apps: Apps;
+  /** Edits of namespaces are looked at too. */
+  readonly warnsOfMoves: boolean;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metricsRegistry: Registry;
@@ -64,7 +67,11 @@ export function addWebhooks(options: WebhooksOptions): WebhookServer {
       inject,
       admit: createAdmitWebhook(inject),
       validateEarly: createValidateWebhook([...checkedSources({ ...NO_SURROUNDINGS, sources }), ...policies]),
-      validate: createValidateWebhook([...checkedSources({ sources, apps, namespaces }), ...policies]),
+      validate: createValidateWebhook([
+        ...checkedSources({ sources, apps, namespaces }),
+        ...policies,
+        ...(options.warnsOfMoves ? [checkedNamespaces(apps)] : []),
+      ]),
     }),
     metrics: createWebhookMetrics(options.metricsRegistry),
   });

@@ -28,6 +28,8 @@ const VALIDATION_WEBHOOK_NAME = `validate.${SUFFIX}`;
 
 /** The API server's timeout. The manager's own waits are much shorter. */
 const VALIDATE_TIMEOUT_SECONDS = 5;
+/** An edit of a namespace must not wait long for a warning. */
+const WARN_TIMEOUT_SECONDS = 2;
 
 /** How the API server reaches the manager. */
 export interface WebhookTarget {
@@ -38,6 +40,8 @@ export interface WebhookTarget {
   readonly url: string;
   /** The API server's timeout of the injection. A ReplicaSet retries the creation of its pods. */
   readonly timeoutSeconds: number;
+  /** The API server also asks about edits of the labels of namespaces; default false. */
+  readonly warnsOfMoves?: boolean;
 }
 
 /** True if the app's pods must be injected. */
@@ -114,7 +118,8 @@ function storedSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelect
 export function validationConfiguration(entries: Entries): ValidatingWebhookConfiguration {
   const { target, trustPem } = entries;
   const admissions = injectedApps(entries).map((app) => admissionWebhook(app, target, trustPem));
-  const webhooks = [validationWebhook(entries, VALIDATE_PATH), ...inOrder(admissions)];
+  const own = validationWebhook(entries, VALIDATE_PATH);
+  const webhooks = [own, ...(target.warnsOfMoves ? [namespacesWebhook(own)] : []), ...inOrder(admissions)];
   return { metadata: metadata(VALIDATING_NAME), webhooks };
 }
 
@@ -165,6 +170,22 @@ function validationWebhook({ kinds, target, trustPem }: Entries, path: string): 
     matchPolicy: "Equivalent",
     sideEffects: "None",
     timeoutSeconds: VALIDATE_TIMEOUT_SECONDS,
+  };
+}
+
+/** For warnings only: edits of namespaces that change their labels. */
+function namespacesWebhook(own: ValidatingWebhook): ValidatingWebhook {
+  return {
+    ...own,
+    name: `namespaces.${SUFFIX}`,
+    rules: [{ apiGroups: [""], apiVersions: ["v1"], resources: ["namespaces"], operations: ["UPDATE"], scope: "Cluster" }],
+    matchConditions: [
+      {
+        name: "labels-change",
+        expression: "object.metadata.?labels.orValue({}) != oldObject.metadata.?labels.orValue({})",
+      },
+    ],
+    timeoutSeconds: WARN_TIMEOUT_SECONDS,
   };
 }
 

@@ -6,10 +6,10 @@ import { formatProblem, type Problem } from "../../../api/problems.ts";
 import { fieldAt } from "../../../api/rule.ts";
 import { type VirtualAppSpec, validateVirtualApp } from "../../../api/virtual-app.ts";
 import { RECREATE_ADVICE } from "../../../api/virtual-app-rules.ts";
-import { type Owner, ownersOf, type ResourceOwners, type RouteTable } from "../../../route/table.ts";
 import { isDeepEqual } from "../../../runtime/deep-equal.ts";
 import type { EditVerdict, NamespaceFacts, Surroundings } from "../app.ts";
 import { addedProblems } from "../edit-problems.ts";
+import { comparedOwners, isSameOwner } from "../namespace-owners.ts";
 import { overlapWarnings } from "../pod-overlap.ts";
 import { compileRoute } from "./compile-route.ts";
 
@@ -88,43 +88,12 @@ interface RouteMoves {
   readonly total: number;
 }
 
-/**
- * The number of namespaces that get another owner. Both specs must be valid. The result is approximate: it covers the resources
- * that a rule names and one other resource, and ignores the labels of objects.
- */
+/** The number of namespaces that get another owner. Both specs must be valid. As approximate as `comparedOwners`. */
 function routeMoves(before: VirtualAppSpec, after: VirtualAppSpec, namespaces: readonly NamespaceFacts[]): RouteMoves {
-  const tables = [compileRoute(before, namespaces), compileRoute(after, namespaces)] as const;
-  const probes = probesOf(tables);
-  const [old, next] = tables.map((table) => probes.map(([group, resource]) => ownersOf(table, group, resource)));
-  const moved = namespaces.filter(({ name }) => ownersIn(old ?? [], name) !== ownersIn(next ?? [], name));
+  const [old, next] = comparedOwners([compileRoute(before, namespaces), compileRoute(after, namespaces)]);
+  const moved = namespaces.filter(({ name }) => {
+    const nextOwners = next?.(name) ?? [];
+    return old?.(name).some((owner, index) => !isSameOwner(owner, nextOwners[index]));
+  });
   return { moved: moved.length, total: namespaces.length };
-}
-
-/** A group and resource that only wildcards match. */
-const UNNAMED = "nothing.ctrlmesh.kruise.io";
-const MAX_PROBES = 32;
-
-/** Resources for which the tables may differ. */
-function probesOf(tables: readonly RouteTable[]): readonly (readonly [group: string, resource: string])[] {
-  const named = tables
-    .flatMap(({ rules, sharedResources }) => [...rules.flatMap(({ resources }) => resources), ...sharedResources])
-    .flatMap(({ apiGroups, resources }) => apiGroups.flatMap((group) => resources.map((resource) => [group, resource] as const)))
-    .map(([group, resource]) => [group === "*" ? UNNAMED : group, resource === "*" ? UNNAMED : resource] as const);
-  const all = [[UNNAMED, UNNAMED] as const, ...named];
-  return [...new Map(all.map((probe) => [probe.join("/"), probe])).values()].slice(0, MAX_PROBES);
-}
-
-function ownersIn(owners: readonly ResourceOwners[], namespace: string): string {
-  return owners.map((each) => ownerKey(each.ownerOf(namespace))).join(" ");
-}
-
-function ownerKey(owner: Owner): string {
-  switch (owner.kind) {
-    case "subset":
-      return `subset:${owner.subset}`;
-    case "labels":
-      return `labels:${owner.subsets.join(",")}`;
-    default:
-      return owner.kind; // the index of the limit does not matter
-  }
 }

@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { appOf } from "../../../test/support/source-apps.ts";
+import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
+import type { VirtualApp } from "../../api/virtual-app.ts";
+import { checkedNamespaces } from "./checked-namespaces.ts";
+
+const namespace = (labels: Record<string, string>) => ({ metadata: { name: "team-b", labels } });
+const appNamed = (name: string, route: object = {}) => {
+  const subRules = [{ name: "canary", match: [{ namespaceSelector: { matchLabels: { lane: "canary" } } }] }];
+  const spec = { route: { subRules, ...route }, subsets: [{ name: "v2", labels: { version: "v2" }, routeRules: ["canary"] }] };
+  return appOf({ ...sampleVirtualApp(spec), metadata: { namespace: "ops", name } } as unknown as VirtualApp);
+};
+const warningsOf = (apps: ReturnType<typeof appOf>[], before: object | undefined, after: object) =>
+  checkedNamespaces({ list: () => apps }).judgeEdit(before, after, { namespace: "team-b", name: "team-b" });
+
+test("an edit that moves the namespace is allowed, with a warning for each app", () => {
+  const apps = [appNamed("shop"), appNamed("bank")];
+  expect(warningsOf(apps, namespace({}), namespace({ lane: "canary" }))).toEqual({
+    problems: [],
+    warnings: [
+      'namespace "team-b" moves from the default subset to subset "v2" of VirtualApp ops/shop',
+      'namespace "team-b" moves from the default subset to subset "v2" of VirtualApp ops/bank',
+    ],
+  });
+});
+
+test("other edits, new namespaces and paused apps get no warning", () => {
+  const moved = [namespace({}), namespace({ lane: "canary" })] as const;
+  expect(warningsOf([appNamed("shop")], namespace({ a: "b" }), namespace({ a: "c" })).warnings).toEqual([]);
+  expect(warningsOf([appNamed("shop")], undefined, moved[1]).warnings).toEqual([]);
+  expect(warningsOf([appNamed("shop", { paused: true })], ...moved).warnings).toEqual([]);
+});
+
+test("an edit that moves the namespace in many apps gets some warnings", () => {
+  const apps = Array.from({ length: 50 }, (_, index) => appNamed(`app-${index}`));
+  expect(warningsOf(apps, namespace({}), namespace({ lane: "canary" })).warnings).toHaveLength(8);
+});

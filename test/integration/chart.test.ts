@@ -35,11 +35,11 @@ describeWithProgram("go", "the chart's values", () => {
     expect(leaves(schema).filter((path) => !set.has(path))).toEqual([]);
   });
 
-  it("have a default in values.yaml, except for old names", () => {
+  it("have a default in values.yaml, except for old names and what a parent chart sets", () => {
     const given = new Set(paths(defaults, schema));
     const old = paths(parse(OLD_VALUES), schema).filter((path) => path.endsWith("Ms") || path === "replicas");
     const missing = leaves(schema).filter((path) => !given.has(path) && !path.includes("resources."));
-    expect(missing).toEqual(old.toSorted());
+    expect(missing).toEqual(["enabled", ...old].toSorted());
   });
 
   it("switch off parts of the security contexts, which have defaults", async () => {

@@ -27,6 +27,7 @@ identity:
 rbac: { scaleOf: [{ group: apps.kruise.io, resource: clonesets }], labelObjects: [{ group: "", resource: configmaps }, { group: demo.ctrlmesh.io, resource: foos }] }
 `,
   "a private registry and another namespace": `
+enabled: true # as from a parent chart
 global: { imageRegistry: "registry.example.com:5000/team" }
 replicaCount: 3
 image: { digest: "sha256:${"0123456789abcdef".repeat(4)}", pullPolicy: Always }
@@ -116,6 +117,9 @@ export const REFUSED: readonly { readonly values: string; readonly names: string
     names: "identity.caSecret and identity.certManager.enabled: set one of them",
   },
   { values: "leaseDurationMs: 60000", names: "/leaseDurationMs" },
+  { values: "image: { registry: https://registry.example.com }", names: "/image/registry" },
+  { values: "proxy: { accessLog: sometimes }", names: "/proxy/accessLog" },
+  { values: "webhook: { port: 5447 }", names: "webhook.port: 5447 is another port of the manager" },
   { values: "leaseDuration: 15", names: "/leaseDuration" },
   { values: "leaseDuration: 1m", names: "leaseDuration: must be 1s to 20s" },
   { values: "priorityClassQuota: true", names: "priorityClassQuota: set priorityClassName" },

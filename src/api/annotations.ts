@@ -7,6 +7,9 @@ import { type Finding, fieldAt } from "./rule.ts";
 /** On a VirtualApp: "true" removes metadata.managedFields from the objects that its operator reads. */
 export const STRIP_MANAGED_FIELDS = "ctrlmesh.kruise.io/strip-managed-fields";
 
+/** On a VirtualApp: the generation whose moves are confirmed although they exceed `spec.route.maxMovingPercent`. */
+export const CONFIRM_MOVES = "ctrlmesh.kruise.io/confirm-moves";
+
 /** On a VirtualApp or a pod (which takes precedence): how the operator's requests reach its proxy. */
 export const INTERCEPT = "ctrlmesh.kruise.io/intercept";
 

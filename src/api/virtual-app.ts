@@ -100,6 +100,14 @@ const routeSchema = z.strictObject({
     .optional()
     .describe(`${onLossText("subset")} Resync is the old name of InPlace.`),
   paused: z.boolean().optional().meta({ default: false }).describe(PAUSED_TEXT),
+  maxMovingPercent: z
+    .int()
+    .min(1)
+    .max(100)
+    .optional()
+    .describe(
+      "An edit that would move more than this share of all namespaces waits, in percent. Until it is confirmed, every namespace keeps its present owner, as with paused. The condition Converged says how to confirm it. The default is no limit. The first division of a running operator is no move.",
+    ),
   guard: guardSchema("subset").meta({ default: "Enforce" }),
   subsetPublicResources: z
     .array(resourceMatchSchema)

@@ -226,10 +226,22 @@ describeWithKube("a running operator", () => {
     expect((await condition("Converged"))?.message).toContain("1 namespace stays with another owner");
     await expectServedBy("mover", "v1");
 
+    // 1 % is less than one namespace, so the move waits for a confirmation.
+    await patchSpec({ route: { paused: null, maxMovingPercent: 1 } });
+    await eventually(async () => {
+      expect(await condition("Converged")).toMatchObject({ status: "False", reason: "ConfirmationRequired" });
+    }, 20_000);
+    expect(await condition("Ready")).toMatchObject({ status: "True", reason: "ConfirmationRequired" });
+    const [, annotation = "", generation = ""] =
+      /annotation (\S+)=(\d+),/.exec((await condition("Converged"))?.message ?? "") ?? [];
+    await expectServedBy("mover", "v1");
+
     allowOwner(["mover"], CANARY);
     canaryNamespaces.add("mover");
-    await patchSpec({ route: { paused: null } });
+    const metadata = { annotations: { [annotation]: generation } };
+    await mesh.client.patch(VIRTUAL_APPS, APP, { type: "merge", body: { metadata } });
     await expectDivided(120_000);
+    await patchSpec({ route: { maxMovingPercent: null } });
     expect((await status())?.namespaces?.kept).toBeUndefined();
     expect((await status())?.lastHandover).toMatchObject({ from: "default", to: CANARY, namespaces: 1, result: "Moved" });
   }, 240_000);

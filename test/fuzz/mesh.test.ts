@@ -88,7 +88,9 @@ function expectConverged({ world, desired: { rules } }: Run): void {
   expect(proxies).toEqual({ total: live, connected: live, synced: live });
   expect(namespaces?.moving).toBe(0);
   expect(observedGeneration).toBe(world.cluster.app(SHOP)?.metadata.generation);
-  expect(["InSync", "SubsetWithoutPods"]).toContain(conditions?.find(({ type }) => type === "Ready")?.reason);
+  expect(live === 0 ? ["NotIntercepted"] : ["InSync", "SubsetWithoutPods"]).toContain(
+    conditions?.find(({ type }) => type === "Ready")?.reason,
+  );
 }
 
 // The world itself checks that everybody has the whole view by then.

@@ -48,6 +48,7 @@ export function modelApp(
   let known = [...namespaces];
   let asked = wish;
   let isPaused = false;
+  let maxMovingPercent: number | undefined;
   const young = new Set<string>();
   let deletion: { readonly specIsBad: boolean } | undefined;
   let issue: Issue | undefined;
@@ -74,7 +75,14 @@ export function modelApp(
       const lockName = deletion.specIsBad ? undefined : "lock";
       return planDissolution({ ...facts, lockName, namespaces: known.filter((name) => name !== CLUSTER_SCOPE) });
     }
-    const common = { subsets, lockName: "lock", callers: NO_CALLER_POLICY, isPaused, retainsLosses: onLoss === "Restart" };
+    const common = {
+      subsets,
+      lockName: "lock",
+      callers: NO_CALLER_POLICY,
+      isPaused,
+      maxMovingPercent,
+      retainsLosses: onLoss === "Restart",
+    };
     return planApp({ ...facts, ...common, ownersHashes, isYoung: (name) => young.has(name), bySpec: tableOf(asked) });
   };
   const send = (model: ModelPod) => {
@@ -133,6 +141,11 @@ export function modelApp(
     },
     pause(value: boolean) {
       isPaused = value;
+      return app;
+    },
+    /** Undefined: no limit, or the moves are confirmed. */
+    limitMoves(percent: number | undefined) {
+      maxMovingPercent = percent;
       return app;
     },
     delete({ specIsBad = false } = {}) {

@@ -21,6 +21,7 @@ export function readTrafficAct(): Act<Facts> {
     steps: [guard, runWild, recover],
     sumUp,
     resource: "circuitbreakers",
+    next: "The fourth act, whose webhook answers: npm run demo -- webhooks",
   };
 }
 

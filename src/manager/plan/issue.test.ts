@@ -15,6 +15,7 @@ const plan = (digests: Record<string, string>): AppPlan => ({
   digest: "",
   waits: [],
   kept: 0,
+  needsConfirmation: false,
   isDissolving: false,
 });
 const pods = [

@@ -92,6 +92,51 @@ describe("a subset that loses a namespace", () => {
 
 const POD = appPod("");
 
+describe("an app that limits how much moves at once", () => {
+  const all = ["a", "b", "c", "d", "e"];
+
+  it("moves nothing of an edit that moves too much, until it is confirmed, and serves new namespaces meanwhile", () => {
+    const app = modelApp(all, {});
+    app.pod("d", "").pod("c", "canary").limitMoves(20).settle();
+    const before = app.enforced("d").version;
+    app.wish({ canary: ["a", "b"] }).settle();
+    expect(app.plan()).toMatchObject({ needsConfirmation: true, kept: 2 });
+    expect(app.enforced("d").version).toBe(before);
+    app.wish({ canary: ["a", "b", "fresh"] }, ["fresh"]).settle();
+    expect([app.writers("a"), app.writers("fresh")]).toEqual([[""], ["canary"]]);
+    app.limitMoves(undefined).settle();
+    expect([app.writers("a"), app.writers("b")]).toEqual([["canary"], ["canary"]]);
+    expect(app.plan()).toMatchObject({ needsConfirmation: false, kept: 0 });
+  });
+
+  it("moves what is within the limit, and nothing more when the edit is taken back", () => {
+    const app = modelApp(all, {});
+    app.pod("d", "").pod("c", "canary").limitMoves(20).settle();
+    app.wish({ canary: ["a"] }).settle();
+    expect(app.writers("a")).toEqual(["canary"]);
+    app.wish({ canary: ["b", "c"] }).settle();
+    expect([app.plan().kept, app.writers("a"), app.writers("b")]).toEqual([3, ["canary"], [""]]);
+    const version = app.enforced("d").version;
+    app.wish({ canary: ["a"] }).settle();
+    expect([app.plan().kept, app.enforced("d").version]).toEqual([0, version]);
+  });
+
+  it("does not limit the first division, which moves nothing that somebody owns by the mesh", () => {
+    const app = modelApp(all, { canary: ["a", "b", "c"] });
+    app.limitMoves(1).pod("d", "").pod("c", "canary").settle();
+    expect([app.writers("a"), app.plan().needsConfirmation]).toEqual([["canary"], false]);
+  });
+
+  it("keeps waiting over a failover", () => {
+    const app = modelApp(all, {});
+    app.pod("d", "").pod("c", "canary").limitMoves(20).settle();
+    app.wish({ canary: ["a", "b"] }).settle();
+    app.failOver();
+    app.report("d").report("c").settle();
+    expect([app.writers("a"), app.plan().kept]).toEqual([[""], 2]);
+  });
+});
+
 describe("an app that is paused", () => {
   it("moves nothing after an edit of the spec, and applies the spec to new namespaces", () => {
     const app = modelApp(["prod", "mover"], {});

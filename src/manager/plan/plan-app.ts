@@ -3,7 +3,7 @@
 import { MAX_OWNERS_HASHES } from "../../api/app-status.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import type { AppRef } from "../../route/snapshot.ts";
-import type { RouteTable } from "../../route/table.ts";
+import { namespacesOf, type RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf } from "../facts/proxy-facts.ts";
@@ -14,7 +14,8 @@ import { type GoneAppPod, goneClaims, lastSnapshot, podClaims } from "./pod-clai
 import { createPodRules, rulesOf, rulesOfSubsets, type UnversionedSnapshot } from "./pod-rules.ts";
 import { type InForce, ownersHash, tableInForce } from "./table-in-force.ts";
 
-export interface AppFacts extends Pick<AppSpec, "subsets" | "lockName" | "callers" | "guard" | "isPaused" | "retainsLosses"> {
+export interface AppFacts
+  extends Pick<AppSpec, "subsets" | "lockName" | "callers" | "guard" | "isPaused" | "maxMovingPercent" | "retainsLosses"> {
   readonly app: AppRef;
   /** Resources of which every object has its labels; default none. */
   readonly labelled?: readonly GroupResource[] | undefined;
@@ -42,6 +43,8 @@ export interface AppPlan {
   readonly waits: readonly Wait[];
   /** The number of namespaces that a pause keeps with another owner than the spec demands. */
   readonly kept: number;
+  /** The kept namespaces are more than the app allows to move at once: somebody has to confirm the moves. */
+  readonly needsConfirmation: boolean;
   /** For the status: hashes of the tables whose owners a pause may keep from now on. */
   readonly ownersHashes?: readonly string[];
   /** The app is being deleted: every pod will own everything again, and none needs a restart. */
@@ -50,10 +53,14 @@ export interface AppPlan {
 
 export function planApp(facts: AppFacts): AppPlan {
   const { app, pods, factsOf, gone = [], bySpec, subsets, lockName, callers, guard, isPaused, retainsLosses } = facts;
-  const inForce: InForce = isPaused
-    ? tableInForce(app, pods, factsOf, facts.ownersHashes)
-    : { table: undefined, isLost: false, hashes: facts.ownersHashes ?? [] };
-  const { desired, kept } = pauseAt(bySpec, inForce.table, subsets);
+  const { maxMovingPercent } = facts;
+  const inForce: InForce =
+    isPaused || maxMovingPercent !== undefined
+      ? tableInForce(app, pods, factsOf, facts.ownersHashes)
+      : { table: undefined, isLost: false, hashes: facts.ownersHashes ?? [] };
+  const paused = pauseAt(bySpec, inForce.table, subsets);
+  const isOver = maxMovingPercent !== undefined && paused.kept * 100 > maxMovingPercent * namespacesOf(bySpec).length;
+  const { desired, kept } = isPaused || isOver ? paused : { desired: bySpec, kept: 0 };
   const added = inForce.isLost ? [] : [ownersHash(desired)];
   const ownersHashes = [...inForce.hashes.filter((hash) => !added.includes(hash)), ...added].slice(-MAX_OWNERS_HASHES);
   const fences = planFences(desired, subsets, [...podClaims(app, pods, factsOf), ...goneClaims(app, gone)]);
@@ -73,6 +80,7 @@ export function planApp(facts: AppFacts): AppPlan {
     digest: rules.digest,
     waits: fences.waits,
     kept,
+    needsConfirmation: isOver && !isPaused,
     ownersHashes,
     isDissolving: false,
   };

@@ -70,6 +70,7 @@ export function planDissolution(facts: DissolutionFacts): AppPlan {
     digest: rules.digest,
     waits,
     kept: 0,
+    needsConfirmation: false,
     isDissolving: true,
   };
 }

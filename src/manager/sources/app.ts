@@ -57,6 +57,8 @@ export interface AppSpec {
   readonly waitsFor?: string;
   /** Every namespace stays with its present owner. */
   readonly isPaused: boolean;
+  /** If more than this share of the namespaces would move, in percent, they stay until somebody confirms it; absent: no limit, or confirmed. */
+  readonly maxMovingPercent?: number | undefined;
   /** Pods retain lost namespaces read-only until they are restarted. */
   readonly retainsLosses: boolean;
   /** The resources whose objects are to be labelled; absent: none. */

@@ -19,6 +19,7 @@ const SAID: Readonly<Record<string, AppStatus>> = {
   ProxyLost: status("Ready", "False", "ProxyLost"),
   LockDenied: status("LockPermitted", "False", "LockDenied", "may not get"),
   LockNotNamed: status("LockPermitted", "False", "LockNotNamed", "looks like a lock"),
+  ConfirmationRequired: status("Converged", "False", "ConfirmationRequired"),
   InjectionMissed: status("TrafficIntercepted", "False", "PodsWithoutProxy"),
   WebhookNotIntercepted: status("WebhookIntercepted", "False", "PortNotNamed"),
   MoveStuck: status("Ready", "False", "NotConnected"),

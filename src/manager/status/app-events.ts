@@ -44,6 +44,7 @@ export const WARNINGS: readonly WarningRule[] = [
   { reason: "ProxyLost", condition: "Ready", says: isFalseBy("ProxyLost") },
   { reason: "LockDenied", condition: "LockPermitted", says: isFalseBy("LockDenied"), retold: true },
   { reason: "LockNotNamed", condition: "LockPermitted", says: isFalseBy("LockNotNamed"), retold: true },
+  { reason: "ConfirmationRequired", condition: "Converged", says: isFalseBy("ConfirmationRequired"), retold: true },
   { reason: "InjectionMissed", condition: "TrafficIntercepted", says: isFalse },
   { reason: "WebhookNotIntercepted", condition: "WebhookIntercepted", says: isFalse },
   { reason: "MoveStuck", condition: "Ready", says: isStuck },

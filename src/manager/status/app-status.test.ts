@@ -24,6 +24,7 @@ const plan: AppPlan = {
     return own;
   },
   kept: 0,
+  needsConfirmation: false,
   isDissolving: false,
 };
 const wait = { namespaces: ["pilot"], podName: "a", subset: "", to: ["canary"] };

@@ -1,6 +1,8 @@
 // The condition Converged: every namespace is owned and enforced as the spec of the observed generation says, and no step is
 // left. Pure. Invariant: Converged is True only if every serving pod has acknowledged exactly these rules. So an edit that moves
 // something never finds Converged True for the new generation.
+import { CONFIRM_MOVES } from "../../api/annotations.ts";
+import { namespacesOf } from "../../route/table.ts";
 import type { Wait } from "../plan/plan-fences.ts";
 import { ageText } from "./ages.ts";
 import type { Counts } from "./counts.ts";
@@ -77,6 +79,7 @@ function handoverVerdict(facts: StatusFacts, counts: Counts, handover: NonNullab
       return { status, reason: "Restarting", message: `${what}: ${restartText(facts, row)}` };
     }
     case "Paused":
+      if (facts.plan.needsConfirmation) return { status, reason: "ConfirmationRequired", message: confirmationText(facts) };
       return { status, reason: "Paused", message: pausedText(facts) };
     case "Dissolving": {
       const what = `being deleted: ${handover.done} of ${countText(handover.total, "pod")} own everything again`;
@@ -109,6 +112,11 @@ function pausedText({ plan, restart }: StatusFacts): string {
   const left =
     restart === undefined ? [] : [`${countText(restart.left, "pod")} ${restart.left === 1 ? "waits" : "wait"} for a restart`];
   return `paused: ${[...kept, ...left].join("; ")}; set spec.route.paused to false to go on`;
+}
+
+function confirmationText({ plan, generation }: StatusFacts): string {
+  const all = countText(namespacesOf(plan.desired).length, "namespace");
+  return `${plan.kept} of ${all} would move, which is more than spec.route.maxMovingPercent: they keep their owners until you confirm it with the annotation ${CONFIRM_MOVES}=${generation}, or take the edit back`;
 }
 
 function noProxyText(facts: StatusFacts, row: Row): string {

@@ -41,6 +41,8 @@ export function readyVerdict(facts: StatusFacts, rest: Rest): Ready {
   const notServed = notIntercepted(facts, rest) ?? withoutPods(facts, counts) ?? behind(facts, counts) ?? lost(facts, counts);
   if (notServed !== undefined) return notServed;
   const { phase } = handover.handover ?? {};
+  if (converged.reason === "ConfirmationRequired")
+    return { status: "True", reason: converged.reason, message: converged.message };
   if (phase !== undefined) return { status: "True", reason: phase, message: converged.message };
   return { status: "True", reason: "InSync", message: syncText(facts, counts) };
 }

@@ -39,6 +39,7 @@ export const CONDITION_REASONS = {
   Ready: [
     "InSync",
     ...PHASES,
+    "ConfirmationRequired",
     "Rebuilding",
     "Invalid",
     "NotPlaced",
@@ -62,6 +63,7 @@ export const CONDITION_REASONS = {
     "ProxiesBehind",
     "Restarting",
     "Paused",
+    "ConfirmationRequired",
     "Dissolving",
     "Invalid",
     "NotPlaced",

@@ -1,6 +1,6 @@
 // The source kind VirtualApp: turns an object into an App. Invariant: each object is parsed once, even if many callers ask for
 // its app.
-import { STRIP_MANAGED_FIELDS, stripsManagedFields } from "../../../api/annotations.ts";
+import { CONFIRM_MOVES, STRIP_MANAGED_FIELDS, stripsManagedFields } from "../../../api/annotations.ts";
 import { formatProblem } from "../../../api/problems.ts";
 import { VIRTUAL_APPS } from "../../../api/resources.ts";
 import { lockNameOf, type VirtualApp, type VirtualAppSpec, validateVirtualApp } from "../../../api/virtual-app.ts";
@@ -21,7 +21,7 @@ export function createVirtualAppSource(): Source<VirtualApp> {
   return {
     resource: VIRTUAL_APPS,
     controllerName: "virtual-app",
-    inputsOf: ({ metadata }) => metadata.annotations?.[STRIP_MANAGED_FIELDS],
+    inputsOf: ({ metadata: { annotations = {} } }) => [annotations[STRIP_MANAGED_FIELDS], annotations[CONFIRM_MOVES]],
     labelledBy: () => [],
     appNameOf: ({ metadata }) => metadata.name ?? "",
     appsOf: (objects) => objects.map(appOf),
@@ -52,7 +52,7 @@ function virtualAppOf(object: VirtualApp): App {
 }
 
 /** The object must be valid. */
-export function specOf({ spec, metadata: { annotations = {} } }: Pick<VirtualApp, "spec" | "metadata">): AppSpec {
+export function specOf({ spec, metadata: { annotations = {}, generation } }: Pick<VirtualApp, "spec" | "metadata">): AppSpec {
   return {
     subsets: subsetsOf(spec),
     lockName: lockNameOf(spec),
@@ -60,6 +60,7 @@ export function specOf({ spec, metadata: { annotations = {} } }: Pick<VirtualApp
     guard: spec.route?.guard === "Warn" ? "Warn" : undefined,
     webhook: spec.configuration?.webhook,
     isPaused: spec.route?.paused === true,
+    maxMovingPercent: annotations[CONFIRM_MOVES] === String(generation) ? undefined : spec.route?.maxMovingPercent,
     retainsLosses: spec.route?.onLoss !== "InPlace",
     compile: (namespaces) => compileRoute(spec, namespaces),
   };

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { group, sharded, snapshot, subset, table } from "../../test/support/route-table.ts";
 import { silentLogger } from "../base/log.ts";
-import { requestsPage, snapshotPage } from "./debug-pages.ts";
+import { ownerPage, requestsPage, snapshotPage } from "./debug-pages.ts";
 import { createAccessLog } from "./observe/access-log.ts";
 
 describe("/debug/snapshot", () => {
@@ -54,6 +54,24 @@ describe("/debug/snapshot", () => {
 
   it("says when there is no snapshot", () => {
     expect(snapshotPage(undefined)).toEqual({ snapshot: null });
+  });
+});
+
+describe("/debug/owner", () => {
+  const of = snapshot(table([subset("v2")], { prod: [], pilot: [0], a: [0] }, { fenced: ["a"] }), { subset: "v2" });
+  const ask = (query: string) => ownerPage(new URLSearchParams(query), of);
+
+  it("says who owns a namespace", () => {
+    const known = { app: { namespace: "shop", name: "app" }, version: 1 };
+    expect(ask("namespace=pilot")).toEqual({ ...known, namespace: "pilot", owner: 'subset "v2"' });
+    expect(ask("namespace=prod")).toEqual({ ...known, namespace: "prod", owner: "the default subset" });
+    expect(ask("namespace=new")).toEqual({ ...known, namespace: "new", owner: "not known yet" });
+    expect(ownerPage(new URLSearchParams("namespace=pilot"), undefined)).toEqual({ namespace: "pilot", owner: null });
+  });
+
+  it("refuses a request without a namespace", () => {
+    for (const query of ["", "namespace=", `namespace=${"x".repeat(254)}`])
+      expect(() => ask(query)).toThrow(/^namespace: must be/);
   });
 });
 

@@ -8,7 +8,7 @@ import { CLUSTER_SCOPE, isBucket, placeHash } from "../kube/place.ts";
 import { lockNameFor } from "../route/lock.ts";
 import type { Snapshot } from "../route/snapshot.ts";
 import { subsetDisplayName } from "../route/subset-name.ts";
-import { namespacesOf } from "../route/table.ts";
+import { namespacesOf, ownersOf, ownerText } from "../route/table.ts";
 import type { AccessFields, AccessLog } from "./observe/access-log.ts";
 import type { Session } from "./session/session.ts";
 
@@ -28,6 +28,7 @@ const MAX_PLANS = 200;
 export function debugPages({ session, plans, ...deps }: DebugPagesDeps): Readonly<Record<string, Page>> {
   return {
     "/debug/snapshot": () => snapshotPage(session.current?.snapshot),
+    "/debug/owner": (query) => ownerPage(query, session.current?.snapshot),
     "/debug/plans": () => ({ plans: plans.list().slice(0, MAX_PLANS) }),
     "/debug/requests": requestsPage(deps),
   };
@@ -74,6 +75,19 @@ function parameter(query: URLSearchParams, name: string, fallback: number, max: 
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= 1 && value <= max) return value;
   throw new MeshError("BAD_REQUEST", `${name}: ${JSON.stringify(text)} is not a whole number from 1 to ${max}`);
+}
+
+/** A name of Kubernetes is shorter. */
+const MAX_NAME = 253;
+
+/** /debug/owner?namespace=team-b: who owns it, by what the proxy enforces. `group` and `resource` are for rules that name resources. */
+export function ownerPage(query: URLSearchParams, snapshot: Snapshot | undefined): object {
+  const [namespace = "", group = "", resource = ""] = ["namespace", "group", "resource"].map((name) => query.get(name) ?? "");
+  if (namespace === "" || namespace.length > MAX_NAME)
+    throw new MeshError("BAD_REQUEST", "namespace: must be the name of a namespace");
+  if (snapshot === undefined) return { namespace, owner: null };
+  const owner = ownersOf(snapshot.table, group, resource).ownerOf(namespace);
+  return { app: snapshot.app, namespace, owner: ownerText(owner, namespace), version: snapshot.version };
 }
 
 const MAX_RULES = 200;

@@ -22,6 +22,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "docs/reference/observability.md": "the test node has no port-forward",
   "docs/reference/status.md": "the quickstart runs them at the same point",
   "docs/reference/webhooks.md": OWN_OPERATOR,
+  "docs/concepts/ownership.md": "src/proxy/debug-pages.test.ts reads the page; port-forward does not run here",
   "docs/tasks/adopt-an-operator.md": "the quickstart runs them at the same point",
   "docs/tasks/build-images.md": "scripts/images.test.ts runs them with builders that record their calls",
   "docs/tasks/canary-an-operator.md": "the quickstart runs it at the same point",

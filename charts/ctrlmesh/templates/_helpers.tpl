@@ -36,9 +36,10 @@ registry. There is no default registry: a name without one belongs to whoever ta
 {{- $image := index . 1 -}}
 {{- $registry := coalesce (dig "imageRegistry" "" ($root.Values.global | default dict)) $image.registry $root.Values.image.registry -}}
 {{- $repository := $image.repository -}}
-{{- if $registry -}}
+{{- $hasHost := regexMatch "^(localhost|[^/]*[.:][^/]*)/" $repository -}}
+{{- if and $registry (not $hasHost) -}}
 {{- $repository = printf "%s/%s" (trimSuffix "/" $registry) $repository -}}
-{{- else if not (regexMatch "^(localhost|[^/]*[.:][^/]*)/" $repository) -}}
+{{- else if not $hasHost -}}
 {{- fail "set image.registry: there are no published images yet; docs/tasks/build-images.md says how to build them" -}}
 {{- end -}}
 {{- if $image.digest -}}
@@ -110,7 +111,7 @@ since the new one has a default.
 -}}
 {{- $set := dict -}}
 {{- range $name, $value := $all -}}
-{{- if ne (toString $value) "" -}}
+{{- if not (has (toString $value) (list "" "<nil>")) -}}
 {{- $_ := set $set $name (toString $value) -}}
 {{- end -}}
 {{- end -}}

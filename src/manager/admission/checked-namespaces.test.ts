@@ -27,6 +27,12 @@ test("an edit that moves the namespace is allowed, with a warning for each app",
 test("other edits, new namespaces and paused apps get no warning", () => {
   const moved = [namespace({}), namespace({ lane: "canary" })] as const;
   expect(warningsOf([appNamed("shop")], namespace({ a: "b" }), namespace({ a: "c" })).warnings).toEqual([]);
+  const noApps = { list: () => expect.fail("equal labels need no look at the apps") };
+  expect(
+    checkedNamespaces(noApps as never).judgeEdit(namespace({ a: "b" }), namespace({ a: "b" }), { namespace: "n", name: "n" }),
+  ).toEqual({
+    ...{ problems: [], warnings: [] },
+  });
   expect(warningsOf([appNamed("shop")], undefined, moved[1]).warnings).toEqual([]);
   expect(warningsOf([appNamed("shop", { paused: true })], ...moved).warnings).toEqual([]);
 });

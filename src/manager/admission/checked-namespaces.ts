@@ -1,9 +1,11 @@
 // Namespaces as a kind that the validating webhook looks at: an edit of labels that moves the namespace is allowed with a warning. It never refuses.
 // Opt-in, since the API server then asks the manager about edits of namespaces.
+import { fieldAt } from "../../api/rule.ts";
 import { plainText } from "../../base/plain-text.ts";
 import { NAMESPACES } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { type Owner, ownerText } from "../../route/table.ts";
+import { isDeepEqual } from "../../runtime/deep-equal.ts";
 import type { App, AppSpec, Apps } from "../sources/app.ts";
 import { comparedOwners, isSameOwner } from "../sources/namespace-owners.ts";
 import type { CheckedKind } from "./validate-webhook.ts";
@@ -16,11 +18,20 @@ export function checkedNamespaces(apps: Pick<Apps, "list">): CheckedKind {
   return {
     resource: NAMESPACES,
     judgeEdit(before, after) {
-      const warnings =
-        before === undefined ? [] : apps.list().flatMap((app) => moveWarning(app, before as KubeObject, after as KubeObject));
-      return { problems: [], warnings: warnings.slice(0, MAX_WARNINGS) };
+      const warnings: string[] = [];
+      // Only calls of the API server are filtered by the match condition, and any pod may call this port.
+      if (before === undefined || isDeepEqual(labelsOf(before), labelsOf(after))) return { problems: [], warnings };
+      for (const app of apps.list()) {
+        warnings.push(...moveWarning(app, before as KubeObject, after as KubeObject));
+        if (warnings.length >= MAX_WARNINGS) break;
+      }
+      return { problems: [], warnings };
     },
   };
+}
+
+function labelsOf(object: unknown): unknown {
+  return fieldAt(object, "metadata", "labels") ?? {};
 }
 
 function moveWarning({ ref, spec }: App, before: KubeObject, after: KubeObject): string[] {

@@ -125,7 +125,7 @@ export function createRestarter(options: RestarterOptions): Restarter {
         if (refusal === undefined) {
           memory.evicted.set(uid, { subset, atMs: clock.now() });
           log.info({ ...fields, eviction: eviction.kind }, "pod evicted");
-          if (known.object !== undefined)
+          if (known.object !== undefined && eviction.kind === "accepted")
             recordEviction(events, source, known.object, "its subset has lost namespaces that it retains");
         } else if (before?.refusal?.reason !== refusal.reason) {
           log.warn({ ...fields, reason: refusal.reason, message: refusal.message }, "eviction refused");

@@ -78,6 +78,7 @@ describe("Normal events", () => {
     expect(appEvents(undefined, moving(2, "a"))).toEqual([begun]);
     expect(appEvents(moving(2, "a"), moving(5, "a"))).toEqual([]);
     expect(appEvents(moving(5, "a"), moving(2, "b"))).toEqual([begun]);
+    expect(appEvents(undefined, moving(0, "d"))).toEqual([]);
     const paused = { ...moving(2, "c").handover, phase: "Paused" } as AppStatus["handover"];
     expect(appEvents(undefined, { ...moving(2, "c"), handover: paused } as AppStatus)).toEqual([]);
   });

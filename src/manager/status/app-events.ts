@@ -91,6 +91,8 @@ function movingEvent(before: AppStatus | undefined, { handover, namespaces, rout
   if (before?.handover?.startedAt === handover.startedAt) return undefined;
   const { from, to, between } = handover;
   const moving = namespaces?.moving ?? 0;
+  // A new manager that waits for silent proxies is Draining too, and moves nothing.
+  if (moving === 0 && handover.resources !== true) return undefined;
   const what = moving === 0 ? "the operator's resources" : countText(moving, "namespace");
   const way =
     between === undefined && from !== undefined && to !== undefined

@@ -22,7 +22,6 @@ const ALLOWED_SKIPS: ReadonlySet<string> = new Set();
 const SELDOM_AFFECTED: Readonly<Record<string, readonly string[]>> = {
   "test/e2e/contract.test.ts": ["src/localkube", "test/kube"],
   "test/e2e/kube.test.ts": ["test/kube"],
-  "test/e2e/node.test.ts": ["test/kube", "test/support/node"],
 };
 
 const durations: string[] = [];

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { VIRTUAL_APPS } from "../../src/api/resources.ts";
-import { PODS } from "../../src/kube/client/resources.ts";
+import { SHARDING_CONFIGS, VIRTUAL_APPS } from "../../src/api/resources.ts";
+import { MUTATING_WEBHOOK_CONFIGURATIONS, PODS, SECRETS } from "../../src/kube/client/resources.ts";
 import { type Child, startChild } from "../support/child-process.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
@@ -20,6 +20,7 @@ import { type Mesh, startMesh } from "../support/mesh.ts";
 import { type PodRunner, startPodRunner } from "../support/pod-runner.ts";
 import { type PolicyRule, refusals, rightsOf, unusedRights } from "../support/rbac.ts";
 import { describeWithKube } from "../support/requirements.ts";
+import { refusedByPolicy, withStolenToken } from "../support/stolen-token.ts";
 
 const USER = `system:serviceaccount:${MESH_NAMESPACE}:ctrlmesh-manager`;
 const NAMESPACE = "foo-system";
@@ -41,7 +42,6 @@ const RARE: Readonly<Record<string, string>> = {
   "get ctrlmesh.kruise.io/managerstates": "after another replica was faster",
   "get apps/replicasets/scale": "when a workload has fewer pods than before for some seconds",
   "get apps/statefulsets/scale": "the same",
-  "patch apps/statefulsets": "in a rollout: src/manager/controllers/rollout/reconciler.test.ts",
   "get apps/controllerrevisions": "in a rollout: test/e2e/sharding-rollout.test.ts",
   "get replicationcontrollers/scale": "the same",
   "patch events": "when something happens again",
@@ -187,15 +187,91 @@ describeWithKube("a manager with only the chart's permissions", () => {
     expect(Object.keys(RARE).filter((right) => !granted.includes(right))).toEqual([]);
   });
 
-  it("cannot read other Secrets, delete pods or write other webhooks", async () => {
+  it("cannot read other Secrets, delete pods, or write StatefulSets and other webhooks", async () => {
     const may = async (...args: string[]) => (await tryKubectl(kubeconfig, ["auth", "can-i", ...args])).stdout.trim();
     expect(await may("get", "secrets/other", "-n", MESH_NAMESPACE)).toBe("no");
     expect(await may("list", "secrets", "-n", MESH_NAMESPACE)).toBe("no");
     expect(await may("get", "secrets/ctrlmesh-ca", "-n", NAMESPACE)).toBe("no");
     expect(await may("delete", "pods", "-n", NAMESPACE)).toBe("no");
+    for (const verb of ["create", "update", "patch", "delete"]) {
+      expect(await may(verb, "statefulsets.apps", "-n", NAMESPACE)).toBe("no");
+    }
     expect(await may("patch", "mutatingwebhookconfigurations/other")).toBe("no");
     expect(await may("create", "mutatingwebhookconfigurations")).toBe("no");
     expect(await may("update", "configmaps/other", "-n", NAMESPACE)).toBe("no");
+  });
+
+  it("with a stolen token changes no spec, label, webhook or Secret that the manager has no need to change", async () => {
+    const root = { namespace: NAMESPACE, name: "victim" };
+    const selector = { matchLabels: { "ctrlmesh.kusionstack.io/namespace": "team-a" } };
+    const limits = [{ relateResources: [{ apiGroups: [""], resources: ["configmaps"] }], selector }];
+    const spec = { selector: { matchLabels: { app: "victim" } }, limits };
+    await mesh.client.create(SHARDING_CONFIGS, {
+      metadata: { ...root, labels: { team: "a" }, annotations: { note: "b" } },
+      spec,
+    } as never);
+    const refusals = await withStolenToken(kubeconfig, async (thief) => {
+      const merge = (body: object) => ({ type: "merge", body }) as const;
+      const app = (body: object) => refusedByPolicy(thief.patch(VIRTUAL_APPS, APP, merge(body)));
+      const config = (body: object) => refusedByPolicy(thief.patch(SHARDING_CONFIGS, root, merge(body)));
+      const webhook = { name: "evil.ctrlmesh.kruise.io", admissionReviewVersions: ["v1"], sideEffects: "None" };
+      const rules = [{ apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*"] }];
+      const service = { name: "ctrlmesh-manager", namespace: MESH_NAMESPACE };
+      const webhooks = (each: object) =>
+        refusedByPolicy(
+          thief.patch(
+            MUTATING_WEBHOOK_CONFIGURATIONS,
+            { name: "ctrlmesh-injection" },
+            merge({ webhooks: [{ ...webhook, ...each }] }),
+          ),
+        );
+      const child = { "ctrlmesh.kusionstack.io/auto-sharding-root": "x" };
+      const secret = { metadata: { namespace: MESH_NAMESPACE, name: "token" } };
+      return [
+        await webhooks({ rules: [], clientConfig: { url: "https://evil.example/mutate" } }),
+        await webhooks({ rules: [], clientConfig: { service: { ...service, name: "evil" } } }),
+        await webhooks({ rules, clientConfig: { service } }),
+        await app({ spec: { route: { onLoss: "Restart" } } }),
+        await app({ metadata: { labels: { team: "evil" } } }),
+        await app({ metadata: { annotations: { "kubectl.kubernetes.io/evil": "x" } } }),
+        await app({ metadata: { finalizers: ["evil.example/keep"] } }),
+        await config({ metadata: { labels: child } }),
+        await config({ metadata: { annotations: { note: null } } }),
+        await refusedByPolicy(thief.delete(SHARDING_CONFIGS, root)),
+        await refusedByPolicy(thief.create(SHARDING_CONFIGS, { metadata: { ...root, name: "more" }, spec } as never)),
+        await refusedByPolicy(thief.create(SECRETS, secret)),
+      ];
+    });
+    const changes = "the manager changes only";
+    expect(refusals).toEqual([
+      ...Array(2).fill("ctrlmesh-manager-webhooks: the manager writes only webhooks of its own Service"),
+      "ctrlmesh-manager-webhooks: the manager writes only webhooks for pods, namespaces and the mesh's own kinds",
+      ...Array(2).fill(`ctrlmesh-manager-apps: ${changes} finalizers and annotations of what it did not make`),
+      `ctrlmesh-manager-apps: ${changes} its own annotations`,
+      `ctrlmesh-manager-apps: ${changes} its own finalizer`,
+      `ctrlmesh-manager-apps: ${changes} finalizers and annotations of what it did not make`,
+      `ctrlmesh-manager-apps: ${changes} its own annotations`,
+      ...Array(2).fill("ctrlmesh-manager-apps: the manager creates and deletes only the children of a root"),
+      "ctrlmesh-manager-names: the manager creates only the Secret ctrlmesh-ca and the Lease ctrlmesh-manager",
+    ]);
+  });
+
+  it("may still write as many webhooks as the API server stores", async () => {
+    const { webhooks = [] } = await mesh.client.get(MUTATING_WEBHOOK_CONFIGURATIONS, { name: "ctrlmesh-injection" });
+    const [own] = webhooks.filter(({ name }) => name.includes(".inject."));
+    if (own === undefined) throw new Error("no injection");
+    // With a short bundle there is room for 1,500 of them.
+    const clientConfig = { ...own.clientConfig, caBundle: undefined };
+    const many = Array.from({ length: 1_500 }, (_, at) => ({
+      ...own,
+      clientConfig,
+      name: `app-${at}.ns-${at}.inject.ctrlmesh.kruise.io`,
+    }));
+    const patch = { type: "merge", body: { webhooks: many } } as const;
+    const written = await withStolenToken(kubeconfig, (manager) =>
+      manager.patch(MUTATING_WEBHOOK_CONFIGURATIONS, { name: "ctrlmesh-injection" }, patch, { dryRun: true }),
+    );
+    expect(written.webhooks).toHaveLength(1_500);
   });
 
   it("leaves no webhook behind if helm uninstall removes a running manager", async () => {

@@ -118,6 +118,8 @@ describeWithKube("the chart", () => {
       "RoleBinding",
       "Service",
       "ServiceAccount",
+      ...Array(3).fill("ValidatingAdmissionPolicy"),
+      ...Array(3).fill("ValidatingAdmissionPolicyBinding"),
       "ValidatingWebhookConfiguration",
     ]);
     // `helm test` creates the pod.

@@ -10,7 +10,7 @@ import { blocksOf, readDocument } from "../support/doc-blocks.ts";
 import { GUIDE, type GuideSection } from "../support/docs-guide.ts";
 import { eventually } from "../support/eventually.ts";
 import { goProgram } from "../support/go-build.ts";
-import { REGISTRY } from "../support/helm.ts";
+import { MESH_NAMESPACE, REGISTRY } from "../support/helm.ts";
 import { LEFT_BY_KUSION_STACK } from "../support/install/left-by-kusion-stack.ts";
 import { operatorImage } from "../support/install/operator.ts";
 import { type InstalledMesh, startInstalledMesh } from "../support/install/world.ts";
@@ -28,6 +28,11 @@ const TIMEOUT_MS = 300_000;
 const HELM = `helm() {
   if [[ "$*" =~ (^| --)install ]]; then "$HELM" "$@" --set restartSettle=2s; else "$HELM" "$@"; fi
 }`;
+
+interface Reconciled {
+  readonly metadata: { readonly generation: number };
+  readonly status?: { readonly observedGeneration?: number; readonly reconciledBy?: string };
+}
 
 interface Step {
   readonly commands: string;
@@ -102,9 +107,85 @@ describeWithTestNode("the quickstart, and the tasks behind it", () => {
 
   it("upgrades the mesh, lists the sidecars' images, and rolls back", { timeout: TIMEOUT_MS }, () => follow(GUIDE.upgrade));
 
+  const sidecars = () => mesh.run("get", "pods", "-n", "foo-system", "-o", "jsonpath={.items[*].spec.initContainers[*].name}");
+  const scaleManager = async (replicas: number): Promise<void> => {
+    await mesh.run("scale", "deployment", "ctrlmesh-manager", "-n", MESH_NAMESPACE, `--replicas=${replicas}`);
+    if (replicas > 0) return mesh.rolledOut("deployment/ctrlmesh-manager", MESH_NAMESPACE);
+    // A manager that ends still answers for some seconds.
+    await mesh.run("wait", "pod", "-n", MESH_NAMESPACE, "-l", "app.kubernetes.io/name=ctrlmesh", "--for=delete", "--timeout=60s");
+  };
+  /** Both objects get a change, which only a pod that owns their namespaces answers. */
+  const expectOneLeader = async () => {
+    for (const [name, namespace] of Object.entries({ a: "team-a", b: "team-b" })) {
+      const patch = JSON.stringify({ spec: { message: `hello ${Date.now()}` } });
+      await mesh.run("patch", "foo", name, "-n", namespace, "--type=merge", "-p", patch);
+    }
+    await eventually(async () => {
+      const lease = ["lease", "foo-operator", "-n", "foo-system", "-o", "jsonpath={.spec.holderIdentity}"];
+      const [leader] = (await mesh.run("get", ...lease)).split("_");
+      const { items } = await mesh.get<{ items: Reconciled[] }>("foos", "-A");
+      return items.every(
+        ({ metadata, status }) => status?.observedGeneration === metadata.generation && status.reconciledBy === leader,
+      );
+    }, RETRY_MS);
+  };
+
+  it("starts a stopped operator without a manager: one leader, without a sidecar, and nothing before its entries are gone", {
+    timeout: TIMEOUT_MS,
+  }, async () => {
+    await Promise.all([scaleManager(0), follow(GUIDE.stopOperator)]);
+    expect(await mesh.run("get", "pods", "-n", "foo-system", "-o", "name")).toBe("");
+    await follow(GUIDE.lookAtManager);
+    const pod = ["run", "refused", "-n", "foo-system", "--image=none", "--labels=component=foo-operator", "--dry-run=server"];
+    expect((await mesh.tryRun(...pod)).stderr).toContain("failed calling webhook");
+    await follow(GUIDE.startWithoutManager);
+    expect(await sidecars()).toBe("");
+    await expectOneLeader();
+  });
+
+  it("takes a stopped operator out of the mesh: its VirtualApp goes, and all pods contend for one lock", {
+    timeout: TIMEOUT_MS,
+  }, async () => {
+    await Promise.all([scaleManager(2), follow(GUIDE.stopOperator)]);
+    await follow(GUIDE.takeOut);
+    expect(await mesh.run("get", "virtualapps", "-A", "-o", "name")).toBe("");
+    expect(await sidecars()).toBe("");
+    await expectOneLeader();
+  });
+
+  it("brings the operator back: every pod has a sidecar, and the canary has its namespace", { timeout: TIMEOUT_MS }, async () => {
+    await bash("kubectl label namespace team-b ns-type=canary-1; kubectl apply -f examples/install/virtualapp.yaml");
+    await follow(GUIDE.comeBack);
+    expect(await sidecars()).toBe("ctrlmesh-proxy ctrlmesh-proxy ctrlmesh-proxy");
+    await eventually(async () => /^foo-canary-/.test(await reconciledBy()), RETRY_MS);
+  });
+
+  it("stops the pods of one subset: they end, and the default subset reconciles their namespace", {
+    timeout: TIMEOUT_MS,
+  }, async () => {
+    await follow(GUIDE.stopSubset);
+    expect(await mesh.podNames("foo-system", "version=v2")).toEqual([]);
+    await eventually(async () => /^foo-\w+-\w+$/.test(await reconciledBy()), RETRY_MS);
+  });
+
+  it("ends the wait of a handover: the pod that blocks it goes, and the new owner reconciles the namespace", {
+    timeout: TIMEOUT_MS,
+  }, async () => {
+    await bash("kubectl -n foo-system scale deployment foo-canary --replicas=1");
+    await mesh.rolledOut("deployment/foo-canary", "foo-system");
+    const [blocking = ""] = await mesh.podNames("foo-system", "version=v1");
+    await mesh.cluster.kill("foo-system", blocking, "ctrlmesh-proxy", "SIGSTOP"); // it acknowledges nothing any more
+    await bash("kubectl label namespace team-b ns-type=canary-1");
+    await eventually(async () => expect(await mesh.run("get", "virtualapps", "-A")).toContain(blocking), RETRY_MS);
+    await follow(GUIDE.endWait);
+    expect(await mesh.podNames("foo-system", "version=v1")).not.toContain(blocking);
+    await eventually(async () => /^foo-canary-/.test(await reconciledBy()), RETRY_MS);
+    await mesh.rolledOut("deployment/foo", "foo-system");
+  });
+
   it("removes the mesh", { timeout: TIMEOUT_MS }, async () => {
     await follow(GUIDE.leave);
-    expect(await mesh.run("get", "pods", "-n", "foo-system", "-o", "jsonpath={.items[*].spec.initContainers[*].name}")).toBe("");
+    expect(await sidecars()).toBe("");
   });
 
   it("takes over what KusionStack's mesh has left", { timeout: TIMEOUT_MS }, async () => {

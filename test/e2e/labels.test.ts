@@ -15,6 +15,7 @@ import { writeKubeconfig } from "../support/mesh/cluster.ts";
 import { type Mesh, startMesh } from "../support/mesh.ts";
 import { refusals } from "../support/rbac.ts";
 import { describeWithKube } from "../support/requirements.ts";
+import { refusedByPolicy, withStolenToken } from "../support/stolen-token.ts";
 
 const NAMESPACE = "foo-system";
 const CONFIG = { namespace: NAMESPACE, name: "shop-east" };
@@ -50,6 +51,7 @@ describeWithKube("labels on request", () => {
   let dir: string;
   let kube: Kube;
   let mesh: Mesh;
+  let managerKubeconfig: string;
 
   const run = (...args: string[]) => kubectl(kube.kubeconfig, args);
   const labels = async () => (await mesh.client.get(SHARDING_CONFIGS, CONFIG)).status?.labels;
@@ -71,10 +73,8 @@ describeWithKube("labels on request", () => {
     kube = await startKube({ controllerManager: true });
     await helm(["install", RELEASE, ...CHART_ARGS, "--create-namespace"], kube.kubeconfig);
     const token = (await run("create", "token", "ctrlmesh-manager", "-n", MESH_NAMESPACE, "--duration=1h")).trim();
-    mesh = await startMesh({
-      kube,
-      managerKubeconfig: writeKubeconfig(join(dir, "kubeconfig"), kube.server, kube.caFile, token),
-    });
+    managerKubeconfig = writeKubeconfig(join(dir, "kubeconfig"), kube.server, kube.caFile, token);
+    mesh = await startMesh({ kube, managerKubeconfig });
     for (const name of ["team-a", "team-b", "out"]) await run("create", "namespace", name);
     for (let number = 0; number < OLD; number++) {
       await mesh.client.create(CONFIG_MAPS, { metadata: { namespace: "team-a", name: `old-${number}` } });
@@ -94,6 +94,13 @@ describeWithKube("labels on request", () => {
       expect(now).toMatchObject({ waitingFor: "Forbidden", complete: [] });
       expect(now?.message).toContain("may not patch namespaces: add the resources to the chart's value rbac.labelObjects");
     }, 30_000);
+    const stranger = { ...config({ labelObjects: true }), metadata: { namespace: "team-b", name: "stranger" } };
+    await mesh.apply(JSON.stringify(stranger));
+    await eventually(async () => {
+      const { status } = await mesh.client.get(SHARDING_CONFIGS, stranger.metadata);
+      expect(status?.labels).toMatchObject({ waitingFor: "NotAllowed", total: 0, complete: [] });
+    }, 30_000);
+    await run("delete", "shard", "stranger", "-n", "team-b", "--timeout=60s");
     const refused = refusals(kube.audit()).filter((line) => /patch (namespaces|configmaps)|list configmaps \//.test(line));
     expect(refused).toEqual([]);
     expect(await policies()).toBe("");
@@ -106,7 +113,7 @@ describeWithKube("labels on request", () => {
       ["demo.ctrlmesh.io", "foos"],
     ].flatMap(([group, resource], at) => [
       "--set",
-      `rbac.labelObjects[${at}].group=${group},rbac.labelObjects[${at}].resource=${resource}`,
+      `rbac.labelObjects[${at}].group=${group},rbac.labelObjects[${at}].resource=${resource},rbac.labelObjects[${at}].families[0]=*`,
     ]);
     await helm(["upgrade", RELEASE, ...CHART_ARGS, ...resources], kube.kubeconfig);
     await eventually(async () => {
@@ -159,6 +166,29 @@ describeWithKube("labels on request", () => {
     expect(own(again.metadata.labels)).toEqual(rightLabels("team-a"));
     const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "pod" } };
     await mesh.client.request({ method: "POST", path: `${path}/eviction`, body: eviction });
+  });
+
+  it("are all that a stolen token of the manager can change of a namespace or an object", async () => {
+    const refusals = await withStolenToken(managerKubeconfig, async (thief) => {
+      const merge = (body: object) => ({ type: "merge", body }) as const;
+      const old = { namespace: "team-a", name: "old-0" };
+      return [
+        await refusedByPolicy(
+          thief.patch(
+            NAMESPACES,
+            { name: "team-a" },
+            merge({ metadata: { labels: { "pod-security.kubernetes.io/enforce": "privileged" } } }),
+          ),
+        ),
+        await refusedByPolicy(thief.patch(CONFIG_MAPS, old, merge({ data: { evil: "x" } }))),
+        await refusedByPolicy(thief.patch(CONFIG_MAPS, old, merge({ metadata: { annotations: { evil: "x" } } }))),
+      ];
+    });
+    expect(refusals).toEqual([
+      "ctrlmesh-manager-labels: the manager changes only the mesh's labels",
+      "ctrlmesh-manager-labels: the manager changes only labels",
+      "ctrlmesh-manager-labels: the manager changes only labels",
+    ]);
   });
 
   it("leave out a namespace that is opted out, and say so", async () => {

@@ -74,6 +74,16 @@ it("--push pushes after all images are built; podman and buildah push to this ma
   );
 });
 
+it("--node-image replaces the base of the images that ship, and not that of the example", () => {
+  installBuilder("docker");
+  const node = `mirror.example.com/node:24@sha256:${"a".repeat(64)}`;
+  expect(images(...NAMED, "--example-operator", "--node-image", node).calls).toEqual([
+    `docker build -f Dockerfile.manager -t localhost:5000/me/ctrlmesh/manager:dev --build-arg NODE_IMAGE=${node} .`,
+    `docker build -f Dockerfile.proxy -t localhost:5000/me/ctrlmesh/proxy:dev --build-arg NODE_IMAGE=${node} .`,
+    "docker build -f examples/install/Dockerfile -t localhost:5000/me/ctrlmesh/foo-operator:dev test/operators/go-foo",
+  ]);
+});
+
 it("takes docker before podman before buildah, or the one that --builder names", () => {
   installBuilder("buildah");
   installBuilder("podman");

@@ -20,7 +20,7 @@ const ROOT = fileURLToPath(new URL("../", import.meta.url));
 /** Of images that stay on this machine: no such registry exists. */
 const LOCAL_REGISTRY = "kind.local";
 const USAGE =
-  "usage: npm run images -- [--registry HOST/PATH] [--tag TAG] [--builder docker|podman|buildah] [--example-operator] [--push]";
+  "usage: npm run images -- [--registry HOST/PATH] [--tag TAG] [--node-image IMAGE] [--builder docker|podman|buildah] [--example-operator] [--push]";
 
 function readOptions() {
   try {
@@ -28,6 +28,7 @@ function readOptions() {
       options: {
         registry: { type: "string" },
         tag: { type: "string" },
+        "node-image": { type: "string" },
         builder: { type: "string" },
         "example-operator": { type: "boolean", default: false },
         push: { type: "boolean", default: false },
@@ -84,7 +85,7 @@ const builder = builderOnPath(wanted);
 const images = imageReferences(naming).filter(({ value }) => value !== undefined || options["example-operator"]);
 for (const image of images) {
   process.stderr.write(`building ${image.reference} with ${builder}\n`);
-  run(builder, buildArguments(image));
+  run(builder, buildArguments(image, options["node-image"]));
 }
 if (options.push) for (const image of images) run(builder, pushArguments(builder, image));
 process.stderr.write(`${options.push ? "built and pushed" : "built"}; for helm install and helm upgrade:\n`);

@@ -1,6 +1,7 @@
 // `npm run release`: makes the files of a release in out/release, and pushes the chart to a registry. `--dry-run` pushes nothing, and takes
-// the notes of "Unreleased" while the version has none. It first checks that all versions agree and that everything is committed. The images
-// are the work of .github/workflows/release.yml, which runs this command too (docs/versions.md).
+// the notes of "Unreleased" while the version has none. It first checks that all versions agree and that everything is committed. A release,
+// and with `--require-pins` also a rehearsal, refuses actions without a commit and base images without a digest. The images are the work of
+// .github/workflows/release.yml, which runs this command too (docs/versions.md).
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,17 +12,23 @@ import { helm } from "../test/support/helm.ts";
 import { isLocal, namingProblems } from "./images/plan.ts";
 import { writeArtifacts } from "./release/artifacts.ts";
 import { releaseNotes } from "./release/notes.ts";
+import { movableNames } from "./release/pins.ts";
 import { releaseProblems } from "./release/problems.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const OUT = join(ROOT, "out/release");
 const USAGE =
-  "usage: npm run release -- --dry-run [--registry HOST/PATH] [--tag vX.Y.Z]\n       npm run release -- --registry HOST/PATH [--tag vX.Y.Z]";
+  "usage: npm run release -- --dry-run [--registry HOST/PATH] [--tag vX.Y.Z] [--require-pins]\n       npm run release -- --registry HOST/PATH [--tag vX.Y.Z]";
 
 function readOptions() {
   try {
     return parseArgs({
-      options: { "dry-run": { type: "boolean", default: false }, registry: { type: "string" }, tag: { type: "string" } },
+      options: {
+        "dry-run": { type: "boolean", default: false },
+        "require-pins": { type: "boolean", default: false },
+        registry: { type: "string" },
+        tag: { type: "string" },
+      },
     }).values;
   } catch (error) {
     return misused([(error as Error).message]);
@@ -60,6 +67,7 @@ const problems = releaseProblems({
   tag: options.tag,
   hasNotes: notes !== undefined,
   changed: changedPaths(),
+  movable: options["require-pins"] || !options["dry-run"] ? movableNames(ROOT) : [],
 });
 if (problems.length > 0) {
   process.stderr.write(problems.map((each) => `release: ${each}\n`).join(""));

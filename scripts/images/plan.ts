@@ -37,8 +37,10 @@ export function imageReferences({ registry, tag }: Naming): NamedImage[] {
   });
 }
 
-export function buildArguments({ dockerfile, context, reference }: NamedImage): string[] {
-  return ["build", "-f", dockerfile, "-t", reference, context];
+/** `nodeImage` replaces the base of the images that ship; undefined takes the Dockerfile's. */
+export function buildArguments({ dockerfile, context, reference, value }: NamedImage, nodeImage?: string): string[] {
+  const base = nodeImage === undefined || value === undefined ? [] : ["--build-arg", `NODE_IMAGE=${nodeImage}`];
+  return ["build", "-f", dockerfile, "-t", reference, ...base, context];
 }
 
 /** A registry on this machine, to which docker connects without TLS. podman, buildah and helm have to be told. */

@@ -1,4 +1,5 @@
-// Why a release cannot be made of a tree: versions that differ, missing notes, uncommitted changes. Pure. Used by `npm run release`.
+// Why a release cannot be made of a tree: versions that differ, missing notes, uncommitted changes, and names that their
+// owners can move. Pure. Used by `npm run release`.
 
 export interface ReleaseFacts {
   /** The version of package.json, which all others must equal. */
@@ -10,10 +11,12 @@ export interface ReleaseFacts {
   readonly hasNotes: boolean;
   /** Paths with changes that are not committed. */
   readonly changed: readonly string[];
+  /** Actions and base images that no commit or digest names; empty for a rehearsal. */
+  readonly movable: readonly string[];
 }
 
 /** All problems, not the first. */
-export function releaseProblems({ version, versions, tag, hasNotes, changed }: ReleaseFacts): string[] {
+export function releaseProblems({ version, versions, tag, hasNotes, changed, movable }: ReleaseFacts): string[] {
   const problems: string[] = [];
   if (!/^\d+\.\d+\.\d+(?:-[0-9a-z.-]+)?$/i.test(version))
     problems.push(`package.json has the version "${version}"; X.Y.Z is allowed`);
@@ -27,5 +30,7 @@ export function releaseProblems({ version, versions, tag, hasNotes, changed }: R
     const more = changed.length > 3 ? ` and ${changed.length - 3} more` : "";
     problems.push(`not committed: ${changed.slice(0, 3).join(", ")}${more}`);
   }
+  for (const name of movable)
+    problems.push(`not pinned: ${name}; a commit (40 hexadecimal digits) or a digest (@sha256:...) is required`);
   return problems;
 }

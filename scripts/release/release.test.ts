@@ -44,6 +44,7 @@ describe("problems of a release", () => {
     tag: "v0.2.0",
     hasNotes: true,
     changed: [],
+    movable: [],
   };
 
   it("are none if all versions agree, there are notes, and everything is committed", () => {
@@ -54,15 +55,22 @@ describe("problems of a release", () => {
 
   it("are all reported at once", () => {
     const versions = { "version in Chart.yaml": "0.1.0", "appVersion in Chart.yaml": undefined };
-    expect(
-      releaseProblems({ version: "0.2", versions, tag: "0.2", hasNotes: false, changed: ["a", "b", "c", "d", "e"] }),
-    ).toEqual([
+    const facts = {
+      version: "0.2",
+      versions,
+      tag: "0.2",
+      hasNotes: false,
+      changed: ["a", "b", "c", "d", "e"],
+      movable: ["x@v1"],
+    };
+    expect(releaseProblems(facts)).toEqual([
       'package.json has the version "0.2"; X.Y.Z is allowed',
       'version in Chart.yaml is "0.1.0", but package.json has 0.2',
       'appVersion in Chart.yaml is "", but package.json has 0.2',
       'the tag is "0.2", but package.json has 0.2: v0.2 is allowed',
       'CHANGELOG.md has no section "## 0.2", or an empty one',
       "not committed: a, b, c and 2 more",
+      "not pinned: x@v1; a commit (40 hexadecimal digits) or a digest (@sha256:...) is required",
     ]);
   });
 });

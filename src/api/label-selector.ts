@@ -90,7 +90,8 @@ function* termsRule(selector: unknown): Iterable<Finding> {
 }
 
 function* labelCountRule(labels: unknown): Iterable<Finding> {
-  if (Object.keys(fieldsOf(labels)).length > MAX_LABELS) yield { path: [], message: `must have at most ${MAX_LABELS} entries` };
+  if (Object.keys(fieldsOf(labels)).length > MAX_LABELS)
+    yield { path: [], message: `must have at most ${MAX_LABELS} entries`, isLast: true };
 }
 
 /** zod drops the key `__proto__` silently, which would widen a selector. So the keys are checked here. */

@@ -4,7 +4,8 @@ import { z } from "zod";
 import { celRules } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";
 import { labelSelectorSchema } from "./label-selector.ts";
-import { regexSchema } from "./regex.ts";
+import { MAX_REGEX_LENGTH, regexSchema } from "./regex.ts";
+import { slowPart } from "./regex-shape.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { type Finding, fieldsOf, itemsOf, withRules } from "./rule.ts";
 
@@ -19,10 +20,10 @@ export const matchLimitSelectorSchema = withRules(
         .describe(
           "Matches objects of the listed resources by their own labels, in every namespace. The proxy adds it to the label selector of lists and watches. If a subset uses the rule, the selector must have exactly one term, and no rule of a subset may match these resources by namespace.",
         ),
-      namespaceRegex: regexSchema
+      namespaceRegex: withRules(regexSchema, slowProblems)
         .optional()
         .describe(
-          "Matches namespaces by name: a regular expression in RE2 syntax. It may match anywhere in the name, so anchor it with ^ and $.",
+          "Matches namespaces by name: a regular expression in RE2 syntax, without word boundaries and without counted repetitions of what may be empty. It may match anywhere in the name, so anchor it with ^ and $.",
         ),
       resources: z
         .array(resourceMatchSchema)
@@ -47,6 +48,15 @@ export const matchLimitSelectorSchema = withRules(
 );
 
 export type MatchLimitSelector = Immutable<z.output<typeof matchLimitSelectorSchema>>;
+
+function* slowProblems(pattern: unknown): Iterable<Finding> {
+  // The schema refuses a longer text.
+  if (typeof pattern !== "string" || pattern.length > MAX_REGEX_LENGTH) return;
+  const slow = slowPart(pattern);
+  if (slow === undefined) return;
+  const message = `has ${slow}, which is slow to match; use ^ and $ for the ends of a name, and * or + for a repetition`;
+  yield { path: [], value: pattern, message };
+}
 
 const SELECTORS = ["namespaceSelector", "objectSelector", "namespaceRegex"] as const;
 

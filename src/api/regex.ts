@@ -8,9 +8,9 @@ import { type Finding, withRules } from "./rule.ts";
 
 export const MAX_REGEX_LENGTH = 512;
 /** Of one expression, in characters with repetitions expanded. */
-const MAX_REGEX_SIZE = 10_000;
+const MAX_REGEX_SIZE = 4_096;
 /** Of all expressions of an object together. */
-const MAX_REGEX_SUM = 65_536;
+const MAX_REGEX_SUM = 16_384;
 
 /** An expression. It matches anywhere in the text unless it is anchored. */
 export const regexSchema = withRules(

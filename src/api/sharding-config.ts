@@ -21,6 +21,8 @@ import { shardingStatusSchema } from "./sharding-status.ts";
 const MAX_LIMITS = 32;
 /** The selector of a child lists its pods, and a list in the selector of pods has at most this many values. */
 const MAX_SHARD_PODS = 128;
+/** The pods of all shards of a root: the normal ones, and the canary. */
+export const MAX_FAMILY_PODS = (MAX_NORMAL_SHARDS + 1) * MAX_SHARD_PODS;
 const MAX_GRACE_SECONDS = 86_400;
 export const DEFAULT_GRACE_SECONDS = 300;
 /** Pods of a StatefulSet carry its name and a hash of 10 characters in the label controller-revision-hash, so a longer one gets no pods. */

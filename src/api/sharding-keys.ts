@@ -29,7 +29,7 @@ export const PLACEMENT = `${SHARDING_PREFIX}placement`;
 /** Label on a root's StatefulSet: its new versions are rolled out shard by shard. "" or "all", or names of shards separated by "_". */
 export const ROLLING = `${SHARDING_PREFIX}rolling`;
 
-/** Annotation on that StatefulSet: the revision that each pod has or is to get. Only the manager writes it. */
+/** Annotation on a root with such a StatefulSet: the revision that each pod has or is to get. Only the manager writes it. */
 export const ROLL_EXPECTED = `${SHARDING_PREFIX}roll-expected`;
 
 /** Label that the StatefulSet controller gives to each of its pods: the pod's name. */

@@ -177,14 +177,14 @@ describe("the cost of validation", () => {
     const large = { namespaceRegex: "(?:abcdefghijkl){1000}" };
     expect(problems({ route: { globalLimits: [large], subRules: [regexRule("canary-eu")] } })).toEqual([
       expect.stringMatching(
-        /^spec\.route\.globalLimits\[0\]\.namespaceRegex: .*: too large: .* 1\d{4} characters, of 10000 allowed$/,
+        /^spec\.route\.globalLimits\[0\]\.namespaceRegex: .*: too large: .* 1\d{4} characters, of 4096 allowed$/,
       ),
     ]);
     expect(compile).toHaveBeenCalledTimes(1);
     compile.mockClear();
     const route = { subRules: rules(128, () => ({ namespaceRegex: "((a{1,10}){1,10}){1,10}" })) };
     expect(problems({ route, subsets: [subset("a", "r0")] })).toEqual([
-      expect.stringMatching(/^spec\.route: all namespaceRegex together, .* of 65536 allowed$/),
+      expect.stringMatching(/^spec\.route: all namespaceRegex together, .* of 16384 allowed$/),
     ]);
     expect(compile).not.toHaveBeenCalled();
     compile.mockRestore();

@@ -13,7 +13,7 @@ export interface Clock {
   now(): number;
   /** Milliseconds on a monotonic clock, for measuring. */
   monotonicMs(): number;
-  /** Calls `run` once after `delayMs`. The timer does not keep the process alive. */
+  /** Calls `run` once after `delayMs`, at the latest after 24 days. The timer does not keep the process alive. */
   after(delayMs: number, run: () => void): Timer;
 }
 
@@ -28,11 +28,14 @@ export interface AbortSource {
 /** A number in [0, 1). */
 export type Random = () => number;
 
+/** 24 days. Node fires a timer of more at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),
   after(delayMs, run) {
-    const timer = setTimeout(run, delayMs);
+    const timer = setTimeout(run, Math.min(delayMs, MAX_TIMER_MS));
     timer.unref();
     return { cancel: () => clearTimeout(timer) };
   },

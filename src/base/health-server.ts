@@ -3,7 +3,11 @@
 // pod network, a sidecar of another mesh or a browser. The server starts before all other parts, so that a probe always gets a
 // response.
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import { createClientPace } from "./client-pace.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { clientAddress, createPlaces } from "./connection-places.ts";
 import { isMeshError } from "./errors.ts";
+import { guardConnections } from "./guard-connections.ts";
 import type { Runnable } from "./lifecycle.ts";
 import { createListener, type ListenAddress } from "./listener.ts";
 import type { Registry } from "./metrics.ts";
@@ -25,6 +29,7 @@ export interface HealthServerOptions {
   readonly warning?: () => string | undefined;
   /** Further pages by path. */
   readonly pages?: Readonly<Record<string, Page>>;
+  readonly clock?: Clock;
 }
 
 export interface HealthServer extends Runnable {
@@ -32,38 +37,82 @@ export interface HealthServer extends Runnable {
   readonly port: number;
 }
 
-type Route = (req: IncomingMessage, res: ServerResponse) => void;
+/** A kubelet and a few Prometheus servers have some each. Every pod of the cluster can connect. */
+const MAX_CONNECTIONS = 64;
+/**
+ * Connections and requests of each address from outside the pod. A kubelet probes each container about once a second, and a metrics server comes every few
+ * seconds. The operator's own requests run on the same event loop, on which a page of metrics takes milliseconds.
+ */
+const PACE = { perSecond: 20, burst: 64 };
+/** Of all headers of a request. Probes and scrapes have a few hundred bytes. */
+const MAX_HEADER_BYTES = 4 * 1024;
+/** For a whole request. */
+const REQUEST_MS = 10_000;
+/** Enough for the probes that a client sends at once. A kubelet opens a connection for each, and Prometheus comes only after this time. */
+const KEEP_ALIVE_MS = 5_000;
+/** For reading an answer. Until then it takes memory and a place. */
+const ANSWER_MS = 10_000;
+/** Scrapes from outside the pod get the same page within this time. With thousands of namespaces it takes tens of milliseconds of the operator's event loop. */
+const METRICS_MS = 1_000;
+/** How often Node checks the timeouts of connections. */
+const CHECK_MS = 1_000;
+
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+  /** Default: plain text. */
+  readonly type?: string;
+}
+type Route = (req: IncomingMessage, res: ServerResponse) => Answer | Promise<Answer>;
 
 /** Creates the server. */
 export function createHealthServer(options: HealthServerOptions): HealthServer {
-  const { listen, registry, notReady, notStarted = notReady, warning, pages = {} } = options;
+  const { listen, registry, notReady, notStarted = notReady, warning, pages = {}, clock = systemClock } = options;
   let port = 0;
+  const shared = renderedOnce(() => registry.metrics(), clock);
   const routes: Readonly<Record<string, Route>> = {
-    "/healthz": (_req, res) => text(res, 200, "ok"),
-    "/startupz": (_req, res) => {
+    "/healthz": () => ({ status: 200, body: "ok" }),
+    "/startupz": () => {
       const why = notStarted();
-      text(res, why === undefined ? 200 : 500, why ?? "ok");
+      return { status: why === undefined ? 200 : 500, body: why ?? "ok" };
     },
-    "/readyz": (_req, res) => {
+    "/readyz": () => {
       const why = notReady();
       const soon = warning?.();
-      text(res, why === undefined ? 200 : 500, why ?? (soon === undefined ? "ok" : `ok, but ${soon}`));
+      return { status: why === undefined ? 200 : 500, body: why ?? (soon === undefined ? "ok" : `ok, but ${soon}`) };
     },
-    "/metrics": (_req, res) => {
-      registry.metrics().then(
-        (body) => text(res, 200, body, registry.contentType),
-        () => text(res, 500, "collecting metrics failed"),
-      );
-    },
+    "/metrics": ({ socket }) =>
+      (INSIDE.has(clientAddress(socket)) ? registry.metrics() : shared()).then(
+        (body) => ({ status: 200, body, type: registry.contentType }),
+        () => ({ status: 500, body: "collecting metrics failed" }),
+      ),
     ...Object.fromEntries(Object.entries(pages).map(([path, page]) => [path, pageRoute(page)])),
   };
-  const server = createServer({ requestTimeout: 10_000, keepAliveTimeout: 65_000 }, (req, res) => {
+  const limits = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: REQUEST_MS,
+    requestTimeout: REQUEST_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: CHECK_MS,
+  };
+  const pace = createClientPace({ ...PACE, clock });
+  const mayAsk = (address: string | undefined) => address !== undefined && (INSIDE.has(address) || pace.allow(address, 1));
+  const server = createServer(limits, (req, res) => {
+    if (req.socket.destroyed) return;
+    if (!mayAsk(clientAddress(req.socket))) {
+      req.socket.destroy(); // an answer would cost as much as what was asked
+      return;
+    }
+    void answerOf(req, res).then((answer) => send(res, answer, clock));
+  });
+  const answerOf = async (req: IncomingMessage, res: ServerResponse): Promise<Answer> => {
     const [path = ""] = (req.url ?? "").split("?");
     const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
-    if (route === undefined) text(res, 404, "not found");
-    else if (req.method !== "GET" && req.method !== "HEAD") text(res, 405, "method not allowed");
-    else route(req, res);
-  });
+    if (route === undefined) return { status: 404, body: "not found" };
+    if (req.method !== "GET" && req.method !== "HEAD") return { status: 405, body: "method not allowed" };
+    return route(req, res);
+  };
+  guardConnections(server, { places: createPlaces({ max: MAX_CONNECTIONS, clock }), clock, mayConnect: mayAsk });
   const listener = createListener(server, "connection");
   return {
     name: "health",
@@ -77,19 +126,27 @@ export function createHealthServer(options: HealthServerOptions): HealthServer {
   };
 }
 
+/** Renders once in METRICS_MS, for all who ask meanwhile. */
+function renderedOnce(render: () => Promise<string>, clock: Clock): () => Promise<string> {
+  let page: Promise<string> | undefined;
+  let renderedMs = 0;
+  return () => {
+    const nowMs = clock.monotonicMs();
+    if (page === undefined || nowMs - renderedMs >= METRICS_MS) [page, renderedMs] = [render(), nowMs];
+    return page;
+  };
+}
+
 function pageRoute(page: Page): Route {
   return (req, res) => {
-    if (!isFromInside(req)) {
-      text(res, 403, "only from inside the pod: use kubectl port-forward");
-      return;
-    }
+    if (!isFromInside(req)) return { status: 403, body: "only from inside the pod: use kubectl port-forward" };
     const disconnected = new AbortController();
     res.once("close", () => disconnected.abort());
-    render(page, new URL(req.url ?? "", "http://localhost").searchParams, disconnected.signal).then(
-      (body) => text(res, 200, body, "application/json"),
+    return render(page, new URL(req.url ?? "", "http://localhost").searchParams, disconnected.signal).then(
+      (body) => ({ status: 200, body, type: "application/json" }),
       (error: unknown) => {
-        if (isMeshError(error, "BAD_REQUEST")) text(res, 400, error.message);
-        else text(res, 500, "rendering the page failed");
+        if (isMeshError(error, "BAD_REQUEST")) return { status: 400, body: error.message };
+        return { status: 500, body: "rendering the page failed" };
       },
     );
   };
@@ -106,18 +163,20 @@ interface Asked {
 }
 
 // No other address of 127.0.0.0/8: Istio's sidecar forwards requests of the pod network from 127.0.0.6.
-const INSIDE: ReadonlySet<string | undefined> = new Set(["127.0.0.1", "::1", "::ffff:127.0.0.1"]);
+const INSIDE: ReadonlySet<string | undefined> = new Set(["127.0.0.1", "::1"]);
 // A web page elsewhere can send a browser here under another host name.
 const OWN_HOST = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i;
 
 /** True if the client is in the pod: it has a loopback address, asks for a loopback host, and no proxy forwards the request. */
 export function isFromInside({ headers, socket }: Asked): boolean {
-  if (!INSIDE.has(socket.remoteAddress) || !OWN_HOST.test(headers.host ?? "")) return false;
+  if (!INSIDE.has(clientAddress(socket)) || !OWN_HOST.test(headers.host ?? "")) return false;
   return !Object.keys(headers).some((name) => name === "forwarded" || name === "via" || name.startsWith("x-forwarded-"));
 }
 
-function text(res: ServerResponse, status: number, body: string, contentType = "text/plain; charset=utf-8"): void {
+function send(res: ServerResponse, { status, body, type = "text/plain; charset=utf-8" }: Answer, clock: Clock): void {
   if (res.destroyed) return;
-  res.writeHead(status, { "content-type": contentType, "content-length": Buffer.byteLength(body), "cache-control": "no-store" });
+  res.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(body), "cache-control": "no-store" });
   res.end(body);
+  const timer = clock.after(ANSWER_MS, () => res.destroy());
+  res.once("close", () => timer.cancel());
 }

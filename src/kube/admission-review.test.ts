@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { allowReview, MAX_REVIEW_BYTES, readReview, refuseReview } from "./admission-review.ts";
+import { allowReview, MAX_REVIEW_BYTES, refuseReview } from "./admission-review.ts";
+import { readReview } from "./codec/review-reader.ts";
 import { createStatus } from "./status.ts";
 
 const REQUEST = {

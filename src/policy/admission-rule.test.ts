@@ -55,3 +55,7 @@ describe("a rule about admission", () => {
     expect(createMatcher([{ match: requests }]).match(reviewRequestOf(CREATE_POD))).toEqual([]);
   });
 });
+
+it("the key of an invented review is bounded, however long its names are", () => {
+  expect(reviewRequestOf({ ...CREATE_POD, name: "n".repeat(100_000) }).key.length).toBeLessThanOrEqual(1_024);
+});

@@ -57,7 +57,7 @@ export interface PolicyRequest {
   readonly key: string;
 }
 
-/** Paths of other servers can be long, and the keys of failures are kept. */
+/** Paths of other servers can be long, and anybody can send a review. The keys of failures are kept. */
 const MAX_KEY_LENGTH = 1_024;
 
 /** @param isLock the request is for the operator's lock */
@@ -83,7 +83,7 @@ export function reviewRequestOf({ resource: { group, version, resource }, ...rev
   // The review of a Namespace names it as its namespace too.
   const isNamespaced = namespace !== "" && !(group === "" && resource === "namespaces");
   const admission = { group, version, resource, subresource, operation, isNamespaced };
-  const key = `${operation} ${group}/${resource} ${namespace}/${name}`;
+  const key = `${operation} ${group}/${resource} ${namespace}/${name}`.slice(0, MAX_KEY_LENGTH);
   return { actions: [], admission, method: "POST", isLock: false, isBulk: false, key };
 }
 

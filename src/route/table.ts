@@ -135,7 +135,7 @@ export function namespacesOf({ classOf }: RouteTable): string[] {
 }
 
 /** The class of a place; undefined if it has none. */
-export function classIn({ classOf }: RouteTable, place: string): number | undefined {
+export function classIn({ classOf }: Pick<RouteTable, "classOf">, place: string): number | undefined {
   return classOf.get(place) ?? (isBucket(place) ? classOf.get(CLUSTER_SCOPE) : undefined);
 }
 

@@ -115,7 +115,11 @@ test("a list without resourceVersion is an error", async () => {
   await reflector.stop();
 });
 
-test("managed fields are dropped", () => {
+test("managed fields and kubectl's copy of the object are dropped", () => {
   const metadata = { name: "x", managedFields: [{ manager: "kubectl" }], labels: { l: "1" } };
   expect(dropManagedFields({ metadata })).toEqual({ metadata: { name: "x", labels: { l: "1" } } });
+  const annotations = { "kubectl.kubernetes.io/last-applied-configuration": "{}", other: "kept" };
+  expect(dropManagedFields({ metadata: { name: "x", annotations } })).toEqual({
+    metadata: { name: "x", annotations: { other: "kept" } },
+  });
 });

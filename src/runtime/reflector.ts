@@ -139,9 +139,19 @@ function needsList(error: unknown): boolean {
   return isStatus(error, "Expired", "Gone", "BadRequest", "Invalid") || isMeshError(error, "WATCH_MALFORMED");
 }
 
-/** The object without metadata.managedFields, which no reconciler reads and which takes a fifth of an operator's cache. */
+/** kubectl's copy of the whole object. */
+const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+
+/**
+ * The object without metadata.managedFields, which no reconciler reads and which takes a fifth of an operator's cache, and without kubectl's copy of
+ * the object.
+ */
 export function dropManagedFields<T extends KubeObject>(object: T): T {
-  if (!("managedFields" in object.metadata)) return object;
-  const { managedFields: _, ...metadata } = object.metadata;
-  return { ...object, metadata };
+  const { annotations } = object.metadata;
+  const hasCopy = annotations?.[LAST_APPLIED] !== undefined;
+  if (!("managedFields" in object.metadata) && !hasCopy) return object;
+  const { managedFields: _, ...metadata } = object.metadata as KubeObject["metadata"] & { readonly managedFields?: unknown };
+  if (!hasCopy) return { ...object, metadata };
+  const { [LAST_APPLIED]: __, ...others } = annotations;
+  return { ...object, metadata: { ...metadata, annotations: others } };
 }

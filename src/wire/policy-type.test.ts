@@ -76,6 +76,17 @@ describe("policies as bytes", () => {
     expect(problemsOf(body).length).toBeGreaterThan(0);
   });
 
+  it("have no rule about reviews that counts, since a flood of invented reviews would open it for the API server", () => {
+    const all = { apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*"], scope: "*" as const };
+    const about = { ...match, admissions: [all] };
+    for (const [kind, limiter] of Object.entries(LIMITERS)) {
+      const problems = problemsOf({ limits: [{ ...LIMIT, match: about, limiter }], faults: [], egress: [] });
+      expect(problems).toEqual(
+        kind === "deny" ? [] : [expect.stringContaining("limiter: a rule about reviews refuses them all")],
+      );
+    }
+  });
+
   it("have a digest of their content alone, and another one after each change", () => {
     const digests = [SET, { ...SET, faults: [] }, { ...SET, egress: [] }, { ...SET, limits: SET.limits.slice(1) }].map(
       policiesDigest,

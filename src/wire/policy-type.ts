@@ -86,7 +86,13 @@ const windowSchema = z.strictObject({
   months: z.array(z.number()),
 });
 
-const limitSchema: z.ZodType<LimitRule> = z.strictObject({ ...ruleFields, limiter: limiterSchema, recovery: z.string() });
+const limitSchema: z.ZodType<LimitRule> = z
+  .strictObject({ ...ruleFields, limiter: limiterSchema, recovery: z.string() })
+  .refine(({ match, limiter }) => (match.admissions ?? []).length === 0 || limiter.kind === "deny", {
+    // Anybody can send a review, so a limiter that counts them would refuse the API server what a stranger has used up.
+    error: "a rule about reviews refuses them all, and counts none",
+    path: ["limiter"],
+  });
 const faultSchema: z.ZodType<FaultRule> = z.strictObject({
   ...ruleFields,
   delay: z.strictObject({ ms: count, percent: count }).exactOptional(),

@@ -19,7 +19,7 @@ import { ROUTE_MESSAGE } from "./load-proto.ts";
 import type { RouteMessage } from "./messages.ts";
 import { ResourceInvalidError, type Versioned } from "./resource-type.ts";
 import { claimedRoute, namedRoute, ROUTE, type RouteContent, routeDigest } from "./route-type.ts";
-import { tableFromBytes, tableHash, tableToBytes } from "./table-codec.ts";
+import { hashBytes, tableFromBytes, tableHash, tableToBytes } from "./table-codec.ts";
 
 const maps = group("", "configmaps");
 const routes = table(
@@ -266,4 +266,19 @@ it("a registration names the table by a hash that does not depend on the numbers
   expect(claimedRoute(named).tableHash).toEqual(tableHash(renumbered));
   expect(routeDigest({ ...whole, table: renumbered })).toBe(routeDigest(whole));
   expect(() => claimedRoute(named).withTable(undefined)).toThrow("table: missing");
+});
+
+it("the hash of a table is that of its bytes, also for tables that share their beginning", () => {
+  const made = table([limit(), subset("canary")], { prod: [0], pilot: [0, 1], other: [] });
+  const { rules, classOf } = made;
+  const same = [
+    made,
+    { ...made, fenced: new Set(["prod", "other"]) },
+    { ...made, retained: [retained(["pilot"])] },
+    { ...made, rules: [...rules, fence(group("apps"))], fenced: new Set(["pilot"]) },
+    { ...made, classes: [[], [1], [0, 1]] },
+    { ...made, classOf: new Map([...classOf].reverse()) },
+    { ...made, sharedResources: [group("", "secrets")] },
+  ];
+  for (const each of [...same, ...same]) expect(tableHash(each)).toEqual(hashBytes(tableToBytes(each)));
 });

@@ -49,6 +49,7 @@ const SERVER_MESSAGES: Readonly<Record<string, string | null>> = {
   "sharding-without-limits.yaml": "spec: Invalid value: without root, selector and limits are required",
   "sharding-wrong-hash.yaml": null, // a pattern for every value is beyond the cost limit of CEL
   "subset-named-default.yaml": "is reserved for the pods that match no subset",
+  "regex-with-boundary.yaml": null, // what is slow is a matter of the manager's engine
   "rule-used-twice.yaml": "spec.subsets: Invalid value: a subRule can belong to one subset only",
   "traffic-duration-without-unit.yaml": "spec.httpFault[0].delay.fixedDelay: Invalid value",
   "traffic-empty-list.yaml": "spec.rateLimitings[0].resourceRules[0].verbs: Invalid value",

@@ -153,8 +153,13 @@ it("moves the names of the webhook port once, and probes still reach what they d
   let moved = 0;
   fc.assert(
     fc.property(pod, fc.array(serving, { minLength: 3, maxLength: 3 }), modes, (some, servers, mode) => {
-      const containers = some.spec.containers.map((each, index) => ({ ...each, ...servers[index] }));
-      const before = { ...some, spec: { ...some.spec, containers } } as unknown as PodManifest;
+      // Most other pods would be refused for what they mount.
+      const volumeMounts = [
+        { name: "access", mountPath: ACCOUNT_DIR },
+        { name: "data", mountPath: "/data" },
+      ];
+      const containers = some.spec.containers.map((each, index) => ({ ...each, volumeMounts, ...servers[index] }));
+      const before = { ...some, spec: { ...some.spec, initContainers: [], containers } } as unknown as PodManifest;
       const webhook = { certDir: "/data", port: 9443 };
       const injection = inject(before, mode, { webhook });
       fc.pre(injection.kind === "changed");

@@ -3,8 +3,8 @@
 import type { VirtualApp } from "../../src/api/virtual-app.ts";
 import { CLUSTER_SCOPE } from "../../src/kube/place.ts";
 import type { App, Source } from "../../src/manager/sources/app.ts";
+import type { RouteSpec } from "../../src/manager/sources/compile/route-spec.ts";
 import { createVirtualAppSource } from "../../src/manager/sources/virtual-app/virtual-app-source.ts";
-import type { RouteTable } from "../../src/route/table.ts";
 import { group, sharded } from "../support/route-table.ts";
 
 const FAMILY = "mesh.test/family";
@@ -35,17 +35,19 @@ function asFamily(app: App): App {
   const { spec } = app;
   if (text === undefined || spec === undefined) return app;
   const family = JSON.parse(text) as Family;
-  return { ...app, spec: { ...spec, compile: (namespaces) => familyTable(spec.compile(namespaces), family) } };
+  return { ...app, spec: { ...spec, route: () => familyRoute(spec.route(), family) } };
 }
 
-function familyTable({ rules, classes, classOf, fenced }: RouteTable, { named, home, bucket }: Family): RouteTable {
-  const rulesOf = (shard: string) => rules.flatMap((rule, at) => (rule.kind === "subset" && rule.subset === shard ? [at] : []));
+function familyRoute(route: RouteSpec, { named, home, bucket }: Family): RouteSpec {
+  const after = (members: readonly number[]) => members.map((at) => at + 1); // of the `sharded` rule
+  const rulesOf = (shard: string) =>
+    route.rules.flatMap((rule, at) => (rule.kind === "subset" && rule.subset === shard ? [at] : []));
   const inScope = [[CLUSTER_SCOPE, home] as const, ...(bucket === undefined ? [] : [[BUCKET, bucket] as const])];
   return {
-    rules: [sharded(group("", ...named)), ...rules],
-    classes: [...classes, ...inScope.map(([, shard]) => rulesOf(shard))].map((members) => members.map((at) => at + 1)),
-    classOf: new Map([...classOf, ...inScope.map(([place], at) => [place, classes.length + at] as const)]),
+    ...route,
+    rules: [sharded(group("", ...named)), ...route.rules],
     sharedResources: [],
-    fenced,
+    places: inScope.map(([place, shard]) => [place, after(rulesOf(shard))]),
+    membersOf: (namespace, matches) => after(route.membersOf(namespace, matches)),
   };
 }

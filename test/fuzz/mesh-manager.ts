@@ -17,6 +17,7 @@ import { createProxyRegistry } from "../../src/manager/proxies/proxy-registry.ts
 import { serveProxyStream } from "../../src/manager/proxies/proxy-stream.ts";
 import { createRegistrationTables } from "../../src/manager/proxies/registration-tables.ts";
 import { createStore, type WritableStore } from "../../src/runtime/store.ts";
+import { compileHere } from "../support/compile.ts";
 import { appsIn } from "../support/source-apps.ts";
 import { createFamilySource } from "./mesh-family.ts";
 import { ModelStream } from "./mesh-stream.ts";
@@ -59,7 +60,7 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
   };
   const source = createFamilySource();
   const pods = createPodWatch({ informers, apps: appsIn(apps, source), log });
-  const registry = createProxyRegistry({ log });
+  const registry = createProxyRegistry({ log, clock });
   const history = createPodHistory({ clock, tokenCacheMs: 10_000 });
   recordPods(pods, history, registry);
   // In the model the processes of a pod end before its object does.
@@ -74,8 +75,10 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
     namespaces,
     registry,
     services: { list: () => undefined, forget: () => undefined },
-    labels: createLabelStates(),
+    labels: createLabelStates(new Map()),
     events,
+    compile: compileHere,
+    onCompiled: () => undefined,
     clock,
     log,
   });

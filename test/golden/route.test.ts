@@ -6,8 +6,9 @@ import { expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { validateVirtualApp } from "../../src/api/virtual-app.ts";
 import { formatTerms, type Labels } from "../../src/kube/label-selector.ts";
-import type { NamespaceFacts } from "../../src/manager/sources/app.ts";
-import { compileRoute } from "../../src/manager/sources/virtual-app/compile-route.ts";
+import { compileNow } from "../../src/manager/sources/compile/compile-now.ts";
+import type { NamespaceFacts } from "../../src/manager/sources/compile/route-spec.ts";
+import { routeOf } from "../../src/manager/sources/virtual-app/route-rules.ts";
 import { namespacesOf, ownersOf, ownerText, type RouteRule, type RouteTable } from "../../src/route/table.ts";
 import { tableFromBytes, tableToBytes, tableToWire } from "../../src/wire/table-codec.ts";
 import { table as tableOf } from "../support/route-table.ts";
@@ -59,7 +60,7 @@ function compiled(input: Input): Compiled {
   if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
   const namespaces = input.namespaces.map((row) => ({ name: row.name, labels: row.labels ?? {} }));
   const { spec } = checked.value;
-  return { table: compileRoute(spec, namespaces), subsets: ["", ...(spec.subsets ?? []).map(({ name }) => name)] };
+  return { table: compileNow(routeOf(spec), namespaces), subsets: ["", ...(spec.subsets ?? []).map(({ name }) => name)] };
 }
 
 function given({ rules, members }: NonNullable<Input["route"]>): Compiled {

@@ -4,12 +4,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { validateShardingConfig } from "../../src/api/sharding-config.ts";
+import { compileNow } from "../../src/manager/sources/compile/compile-now.ts";
 import { childrenOf } from "../../src/manager/sources/sharding/children.ts";
-import { compileShards } from "../../src/manager/sources/sharding/compile-shards.ts";
 import { type Family, familiesOf } from "../../src/manager/sources/sharding/family.ts";
 import { objectLimitProblems } from "../../src/manager/sources/sharding/object-limits.ts";
 import { placementOf, type StatefulSetFacts } from "../../src/manager/sources/sharding/placement.ts";
 import { formatPlacement } from "../../src/manager/sources/sharding/placement-annotation.ts";
+import { routeOfShards } from "../../src/manager/sources/sharding/shard-rules.ts";
 import { shardsOfConfigs, shardsOfRoot } from "../../src/manager/sources/sharding/shards.ts";
 import { countGaps, countOverlaps } from "../../src/manager/sources/sharding/table-counts.ts";
 import { ownersOf, ownerText } from "../../src/route/table.ts";
@@ -47,9 +48,9 @@ function translated({ root, configs, problems }: Family, { statefulSet, ready, n
   const family = ofRoot ? shardsOfRoot(root, placement) : shardsOfConfigs(configs);
   const refused = [...problems, ...objectLimitProblems(family.shards)];
   if (refused.length > 0) return { problems: refused };
-  const table = compileShards(
-    family,
-    namespaces.map((each) => ({ name: each })),
+  const table = compileNow(
+    routeOfShards(family),
+    namespaces.map((each) => ({ name: each, labels: {} })),
   );
   const ownersIn = (resource: string) => {
     const [group = "", plural = ""] = resource.split("/");

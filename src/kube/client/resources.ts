@@ -36,6 +36,7 @@ export interface Container {
   readonly env?: readonly EnvVar[];
   readonly volumeMounts?: readonly VolumeMount[];
   readonly restartPolicy?: string;
+  readonly securityContext?: { readonly capabilities?: { readonly add?: readonly string[] } };
 }
 
 export interface ContainerState {

@@ -1,4 +1,4 @@
-// The hot loops over JSON text: white space, strings and whole nested values. Used by json-walker.ts only, but for the constants.
+// The hot loops over JSON text: white space, strings and whole nested values. Used by json-walker.ts and json-cost.ts.
 //
 // For valid JSON every end found here is the end that any JSON parser finds. Brackets are matched by kind, and punctuation must
 // follow a string: a lost quote or bracket is noticed.

@@ -1,0 +1,161 @@
+// Who may hold the connections of a listener that strangers can reach. Each address has a fair share: the number of places divided by the number of addresses that are present.
+// Invariants: an address below its share always gets a place; an address that holds no more than its share never loses one; an event costs constant
+// time on average. Pure but for its memory. guard-connections.ts and the manager's TLS terminator bind it to sockets.
+import { BoundedMap } from "./bounded-map.ts";
+import type { Clock } from "./clock.ts";
+import { createRanking } from "./ranking.ts";
+
+export interface PlacesOptions {
+  /** Connections at once. */
+  readonly max: number;
+  /** How many shares an address has after a proof came from it. Default 1: a proof that costs nothing must give nothing. */
+  readonly provedShares?: number;
+  readonly clock: Pick<Clock, "monotonicMs">;
+}
+
+/** What a connection does. When an address must give up a place, it loses the oldest connection of the first of these stages in which it has one. */
+export type Stage =
+  /** It has proved nothing yet. */
+  | "unproved"
+  /** It has proved something, and waits. */
+  | "idle"
+  /** A whole request of it is being answered. Such a connection is cut only if all connections of the addresses above their share are busy. */
+  | "busy";
+
+export interface Place {
+  become(stage: Stage): void;
+  /** Somebody has proved who it is: for some minutes its address has more shares. */
+  proved(): void;
+  /** Frees the place. Any further call has no effect. */
+  leave(): void;
+}
+
+export interface Places {
+  /**
+   * Undefined if there is no place for this address.
+   * @param cut closes the connection, whose place is already free then
+   */
+  take(address: string, cut: () => void): Place | undefined;
+  readonly taken: number;
+}
+
+/** Longer than a failover and the restarts after it. */
+const REMEMBERED_MS = 10 * 60_000;
+/** Addresses of a large cluster's nodes. The one that proved something longest ago is forgotten first. */
+const MAX_REMEMBERED = 4_096;
+
+interface Held {
+  readonly cut: () => void;
+}
+
+/** An address, and its connections by stage, the oldest first. */
+interface Holder {
+  readonly address: string;
+  shares: number;
+  readonly unproved: Set<Held>;
+  readonly idle: Set<Held>;
+  readonly busy: Set<Held>;
+}
+
+export function createPlaces({ max, provedShares = 1, clock }: PlacesOptions): Places {
+  const holders = new Map<string, Holder>();
+  /** When each address has last proved something. */
+  const provedMs = new BoundedMap<string, number>(MAX_REMEMBERED);
+  const byTotal = createRanking<Holder>();
+  /** Those with a connection that is not busy. */
+  const givers = createRanking<Holder>();
+  let taken = 0;
+  let shares = 0;
+
+  const holderOf = (address: string): Holder => {
+    const isKnown = clock.monotonicMs() - (provedMs.get(address) ?? Number.NEGATIVE_INFINITY) < REMEMBERED_MS;
+    return { address, shares: isKnown ? provedShares : 1, unproved: new Set(), idle: new Set(), busy: new Set() };
+  };
+  const rank = (holder: Holder) => {
+    const level = levelOf(holder);
+    byTotal.move(holder, level);
+    givers.move(holder, holder.unproved.size + holder.idle.size > 0 ? level : 0);
+  };
+  const enter = (holder: Holder, held: Held) => {
+    if (totalOf(holder) === 0) {
+      holders.set(holder.address, holder);
+      shares += holder.shares;
+    }
+    holder.unproved.add(held);
+    taken++;
+    rank(holder);
+  };
+  const remove = (holder: Holder, held: Held) => {
+    if (stageOf(holder, held)?.delete(held) !== true) return;
+    taken--;
+    rank(holder);
+    if (totalOf(holder) > 0) return;
+    holders.delete(holder.address);
+    shares -= holder.shares;
+  };
+
+  /** Makes room for one more connection of the address. False if there is none. */
+  const makeRoom = (newcomer: Holder): boolean => {
+    const isPresent = totalOf(newcomer) > 0;
+    const share = Math.floor(max / (shares + (isPresent ? 0 : newcomer.shares)));
+    const isBelow = totalOf(newcomer) < share * newcomer.shares;
+    // All places are taken, so if one address is below its share, another is above.
+    const bound = isBelow ? share : levelOf(newcomer);
+    const giver = givers.topLevel > bound ? givers.top : isBelow ? byTotal.top : newcomer;
+    if (giver === undefined) return false;
+    const held = oldest(giver.unproved) ?? oldest(giver.idle) ?? (isBelow ? oldest(giver.busy) : undefined);
+    if (held === undefined) return false;
+    remove(giver, held);
+    held.cut();
+    return true;
+  };
+
+  return {
+    take(address, cut) {
+      const holder = holders.get(address) ?? holderOf(address);
+      if (taken >= max && !makeRoom(holder)) return undefined;
+      const held: Held = { cut };
+      enter(holder, held);
+      return {
+        become(stage) {
+          if (stageOf(holder, held)?.delete(held) !== true) return;
+          holder[stage].add(held);
+          rank(holder);
+        },
+        proved() {
+          if (stageOf(holder, held) === undefined) return;
+          provedMs.set(address, clock.monotonicMs());
+          shares += provedShares - holder.shares;
+          holder.shares = provedShares;
+          rank(holder);
+        },
+        leave: () => remove(holder, held),
+      };
+    },
+    get taken() {
+      return taken;
+    },
+  };
+}
+
+function totalOf({ unproved, idle, busy }: Holder): number {
+  return unproved.size + idle.size + busy.size;
+}
+
+/** Connections for each share, rounded up. */
+function levelOf(holder: Holder): number {
+  return Math.ceil(totalOf(holder) / holder.shares);
+}
+
+function stageOf({ unproved, idle, busy }: Holder, held: Held): Set<Held> | undefined {
+  return [unproved, idle, busy].find((stage) => stage.has(held));
+}
+
+function oldest(stage: ReadonlySet<Held>): Held | undefined {
+  return stage.values().next().value;
+}
+
+/** The address of a client, in one form for IPv4 addresses: a listener on all addresses sees them as `::ffff:10.0.0.1`. */
+export function clientAddress({ remoteAddress }: { readonly remoteAddress?: string | undefined }): string | undefined {
+  return remoteAddress?.replace(/^::ffff:(?=\d+\.)/i, "");
+}

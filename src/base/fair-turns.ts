@@ -1,0 +1,100 @@
+// Lets clients take turns at work that keeps the event loop busy. Invariants: one piece of work runs at a time. The client that has taken least time of late
+// is next, so clients with much work delay one with little by one piece only. Work of clients that take much time leaves the loop free for half of the time. Called where any
+// pod of the cluster may be the client.
+import { BoundedMap } from "./bounded-map.ts";
+import type { Clock } from "./clock.ts";
+
+export interface FairTurns {
+  /** Runs the work when it is the client's turn, at once if nobody else works. Only what it does before it returns counts. Rejects with what it throws. */
+  run<T>(client: string, work: () => T | Promise<T>): Promise<T>;
+  /** Runs work that belongs to the client's turn of just now, and counts it. */
+  goOn<T>(client: string, work: () => T): T;
+}
+
+export interface FairTurnsOptions {
+  readonly clock: Pick<Clock, "monotonicMs" | "after">;
+  /** A client that has taken less time of late never waits until the loop is free. Default 0. */
+  readonly lightMs?: number;
+  /** Calls back in the next turn of the event loop. */
+  readonly nextTurn?: (run: () => void) => void;
+}
+
+/** After this time, the time that a client took counts half. */
+const HALF_LIFE_MS = 5_000;
+const MAX_CLIENTS = 4_096;
+/** Shorter pieces leave the loop free enough. */
+const SHORT_MS = 2;
+
+export function createFairTurns({ clock, lightMs = 0, nextTurn = (run) => void setImmediate(run) }: FairTurnsOptions): FairTurns {
+  const waiting = new Map<string, (() => void)[]>();
+  const spent = new BoundedMap<string, { readonly ms: number; readonly atMs: number }>(MAX_CLIENTS);
+  let isWorking = false;
+  let freeUntilMs = 0;
+
+  const spentBy = (client: string): number => {
+    const { ms, atMs } = spent.get(client) ?? { ms: 0, atMs: 0 };
+    return ms * 0.5 ** ((clock.monotonicMs() - atMs) / HALF_LIFE_MS);
+  };
+  const lightest = (): string | undefined => {
+    let [found, least] = [undefined as string | undefined, Number.POSITIVE_INFINITY];
+    for (const client of waiting.keys()) {
+      const ms = spentBy(client);
+      if (ms < least) [found, least] = [client, ms];
+    }
+    return found;
+  };
+  const measured = <T>(client: string, work: () => T): T => {
+    const startMs = clock.monotonicMs();
+    try {
+      return work();
+    } finally {
+      const nowMs = clock.monotonicMs();
+      const tookMs = nowMs - startMs;
+      spent.set(client, { ms: spentBy(client) + tookMs, atMs: nowMs });
+      if (tookMs > SHORT_MS) freeUntilMs = Math.max(nowMs, freeUntilMs) + tookMs;
+    }
+  };
+  const work = <T>(client: string, piece: () => T): T => {
+    isWorking = true;
+    try {
+      return measured(client, piece);
+    } finally {
+      nextTurn(give);
+    }
+  };
+  const give = () => {
+    isWorking = false;
+    const client = lightest();
+    if (client === undefined) return;
+    const waitMs = spentBy(client) < lightMs ? 0 : freeUntilMs - clock.monotonicMs();
+    if (waitMs > 0) {
+      clock.after(waitMs, () => isWorking || give());
+      return;
+    }
+    const queue = waiting.get(client) ?? [];
+    const first = queue.shift();
+    if (queue.length === 0) waiting.delete(client);
+    first?.();
+  };
+
+  return {
+    async run<T>(client: string, piece: () => T | Promise<T>): Promise<T> {
+      const mayWorkNow = !isWorking && waiting.size === 0 && (spentBy(client) < lightMs || clock.monotonicMs() >= freeUntilMs);
+      if (mayWorkNow) return work(client, piece);
+      const queue = waiting.get(client) ?? [];
+      waiting.set(client, queue);
+      const done = new Promise<T>((resolve, reject) => {
+        queue.push(() => {
+          try {
+            resolve(work(client, piece));
+          } catch (error) {
+            reject(error);
+          }
+        });
+      });
+      if (!isWorking) give();
+      return done;
+    },
+    goOn: measured,
+  };
+}

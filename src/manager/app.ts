@@ -3,6 +3,7 @@
 import { MANAGER_STATE_NAME, type ManagerStateStatus } from "../api/manager-state.ts";
 import { systemClock, systemRandom } from "../base/clock.ts";
 import { processEnv } from "../base/env.ts";
+import { measureEventLoop } from "../base/event-loop-metric.ts";
 import { createHealthServer } from "../base/health-server.ts";
 import { type Runnable, runGroups } from "../base/lifecycle.ts";
 import { createLogger } from "../base/log.ts";
@@ -10,6 +11,8 @@ import { createRegistry } from "../base/metrics.ts";
 import { formatAddress } from "../base/settings.ts";
 import { VERSION } from "../base/version.ts";
 import { createKubeClient } from "../kube/client/client.ts";
+import { metadataOnly } from "../kube/client/resource.ts";
+import { NAMESPACES } from "../kube/client/resources.ts";
 import { createControllerMetrics } from "../runtime/controller-metrics.ts";
 import { createEventRecorder, type EventRecorder } from "../runtime/events.ts";
 import { createInformers } from "../runtime/informers.ts";
@@ -38,6 +41,8 @@ import { createAdmission } from "./proxies/admit-proxy.ts";
 import { createMeshServer } from "./proxies/mesh-server.ts";
 import { createProxyRegistry } from "./proxies/proxy-registry.ts";
 import { createApps, type Source } from "./sources/app.ts";
+import { createCompiler } from "./sources/compile/compiler.ts";
+import { createExpressionMatcher } from "./sources/compile/expression-matcher.ts";
 import { createShardingSource } from "./sources/sharding/sharding-source.ts";
 import { createVirtualAppSource } from "./sources/virtual-app/virtual-app-source.ts";
 
@@ -73,6 +78,8 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
   const events = createEventRecorder({ ...base, component: "ctrlmesh-manager", instance: config.podName });
   const controllers = createControllers(base, { ...watched, ...servers, events, leadership });
   const connection: Runnable = { name: "client", start: async () => undefined, stop: () => client.close() };
+  const endMeasuring = measureEventLoop(base.metricsRegistry, "manager");
+  const measuring: Runnable = { name: "metrics", start: async () => undefined, stop: async () => endMeasuring() };
   const announce: Runnable = {
     name: "ready",
     async start() {
@@ -86,7 +93,7 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
   // The connection is closed last, after the elector has released its lease through it.
   await runGroups(
     [
-      [connection, health],
+      [connection, measuring, health],
       [informers, events, ...(mesh?.runnables ?? [])],
       [snapshots, watched.followed, ...(webhooks ? [webhooks] : [])],
       [leadership.runnable, announce],
@@ -121,9 +128,10 @@ async function createBase(config: ManagerConfig) {
   const sources = createSources();
   const apps = createApps(informers, sources);
   const observed = createManagerMetrics({ metricsRegistry });
-  const registry = createProxyRegistry({ log, ...measureAcks(clock, observed) });
+  const registry = createProxyRegistry({ log, clock, ...measureAcks(clock, observed) });
   const metrics = createControllerMetrics(metricsRegistry);
-  return { config, log, clock, random, client, informers, sources, apps, registry, observed, metrics, metricsRegistry };
+  const compile = createCompiler({ matchExpressions: createExpressionMatcher(), clock });
+  return { config, log, clock, random, client, informers, sources, apps, compile, registry, observed, metrics, metricsRegistry };
 }
 
 /** Pods are followed before this replica leads, so that it knows then who was removed just before. */
@@ -150,12 +158,14 @@ function createServers(base: Base, { pods, followed }: PodWatches, { isLeader, l
   const serverNames = [...config.serverNames, ...hostOf(config.webhookUrl)];
   const mesh =
     config.identity === "mesh"
-      ? addIdentity({ ...config, ...base, isLeader, leaseName: LEASE_NAME, pods: [pods, followed], serverNames })
+      ? addIdentity({ ...config, ...base, isLeader, leaseName: LEASE_NAME, apps, pods: [pods, followed], serverNames })
       : undefined;
+  const namespaces = base.informers.store(metadataOnly(NAMESPACES));
   const snapshots = createMeshServer({
     ...{ registry, leaderElsewhere, leadership: epochs, clock, log, listen: config.grpcListen },
     ...(mesh && { security: mesh.security }),
     admit: createAdmission({ pods, apps, leaderElsewhere, ...mesh?.security }),
+    namespaces: () => namespaces.list().flatMap(({ metadata }) => metadata.name ?? []),
   });
   const health = createHealthServer({
     listen: config.healthListen,
@@ -171,6 +181,7 @@ function createServers(base: Base, { pods, followed }: PodWatches, { isLeader, l
       ? addWebhooks({
           ...base,
           ...{ listen: config.webhookListen, identity: mesh.identity, facts: mesh.facts, warnsOfMoves: config.warnOfMoves },
+          clientCaFile: config.webhookClientCa,
           settings: (cluster) => injectionSettings(config, cluster),
         })
       : undefined;
@@ -204,7 +215,8 @@ function createControllers(
   };
   const entries = webhooks && { target, size: { isTooLarge: false } };
   const { isLeader } = leadership;
-  const labels = createLabelStates();
+  const { labelFamilies: families } = config;
+  const labels = createLabelStates(families);
   const common = { ...base, pods, past, events, isLeader, labels, settleMs: config.restartSettleMs, webhooks: entries };
   const apps = base.sources.map((source) => addAppController(source, common));
   const trust = mesh ? [addTrustController({ ...base, identity: mesh.identity })] : [];
@@ -212,7 +224,7 @@ function createControllers(
     mesh && entries ? [addWebhookConfigurationController({ ...base, ...entries, identity: mesh.identity })] : [];
   const rollout = addRolloutController({ ...base, pods, events, isLeader });
   const { labelsPerSecond: perSecond, labelSettleMs } = config;
-  const labelling = addLabelsController({ ...base, states: labels, perSecond, settleMs: labelSettleMs });
+  const labelling = addLabelsController({ ...base, families, states: labels, perSecond, settleMs: labelSettleMs });
   const sharding = [addPlacementController({ ...base, pods }), addShardsController(base), rollout, labelling];
   const policies = addPoliciesController({ ...base, kinds: POLICY_KINDS, pods, events });
   const peers = addPeersController({ ...base, pods });

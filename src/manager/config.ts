@@ -4,6 +4,7 @@ import { ANNOTATION_PREFIX, defaultAnnotationProblems } from "../api/pod-annotat
 import { tryParseJson } from "../base/json.ts";
 import { type CommandLine, listenAddress, listenAddresses, logLevel, milliseconds, requiredText } from "../base/settings.ts";
 import { isReservedEnv } from "./injection/proxy-container.ts";
+import { labelFamilies } from "./labels/label-families.ts";
 
 /**
  * A replica believes for two thirds of a lease that it leads, and a proxy that does not know which leader it followed waits for 15 s until
@@ -12,6 +13,8 @@ import { isReservedEnv } from "./injection/proxy-container.ts";
 const MAX_LEASE_MS = 20_000;
 /** `TokenSuccessCacheTTL` of kube-apiserver. No flag changes it; only a kube-apiserver of tests has another one (test/kube). */
 const KUBERNETES_TOKEN_CACHE_MS = 10_000;
+/** The key stays in the memory of a pod that may end long before: what such a certificate is good for should end soon after. */
+const MAX_CERTIFICATE_LIFETIME_MS = 86_400_000;
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/;
 
 /** Or "". */
@@ -42,6 +45,7 @@ const fields = z.object({
   apiServerTokenCacheMs: milliseconds(1_000, 600_000),
   labelsPerSecond: z.coerce.number().int().min(1).max(1_000),
   labelSettleMs: milliseconds(0, 600_000),
+  labelFamilies,
   identity: z.enum(["mesh", "none"]),
   serviceName: requiredText,
   clusterDomain: requiredText,
@@ -51,27 +55,31 @@ const fields = z.object({
   webhookListen: listenAddresses.refine((all) => all.length <= 1, "must be one host:port").transform(([first]) => first),
   webhookUrl: z.string().refine(isOrigin, "must be https://host:port"),
   webhookTimeoutSeconds: z.coerce.number().int().min(1).max(30),
+  webhookClientCa: z.string(),
   warnOfMoves: z.enum(["true", "false"], { error: "must be true or false" }).transform((text) => text === "true"),
   proxyImage: z.string(),
   proxyPullPolicy: z.enum(["Always", "IfNotPresent", "Never"]),
   proxyPullSecrets: z.string().transform((text) => text.split(",").filter((name) => name !== "")),
   proxyDefaults,
-  certificateLifetimeMs: milliseconds(10_000, 31_536_000_000),
+  certificateLifetimeMs: milliseconds(10_000, MAX_CERTIFICATE_LIFETIME_MS),
 });
 
-const schema = fields.superRefine(({ identity, grpcListen, webhookListen, proxyImage, apiServerTokenCacheMs }, context) => {
-  const problem = (setting: string, message: string) => context.addIssue({ code: "custom", path: [setting], message });
-  if (identity !== "mesh" && !LOOPBACK.test(grpcListen.host)) {
-    problem("grpcListen", "must be a loopback address with --identity none: nobody proves who he is then");
-  }
-  if (identity === "mesh" && apiServerTokenCacheMs < KUBERNETES_TOKEN_CACHE_MS) {
-    const message = `must be at least ${KUBERNETES_TOKEN_CACHE_MS} with --identity mesh: kube-apiserver accepts a valid token for that long`;
-    problem("apiServerTokenCacheMs", message);
-  }
-  if (webhookListen === undefined) return;
-  if (identity !== "mesh") problem("webhookListen", "needs --identity mesh, for its certificate");
-  if (proxyImage === "") problem("proxyImage", "is required with --webhook-listen: it is what is injected");
-});
+const schema = fields.superRefine(
+  ({ identity, grpcListen, webhookListen, webhookClientCa, proxyImage, apiServerTokenCacheMs }, context) => {
+    const problem = (setting: string, message: string) => context.addIssue({ code: "custom", path: [setting], message });
+    if (identity !== "mesh" && !LOOPBACK.test(grpcListen.host)) {
+      problem("grpcListen", "must be a loopback address with --identity none: nobody proves who he is then");
+    }
+    if (identity === "mesh" && apiServerTokenCacheMs < KUBERNETES_TOKEN_CACHE_MS) {
+      const message = `must be at least ${KUBERNETES_TOKEN_CACHE_MS} with --identity mesh: kube-apiserver accepts a valid token for that long`;
+      problem("apiServerTokenCacheMs", message);
+    }
+    if (webhookListen === undefined && webhookClientCa !== "") problem("webhookClientCa", "needs --webhook-listen");
+    if (webhookListen === undefined) return;
+    if (identity !== "mesh") problem("webhookListen", "needs --identity mesh, for its certificate");
+    if (proxyImage === "") problem("proxyImage", "is required with --webhook-listen: it is what is injected");
+  },
+);
 
 /** What the manager runs with. */
 export type ManagerConfig = z.output<typeof schema>;
@@ -102,6 +110,10 @@ export const managerCommandLine: CommandLine<typeof schema> = {
       fallback: "60000",
       help: "how long a policy for labels must be in force until every API server is sure to know it",
     },
+    labelFamilies: {
+      fallback: "",
+      help: 'JSON of the families (namespace/name, or * for every family) whose labelObjects is honoured, by resource: {"configmaps":["foo-system/foo-operator"]}; empty: none',
+    },
     identity: {
       fallback: "none",
       help: "mesh: TLS, and proxies prove which pod they are in; none: plain text, for the loopback only",
@@ -117,9 +129,13 @@ export const managerCommandLine: CommandLine<typeof schema> = {
     webhookListen: { fallback: "", help: "host:port for the admission webhooks; empty: none" },
     webhookTimeoutSeconds: { fallback: "10", help: "how long the API server waits for the injection of a pod, from 1 to 30" },
     webhookUrl: { fallback: "", help: "https://host:port by which the API server reaches the webhooks; empty: by the Service" },
+    webhookClientCa: {
+      fallback: "",
+      help: "file with the CAs (PEM) of the API servers' client certificates: only these may call the webhooks; empty: everybody may",
+    },
     warnOfMoves: {
       fallback: "false",
-      help: "true: who edits the labels of a namespace is warned if it moves; needs --webhook-listen",
+      help: "true: who edits a VirtualApp or the labels of a namespace is warned of what moves; needs --webhook-listen",
     },
     proxyImage: { fallback: "", help: "image of the proxy that is injected" },
     proxyPullPolicy: { fallback: "IfNotPresent", help: "imagePullPolicy of the proxy: Always, IfNotPresent or Never" },
@@ -132,8 +148,8 @@ export const managerCommandLine: CommandLine<typeof schema> = {
       help: 'JSON of the annotations that pods without their own have, without their prefix: {"proxy-log-level":"debug"}',
     },
     certificateLifetimeMs: {
-      fallback: "604800000",
-      help: "lifetime of the proxies' certificates, which they renew at half of it",
+      fallback: `${MAX_CERTIFICATE_LIFETIME_MS}`,
+      help: "lifetime of the proxies' certificates, at most 24 h, which they renew after a quarter of it",
     },
   },
 };

@@ -5,18 +5,24 @@ import type { ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
 import { metadataOnly } from "../../kube/client/resource.ts";
-import { NAMESPACES } from "../../kube/client/resources.ts";
+import { NAMESPACES, STATEFUL_SETS } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import type { ClusterFacts, KnownCluster } from "../facts/cluster-facts.ts";
 import type { InjectionSettings } from "../injection/injection.ts";
 import { POLICY_KINDS } from "../policies/policy-kinds.ts";
 import type { Apps, Source } from "../sources/app.ts";
+import type { Compile } from "../sources/compile/compiler.ts";
+import { namespaceFacts } from "../sources/compile/route-spec.ts";
+import { createAppWait } from "./await-app.ts";
 import { checkedNamespaces } from "./checked-namespaces.ts";
 import { checkedPolicies } from "./checked-policies.ts";
-import { checkedSources, NO_SURROUNDINGS } from "./checked-sources.ts";
+import { checkedSources } from "./checked-sources.ts";
+import { createClientCa } from "./client-ca.ts";
+import { createMoveCounter } from "./count-moves.ts";
 import { createAdmitWebhook, createInjectWebhook } from "./inject-webhook.ts";
 import { createRevisionKeeper } from "./keep-revision.ts";
+import { createReadLimit } from "./read-limit.ts";
 import { createValidateWebhook } from "./validate-webhook.ts";
 import { type AppName, createRoutes } from "./webhook.ts";
 import { createWebhookMetrics } from "./webhook-metrics.ts";
@@ -32,8 +38,11 @@ export interface WebhooksOptions {
   readonly informers: Informers;
   readonly sources: readonly Source[];
   readonly apps: Apps;
-  /** Edits of namespaces are looked at too. */
+  readonly compile: Compile;
+  /** Edits are answered with what they move; edits of namespaces are looked at too. */
   readonly warnsOfMoves: boolean;
+  /** File with the CAs of those who may call; "": everybody may. */
+  readonly clientCaFile?: string;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metricsRegistry: Registry;
@@ -44,14 +53,13 @@ const READ_TIMEOUT_MS = 3_000;
 
 /** The server of the webhooks. Every replica runs it. */
 export function addWebhooks(options: WebhooksOptions): WebhookServer {
-  const { client, informers, sources, apps, clock, facts } = options;
+  const { client, informers, sources, apps, compile, warnsOfMoves, clock, log, facts, clientCaFile: file = "" } = options;
+  const limit = createReadLimit(clock);
   const read = shareReads(async (app: AppName) => {
     for (const source of sources) {
-      const { items } = await client.list(source.resource, {
-        namespace: app.namespace,
-        timeoutMs: READ_TIMEOUT_MS,
-        maxRetries: 0,
-      });
+      const { items } = await limit(app, () =>
+        client.list(source.resource, { namespace: app.namespace, timeoutMs: READ_TIMEOUT_MS, maxRetries: 0 }),
+      );
       const found = source.appsOf(items).find(({ ref }) => ref.name === app.name);
       if (found !== undefined) return found;
     }
@@ -60,22 +68,31 @@ export function addWebhooks(options: WebhooksOptions): WebhookServer {
   const settings = () => (facts.known === undefined ? undefined : options.settings(facts.known));
   const policies = checkedPolicies(POLICY_KINDS);
   const namespaces = informers.store(metadataOnly(NAMESPACES));
-  const inject = createInjectWebhook({ apps, read, keepRevision: createRevisionKeeper(client), settings, clock });
+  const countMoves = createMoveCounter(compile, () => (namespaces.hasSynced ? namespaces.list().map(namespaceFacts) : undefined));
+  const statefulSets = informers.store(metadataOnly(STATEFUL_SETS));
+  const keepRevision = createRevisionKeeper({ client, statefulSets, limit });
+  const inject = createInjectWebhook({ apps, read, keepRevision, settings });
+  /** Callers are API servers then, and nobody else. */
+  const provesCallers = file !== "";
   return createWebhookServer({
     ...options,
+    ...(provesCallers && { clientCa: createClientCa({ file, clock, log }) }),
     routes: createRoutes({
       inject,
+      awaitApp: createAppWait({ apps, clock }),
       admit: createAdmitWebhook(inject),
-      validateEarly: createValidateWebhook([...checkedSources({ ...NO_SURROUNDINGS, sources }), ...policies]),
+      validateEarly: createValidateWebhook([...checkedSources({ sources, apps: NO_APPS }), ...policies]),
       validate: createValidateWebhook([
-        ...checkedSources({ sources, apps, namespaces }),
+        ...checkedSources({ sources, apps, countMoves: warnsOfMoves || provesCallers ? countMoves : undefined }),
         ...policies,
-        ...(options.warnsOfMoves ? [checkedNamespaces(apps)] : []),
+        ...(warnsOfMoves ? [checkedNamespaces(apps, compile, clock)] : []),
       ]),
     }),
     metrics: createWebhookMetrics(options.metricsRegistry),
   });
 }
+
+const NO_APPS: Pick<Apps, "list"> = { list: () => [] };
 
 /** Short compared with the API server's timeout. Only a pod that would pass unchanged needs such a read, and that is rare. */
 const GATHER_MS = 100;

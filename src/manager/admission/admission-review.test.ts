@@ -30,6 +30,8 @@ describe("decodeReview", () => {
     ["another version", { ...review(REQUEST), apiVersion: "admission.k8s.io/v1beta1" }, "apiVersion"],
     ["a response", { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: {} }, "request"],
     ["no uid", review({ ...REQUEST, uid: "" }), "request.uid"],
+    ["a uid that would make the answer long", review({ ...REQUEST, uid: "x".repeat(254) }), "request.uid"],
+    ["a name that would make the answer long", review({ ...REQUEST, name: "x".repeat(1_025) }), "request.name"],
     ["an object that is none", review({ ...REQUEST, object: "x" }), "request.object"],
     ["an operation that there is not", review({ ...REQUEST, operation: "PATCH" }), "request.operation"],
   ])("refuses %s, and says what is wrong", (_, body, word) => {
@@ -42,6 +44,13 @@ describe("decodeReview", () => {
 
 describe("encodeReview", () => {
   const response = (answer: Parameters<typeof encodeReview>[1]) => (encodeReview("u", answer) as { response: object }).response;
+
+  it("contains the first warnings only, since each may be long", () => {
+    const warnings = Array.from({ length: 10_000 }, (_, i) => `container c${i}`);
+    const { warnings: shown = [] } = response({ allowed: true, warnings }) as { warnings?: string[] };
+    expect(shown.length).toBe(33);
+    expect(shown.slice(-2)).toEqual(["ctrlmesh: container c31", "ctrlmesh: and 9968 more"]);
+  });
 
   it("contains only the uid if there is nothing to report", () => {
     expect(encodeReview("u", { allowed: true, patch: [], warnings: [] })).toEqual({

@@ -9,13 +9,16 @@ import { createStatus, type StatusDetails, StatusError, type StatusReason } from
 
 const objectSchema = z.custom<object>(isObject, { error: "must be an object" }).nullish();
 
+/** Both come back in the answer. A uid has 36 characters, and a name that the API server accepts has 253. */
+const [MAX_UID, MAX_NAME] = [253, 1_024];
+
 const requestSchema = z.object({
-  uid: z.string().min(1),
+  uid: z.string().min(1).max(MAX_UID),
   resource: z.object({ group: z.string(), version: z.string(), resource: z.string() }),
   subResource: z.string().optional(),
   operation: z.enum(["CREATE", "UPDATE", "DELETE", "CONNECT"]),
   namespace: z.string().optional(),
-  name: z.string().optional(),
+  name: z.string().max(MAX_NAME).optional(),
   dryRun: z.boolean().optional(),
   object: objectSchema,
   oldObject: objectSchema,
@@ -71,7 +74,9 @@ export function encodeReview(uid: string, answer: AdmissionAnswer): object {
 
 function responseOf(answer: AdmissionAnswer): object {
   const { warnings = [] } = answer;
-  const said = warnings.length === 0 ? {} : { warnings: warnings.map(signed) };
+  const more = warnings.length - MAX_WARNINGS;
+  const shown = [...warnings.slice(0, MAX_WARNINGS), ...(more > 0 ? [`and ${more} more`] : [])];
+  const said = shown.length === 0 ? {} : { warnings: shown.map(signed) };
   if (!answer.allowed) {
     const status = createStatus(answer.reason, signed(answer.message), answer.details);
     return { allowed: false, status, ...said };
@@ -82,6 +87,9 @@ function responseOf(answer: AdmissionAnswer): object {
 }
 
 const SIGNATURE = "ctrlmesh:";
+
+/** More than a person reads. A pod of some thousand containers has as many. */
+const MAX_WARNINGS = 32;
 
 /** More than a person reads. A list of a million invalid items has a million problems. */
 const MAX_CHARS = 16_384;

@@ -1,38 +1,44 @@
 // The source kinds as kinds that the validating webhook checks: an object is compared with the other objects in the stores.
 import type { Problem } from "../../api/problems.ts";
+import { fieldAt, isObject } from "../../api/rule.ts";
 import type { KubeObject } from "../../kube/types.ts";
-import type { Store } from "../../runtime/store.ts";
-import type { App, Apps, Source } from "../sources/app.ts";
+import type { App, Apps, Reroute, Source } from "../sources/app.ts";
+import type { CountMoves } from "./count-moves.ts";
 import type { CheckedKind } from "./validate-webhook.ts";
-
-/** For the early check, which reports only refusals and needs only the object itself. */
-export const NO_SURROUNDINGS: Omit<SourceChecks, "sources"> = {
-  apps: { list: () => [] },
-  namespaces: { list: () => [], hasSynced: false },
-};
 
 export interface SourceChecks {
   readonly sources: readonly Source[];
+  /** For the early check, which reports only refusals and needs only the object itself, there are none. */
   readonly apps: Pick<Apps, "list">;
-  readonly namespaces: Pick<Store<KubeObject>, "list" | "hasSynced">;
+  /** Absent: no caller is told how many namespaces an edit moves. Who may ask often learns the names of all namespaces by it. */
+  readonly countMoves?: CountMoves | undefined;
 }
 
-export function checkedSources({ sources, apps, namespaces }: SourceChecks): CheckedKind[] {
+export function checkedSources({ sources, apps, countMoves }: SourceChecks): CheckedKind[] {
   return sources.map((source) => ({
     resource: source.resource,
-    judgeEdit(before, after, { namespace, name }) {
+    async judgeEdit(before, after, { namespace, name }) {
       const { kind } = source.resource;
-      const appName = source.appNameOf(after as KubeObject);
+      // Only a client that is not the API server sends an object without metadata.
+      const appName = isObject(fieldAt(after, "metadata")) ? source.appNameOf(after as KubeObject) : "";
       const [own, others] = split(apps.list(namespace), ({ ref }) => ref.name === appName && ref.kind === kind);
-      const { problems, warnings } = source.judgeEdit(before, after, {
-        own: own[0],
-        others,
-        namespaces: namespaces.hasSynced ? namespaces.list().map(namespaceFacts) : undefined,
-      });
+      const { problems, warnings, reroute } = source.judgeEdit(before, after, { own: own[0], others });
       const taken = before === undefined ? namesakes(others, appName, name) : [];
-      return { problems: [...taken, ...problems], warnings };
+      const moves = countMoves === undefined || reroute === undefined ? [] : await moveWarnings(reroute, countMoves);
+      return { problems: [...taken, ...problems], warnings: [...warnings, ...moves] };
     },
   }));
+}
+
+/** An edit that moves this share of all namespaces, or this many, gets a warning. */
+const RISKY_SHARE = 0.5;
+const RISKY_COUNT = 100;
+
+async function moveWarnings({ before, after, restarts }: Reroute, countMoves: CountMoves): Promise<string[]> {
+  const { moved, total } = (await countMoves(before, after)) ?? { moved: 0, total: 0 };
+  if (moved === 0 || (moved < total * RISKY_SHARE && moved < RISKY_COUNT)) return [];
+  const restarting = restarts ? "; pods that lose namespaces are restarted one after the other" : "";
+  return [`moves ${moved} of ${total} namespaces to other owners${restarting}; spec.route.paused: true stops it`];
 }
 
 function split<T>(items: readonly T[], isFirst: (item: T) => boolean): readonly [T[], T[]] {
@@ -48,8 +54,4 @@ function namesakes(others: readonly App[], appName: string, objectName: string |
         ? { path: "metadata.name", message: `is the name of a ${kind} of this namespace; use another name` }
         : { path: "spec", message: `names its family ${JSON.stringify(appName)}, as a ${kind} of this namespace is named` },
     );
-}
-
-function namespaceFacts({ metadata }: KubeObject) {
-  return { name: metadata.name ?? "", labels: metadata.labels ?? {} };
 }

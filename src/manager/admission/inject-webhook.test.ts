@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { createFakeClock, type FakeClock } from "../../../test/support/fake-clock.ts";
 import { appOf, appsIn } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
@@ -29,14 +28,12 @@ const pod = (labels: object = { component: "shop" }, spec: object = {}) => ({
 });
 
 describe("the injecting webhook", () => {
-  let clock: FakeClock;
   let apps: WritableStore<VirtualApp>;
   let settings: InjectionSettings | undefined;
   /** The API server's object, if it differs from the store's. */
   let newest: { readonly app: VirtualApp | undefined } | undefined;
 
   beforeEach(() => {
-    clock = createFakeClock();
     apps = createStore((error) => {
       throw error;
     });
@@ -60,7 +57,6 @@ describe("the injecting webhook", () => {
       apps: { ...appsIn(apps), hasSynced: apps.hasSynced, ...(listed && { list: listed }) },
       read,
       settings: () => settings,
-      clock,
     })({ namespace: "ops", name: "shop" })(request, signal);
   };
   const patched = (answer: AdmissionAnswer) => (answer.allowed ? (answer.patch ?? []).map(({ path }) => path) : answer);
@@ -133,25 +129,9 @@ describe("the injecting webhook", () => {
     expect(await ask()).toMatchObject({ allowed: false, message: expect.stringContaining('"nothing": no such subRule') });
   });
 
-  it("waits for an app that this replica does not know yet", async () => {
+  it("refuses the pods of an app that does not exist", async () => {
     apps.replace([]);
-    const answer = ask();
-    await clock.advance(1_900);
-    apps.upsert(app("shop"));
-    expect(patched(await answer)).toContain("/spec/initContainers");
-    expect(clock.pending).toBe(0);
-  });
-
-  it("refuses after the wait if the app does not exist, or at once if no client waits for the answer", async () => {
-    apps.replace([]);
-    const answer = ask();
-    await clock.advance(2_000);
-    expect(await answer).toMatchObject({ allowed: false, reason: "NotFound", message: expect.stringContaining("ops/shop") });
-    const gone = new AbortController();
-    const abandoned = ask(pod(), {}, gone.signal);
-    gone.abort();
-    expect(await abandoned).toMatchObject({ allowed: false });
-    expect(clock.pending).toBe(0);
+    expect(await ask()).toMatchObject({ allowed: false, reason: "NotFound", message: expect.stringContaining("ops/shop") });
   });
 
   it("throws before it knows the apps and the cluster, so that the failurePolicy decides", async () => {
@@ -176,7 +156,7 @@ describe("the injecting webhook", () => {
     apps.replace([app("shop")]);
     const first = await ask();
     const lookAt = (object: object) => {
-      const inject = createInjectWebhook({ apps: appsIn(apps), read: async () => undefined, settings: () => settings, clock });
+      const inject = createInjectWebhook({ apps: appsIn(apps), read: async () => undefined, settings: () => settings });
       const resource = { group: "", version: "v1", resource: "pods" };
       const request: AdmissionRequest = { uid: "u", resource, operation: "CREATE", namespace: "ops", object };
       return createAdmitWebhook(inject)({ namespace: "ops", name: "shop" })(request, new AbortController().signal);

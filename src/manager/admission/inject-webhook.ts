@@ -1,7 +1,6 @@
 // The mutating webhook that puts the proxy into an app's pods, at the path of that app. Invariant: a pod that an app selects is
 // injected or refused with a message. Without a proxy it would own everything, beside the other pods. A pod passes unchanged only
 // if the app does not select it, or if the app's deletion is complete. The webhook only reads, so a dry run changes nothing.
-import type { Clock } from "../../base/clock.ts";
 import { StatusError } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { injectPod } from "../injection/inject-pod.ts";
@@ -24,21 +23,18 @@ export interface InjectOptions {
   readonly keepRevision?: KeepRevision;
   /** Undefined until the required facts about the cluster are known. */
   readonly settings: () => InjectionSettings | undefined;
-  readonly clock: Clock;
 }
 
-/** How long to wait for an app that this replica does not know yet. */
-const UNKNOWN_APP_MS = 2_000;
-
 /** Creates the review of each app's path. */
-export function createInjectWebhook({ apps, read, keepRevision, settings, clock }: InjectOptions): (app: AppName) => Review {
+export function createInjectWebhook({ apps, read, keepRevision, settings }: InjectOptions): (app: AppName) => Review {
   return (name) => async (request, signal) => {
     const wrong = whyNotAPod(request, name);
     if (wrong !== undefined) return { allowed: false, reason: "BadRequest", message: wrong };
     if (!apps.hasSynced) throw notYet("has not listed the apps yet");
     const known = settings();
     if (known === undefined) throw notYet("does not know the address of the API server yet");
-    const seen = apps.get(name.name, name.namespace) ?? (await untilKnown(apps, name, clock, signal));
+    // An app that this replica does not know yet was waited for (await-app.ts).
+    const seen = apps.get(name.name, name.namespace);
     // The app may have been created again under its name, or this replica's watch may lag. So read the app before a pod passes
     // unchanged.
     const app = seen === undefined || asksFor(seen, request) ? seen : await readNow(read, name);
@@ -143,27 +139,4 @@ function whyNotAPod({ resource, operation, subResource = "", namespace, object }
 function notYet(what: string): StatusError {
   const message = `ctrlmesh: this replica of the manager ${what}`;
   return new StatusError("ServiceUnavailable", message, { retryAfterSeconds: 1 });
-}
-
-/** Waits for the app. The leader knew the app before it wrote the webhook, but this replica may lag. */
-function untilKnown(
-  apps: InjectOptions["apps"],
-  { namespace, name }: AppName,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<App | undefined> {
-  const { promise, resolve } = Promise.withResolvers<App | undefined>();
-  const timer = clock.after(UNKNOWN_APP_MS, () => resolve(undefined));
-  const gone = () => resolve(undefined);
-  signal.addEventListener("abort", gone, { once: true });
-  const unsubscribe = apps.onChange(({ type, object }) => {
-    if (type === "deleted" || object.metadata.namespace !== namespace) return;
-    const app = apps.get(name, namespace);
-    if (app !== undefined) resolve(app);
-  });
-  return promise.finally(() => {
-    timer.cancel();
-    unsubscribe();
-    signal.removeEventListener("abort", gone);
-  });
 }

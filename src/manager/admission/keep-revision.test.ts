@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { PLACEMENT, ROLL_EXPECTED, ROLLING } from "../../api/sharding-keys.ts";
 import type { StatefulSet } from "../../kube/client/resources.ts";
 import { StatusError } from "../../kube/status.ts";
+import type { KubeObject } from "../../kube/types.ts";
 import { REVISION_LABEL } from "../rollout/roll-pods.ts";
 import type { Apps } from "../sources/app.ts";
 import { createShardingSource } from "../sources/sharding/sharding-source.ts";
@@ -47,14 +47,20 @@ const podOf = (revision: string, image: string) => ({
 
 describe("a pod of a sharded StatefulSet during a rollout", () => {
   let statefulSet: StatefulSet;
+  let annotations: Record<string, string>;
   let revisions: Record<string, string>;
   let failure: Error | undefined;
   let reads: string[];
+  let seen: () => KubeObject | undefined;
+  let ownersOf: Record<string, typeof OWNERS>;
 
   beforeEach(() => {
+    ownersOf = {};
+    seen = () => statefulSet;
     const record = { updateRevision: "new", podRevision: { "shop-operator-0": "new", [NAME]: "old" } };
+    annotations = { [ROLL_EXPECTED]: JSON.stringify(record) };
     statefulSet = {
-      metadata: { uid: "set", labels: { [ROLLING]: "" }, annotations: { [ROLL_EXPECTED]: JSON.stringify(record) } },
+      metadata: { uid: "set", labels: { [ROLLING]: "" } },
       spec: { replicas: 2, updateStrategy: { type: "OnDelete" } },
     };
     revisions = { new: "shop:2", old: "shop:1" };
@@ -67,9 +73,10 @@ describe("a pod of a sharded StatefulSet during a rollout", () => {
       reads.push(`${kind} ${name}`);
       if (failure !== undefined) throw failure;
       if (kind === "StatefulSet") return statefulSet;
+      if (kind === "ShardingConfig") return { ...config, metadata: { ...config.metadata, annotations } };
       const image = revisions[name];
       if (image === undefined) throw new StatusError("NotFound", "gone");
-      return { metadata: { name, ownerReferences: OWNERS }, data: { spec: { template: template(image) } } };
+      return { metadata: { name, ownerReferences: ownersOf[name] ?? OWNERS }, data: { spec: { template: template(image) } } };
     },
   };
   const ask = async (object: object): Promise<AdmissionAnswer> => {
@@ -81,9 +88,12 @@ describe("a pod of a sharded StatefulSet during a rollout", () => {
     return createInjectWebhook({
       apps: apps as unknown as Apps,
       read: async () => app,
-      keepRevision: createRevisionKeeper(client as never),
+      keepRevision: createRevisionKeeper({
+        client: client as never,
+        statefulSets: { get: () => seen() },
+        limit: (_, read) => read(),
+      }),
       settings: () => ({ ...settings, kubernetesService: { ips: ["10.0.0.1"], port: 443 } }),
-      clock: createFakeClock(),
     })({ namespace: "ops", name: "shop" })(request, new AbortController().signal);
   };
   /** The values that the patch gives to whole fields; a later one counts. */
@@ -107,10 +117,8 @@ describe("a pod of a sharded StatefulSet during a rollout", () => {
     const [kept, old] = [changes(await ask(podOf("new", "shop:2"))), changes(await ask(podOf("old", "shop:1")))];
     expect(kept).toMatchObject(old);
     expect(reads).toEqual([
-      "StatefulSet shop-operator",
-      "ControllerRevision new",
-      "ControllerRevision old",
-      "StatefulSet shop-operator",
+      ...["StatefulSet shop-operator", "ShardingConfig shop", "ControllerRevision new", "ControllerRevision old"],
+      ...["StatefulSet shop-operator", "ShardingConfig shop"],
     ]);
   });
   it.each<[string, () => void]>([
@@ -119,16 +127,35 @@ describe("a pod of a sharded StatefulSet during a rollout", () => {
       "its controller restarts pods itself",
       () => (statefulSet = { ...statefulSet, spec: { updateStrategy: { type: "RollingUpdate" } } }),
     ],
-    ["there is no record", () => (statefulSet = { ...statefulSet, metadata: { ...statefulSet.metadata, annotations: {} } })],
+    ["there is no record", () => (annotations = {})],
+    [
+      "somebody wrote a record into the StatefulSet",
+      () => {
+        statefulSet = { ...statefulSet, metadata: { ...statefulSet.metadata, annotations } };
+        annotations = {};
+      },
+    ],
     [
       "it belongs to another StatefulSet",
       () => (statefulSet = { ...statefulSet, metadata: { ...statefulSet.metadata, uid: "other" } }),
     ],
     ["its old revision is gone", () => delete revisions.old],
+    ["its label names the revision of another StatefulSet, parts of which the patch would show", () => (ownersOf = { new: [] })],
   ])("keeps the new revision if %s", async (_, change) => {
     change();
     const changed = changes(await ask(podOf("new", "shop:2")));
     expect(changed["/metadata/labels"]).toMatchObject({ [REVISION_LABEL]: "new" });
+  });
+  it("is read only for a pod of a StatefulSet that rolls out: a flood of invented pods causes no reads", async () => {
+    await ask({ ...podOf("new", "shop:2"), metadata: { ...podOf("new", "shop:2").metadata, ownerReferences: [] } });
+    const { metadata } = statefulSet;
+    seen = () => ({ metadata: { ...metadata, labels: {} } });
+    await ask(podOf("new", "shop:2"));
+    expect(reads).toEqual([]);
+  });
+  it("is read of a StatefulSet that the store does not have yet", async () => {
+    seen = () => undefined;
+    expect(changes(await ask(podOf("new", "shop:2")))["/metadata/labels"]).toMatchObject({ [REVISION_LABEL]: "old" });
   });
   it("is not created while the StatefulSet cannot be read", async () => {
     failure = new StatusError("ServiceUnavailable", "down");

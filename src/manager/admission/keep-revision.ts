@@ -8,11 +8,13 @@ import { CONTROLLER_REVISIONS, type ControllerRevision, STATEFUL_SETS } from "..
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
+import type { Store } from "../../runtime/store.ts";
 import type { PodManifest } from "../injection/pod-manifest.ts";
 import { type Template, withTemplate } from "../rollout/old-template.ts";
 import { isPodOf, REVISION_LABEL } from "../rollout/roll-pods.ts";
 import { expectedRevision, parseRecord } from "../rollout/roll-record.ts";
 import type { App } from "../sources/app.ts";
+import type { ReadLimit } from "./read-limit.ts";
 
 /**
  * The pod with its expected revision; undefined if it has it, or if no rollout has a record of it. A revision that no longer exists cannot
@@ -24,7 +26,15 @@ export type KeepRevision = (app: App, pod: PodManifest, signal: AbortSignal) => 
 /** Much shorter than the API server's timeout. */
 const READ_TIMEOUT_MS = 3_000;
 
-export function createRevisionKeeper(client: Pick<KubeClient, "get">): KeepRevision {
+export interface RevisionKeeperOptions {
+  readonly client: Pick<KubeClient, "get">;
+  /** Their metadata. A StatefulSet without the label `rolling` is not read. */
+  readonly statefulSets: Pick<Store<KubeObject>, "get">;
+  /** Of the reads. */
+  readonly limit: ReadLimit;
+}
+
+export function createRevisionKeeper({ client, statefulSets, limit }: RevisionKeeperOptions): KeepRevision {
   return async (app, pod, signal) => {
     const target = fieldAt(app.object, "spec", "root", "targetStatefulSet");
     const { name = "", labels = {} } = pod.metadata as KubeObject["metadata"];
@@ -32,18 +42,28 @@ export function createRevisionKeeper(client: Pick<KubeClient, "get">): KeepRevis
     if (app.ref.kind !== SHARDING_CONFIGS.kind || typeof target !== "string" || revision === undefined) return undefined;
     const { namespace } = app.ref;
     const call = { signal, timeoutMs: READ_TIMEOUT_MS, maxRetries: 0 };
-    const statefulSet = await ifThere(client.get(STATEFUL_SETS, { namespace, name: target }, call));
+    // The pod names the StatefulSet by its uid, so only a pod of a rollout causes reads. A store that lags does not have the label yet: then the
+    // rollout has just begun, and has no record of any pod.
+    const seen = statefulSets.get(target, namespace);
+    const isSeen = seen !== undefined && (seen.metadata.labels?.[ROLLING] === undefined || !isPodOf(seen, pod as KubeObject));
+    if (isSeen) return undefined;
+    const statefulSet = await ifThere(limit(app.ref, () => client.get(STATEFUL_SETS, { namespace, name: target }, call)));
     if (statefulSet === undefined || !isPodOf(statefulSet, pod as KubeObject)) return undefined;
     const { metadata, spec } = statefulSet;
     // Under another strategy the StatefulSet's controller would restart the pod again and again.
     if (metadata.labels?.[ROLLING] === undefined || spec?.updateStrategy?.type !== "OnDelete") return undefined;
-    const record = parseRecord(metadata.annotations?.[ROLL_EXPECTED]);
+    const root = await ifThere(client.get(SHARDING_CONFIGS, app.ref, call));
+    const record = parseRecord(root?.metadata.annotations?.[ROLL_EXPECTED]);
     const expected = record && expectedRevision(record, name);
     if (expected === undefined || expected === revision) return undefined;
     const [from, to] = await Promise.all(
-      [revision, expected].map((each) => ifThere(client.get(CONTROLLER_REVISIONS, { namespace, name: each }, call))),
+      [revision, expected].map((each) =>
+        ifThere(limit(app.ref, () => client.get(CONTROLLER_REVISIONS, { namespace, name: each }, call))),
+      ),
     );
-    if (from === undefined || to === undefined || !isPodOf(statefulSet, to)) return undefined;
+    if (from === undefined || to === undefined) return undefined;
+    // Otherwise the patch would show parts of any revision of the namespace that a label names.
+    if (!isPodOf(statefulSet, from) || !isPodOf(statefulSet, to)) return undefined;
     const kept = withTemplate(pod, templateOf(from), templateOf(to));
     return { ...kept, metadata: { ...kept.metadata, labels: { ...kept.metadata.labels, [REVISION_LABEL]: expected } } };
   };

@@ -3,22 +3,27 @@
 // answer to any other request is a Status, and its HTTP code says whether to try again. Called by webhook-server.ts.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ClientPace } from "../../base/client-pace.ts";
 import type { Clock } from "../../base/clock.ts";
+import { clientAddress } from "../../base/connection-places.ts";
 import type { Logger } from "../../base/log.ts";
 import { plainText } from "../../base/plain-text.ts";
-import { MAX_REVIEW_BYTES } from "../../kube/admission-review.ts";
 import { JSON_TYPE, mediaTypeOf } from "../../kube/media-types.ts";
 import { StatusError } from "../../kube/status.ts";
-import { type AdmissionAnswer, type AdmissionRequest, decodeReview, encodeReview } from "./admission-review.ts";
+import { type AdmissionAnswer, type AdmissionRequest, encodeReview } from "./admission-review.ts";
+import { type ReviewMeans, readReviewRequest } from "./read-review-request.ts";
 import type { WebhookRoutes } from "./webhook.ts";
 import type { WebhookMetrics, WebhookResult } from "./webhook-metrics.ts";
 
-export interface ServeOptions {
+export interface ServeOptions extends ReviewMeans {
   readonly routes: WebhookRoutes;
-  readonly budget: ByteBudget;
   readonly metrics: WebhookMetrics;
   readonly clock: Clock;
   readonly log: Logger;
+  /** How long a client may take to read an answer. */
+  readonly answerMs: number;
+  /** How many refusals of each client are logged. All are counted. */
+  readonly refusals: Pick<ClientPace, "allow">;
   /** True: each answer closes its connection. */
   readonly isDraining: () => boolean;
 }
@@ -28,7 +33,7 @@ export async function serveReview(req: IncomingMessage, res: ServerResponse, opt
   const { routes, metrics, clock, log } = options;
   const startedMs = clock.monotonicMs();
   const webhook = routes((req.url ?? "").split("?")[0] ?? "");
-  const end = (code: number, body: object, result: WebhookResult) => {
+  const end = (code: number, body: string, result: WebhookResult) => {
     // Close the connection of a client that is not the API server, and of a client whose body was not read to its end.
     if (options.isDraining() || result === "bad-request" || !req.complete) res.shouldKeepAlive = false;
     sendJson(res, code, body);
@@ -37,14 +42,20 @@ export async function serveReview(req: IncomingMessage, res: ServerResponse, opt
   try {
     if (webhook === undefined) throw new StatusError("NotFound", `ctrlmesh: there is no webhook at ${shown(req.url)}`);
     checkHeaders(req);
-    const body = await readBody(req, MAX_REVIEW_BYTES, options.budget);
+    const signal = signalOf(res);
+    // Before the body is read, so that nothing is held meanwhile.
+    const client = clientOf(req);
+    await webhook.ready?.(client, signal);
+    const { request, hold, release } = await readReviewRequest(req, client, options);
     try {
-      const request = decodeReview(body.bytes);
-      const answer = await webhook.review(request, signalOf(res));
-      logRefusal(log, webhook.name, request, answer);
-      end(200, encodeReview(request.uid, answer), resultOf(answer));
+      const answer = await options.turns.goOn(client, () => webhook.review(request, signal));
+      if (!answer.allowed && options.refusals.allow(client, 1)) logRefusal(log, webhook.name, request, answer.message);
+      const body = JSON.stringify(encodeReview(request.uid, answer));
+      hold(body.length * BYTES_PER_CHAR);
+      end(200, body, resultOf(answer));
+      await untilSent(res, options);
     } finally {
-      body.release();
+      release();
     }
   } catch (error) {
     const isKnown = error instanceof StatusError;
@@ -55,8 +66,22 @@ export async function serveReview(req: IncomingMessage, res: ServerResponse, opt
     const { retryAfterSeconds } = status.details ?? {};
     if (retryAfterSeconds !== undefined && !res.headersSent) res.setHeader("retry-after", retryAfterSeconds);
     if (status.reason === "MethodNotAllowed") res.setHeader("allow", "POST");
-    end(status.code, status, failureOf(status.code));
+    end(status.code, JSON.stringify(status), failureOf(status.code));
+    await untilSent(res, options);
   }
+}
+
+/**
+ * What a client does not read stays in memory, several times as long as the answer. So a review takes its budget until the answer has left, and that may
+ * not take for ever.
+ */
+async function untilSent(res: ServerResponse, { clock, answerMs }: ServeOptions): Promise<void> {
+  if (res.closed || res.destroyed) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = clock.after(answerMs, () => res.destroy());
+  res.once("close", resolve);
+  await promise;
+  timer.cancel();
 }
 
 function checkHeaders({ method, headers }: IncomingMessage): void {
@@ -71,6 +96,11 @@ const MAX_SHOWN = 100;
 
 function shown(url = ""): string {
   return JSON.stringify(url.slice(0, MAX_SHOWN));
+}
+
+/** Whose share of the budgets and of the time a request takes. */
+function clientOf({ socket }: IncomingMessage): string {
+  return clientAddress(socket) ?? "";
 }
 
 /** Fires if the client disconnects before the answer. */
@@ -93,74 +123,16 @@ function failureOf(code: number): WebhookResult {
 /** Longest text from a request in a log line. Any client can reach the port, and the API server does not authenticate itself. */
 const MAX_LOGGED = 1_000;
 
-function logRefusal(log: Logger, webhook: string, { namespace, name, dryRun }: AdmissionRequest, answer: AdmissionAnswer): void {
-  if (answer.allowed) return;
-  const [where, what, reason] = [namespace, name, answer.message].map((text = "") => plainText(text, MAX_LOGGED));
+function logRefusal(log: Logger, webhook: string, { namespace, name, dryRun }: AdmissionRequest, message: string): void {
+  const [where, what, reason] = [namespace, name, message].map((text = "") => plainText(text, MAX_LOGGED));
   log.info({ webhook, namespace: where, name: what, dryRun, reason }, "admission refused");
 }
 
-function sendJson(res: ServerResponse, code: number, value: object): void {
+/** An answer that is not read is in memory as text, as bytes, and encrypted. */
+const BYTES_PER_CHAR = 3;
+
+function sendJson(res: ServerResponse, code: number, body: string): void {
   if (res.destroyed || res.headersSent) return;
-  const body = JSON.stringify(value);
   res.writeHead(code, { "content-type": JSON_TYPE, "content-length": Buffer.byteLength(body) });
   res.end(body);
-}
-
-/** The bytes of bodies in memory at a time. They count when they arrive, so a slow client uses little of the budget. */
-interface ByteBudget {
-  /** False if there is no room. */
-  take(bytes: number): boolean;
-  give(bytes: number): void;
-}
-
-export function createByteBudget(maxBytes: number): ByteBudget {
-  let left = maxBytes;
-  return {
-    take(bytes) {
-      if (bytes > left) return false;
-      left -= bytes;
-      return true;
-    },
-    give(bytes) {
-      left += bytes;
-    },
-  };
-}
-
-interface HeldBody {
-  readonly bytes: Uint8Array;
-  /** Returns the bytes to the budget. Call it once. */
-  release(): void;
-}
-
-/**
- * Reads the body to its end.
- * @throws StatusError `RequestEntityTooLarge`, `TooManyRequests`, or `BadRequest` if the client disconnects
- */
-async function readBody(req: IncomingMessage, maxBytes: number, budget: ByteBudget): Promise<HeldBody> {
-  const tooLarge = () => new StatusError("RequestEntityTooLarge", `ctrlmesh: a review may have ${maxBytes} bytes at most`);
-  if (Number(req.headers["content-length"] ?? 0) > maxBytes) throw tooLarge();
-  const chunks: Buffer[] = [];
-  let held = 0;
-  try {
-    for await (const chunk of req as AsyncIterable<Buffer>) {
-      if (held + chunk.length > maxBytes) throw tooLarge();
-      if (!budget.take(chunk.length)) throw busy();
-      held += chunk.length;
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    budget.give(held);
-    if (error instanceof StatusError) throw error;
-    throw new StatusError("BadRequest", "ctrlmesh: the body broke off", undefined, { cause: error });
-  }
-  return { bytes: Buffer.concat(chunks, held), release: () => budget.give(held) };
-}
-
-/** The API server tries again after this time, within its own timeout. */
-const RETRY_AFTER_SECONDS = 1;
-
-function busy(): StatusError {
-  const details = { retryAfterSeconds: RETRY_AFTER_SECONDS };
-  return new StatusError("TooManyRequests", "ctrlmesh: too many reviews at a time", details);
 }

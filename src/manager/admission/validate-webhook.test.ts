@@ -3,18 +3,16 @@ import { sampleShardingConfig } from "../../../test/support/sharding-config.ts";
 import { appOf, appsIn } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
-import type { KubeObject } from "../../kube/types.ts";
 import { createStore } from "../../runtime/store.ts";
 import { createShardingSource } from "../sources/sharding/sharding-source.ts";
 import { createVirtualAppSource } from "../sources/virtual-app/virtual-app-source.ts";
-import type { AdmissionRequest } from "./admission-review.ts";
+import { type AdmissionRequest, encodeReview } from "./admission-review.ts";
 import { checkedSources } from "./checked-sources.ts";
 import { createValidateWebhook } from "./validate-webhook.ts";
 
 describe("the validating webhook", () => {
   const apps = createStore<VirtualApp>(() => undefined);
-  const namespaces = createStore<KubeObject>(() => undefined);
-  const review = createValidateWebhook(checkedSources({ sources: [createVirtualAppSource()], apps: appsIn(apps), namespaces }));
+  const review = createValidateWebhook(checkedSources({ sources: [createVirtualAppSource()], apps: appsIn(apps) }));
   const resource = { group: "ctrlmesh.kruise.io", version: "v1alpha1", resource: "virtualapps" };
   const ask = (more: Partial<AdmissionRequest>) =>
     review({ uid: "u", resource, operation: "CREATE", namespace: "ops", name: "shop", ...more }, new AbortController().signal);
@@ -31,6 +29,19 @@ describe("the validating webhook", () => {
       "spec.subsets[0].routeRules[0]",
       "spec.subsets[0].routeRules[1]",
     ]);
+  });
+
+  it("answers in few bytes whatever the names of the unknown fields are", async () => {
+    const fields = Object.fromEntries(Array.from({ length: 100 }, (_, i) => ["x".repeat(60_000) + i, i]));
+    const answer = await ask({ object: { ...sampleVirtualApp(), ...fields } });
+    expect(JSON.stringify(encodeReview("u", answer)).length).toBeLessThan(150_000);
+  });
+
+  it("refuses an object without metadata or with too many labels, soon", async () => {
+    expect(await ask({ object: { ...sampleVirtualApp(), metadata: null } })).toMatchObject({ allowed: false, reason: "Invalid" });
+    const matchLabels = Object.fromEntries(Array.from({ length: 45_000 }, (_, i) => [`!${i}`, "x"]));
+    const object = sampleVirtualApp({ selector: { matchLabels } });
+    expect(await ask({ object })).toMatchObject({ details: { causes: [{ message: "must have at most 32 entries" }] } });
   });
 
   it("allows an edit of an invalid object, and reads what it needs before the stores have synced", async () => {
@@ -51,7 +62,6 @@ describe("the validating webhook", () => {
         checkedSources({
           sources: [createVirtualAppSource()],
           apps: { list: () => [{ ...other, ref: { ...other.ref, kind } }] },
-          namespaces,
         }),
       );
     const create = { uid: "u", resource, operation: "CREATE", namespace: "ops", name: "shop", object: sampleVirtualApp() };
@@ -67,9 +77,7 @@ describe("the validating webhook", () => {
 
   it("says which name a family would have if it is not that of the object", async () => {
     const other = appOf({ ...sampleVirtualApp(), metadata: { namespace: "ops", name: "shop-lock" } });
-    const beside = createValidateWebhook(
-      checkedSources({ sources: [createShardingSource()], apps: { list: () => [other] }, namespaces }),
-    );
+    const beside = createValidateWebhook(checkedSources({ sources: [createShardingSource()], apps: { list: () => [other] } }));
     const of = { group: "ctrlmesh.kusionstack.io", version: "v1alpha1", resource: "shardingconfigs" };
     const object = sampleShardingConfig();
     const create = { uid: "u", resource: of, operation: "CREATE", namespace: "ops", name: "shop-east", object } as const;

@@ -2,25 +2,28 @@
 // problems earlier.
 import { formatProblem, type Problem } from "../../api/problems.ts";
 import { isObject } from "../../api/rule.ts";
+import { plainText } from "../../base/plain-text.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { EditVerdict } from "../sources/app.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
 import type { Review } from "./webhook.ts";
 
+type Verdict = Pick<EditVerdict, "problems" | "warnings">;
+
 /** A kind whose objects the webhook checks. */
 export interface CheckedKind {
   readonly resource: Resource;
   /** Judges an object that is created (`before` is then undefined) or changed. */
-  judgeEdit(before: unknown, after: object, place: Pick<AdmissionRequest, "namespace" | "name">): EditVerdict;
+  judgeEdit(before: unknown, after: object, place: Pick<AdmissionRequest, "namespace" | "name">): Verdict | Promise<Verdict>;
 }
 
 export function createValidateWebhook(kinds: readonly CheckedKind[]): Review {
-  return (request) => {
+  return async (request) => {
     const kind = kinds.find((each) => isAbout(request, each));
     if (kind === undefined || (request.operation !== "CREATE" && request.operation !== "UPDATE")) return notOurs(request);
     if (!isObject(request.object)) return { allowed: false, reason: "BadRequest", message: "the review carries no object" };
     const before = request.operation === "CREATE" ? undefined : (request.oldObject ?? undefined);
-    const { problems, warnings } = kind.judgeEdit(before, request.object, request);
+    const { problems, warnings } = await kind.judgeEdit(before, request.object, request);
     return problems.length === 0 ? { allowed: true, warnings } : refusal(kind, request.name, problems);
   };
 }
@@ -35,6 +38,8 @@ function notOurs({ operation, resource }: AdmissionRequest): AdmissionAnswer {
 
 /** kubectl prints each cause on a line of its own. */
 const MAX_CAUSES = 100;
+/** The longest path and the longest message that the schemas make have some hundred. Names of unknown fields have any length. */
+const MAX_CAUSE_CHARS = 700;
 
 function refusal({ resource: { group, kind } }: CheckedKind, name = "", problems: readonly Problem[]): AdmissionAnswer {
   const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
@@ -47,5 +52,6 @@ function refusal({ resource: { group, kind } }: CheckedKind, name = "", problems
 }
 
 function causeOf(problem: Problem) {
-  return { reason: "FieldValueInvalid", field: problem.path, message: formatProblem({ ...problem, path: "" }) };
+  const field = plainText(problem.path, MAX_CAUSE_CHARS);
+  return { reason: "FieldValueInvalid", field, message: plainText(formatProblem({ ...problem, path: "" }), MAX_CAUSE_CHARS) };
 }

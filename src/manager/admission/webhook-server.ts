@@ -1,14 +1,20 @@
 // The HTTPS listener of the admission webhooks; every replica of the manager has one. Invariants: a new certificate applies to
 // the next connection and cuts none. The bounds in this file limit the memory, connections and time of each client. A stopping
 // server still answers for a while, because the API server learns of the stop only then. Created by app.ts.
+import { constants } from "node:crypto";
 import { createServer, type Server } from "node:https";
-import type { Socket } from "node:net";
 import type { KeyCertificate } from "../../base/certificates.ts";
+import { createClientPace } from "../../base/client-pace.ts";
 import { type Clock, sleep } from "../../base/clock.ts";
+import { createPlaces } from "../../base/connection-places.ts";
+import { createFairBudget } from "../../base/fair-budget.ts";
+import { createFairTurns } from "../../base/fair-turns.ts";
+import { guardConnections } from "../../base/guard-connections.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
-import { createByteBudget, serveReview } from "./serve-review.ts";
+import type { ClientCa } from "./client-ca.ts";
+import { serveReview } from "./serve-review.ts";
 import type { WebhookRoutes } from "./webhook.ts";
 import type { WebhookMetrics } from "./webhook-metrics.ts";
 
@@ -24,18 +30,20 @@ export interface WebhookServerOptions {
   readonly identity: ServingIdentity;
   readonly routes: WebhookRoutes;
   readonly metrics: WebhookMetrics;
+  /** Only clients with a certificate of these CAs are served. Default: everybody is. */
+  readonly clientCa?: ClientCa;
   readonly clock: Clock;
   readonly log: Logger;
   /** How long the server accepts new connections after the stop, in milliseconds; default 3,000. */
   readonly openMs?: number;
-  /** How long a client may take for its headers, and for the whole request; default 10,000. */
+  /** How long a client may take for its handshake, and then for its first headers; default 10,000. */
+  readonly firstMs?: number;
+  /** How long a client may take for later headers, for a whole request, and to read an answer; default 10,000. */
   readonly requestMs?: number;
-  /** Bytes of bodies in memory at a time; default 64 MiB. */
+  /** Bytes of bodies, and of what they become, in memory at a time; default 96 MiB: half is for one client, and any review within its bounds fits. */
   readonly maxHeldBytes?: number;
-  /** Default 512. */
+  /** Default 256. An API server has some, and up to as many as it has reviews at once. Every pod of the cluster can connect. */
   readonly maxConnections?: number;
-  /** From one address; default 128. An API server needs a few, and several may come from one address. */
-  readonly maxConnectionsPerAddress?: number;
 }
 
 export interface WebhookServer extends Runnable {
@@ -44,35 +52,53 @@ export interface WebhookServer extends Runnable {
 }
 
 const MAX_HEADER_BYTES = 16 * 1024;
+const MAX_HELD = 96 * 1024 * 1024;
+const REQUEST_MS = 10_000;
 /** Longer than client-go keeps an idle connection (90 s), so that client-go closes it first. */
 const KEEP_ALIVE_MS = 120_000;
 /** How long running requests may continue after the server accepts no more connections: slightly longer than a review waits. */
 const LAST_ANSWERS_MS = 3_000;
 /** How often Node checks the timeouts of connections. */
 const CHECK_MS = 1_000;
+/** Of one address in the last seconds: some hundred ordinary reviews. */
+const LIGHT_MS = 500;
+/** Of one address. An API server keeps its connections, and opens at most as many as it has reviews at once. */
+const HANDSHAKES_PER_SECOND = 32;
+const HANDSHAKES_AT_ONCE = 256;
+/** Log lines of each address. An API server's refusals are its users' mistakes; each line has up to 3,000 characters. */
+const LOGGED_REFUSALS = { perSecond: 5, burst: 100 };
 /** At most one log line a minute about clients that do not trust the certificate. */
 const TLS_WARN_MS = 60_000;
 
 export function createWebhookServer(options: WebhookServerOptions): WebhookServer {
-  const { identity, clock, log, metrics, openMs = 3_000, maxHeldBytes = 64 * 1024 * 1024 } = options;
+  const { identity, clientCa, clock, log, metrics, openMs = 3_000, requestMs = REQUEST_MS, maxHeldBytes = MAX_HELD } = options;
   const server = createTlsServer(options);
   const listener = createListener(server, "secureConnection");
-  const budget = createByteBudget(maxHeldBytes);
+  const budget = createFairBudget(maxHeldBytes);
+  const turns = createFairTurns({ clock, lightMs: LIGHT_MS });
+  const refusals = createClientPace({ ...LOGGED_REFUSALS, clock });
   const running = new Set<Promise<void>>();
   let draining = false;
   let port = 0;
 
   let unsubscribe: () => void = () => undefined;
   let leaf: KeyCertificate | undefined;
+  let caPem: string | undefined;
   const useCertificate = () => {
     const { serving } = identity;
-    if (serving === undefined || serving === leaf) return;
+    if (serving === undefined || (serving === leaf && caPem === clientCa?.pem)) return;
     leaf = serving;
-    server.setSecureContext({ cert: serving.certPem, key: serving.keyPem, minVersion: "TLSv1.2" });
+    caPem = clientCa?.pem;
+    server.setSecureContext({
+      ...{ cert: serving.certPem, key: serving.keyPem, minVersion: "TLSv1.2" },
+      // A resumed session would not be verified against the present CAs.
+      ...(caPem !== undefined && { ca: caPem, secureOptions: constants.SSL_OP_NO_TICKET }),
+    });
   };
 
   server.on("request", (req, res) => {
-    const work = serveReview(req, res, { ...options, budget, isDraining: () => draining });
+    if (req.socket.destroyed) return; // see guardConnections
+    const work = serveReview(req, res, { ...options, budget, turns, refusals, answerMs: requestMs, isDraining: () => draining });
     running.add(work);
     void work.finally(() => running.delete(work));
   });
@@ -84,6 +110,7 @@ export function createWebhookServer(options: WebhookServerOptions): WebhookServe
       return port;
     },
     async start() {
+      await clientCa?.start(useCertificate);
       unsubscribe = identity.onChange(useCertificate);
       useCertificate();
       ({ port } = await listener.listen(options.listen));
@@ -97,19 +124,23 @@ export function createWebhookServer(options: WebhookServerOptions): WebhookServe
       await Promise.race([Promise.all(running), sleep(clock, LAST_ANSWERS_MS)]);
       await listener.close();
       unsubscribe();
+      clientCa?.stop();
     },
   };
 }
 
 function createTlsServer({
-  requestMs = 10_000,
-  maxConnections = 512,
-  maxConnectionsPerAddress = 128,
+  requestMs = REQUEST_MS,
+  firstMs,
+  maxConnections = 256,
+  clientCa,
+  clock,
 }: WebhookServerOptions): Server {
   const server = createServer({
     ALPNProtocols: ["http/1.1"],
     minVersion: "TLSv1.2",
-    handshakeTimeout: requestMs,
+    requestCert: clientCa !== undefined,
+    rejectUnauthorized: clientCa !== undefined,
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: requestMs,
     requestTimeout: requestMs,
@@ -117,28 +148,11 @@ function createTlsServer({
     connectionsCheckingInterval: Math.min(CHECK_MS, requestMs),
     noDelay: true,
   });
-  server.maxConnections = maxConnections;
-  // Idle connections must not keep the API server out. A client whose idle connection is closed opens a new one.
-  server.on("drop", () => server.closeIdleConnections());
-  limitPerAddress(server, maxConnectionsPerAddress);
+  const places = createPlaces({ max: maxConnections, clock });
+  const handshakes = createClientPace({ perSecond: HANDSHAKES_PER_SECOND, burst: HANDSHAKES_AT_ONCE, clock });
+  const mayConnect = (address: string) => handshakes.allow(address, 1);
+  guardConnections(server, { places, clock, mayConnect, ...(firstMs !== undefined && { firstMs }) });
   return server;
-}
-
-/** Keeps one pod from using all connections. */
-function limitPerAddress(server: Server, max: number): void {
-  const connections = new Map<string, number>();
-  // Before the TLS handshake, and before Node's own listener.
-  server.prependListener("connection", (socket: Socket) => {
-    const { remoteAddress: address = "" } = socket;
-    const count = (connections.get(address) ?? 0) + 1;
-    connections.set(address, count);
-    socket.once("close", () => {
-      const left = (connections.get(address) ?? 0) - 1;
-      if (left <= 0) connections.delete(address);
-      else connections.set(address, left);
-    });
-    if (count > max) socket.destroy();
-  });
 }
 
 // The API server reports a failed handshake in its own log and to the creator of the pod. This is the manager's side.

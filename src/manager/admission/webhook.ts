@@ -11,8 +11,16 @@ export type WebhookName = "inject" | "validate";
  */
 export type Review = (request: AdmissionRequest, signal: AbortSignal) => AdmissionAnswer | Promise<AdmissionAnswer>;
 
+/** @param client its address */
+export type Ready = (client: string, signal: AbortSignal) => Promise<void>;
+
 export interface Webhook {
   readonly name: WebhookName;
+  /**
+   * Resolves when a review can be judged. Asked before the body is read.
+   * @throws StatusError if no answer is possible now
+   */
+  readonly ready?: Ready;
   readonly review: Review;
 }
 
@@ -47,6 +55,8 @@ export function createRoutes(webhooks: {
   readonly admit: (app: AppName) => Review;
   readonly validate: Review;
   readonly validateEarly: Review;
+  /** Resolves when this replica knows the app, or has waited for it. */
+  readonly awaitApp: (app: AppName) => Ready;
 }): WebhookRoutes {
   const validate: Webhook = { name: "validate", review: webhooks.validate };
   const validateEarly: Webhook = { name: "validate", review: webhooks.validateEarly };
@@ -55,6 +65,7 @@ export function createRoutes(webhooks: {
     if (path === VALIDATE_EARLY_PATH) return validateEarly;
     const [, what, namespace, name] = APP_PATH.exec(path) ?? [];
     if (namespace === undefined || name === undefined) return undefined;
-    return { name: "inject", review: webhooks[what === "admit" ? "admit" : "inject"]({ namespace, name }) };
+    const app = { namespace, name };
+    return { name: "inject", review: webhooks[what === "admit" ? "admit" : "inject"](app), ready: webhooks.awaitApp(app) };
   };
 }

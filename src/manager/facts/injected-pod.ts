@@ -1,8 +1,11 @@
-// The names that show that a pod has the proxy. Injection writes them. Admission, identity and the plan read them.
+// The names that show that a pod has the proxy, or that a namespace has such pods. Injection and trust write them. Admission, identity and the plan read them.
 import type { Pod } from "../../kube/client/resources.ts";
 
 /** Label of the pods with a proxy. Its value is the app's name. */
 export const INJECTED_LABEL = "ctrlmesh.kruise.io/virtual-app-injected";
+
+/** The ConfigMap with the mesh's CA, which the manager maintains in the namespaces of apps. */
+export const CA_CONFIG_MAP = "ctrlmesh-ca";
 
 /**
  * The proxy's container: a native sidecar (an init container with restartPolicy Always), or an ordinary container in old
@@ -13,6 +16,15 @@ export const PROXY_CONTAINER = "ctrlmesh-proxy";
 /** True if the pod has the proxy's container. Users can change the labels of a pod, but not its containers. */
 export function carriesProxy({ spec }: Pod): boolean {
   return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].some(({ name }) => name === PROXY_CONTAINER);
+}
+
+/** The init container of iptables mode. */
+export const IPTABLES_CONTAINER = "ctrlmesh-iptables";
+
+/** True if the pod's connections to the API server are redirected. Without the capability nothing could be; few may make a pod that has it. */
+export function isRedirected({ spec }: Pod): boolean {
+  const container = spec?.initContainers?.find(({ name }) => name === IPTABLES_CONTAINER);
+  return container?.securityContext?.capabilities?.add?.includes("NET_ADMIN") ?? false;
 }
 
 /** The proxy's setting with the address at which it takes requests to other servers than the API server. */

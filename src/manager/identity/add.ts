@@ -10,10 +10,12 @@ import type { KubeClient } from "../../kube/client/types.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import { type ClusterFacts, createClusterFacts } from "../facts/cluster-facts.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
+import type { Apps } from "../sources/app.ts";
 import { type Certifier, createCertifier } from "./certifier.ts";
 import { createAddressLimit, createIdentify, type Identify } from "./identify.ts";
 import { createIsLed, createManagedCa } from "./managed-ca.ts";
 import { createMeshIdentity, type MeshIdentity, type SigningIdentity } from "./mesh-identity.ts";
+import { createMeshNamespaces } from "./mesh-namespaces.ts";
 import { createProvidedCa } from "./provided-ca.ts";
 import { createRejections, type Rejections } from "./rejections.ts";
 import { managerNames } from "./server-names.ts";
@@ -39,6 +41,7 @@ export interface IdentityOptions {
   /** How long kube-apiserver accepts a token that it has found valid, in milliseconds. */
   readonly apiServerTokenCacheMs: number;
   readonly pods: readonly PodLists[];
+  readonly apps: Pick<Apps, "hasSynced" | "list">;
   readonly isLeader: () => boolean;
   readonly clock: Clock;
   readonly random: Random;
@@ -80,6 +83,7 @@ export function addIdentity(options: IdentityOptions): Identity {
     identity,
     pods: options.pods,
     client,
+    isOfMesh: createMeshNamespaces(options.apps, options.informers),
     clusterIPs: () => facts.known?.kubernetesService.ips,
     clusterDomain,
     lifetimeMs: options.certificateLifetimeMs,

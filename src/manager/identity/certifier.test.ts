@@ -16,16 +16,24 @@ const spki = publicKey.export({ type: "spki", format: "der" });
 const caller = { namespace: "shop", name: "p", uid: "uid-1" };
 const spec = { initContainers: [{ name: "ctrlmesh-proxy" }] };
 const pod: Pod = { metadata: { ...caller, labels: { [INJECTED_LABEL]: "app" } }, spec };
+const redirection = { name: "ctrlmesh-iptables", securityContext: { capabilities: { add: ["NET_ADMIN"] } } };
+const redirected: Pod = { ...pod, spec: { initContainers: [redirection, ...spec.initContainers] } };
+const NAMES =
+  "DNS:localhost, DNS:kubernetes, DNS:kubernetes.default, DNS:kubernetes.default.svc, DNS:kubernetes.default.svc.cluster.local, " +
+  "IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1, ";
+const URI = "URI:spiffe://ctrlmesh/ns/shop/pod/p/uid-1";
 let client: FakeKubeClient;
 let listed: Pod | undefined;
 let addresses: string[] | undefined;
 let hasCa: boolean;
+let isOfMesh: boolean | undefined;
 let certify: Certifier;
 beforeEach(() => {
   client = createFakeKubeClient();
   listed = pod;
   addresses = ["10.96.0.1", "fd00::1"];
   hasCa = true;
+  isOfMesh = true;
   const identity = {
     get authority() {
       return hasCa ? authority : undefined;
@@ -35,7 +43,8 @@ beforeEach(() => {
     { list: () => undefined, get: () => undefined },
     { list: () => [], get: () => listed },
   ];
-  const options = { identity, pods, client, clusterIPs: () => addresses, clusterDomain: "cluster.local", clock };
+  const names = { clusterIPs: () => addresses, clusterDomain: "cluster.local" };
+  const options = { identity, pods, client, isOfMesh: () => isOfMesh, ...names, clock };
   certify = createCertifier({ ...options, lifetimeMs: 86_400_000 });
 });
 
@@ -46,14 +55,31 @@ describe("a proxy's certificate", () => {
     const leaf = new X509Certificate(splitPem(result.reply.chainPem)[0] ?? "");
     expect(leaf.publicKey.equals(publicKey)).toBe(true);
     expect(leaf.verify(new X509Certificate(authority.trustPem).publicKey)).toBe(true);
-    expect(leaf.subjectAltName).toBe(
-      "DNS:localhost, DNS:kubernetes, DNS:kubernetes.default, DNS:kubernetes.default.svc, DNS:kubernetes.default.svc.cluster.local, " +
-        "IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1, IP Address:10.96.0.1, IP Address:FD00:0:0:0:0:0:0:1, " +
-        "URI:spiffe://ctrlmesh/ns/shop/pod/p/uid-1",
-    );
+    expect(leaf.subjectAltName).toBe(NAMES + URI);
     expect(leaf.validToDate.getTime() - clock.now()).toBe(86_400_000);
     expect(result.reply.trustPem).toBe(authority.trustPem);
     expect(client.calls).toEqual([]);
+  });
+  it("has the API server's addresses only in a pod whose connections are redirected, which not everybody may make", async () => {
+    const namesOf = async () => {
+      const result = await certify(caller, spki);
+      if (result.kind !== "signed") throw new Error(result.message);
+      return new X509Certificate(splitPem(result.reply.chainPem)[0] ?? "").subjectAltName;
+    };
+    listed = { ...pod, spec: { initContainers: [{ name: "ctrlmesh-iptables" }, ...spec.initContainers] } };
+    expect(await namesOf()).toBe(NAMES + URI);
+    listed = redirected;
+    expect(await namesOf()).toBe(`${NAMES}IP Address:10.96.0.1, IP Address:FD00:0:0:0:0:0:0:1, ${URI}`);
+  });
+  it("is not given to a pod of a namespace that has no app and never had one, whatever its containers are", async () => {
+    isOfMesh = false;
+    listed = undefined;
+    const { uid = "" } = client.put(PODS, pod).metadata;
+    const refusal = { kind: "refuse", reason: "no-app", message: "there is no app in namespace shop" };
+    expect(await certify({ ...caller, uid }, spki)).toEqual(refusal);
+    expect(client.calls).toEqual([]);
+    isOfMesh = undefined;
+    expect(await certify({ ...caller, uid }, spki)).toMatchObject({ kind: "wait" });
   });
   it.each([
     ["no key", Buffer.alloc(0)],
@@ -80,8 +106,10 @@ describe("a proxy's certificate", () => {
     const { uid } = client.put(PODS, { metadata: pod.metadata, spec: { containers: [{ name: "app" }] } }).metadata;
     expect(await certify({ ...caller, uid: uid ?? "" }, spki)).toMatchObject({ kind: "refuse", reason: "no-proxy" });
   });
-  it("comes later while the CA or the Service is not known", async () => {
+  it("comes later while the CA, or the Service of a redirected pod, is not known", async () => {
     addresses = undefined;
+    expect(await certify(caller, spki)).toMatchObject({ kind: "signed" });
+    listed = redirected;
     expect(await certify(caller, spki)).toMatchObject({ kind: "wait" });
     addresses = [];
     hasCa = false;

@@ -1,5 +1,5 @@
-// Signs a proxy's key for the pod that its token names. Invariant: only pods that carry the proxy get a certificate, and only for P-256
-// keys. The app need not exist, since a proxy serves its operator after the app is gone. The server of certificates calls it.
+// Signs a proxy's key for the pod that its token names. Invariant: only pods that carry the proxy in a namespace of the mesh get a certificate,
+// and only for P-256 keys. The app need not exist, since a proxy serves its operator after the app is gone. The server of certificates calls it.
 import { createPublicKey, type KeyObject } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
@@ -8,7 +8,7 @@ import { PODS, type Pod } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
 import type { CertificateReplyMessage } from "../../wire/messages.ts";
-import { carriesProxy } from "../facts/injected-pod.ts";
+import { carriesProxy, isRedirected } from "../facts/injected-pod.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
 import { signLeaf } from "./authority.ts";
@@ -27,6 +27,8 @@ export interface CertifierOptions {
   /** The pods that the manager watches. */
   readonly pods: readonly PodLists[];
   readonly client: Pick<KubeClient, "get">;
+  /** The namespace has an app, or pods that outlive one; undefined until that is known. */
+  readonly isOfMesh: (namespace: string) => boolean | undefined;
   /** The addresses of the Service `default/kubernetes`; undefined until they are known. */
   readonly clusterIPs: () => readonly string[] | undefined;
   readonly clusterDomain: string;
@@ -44,7 +46,7 @@ const MAX_WAITING = 4_096;
 const TIMEOUT_MS = 5_000;
 
 export function createCertifier(options: CertifierOptions): Certifier {
-  const { identity, pods, client, clusterIPs, clusterDomain, lifetimeMs, clock } = options;
+  const { identity, pods, client, isOfMesh, clusterIPs, clusterDomain, lifetimeMs, clock } = options;
   const limiter = createLimiter({ concurrency: CONCURRENCY, maxWaiting: MAX_WAITING });
 
   // A pod may be in no store: its namespace has no app any more, or the pod is new. Then the API server is asked.
@@ -64,16 +66,20 @@ export function createCertifier(options: CertifierOptions): Certifier {
   return async (caller, bytes) => {
     const key = readKey(bytes);
     if (key === undefined) return refuse("bad-request", "public_key is not the SubjectPublicKeyInfo of an ECDSA P-256 key");
-    const addresses = clusterIPs();
-    if (addresses === undefined) return { kind: "wait", message: "the Service default/kubernetes has not been read yet" };
+    const isKnown = isOfMesh(caller.namespace);
+    if (isKnown === undefined) return { kind: "wait", message: "the apps have not been listed yet" };
+    if (!isKnown) return refuse("no-app", `there is no app in namespace ${caller.namespace}`);
+    let addresses: readonly string[] | undefined = [];
     try {
       const pod = await find(caller);
       if (pod?.metadata.uid !== caller.uid)
         return refuse("other-pod", `there is no pod ${podKey(caller)} with uid ${caller.uid}`);
       if (!carriesProxy(pod)) return refuse("no-proxy", `pod ${podKey(caller)} carries no proxy`);
+      if (isRedirected(pod)) addresses = clusterIPs();
     } catch (error) {
       return { kind: "wait", message: `the pod cannot be read now: ${errorMessage(error)}` };
     }
+    if (addresses === undefined) return { kind: "wait", message: "the Service default/kubernetes has not been read yet" };
     const { authority } = identity;
     if (authority === undefined) return { kind: "wait", message: "there is no mesh CA yet" };
     const names = proxyNames(clusterDomain, addresses);

@@ -42,6 +42,14 @@ it("an address with many refused tokens waits, from any port, and another addres
   expect(await kinds("made-up", "10.0.0.1:3", 100)).toEqual({ refuse: 10, wait: 90 });
 });
 
+it("a call with 16 KiB of metadata is refused before its token is reviewed, and one with a large token is not", async () => {
+  const { asked, kinds } = callers();
+  expect(await kinds("x".repeat(16 * 1024), "10.0.0.1:1", 1)).toEqual({ refuse: 1 });
+  expect(asked).toEqual([]);
+  await kinds("x".repeat(8 * 1024), "10.0.0.1:1", 1);
+  expect(asked).toHaveLength(1);
+});
+
 it("good tokens use nothing up", async () => {
   const { kinds } = callers();
   for (let round = 0; round < 5; round++) expect(await kinds("good", "10.0.0.1:1", 1_000)).toEqual({ pod: 1_000 });

@@ -31,11 +31,26 @@ export function createIdentify({ reviewer, rejections, limit }: IdentifyOptions)
   };
 }
 
+/** A token has one or two thousand characters. HTTP/2 lets 64 KiB pass, which would stay in memory until the review of the token is over. */
+const MAX_METADATA_BYTES = 16 * 1024;
+
 async function verdictOf(metadata: Metadata, reviewer: TokenReviewer): Promise<Verdict> {
+  if (sizeOf(metadata) > MAX_METADATA_BYTES) {
+    return { kind: "refuse", reason: "bad-request", message: `the call has more than ${MAX_METADATA_BYTES} bytes of metadata` };
+  }
   const given = metadata.get("authorization");
   const token = given.length === 1 ? BEARER.exec(String(given[0]))?.[1] : undefined;
   if (token === undefined) return { kind: "refuse", reason: "no-token", message: "the call carries no bearer token" };
   return reviewer.review(token);
+}
+
+function sizeOf(metadata: Metadata): number {
+  let size = 0;
+  for (const [name, value] of Object.entries(metadata.toHttp2Headers())) {
+    const values = Array.isArray(value) ? value : [value ?? ""];
+    for (const each of values) size += name.length + String(each).length;
+  }
+  return size;
 }
 
 /** The address of a peer without its port. */

@@ -27,6 +27,7 @@ const REASONS: readonly Rejection[] = [
   "not-bound",
   "other-pod",
   "no-proxy",
+  "no-app",
   "newer-epoch",
   "bad-request",
   "handshake",

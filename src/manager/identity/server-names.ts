@@ -29,8 +29,7 @@ export function managerNames({ namespace, serviceName, clusterDomain, more }: Ma
 
 /**
  * The names of a proxy: all by which an operator in its pod may know the API server.
- * @param clusterIPs of the Service `default/kubernetes`: operators connect to them, and in iptables mode the connections are redirected to
- *   the proxy
+ * @param clusterIPs of the Service `default/kubernetes`, if the pod's connections to them are redirected to the proxy (iptables mode); else none
  */
 export function proxyNames(clusterDomain: string, clusterIPs: readonly string[]): ServerNames {
   const api = "kubernetes.default.svc";

@@ -25,6 +25,7 @@ export type Rejection =
   | "not-bound"
   | "other-pod"
   | "no-proxy"
+  | "no-app"
   | "newer-epoch"
   | "bad-request"
   | "handshake";

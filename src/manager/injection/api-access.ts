@@ -2,8 +2,9 @@
 // gets the mesh's CA in addition to the cluster's CA. The volume is changed in place, so a container that another webhook adds
 // later gets the same CA file.
 
+import { CA_CONFIG_MAP } from "../facts/injected-pod.ts";
 import type { Refusal } from "./injection.ts";
-import { CA_CONFIG_MAP, CLUSTER_CA_CONFIG_MAP, OUR_CONTAINERS, SERVICE_ACCOUNT_DIR } from "./names.ts";
+import { CLUSTER_CA_CONFIG_MAP, OUR_CONTAINERS, SERVICE_ACCOUNT_DIR } from "./names.ts";
 import type { Container, PodSpec, Volume, VolumeSource } from "./pod-manifest.ts";
 
 const CA_FILE = "ca.crt";

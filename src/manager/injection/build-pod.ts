@@ -1,9 +1,9 @@
 // Builds the injected pod from a plan without refusals. Invariant: changes of other webhooks and of the API server to the mesh's
 // containers stay, except in the fields that the proxy needs. So a second build changes nothing.
-import { INJECTED_LABEL } from "../facts/injected-pod.ts";
+import { INJECTED_LABEL, IPTABLES_CONTAINER } from "../facts/injected-pod.ts";
 import { accessVolumes, withMeshCa } from "./api-access.ts";
 import { interceptContainer } from "./app-containers.ts";
-import { iptablesContainer } from "./iptables-container.ts";
+import { iptablesContainer, refreshedIptables } from "./iptables-container.ts";
 import { withMovedNames } from "./moved-names.ts";
 import { ALIAS_PORT, OUR_CONTAINERS } from "./names.ts";
 import type { Plan } from "./plan.ts";
@@ -56,12 +56,13 @@ function withContainers(containers: readonly Container[], wanted: readonly Conta
   const missing = wanted.filter(({ name }) => !containers.some((each) => each.name === name));
   const kept = containers.map((each) => {
     const ours = wanted.find(({ name }) => name === each.name);
-    return ours === undefined ? each : refreshed(each, ours);
+    if (ours === undefined) return each;
+    return ours.name === IPTABLES_CONTAINER ? refreshedIptables(each, ours) : refreshed(each, ours);
   });
   return [...missing, ...kept];
 }
 
-/** The existing container with the mesh's program, user and settings. Other fields keep the changes of other webhooks. */
+/** The existing proxy with the mesh's program, user and settings. Other fields keep the changes of other webhooks. */
 function refreshed(existing: Container, ours: Container): Container {
   const { command: _, args: __, envFrom: ___, workingDir: ____, ...kept } = existing;
   const names = new Set(ours.env?.map(({ name }) => name));

@@ -43,6 +43,26 @@ describe("injecting a pod", () => {
     expect(performance.now() - startedMs).toBeLessThan(5_000); // quadratic time would be ten minutes
   });
 
+  it("looks for what is meant by some of 50,000 unknown annotations only", () => {
+    const pod = operatorPod();
+    const unknown = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`ctrlmesh.kruise.io/proxy-${i}`, ""]));
+    const startedMs = process.threadCpuUsage().user;
+    const { warnings } = inject({ ...pod, metadata: { ...pod.metadata, annotations: unknown } });
+    expect(warnings.length).toBeLessThan(20);
+    expect(process.threadCpuUsage().user - startedMs).toBeLessThan(500_000); // 1.3 s for all
+  });
+
+  it("refuses a pod of more containers than a node runs, each of which would get variables and mounts", () => {
+    const pod = operatorPod();
+    const many = (count: number) => Array.from({ length: count }, (_, i) => ({ name: `init-${i}` }));
+    const answer = (count: number) => inject({ ...pod, spec: { ...pod.spec, initContainers: many(count) } });
+    expect(answer(999).kind).toBe("changed");
+    expect(answer(1_000)).toMatchObject({
+      kind: "refused",
+      message: expect.stringContaining("1001 containers, of 1000 allowed"),
+    });
+  });
+
   it("does not trust the label of an injected pod", () => {
     const pod = operatorPod();
     const liar = { ...pod, metadata: { ...pod.metadata, labels: { app: "shop", [INJECTED_LABEL]: "shop" } } };
@@ -105,6 +125,24 @@ describe("injecting a pod", () => {
     ]);
     const desired = { ...pod.metadata, annotations: { "ctrlmesh.kruise.io/proxy-image": "old.example/proxy:0" } };
     expect(inject({ ...pod, metadata: desired }).warnings).toEqual([]);
+  });
+
+  it("runs nothing but the mesh's program in an init container of the pod that would get the rights of root", () => {
+    const intercept = { "ctrlmesh.kruise.io/intercept": "iptables" };
+    const pod = operatorPod();
+    const first = injected({ ...pod, metadata: { ...pod.metadata, annotations: intercept } });
+    const [own, ...others] = first.spec.initContainers ?? [];
+    const brought = {
+      ...own,
+      name: "ctrlmesh-iptables",
+      image: "evil.example/proxy:1",
+      env: [{ name: "NODE_OPTIONS", value: "--require=/evil/start.js" }],
+      volumeMounts: [...(own?.volumeMounts ?? []), { name: "evil", mountPath: "/evil" }],
+      lifecycle: { postStart: { exec: { command: ["sh"] } } },
+      terminationMessagePath: "/dev/termination-log",
+    };
+    const again = injected({ ...first, spec: { ...first.spec, initContainers: [brought, ...others] } });
+    expect(again.spec.initContainers?.[0]).toEqual({ ...own, terminationMessagePath: "/dev/termination-log" });
   });
 
   it("keeps the hooks that make the operator wait for the proxy in an ordinary container", () => {

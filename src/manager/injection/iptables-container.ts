@@ -1,6 +1,9 @@
 // The init container of iptables mode, the only container with a capability. Its program (src/proxy/iptables) redirects the pod's
 // connections to the Service `kubernetes`, and calls of its webhooks, to the proxy, and ends before any other container starts.
-import { API_PORT, IPTABLES_CONTAINER, PROXY_UID, WEBHOOK_PORT } from "./names.ts";
+// Its image is always the manager's own, whatever the pod's annotation proxy-image says. So whoever allows this container root and these capabilities by
+// its name, as policies do, allows no other program.
+import { IPTABLES_CONTAINER } from "../facts/injected-pod.ts";
+import { API_PORT, PROXY_UID, WEBHOOK_PORT } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import type { Container } from "./pod-manifest.ts";
 import { clusterCaMount } from "./proxy-container.ts";
@@ -8,13 +11,13 @@ import { clusterCaMount } from "./proxy-container.ts";
 const PROGRAM = "dist/proxy/iptables/main.js";
 
 /** The container that the plan asks for. */
-export function iptablesContainer({ image, settings, webhook }: Plan): Container {
+export function iptablesContainer({ settings, webhook }: Plan): Container {
   const { ips, port } = settings.kubernetesService;
   const redirects = ips.map((ip) => `--redirect=${ip.includes(":") ? `[${ip}]` : ip}:${port}`);
   const inbound = webhook?.kind === "intercepted" ? [`--inbound=${webhook.port}:${WEBHOOK_PORT}`] : [];
   return {
     name: IPTABLES_CONTAINER,
-    image,
+    image: settings.proxyImage,
     imagePullPolicy: settings.imagePullPolicy ?? "IfNotPresent",
     command: ["node", PROGRAM, ...redirects, `--to=${API_PORT}`, `--except-uid=${PROXY_UID}`, ...inbound],
     resources: { requests: { cpu: "10m", memory: "64Mi" }, limits: { memory: "128Mi" } },
@@ -31,6 +34,12 @@ export function iptablesContainer({ image, settings, webhook }: Plan): Container
     terminationMessagePolicy: "FallbackToLogsOnError",
     volumeMounts: [clusterCaMount()],
   };
+}
+
+/** An existing container of iptables mode keeps only defaults of the API server: all that it runs, as root, is the mesh's. */
+export function refreshedIptables(existing: Container, ours: Container): Container {
+  const kept = ["imagePullPolicy", "resources", "terminationMessagePath", "terminationMessagePolicy"];
+  return { ...ours, ...Object.fromEntries(Object.entries(existing).filter(([field]) => kept.includes(field))) };
 }
 
 /** True for a container of that name from an earlier injection. */

@@ -1,14 +1,9 @@
 // The names, paths and ports that injection writes into pods. They are the same for every pod. The proxy's image, the manager's
 // certificates and the chart use them too.
-import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
-
-/** The init container of iptables mode. */
-export const IPTABLES_CONTAINER = "ctrlmesh-iptables";
+import { IPTABLES_CONTAINER, PROXY_CONTAINER } from "../facts/injected-pod.ts";
 
 export const OUR_CONTAINERS: readonly string[] = [IPTABLES_CONTAINER, PROXY_CONTAINER];
 
-/** The ConfigMap with the mesh's CA, which the manager maintains in the namespaces of apps. */
-export const CA_CONFIG_MAP = "ctrlmesh-ca";
 /** Kubernetes' own ConfigMap with the CA of the API server, in every namespace. */
 export const CLUSTER_CA_CONFIG_MAP = "kube-root-ca.crt";
 

@@ -14,6 +14,7 @@ export interface Plan {
   readonly hostAliases: boolean;
   /** A native sidecar, not an ordinary container. */
   readonly native: boolean;
+  /** Of the sidecar. */
   readonly image: string;
   readonly logLevel: string;
   readonly resources: Resources;

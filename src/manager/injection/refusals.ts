@@ -3,20 +3,11 @@
 import { type PodOptions, podAnnotationProblems } from "../../api/pod-annotations.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
-import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
+import { IPTABLES_CONTAINER, PROXY_CONTAINER } from "../facts/injected-pod.ts";
 import { accessRefusals } from "./api-access.ts";
 import type { Refusal } from "./injection.ts";
 import { isIptablesContainer } from "./iptables-container.ts";
-import {
-  ALIAS_PORT,
-  API_PORT,
-  EGRESS_PORT,
-  HEALTH_PORT,
-  IPTABLES_CONTAINER,
-  OUR_CONTAINERS,
-  PROXY_UID,
-  WEBHOOK_PORT,
-} from "./names.ts";
+import { ALIAS_PORT, API_PORT, EGRESS_PORT, HEALTH_PORT, OUR_CONTAINERS, PROXY_UID, WEBHOOK_PORT } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import type { Container, PodSpec, Volume } from "./pod-manifest.ts";
 import { isProxyContainer, isReservedEnv } from "./proxy-container.ts";

@@ -1,15 +1,10 @@
 // The volumes of the proxy and of kubeconfig mode. All of the API server's defaults are written out, so a second injection of a
 // stored pod changes nothing.
+
 import type { InterceptMode } from "../../api/annotations.ts";
+import { CA_CONFIG_MAP } from "../facts/injected-pod.ts";
 import { TOKEN_AUDIENCE } from "../identity/token-reviewer.ts";
-import {
-  CA_CONFIG_MAP,
-  CLUSTER_CA_CONFIG_MAP,
-  CLUSTER_CA_VOLUME,
-  DATA_VOLUME,
-  IDENTITY_VOLUME,
-  KUBECONFIG_VOLUME,
-} from "./names.ts";
+import { CLUSTER_CA_CONFIG_MAP, CLUSTER_CA_VOLUME, DATA_VOLUME, IDENTITY_VOLUME, KUBECONFIG_VOLUME } from "./names.ts";
 import type { Volume } from "./pod-manifest.ts";
 
 const FILE_MODE = 0o644;

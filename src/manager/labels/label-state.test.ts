@@ -28,7 +28,8 @@ it.each<[string, Partial<LabelFacts>, string]>([
 });
 
 it("a change of the state is told, an equal one is not", () => {
-  const states = createLabelStates();
+  const family = { namespace: "a", name: "family" };
+  const states = createLabelStates(new Map([["pods", ["a/family"]]]));
   const told: string[] = [];
   states.onChange(({ resource }) => told.push(resource));
   const of = { group: "", resource: "pods" };
@@ -37,5 +38,15 @@ it("a change of the state is told, an equal one is not", () => {
   expect(told).toEqual(["pods"]);
   states.set(of, undefined);
   expect(told).toEqual(["pods", "pods"]);
-  expect(states.get(of)).toBeUndefined();
+  expect(states.get(of, family)).toBeUndefined();
+});
+
+it("a family that the chart does not name is told so, whatever the state is for others", () => {
+  const states = createLabelStates(new Map([["pods", ["a/family"]]]));
+  states.set({ group: "", resource: "pods" }, judgeLabels(FACTS));
+  expect(states.get({ group: "", resource: "pods" }, { namespace: "a", name: "family" })?.reason).toBe("Complete");
+  expect(states.get({ group: "", resource: "pods" }, { namespace: "a", name: "stranger" })).toMatchObject({
+    reason: "NotAllowed",
+    message: expect.stringContaining("add a/stranger to the families"),
+  });
 });

@@ -3,12 +3,16 @@
 import { plainText } from "../../base/plain-text.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import type { GroupResource } from "../../kube/types.ts";
+import type { AppRef } from "../sources/app.ts";
+import { type LabelFamilies, mayLabel, whyNotLabelled } from "./label-families.ts";
 import type { LabelCounts } from "./right-labels.ts";
 
 export type LabelReason =
   | "Complete"
   /** Not to be labelled: its objects are in no namespace. */
   | "ClusterScoped"
+  /** The chart does not name the family. */
+  | "NotAllowed"
   | "NotServed"
   | "Forbidden"
   | "Listing"
@@ -69,18 +73,21 @@ export function judgeLabels(facts: LabelFacts): LabelState {
 }
 
 export interface LabelStates {
-  /** Undefined if nothing is known yet. */
-  get(of: GroupResource): LabelState | undefined;
+  /** Of the resource, for this family. Undefined if nothing is known yet. */
+  get(of: GroupResource, family: Pick<AppRef, "namespace" | "name">): LabelState | undefined;
   /** Undefined: the resource is not labelled any more. */
   set(of: GroupResource, state: LabelState | undefined): void;
   onChange(listener: (of: GroupResource) => void): void;
 }
 
-export function createLabelStates(): LabelStates {
+export function createLabelStates(families: LabelFamilies): LabelStates {
   const states = new Map<string, LabelState>();
   const listeners: ((of: GroupResource) => void)[] = [];
   return {
-    get: (of) => states.get(resourceName(of)),
+    get(of, family) {
+      if (mayLabel(families, family, of)) return states.get(resourceName(of));
+      return { total: 0, labelled: 0, reason: "NotAllowed", message: whyNotLabelled(family, of) };
+    },
     set(of, state) {
       const before = states.get(resourceName(of));
       if (state === undefined) states.delete(resourceName(of));

@@ -18,6 +18,7 @@ const MAX_COMPLETE = 256;
 
 /** The status shows the first of these reasons. */
 const ORDER: readonly LabelReason[] = [
+  "NotAllowed",
   "Forbidden",
   "NotServed",
   "Failing",

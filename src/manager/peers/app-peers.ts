@@ -3,7 +3,7 @@
 import type { Pod } from "../../kube/client/resources.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
 import { hasEnded } from "../facts/app-pods.ts";
-import { INJECTED_LABEL, takesReviews } from "../facts/injected-pod.ts";
+import { carriesProxy, INJECTED_LABEL, takesReviews } from "../facts/injected-pod.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf } from "../facts/proxy-facts.ts";
 import { isReadyToStay } from "../facts/ready-pod.ts";
@@ -11,7 +11,8 @@ import type { App } from "../sources/app.ts";
 
 /** By name. */
 export function appPeers({ ref, pods: selection }: Pick<App, "ref" | "pods">, pods: readonly Pod[], factsOf: FactsOf): PodPeer[] {
-  const own = pods.filter((pod) => pod.metadata.labels?.[INJECTED_LABEL] === ref.name && !hasEnded(pod));
+  // Who may label pods must not add peers: a pod without a proxy would be a subset's pod that answers past the proxies.
+  const own = pods.filter((pod) => pod.metadata.labels?.[INJECTED_LABEL] === ref.name && carriesProxy(pod) && !hasEnded(pod));
   return own
     .flatMap((pod): PodPeer[] => {
       const { namespace = "", name = "", uid = "", labels = {} } = pod.metadata;

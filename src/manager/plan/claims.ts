@@ -1,7 +1,8 @@
 // Claims: what each pod may be enforcing, and so may write to, as far as the manager knows. Pure. A claim lasts while the pod lives or the API
 // server may accept its token. The manager has no other memory of a handover. plan-fences.ts and resource-fences.ts compare the claims.
 import { isInClusterScope } from "../../kube/place.ts";
-import { classIn, DEFAULT_SUBSET, isFencedIn, isSharded, membersIn, type RouteTable } from "../../route/table.ts";
+import { classIn, isFencedIn, type RouteTable } from "../../route/table.ts";
+import { CLUSTER_CLASS, classFacts, FIRST_CLASS, UNKNOWN_CLASS } from "./class-facts.ts";
 
 /** What one pod may be enforcing. */
 export type Claim = ClaimOfPod & {
@@ -33,51 +34,20 @@ type ClaimOfPod =
  * each class, so that the cost does not grow with the number of namespaces.
  */
 export function createHolders(table: RouteTable): (namespace: string) => ReadonlySet<string> {
-  const holders = byClass(table, (members) => (members === undefined ? holdersOfUnknown(table) : holdersInClass(table, members)));
-  return (namespace) => (isFencedIn(table, namespace) ? NOBODY : holders(namespace));
+  const { holders } = classFacts(table);
+  return (namespace) => (isFencedIn(table, namespace) ? NOBODY : holders(classNumber(table, namespace)));
 }
+
+const NOBODY: ReadonlySet<string> = new Set();
 
 /**
  * A number that is equal for namespaces that the table treats equally, apart from fences. At least 0: unknown namespaces and the cluster
  * scope without a class have numbers too.
  */
-export function classNumber(table: RouteTable, namespace: string): number {
-  return (classIn(table, namespace) ?? (isInClusterScope(namespace) ? -2 : -1)) + 2;
-}
-
-/** Computes once for each class. `members` is undefined for unknown namespaces. */
-function byClass<T>(table: RouteTable, compute: (members: readonly number[] | undefined) => T): (namespace: string) => T {
-  const known: (T | undefined)[] = [];
-  return (namespace) => {
-    const number = classNumber(table, namespace);
-    const value = known[number] ?? compute(membersIn(table, namespace));
-    known[number] = value;
-    return value;
-  };
-}
-
-const NOBODY: ReadonlySet<string> = new Set();
-
-function holdersInClass(table: RouteTable, members: readonly number[]): ReadonlySet<string> {
-  if (missesLimit(table, members)) return NOBODY;
-  const holders = new Set<string>();
-  for (const at of members) {
-    const rule = table.rules[at];
-    if (rule?.kind !== "subset") continue;
-    holders.add(rule.subset);
-    if (rule.resources.length === 0) return holders;
-  }
-  return isSharded(table) ? holders : holders.add(DEFAULT_SUBSET);
-}
-
-function missesLimit({ rules }: RouteTable, members: readonly number[]): boolean {
-  return rules.some((rule, at) => rule.kind === "limit" && rule.resources.length === 0 && !members.includes(at));
-}
-
-// A resource to which no rule applies belongs to the default subset in every namespace, also in an unknown one.
-function holdersOfUnknown(table: RouteTable): ReadonlySet<string> {
-  const everyResourceHasRule = isSharded(table) || table.rules.some((rule) => rule.resources.length === 0);
-  return new Set(everyResourceHasRule ? [] : [DEFAULT_SUBSET]);
+export function classNumber(table: Pick<RouteTable, "classOf">, namespace: string): number {
+  const index = classIn(table, namespace);
+  if (index !== undefined) return index + FIRST_CLASS;
+  return isInClusterScope(namespace) ? CLUSTER_CLASS : UNKNOWN_CLASS;
 }
 
 /**
@@ -87,21 +57,6 @@ function holdersOfUnknown(table: RouteTable): ReadonlySet<string> {
  * a resource that only one of two `sharded` rules names is shared in the other table.
  */
 export function createSignatures(table: RouteTable): (namespace: string) => string {
-  const describe = (members: readonly number[] | undefined) => {
-    const limits = table.rules.flatMap((rule, at) =>
-      rule.kind === "limit" && !members?.includes(at) ? [["limit", rule.resources, members !== undefined]] : [],
-    );
-    const owners = table.rules.flatMap((rule, at) =>
-      rule.kind === "subset" && (members === undefined || members.includes(at)) ? [rule] : [],
-    );
-    const forAll = owners.findIndex(({ resources }) => resources.length === 0);
-    const heard = members === undefined || forAll < 0 ? owners : owners.slice(0, forAll + 1);
-    const share = isSharded(table) ? ["sharded"] : [];
-    return JSON.stringify([
-      ...share,
-      ...limits,
-      ...heard.map(({ subset, resources }) => [subset, resources, members !== undefined]),
-    ]);
-  };
-  return byClass(table, describe);
+  const { signature } = classFacts(table);
+  return (namespace) => signature(classNumber(table, namespace));
 }

@@ -7,8 +7,9 @@
 // Resources that are partitioned by label or shared move separately, each with all its objects at once: resource-fences.ts.
 import { isDeepStrictEqual } from "node:util";
 import { isInClusterScope } from "../../kube/place.ts";
-import { type FenceRule, isFencedIn, type RouteTable } from "../../route/table.ts";
-import { type Claim, classNumber, createHolders, createSignatures } from "./claims.ts";
+import type { FenceRule, RouteTable } from "../../route/table.ts";
+import { compareWith, type TableComparison } from "./claim-comparison.ts";
+import { type Claim, createHolders } from "./claims.ts";
 import { planResourceFences } from "./resource-fences.ts";
 
 /** Why a pod may still have a claim. */
@@ -33,7 +34,7 @@ export interface Wait {
   /** The pod's subset in the claim; undefined if not known. */
   readonly subset: string | undefined;
   readonly cause: WaitCause;
-  /** The namespaces that wait, in the order of the table; none if only resources that move as a whole or cluster-scoped objects wait. Pods with equal claims share one array. */
+  /** The namespaces that wait, by their classes; none if only resources that move as a whole or cluster-scoped objects wait. Pods with equal claims share one array. */
   readonly namespaces: readonly string[];
   /** The subsets that wait for the pod. */
   readonly to: readonly string[];
@@ -53,14 +54,15 @@ export function planFences(desired: RouteTable, subsets: readonly string[], clai
   const groups = groupClaims(claims);
   const fenced = new Map(subsets.map((subset) => [subset, new Set<string>()]));
   const waits: Wait[] = [];
-  const comparison = compareClaims(desired, groups);
+  const desiredHolders = createHolders(desired);
+  const isGranted = createGrants(desired, groups);
   for (const { claim, pods } of groups) {
     const namespaces: string[] = [];
     const kept = new Set<string>();
-    for (const namespace of comparison.conflictsOf(claim)) {
+    for (const namespace of conflictsOf(desired, claim)) {
       let isKept = false;
-      for (const subset of comparison.desiredHolders(namespace)) {
-        if (subset === claim.subset || comparison.isGranted(subset, namespace)) continue;
+      for (const subset of desiredHolders(namespace)) {
+        if (subset === claim.subset || isGranted(subset, namespace)) continue;
         fenced.get(subset)?.add(namespace);
         kept.add(subset);
         isKept = true;
@@ -92,14 +94,19 @@ export function withFences(desired: RouteTable, plan: FencePlan, subset: string)
   const fenced = plan.fenced.get(subset) ?? new Set<string>();
   const fences = plan.resourceFences.get(subset) ?? [];
   if (fenced.size === 0 && fences.length === 0) return desired;
-  const rules = [...desired.rules, ...fences];
+  // The same list if it can be: tables with the same rules are compared once.
+  const rules = fences.length === 0 ? desired.rules : [...desired.rules, ...fences];
   const known = lastFenced.get(desired) ?? new Map<string, RouteTable>();
   lastFenced.set(desired, known);
   const last = known.get(subset);
-  if (last !== undefined && isDeepStrictEqual([last.rules, last.fenced], [rules, fenced])) return last;
+  if (last !== undefined && isSameSet(last.fenced, fenced) && isDeepStrictEqual(last.rules, rules)) return last;
   const table = { ...desired, rules, fenced };
   known.set(subset, table);
   return table;
+}
+
+function isSameSet(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
+  return a.size === b.size && a.isSubsetOf(b);
 }
 
 function causeOf(claim: Claim): WaitCause {
@@ -139,65 +146,22 @@ function groupEqual(claims: readonly Claim[]): ClaimGroup[] {
   return [...known.values()].flatMap((bySubset) => [...bySubset.values()]);
 }
 
-interface Comparison {
-  desiredHolders(namespace: string): ReadonlySet<string>;
-  /** The namespaces of a claim whose rules differ from the desired table. */
-  conflictsOf(claim: Claim): readonly string[];
-  /**
-   * True if a pod of the subset already enforces the namespace as desired. The namespace was granted when no other subset had a
-   * claim, and no other subset was granted it since. So a pod that has not reported yet is no reason to fence it.
-   */
-  isGranted(subset: string, namespace: string): boolean;
+/** The namespaces that the claim's subset owns in another way than under the desired table. */
+function conflictsOf(desired: RouteTable, claim: Claim): Iterable<string> {
+  return claim.kind === "everything" ? desired.classOf.keys() : compareWith(desired, claim.table).conflictsOf(claim.subset);
 }
 
-function compareClaims(desired: RouteTable, groups: readonly ClaimGroup[]): Comparison {
-  const desiredNamespaces = [...desired.classOf.keys()];
-  const holdingsOf = createHoldings(desired);
-  const conflicts = new Map<Claim, readonly string[]>();
-  const held = new Map<string, Set<string>[]>();
+/**
+ * True if a pod of the subset already enforces the namespace as desired. The namespace was granted when no other subset had a
+ * claim, and no other subset was granted it since. So a pod that has not reported yet is no reason to fence it.
+ */
+function createGrants(desired: RouteTable, groups: readonly ClaimGroup[]): (subset: string, namespace: string) => boolean {
+  const enforced = new Map<string, TableComparison[]>();
   for (const { claim, isEnforced } of groups) {
-    if (claim.kind !== "table") continue;
-    const holdingOf = holdingsOf(claim.table, claim.subset);
-    const asDesired = new Set<string>();
-    const otherwise: string[] = [];
-    const read = (namespace: string) => {
-      const holding = holdingOf(namespace);
-      if (holding === "as-desired") asDesired.add(namespace);
-      else if (holding === "otherwise") otherwise.push(namespace);
-    };
-    for (const namespace of desiredNamespaces) read(namespace);
-    // A namespace that is only in the claim's table counts too: under the desired table, the default subset owns what no rule covers in it.
-    for (const namespace of claim.table.classOf.keys()) if (!desired.classOf.has(namespace)) read(namespace);
-    conflicts.set(claim, otherwise);
-    if (isEnforced) held.set(claim.subset, [...(held.get(claim.subset) ?? []), asDesired]);
+    if (claim.kind !== "table" || !isEnforced) continue;
+    const tables = enforced.get(claim.subset) ?? [];
+    enforced.set(claim.subset, tables);
+    tables.push(compareWith(desired, claim.table));
   }
-  return {
-    desiredHolders: createHolders(desired),
-    conflictsOf: (claim) => (claim.kind === "everything" ? desiredNamespaces : (conflicts.get(claim) ?? [])),
-    isGranted: (subset, namespace) => held.get(subset)?.some((namespaces) => namespaces.has(namespace)) ?? false,
-  };
-}
-
-type Holding = "not-held" | "as-desired" | "otherwise";
-
-// How a subset's ownership of a namespace under a table compares with the desired table. Compared once for each pair of classes.
-function createHoldings(desired: RouteTable) {
-  const desiredSignature = createSignatures(desired);
-  return (table: RouteTable, subset: string): ((namespace: string) => Holding) => {
-    const holders = createHolders(table);
-    const signature = createSignatures(table);
-    const known = new Map<number, Holding>();
-    const width = desired.classes.length + 2;
-    return (namespace) => {
-      if (isFencedIn(table, namespace)) return "not-held";
-      const pair = classNumber(table, namespace) * width + classNumber(desired, namespace);
-      let holding = known.get(pair);
-      if (holding === undefined) {
-        const isSame = signature(namespace) === desiredSignature(namespace);
-        holding = !holders(namespace).has(subset) ? "not-held" : isSame ? "as-desired" : "otherwise";
-        known.set(pair, holding);
-      }
-      return holding;
-    };
-  };
+  return (subset, namespace) => enforced.get(subset)?.some((table) => table.hasAsDesired(subset, namespace)) ?? false;
 }

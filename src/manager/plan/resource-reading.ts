@@ -18,7 +18,7 @@
 //   isShared       all resources of the key are shared, and no rule names any of them. Resources that a `sharded` rule names do not count: they
 //                  have fences of namespaces
 //   division       if two tables have equal divisions, every object of the key has the same owners under both
-import { isSharded, type ResourceMatch, type RouteRule, type RouteTable } from "../../route/table.ts";
+import type { ResourceMatch, RouteRule, RouteTable } from "../../route/table.ts";
 
 /** One group and one name of resources; "*" is the wildcard in both. */
 export interface ResourceKey {
@@ -59,16 +59,46 @@ export function textOf({ group, resource }: ResourceKey): string {
   return `${group}/${resource}`;
 }
 
+/** What a table says about resources that move as a whole: read once, since a plan asks for each of hundreds of keys. */
+interface ResourceRules {
+  readonly objects: readonly { readonly rule: Extract<RouteRule, { kind: "objects" }>; readonly keys: readonly ResourceKey[] }[];
+  readonly fences: readonly { readonly fence: ResourceKey; readonly moves: boolean }[];
+  /** Of the `sharded` rule; undefined without one. */
+  readonly sharded: readonly ResourceKey[] | undefined;
+  readonly shared: readonly ResourceKey[];
+}
+
+const rulesKnown = new WeakMap<RouteTable, ResourceRules>();
+
+function resourceRulesOf(table: RouteTable): ResourceRules {
+  const known = rulesKnown.get(table) ?? readRules(table);
+  rulesKnown.set(table, known);
+  return known;
+}
+
+function readRules({ rules, sharedResources }: RouteTable): ResourceRules {
+  const sharded = rules.find(({ kind }) => kind === "sharded");
+  return {
+    objects: rules.flatMap((rule) => (rule.kind === "objects" ? [{ rule, keys: keysOf(rule.resources) }] : [])),
+    fences: rules.flatMap((rule) =>
+      rule.kind === "fence" ? keysOf(rule.resources).map((fence) => ({ fence, moves: rule.because === "moves" })) : [],
+    ),
+    sharded: sharded && keysOf(sharded.resources),
+    shared: keysOf(sharedResources),
+  };
+}
+
 /**
  * Reads a table for one key.
  * @param isKnown true for relevant namespaces; a namespace that only one of two tables contains has no owner under the other
  */
 export function readingOf(table: RouteTable, key: ResourceKey, isKnown: (namespace: string) => boolean): ResourceReading {
   const { rules, classOf, classes } = table;
-  const sharing = sharingOf(table, key);
-  const objects = rules.flatMap((rule) => {
-    const named = rule.kind === "objects" ? meeting(keysOf(rule.resources), key) : [];
-    return rule.kind === "objects" && named.length > 0 ? [{ rule, named }] : [];
+  const read = resourceRulesOf(table);
+  const sharing = sharingOf(read, key);
+  const objects = read.objects.flatMap(({ rule, keys }) => {
+    const named = meeting(keys, key);
+    return named.length > 0 ? [{ rule, named }] : [];
   });
   // A resource that is partitioned by label is not shared.
   const isDivided = objects.some(({ named }) => named.includes(ALL));
@@ -79,7 +109,7 @@ export function readingOf(table: RouteTable, key: ResourceKey, isKnown: (namespa
   // Rules on namespaces that name a shared resource exclude namespaces from sharing, but not in a sharded family. Other resources have fences of
   // namespaces.
   const taken =
-    !shared.inPart || isSharded(table)
+    !shared.inPart || read.sharded !== undefined
       ? []
       : rules.flatMap((rule, index) => {
           const named = rule.kind === "subset" ? meeting(keysOf(rule.resources), key) : [];
@@ -89,7 +119,7 @@ export function readingOf(table: RouteTable, key: ResourceKey, isKnown: (namespa
         });
   const labels = objects.map(({ rule: { subset, term }, named }) => [subset, term.key, term.operator, term.values, named]);
   return {
-    stopped: stoppedOf(rules, key, shared),
+    stopped: stoppedOf(read, key, shared),
     isShared: shared.whole && taken.length === 0,
     division: JSON.stringify([sharing.hasShards, labels, shared.inPart ? sharing.parts : [], taken]),
   };
@@ -107,13 +137,12 @@ interface Sharing {
   readonly hasShards: boolean;
 }
 
-function sharingOf({ rules, sharedResources }: RouteTable, key: ResourceKey): Sharing {
-  const sharded = rules.find(({ kind }) => kind === "sharded");
+function sharingOf({ sharded, shared }: ResourceRules, key: ResourceKey): Sharing {
   if (sharded === undefined) {
-    const parts = meeting(keysOf(sharedResources), key);
+    const parts = meeting(shared, key);
     return { parts, isWhole: parts.includes(ALL), hasShards: false };
   }
-  const named = meeting(keysOf(sharded.resources), key);
+  const named = meeting(sharded, key);
   if (named.includes(ALL)) return { parts: [], isWhole: false, hasShards: true };
   return { parts: named.length === 0 ? [ALL] : ["without", ...named], isWhole: true, hasShards: named.length > 0 };
 }
@@ -125,13 +154,10 @@ function meeting(keys: readonly ResourceKey[], key: ResourceKey): string[] {
 }
 
 function stoppedOf(
-  rules: readonly RouteRule[],
+  { fences }: ResourceRules,
   key: ResourceKey,
   shared: { readonly inPart: boolean; readonly whole: boolean },
 ): ResourceReading["stopped"] {
-  const fences = rules.flatMap((rule) =>
-    rule.kind === "fence" ? keysOf(rule.resources).map((fence) => ({ fence, moves: rule.because === "moves" })) : [],
-  );
   if (fences.some(({ fence, moves }) => covers(fence, key) && (moves || !shared.inPart))) return "all";
   return fences.some(({ fence, moves }) => meets(fence, key) && (moves || !shared.whole)) ? "part" : "none";
 }

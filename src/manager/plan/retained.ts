@@ -22,7 +22,9 @@ import {
   type RetainedRule,
   type RouteTable,
 } from "../../route/table.ts";
+import { pairsOf } from "./claim-comparison.ts";
 import { classNumber } from "./claims.ts";
+import { classFacts } from "./class-facts.ts";
 
 /** A table as one subset enforces it. */
 export interface SubsetTable {
@@ -35,6 +37,7 @@ export interface SubsetTable {
  * @param to with its fences: the subset does not own fenced namespaces
  */
 export function retainedBetween(from: SubsetTable, to: SubsetTable): readonly RetainedClass[] {
+  if (losesNothing(from, to)) return [];
   const [movesBefore, movesNext] = [movingAsWhole(from.table), movingAsWhole(to.table)];
   const shownBefore = classOfShown(from.table);
   const classes = new Map<string, { readonly rules: readonly RetainedRule[]; readonly namespaces: Set<string> }>();
@@ -57,13 +60,47 @@ export function retainedBetween(from: SubsetTable, to: SubsetTable): readonly Re
     classes.set(text, found);
     return found.namespaces;
   };
-  // All buckets, since either table may divide them.
-  for (const namespace of new Set([CLUSTER_SCOPE, ...BUCKETS, ...to.table.classOf.keys()])) {
+  const add = (namespace: string) => {
     const state = `${stateIn(from.table, namespace)} ${shownBefore.get(namespace)?.index} ${stateIn(to.table, namespace)}`;
     if (!known.has(state)) known.set(state, retainedClassOf(namespace));
     known.get(state)?.add(namespace);
+  };
+  // All buckets, since either table may divide them.
+  const others = new Set([CLUSTER_SCOPE, ...BUCKETS]);
+  for (const namespace of shownBefore.keys()) if (to.table.classOf.has(namespace)) others.add(namespace);
+  for (const namespace of others) add(namespace);
+  for (const namespaces of ownedUnder(from, to.table)) {
+    // Namespaces of one pair of classes are treated equally, apart from fences.
+    let common: Set<string> | undefined;
+    let isRead = false;
+    for (const namespace of namespaces) {
+      if (others.has(namespace) || !to.table.classOf.has(namespace) || isFencedIn(from.table, namespace)) continue;
+      if (isFencedIn(to.table, namespace)) add(namespace);
+      else {
+        if (!isRead) common = retainedClassOf(namespace);
+        isRead = true;
+        common?.add(namespace);
+        if (common === undefined && to.table.fenced.size === 0) break;
+      }
+    }
   }
   return [...classes.values()];
+}
+
+/** The namespaces in which the subset may own something, by the pairs of their classes in both tables. */
+function* ownedUnder({ subset, table }: SubsetTable, next: RouteTable): Iterable<readonly string[]> {
+  const { holders } = classFacts(table);
+  for (const [number, targets] of pairsOf(next.classOf, table.classOf)) {
+    if (holders(number).has(subset)) yield* targets.values();
+  }
+}
+
+// The tables of the subsets of one plan differ in fences only, so a pod with such a table loses what only the next one fences.
+function losesNothing(from: SubsetTable, to: SubsetTable): boolean {
+  const [before, next] = [from.table, to.table];
+  if (from.subset !== to.subset || before.retained !== undefined) return false;
+  const isSame = before.rules === next.rules && before.classes === next.classes && before.classOf === next.classOf;
+  return isSame && next.fenced.isSubsetOf(before.fenced);
 }
 
 function classOfShown({
@@ -79,22 +116,47 @@ function stateIn(table: RouteTable, namespace: string): string {
 
 /** What a subset owns in a namespace, as a list in which the first match decides. Resources that move as a whole are left out. */
 function ownedIn({ subset, table }: SubsetTable, namespace: string): RetainedRule[] {
-  const fallback: RetainedRule = { resources: [], visible: subset === DEFAULT_SUBSET && !isSharded(table) };
-  const hide = ({ resources }: { readonly resources: readonly ResourceMatch[] }): RetainedRule => ({ resources, visible: false });
-  const fences = table.rules.filter(({ kind }) => kind === "fence").map(hide);
   if (isFencedIn(table, namespace)) return [];
+  const { fences, limits, hidden, isShardedTable } = hiddenBy(table);
+  const fallback: RetainedRule = { resources: [], visible: subset === DEFAULT_SUBSET && !isShardedTable };
   const members = membersIn(table, namespace);
   // In a namespace that the table does not know, no resource with a rule is visible.
-  if (members === undefined) {
-    const rules = table.rules.filter(({ kind }) => kind === "limit" || kind === "subset");
-    return [...fences, ...rules.map(hide), fallback];
-  }
-  const limits = table.rules.filter(({ kind }, at) => kind === "limit" && !members.includes(at)).map(hide);
+  if (members === undefined) return [...fences, ...hidden, fallback];
+  const inside = new Set(members);
+  const missed = limits.filter(({ at }) => !inside.has(at)).map(({ rule }) => rule);
   const owners = members.flatMap((at): RetainedRule[] => {
     const rule = table.rules[at];
     return rule?.kind === "subset" ? [{ resources: rule.resources, visible: rule.subset === subset }] : [];
   });
-  return [...fences, ...limits, ...owners, fallback];
+  return [...fences, ...missed, ...owners, fallback];
+}
+
+/** The rules of a table that hide something, read once for all its namespaces. */
+interface HidingRules {
+  readonly fences: readonly RetainedRule[];
+  readonly limits: readonly { readonly at: number; readonly rule: RetainedRule }[];
+  /** Limits and rules of subsets. */
+  readonly hidden: readonly RetainedRule[];
+  readonly isShardedTable: boolean;
+}
+
+const hiding = new WeakMap<RouteTable, HidingRules>();
+
+function hiddenBy(table: RouteTable): HidingRules {
+  const known = hiding.get(table) ?? readHiding(table);
+  hiding.set(table, known);
+  return known;
+}
+
+function readHiding(table: RouteTable): HidingRules {
+  const hide = ({ resources }: { readonly resources: readonly ResourceMatch[] }): RetainedRule => ({ resources, visible: false });
+  const { rules } = table;
+  return {
+    fences: rules.filter(({ kind }) => kind === "fence").map(hide),
+    limits: rules.flatMap((rule, at) => (rule.kind === "limit" ? [{ at, rule: hide(rule) }] : [])),
+    hidden: rules.filter(({ kind }) => kind === "limit" || kind === "subset").map(hide),
+    isShardedTable: isSharded(table),
+  };
 }
 
 /** Resources that move as a whole. */
@@ -104,16 +166,32 @@ interface MovingAsWhole {
   readonly lists: readonly RetainedRule[];
 }
 
-// A fence because of unreported pods does not count: it hides everything from a subset that has nothing yet.
+const moving = new WeakMap<RouteTable, MovingAsWhole>();
+
 function movingAsWhole(table: RouteTable): MovingAsWhole {
+  const known = moving.get(table) ?? readMoving(table);
+  moving.set(table, known);
+  return known;
+}
+
+// A fence because of unreported pods does not count: it hides everything from a subset that has nothing yet.
+function readMoving(table: RouteTable): MovingAsWhole {
   const { rules, sharedResources } = table;
   const named = rules
     .filter((rule) => rule.kind === "objects" || (rule.kind === "fence" && rule.because === "moves"))
     .flatMap(({ resources }) => resources);
   const isShared = (group: string, resource: string) => fallbackOf(table, group, resource).kind === "everyone";
   const sharded = rules.flatMap(({ kind, resources }) => (kind === "sharded" ? resources : []));
+  // Asked for the same names again for each class.
+  const known = new Map<string, boolean>();
+  const has = (group: string, resource: string) => matchesResource(named, group, resource) || isShared(group, resource);
   return {
-    has: (group, resource) => matchesResource(named, group, resource) || isShared(group, resource),
+    has(group, resource) {
+      const key = `${group} ${resource}`;
+      const answer = known.get(key) ?? has(group, resource);
+      known.set(key, answer);
+      return answer;
+    },
     lists: [{ resources: [...named, ...sharedResources, ...sharded], visible: false }],
   };
 }

@@ -47,3 +47,17 @@ it("an object that was deleted and made again starts anew", () => {
   accepted.update("ns", []);
   expect(accepted.update("ns", [object(false)])[0]?.policy).toBeUndefined();
 });
+
+it("a policy beyond the share of its namespace is refused, keeps the rules that it had, and is compiled once there is a place", () => {
+  const accepted = createAcceptedPolicies();
+  const policy = (name: string, day: number) => {
+    const { object: one } = object(true);
+    const metadata = { ...one.metadata, name, uid: name, creationTimestamp: `2026-01-0${day}T00:00:00Z` };
+    return { kind, object: { ...one, metadata } };
+  };
+  const old = Array.from({ length: 256 }, (_, at) => policy(`z${at}`, 1));
+  const refusals = () => accepted.update("ns", [...old, policy("a", 2)]).filter(({ problems }) => problems.length > 0);
+  expect(refusals()).toMatchObject([{ object: { metadata: { name: "a" } }, policy: undefined }]);
+  expect(accepted.update("ns", [...old.slice(1), policy("a", 2)]).every(({ policy: is }) => is === POLICY)).toBe(true);
+  expect(refusals()).toMatchObject([{ object: { metadata: { name: "a" } }, policy: POLICY }]);
+});

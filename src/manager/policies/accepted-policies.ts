@@ -3,6 +3,7 @@
 // had them, and these keep them. Called by the reconciler; one for each process.
 import { isDeepStrictEqual } from "node:util";
 import type { Problem } from "../../api/problems.ts";
+import { beyondShare, POLICIES_SHARE } from "../sources/namespace-share.ts";
 import type { Policy, PolicyKind, PolicyObject } from "./policy-kind.ts";
 import { NO_SIZE, type PolicySize, sizeOf } from "./policy-size.ts";
 
@@ -15,6 +16,8 @@ export interface KnownPolicy {
   readonly size: PolicySize;
   /** Why the present spec is refused; empty if it is in force. */
   readonly problems: readonly Problem[];
+  /** The present spec was compiled. False beyond the share of the namespace. */
+  readonly isChecked: boolean;
 }
 
 export interface AcceptedPolicies {
@@ -27,7 +30,13 @@ export function createAcceptedPolicies(): AcceptedPolicies {
   return {
     update(namespace, objects) {
       const before = byNamespace.get(namespace);
-      const known = objects.map(({ kind, object }) => check(kind, object, before?.get(object.metadata.uid ?? "")));
+      const beyond = beyondShare(objects, ({ object }) => [object], POLICIES_SHARE, "policies");
+      const known = objects.map((each) => {
+        const { kind, object } = each;
+        const previous = before?.get(object.metadata.uid ?? "");
+        const why = beyond.get(each);
+        return why === undefined ? check(kind, object, previous) : refused(kind, object, previous, [{ path: "", message: why }]);
+      });
       if (known.length === 0) byNamespace.delete(namespace);
       else byNamespace.set(namespace, new Map(known.map((each) => [each.object.metadata.uid ?? "", each])));
       return known;
@@ -37,10 +46,20 @@ export function createAcceptedPolicies(): AcceptedPolicies {
 
 function check(kind: PolicyKind, object: PolicyObject, before: KnownPolicy | undefined): KnownPolicy {
   // A status that this manager has written itself compiles nothing anew.
-  if (before !== undefined && isDeepStrictEqual(inputsOf(before.object), inputsOf(object))) return { ...before, object };
+  if (before?.isChecked === true && isDeepStrictEqual(inputsOf(before.object), inputsOf(object))) return { ...before, object };
   const compiled = kind.compile(object);
-  if (!compiled.ok) return { kind, object, policy: before?.policy, size: before?.size ?? NO_SIZE, problems: compiled.problems };
-  return { kind, object, policy: compiled.policy, size: sizeOf(compiled.policy.rules), problems: [] };
+  if (!compiled.ok) return { ...refused(kind, object, before, compiled.problems), isChecked: true };
+  return { kind, object, policy: compiled.policy, size: sizeOf(compiled.policy.rules), problems: [], isChecked: true };
+}
+
+/** With the rules that it had. */
+function refused(
+  kind: PolicyKind,
+  object: PolicyObject,
+  before: KnownPolicy | undefined,
+  problems: readonly Problem[],
+): KnownPolicy {
+  return { kind, object, policy: before?.policy, size: before?.size ?? NO_SIZE, problems, isChecked: false };
 }
 
 /** What a policy depends on: the generation stands for the spec. */

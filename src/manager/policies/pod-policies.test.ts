@@ -11,7 +11,10 @@ interface Sized extends PolicyObject {
 
 const KIND: PolicyKind<Sized> = {
   resource: { group: "g", version: "v1", resource: "rs", kind: "R", namespaced: true },
-  compile: ({ rules }) => ({ ok: true, policy: { rules, off: "", endsMs: undefined, isFor: () => true, notes: [] } }),
+  compile: ({ rules, metadata: { labels = {} } }) => ({
+    ok: true,
+    policy: { rules, off: "", endsMs: undefined, isFor: (pod) => labels.except !== pod.name, notes: [] },
+  }),
 };
 const POD = { namespace: "shop", name: "p", ip: "", labels: {}, app: "a", subset: "", hasEgress: false };
 
@@ -28,9 +31,9 @@ function rulesOf(...objects: readonly Sized[]) {
     "shop",
     objects.map((object) => ({ kind: KIND as unknown as PolicyKind, object })),
   );
-  const [pod] = podPolicies(known, [POD]);
-  const names = new Set(pod?.policies.limits.map(({ origin }) => origin.name));
-  return { names: [...names], leftOut: [...(pod?.leftOut ?? [])] };
+  const { policies, leftOut } = podPolicies(known)(POD);
+  const names = new Set(policies.limits.map(({ origin }) => origin.name));
+  return { names: [...names], leftOut: [...leftOut] };
 }
 
 const names = (prefix: string, count: number) => Array.from({ length: count }, (_, at) => `${prefix}-${at}`);
@@ -52,4 +55,23 @@ describe("the policies of one pod", () => {
     const objects = names("o", 30).map((name, at) => sized(name, at % 7, 150));
     expect(rulesOf(...objects.toReversed())).toEqual(rulesOf(...objects));
   });
+});
+
+it("a tenant's pods that all have different policies have 16 MiB together: the newest stay out, and keep what they have", () => {
+  const long = { apiGroups: names("g".repeat(200), 32) };
+  const objects = names("o", 8).map((name, at) => {
+    const object = sized(name, 1, 100, long);
+    return { ...object, metadata: { ...object.metadata, labels: { except: `p-${at}` } } };
+  });
+  const known = createAcceptedPolicies().update(
+    "shop",
+    objects.map((object) => ({ kind: KIND as unknown as PolicyKind, object })),
+  );
+  const pods = ["p-0", "p-1", "p-2", "p-3", "p-4", "p-0"].map((name) => ({ ...POD, name })).map(podPolicies(known));
+  const sizes = pods.map(({ policies, leftOut, isDoubtful }) => [policies.limits.length, leftOut.size, isDoubtful]);
+  const [whole, none] = [
+    [700, 0, false],
+    [0, 7, true],
+  ];
+  expect(sizes).toEqual([whole, whole, whole, none, none, whole]);
 });

@@ -1,6 +1,6 @@
 // The policies of each pod of a namespace. Pure. Invariant: equal objects make equal sets, in every manager, so that a change of the
 // manager changes no proxy.
-import type { PolicySet } from "../../policy/policy.ts";
+import { NO_POLICIES, type PolicySet } from "../../policy/policy.ts";
 import { policiesDigest } from "../../wire/policy-type.ts";
 import { isDoubtful, type KnownPolicy } from "./accepted-policies.ts";
 import type { TargetPod } from "./policy-kind.ts";
@@ -19,26 +19,55 @@ export interface PodPolicies {
 
 type Combined = Pick<PodPolicies, "policies" | "digest" | "leftOut">;
 
-export function podPolicies(known: readonly KnownPolicy[], pods: readonly TargetPod[]): PodPolicies[] {
+/**
+ * Of all different sets of a namespace together. Each is encoded, hashed, and kept until its proxies have it: a thousand pods that differ by a label each
+ * held up the manager for longer than its lease. Room for four times the specs of a namespace (POLICIES_SHARE).
+ */
+const MAX_SETS_BYTES = 16 * 1024 * 1024;
+
+/**
+ * The policies of one pod of the namespace after the other. Pods with the same policies share one set, which is encoded once. A set beyond the
+ * bound of the namespace is empty, and doubtful. So the oldest pods come first.
+ */
+export function podPolicies(known: readonly KnownPolicy[]): (pod: TargetPod) => PodPolicies {
   const sorted = [...known].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
-  // Pods with the same policies share one set, which is encoded once.
   const shared = new Map<string, Combined>();
-  return pods.map((pod) => {
+  let bytes = 0;
+  const make = (own: readonly KnownPolicy[]): Combined | undefined => {
+    const parts = partsOf(own);
+    if (bytes + parts.bytes > MAX_SETS_BYTES) return undefined;
+    bytes += parts.bytes;
+    return combine(parts);
+  };
+  return (pod) => {
     const own = sorted.filter(({ policy }) => policy?.isFor(pod));
     const key = own.map(nameOf).join(" ");
-    const made = shared.get(key) ?? combine(own);
+    const made = shared.get(key) ?? make(own);
+    if (made === undefined) return { pod, ...NO_SET, isDoubtful: true, leftOut: new Set(own.map(uidOf)) };
     shared.set(key, made);
     return { pod, ...made, isDoubtful: known.some((each) => isDoubtful(each, pod.name)) };
-  });
+  };
 }
+
+const NO_SET = { policies: NO_POLICIES, digest: policiesDigest(NO_POLICIES) };
 
 function nameOf({ kind, object }: KnownPolicy): string {
   return `${kind.resource.kind}/${object.metadata.name ?? ""}`;
 }
 
-function combine(own: readonly KnownPolicy[]): Combined {
-  const leftOut = leftOutOf(own);
-  const rules = own.flatMap(({ object, policy }) => (leftOut.has(object.metadata.uid ?? "") ? [] : (policy?.rules ?? [])));
+function uidOf({ object }: KnownPolicy): string {
+  return object.metadata.uid ?? "";
+}
+
+interface Parts {
+  /** In the order of the arguments. */
+  readonly own: readonly KnownPolicy[];
+  readonly leftOut: ReadonlySet<string>;
+  readonly bytes: number;
+}
+
+function combine({ own, leftOut }: Parts): Combined {
+  const rules = own.flatMap((each) => (leftOut.has(uidOf(each)) ? [] : (each.policy?.rules ?? [])));
   const policies: PolicySet = {
     limits: rules.flatMap(({ limits }) => limits),
     faults: rules.flatMap(({ faults }) => faults),
@@ -48,14 +77,14 @@ function combine(own: readonly KnownPolicy[]): Combined {
 }
 
 /** A proxy refuses a set above the bound of its message as a whole, so the oldest objects come first, and what does not fit stays out. */
-function leftOutOf(own: readonly KnownPolicy[]): ReadonlySet<string> {
+function partsOf(own: readonly KnownPolicy[]): Parts {
   const leftOut = new Set<string>();
   let size = NO_SIZE;
   const createdAt = ({ object }: KnownPolicy) => Date.parse(object.metadata.creationTimestamp ?? "") || 0;
   for (const each of [...own].sort((a, b) => createdAt(a) - createdAt(b))) {
     const next = addSizes(size, each.size);
     if (fits(next)) size = next;
-    else leftOut.add(each.object.metadata.uid ?? "");
+    else leftOut.add(uidOf(each));
   }
-  return leftOut;
+  return { own, leftOut, bytes: size.bytes };
 }

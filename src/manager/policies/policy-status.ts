@@ -123,7 +123,7 @@ function accepted({ problems, off, endsMs, notes, specHash, targets, now }: Poli
   }
   const full = targets.find(({ isLeftOut }) => isLeftOut);
   if (full !== undefined) {
-    const message = `not in force in pod ${full.name}, which older policies fill: the policies of a pod may have ${SIZE_BOUND}`;
+    const message = `not in force in pod ${full.name}, where older policies or pods leave no room: the policies of a pod may have ${SIZE_BOUND}, and all different sets of a namespace 16 MiB`;
     return { status: "False", reason: "TooManyRules", message };
   }
   if (off !== "") return { status: "True", reason: "Disabled", message: off };

@@ -2,6 +2,7 @@
 // Invariant: one proxy, however slow, stuck or loud, costs the others nothing: each has a connection, a bounded number of messages
 // and at most one snapshot in it.
 import { Server } from "@grpc/grpc-js";
+import { createClientPace } from "../../base/client-pace.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { ListenAddress } from "../../base/listener.ts";
@@ -13,7 +14,6 @@ import type { Admit } from "./admit-proxy.ts";
 import { createProxyListener } from "./proxy-listener.ts";
 import type { ProxyRegistry } from "./proxy-registry.ts";
 import { type Leadership, type ServerStream, serveProxyStream } from "./proxy-stream.ts";
-import { createRegistrationLimit } from "./registration-limit.ts";
 import { createRegistrationTables } from "./registration-tables.ts";
 import { type CertifyCall, serveCertify } from "./serve-certify.ts";
 import { encodeUpdatesOnce } from "./shared-updates.ts";
@@ -28,8 +28,12 @@ export interface MeshServerOptions {
   /** Decides about a proxy by the pod that its token is bound to, and then also by its registration. */
   readonly admit: Admit;
   readonly leadership: Leadership;
+  /** The names of the existing namespaces, which most tables name; default: not known. */
+  readonly namespaces?: () => readonly string[];
   readonly clock: Clock;
   readonly log: Logger;
+  /** Connections that have not proved who they are; default 256. */
+  readonly maxUnproved?: number;
 }
 
 export interface MeshServer extends Runnable {
@@ -40,13 +44,16 @@ export interface MeshServer extends Runnable {
 const CHANNEL_OPTIONS = {
   "grpc.max_receive_message_length": MAX_MESSAGE_BYTES, // a promise may carry tables
   "grpc.max_send_message_length": MAX_MESSAGE_BYTES,
-  // A proxy has one stream; while it comes back, two.
-  "grpc.max_concurrent_streams": 4,
+  // A proxy has one stream; while it comes back, two. What a stranger's connection may hold: see MAX_UNPROVED in tls-terminator.ts.
+  "grpc.max_concurrent_streams": 2,
   // A proxy that is gone or stopped is noticed within 20 s.
   "grpc.keepalive_time_ms": 10_000,
   "grpc.keepalive_timeout_ms": 10_000,
   "grpc.keepalive_permit_without_calls": 1,
 };
+
+/** Of one pod, and its calls of Certify. A proxy's own tries come 0.1 to 3 s apart, and only while it is not served. */
+const REGISTRATIONS = { perSecond: 2, burst: 10 };
 
 const SHUTDOWN_TIMEOUT_MS = 1_000;
 
@@ -57,12 +64,13 @@ const SERVICE = {
 };
 
 export function createMeshServer(options: MeshServerOptions): MeshServer {
-  const { registry, clock, security, listen } = options;
+  const { registry, clock, security, listen, maxUnproved } = options;
   const grpc = new Server(CHANNEL_OPTIONS);
-  const listener = createProxyListener({ grpc, listen, clock, ...(security && { tls: tlsOf(security) }) });
+  const listener = createProxyListener({ grpc, listen, clock, maxUnproved, ...(security && { tls: tlsOf(security) }) });
   const identify: Identify | undefined =
     security &&
     (async (metadata, peer) => {
+      listener.asked(peer);
       const verdict = await security.identify(metadata, peer);
       if (verdict.kind === "pod") listener.proved(peer, verdict.pod.uid);
       if (verdict.kind === "refuse") listener.refused(peer);
@@ -70,13 +78,14 @@ export function createMeshServer(options: MeshServerOptions): MeshServer {
     });
   const deps = {
     ...options,
-    registrations: createRegistrationLimit(clock),
-    tables: createRegistrationTables({ clock, tables: registry.tables }),
+    registrations: createClientPace({ ...REGISTRATIONS, clock }),
+    tables: createRegistrationTables({ clock, tables: registry.tables, namespaces: options.namespaces }),
     cut: listener.cut,
     ...(identify && { identify }),
     ...(security && { rejections: security.rejections }),
   };
-  const certifying = security && identify && { ...security, identify, calls: createRegistrationLimit(clock), clock };
+  const certifying = security &&
+    identify && { ...security, identify, calls: createClientPace({ ...REGISTRATIONS, clock }), clock };
   grpc.addService(SERVICE, {
     Connect: (stream: ServerStream) => serveProxyStream(stream, deps),
     Certify: (...call: CertifyCall) => serveCertify(call, certifying),

@@ -4,16 +4,19 @@ import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { type Server, ServerCredentials } from "@grpc/grpc-js";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
+import { peerOf } from "../../base/guard-connections.ts";
 import { type ListenAddress, listenOptions } from "../../base/listener.ts";
 import { formatAddress } from "../../base/settings.ts";
 import type { MeshIdentity } from "../identity/mesh-identity.ts";
-import { createTlsTerminator, peerOf } from "./tls-terminator.ts";
+import { createTlsTerminator } from "./tls-terminator.ts";
 
 export interface ProxyListener {
   /** Resolves with the bound port. @throws MeshError `LISTEN_FAILED` */
   listen(): Promise<number>;
   /** Destroys the connection with this peer, as gRPC names it. */
   cut(peer: string): void;
+  /** A call has begun on this connection. Nothing without TLS. */
+  asked(peer: string): void;
   /**
    * A call on this connection came from this pod. Of connections of which nothing is said, few are kept, and not for long; of one pod's
    * the newest are. Nothing without TLS.
@@ -44,6 +47,8 @@ export function createProxyListener(options: {
   /** Default: plain text. */
   readonly tls?: ListenerTls;
   readonly clock: Clock;
+  /** See {@link createTlsTerminator}. */
+  readonly maxUnproved?: number | undefined;
 }): ProxyListener {
   const { grpc, clock } = options;
   // What gRPC gets is plain text, whoever takes TLS off it.
@@ -62,6 +67,7 @@ export function createProxyListener(options: {
     options.tls &&
     createTlsTerminator({
       ...options.tls,
+      ...(options.maxUnproved !== undefined && { maxUnproved: options.maxUnproved }),
       clock,
       onSecure(socket) {
         keep(socket);
@@ -88,6 +94,7 @@ export function createProxyListener(options: {
         });
       }),
     cut: (peer) => sockets.get(peer)?.destroy(),
+    asked: (peer) => terminator?.asked(peer),
     proved(peer, pod) {
       if (terminator === undefined) return;
       terminator.proved(peer);

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { collectGarbage } from "../../../test/support/collect-garbage.ts";
 import { eventually } from "../../../test/support/eventually.ts";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { CAPABILITIES, registered } from "../../../test/support/updates.ts";
 import { silentLogger } from "../../base/log.ts";
@@ -368,7 +369,9 @@ describe("resource types", () => {
 });
 
 describe("changes", () => {
-  it("are told once each, and a report that says nothing new is none", () => {
+  it("are told once each, and a report that says nothing new is none", async () => {
+    const clock = createFakeClock();
+    registry = createProxyRegistry({ log: silentLogger(), clock });
     const changes: string[] = [];
     registry.onChange((pod) => changes.push(pod));
     registry.connected(POD, registration(), proxy);
@@ -377,10 +380,27 @@ describe("changes", () => {
       registry.reported(POD, proxy, { backlog: { heldNamespaces: 1, drainingWrites: 0 } });
       registry.reported(POD, proxy, { lock: { lockName: "", resource: "", deniedVerbs: [], reason: "" } });
     }
+    await clock.advance(1_000);
     publish(POD, version(1));
     acked(POD, proxy, 1);
     registry.disconnected(POD, proxy);
     expect(changes).toEqual(["connected", "leader", "backlog", "acked", "disconnected"].map(() => POD));
+  });
+
+  it("of a pod that floods with reports are told five times a second, the last state among them", async () => {
+    const clock = createFakeClock();
+    registry = createProxyRegistry({ log: silentLogger(), clock });
+    registry.connected(POD, registration(), proxy);
+    const told: unknown[] = [];
+    registry.onChange((pod) => told.push(registry.facts(pod)?.backlog.heldNamespaces));
+    for (let number = 1; number <= 1_000; number++) {
+      registry.reported(POD, proxy, { backlog: { heldNamespaces: number, drainingWrites: 0 } });
+      await clock.advance(2);
+    }
+    await clock.advance(1_000);
+    expect(told).toHaveLength(11);
+    expect(told.at(-1)).toBe(1_000);
+    expect(clock.pending).toBe(0);
   });
 });
 

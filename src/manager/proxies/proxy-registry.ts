@@ -2,6 +2,7 @@
 // leave only with the pod, so that a lost connection never looks like a lost claim. The streams report to it, the planner reads it, and the
 // controllers publish to it.
 import { isDeepStrictEqual } from "node:util";
+import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { plainTexts } from "../../base/plain-text.ts";
 import type { AckMessage, NackMessage, ReportMessage } from "../../wire/messages.ts";
@@ -21,6 +22,7 @@ import {
   type ProxyRegistration,
   type ProxyState,
   type ProxyStream,
+  tablesOf,
 } from "./proxy-state.ts";
 import { createSharedTables, type SharedTables } from "./shared-tables.ts";
 import { createSharedUpdates } from "./shared-updates.ts";
@@ -50,13 +52,16 @@ export interface ProxyRegistry {
   forget(pod: PodKey): ProxyFacts | undefined;
   facts(pod: PodKey): ProxyFacts | undefined;
   readonly pods: Iterable<PodKey>;
-  /** Calls the listener with each pod whose facts have changed. The status uses every kind of report, so that each one counts. */
+  /** Calls the listener with each pod whose facts have changed. Of reports, the first at once and what follows within 200 ms as one change. */
   onChange(listener: (pod: PodKey) => void): void;
   /** For registrations: equal tables are one object. */
   readonly tables: SharedTables;
   /** Ends all streams. */
   close(reason: string): void;
 }
+
+/** A pod that reports something else 500 times a second would have its app planned as often. */
+const REPORTS_MS = 200;
 
 /** What came back for an update. */
 export type UpdateAnswer = "acked" | "refused" | "needs-whole";
@@ -67,18 +72,35 @@ export interface ProxyRegistryOptions {
   readonly onSent?: (pod: PodKey) => void;
   /** Called with every answer to one. */
   readonly onAnswer?: (pod: PodKey, answer: UpdateAnswer) => void;
+  readonly clock?: Clock;
 }
 
-export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOptions): ProxyRegistry {
+export function createProxyRegistry({ log, onSent, onAnswer, clock = systemClock }: ProxyRegistryOptions): ProxyRegistry {
   const states = new Map<PodKey, ProxyState>();
   const listeners: ((pod: PodKey) => void)[] = [];
   const types = new Map<string, ResourceType<Versioned>>();
-  const tables = createSharedTables();
+  const tables = createSharedTables(() => [...states.values()].flatMap(tablesOf), clock);
   const updates = createSharedUpdates();
   let promisedEpoch = 0;
 
   const changed = (pod: PodKey) => {
     for (const listener of listeners) listener(pod);
+  };
+  /** Those of which a report was told in the last REPORTS_MS, and whether another has come since. */
+  const toldLately = new Map<ProxyState, { hasMore: boolean }>();
+  const changedByReport = (pod: PodKey, state: ProxyState) => {
+    const told = toldLately.get(state);
+    if (told !== undefined) {
+      told.hasMore = true;
+      return;
+    }
+    const mark = { hasMore: false };
+    toldLately.set(state, mark);
+    clock.after(REPORTS_MS, () => {
+      toldLately.delete(state);
+      if (mark.hasMore && states.get(pod) === state) changedByReport(pod, state);
+    });
+    changed(pod);
   };
   const flush = (pod: PodKey, state: ProxyState, type: ResourceType<Versioned>, mayDiff = true) => {
     const delivery = deliveryOf(state, type);
@@ -172,7 +194,7 @@ export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOpti
       const reports = withReport(state.reports, report);
       if (reports === undefined) return;
       state.reports = reports;
-      changed(pod);
+      changedByReport(pod, state);
     },
     publish(pod, type, resource) {
       types.set(type.name, type);

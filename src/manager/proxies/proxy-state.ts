@@ -1,6 +1,7 @@
 // What is known about one proxy, and how a registration changes it. Pure. Invariant: only the proxy's own messages
 // can reduce what it may be enforcing. Owned by the proxy registry.
 import type { Snapshot } from "../../route/snapshot.ts";
+import type { RouteTable } from "../../route/table.ts";
 import { NO_REPORTS, type Reports, type UpdateMessage } from "../../wire/messages.ts";
 import { acceptsType, type ResourceType, type Versioned } from "../../wire/resource-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
@@ -93,6 +94,11 @@ export function deliveryOf(state: ProxyState, { name }: { readonly name: string 
 /** Whether the proxy accepts the type. */
 export function isSupported({ capabilities }: ProxyState, { name }: ResourceType<Versioned>): boolean {
   return capabilities.has(acceptsType(name));
+}
+
+/** The tables that the proxy may enforce. */
+export function tablesOf({ route: { acknowledged, outstanding, inDoubt } }: ProxyState): RouteTable[] {
+  return [acknowledged, outstanding?.resource, ...inDoubt].flatMap((snapshot) => snapshot?.table ?? []);
 }
 
 /** The state as others see it. */

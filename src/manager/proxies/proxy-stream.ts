@@ -1,6 +1,7 @@
 // One proxy's stream, from its opening to its end: feeds the stream machine and carries out its effects on the stream and the registry.
 // Invariant: what was written must be read within UNREAD_TIMEOUT_MS, and a proxy cannot flood. Called by the mesh server.
 import { Metadata, type ServerDuplexStream, status } from "@grpc/grpc-js";
+import type { ClientPace } from "../../base/client-pace.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ManagerMessage, ProxyMessage } from "../../wire/messages.ts";
@@ -12,7 +13,6 @@ import type { Admit } from "./admit-proxy.ts";
 import type { ProxyRegistry } from "./proxy-registry.ts";
 import type { ProxyStream } from "./proxy-state.ts";
 import { exceededBound, registeredPod } from "./registration-bounds.ts";
-import type { RegistrationLimit } from "./registration-limit.ts";
 import type { RegistrationTables } from "./registration-tables.ts";
 import {
   MAX_WAIT_MS,
@@ -44,7 +44,8 @@ export interface ProxyStreamDeps {
   readonly leadership: Leadership;
   /** Told of proxies that have promised to follow a newer leader. */
   readonly rejections?: Rejections;
-  readonly registrations: RegistrationLimit;
+  /** Of each pod: a proxy that comes back over and over must not keep the manager from the others. */
+  readonly registrations: Pick<ClientPace, "allow">;
   readonly tables: RegistrationTables;
   /** Ends the connection of a proxy that reads nothing. */
   readonly cut: (peer: string) => void;
@@ -86,7 +87,7 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
       const details = exceededBound(registration);
       if (details !== undefined) return { code: status.INVALID_ARGUMENT, details };
       // Counted for the caller if its identity is proved. Otherwise a caller that names another pod uses up that pod's registrations.
-      if (deps.registrations.allow(caller === undefined ? key : podKey(caller))) return undefined;
+      if (deps.registrations.allow(caller === undefined ? key : podKey(caller), 1)) return undefined;
       return { code: status.RESOURCE_EXHAUSTED, details: `pod ${key} registers too often` };
     },
   };
@@ -153,7 +154,7 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
 
   function serve({ registration, epoch, tables: sent, reports }: Extract<StreamEffect, { kind: "serve" }>): void {
     due.cancel();
-    tables.take(sent);
+    tables.take(sent, registration.pod?.namespace ?? "");
     const route = tables.resolve(registration.route);
     tables.close();
     log.info({ pod, version: route.version, epoch }, "proxy connected");

@@ -8,7 +8,9 @@ import type { MemoryBudget } from "../../wire/bounded-decoder.ts";
 import { MAX_DECODED_BYTES } from "../../wire/load-proto.ts";
 import type { ResourceMessage, RouteClaimsMessage } from "../../wire/messages.ts";
 import { type ClaimedRoute, claimedRoute } from "../../wire/route-type.ts";
-import { hashBytes, tableFromBytes } from "../../wire/table-codec.ts";
+import { hashBytes } from "../../wire/table-codec.ts";
+import { readForeignTable } from "./foreign-table.ts";
+import { createKnownNames } from "./known-names.ts";
 import type { SharedTables } from "./shared-tables.ts";
 
 /** The routes that a proxy may be enforcing. */
@@ -33,8 +35,11 @@ export interface StreamTables {
    * @param mayWait if false, the result is never undefined
    */
   ask(claims: RouteClaimsMessage | null, mayWait: boolean): readonly Uint8Array[] | undefined;
-  /** Takes the received tables, as far as all of them fit into MAX_DECODED_BYTES. */
-  take(tables: readonly Uint8Array[]): void;
+  /**
+   * Takes the received tables, as far as all of them fit into MAX_DECODED_BYTES, each is within its bounds, and there is room for it.
+   * @param namespace of the pod
+   */
+  take(tables: readonly Uint8Array[], namespace: string): void;
   /** The claims with their tables. A claim whose table is not known sets `mayHoldMore`. */
   resolve(claims: RouteClaimsMessage | null): RouteClaims;
   /** Ends the stream: no more tables come. */
@@ -54,10 +59,14 @@ const PERIOD_MS = 500;
 export function createRegistrationTables({
   clock,
   tables,
+  namespaces,
 }: {
   readonly clock: Clock;
   readonly tables: SharedTables;
+  /** The names of the existing namespaces. Default: not known. */
+  readonly namespaces?: (() => readonly string[]) | undefined;
 }): RegistrationTables {
+  const names = namespaces && createKnownNames(namespaces, clock);
   /** By hash: the streams that were asked, and the time of the first request. */
   const pending = new Map<string, { readonly sinceMs: number; readonly streams: Set<StreamTables> }>();
 
@@ -110,11 +119,13 @@ export function createRegistrationTables({
           }
           return [...missing.values()];
         },
-        take(sent) {
+        take(sent, namespace) {
           for (const bytes of sent.slice(0, asked.size)) {
             const hash = textOf(hashBytes(bytes));
-            const table = asked.has(hash) ? (find(hash) ?? read(bytes, memory)) : undefined;
-            if (table !== undefined) held.set(hash, tables.share(table, hash));
+            if (!asked.has(hash) || find(hash) !== undefined) continue;
+            const read = readForeignTable(bytes, memory, names?.());
+            const table = read && tables.bring(read.table, hash, namespace, read.bytes);
+            if (table !== undefined) held.set(hash, table);
           }
         },
         resolve(claims) {
@@ -143,14 +154,6 @@ export function createRegistrationTables({
       return self;
     },
   };
-}
-
-function read(bytes: Uint8Array, memory: MemoryBudget): RouteTable | undefined {
-  try {
-    return tableFromBytes(bytes, memory);
-  } catch {
-    return undefined;
-  }
 }
 
 function resourcesIn(claims: RouteClaimsMessage | null): readonly ResourceMessage[] {

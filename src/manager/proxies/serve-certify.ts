@@ -1,6 +1,7 @@
 // One call of Certify, from its metadata to its answer. Invariant: nothing of the request is read before it is known who asks, and a
 // pod that asks over and over is told to come back.
 import { type ServerReadableStream, type sendUnaryData, status } from "@grpc/grpc-js";
+import type { ClientPace } from "../../base/client-pace.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { CertificateReplyMessage, CertificateRequestMessage } from "../../wire/messages.ts";
 import { podKey } from "../facts/pod-key.ts";
@@ -8,7 +9,6 @@ import type { Certification, Certifier } from "../identity/certifier.ts";
 import { hostOf, type Identify } from "../identity/identify.ts";
 import type { Rejections } from "../identity/rejections.ts";
 import type { PodIdentity } from "../identity/token-reviewer.ts";
-import type { RegistrationLimit } from "./registration-limit.ts";
 
 export type CertifyCall = readonly [
   call: ServerReadableStream<CertificateRequestMessage, CertificateReplyMessage>,
@@ -19,7 +19,8 @@ export interface CertifyDeps {
   readonly identify: Identify;
   readonly certify: Certifier;
   readonly rejections: Rejections;
-  readonly calls: RegistrationLimit;
+  /** Of each pod. */
+  readonly calls: Pick<ClientPace, "allow">;
   readonly clock: Clock;
 }
 
@@ -56,7 +57,7 @@ export function serveCertify([call, callback]: CertifyCall, deps: CertifyDeps | 
     const verdict = await identify(call.metadata, call.getPeer());
     if (verdict.kind === "wait") return answer(status.UNAVAILABLE, verdict.message);
     if (verdict.kind === "refuse") return answer(status.UNAUTHENTICATED, verdict.message);
-    if (!calls.allow(podKey(verdict.pod))) return answer(status.RESOURCE_EXHAUSTED, "the pod asks for certificates too often");
+    if (!calls.allow(podKey(verdict.pod), 1)) return answer(status.RESOURCE_EXHAUSTED, "the pod asks for certificates too often");
     const due = clock.after(REQUEST_TIMEOUT_MS, () => answer(status.DEADLINE_EXCEEDED, "no request came"));
     call.once("data", (request: CertificateRequestMessage) => {
       due.cancel();

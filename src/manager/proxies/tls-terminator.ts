@@ -3,13 +3,19 @@
 // only for a while; and each that fails is told of once.
 import type { Socket } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
+import { createClientPace } from "../../base/client-pace.ts";
 import type { Clock } from "../../base/clock.ts";
+import { clientAddress, createPlaces } from "../../base/connection-places.ts";
+import { createDeadline } from "../../base/deadline.ts";
+import { FIRST_MS, peerOf } from "../../base/guard-connections.ts";
 import type { MeshIdentity } from "../identity/mesh-identity.ts";
 
 export interface TlsTerminator {
   /** Takes a connection over. */
   take(socket: Socket): void;
-  /** A call on this connection came from a proxy. @param peer see {@link peerOf} */
+  /** A call has begun on this connection. @param peer see {@link peerOf} */
+  asked(peer: string): void;
+  /** A call on this connection came from a proxy. */
   proved(peer: string): void;
   /** A call on this connection was refused: if no other has proved anything, it is cut off a moment later. */
   refused(peer: string): void;
@@ -23,33 +29,47 @@ export interface TlsTerminatorOptions {
   /** Somebody was cut off. @param address without the port */
   readonly onRefused: (address: string, why: string) => void;
   readonly clock: Clock;
+  /** Connections that have not proved who they are; default 256. */
+  readonly maxUnproved?: number;
 }
 
 interface Connection {
   readonly address: string;
   isSecure: boolean;
-  /** Leaves time for an answer that is on its way. */
+  /** A call has begun, which carries a proxy's token. */
+  hasAsked: boolean;
+  /** The client's time begins again. After it the connection ends. @param why if the client is told of */
+  expect(ms: number, why?: string): void;
+  /** An answer is on its way, for which time is left. */
   endSoon(): void;
+  prove(): void;
   settle(): void;
 }
 
-const HANDSHAKE_MS = 5_000;
-// A proxy's first call carries its token; the rest is for a review that has to wait.
+// For the review of a token, which has to wait while the API server is away.
 const PROOF_MS = 30_000;
 const ANSWER_MS = 1_000;
-// Some clusters show all pods of a node, or all pods, under one address: a thousand proxies may come from there at once.
-const MAX_UNPROVED = 2_048;
-const MAX_UNPROVED_PER_ADDRESS = 1_024;
+// Such a connection holds up to 300 KiB: two calls, each with 64 KiB of headers and 64 KiB of unread data. When 1,000 proxies come back at once, each proves itself
+// within about a second, and one that has lost its place comes back within three.
+const MAX_UNPROVED = 256;
+// Some clusters show all pods of a node, or all pods, under one address: hundreds of proxies may come from there in one moment.
+const PROVED_SHARES = 32;
+/** Of one address. Some clusters show all pods of a node, or all pods, under one address: a thousand proxies then come back within 15 s. */
+const HANDSHAKES_PER_SECOND = 48;
+const HANDSHAKES_AT_ONCE = 384;
+const TOO_MANY = "too many connections have not said who they are";
 
-/** The other side of a connection, as gRPC names it. */
-export function peerOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress}:${remotePort}`;
-}
-
-export function createTlsTerminator({ identity, onSecure, onRefused, clock }: TlsTerminatorOptions): TlsTerminator {
+export function createTlsTerminator({
+  identity,
+  onSecure,
+  onRefused,
+  clock,
+  maxUnproved = MAX_UNPROVED,
+}: TlsTerminatorOptions): TlsTerminator {
   const unproved = new Map<string, Connection>();
-  const perAddress = new Map<string, number>();
-  const server = createServer({ ALPNProtocols: ["h2"], handshakeTimeout: HANDSHAKE_MS });
+  const places = createPlaces({ max: maxUnproved, provedShares: PROVED_SHARES, clock });
+  const handshakes = createClientPace({ perSecond: HANDSHAKES_PER_SECOND, burst: HANDSHAKES_AT_ONCE, clock });
+  const server = createServer({ ALPNProtocols: ["h2"] });
   let hasLeaf = false;
   const load = () => {
     const { serving } = identity;
@@ -60,42 +80,47 @@ export function createTlsTerminator({ identity, onSecure, onRefused, clock }: Tl
   load();
   const endListening = identity.onChange(load);
 
-  function count(address: string, by: 1 | -1): void {
-    const left = (perAddress.get(address) ?? 0) + by;
-    if (left === 0) perAddress.delete(address);
-    else perAddress.set(address, left);
-  }
-
-  function expectProof(socket: Socket): void {
-    const { remoteAddress: address = "" } = socket;
+  function expectProof(socket: Socket, address: string): void {
     const peer = peerOf(socket);
-    let isEnding = false;
-    let timer = clock.after(PROOF_MS, () => {
+    let whyOver: string | undefined;
+    const end = (why: string | undefined) => {
       connection.settle();
-      onRefused(address, `no call of a proxy within ${PROOF_MS / 1000} s`);
+      if (why !== undefined) onRefused(address, why);
       socket.destroy();
-    });
+    };
+    const place = handshakes.allow(address, 1) ? places.take(address, () => end(TOO_MANY)) : undefined;
+    if (place === undefined) {
+      onRefused(address, TOO_MANY);
+      socket.destroy();
+      return;
+    }
+    const deadline = createDeadline(clock, () => end(whyOver));
+    let isEnding = false;
     const connection: Connection = {
       address,
       isSecure: false,
+      hasAsked: false,
+      expect(ms, why) {
+        if (isEnding || unproved.get(peer) !== connection) return;
+        whyOver = why;
+        deadline.set(ms);
+      },
       endSoon() {
-        if (isEnding) return;
+        connection.expect(ANSWER_MS);
         isEnding = true;
-        timer.cancel();
-        timer = clock.after(ANSWER_MS, () => {
-          connection.settle();
-          socket.destroy();
-        });
+      },
+      prove() {
+        place.proved();
+        connection.settle();
       },
       settle() {
-        if (unproved.get(peer) !== connection) return;
-        unproved.delete(peer);
-        timer.cancel();
-        count(address, -1);
+        deadline.clear();
+        place.leave();
+        if (unproved.get(peer) === connection) unproved.delete(peer);
       },
     };
-    count(address, 1);
     unproved.set(peer, connection);
+    connection.expect(FIRST_MS, `no TLS handshake within ${FIRST_MS / 1000} s`);
     // Of those that hang up in the handshake, Node does not say where they came from.
     socket.once("close", () => {
       if (unproved.get(peer) === connection && !connection.isSecure) onRefused(address, "hung up in the TLS handshake");
@@ -110,27 +135,30 @@ export function createTlsTerminator({ identity, onSecure, onRefused, clock }: Tl
       connection.settle();
       onRefused(connection.address, whatFailed(error));
     }
-    socket.destroy(); // after a timeout Node leaves it open
+    socket.destroy();
   });
   server.on("secureConnection", (socket) => {
     const connection = unproved.get(peerOf(socket));
     if (connection !== undefined) connection.isSecure = true;
+    connection?.expect(FIRST_MS, `no call within ${FIRST_MS / 1000} s`);
     onSecure(socket);
   });
   return {
     take(socket) {
-      const { remoteAddress: address = "" } = socket;
-      if (socket.remoteAddress === undefined) {
+      const address = clientAddress(socket);
+      if (address === undefined) {
         onRefused("", "hung up at once"); // the system does not say any more who it was
         socket.destroy();
-        return;
-      }
-      const isBusy = unproved.size >= MAX_UNPROVED || (perAddress.get(address) ?? 0) >= MAX_UNPROVED_PER_ADDRESS;
-      if (hasLeaf && !isBusy) return expectProof(socket);
-      if (isBusy) onRefused(address, "too many connections have not said who they are");
-      socket.destroy();
+      } else if (hasLeaf) expectProof(socket, address);
+      else socket.destroy();
     },
-    proved: (peer) => unproved.get(peer)?.settle(),
+    asked(peer) {
+      const connection = unproved.get(peer);
+      if (connection === undefined || connection.hasAsked) return;
+      connection.hasAsked = true;
+      connection.expect(PROOF_MS, `no call of a proxy within ${PROOF_MS / 1000} s`);
+    },
+    proved: (peer) => unproved.get(peer)?.prove(),
     refused: (peer) => unproved.get(peer)?.endSoon(),
     close() {
       endListening();
@@ -141,7 +169,6 @@ export function createTlsTerminator({ identity, onSecure, onRefused, clock }: Tl
 
 // OpenSSL's own words repeat addresses in memory and file names of its sources.
 function whatFailed(error: Error & { readonly code?: string }): string {
-  if (error.code === "ERR_TLS_HANDSHAKE_TIMEOUT") return `no TLS handshake within ${HANDSHAKE_MS / 1000} s`;
   const reason = "reason" in error && typeof error.reason === "string" ? error.reason : error.message;
   return error.code === "ERR_SSL_WRONG_VERSION_NUMBER" || error.code === "ERR_SSL_HTTP_REQUEST"
     ? `not TLS: ${reason}`

@@ -4,6 +4,7 @@
 //
 // What counts as done follows from the pods, and the soak time from how long they have been ready. So a restart of the manager, or another
 // revision in the middle of a rollout, needs no state of its own.
+import { MAX_FAMILY_PODS } from "../../api/sharding-config.ts";
 import { subsetDisplayName } from "../../route/subset-name.ts";
 import { compareNames } from "../sources/sharding/shards.ts";
 import { type Blocker, blockerOf } from "./blockers.ts";
@@ -32,7 +33,7 @@ export type RolloutStep =
   | { readonly kind: "done"; readonly record: RollRecord; readonly status: RolloutStatus };
 
 export function planRollout(facts: RolloutFacts): RolloutStep {
-  const { rolling, updateRevision, record: stored } = facts;
+  const { rolling, updateRevision, record: stored, wanted } = facts;
   if (rolling === undefined) return { kind: "off" };
   const none = { done: 0, total: 0 };
   if (!facts.isOnDelete) {
@@ -44,7 +45,11 @@ export function planRollout(facts: RolloutFacts): RolloutStep {
     const message = "the controller of the StatefulSet has not seen its newest spec yet";
     return { kind: "wait", record: stored, status: { ...none, waitingFor: "NotObserved", message } };
   }
-  const record = recordOf(stored, updateRevision, facts.wanted, facts.pods);
+  if (wanted === undefined) {
+    const message = `the StatefulSet asks for more than ${MAX_FAMILY_PODS} pods, which is more than shards can have`;
+    return { kind: "wait", record: stored, status: { ...none, waitingFor: "TooManyPods", message } };
+  }
+  const record = recordOf(stored, updateRevision, wanted, facts.pods);
   const names = rolling === "" || rolling === "all" ? facts.shards : rolling.split("_");
   const unknown = names.find((name) => !facts.shards.includes(name));
   if (unknown !== undefined) {
@@ -53,18 +58,25 @@ export function planRollout(facts: RolloutFacts): RolloutStep {
   }
   return planShards(
     facts,
-    updateRevision,
+    { updateRevision, wanted },
     record,
     facts.shards.filter((shard) => names.includes(shard)),
   );
 }
 
-function planShards(facts: RolloutFacts, revision: string, record: RollRecord, shards: readonly string[]): RolloutStep {
-  const wanted = facts.pods.filter((pod) => facts.wanted.includes(pod.name));
+function planShards(
+  facts: RolloutFacts,
+  { updateRevision: revision, wanted: names }: { readonly updateRevision: string; readonly wanted: readonly string[] },
+  record: RollRecord,
+  shards: readonly string[],
+): RolloutStep {
+  const asked = new Set(names);
+  const wanted = facts.pods.filter((pod) => asked.has(pod.name));
+  const present = new Set(wanted.map(({ name }) => name));
   const selected = wanted.filter(({ shard }) => shards.includes(shard));
   const rolled = selected.filter((pod) => pod.revision === revision);
   const left = selected.filter((pod) => pod.revision !== revision);
-  const missing = facts.wanted.filter((name) => !wanted.some((pod) => pod.name === name));
+  const missing = names.filter((name) => !present.has(name));
   const isAsked = ({ name }: RollPod) => record.podRevision[name] === revision;
   const [next] = left.toSorted(
     (a, b) =>

@@ -30,8 +30,8 @@ export interface RolloutFacts {
   readonly isOnDelete: boolean;
   /** Undefined until the StatefulSet's controller has seen its newest spec. */
   readonly updateRevision: string | undefined;
-  /** The names of the pods that the StatefulSet asks for. */
-  readonly wanted: readonly string[];
+  /** The names of the pods that the StatefulSet asks for; undefined if these are more than shards can have. */
+  readonly wanted: readonly string[] | undefined;
   /** The stored record. */
   readonly record: RollRecord | undefined;
   /** In order; "" for the pods of no shard. */

@@ -1,4 +1,5 @@
 // The pods of a StatefulSet, with the facts that a rollout needs. Pure. Called by the rollout reconciler.
+import { MAX_FAMILY_PODS } from "../../api/sharding-config.ts";
 import type { Pod, StatefulSet } from "../../kube/client/resources.ts";
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { podKey } from "../facts/pod-key.ts";
@@ -35,13 +36,14 @@ export function rollPods(
     });
 }
 
-/** The names of the pods that the StatefulSet asks for. */
-export function wantedPods({ metadata, spec }: StatefulSet): string[] {
+/** The names of the pods that the StatefulSet asks for; undefined if these are more than shards can have, which may be billions. */
+export function wantedPods({ metadata, spec }: StatefulSet): string[] | undefined {
   const { replicas = 1, ordinals } = spec ?? {};
+  if (replicas > MAX_FAMILY_PODS) return undefined;
   return Array.from({ length: replicas }, (_, index) => `${metadata.name}-${(ordinals?.start ?? 0) + index}`);
 }
 
-export function isPodOf({ metadata: { uid } }: StatefulSet, { metadata }: Pick<Pod, "metadata">): boolean {
+export function isPodOf({ metadata: { uid } }: Pick<StatefulSet, "metadata">, { metadata }: Pick<Pod, "metadata">): boolean {
   return metadata.ownerReferences?.some((owner) => owner.controller === true && owner.uid === uid) ?? false;
 }
 

@@ -1,5 +1,5 @@
 // The record of a rollout: the revision that each pod of the StatefulSet has or is to get. It is stored in the annotation roll-expected of the
-// StatefulSet. Pure. Invariants: a pod's entry becomes the new revision before the pod is evicted, and never becomes older while that revision
+// root, so the manager needs no right to change a StatefulSet. Pure. Invariants: a pod's entry becomes the new revision before the pod is evicted, and never becomes older while that revision
 // is rolled out. So the record alone says which pods were reached, to a new leader and to the webhook that keeps other pods at their revision.
 import { z } from "zod";
 import { parseJson } from "../../base/json.ts";
@@ -40,9 +40,10 @@ export function recordOf(
   pods: readonly { readonly name: string; readonly revision: string | undefined }[],
 ): RollRecord {
   const isSame = previous?.updateRevision === updateRevision;
+  const revisions = new Map(pods.map(({ name, revision }) => [name, revision]));
   const entries = wanted.flatMap((name): [string, string][] => {
     const before = previous?.podRevision[name];
-    const now = pods.find((pod) => pod.name === name)?.revision;
+    const now = revisions.get(name);
     const revision = isSame && before === updateRevision ? before : (now ?? before);
     return revision === undefined ? [] : [[name, revision]];
   });

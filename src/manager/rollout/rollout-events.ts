@@ -12,7 +12,7 @@ export interface RolloutEvent {
   readonly message: string;
 }
 
-const REFUSED = ["NotOnDelete", "UnknownShard"];
+const REFUSED = ["NotOnDelete", "TooManyPods", "UnknownShard"];
 
 export function rolloutEvents(before: RolloutStatus | undefined, step: RolloutStep): RolloutEvent[] {
   if (step.kind === "off") return [];

@@ -66,6 +66,23 @@ describe("the apps of all kinds", () => {
     expect(apps.get("lock", "ops")).toBe(first);
   });
 
+  it("beyond the share of their namespace are refused with the reason, the oldest stay, and no other namespace notices", () => {
+    const { virtual, apps, virtualApp } = setUp();
+    const aged = (name: string, day: number, namespace = "ops") => {
+      const app = virtualApp(name);
+      const creationTimestamp = `2026-01-0${day}T00:00:00Z`;
+      return { ...app, metadata: { ...app.metadata, namespace, uid: `${namespace}-${name}`, creationTimestamp } } as VirtualApp;
+    };
+    const old = Array.from({ length: 64 }, (_, at) => aged(`z${at}`, 1));
+    virtual.replace([...old, aged("a", 2), aged("a", 2, "other")]);
+    expect(apps.get("a", "ops")?.spec).toBeUndefined();
+    expect(apps.get("a", "ops")?.problems).toEqual([expect.stringContaining("accepts at most 64 VirtualApps")]);
+    expect(old.every(({ metadata }) => apps.get(metadata.name ?? "", "ops")?.spec !== undefined)).toBe(true);
+    expect(apps.get("a", "other")?.spec).toBeDefined();
+    virtual.replace([...old.slice(1), aged("a", 2)]);
+    expect(apps.get("a", "ops")?.spec).toBeDefined();
+  });
+
   it("do not remember namespaces without an app, which any client of the webhook can name", () => {
     const { apps, asked } = setUp();
     apps.get("x", "made-up");

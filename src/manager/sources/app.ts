@@ -10,6 +10,8 @@ import type { CallerPolicy, Guard } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import type { Change } from "../../runtime/store.ts";
+import type { RouteSpec } from "./compile/route-spec.ts";
+import { APPS_SHARE, beyondShare } from "./namespace-share.ts";
 
 /**
  * Names one app. The label of injected pods contains the name without the kind. So the validating webhook refuses an app with the
@@ -25,12 +27,6 @@ export interface AppRef {
 /** An object of a source kind. */
 export interface SourceObject extends KubeObject {
   readonly status?: AppStatus | undefined;
-}
-
-/** The facts about a namespace that rules use. */
-export interface NamespaceFacts {
-  readonly name: string;
-  readonly labels: Labels;
 }
 
 /** Selects the pods of an app, and gives the subset of each pod. */
@@ -63,8 +59,8 @@ export interface AppSpec {
   readonly retainsLosses: boolean;
   /** The resources whose objects are to be labelled; absent: none. */
   readonly labelled?: readonly GroupResource[];
-  /** The desired route table of these namespaces, without fences. */
-  compile(namespaces: Iterable<NamespaceFacts>): RouteTable;
+  /** The rules of the desired route table. */
+  route(): RouteSpec;
   /** What the status of this kind says beside that of every app. */
   describe?(counts: AppCounts): Description;
 }
@@ -127,14 +123,21 @@ export interface Surroundings {
   readonly own: App | undefined;
   /** The other apps of the namespace. */
   readonly others: readonly App[];
-  /** Undefined until the namespaces are known. */
-  readonly namespaces: readonly NamespaceFacts[] | undefined;
 }
 
 export interface EditVerdict {
   /** Why the edit is refused; empty if it is allowed. */
   readonly problems: readonly Problem[];
   readonly warnings: readonly string[];
+  /** The routes before and after the edit, if it may move namespaces. */
+  readonly reroute?: Reroute;
+}
+
+export interface Reroute {
+  readonly before: RouteSpec;
+  readonly after: RouteSpec;
+  /** Pods that lose namespaces are restarted. */
+  readonly restarts: boolean;
 }
 
 /** The app with other versions of its objects. */
@@ -165,13 +168,28 @@ export interface Apps {
   onChange(handler: (change: Change<SourceObject>, kind: string) => void): () => void;
 }
 
+/** An app beyond its namespace's share is treated like one with a refused spec. An app that ends needs no place. */
+function withinBounds(apps: readonly App[]): readonly App[] {
+  const beyond = beyondShare(
+    apps.filter(isLive),
+    ({ objects }) => objects,
+    APPS_SHARE,
+    "VirtualApps and families of ShardingConfigs",
+  );
+  if (beyond.size === 0) return apps;
+  return apps.map((app) => {
+    const why = beyond.get(app);
+    return why === undefined ? app : { ...app, spec: undefined, problems: [...app.problems, why] };
+  });
+}
+
 export function createApps(informers: Pick<Informers, "store">, sources: readonly Source[]): Apps {
   const kinds = sources.map((source) => ({ source, store: informers.store(source.resource) }));
   const known = new Map<string, readonly App[]>();
   // Subscribed first, so that no other handler of the same change gets the apps of before.
   for (const { store } of kinds) store.onChange(({ object }) => known.delete(object.metadata.namespace ?? ""));
   const appsIn = (namespace: string): readonly App[] => {
-    const apps = known.get(namespace) ?? kinds.flatMap(({ source, store }) => source.appsOf(store.list(namespace)));
+    const apps = known.get(namespace) ?? withinBounds(kinds.flatMap(({ source, store }) => source.appsOf(store.list(namespace))));
     // Any client of the webhooks can name a namespace, so only those with an app are remembered.
     if (apps.length > 0) known.set(namespace, apps);
     return apps;

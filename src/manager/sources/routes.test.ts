@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { compileHere } from "../../../test/support/compile.ts";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts";
 import { appOf } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
@@ -7,7 +9,8 @@ import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { RouteTable } from "../../route/table.ts";
 import { createStore } from "../../runtime/store.ts";
-import { createRoutes } from "./routes.ts";
+import type { Compile } from "./compile/compiler.ts";
+import { createRoutes, RETRY_MS } from "./routes.ts";
 import { createVirtualAppSource } from "./virtual-app/virtual-app-source.ts";
 
 const REF = { namespace: "ops", name: "shop" };
@@ -20,11 +23,17 @@ const namespace = (name: string, labels: Record<string, string> = {}, annotation
   metadata: { name, labels, annotations },
 });
 
-function setUp() {
+function setUp(compile: Compile = compileHere) {
+  const compiled: string[] = [];
   const client = createFakeKubeClient();
   const namespaces = createStore<KubeObject>(() => {});
   namespaces.replace([namespace("a"), namespace("b", { tier: "gold" })]);
-  const routes = createRoutes({ client, source: createVirtualAppSource(), namespaces });
+  const clock = createFakeClock();
+  const routes = createRoutes({
+    ...{ client, source: createVirtualAppSource(), namespaces, clock },
+    compile,
+    onCompiled: ({ name }) => compiled.push(name),
+  });
   const put = (generation: number, spec: object = {}, uid = "uid") => {
     const metadata = { ...REF, uid, generation };
     return client.put(VIRTUAL_APPS, { ...sampleVirtualApp({ route, subsets, ...spec }), metadata } as unknown as VirtualApp);
@@ -36,7 +45,7 @@ function setUp() {
   };
   const tableOf = async (object: VirtualApp) => (await read(object)) as RouteTable;
   const reads = () => client.calls.filter(({ verb }) => verb === "get").length;
-  return { client, namespaces, routes, put, read, tableOf, reads };
+  return { client, clock, compiled, namespaces, routes, put, read, tableOf, reads };
 }
 
 describe("the desired route table", () => {
@@ -91,4 +100,107 @@ describe("the desired route table", () => {
     put(1, {}, "uid-2");
     expect(await read(seen)).toBe("gone");
   });
+});
+
+/** Compilations that end when the test says so. */
+function slowly() {
+  const ends: (() => void)[] = [];
+  const compile: Compile = async (...args) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    ends.push(resolve);
+    await promise;
+    return compileHere(...args);
+  };
+  return { compile, ends };
+}
+
+describe("a compilation that takes a while", () => {
+  const begun = () => {
+    const { compile, ends } = slowly();
+    const world = setUp(compile);
+    const ask = async (object: VirtualApp) => {
+      const result = world.read(object);
+      await world.clock.advance(100);
+      return result;
+    };
+    const end = async () => {
+      ends.shift()?.();
+      await world.clock.advance(1);
+    };
+    return { ...world, ends, ask, end };
+  };
+
+  it("holds nobody up, and tells when it has ended", async () => {
+    const { put, ask, end, compiled } = begun();
+    const object = put(1);
+    expect(await ask(object)).toBe("compiling");
+    expect(compiled).toEqual([]);
+    await end();
+    expect(compiled).toEqual(["shop"]);
+    expect(await ask(object)).toMatchObject({ rules: [{ subset: "canary" }] });
+  });
+
+  it("is one for each app, however often the spec changes", async () => {
+    const { put, ask, end, ends } = begun();
+    for (let generation = 1; generation <= 9; generation++) expect(await ask(put(generation))).toBe("compiling");
+    expect(ends).toHaveLength(1);
+    await end();
+    expect(await ask(put(10))).toBe("compiling");
+    expect(ends).toHaveLength(1);
+    await end();
+    expect(await ask(put(10))).toMatchObject({ rules: [{ subset: "canary" }] });
+  });
+
+  it("leaves the last table of the spec in use, so that namespaces that come and go never stop the app", async () => {
+    const { put, ask, end, namespaces } = begun();
+    const object = put(1);
+    await ask(object);
+    await end();
+    const names = async () => [...((await ask(object)) as RouteTable).classOf.keys()];
+    for (let round = 0; round < 5; round++) {
+      namespaces.upsert(namespace(`c${round}`));
+      expect(await names()).toHaveLength(2 + round);
+      await end();
+    }
+    expect(await names()).toHaveLength(7);
+  });
+
+  it("counts for nobody if the app is gone, and its name is not compiled twice at a time", async () => {
+    const { put, ask, end, ends, routes } = begun();
+    await ask(put(1));
+    routes.forget(REF);
+    expect(await ask(put(1, {}, "uid-2"))).toBe("compiling");
+    expect(ends).toHaveLength(1);
+    await end();
+    expect(await ask(put(1, {}, "uid-2"))).toBe("compiling");
+    expect(ends).toHaveLength(1);
+  });
+});
+
+describe("a spec whose compilation exceeds its limit", () => {
+  it("is not tried again while namespaces change, and is after a while or with another spec", async () => {
+    let runs = 0;
+    const { put, read, namespaces, clock } = setUp(async () => {
+      runs++;
+      return undefined;
+    });
+    for (const name of ["c", "d"]) {
+      namespaces.upsert(namespace(name));
+      expect(await read(put(1))).toBe("too-dear");
+    }
+    expect(runs).toBe(1);
+    expect(await read(put(2))).toBe("too-dear");
+    expect(runs).toBe(2);
+    await clock.advance(RETRY_MS);
+    await read(put(2));
+    expect(runs).toBe(3);
+  });
+});
+
+it("a change of namespaces that changes no class needs no further read of the app", async () => {
+  const { namespaces, put, tableOf, reads } = setUp();
+  const table = await tableOf(put(1));
+  namespaces.upsert(namespace("a", { color: "red" }));
+  expect(await tableOf(put(1))).toBe(table);
+  expect(reads()).toBe(1);
 });

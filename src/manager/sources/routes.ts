@@ -1,9 +1,11 @@
-// The desired route table of each app. A table is compiled again only if the spec or the namespaces have changed: with 10,000
-// namespaces that takes half a second. Equal inputs give the same object, so the plan can reuse its comparisons.
+// The desired route table of each app, compiled beside the reconciles, so that no spec holds them up. What is compiled again after a change of namespaces is
+// only those namespaces. Equal inputs give the same object, so the plan can reuse its comparisons.
 //
-// Invariant: a table is used only if the API server still had the specs of its objects after the compilation. After an outage each watch returns
+// Invariants: an app has one compilation at a time, and one whose spec exceeds the limit is not tried again until the spec changes or some time has
+// passed. A table is used only if the API server still had the specs of its objects after the compilation. After an outage each watch returns
 // separately, so the manager may see a namespace before an earlier edit of the spec. That namespace must not get an owner by the
 // old spec.
+import type { Clock } from "../../base/clock.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
@@ -13,50 +15,108 @@ import { labelsChanged } from "../../runtime/predicates.ts";
 import { formatRequest } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
 import type { App, AppRef, AppSpec, Source, SourceObject } from "./app.ts";
+import type { EarlierTable } from "./compile/build-table.ts";
+import type { Compile } from "./compile/compiler.ts";
+import { namespaceFacts } from "./compile/route-spec.ts";
 
 export interface RoutesOptions {
   readonly client: Pick<KubeClient, "get">;
   readonly source: Pick<Source, "resource" | "appsOf" | "inputsOf">;
   readonly namespaces: Pick<Store<KubeObject>, "list" | "onChange">;
+  readonly compile: Compile;
+  /** A compilation has ended for which `tableOf` did not wait. */
+  readonly onCompiled: (app: AppRef) => void;
+  readonly clock: Clock;
 }
+
+/**
+ * Of one app. 10,000 namespaces with ordinary rules take half a second. Others are served meanwhile, so the limit bounds what a spec costs and not
+ * how long anybody waits.
+ */
+export const COMPILE_LIMIT_MS = 10_000;
+/** Namespaces may have become fewer. */
+export const RETRY_MS = 600_000;
+/** A reconcile waits so long, since most compilations end within it. */
+const PATIENCE_MS = 100;
 
 export interface Routes {
   /** The app from the watch; or, if an object was read that has a newer spec, the app with that object. Undefined if such an object belongs to another app. */
   newest(seen: App): App | undefined;
   /**
-   * The table of the spec. "edited": the API server has a newer spec, which `newest` now returns. "gone": an object of the app is gone or
-   * was created again under its name, which the watch will show.
+   * The table of the spec. "compiling": `onCompiled` will tell when to ask again. "too-dear": the compilation takes longer than its limit, or the table too much memory.
+   * "edited": the API server has a newer spec, which `newest` now returns. "gone": an object of the app is gone or was created again under its
+   * name, which the watch will show.
    * @throws what reading the object throws
    */
-  tableOf(app: App, spec: AppSpec, signal: AbortSignal): Promise<RouteTable | "edited" | "gone">;
+  tableOf(app: App, spec: AppSpec, signal: AbortSignal): Promise<RouteTable | "compiling" | "too-dear" | "edited" | "gone">;
   forget(app: Omit<AppRef, "kind">): void;
 }
 
 interface Compiled {
-  /** Identifies the inputs: the objects, and the number of changes of namespaces. */
+  /** Identifies the objects and what of them the table depends on. */
   readonly of: string;
-  readonly table: RouteTable;
+  /** The number of changes of namespaces that it contains. */
+  readonly atChange: number;
+  /** Undefined: it exceeds the limit. */
+  readonly table: RouteTable | undefined;
+  readonly endedMs: number;
   /** The API server still had this spec after the compilation. */
   isChecked: boolean;
 }
 
-export function createRoutes({ client, source, namespaces }: RoutesOptions): Routes {
+export function createRoutes({ client, source, namespaces, compile, onCompiled, clock }: RoutesOptions): Routes {
   const compiled = new Map<string, Compiled>();
+  /** False: the app is gone, so nobody wants the result. */
+  const running = new Map<string, { isWanted: boolean }>();
   const read = new Map<string, readonly SourceObject[]>();
+  const changedAt = new Map<string, number>();
   let changes = 0;
   namespaces.onChange((change) => {
-    if (labelsChanged(change)) changes++;
+    if (!labelsChanged(change)) return;
+    const { name = "" } = change.object.metadata;
+    changes++;
+    if (change.type === "deleted") changedAt.delete(name);
+    else changedAt.set(name, changes);
   });
 
-  const compile = ({ ref, objects }: App, spec: AppSpec): Compiled => {
-    const inputs = objects.map((object) => [object.metadata.uid, object.metadata.generation, source.inputsOf(object)]);
-    const of = JSON.stringify([changes, inputs]);
-    const before = compiled.get(formatRequest(ref));
-    if (before?.of === of) return before;
-    const facts = namespaces.list().map(({ metadata }) => ({ name: metadata.name ?? "", labels: metadata.labels ?? {} }));
-    const next = { of, table: spec.compile(facts), isChecked: false };
-    compiled.set(formatRequest(ref), next);
-    return next;
+  const inputsOf = ({ objects }: App) =>
+    JSON.stringify(objects.map((object) => [object.metadata.uid, object.metadata.generation, source.inputsOf(object)]));
+
+  const isCurrent = ({ table, atChange, endedMs }: Compiled) =>
+    table === undefined ? clock.monotonicMs() < endedMs + RETRY_MS : atChange === changes;
+
+  const earlierThan = ({ table, atChange }: Compiled): EarlierTable | undefined =>
+    table && { table, isUnchanged: (name) => (changedAt.get(name) ?? 0) <= atChange };
+
+  const run = async (key: string, of: string, spec: AppSpec, last: Compiled | undefined) => {
+    const self = { isWanted: true };
+    running.set(key, self);
+    try {
+      const atChange = changes;
+      const facts = namespaces.list().map(namespaceFacts);
+      const table = await compile(spec.route(), facts, COMPILE_LIMIT_MS, last && earlierThan(last));
+      const isChecked = last?.isChecked === true && last.table === table;
+      if (self.isWanted) compiled.set(key, { of, atChange, table, endedMs: clock.monotonicMs(), isChecked });
+    } finally {
+      running.delete(key);
+    }
+  };
+
+  /** The last compilation of these inputs, which may lack changes of the last moments; undefined if there is none yet. */
+  const entryOf = async (app: App, spec: AppSpec): Promise<Compiled | undefined> => {
+    const [key, of] = [formatRequest(app.ref), inputsOf(app)];
+    const last = () => {
+      const entry = compiled.get(key);
+      return entry?.of === of ? entry : undefined;
+    };
+    const before = last();
+    if (running.has(key) || (before !== undefined && isCurrent(before))) return before;
+    const work = run(key, of, spec, before);
+    if (!(await endsWithin(work, PATIENCE_MS, clock))) {
+      const tell = () => onCompiled(app.ref);
+      work.then(tell, tell);
+    }
+    return last();
   };
 
   return {
@@ -71,7 +131,9 @@ export function createRoutes({ client, source, namespaces }: RoutesOptions): Rou
       return source.appsOf(objects).find(({ ref }) => ref.name === seen.ref.name);
     },
     async tableOf(app, spec, signal) {
-      const entry = compile(app, spec);
+      const entry = await entryOf(app, spec);
+      if (entry === undefined) return "compiling";
+      if (entry.table === undefined) return "too-dear";
       if (entry.isChecked) return entry.table;
       const current = await Promise.all(app.objects.map((object) => readAgain(client, source.resource, object, signal)));
       if (current.includes(undefined)) return "gone";
@@ -88,9 +150,22 @@ export function createRoutes({ client, source, namespaces }: RoutesOptions): Rou
     },
     forget(app) {
       compiled.delete(formatRequest(app));
+      const work = running.get(formatRequest(app));
+      if (work !== undefined) work.isWanted = false;
       read.delete(formatRequest(app));
     },
   };
+}
+
+/** True if the work is done within this time. @throws what the work throws within it */
+async function endsWithin(work: Promise<void>, ms: number, clock: Clock): Promise<boolean> {
+  const over = Promise.withResolvers<false>();
+  const timer = clock.after(ms, () => over.resolve(false));
+  try {
+    return await Promise.race([work.then(() => true), over.promise]);
+  } finally {
+    timer.cancel();
+  }
 }
 
 /** The object as the API server has it; undefined if it is gone or was created again. */

@@ -2,7 +2,8 @@
 // they are, so a pod that was injected before a change of the spec counts as not intercepted. Called by the app reconciler.
 import type { WebhookServer } from "../../api/operator-fields.ts";
 import type { Pod, Service } from "../../kube/client/resources.ts";
-import { IPTABLES_CONTAINER, OUR_CONTAINERS, WEBHOOK_PORT } from "../injection/names.ts";
+import { IPTABLES_CONTAINER } from "../facts/injected-pod.ts";
+import { OUR_CONTAINERS, WEBHOOK_PORT } from "../injection/names.ts";
 import type { PodSpec } from "../injection/pod-manifest.ts";
 import { proxiedServer, webhookPort } from "../injection/webhook-port.ts";
 import { countText, type Verdict } from "./facts.ts";

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { compileHere } from "../../../../test/support/compile.ts";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { createFakeKubeClient, type FakeCall } from "../../../../test/support/fake-kube-client.ts";
 import { appOf } from "../../../../test/support/source-apps.ts";
@@ -48,7 +49,8 @@ async function setUp(names: readonly string[], hangs: (call: FakeCall) => boolea
   const controller = addAppController(source, {
     ...(managerNamespace === undefined ? {} : { webhooks: { target, size: { isTooLarge: false } } }),
     ...{ client, informers, pods, clock, log, settleMs: 0, isLeader: () => true, registry, apps, past },
-    labels: createLabelStates(),
+    labels: createLabelStates(new Map()),
+    compile: compileHere,
     events: { event: () => undefined } as unknown as Parameters<typeof addAppController>[1]["events"],
     metrics: createControllerMetrics(metricsRegistry),
     observed: createManagerMetrics({ metricsRegistry }),

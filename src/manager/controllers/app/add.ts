@@ -23,6 +23,7 @@ import type { ManagerMetrics } from "../../metrics/metrics.ts";
 import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
 import type { RestarterOptions } from "../../restart/restarter.ts";
 import type { App, Apps, Source } from "../../sources/app.ts";
+import type { Compile } from "../../sources/compile/compiler.ts";
 import { createAppReconciler } from "./reconciler.ts";
 
 // Makes a burst of namespaces or acknowledgements one reconcile. Changes must arrive within a second, which is much longer.
@@ -49,6 +50,7 @@ export interface AppControllerOptions extends Required<Pick<RestarterOptions, "i
   readonly events: EventRecorder;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly compile: Compile;
   readonly metrics: ControllerMetrics;
   readonly observed: ManagerMetrics;
 }
@@ -91,6 +93,7 @@ export function addAppController(source: Source, options: AppControllerOptions):
         ...{ source, namespaces, injection },
         services: createServiceWatch({ ...options, onChange: (app) => controller.enqueue(app) }),
         onAnswer: (app) => controller.enqueue(app),
+        onCompiled: (app) => controller.enqueue(app),
       }),
     );
 

@@ -1,5 +1,6 @@
 // What is special about an app that several objects form.
 import { expect, it } from "vitest";
+import { compileHere } from "../../../../test/support/compile.ts";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../../test/support/fake-kube-client.ts";
 import { sampleShardingConfig } from "../../../../test/support/sharding-config.ts";
@@ -55,13 +56,15 @@ async function reconciled(given: Readonly<Record<string, Given>>, pods: readonly
   const source = createShardingSource();
   const reconciler = createAppReconciler({
     source,
-    ...{ client, namespaces, clock, labels: createLabelStates() },
+    ...{ client, namespaces, clock, labels: createLabelStates(new Map()) },
     services: { list: () => undefined, forget: () => undefined },
     apps: createApps({ store: () => configs } as unknown as Informers, [source]),
     pods: { list: () => pods, get: () => pods[0] },
     past: { gone: () => [], isStatusLate: () => true, mayHaveEarlierRoutes: () => true },
     registry: createProxyRegistry({ log: silentLogger() }),
     events: { event: () => undefined },
+    compile: compileHere,
+    onCompiled: () => undefined,
     log: silentLogger(),
   });
   await reconciler.reconcile(FAMILY, signal);

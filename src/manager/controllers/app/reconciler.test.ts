@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { compileHere } from "../../../../test/support/compile.ts";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../../test/support/fake-kube-client.ts";
 import { appsIn } from "../../../../test/support/source-apps.ts";
@@ -12,6 +13,7 @@ import { createStore } from "../../../runtime/store.ts";
 import { INJECTED_LABEL } from "../../facts/injected-pod.ts";
 import { createLabelStates } from "../../labels/label-state.ts";
 import { createProxyRegistry } from "../../proxies/proxy-registry.ts";
+import type { Compile } from "../../sources/compile/compiler.ts";
 import { createVirtualAppSource } from "../../sources/virtual-app/virtual-app-source.ts";
 import { createAppReconciler } from "./reconciler.ts";
 
@@ -32,7 +34,7 @@ const never = (error: unknown) => {
   throw error;
 };
 
-function setUp(wasListed: boolean, status: VirtualApp["status"] = undefined) {
+function setUp(wasListed: boolean, status: VirtualApp["status"] = undefined, compile: Compile = compileHere) {
   const [clock, client] = [createFakeClock(), createFakeKubeClient()];
   const apps = createStore<VirtualApp>(never);
   const namespaces = createStore<KubeObject>(never);
@@ -43,11 +45,13 @@ function setUp(wasListed: boolean, status: VirtualApp["status"] = undefined) {
     source: createVirtualAppSource(),
     ...{ client, store: apps, apps: appsIn(apps), namespaces, clock },
     services: { list: () => undefined, forget: () => undefined },
-    labels: createLabelStates(),
+    labels: createLabelStates(new Map()),
     pods: { list: () => [unstarted], get: () => unstarted },
     past: { gone: () => [], isStatusLate: () => wasListed, mayHaveEarlierRoutes: () => wasListed },
     registry: createProxyRegistry({ log: silentLogger() }),
     events: { event: () => undefined },
+    compile,
+    onCompiled: () => undefined,
     log: silentLogger(),
     injection: { look: () => ({ verdict: INJECTED, againMs: undefined }), hasChanged: () => false, forget: () => false },
   });
@@ -90,4 +94,15 @@ it("replaces InjectionReady alone in the status when the reconcile fails, and re
       { type: "InjectionReady", ...INJECTED },
     ],
   });
+});
+
+it("a spec that takes too long to compile is refused with the reason, and is looked at again later", async () => {
+  const { reconciler, read } = setUp(true, undefined, async () => undefined);
+  const { requeueAfterMs } = await reconciler.reconcile(ref, signal);
+  expect(requeueAfterMs).toBe(600_000);
+  const accepted = read()?.conditions?.find(({ type }) => type === "Accepted");
+  expect(accepted).toMatchObject({ status: "False", reason: "Invalid" });
+  expect(accepted?.message).toMatch(
+    /^spec: to apply the rules to the cluster's 1 namespaces, the manager needs more than 10 s, .*; use fewer rules, or simpler ones/,
+  );
 });

@@ -33,8 +33,9 @@ import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
 import { createRestarter, type RestarterOptions } from "../../restart/restarter.ts";
 import { soonest, writeAndRestart } from "../../restart/write-and-restart.ts";
 import { type App, type Apps, isLive, type PodSelection, type Source, withObjects } from "../../sources/app.ts";
+import type { Compile } from "../../sources/compile/compiler.ts";
 import { isHeld, setFinalizer } from "../../sources/finalizer.ts";
-import { createRoutes } from "../../sources/routes.ts";
+import { COMPILE_LIMIT_MS, createRoutes, RETRY_MS } from "../../sources/routes.ts";
 import { appStatus, injectionStatus, notPlacedStatus, rejectedStatus } from "../../status/app-status.ts";
 import { readStatus } from "../../status/display-names.ts";
 import { conditionOf, type StatusFacts } from "../../status/facts.ts";
@@ -56,6 +57,9 @@ export interface AppReconcilerOptions extends Pick<RestarterOptions, "isLeader" 
   readonly labels: Pick<LabelStates, "get">;
   readonly events: Pick<EventRecorder, "event">;
   readonly observed?: Pick<ManagerMetrics, "statusWritten">;
+  readonly compile: Compile;
+  /** An app's route is compiled: its next reconcile can use it. */
+  readonly onCompiled: (app: Request) => void;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -96,6 +100,12 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
   const letGo = ({ leaving }: App, signal: AbortSignal) =>
     Promise.all(leaving.map((each) => setFinalizer(client, resource, each, false, signal)));
 
+  const reject = (app: App, said: Said, message: string, signal: AbortSignal) => {
+    const { generation = 0 } = app.object.metadata;
+    const rejected = { ...said, generation, reason: "Invalid", message } as const;
+    return statuses.write(app, (previous, now) => rejectedStatus({ ...rejected, previous, now }), signal);
+  };
+
   /** The app, if a plan can be made from its spec; otherwise the result to return. */
   const accept = async (app: App, said: Said, signal: AbortSignal): Promise<Accepted | { readonly instead: Result }> => {
     const { object } = app;
@@ -106,9 +116,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
     }
     const { uid, generation = 0 } = object.metadata;
     if (app.spec === undefined) {
-      const message = plainTexts(app.problems).join("; ");
-      const rejected = { ...said, generation, reason: "Invalid", message } as const;
-      await statuses.write(app, (previous, now) => rejectedStatus({ ...rejected, previous, now }), signal);
+      await reject(app, said, plainTexts(app.problems).join("; "), signal);
       // Otherwise a deleted object would stay for as long as the others are refused.
       if (isHeld(app)) await letGo(app, signal);
       return { instead: {} };
@@ -132,8 +140,18 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
     await letGo(app, signal);
     const current = withObjects(app, objects);
     const bySpec = await routes.tableOf(current, app.spec, signal);
-    if (bySpec === "edited") return { instead: { requeueAfterMs: AT_ONCE_MS } };
-    return bySpec === "gone" ? { instead: {} } : { app: current, selection: app.pods, bySpec };
+    switch (bySpec) {
+      case "edited":
+        return { instead: { requeueAfterMs: AT_ONCE_MS } };
+      case "compiling":
+      case "gone":
+        return { instead: {} };
+      case "too-dear":
+        await reject(current, said, tooDear(namespaces.list().length), signal);
+        return { instead: { requeueAfterMs: RETRY_MS } };
+      default:
+        return { app: current, selection: app.pods, bySpec };
+    }
   };
 
   /**
@@ -168,7 +186,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
             ...app.spec,
             ...common,
             bySpec,
-            labelled: completeResources(app.spec.labelled ?? [], labels.get, statuses.previous(app)),
+            labelled: completeResources(app.spec.labelled ?? [], (of) => labels.get(of, app.ref), statuses.previous(app)),
             ownersHashes: statuses.previous(app)?.ownersHashes,
             isYoung: youngAt(namespaces, clock.now()),
           });
@@ -220,7 +238,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
       describe: app.spec?.describe,
       webhook: plan.isDissolving ? undefined : webhookOf(app, planned.pods),
       labelsAfter: (before: LabelsStatus | undefined) =>
-        labelsStatus(isLive(app) ? (app.spec?.labelled ?? []) : [], labels.get, before),
+        labelsStatus(isLive(app) ? (app.spec?.labelled ?? []) : [], (of) => labels.get(of, app.ref), before),
     };
     return writeAndRestart(
       {
@@ -307,3 +325,8 @@ function injectedPods(name: string): PodSelection {
 }
 
 const AT_ONCE_MS = 1;
+
+function tooDear(namespaces: number): string {
+  const cost = `more than ${COMPILE_LIMIT_MS / 1000} s, or a table of more than 131,072 entries`;
+  return `spec: to apply the rules to the cluster's ${namespaces} namespaces, the manager needs ${cost}; use fewer rules, or simpler ones (namespaceRegex, namespaceSelector)`;
+}

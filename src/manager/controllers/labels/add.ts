@@ -13,13 +13,14 @@ import { changed, generationChanged } from "../../../runtime/predicates.ts";
 import type { Request } from "../../../runtime/reconciler.ts";
 import type { ProxyFacts } from "../../facts/proxy-facts.ts";
 import type { StoredPolicy } from "../../labels/keep-policy.ts";
+import { type LabelFamilies, mayLabel } from "../../labels/label-families.ts";
 import { policyName, resourceOfPolicy } from "../../labels/label-policy.ts";
 import { mayListPolicies } from "../../labels/label-rights.ts";
 import type { LabelStates } from "../../labels/label-state.ts";
 import { completeLabels } from "../../labels/labels-status.ts";
 import { isOptedOut } from "../../labels/right-labels.ts";
 import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
-import { type Apps, isLive, type Source } from "../../sources/app.ts";
+import { type App, type Apps, isLive, type Source } from "../../sources/app.ts";
 import { createLabelsReconciler } from "./reconciler.ts";
 
 /** Makes a burst of objects one reconcile. */
@@ -32,6 +33,7 @@ export interface LabelsControllerOptions {
   readonly informers: Informers;
   readonly sources: readonly Source[];
   readonly apps: Apps;
+  readonly families: LabelFamilies;
   readonly states: LabelStates;
   readonly registry: Pick<ProxyRegistry, "pods" | "facts">;
   readonly perSecond: number;
@@ -45,9 +47,10 @@ export interface LabelsControllerOptions {
 const requestOf = ({ group, resource }: GroupResource): Request => ({ namespace: group, name: resource });
 
 export function addLabelsController(options: LabelsControllerOptions): Controller {
-  const { client, informers, sources, apps, registry, clock, log } = options;
+  const { client, informers, sources, apps, families, registry, clock, log } = options;
   const namespaces = informers.store(metadataOnly(NAMESPACES));
-  const wanted = () => apps.list().flatMap((app) => (isLive(app) ? (app.spec?.labelled ?? []) : []));
+  const wantedBy = ({ ref, spec }: App) => (spec?.labelled ?? []).filter((of) => mayLabel(families, ref, of));
+  const wanted = () => apps.list().flatMap((app) => (isLive(app) ? wantedBy(app) : []));
   const enqueue = (of: GroupResource) => controller.enqueue(requestOf(of));
   const policies = createPolicyStores(informers, enqueue);
   const reconciler = createLabelsReconciler({
@@ -55,7 +58,10 @@ export function addLabelsController(options: LabelsControllerOptions): Controlle
     policyOf: policies.policyOf,
     isWanted: (of) => wanted().some((each) => resourceName(each) === resourceName(of)),
     isReliedOn: (of) => [...registry.pods].some((pod) => reliesOn(registry.facts(pod), of)),
-    wasComplete: (of) => apps.list().some(({ object }) => completeLabels(object.status).includes(resourceName(of))),
+    wasComplete: (of) =>
+      apps
+        .list()
+        .some(({ ref, object }) => mayLabel(families, ref, of) && completeLabels(object.status).includes(resourceName(of))),
   });
   const controller = sources
     .reduce(

@@ -29,7 +29,8 @@ afterEach(async () => {
 });
 
 function world({ wasComplete = false, servesPolicies = true, isAggregated = false, denied }: Options = {}) {
-  const [client, clock, states] = [createFakeKubeClient(), createFakeClock(), createLabelStates()];
+  const [client, clock] = [createFakeKubeClient(), createFakeClock()];
+  const states = createLabelStates(new Map([["configmaps", ["a/family"]]]));
   const namespaces = createStore<KubeObject>(() => undefined);
   const opted = { wanted: true, reliedOn: false };
   const namespaced = true;
@@ -63,7 +64,7 @@ function world({ wasComplete = false, servesPolicies = true, isAggregated = fals
     await clock.advance(5);
     return running;
   };
-  const state = () => states.get(OF)?.reason;
+  const state = () => states.get(OF, { namespace: "a", name: "family" })?.reason;
   /** Several reconciles, with time for lists and watches between them. */
   const settle = async () => {
     for (let round = 0; round < 4; round++) await reconcile();

@@ -112,6 +112,12 @@ describe("the peers controller", () => {
     expect((await peersSent())?.map(({ name }) => name)).toEqual(["b"]);
   });
 
+  it("leaves out a pod that somebody has given the label, and that carries no proxy", async () => {
+    const labelled = { ...podOf("a"), spec: { containers: [{ name: "operator" }] } } as unknown as Pod;
+    pods = [labelled, podOf("b")];
+    expect((await peersSent())?.map(({ name }) => name)).toEqual(["b"]);
+  });
+
   it("marks a pod that was injected before the app had a webhook server", async () => {
     pods = [podOf("a", { env: "OTHER" }), podOf("b")];
     expect((await peersSent())?.map(({ isDirect }) => isDirect)).toEqual([true, undefined]);

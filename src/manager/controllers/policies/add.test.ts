@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createFakeClock, type FakeClock } from "../../../../test/support/fake-clock.ts";
 import { createFakeKubeClient, type FakeKubeClient } from "../../../../test/support/fake-kube-client.ts";
@@ -55,7 +56,13 @@ describe("the policies controller", () => {
     await informers.stop();
   });
 
-  const settle = () => clock.advance(5_000);
+  /** The work of a namespace goes on in turns of the event loop. */
+  const settle = async () => {
+    for (let turn = 0; turn < 5; turn++) {
+      await clock.advance(1_000);
+      await setImmediate();
+    }
+  };
   const put = (spec: object, generation: number) => {
     const sample = sampleFaultInjection({}, { ...spec }) as unknown as FaultInjection;
     const before = client.read(FAULT_INJECTIONS, ref);

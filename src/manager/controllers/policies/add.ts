@@ -19,6 +19,8 @@ import { createPoliciesReconciler } from "./reconciler.ts";
 
 /** Gathers the pods of a scale-up and the answers of their proxies. */
 const DEBOUNCE_MS = 50;
+/** A namespace with many pods takes turns with the others, and a status that cannot be written keeps one worker busy. */
+const CONCURRENCY = 16;
 
 export interface PoliciesControllerOptions {
   readonly kinds: readonly PolicyKind[];
@@ -41,7 +43,7 @@ export function addPoliciesController(options: PoliciesControllerOptions): Contr
   const own = changed<PolicyObject>(inputsOf);
   const builder = kinds.reduce(
     (made, { kind }) => made.watches(kind.resource, namespaceOf, { predicates: [own] }),
-    controllerOf({ name: "policies", debounceMs: DEBOUNCE_MS, ...options }),
+    controllerOf({ name: "policies", debounceMs: DEBOUNCE_MS, concurrency: CONCURRENCY, ...options }),
   );
   const controller = builder.withReconciler(createPoliciesReconciler({ ...options, kinds }));
   const enqueue = (namespace: string) => controller.enqueue(requestOf(namespace));

@@ -1,10 +1,13 @@
 // Gives every proxy of a namespace its policies, and writes the status of the namespace's policy objects. Invariant: publishing waits for
-// nothing, so that no status that cannot be written delays a policy. Level-based; the memories are the newest valid specs, and when each
-// status was written last.
+// no write, so that no status that cannot be written delays a policy; and the policies and pods of one namespace, however many, delay the others by
+// slices only. Level-based; the memories are the newest valid specs, and when each status was written last.
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { PolicyStatus } from "../../../api/policy-status.ts";
 import type { Clock } from "../../../base/clock.ts";
+import { createFairTurns } from "../../../base/fair-turns.ts";
+import { mapInSlices } from "../../../base/map-in-slices.ts";
+import type { Pod } from "../../../kube/client/resources.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
 import type { EventRecorder } from "../../../runtime/events.ts";
 import type { Reconciler, Result } from "../../../runtime/reconciler.ts";
@@ -45,6 +48,7 @@ const NEVER = Number.NEGATIVE_INFINITY;
 export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Reconciler {
   const { kinds, apps, pods, registry, clock } = options;
   const accepted = createAcceptedPolicies();
+  const turns = createFairTurns({ clock });
   /** By namespace and uid. */
   const writtenMs = new Map<string, Map<string, number>>();
 
@@ -68,21 +72,33 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
       if (listed === undefined) return {}; // the list of the pods queues the namespace again
       const objects = kinds.flatMap(({ kind, store }) => store.list(namespace).map((object) => ({ kind, object })));
       const known = accepted.update(namespace, objects);
-      const targets = listed.flatMap((pod) => targetPod(pod, apps, registry.facts) ?? []);
-      const each = podPolicies(known, targets);
-      each.forEach(publish);
-      const proxies = each.map((policies) => ({ ...policies, facts: registry.facts(podKey(policies.pod)) }));
+      const policiesOf = podPolicies(known);
+      const give = (pod: Pod): PodPolicies[] => {
+        const target = targetPod(pod, apps, registry.facts);
+        if (target === undefined) return [];
+        const own = policiesOf(target);
+        publish(own);
+        return [own];
+      };
+      const given = await mapInSlices(listed.toSorted(oldestFirst), give, { turns, client: namespace, clock, signal });
+      const proxies = given.flat().map((policies) => ({ ...policies, facts: registry.facts(podKey(policies.pod)) }));
       const before = writtenMs.get(namespace);
       const times = new Map(
         known.map(({ object: { metadata } }) => [metadata.uid ?? "", before?.get(metadata.uid ?? "") ?? NEVER]),
       );
       if (times.size > 0) writtenMs.set(namespace, times);
       else writtenMs.delete(namespace);
-      const waits = await Promise.all(known.map((policy) => writePolicyStatus(options, policy, proxies, times, signal)));
+      const write = (policy: KnownPolicy) => writePolicyStatus(options, policy, proxies, times, signal);
+      const waits = await Promise.all(known.map((policy) => turns.run(namespace, () => write(policy))));
       const due = waits.filter((ms) => ms !== undefined);
       return due.length === 0 ? {} : ({ requeueAfterMs: Math.max(1, Math.min(LONGEST_WAIT_MS, ...due)) } satisfies Result);
     },
   };
+}
+
+function oldestFirst({ metadata: a }: Pod, { metadata: b }: Pod): number {
+  const keyOf = ({ creationTimestamp = "", name = "" }: Pod["metadata"]) => `${creationTimestamp} ${name}`;
+  return keyOf(a) < keyOf(b) ? -1 : 1;
 }
 
 /** A pod with what is known of its proxy. */

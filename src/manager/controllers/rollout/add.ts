@@ -1,5 +1,5 @@
 // What the rollout controller watches: the roots, the metadata of StatefulSets, whose every change of status is one of theirs, the pods of such
-// StatefulSets and the reports of their proxies. A StatefulSet without the label `rolling` queues nothing.
+// StatefulSets and the reports of their proxies. A StatefulSet without the label `rolling` queues no root without a record.
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
 import type { ShardingConfig } from "../../../api/sharding-config.ts";
 import { ROLL_EXPECTED, ROLLING } from "../../../api/sharding-keys.ts";
@@ -41,33 +41,36 @@ export function addRolloutController(options: RolloutControllerOptions): Control
   const { informers, pods, registry } = options;
   const configs = informers.store(SHARDING_CONFIGS);
   const statefulSets = informers.store(metadataOnly(STATEFUL_SETS));
-  /** True also for a StatefulSet that has lost the label: its record and its status are removed. */
-  const isRolling = ({ metadata: { labels, annotations } }: KubeObject) =>
-    labels?.[ROLLING] !== undefined || annotations?.[ROLL_EXPECTED] !== undefined;
-  const rootsOf = ({ metadata: { namespace = "", name } }: KubeObject): Request[] =>
+  /** A root with a record is there also for a StatefulSet that has lost the label: its record and its status are removed. */
+  const rootsOf = ({ metadata: { namespace = "", name, labels } }: KubeObject): Request[] =>
     configs
       .list(namespace)
       .filter(({ spec }) => spec?.root?.targetStatefulSet === name)
+      .filter(({ metadata }) => labels?.[ROLLING] !== undefined || metadata.annotations?.[ROLL_EXPECTED] !== undefined)
       .map(({ metadata }) => ({ namespace, name: metadata.name ?? "" }));
   const controller = controllerOf({ name: "rollout", debounceMs: DEBOUNCE_MS, ...options })
     .for(SHARDING_CONFIGS, {
       predicates: [
         anyOf<ShardingConfig>(
           generationChanged,
-          changed<ShardingConfig>(({ status }) => [status?.rollout === undefined, status?.restart?.reason]),
+          changed<ShardingConfig>(({ metadata, status }) => [
+            metadata.annotations?.[ROLL_EXPECTED],
+            status?.rollout === undefined,
+            status?.restart?.reason,
+          ]),
         ),
       ],
     })
-    .watches(metadataOnly(STATEFUL_SETS), (statefulSet) => (isRolling(statefulSet) ? rootsOf(statefulSet) : []))
+    .watches(metadataOnly(STATEFUL_SETS), rootsOf)
     .withReconciler(createRolloutReconciler({ ...options, configs, statefulSets }));
   const enqueueFor = (namespace: string, pod: string) => {
     for (const statefulSet of statefulSets.list(namespace)) {
-      if (!isRolling(statefulSet) || ordinalOf(statefulSet.metadata.name ?? "", pod) === undefined) continue;
+      if (ordinalOf(statefulSet.metadata.name ?? "", pod) === undefined) continue;
       for (const root of rootsOf(statefulSet)) controller.enqueue(root);
     }
   };
   pods.onListed((namespace) => {
-    for (const root of statefulSets.list(namespace).filter(isRolling).flatMap(rootsOf)) controller.enqueue(root);
+    for (const root of statefulSets.list(namespace).flatMap(rootsOf)) controller.enqueue(root);
   });
   pods.onChange(({ object: { metadata } }) => enqueueFor(metadata.namespace ?? "", metadata.name ?? ""));
   registry.onChange((key) => {

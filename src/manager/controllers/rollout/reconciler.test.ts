@@ -18,7 +18,7 @@ const placement = JSON.stringify({ start: 0, shards: 1, active: [1], away: {} })
 const rootConfig = {
   apiVersion: "ctrlmesh.kusionstack.io/v1alpha1",
   kind: "ShardingConfig",
-  metadata: { ...ROOT, uid: "root", generation: 1, annotations: { [PLACEMENT]: placement } },
+  metadata: { ...ROOT, uid: "root", resourceVersion: "7", generation: 1, annotations: { [PLACEMENT]: placement } },
   spec: {
     root: {
       prefix: "shop",
@@ -48,14 +48,13 @@ function setUp() {
     config: rootConfig,
     pods: [podOf("shop-0", "a", "old"), podOf("shop-1", "b", "old")],
     labels: { [ROLLING]: "" } as Record<string, string>,
-    annotations: {} as Record<string, string>,
     answer: (): unknown => undefined,
     onPatch: (): void => undefined,
     onStatus: (): void => undefined,
     isLeading: true,
   };
   const statefulSet = (): StatefulSet => ({
-    metadata: { ...ROOT, uid: "set", resourceVersion: "7", labels: world.labels, annotations: world.annotations },
+    metadata: { ...ROOT, uid: "set", resourceVersion: "3", labels: world.labels },
     spec: { replicas: 2, updateStrategy: { type: "OnDelete" } },
     status: { updateRevision: "new" },
   });
@@ -64,14 +63,17 @@ function setUp() {
       done.push(kind === "StatefulSet" ? "get" : "get config");
       return kind === "StatefulSet" ? statefulSet() : world.config;
     },
-    async patch(resource: { kind: string }, _ref: unknown, { body }: { body: never }) {
+    async patch({ kind }: { kind: string }, _ref: unknown, { body }: { body: never }) {
       world.onPatch();
-      const { metadata, status } = body as { metadata: StatefulSet["metadata"]; status: ShardingConfig["status"] };
-      if (resource.kind === "StatefulSet") {
+      const { metadata, status } = body as Pick<ShardingConfig, "metadata" | "status">;
+      if (kind !== "ShardingConfig") throw new StatusError("Forbidden", `may not patch ${kind}`);
+      if (status === undefined) {
         const text = metadata.annotations?.[ROLL_EXPECTED] as string | null | undefined;
         done.push(`record ${text ?? "none"} over ${metadata.resourceVersion}`);
-        world.annotations = text === null || text === undefined ? {} : { [ROLL_EXPECTED]: text };
-        return statefulSet();
+        const { [ROLL_EXPECTED]: _, ...others } = world.config.metadata.annotations ?? {};
+        const annotations = typeof text === "string" ? { ...others, [ROLL_EXPECTED]: text } : others;
+        world.config = { ...world.config, metadata: { ...world.config.metadata, annotations } };
+        return world.config;
       }
       world.onStatus();
       done.push(`status ${status?.rollout === null ? "none" : (status?.rollout?.waitingFor ?? "")}`);
@@ -116,14 +118,14 @@ function setUp() {
 const RECORD = '{"updateRevision":"new","podRevision":{"shop-0":"new","shop-1":"old"}}';
 
 describe("the rollout reconciler", () => {
-  it("stores the record over the StatefulSet that it read, then the status, and only then evicts", async () => {
+  it("stores the record over the root that it read, then the status, and only then evicts", async () => {
     const { run } = setUp();
     expect((await run()).done).toEqual([
       ...["get", `record ${RECORD} over 7`, "status Evicting"],
       ...["event RolloutStarted", "event RolloutShard", "evict shop-0"],
     ]);
   });
-  it("evicts nothing if the StatefulSet has changed meanwhile, and plans again", async () => {
+  it("evicts nothing if the root has changed meanwhile, and plans again", async () => {
     const { world, run } = setUp();
     world.onPatch = () => {
       throw new StatusError("Conflict", "changed");

@@ -1,5 +1,5 @@
 // Rolls out the StatefulSet of a root: reads it, plans, stores the record and the status, and then evicts. Invariant: a pod is evicted only by the
-// leader and only after its record is stored, over the StatefulSet that the plan was made from. Level-based: the memories of
+// leader and only after its record is stored in the root, over the root that the plan was made from. Level-based: the memories of
 // this module save only a repeated eviction and repeated Events.
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
 import type { ShardingConfig } from "../../../api/sharding-config.ts";
@@ -77,7 +77,7 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
       isOnDelete: spec?.updateStrategy?.type === "OnDelete",
       updateRevision: (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0) ? status?.updateRevision : undefined,
       wanted: wantedPods(statefulSet),
-      record: parseRecord(metadata.annotations?.[ROLL_EXPECTED]),
+      record: parseRecord(config.metadata.annotations?.[ROLL_EXPECTED]),
       shards: [...app.spec.subsets.filter((shard) => shard !== DEFAULT_SUBSET), DEFAULT_SUBSET],
       pods: rollPods(app, statefulSet, known, registry.facts),
       hasLock: app.spec.lockName !== "",
@@ -90,18 +90,18 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
     };
   }
 
-  /** False if the StatefulSet has changed since it was read. */
-  async function storeRecord(statefulSet: StatefulSet, step: RolloutStep, signal: AbortSignal): Promise<boolean> {
-    const { namespace, name = "", uid, resourceVersion, annotations } = statefulSet.metadata;
+  /** The root with the record; undefined if the root has changed since it was read. */
+  async function storeRecord(config: ShardingConfig, step: RolloutStep, signal: AbortSignal) {
+    const { namespace, name = "", uid, resourceVersion, annotations } = config.metadata;
     const record = step.kind === "off" ? undefined : step.record;
     const text = record === undefined ? undefined : formatRecord(record);
-    if (text === annotations?.[ROLL_EXPECTED]) return true;
+    if (text === annotations?.[ROLL_EXPECTED]) return config;
     const body = { metadata: { uid, resourceVersion, annotations: { [ROLL_EXPECTED]: text ?? null } } };
+    const call = { signal, fieldManager: FIELD_MANAGER };
     try {
-      await client.patch(STATEFUL_SETS, { namespace, name }, { type: "merge", body }, { signal, fieldManager: FIELD_MANAGER });
-      return true;
+      return await client.patch(SHARDING_CONFIGS, { namespace, name }, { type: "merge", body }, call);
     } catch (error) {
-      if (isStatus(error, "Conflict", "NotFound")) return false;
+      if (isStatus(error, "Conflict", "NotFound")) return undefined;
       throw error;
     }
   }
@@ -148,10 +148,11 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
     const facts = factsOf(app, config, statefulSet, memory);
     if (facts === undefined) return {};
     const step = planRollout(facts);
-    if (!(await storeRecord(statefulSet, step, signal))) return { requeueAfterMs: AGAIN_MS };
+    const recorded = await storeRecord(config, step, signal);
+    if (recorded === undefined) return { requeueAfterMs: AGAIN_MS };
     const before = memory.shown ?? config.status?.rollout;
     const status = step.kind === "off" ? undefined : step.status;
-    if (!(await storeStatus(config, status, step.kind === "evict", signal))) return { requeueAfterMs: AGAIN_MS };
+    if (!(await storeStatus(recorded, status, step.kind === "evict", signal))) return { requeueAfterMs: AGAIN_MS };
     memory.shown = status;
     for (const { type, reason, message } of rolloutEvents(before, step)) events.event(config, type, reason, message);
     if (step.kind === "evict") return ask(request, step.pod, signal);
@@ -168,8 +169,8 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
         return {};
       }
       const seen = options.statefulSets.get(target, request.namespace);
-      const isConcerned =
-        seen?.metadata.labels?.[ROLLING] !== undefined || seen?.metadata.annotations?.[ROLL_EXPECTED] !== undefined;
+      const hasRecord = config.metadata.annotations?.[ROLL_EXPECTED] !== undefined;
+      const isConcerned = seen !== undefined && (seen.metadata.labels?.[ROLLING] !== undefined || hasRecord);
       if (!isConcerned) {
         memories.delete(formatRequest(request));
         if (config.status?.rollout !== undefined) await storeStatus(config, undefined, false, signal);

@@ -8,8 +8,9 @@ import { type Controller, controllerOf } from "../../../runtime/controller.ts";
 import type { ControllerMetrics } from "../../../runtime/controller-metrics.ts";
 import type { Informers } from "../../../runtime/informers.ts";
 import { changed } from "../../../runtime/predicates.ts";
+import { CA_CONFIG_MAP } from "../../facts/injected-pod.ts";
 import type { MeshIdentity } from "../../identity/mesh-identity.ts";
-import { CA_CONFIG_MAP } from "../../injection/names.ts";
+import { CA_CONFIG_MAPS } from "../../identity/mesh-namespaces.ts";
 import type { Apps, Source } from "../../sources/app.ts";
 import { createTrustReconciler } from "./reconciler.ts";
 
@@ -25,8 +26,7 @@ export interface TrustControllerOptions {
 
 export function addTrustController(options: TrustControllerOptions): Controller {
   const { informers, identity, sources, apps } = options;
-  // One watch of the ConfigMaps of this name in all namespaces. Other ConfigMaps cost nothing.
-  const selectors = { fieldSelector: `metadata.name=${CA_CONFIG_MAP}` };
+  const selectors = CA_CONFIG_MAPS;
   const configMaps = informers.store(CONFIG_MAPS, selectors);
   const requestIn = (namespace = "") => ({ namespace, name: CA_CONFIG_MAP });
   const ofMaps = controllerOf({ name: "trust", ...options }).for(CONFIG_MAPS, {

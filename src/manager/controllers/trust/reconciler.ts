@@ -7,9 +7,10 @@ import type { KubeClient } from "../../../kube/client/types.ts";
 import { isStatus } from "../../../kube/status.ts";
 import type { Reconciler, Result } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
-import { INJECTED_LABEL } from "../../facts/injected-pod.ts";
+import { CA_CONFIG_MAP, INJECTED_LABEL } from "../../facts/injected-pod.ts";
 import type { MeshIdentity } from "../../identity/mesh-identity.ts";
-import { API_PORT, CA_CONFIG_MAP, CLUSTER_CA_CONFIG_MAP, SERVICE_ACCOUNT_DIR } from "../../injection/names.ts";
+import { isOfManager, MANAGED_BY, MANAGER } from "../../identity/mesh-namespaces.ts";
+import { API_PORT, CLUSTER_CA_CONFIG_MAP, SERVICE_ACCOUNT_DIR } from "../../injection/names.ts";
 
 export interface TrustReconcilerOptions {
   readonly client: Pick<KubeClient, "get" | "list" | "patch" | "delete">;
@@ -19,8 +20,6 @@ export interface TrustReconcilerOptions {
   readonly configMaps: Pick<Store<ConfigMap>, "get">;
 }
 
-const MANAGED_BY = "app.kubernetes.io/managed-by";
-const MANAGER = "ctrlmesh-manager";
 // The cluster's CA changes once in years, and the kubelet updates a volume only after a minute or two.
 const LOOK_AGAIN_MS = 5 * 60_000;
 // After the last app the injected pods end one after the other.
@@ -29,9 +28,10 @@ const STILL_USED_MS = 60_000;
 export function createTrustReconciler({ client, identity, apps, configMaps }: TrustReconcilerOptions): Reconciler {
   async function publish(namespace: string, signal: AbortSignal): Promise<Result> {
     const data = trustData(identity.trustPem, await clusterCa(namespace, signal));
-    const { metadata, data: written = {} } = configMaps.get(CA_CONFIG_MAP, namespace) ?? {};
+    const found = configMaps.get(CA_CONFIG_MAP, namespace);
+    const written = found?.data ?? {};
     const isSame = Object.entries(data).every(([key, text]) => written[key] === text);
-    if (!isSame || metadata?.labels?.[MANAGED_BY] !== MANAGER) {
+    if (found === undefined || !isSame || !isOfManager(found)) {
       const body = { metadata: { name: CA_CONFIG_MAP, namespace, labels: { [MANAGED_BY]: MANAGER } }, data };
       const ref = { namespace, name: CA_CONFIG_MAP };
       await client.patch(CONFIG_MAPS, ref, { type: "apply", body, fieldManager: MANAGER }, { signal });
@@ -48,7 +48,7 @@ export function createTrustReconciler({ client, identity, apps, configMaps }: Tr
 
   async function remove(namespace: string, signal: AbortSignal): Promise<Result> {
     const found = configMaps.get(CA_CONFIG_MAP, namespace);
-    if (found === undefined || found.metadata.labels?.[MANAGED_BY] !== MANAGER) return {};
+    if (found === undefined || !isOfManager(found)) return {};
     const pods = await client.list(PODS, { namespace, labelSelector: INJECTED_LABEL, signal });
     if (pods.items.length > 0) {
       // Injected pods that outlive their app still need the current CAs.

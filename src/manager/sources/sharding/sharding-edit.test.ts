@@ -23,7 +23,7 @@ const ROOT = {
 function judge(before: ShardingConfig | undefined, after: ShardingConfig, stored: readonly ShardingConfig[] = []) {
   const apps: App[] = createShardingSource().appsOf(stored);
   const own = apps.find(({ ref }) => ref.name === familyNameOf(after));
-  const around: Surroundings = { own, others: apps.filter((app) => app !== own), namespaces: undefined };
+  const around: Surroundings = { own, others: apps.filter((app) => app !== own) };
   const { problems, warnings } = judgeEdit(before, after, around);
   return { problems: problems.map(formatProblem), warnings };
 }

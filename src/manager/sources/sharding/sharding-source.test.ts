@@ -4,6 +4,7 @@ import type { ShardingConfig } from "../../../api/sharding-config.ts";
 import { NAMESPACE, PLACEMENT } from "../../../api/sharding-keys.ts";
 import { ownersOf, ownerText } from "../../../route/table.ts";
 import type { App } from "../app.ts";
+import { compileNow } from "../compile/compile-now.ts";
 import { createShardingSource } from "./sharding-source.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -27,8 +28,11 @@ function appOf(...configs: ShardingConfig[]): App {
 }
 /** The owner of pods in each namespace. */
 function owners(app: App, ...names: string[]): string[] {
-  const table = app.spec?.compile(names.map((name) => ({ name, labels: {} })));
-  if (table === undefined) throw new Error("refused");
+  if (app.spec === undefined) throw new Error("refused");
+  const table = compileNow(
+    app.spec.route(),
+    names.map((name) => ({ name, labels: {} })),
+  );
   return names.map((name) => ownerText(ownersOf(table, "", "pods").ownerOf(name), name));
 }
 const own = (...values: string[]) => ({
@@ -53,7 +57,7 @@ describe("the app of a root", () => {
   });
 
   it("follows from the spec and the placement alone: another process makes the same table", () => {
-    const table = (app: App) => JSON.stringify(app.spec?.compile([{ name: "default", labels: {} }]).rules);
+    const table = (app: App) => JSON.stringify(app.spec?.route().rules);
     expect(table(appOf(root()))).toBe(table(appOf(root())));
     expect(owners(appOf(root({}, placed([2]))), "default")).toEqual(['subset "shop-2-normal"']);
   });

@@ -6,13 +6,13 @@ import type { ShardingConfig } from "../../../api/sharding-config.ts";
 import { NO_CALLER_POLICY } from "../../../route/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../../route/table.ts";
 import type { App, AppSpec, Source } from "../app.ts";
-import { compileShards } from "./compile-shards.ts";
 import { describeFamily } from "./describe-family.ts";
 import { type Family, familiesOf } from "./family.ts";
 import { familyNameOf } from "./family-name.ts";
 import { familyPods } from "./family-pods.ts";
 import { familyProblems } from "./family-problems.ts";
 import { labelledResources, uniqueResources } from "./labelled-resources.ts";
+import { routeOfShards } from "./shard-rules.ts";
 import { judgeEdit } from "./sharding-edit.ts";
 import { type FamilyShards, shardsOfConfigs, shardsOfRoot } from "./shards.ts";
 import { placementInputs, storedPlacement } from "./stored-placement.ts";
@@ -74,7 +74,7 @@ function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
     isPaused: configs.some(({ spec }) => spec.paused === true),
     retainsLosses: configs.some(({ spec }) => spec.onLoss !== "InPlace"),
     labelled: uniqueResources(configs.flatMap(labelledResources)),
-    compile: (namespaces) => compileShards(shards ?? { shards: [] }, namespaces),
+    route: () => routeOfShards(shards ?? { shards: [] }),
     describe: (counts) => describeFamily(described, counts),
   };
 }

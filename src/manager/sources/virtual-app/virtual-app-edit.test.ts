@@ -5,13 +5,12 @@ import { formatProblem } from "../../../api/problems.ts";
 import type { Surroundings } from "../app.ts";
 import { judgeEdit } from "./virtual-app-edit.ts";
 
-const NOTHING: Surroundings = { own: undefined, others: [], namespaces: undefined };
+const NOTHING: Surroundings = { own: undefined, others: [] };
 const judge = (before: unknown, after: unknown, around: Partial<Surroundings> = {}) => {
   const { problems, warnings } = judgeEdit(before, after, { ...NOTHING, ...around });
   return { problems: problems.map(formatProblem), warnings };
 };
 const subset = (name: string, ...routeRules: string[]) => ({ name, labels: { version: name }, routeRules });
-const namespaces = (...names: string[]) => names.map((name) => ({ name, labels: {} }));
 
 const BAD = sampleVirtualApp({ subsets: [subset("v1", "canry"), subset("v2", "canary-eu"), subset("v2", "nothing")] });
 
@@ -94,28 +93,18 @@ describe("judgeEdit at an update of an immutable field", () => {
 });
 
 describe("judgeEdit at an edit of the rules", () => {
-  const withRegex = (namespaceRegex: string, more: object = {}) =>
-    sampleVirtualApp({ route: { subRules: [{ name: "canary-eu", match: [{ namespaceRegex }] }], ...more } });
-  const around = { namespaces: namespaces("canary-1", "team-a", "team-b", "team-c") };
+  const from = sampleVirtualApp();
+  const reroute = (before: unknown, after: unknown) => judgeEdit(before, after, NOTHING).reroute;
 
-  it("warns if it moves half of the namespaces or more, with the count", () => {
-    expect(judge(withRegex("^canary-"), withRegex("^team-"), around).warnings).toEqual([
-      "moves 4 of 4 namespaces to other owners; pods that lose namespaces are restarted one after the other; spec.route.paused: true stops it",
-    ]);
-    expect(judge(withRegex("^canary-"), withRegex("^(canary|team-[ab]$)"), around).warnings[0]).toMatch(/^moves 2 of 4 /);
+  it("names the routes before and after, and whether pods restart", () => {
+    const after = sampleVirtualApp({ subsets: [] });
+    expect(reroute(from, after)).toMatchObject({ before: { rules: [{ subset: "v2" }] }, after: { rules: [] }, restarts: true });
+    expect(reroute(from, sampleVirtualApp({ route: { onLoss: "InPlace" }, subsets: [] }))?.restarts).toBe(false);
   });
 
-  it("does not warn of fewer moves, of an equal rule in another form, and while the app is paused", () => {
-    const from = withRegex("^canary-");
-    expect(judge(from, withRegex("^(canary|team-a)"), around).warnings).toEqual([]);
-    expect(judge(from, withRegex("^canary-."), around).warnings).toEqual([]);
-    expect(judge(from, withRegex("^team-", { paused: true }), around).warnings).toEqual([]);
-    expect(judge(from, withRegex("^team-")).warnings).toEqual([]); // namespaces not known yet
-  });
-
-  it("counts moves of one resource only, and namespaces that a limit excludes", () => {
-    const resources = [{ apiGroups: ["apps"], resources: ["*"] }];
-    const limited = sampleVirtualApp({ route: { globalLimits: [{ namespaceRegex: "^x$", resources }] }, subsets: [] });
-    expect(judge(sampleVirtualApp({ route: {}, subsets: [] }), limited, around).warnings[0]).toMatch(/^moves 4 of 4 /);
+  it("names none for a new object, for another edit, and for one that pauses the app", () => {
+    expect(reroute(undefined, from)).toBeUndefined();
+    expect(reroute(from, sampleVirtualApp({ configuration: {} }))).toBeUndefined();
+    expect(reroute(from, sampleVirtualApp({ route: { paused: true }, subsets: [] }))).toBeUndefined();
   });
 });

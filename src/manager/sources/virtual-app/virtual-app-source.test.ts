@@ -5,7 +5,8 @@ import { STRIP_MANAGED_FIELDS } from "../../../api/annotations.ts";
 import type { VirtualAppSpec } from "../../../api/virtual-app.ts";
 import { NO_CALLER_POLICY } from "../../../route/snapshot.ts";
 import { planApp } from "../../plan/plan-app.ts";
-import { compileRoute } from "./compile-route.ts";
+import { compileNow } from "../compile/compile-now.ts";
+import { routeOf } from "./route-rules.ts";
 import { callersOf } from "./virtual-app-source.ts";
 
 const plain: VirtualAppSpec = { selector: { matchLabels: { a: "b" } } };
@@ -40,7 +41,7 @@ describe("planApp", () => {
         ...specOf(spec),
         callers: callersOf(spec, annotations),
         app: { namespace: "n", name: "a" },
-        bySpec: compileRoute(spec, []),
+        bySpec: compileNow(routeOf(spec), []),
         pods: [],
         factsOf: () => undefined,
       });

@@ -1,20 +1,22 @@
-// The source kind VirtualApp: turns an object into an App. Invariant: each object is parsed once, even if many callers ask for
+// The source kind VirtualApp: turns an object into an App. Invariant: each spec is checked once, even if many callers ask for
 // its app.
 import { CONFIRM_MOVES, STRIP_MANAGED_FIELDS, stripsManagedFields } from "../../../api/annotations.ts";
 import { formatProblem } from "../../../api/problems.ts";
 import { VIRTUAL_APPS } from "../../../api/resources.ts";
 import { lockNameOf, type VirtualApp, type VirtualAppSpec, validateVirtualApp } from "../../../api/virtual-app.ts";
+import { BoundedMap } from "../../../base/bounded-map.ts";
 import { type Labels, matchesSelector, matchesTerms } from "../../../kube/label-selector.ts";
 import type { CallerPolicy } from "../../../route/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../../route/table.ts";
 import type { App, AppSpec, Source } from "../app.ts";
-import { compileRoute } from "./compile-route.ts";
+import { routeOf } from "./route-rules.ts";
 import { judgeEdit } from "./virtual-app-edit.ts";
 
 export function createVirtualAppSource(): Source<VirtualApp> {
   const known = new WeakMap<VirtualApp, App>();
+  const check = createCheck();
   const appOf = (object: VirtualApp): App => {
-    const app = known.get(object) ?? virtualAppOf(object);
+    const app = known.get(object) ?? virtualAppOf(object, check(object));
     known.set(object, app);
     return app;
   };
@@ -29,11 +31,29 @@ export function createVirtualAppSource(): Source<VirtualApp> {
   };
 }
 
-function virtualAppOf(object: VirtualApp): App {
+type Checked = ReturnType<typeof validateVirtualApp>;
+
+/** Enough for every app of a cluster. */
+const MAX_CHECKED = 10_000;
+
+/** Checks a spec once, and not again when only the status or the labels of the object change. */
+function createCheck(): (object: VirtualApp) => Checked {
+  const last = new BoundedMap<string, { readonly of: string; readonly checked: Checked }>(MAX_CHECKED);
+  return (object) => {
+    const { uid, generation, annotations } = object.metadata;
+    if (uid === undefined || generation === undefined) return validateVirtualApp(object);
+    const of = JSON.stringify([generation, annotations]);
+    const before = last.get(uid);
+    const checked = before?.of === of ? before.checked : validateVirtualApp(object);
+    last.set(uid, { of, checked });
+    return checked;
+  };
+}
+
+function virtualAppOf(object: VirtualApp, checked: Checked): App {
   const { namespace = "", name = "" } = object.metadata;
   const { spec } = object;
   const selector = spec?.selector ?? {};
-  const checked = validateVirtualApp(object);
   return {
     ref: { kind: VIRTUAL_APPS.kind, namespace, name },
     object,
@@ -62,7 +82,7 @@ export function specOf({ spec, metadata: { annotations = {}, generation } }: Pic
     isPaused: spec.route?.paused === true,
     maxMovingPercent: annotations[CONFIRM_MOVES] === String(generation) ? undefined : spec.route?.maxMovingPercent,
     retainsLosses: spec.route?.onLoss !== "InPlace",
-    compile: (namespaces) => compileRoute(spec, namespaces),
+    route: () => routeOf(spec),
   };
 }
 

@@ -3,9 +3,10 @@ import { sampleShardingConfig, sampleShardingRoot } from "../../../../test/suppo
 import type { ShardingConfig } from "../../../api/sharding-config.ts";
 import { BUCKETS, CLUSTER_SCOPE } from "../../../kube/place.ts";
 import { namespacesOf, ownersOf, type RouteTable } from "../../../route/table.ts";
+import { compileNow } from "../compile/compile-now.ts";
 import { type BalancedMap, balancedMap } from "./balanced-map.ts";
-import { compileShards } from "./compile-shards.ts";
 import type { Placement } from "./placement.ts";
+import { routeOfShards } from "./shard-rules.ts";
 import { shardsOfConfigs, shardsOfRoot } from "./shards.ts";
 import { countGaps, countOverlaps } from "./table-counts.ts";
 
@@ -18,9 +19,9 @@ const limit = (resources: readonly string[], operator: string, values: readonly 
 function family(limits: Readonly<Record<string, readonly object[]>>, namespaces: readonly string[]): RouteTable {
   const configs = Object.entries(limits).map(([name, own]) => ({ ...sampleShardingConfig({ limits: own }), metadata: { name } }));
   const shards = shardsOfConfigs(configs as unknown as ShardingConfig[]);
-  return compileShards(
-    shards,
-    namespaces.map((name) => ({ name })),
+  return compileNow(
+    routeOfShards(shards),
+    namespaces.map((name) => ({ name, labels: {} })),
   );
 }
 
@@ -69,11 +70,11 @@ describe("a hand-written family", () => {
 
 describe("the family of a root", () => {
   const placement = { start: 0, shards: 3, active: [2, 3], away: new Map(), map: undefined };
-  const namespaces = Array.from({ length: 200 }, (_, index) => ({ name: `team-${index}` }));
+  const namespaces = Array.from({ length: 200 }, (_, index) => ({ name: `team-${index}`, labels: {} }));
   const compiled = (selector: object) => {
     const resourceSelector = [{ relateResources: [{ apiGroups: [""], resources: ["pods"] }], ...selector }];
-    return compileShards(
-      shardsOfRoot(sampleShardingRoot({ resourceSelector }) as unknown as ShardingConfig, placement),
+    return compileNow(
+      routeOfShards(shardsOfRoot(sampleShardingRoot({ resourceSelector }) as unknown as ShardingConfig, placement)),
       namespaces,
     );
   };
@@ -90,7 +91,10 @@ describe("the family of a root", () => {
     const canary = { replicas: 1, inShardHash: ["7"] };
     const root = { canary, clusterScoped: "ByName" } as const;
     const byName = (more: object, of: Placement) =>
-      compileShards(shardsOfRoot(sampleShardingRoot({ ...root, ...more }) as unknown as ShardingConfig, of), namespaces);
+      compileNow(
+        routeOfShards(shardsOfRoot(sampleShardingRoot({ ...root, ...more }) as unknown as ShardingConfig, of)),
+        namespaces,
+      );
     const legacy = byName({}, placement);
     const hashOf = (place: string) => BUCKETS.indexOf(place);
     for (const place of BUCKETS) {
@@ -124,8 +128,8 @@ describe("the family of a root", () => {
     });
     const apart = { matchExpressions: [{ key: KEY, operator: "NotIn", values: ["team-1"] }] };
     const resourceSelector = [entry("pods"), entry("services", { matchLabels: { app: "shop" } }), entry("secrets", apart)];
-    const table = compileShards(
-      shardsOfRoot(sampleShardingRoot({ resourceSelector }) as unknown as ShardingConfig, placement),
+    const table = compileNow(
+      routeOfShards(shardsOfRoot(sampleShardingRoot({ resourceSelector }) as unknown as ShardingConfig, placement)),
       namespaces,
     );
     const own = table.rules.flatMap((rule) => (rule.kind === "subset" && rule.subset === "shop-2-normal" ? [rule] : []));

@@ -1,45 +1,36 @@
-// Compiles a VirtualApp and the namespaces into a route table. Pure; tested by golden files. The spec must be valid
-// (validateVirtualApp). The table contains no selector of namespaces and no regular expression, so all proxies decide alike. It
-// contains selectors of objects unchanged, because only the proxy sees the objects.
-import { RE2JS } from "re2js";
+// The rules of a VirtualApp's route. Pure; tested by golden files. The spec must be valid (validateVirtualApp). The rules contain no selector of
+// namespaces and no regular expression, so all proxies decide alike. They contain selectors of objects unchanged, because only the proxy sees the
+// objects.
 import type { MatchLimitSelector } from "../../../api/match-limit-selector.ts";
 import type { VirtualAppSpec } from "../../../api/virtual-app.ts";
 import { isSetTerm, matchesSelector, type SetTerm, termsOfSelector } from "../../../kube/label-selector.ts";
-import type { ResourceMatch, RouteRule, RouteTable } from "../../../route/table.ts";
-import type { NamespaceFacts } from "../app.ts";
+import type { ResourceMatch, RouteRule } from "../../../route/table.ts";
+import type { Matches, NamespaceFacts, RouteSpec } from "../compile/route-spec.ts";
 
-interface CompiledRule {
+interface NamespaceRule {
   readonly rule: RouteRule;
-  contains(namespace: NamespaceFacts): boolean;
+  contains(namespace: NamespaceFacts, matches: Matches): boolean;
 }
 
-/** The desired route table of one app, without fences. */
-export function compileRoute(spec: VirtualAppSpec, namespaces: Iterable<NamespaceFacts>): RouteTable {
+export function routeOf(spec: VirtualAppSpec): RouteSpec {
   const rules = [...limitRules(spec), ...subsetRules(spec)];
-  const classes: number[][] = [];
-  const indexOfClass = new Map<string, number>();
-  const classOf = new Map<string, number>();
-  for (const namespace of namespaces) {
-    const members = rules.flatMap(({ contains }, index) => (contains(namespace) ? [index] : []));
-    const key = members.join(",");
-    let index = indexOfClass.get(key);
-    if (index === undefined) {
-      index = classes.push(members) - 1;
-      indexOfClass.set(key, index);
-    }
-    classOf.set(namespace.name, index);
-  }
   return {
     rules: rules.map(({ rule }) => rule),
-    classes,
-    classOf,
     sharedResources: resourcesOf(spec.route?.subsetPublicResources),
-    fenced: new Set(),
+    places: [],
+    expressions: [...new Set(matchesOf(spec).flatMap(({ namespaceRegex }) => namespaceRegex ?? []))],
+    membersOf: (namespace, matches) => rules.flatMap(({ contains }, index) => (contains(namespace, matches) ? [index] : [])),
   };
 }
 
-function limitRules(spec: VirtualAppSpec): CompiledRule[] {
-  return (spec.route?.globalLimits ?? []).flatMap((limit, index): CompiledRule[] => {
+function matchesOf({ route, subsets = [] }: VirtualAppSpec): readonly MatchLimitSelector[] {
+  const used = new Set(subsets.flatMap(({ routeRules }) => routeRules));
+  const named = (route?.subRules ?? []).filter(({ name }) => used.has(name));
+  return [...(route?.globalLimits ?? []), ...named.flatMap(({ match }) => match)];
+}
+
+function limitRules(spec: VirtualAppSpec): NamespaceRule[] {
+  return (spec.route?.globalLimits ?? []).flatMap((limit, index): NamespaceRule[] => {
     const common = { resources: resourcesOf(limit.resources), origin: `spec.route.globalLimits[${index}]` };
     const terms = objectTerms(limit);
     if (terms !== undefined) return [{ rule: { kind: "object-limit", terms, ...common }, contains: inNone }];
@@ -48,11 +39,11 @@ function limitRules(spec: VirtualAppSpec): CompiledRule[] {
   });
 }
 
-function subsetRules(spec: VirtualAppSpec): CompiledRule[] {
+function subsetRules(spec: VirtualAppSpec): NamespaceRule[] {
   const matches = new Map((spec.route?.subRules ?? []).map(({ name, match }) => [name, match]));
   return (spec.subsets ?? []).flatMap(({ name: subset, routeRules }) =>
     routeRules.flatMap((ruleName) =>
-      (matches.get(ruleName) ?? []).flatMap((match, index): CompiledRule[] => {
+      (matches.get(ruleName) ?? []).flatMap((match, index): NamespaceRule[] => {
         const common = { subset, resources: resourcesOf(match.resources), origin: `subRules[${ruleName}].match[${index}]` };
         const [term] = objectTerms(match) ?? [];
         if (term !== undefined) return [{ rule: { kind: "objects", term, ...common }, contains: inNone }];
@@ -74,12 +65,9 @@ function inNone(): boolean {
   return false;
 }
 
-function namespaceTest(match: MatchLimitSelector): CompiledRule["contains"] | undefined {
+function namespaceTest(match: MatchLimitSelector): NamespaceRule["contains"] | undefined {
   const { namespaceRegex, namespaceSelector } = match;
-  if (namespaceRegex !== undefined) {
-    const pattern = RE2JS.compile(namespaceRegex);
-    return ({ name }) => pattern.matcher(name).find();
-  }
+  if (namespaceRegex !== undefined) return ({ name }, matches) => matches(namespaceRegex, name);
   if (namespaceSelector !== undefined) return ({ labels }) => matchesSelector(namespaceSelector, labels);
   return undefined;
 }

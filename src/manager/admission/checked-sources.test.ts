@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import { compileHere } from "../../../test/support/compile.ts";
+import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
+import { createVirtualAppSource } from "../sources/virtual-app/virtual-app-source.ts";
+import { checkedSources } from "./checked-sources.ts";
+import { type CountMoves, createMoveCounter } from "./count-moves.ts";
+
+const NAMES = ["canary-1", "team-a", "team-b", "team-c"];
+const namespaces = (names: readonly string[]) => names.map((name) => ({ name, labels: {} }));
+const withRegex = (namespaceRegex: string, more: object = {}) =>
+  sampleVirtualApp({ route: { subRules: [{ name: "canary-eu", match: [{ namespaceRegex }] }], ...more } });
+
+async function warningsOf(before: object, after: object, countMoves: CountMoves | undefined = counter(NAMES)) {
+  const [kind] = checkedSources({ sources: [createVirtualAppSource()], apps: { list: () => [] }, countMoves });
+  return (await kind?.judgeEdit(before, after, { namespace: "ops", name: "shop" }))?.warnings;
+}
+
+function counter(names: readonly string[] | undefined): CountMoves {
+  return createMoveCounter(compileHere, () => names && namespaces(names));
+}
+
+describe("the check of an edit that moves namespaces", () => {
+  const from = withRegex("^canary-");
+
+  it("warns if it moves half of the namespaces or more, with the count", async () => {
+    expect(await warningsOf(from, withRegex("^team-"))).toEqual([
+      "moves 4 of 4 namespaces to other owners; pods that lose namespaces are restarted one after the other; spec.route.paused: true stops it",
+    ]);
+    expect((await warningsOf(from, withRegex("^(canary|team-[ab]$)")))?.[0]).toMatch(/^moves 2 of 4 /);
+  });
+
+  it("does not warn of fewer moves, of an equal rule in another form, and while the app is paused", async () => {
+    expect(await warningsOf(from, withRegex("^(canary|team-a)"))).toEqual([]);
+    expect(await warningsOf(from, withRegex("^canary-."))).toEqual([]);
+    expect(await warningsOf(from, withRegex("^team-", { paused: true }))).toEqual([]);
+  });
+
+  it("counts moves of one resource only, and namespaces that a limit excludes", async () => {
+    const resources = [{ apiGroups: ["apps"], resources: ["*"] }];
+    const limited = sampleVirtualApp({ route: { globalLimits: [{ namespaceRegex: "^x$", resources }] }, subsets: [] });
+    expect((await warningsOf(sampleVirtualApp({ route: {}, subsets: [] }), limited))?.[0]).toMatch(/^moves 4 of 4 /);
+  });
+
+  it("tells a caller nothing about the namespaces, unless the counts are switched on", async () => {
+    const [kind] = checkedSources({ sources: [createVirtualAppSource()], apps: { list: () => [] } });
+    const verdict = await kind?.judgeEdit(from, withRegex("^team-"), { namespace: "ops", name: "shop" });
+    expect(verdict).toEqual({ problems: [], warnings: [] });
+  });
+
+  it("has no count while the namespaces are not known, or if the count takes too long", async () => {
+    expect(await warningsOf(from, withRegex("^team-"), counter(undefined))).toEqual([]);
+    const dear = createMoveCounter(
+      async () => undefined,
+      () => namespaces(NAMES),
+    );
+    expect(await warningsOf(from, withRegex("^team-"), dear)).toEqual([]);
+  });
+});

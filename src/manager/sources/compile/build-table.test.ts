@@ -1,0 +1,98 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { RouteTable } from "../../../route/table.ts";
+import { buildTable, type EarlierTable, namesToMatch } from "./build-table.ts";
+import type { NamespaceFacts, RouteSpec } from "./route-spec.ts";
+
+/** Rule 0 contains names with an "a", rule 1 namespaces with the label tier=gold. */
+function routeWith(judged: string[] = []): RouteSpec {
+  return {
+    rules: ["x", "y"].map((subset) => ({ kind: "subset", subset, resources: [], origin: "" }) as const),
+    sharedResources: [],
+    places: [],
+    expressions: ["a"],
+    membersOf({ name, labels }, matches) {
+      judged.push(name);
+      return [...(matches("a", name) ? [0] : []), ...(labels.tier === "gold" ? [1] : [])];
+    },
+  };
+}
+
+function build(route: RouteSpec, namespaces: readonly NamespaceFacts[], earlier?: EarlierTable): RouteTable {
+  const table = buildBounded(route, namespaces, earlier);
+  if (table === undefined) throw new Error("too large");
+  return table;
+}
+
+function buildBounded(route: RouteSpec, namespaces: readonly NamespaceFacts[], earlier?: EarlierTable): RouteTable | undefined {
+  const asked = new Set(namesToMatch(namespaces, earlier));
+  const steps = buildTable(
+    route,
+    namespaces,
+    (expression, name) => {
+      if (!asked.has(name)) throw new Error(`not asked about ${name}`);
+      return name.includes(expression);
+    },
+    earlier,
+  );
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
+const membersIn = ({ classes, classOf }: RouteTable) => [...classOf].map(([name, at]) => [name, classes[at]]);
+const plain = (...names: string[]) => names.map((name) => ({ name, labels: {} }));
+
+describe("buildTable", () => {
+  it("puts namespaces with the same rules into one class", () => {
+    const table = build(routeWith(), plain("a", "b", "ab"));
+    expect(membersIn(table)).toEqual([
+      ["a", [0]],
+      ["b", []],
+      ["ab", [0]],
+    ]);
+    expect(table.classes).toHaveLength(2);
+  });
+
+  it("ends a table with so many rules in so many classes that it would take tens of megabytes", () => {
+    const half = (seed: number) => Array.from({ length: 2_000 }, (_, rule) => 2 * rule + ((seed >> (rule % 12)) & 1));
+    const route = { ...routeWith(), membersOf: ({ name }: NamespaceFacts) => half(Number(name)) };
+    const numbered = (count: number) => plain(...Array.from({ length: count }, (_, i) => String(i)));
+    expect(buildBounded(route, numbered(60))?.classes.length).toBe(60);
+    expect(buildBounded(route, numbered(70))).toBeUndefined();
+    const same = { ...routeWith(), membersOf: () => half(0) };
+    expect(buildBounded(same, numbered(200))?.classes.length).toBe(1);
+  });
+
+  it("judges only what has changed, and returns the earlier table if nothing differs", () => {
+    const before = build(routeWith(), plain("a", "b"));
+    const judged: string[] = [];
+    const earlier = { table: before, isUnchanged: (name: string) => name !== "b" };
+    expect(build(routeWith(judged), plain("a", "b"), earlier)).toBe(before);
+    expect(judged).toEqual(["b"]);
+    expect(membersIn(build(routeWith(judged), plain("a", "b", "ca"), earlier))).toContainEqual(["ca", [0]]);
+    expect(judged).toEqual(["b", "b", "ca"]);
+  });
+
+  it("makes the same table with and without an earlier one, whatever has changed", () => {
+    const facts = fc.uniqueArray(
+      fc.record({
+        name: fc.stringMatching(/^[ab]{1,3}$/),
+        labels: fc.constantFrom<NamespaceFacts["labels"]>({}, { tier: "gold" }),
+      }),
+      { selector: ({ name }) => name, maxLength: 8 },
+    );
+    fc.assert(
+      fc.property(facts, facts, (before, after) => {
+        const labelsBefore = new Map(before.map(({ name, labels }) => [name, labels.tier]));
+        const tierNow = new Map(after.map(({ name, labels }) => [name, labels.tier]));
+        const isUnchanged = (name: string) => labelsBefore.has(name) && labelsBefore.get(name) === tierNow.get(name);
+        const table = build(routeWith(), before);
+        const [again, fresh] = [build(routeWith(), after, { table, isUnchanged }), build(routeWith(), after)];
+        expect(membersIn(again)).toEqual(membersIn(fresh));
+        expect(again.classes).toEqual(fresh.classes);
+      }),
+    );
+  });
+});

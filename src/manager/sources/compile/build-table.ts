@@ -1,0 +1,82 @@
+// Builds a route table from the rules of an app and the namespaces, step by step. Pure. Invariants: a step judges one namespace, so the caller
+// may pause after each; a namespace that has not changed since the last table keeps its class and is not judged again; if nothing differs, the
+// result is the last table itself, so that all comparisons with it stay valid. Called by compiler.ts.
+import type { RouteTable } from "../../../route/table.ts";
+import type { Matches, NamespaceFacts, RouteSpec } from "./route-spec.ts";
+
+/** A table of the same rules for earlier facts. */
+export interface EarlierTable {
+  readonly table: RouteTable;
+  /** True if the namespace's labels are as they were then. */
+  isUnchanged(name: string): boolean;
+}
+
+/**
+ * Rules in all classes together. 10,000 namespaces in 64 classes have some hundred, and 4,096 namespaces with a rule of their own and 30 limits this many.
+ * Each takes 8 bytes, and a namespace may have 64 apps: without the bound, 4,096 rules and 2,000 namespaces took 23 MB for each.
+ */
+const MAX_MEMBERS = 131_072;
+
+/** Returns undefined if the table would be too large. */
+export function* buildTable(
+  route: RouteSpec,
+  namespaces: readonly NamespaceFacts[],
+  matches: Matches,
+  earlier?: EarlierTable,
+): Generator<void, RouteTable | undefined> {
+  const classes = createClasses();
+  const classOf = new Map<string, number>();
+  const keptClasses = new Map<number, number>();
+  for (const [place, members] of route.places) classOf.set(place, classes.indexOf(members));
+  for (const namespace of namespaces) {
+    const before = earlier?.isUnchanged(namespace.name) ? earlier.table.classOf.get(namespace.name) : undefined;
+    const index =
+      (before === undefined ? undefined : keptClasses.get(before)) ??
+      classes.indexOf(earlier?.table.classes[before ?? -1] ?? route.membersOf(namespace, matches));
+    if (before !== undefined) keptClasses.set(before, index);
+    classOf.set(namespace.name, index);
+    if (classes.members > MAX_MEMBERS) return undefined;
+    yield;
+  }
+  if (earlier !== undefined && isSame(earlier.table, classes.list, classOf)) return earlier.table;
+  return { rules: route.rules, classes: classes.list, classOf, sharedResources: route.sharedResources, fenced: new Set() };
+}
+
+function createClasses() {
+  const list: (readonly number[])[] = [];
+  const byMembers = new Map<string, number>();
+  let count = 0;
+  return {
+    list,
+    /** Of all classes together. */
+    get members() {
+      return count;
+    },
+    indexOf(members: readonly number[]): number {
+      const key = members.join(",");
+      const known = byMembers.get(key);
+      if (known !== undefined) return known;
+      count += members.length;
+      byMembers.set(key, list.push(members) - 1);
+      return list.length - 1;
+    },
+  };
+}
+
+function isSame(table: RouteTable, classes: readonly (readonly number[])[], classOf: ReadonlyMap<string, number>): boolean {
+  if (table.classOf.size !== classOf.size || table.classes.length !== classes.length) return false;
+  const keys = classes.map((members) => members.join(","));
+  if (table.classes.some((members, index) => members.join(",") !== keys[index])) return false;
+  const names = table.classOf.entries();
+  for (const [name, index] of classOf) {
+    const [knownName, knownIndex] = names.next().value ?? [];
+    if (name !== knownName || index !== knownIndex) return false;
+  }
+  return true;
+}
+
+/** The names about which `buildTable` will ask: of all namespaces but those that keep their class. */
+export function namesToMatch(namespaces: readonly NamespaceFacts[], earlier: EarlierTable | undefined): string[] {
+  const names = namespaces.map(({ name }) => name);
+  return earlier === undefined ? names : names.filter((name) => !(earlier.isUnchanged(name) && earlier.table.classOf.has(name)));
+}

@@ -1,0 +1,29 @@
+// The rules of an app's route, and which of them contain a namespace: what every source kind gives to the compilation. Pure.
+import type { Labels } from "../../../kube/label-selector.ts";
+import type { KubeObject } from "../../../kube/types.ts";
+import type { ResourceMatch, RouteRule } from "../../../route/table.ts";
+
+/** The facts about a namespace that rules use. */
+export interface NamespaceFacts {
+  readonly name: string;
+  readonly labels: Labels;
+}
+
+export function namespaceFacts({ metadata: { name = "", labels = {} } }: Pick<KubeObject, "metadata">): NamespaceFacts {
+  return { name, labels };
+}
+
+/** True if the expression matches somewhere in the name. */
+export type Matches = (expression: string, name: string) => boolean;
+
+export interface RouteSpec {
+  /** As in RouteTable, without fences. */
+  readonly rules: readonly RouteRule[];
+  readonly sharedResources: readonly ResourceMatch[];
+  /** Places beside the namespaces, with the rules that contain them: the cluster scope and the buckets of a family. */
+  readonly places: readonly (readonly [place: string, members: readonly number[]])[];
+  /** The regular expressions about which `membersOf` asks. */
+  readonly expressions: readonly string[];
+  /** Indices into `rules`, ascending. */
+  membersOf(namespace: NamespaceFacts, matches: Matches): readonly number[];
+}

@@ -1,0 +1,58 @@
+// How much one namespace may ask of the manager, which compiles and keeps all objects of the cluster. Pure. Invariant: the oldest objects count
+// first, so a new object takes nothing from those that are in force. Used for apps (app.ts) and for policies (accepted-policies.ts).
+import type { KubeObject } from "../../kube/types.ts";
+
+export interface NamespaceShare {
+  readonly count: number;
+  readonly bytes: number;
+}
+
+const MIB = 1024 * 1024;
+/** As many as there are places for in the webhook configurations. etcd takes objects of 1.5 MiB: a few of the largest fit, and 64 of an ordinary size. */
+export const APPS_SHARE: NamespaceShare = { count: 64, bytes: 4 * MIB };
+/** Some for each app. */
+export const POLICIES_SHARE: NamespaceShare = { count: 256, bytes: 4 * MIB };
+
+/**
+ * Why an item has no place, by item; those with a place are missing.
+ * @param objectsOf the objects of an item; the first gives its age
+ * @param noun of the items, for the message
+ */
+export function beyondShare<T>(
+  items: readonly T[],
+  objectsOf: (item: T) => readonly KubeObject[],
+  { count, bytes }: NamespaceShare,
+  noun: string,
+): ReadonlyMap<T, string> {
+  const sized = items.map((item) => ({ item, size: sizeOf(objectsOf(item)), age: ageOf(objectsOf(item)) }));
+  const total = sized.reduce((sum, { size }) => sum + size, 0);
+  if (items.length <= count && total <= bytes) return new Map();
+  const share = `${count} ${noun}, and ${bytes / MIB} MiB of their specs`;
+  const why = `the manager accepts at most ${share} in a namespace, the oldest first; delete some, make specs smaller, or use another namespace`;
+  const beyond = new Map<T, string>();
+  const taken = { count: 0, bytes: 0 };
+  for (const { item, size } of sized.toSorted((a, b) => (a.age < b.age ? -1 : 1))) {
+    if (taken.count + 1 > count || taken.bytes + size > bytes) {
+      beyond.set(item, why);
+      continue;
+    }
+    taken.count++;
+    taken.bytes += size;
+  }
+  return beyond;
+}
+
+const sizes = new WeakMap<KubeObject, number>();
+
+/** Objects of a store never change. */
+function sizeOf(objects: readonly KubeObject[]): number {
+  return objects.reduce((sum, object) => {
+    const size = sizes.get(object) ?? Buffer.byteLength(JSON.stringify((object as { readonly spec?: unknown }).spec ?? null));
+    sizes.set(object, size);
+    return sum + size;
+  }, 0);
+}
+
+function ageOf([first]: readonly KubeObject[]): string {
+  return `${first?.metadata.creationTimestamp ?? ""} ${first?.metadata.name ?? ""}`;
+}

@@ -99,7 +99,7 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
   const egress = createEgress(config, { session, policies, accessLog, registry, clock, random, log });
   const { trust } = deps;
   const identity = trust && { certificate, trust };
-  const peers = session.peers ?? { current: [] };
+  const peers = session.peers ?? { current: [], onChange: () => undefined };
   const webhooks = createWebhooks(config.webhooks, {
     session,
     report: (problem) => session.setWebhookProblem?.(problem),
@@ -107,6 +107,7 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
     policies,
     identity,
     accessLog,
+    accessLogShare: config.accessLog,
     registry,
     clock,
     random,

@@ -14,7 +14,8 @@ import {
 import type { openManagerChannel } from "./manager-channel.ts";
 import { createMeshCertificate } from "./mesh-certificate.ts";
 import { createCertificateHolder, type ServingCertificate } from "./serving-certificate.ts";
-import { createOwnCertificate, createWatchedCertificate, readPair } from "./watched-certificate.ts";
+import { readPair } from "./tls-pair.ts";
+import { createOwnCertificate, createWatchedCertificate } from "./watched-certificate.ts";
 
 export interface IdentityConfig {
   /** host:port of the manager's service. */

@@ -66,9 +66,9 @@ const pass = (stepMs: number, until: () => boolean) =>
   );
 
 it.each([
-  [0, 12],
-  [1, 9.6],
-])("is renewed around half its life, by chance %d", async (chance, hours) => {
+  [0, 6],
+  [1, 4.8],
+])("is renewed around a quarter of its life, by chance %d", async (chance, hours) => {
   const { asked, certificate, start } = setup({ chance });
   await start();
   const first = certificate.current().cert;
@@ -79,14 +79,14 @@ it.each([
   await eventually(() => certificate.current().cert !== first);
 });
 
-it("is renewed at half of a short life too, although it is dated back by more", async () => {
+it("is renewed at a quarter of a short life too, although it is dated back by more", async () => {
   const { asked, manager, start } = setup();
   manager.certify = async (publicKey) => issue(ca, publicKey, { now: clock.now(), days: 300 / 86_400 });
   await start();
   await pass(1_000, () => asked.length >= 3);
   const gaps = asked.slice(1).map((at, index) => at - (asked[index] ?? 0));
-  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(140_000);
-  expect(Math.max(...gaps)).toBeLessThan(200_000);
+  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(65_000);
+  expect(Math.max(...gaps)).toBeLessThan(100_000);
 });
 
 it("backs off to 5 s between requests for the first certificate while the manager is away, and to 60 s if it refuses", async () => {

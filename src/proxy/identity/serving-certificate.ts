@@ -4,12 +4,7 @@ import { X509Certificate } from "node:crypto";
 import { MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { Gauge, type Registry } from "../../base/metrics.ts";
-
-/** A certificate, with the chain to its CA behind it, and its key, as node:tls takes them. */
-export interface TlsPair {
-  readonly cert: string;
-  readonly key: string;
-}
+import type { TlsPair } from "./tls-pair.ts";
 
 export interface ServingCertificate extends Runnable {
   /** @throws MeshError `NOT_STARTED` before `start` */

@@ -6,8 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createFakeClock, type FakeClock } from "../../../test/support/fake-clock.ts";
 import { silentLogger } from "../../base/log.ts";
 import { Registry } from "../../base/metrics.ts";
-import type { TlsPair } from "./serving-certificate.ts";
 import { createCertificateHolder } from "./serving-certificate.ts";
+import type { TlsPair } from "./tls-pair.ts";
 import { createOwnCertificate } from "./watched-certificate.ts";
 
 const DAY_MS = 86_400_000;

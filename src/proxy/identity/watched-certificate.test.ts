@@ -7,7 +7,8 @@ import { createCa, issueServerCertificate } from "../../base/certificates.ts";
 import { silentLogger } from "../../base/log.ts";
 import { Registry } from "../../base/metrics.ts";
 import { createCertificateHolder } from "./serving-certificate.ts";
-import { createWatchedCertificate, readPair } from "./watched-certificate.ts";
+import { readPair } from "./tls-pair.ts";
+import { createWatchedCertificate } from "./watched-certificate.ts";
 
 const NEVER = new AbortController().signal;
 let dataDir: string;

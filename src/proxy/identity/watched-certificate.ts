@@ -1,14 +1,14 @@
 // A serving certificate that is there at the start, and that is looked at again every minute: one from files, as cert-manager renews
 // them in a mounted Secret, or one of the proxy's own. Invariant: while no better one can be had, the old one stays in use.
-import { createPrivateKey, X509Certificate } from "node:crypto";
-import { mkdir, readFile } from "node:fs/promises";
+import { X509Certificate } from "node:crypto";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createCa, issueServerCertificate, type KeyCertificate } from "../../base/certificates.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { replaceFile } from "../../base/durable-file.ts";
-import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import { type CertificateHolder, SERVING_NAMES, type ServingCertificate, type TlsPair } from "./serving-certificate.ts";
+import { type CertificateHolder, SERVING_NAMES, type ServingCertificate } from "./serving-certificate.ts";
+import { readPair, type TlsPair } from "./tls-pair.ts";
 
 export interface WatchedCertificateOptions {
   /** The pair to use from now on. `before` is the one in use. */
@@ -49,22 +49,6 @@ export function createWatchedCertificate({ next, caFile, holder, clock, log }: W
       timer = undefined;
     },
   };
-}
-
-/**
- * Reads a certificate and its key. Somebody may be replacing the two files, so that a pair that does not match is an error.
- * @throws MeshError `CERTIFICATE_UNREADABLE`
- */
-export async function readPair(certFile: string, keyFile: string): Promise<TlsPair> {
-  try {
-    const [cert, key] = await Promise.all([readFile(certFile, "utf8"), readFile(keyFile, "utf8")]);
-    if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) {
-      throw new Error("the key does not belong to the certificate");
-    }
-    return { cert, key };
-  } catch (cause) {
-    throw new MeshError("CERTIFICATE_UNREADABLE", `reading the serving certificate ${certFile} and its key`, { cause });
-  }
 }
 
 export type OwnCertificateOptions = Omit<WatchedCertificateOptions, "next" | "caFile"> & { readonly dataDir: string };

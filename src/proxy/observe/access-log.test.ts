@@ -35,4 +35,16 @@ describe("the access log", () => {
     during?.({ code: 200 });
     expect([before, seen, logged]).toEqual([undefined, [{ code: 200 }], []]);
   });
+
+  it("tells whether somebody takes copies, who then gets the requests of another thread too", () => {
+    const { access, logged } = setup(1);
+    const told: boolean[] = [];
+    access.onTapped((isTapped) => told.push(isTapped));
+    const seen: unknown[] = [];
+    const untaps = [access.tap((fields) => seen.push(fields)), access.tap((fields) => seen.push(fields))];
+    access.copy({ code: 200 });
+    for (const untap of [...untaps, ...untaps]) untap();
+    access.copy({ code: 201 });
+    expect([told, seen, logged]).toEqual([[true, false], [{ code: 200 }, { code: 200 }], []]);
+  });
 });

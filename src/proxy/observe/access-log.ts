@@ -13,6 +13,10 @@ export interface AccessLog {
   pick(): AccessSink | undefined;
   /** Takes a copy of all requests that begin from now on, until the returned function is called. */
   tap(sink: AccessSink): () => void;
+  /** Calls the listener when somebody begins to take copies (true), and when the last one has ended. For what another thread writes into the log. */
+  onTapped(listener: (isTapped: boolean) => void): void;
+  /** Gives a request that another thread has served to those who take copies. */
+  copy(fields: AccessFields): void;
 }
 
 export interface AccessLogOptions {
@@ -25,6 +29,10 @@ export interface AccessLogOptions {
 /** Makes it. */
 export function createAccessLog({ share, random, log }: AccessLogOptions): AccessLog {
   const taps = new Set<AccessSink>();
+  const listeners: ((isTapped: boolean) => void)[] = [];
+  const tell = (isTapped: boolean) => {
+    for (const listener of listeners) listener(isTapped);
+  };
   const write: AccessSink = (fields) => log.info(fields, "request");
   const isPicked = () => share >= 1 || (share > 0 && random() < share);
   return {
@@ -40,7 +48,14 @@ export function createAccessLog({ share, random, log }: AccessLogOptions): Acces
       // A sink of its own a call, so that the same function may listen twice.
       const entry: AccessSink = (fields) => sink(fields);
       taps.add(entry);
-      return () => taps.delete(entry);
+      if (taps.size === 1) tell(true);
+      return () => {
+        if (taps.delete(entry) && taps.size === 0) tell(false);
+      };
+    },
+    onTapped: (listener) => void listeners.push(listener),
+    copy(fields) {
+      for (const sink of [...taps]) sink(fields);
     },
   };
 }

@@ -1,6 +1,6 @@
 // The proxy's metrics about requests. Invariants: the number of label sets is bounded (request-labels.ts); a request only touches plain
 // numbers (metric-cells.ts), found by a few look-ups. Called by the observe layer.
-import { monitorEventLoopDelay } from "node:perf_hooks";
+import { measureEventLoop } from "../../base/event-loop-metric.ts";
 import { type CounterCell, createCounterCells, createHistogramCells } from "../../base/metric-cells.ts";
 import { Gauge, type Registry } from "../../base/metrics.ts";
 import type { CallRecord } from "../call/call.ts";
@@ -60,7 +60,7 @@ export function createProxyMetrics(registry: Registry): ProxyMetrics {
   });
   const layers = lazily((layer: string) => layerCells({ layer }));
   const open = countStreams(registry);
-  const delay = measureEventLoop(registry);
+  const stop = measureEventLoop(registry, "proxy");
 
   return {
     replied(record, code, seconds) {
@@ -83,7 +83,7 @@ export function createProxyMetrics(registry: Registry): ProxyMetrics {
       help: "Bytes of managedFields that were taken out of what the operator reads.",
       registry,
     })({}),
-    stop: () => void delay.disable(),
+    stop,
   };
 }
 
@@ -133,29 +133,4 @@ function countStreams(registry: Registry): Record<StreamKind, number> {
     },
   });
   return open;
-}
-
-// Samples every 100 ms: enough to see a blocked loop, too rare to cost anything.
-/** Time between two samples of the event loop's delay, in milliseconds. */
-const SAMPLE_MS = 100;
-
-function measureEventLoop(registry: Registry): ReturnType<typeof monitorEventLoopDelay> {
-  const histogram = monitorEventLoopDelay({ resolution: SAMPLE_MS });
-  histogram.enable();
-  new Gauge({
-    name: "ctrlmesh_proxy_event_loop_delay_seconds",
-    help: "How late the event loop ran since the last scrape.",
-    labelNames: ["quantile"],
-    registers: [registry],
-    collect() {
-      // Node measures from one sample to the next, and so counts the wait between them as well.
-      const seconds = (nanoseconds: number) =>
-        Number.isFinite(nanoseconds) ? Math.max(0, nanoseconds / 1e9 - SAMPLE_MS / 1e3) : 0;
-      this.set({ quantile: "0.5" }, seconds(histogram.percentile(50)));
-      this.set({ quantile: "0.99" }, seconds(histogram.percentile(99)));
-      this.set({ quantile: "1" }, seconds(histogram.max));
-      histogram.reset();
-    },
-  });
-  return histogram;
 }

@@ -6,6 +6,8 @@ import { createServer, type Server } from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../../base/clock.ts";
+import { createPlaces } from "../../base/connection-places.ts";
+import { guardConnections } from "../../base/guard-connections.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
@@ -31,14 +33,22 @@ export interface TrafficServerOptions<Notes extends CallNotes> {
   readonly log: Logger;
   /** How long requests that have an end may take to reach it at shutdown. Default 8,000. */
   readonly drainMs?: number;
-  /** Connections at once; further ones are closed. Default: no bound. */
-  readonly maxConnections?: number;
+  /** Set if every pod of the cluster can connect: addresses share the connections fairly, and heads are small and quick. Default: no bound. */
+  readonly strangers?: Strangers;
   /** How long a draining server takes new connections while clients are there, at most half of the drain. Default 1,000. */
   readonly openMs?: number;
   /** How long a client may take to send a whole request. Default: for ever. */
   readonly requestMs?: number;
   /** How long a client may take nothing of an answer that waits for it. Default 60,000. */
   readonly stalledMs?: number;
+}
+
+/** The bounds of a listener that is open to the pod network. */
+export interface Strangers {
+  /** At once. */
+  readonly maxConnections: number;
+  /** False: this address has caused too much work of late to open another connection. */
+  readonly mayConnect: (address: string) => boolean;
 }
 
 export interface TrafficServer extends Runnable {
@@ -51,6 +61,8 @@ export interface TrafficServer extends Runnable {
 /** Enough for a query that names many namespaces, and for large bearer tokens. */
 const MAX_HEADER_BYTES = 128 * 1024;
 const HEADERS_TIMEOUT_MS = 30_000;
+/** Of clients that may be anybody: API servers and peers send some hundred bytes at once. */
+const STRANGERS_HEAD = { maxHeaderSize: 16 * 1024, headersMs: 10_000 };
 /** Of TLS. */
 const HANDSHAKE_MS = 10_000;
 /** Longer than client-go keeps an idle connection (90 s), so that it closes first. */
@@ -73,7 +85,9 @@ export function createTrafficServer<Notes extends CallNotes>(options: TrafficSer
   const { tls, clock, log, drainMs = 8_000, openMs = OPEN_MS } = options;
   const inFlight = createInFlight<Notes>(clock);
   const server = createHttpsServer(options);
-  if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections;
+  const { strangers } = options;
+  if (strangers !== undefined)
+    guardConnections(server, { ...strangers, places: createPlaces({ max: strangers.maxConnections, clock }), clock });
   const listener = createListener(server, "secureConnection");
   const further = createFurtherListeners(server, options.alsoListen ?? []);
   let unsubscribe = () => {};
@@ -139,15 +153,18 @@ export function createTrafficServer<Notes extends CallNotes>(options: TrafficSer
 function createHttpsServer({
   tls,
   upgrades,
+  strangers,
   requestMs = Number.POSITIVE_INFINITY,
-}: Pick<TrafficServerOptions<CallNotes>, "tls" | "upgrades" | "requestMs">): Server {
+}: Pick<TrafficServerOptions<CallNotes>, "tls" | "upgrades" | "strangers" | "requestMs">): Server {
+  const { maxHeaderSize, headersMs } =
+    strangers === undefined ? { maxHeaderSize: MAX_HEADER_BYTES, headersMs: HEADERS_TIMEOUT_MS } : STRANGERS_HEAD;
   return createServer({
     ...tls.options,
     ALPNProtocols: ["http/1.1"],
     minVersion: "TLSv1.2",
-    maxHeaderSize: MAX_HEADER_BYTES,
+    maxHeaderSize,
     handshakeTimeout: HANDSHAKE_MS,
-    headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestMs),
+    headersTimeout: Math.min(headersMs, requestMs),
     requestTimeout: Number.isFinite(requestMs) ? requestMs : 0,
     connectionsCheckingInterval: CHECK_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -163,6 +180,7 @@ async function serve<Notes extends CallNotes>(
   { stack, createRecord, log, stalledMs = STALLED_MS }: TrafficServerOptions<Notes>,
   inFlight: InFlight<Notes>,
 ): Promise<void> {
+  if (req.socket.destroyed) return; // see guardConnections
   if (req.httpVersion !== "1.1") {
     // HTTP/1.0 knows no chunks: there a body that broke off would look complete.
     res.writeHead(505, { connection: "close" }).end();

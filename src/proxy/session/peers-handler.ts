@@ -9,6 +9,8 @@ import type { ResourceHandler } from "./resource-handler.ts";
 /** The other pods of the app; none before the first list. */
 export interface Peers {
   readonly current: readonly PodPeer[];
+  /** Calls the listener after every change. */
+  onChange(listener: () => void): void;
 }
 
 export interface PeersHandler extends ResourceHandler {
@@ -18,12 +20,14 @@ export interface PeersHandler extends ResourceHandler {
 /** @param ownUid of this pod, which is no peer of its own */
 export function createPeersHandler(ownUid: string, log: Logger): PeersHandler {
   let current: readonly PodPeer[] = [];
+  const listeners: (() => void)[] = [];
   return {
     capabilities: [],
     peers: {
       get current() {
         return current;
       },
+      onChange: (listener) => void listeners.push(listener),
     },
     take({ resource, baseDigest }, answers) {
       if (resource === null) return answers.nack(["resource: missing"]);
@@ -35,6 +39,7 @@ export function createPeersHandler(ownUid: string, log: Logger): PeersHandler {
         log.warn({ err: error, version: resource.version }, "peers refused, the last good ones stay");
         return answers.nack(error instanceof ResourceInvalidError ? error.problems : [errorMessage(error)]);
       }
+      for (const listener of listeners) listener();
       answers.ack();
     },
   };

@@ -4,17 +4,17 @@ import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError } from "../../base/errors.ts";
 import { allowReview, type ReviewSubject } from "../../kube/admission-review.ts";
 import { JSON_TYPE } from "../../kube/media-types.ts";
-import { type Recipient, type ReviewRoute, routeReview } from "../../route/route-review.ts";
+import type { Recipient } from "../../route/route-review.ts";
 import { subsetDisplayName } from "../../route/subset-name.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
 import { discardBody } from "../http/byte-stream.ts";
 import { CallAbort } from "../http/call-signal.ts";
 import type { Reply } from "../http/handler.ts";
-import type { Session } from "../session/session.ts";
+import type { Decide } from "./ask-main.ts";
 import { budgetMs, choosePeer } from "./choose-peer.ts";
+import type { ReviewDecision } from "./decide-review.ts";
 import type { OperatorClient } from "./operator-client.ts";
 import type { PeerClients } from "./peer-clients.ts";
-import type { PlacesBefore } from "./places-before.ts";
 import {
   MISDIRECTED,
   REDIRECT_AS,
@@ -26,8 +26,9 @@ import {
 } from "./review-call.ts";
 
 export interface AnswerDeps {
-  readonly session: Pick<Session, "current" | "onChange">;
-  readonly before: PlacesBefore;
+  readonly decide: Decide;
+  /** Calls the listener when decisions may be others than before. Returns the unsubscription. */
+  readonly onRoutesChange: (listener: () => void) => () => void;
   readonly operator: Pick<OperatorClient, "send">;
   readonly peers: { readonly current: readonly PodPeer[] };
   readonly clients: Pick<PeerClients, "inFlightAt" | "keep" | "send">;
@@ -39,7 +40,7 @@ export interface AnswerDeps {
 const PAUSE_MS = 100;
 /** For a subset without a ready pod that can be reached: the list of peers may be a moment old. */
 const NO_PEER_MS = 1_000;
-/** Each answer of a peer that names another subset is followed, then the own table is asked anew. */
+/** Each answer of a peer that names another subset is followed, then the main thread is asked anew. */
 const MAX_REDIRECTS = 2;
 
 const ERROR = "x-ctrlmesh-error";
@@ -53,7 +54,8 @@ const NOBODY: ReadonlySet<string> = new Set([UNREACHED, NO_PEER, PEER_UNREACHED]
 /** What an attempt has come to: an answer, another recipient, or a reason to decide anew. */
 type Attempt =
   | { readonly kind: "answered"; readonly reply: Reply }
-  | { readonly kind: "redirected"; readonly to: Recipient }
+  /** @param own this pod's subset */
+  | { readonly kind: "redirected"; readonly to: Recipient; readonly own: string }
   | { readonly kind: "again"; readonly why: string };
 
 export async function answerReview(call: ReviewCall, subject: ReviewSubject, deps: AnswerDeps): Promise<Reply> {
@@ -78,23 +80,18 @@ const TIME_IS_UP = new Error("the caller's time is up");
 async function decideUntilAnswered(call: ReviewCall, subject: ReviewSubject, deps: AnswerDeps, endMs: number): Promise<Reply> {
   const { clock } = deps;
   const startMs = clock.monotonicMs();
+  const asking: Asking = { call, subject, deps, waitedMs: () => clock.monotonicMs() - startMs };
   let why = "no answer has come";
-  let next: Recipient | undefined;
-  let redirects = 0;
   try {
-    for (;;) {
-      const attempt = await attemptOnce(call, subject, deps, next, clock.monotonicMs() - startMs);
+    for (let isFirst = true; ; isFirst = false) {
+      const decision = await deps.decide({ subject, forwardedAs: call.record.forwardedAs, isFirst }, call.signal);
+      let attempt = await act(decision, asking);
+      for (let redirects = 0; attempt.kind === "redirected" && redirects < MAX_REDIRECTS; redirects++)
+        attempt = await follow(attempt.to, attempt.own, asking);
       if (attempt.kind === "answered") return attempt.reply;
-      if (attempt.kind === "redirected" && redirects < MAX_REDIRECTS) {
-        redirects++;
-        next = attempt.to;
-        continue;
-      }
       why = attempt.kind === "again" ? attempt.why : "the pods do not agree yet which subset answers";
       if (clock.monotonicMs() + PAUSE_MS >= endMs) throw late(call.record, why);
       await changeOrPause(deps, call);
-      redirects = 0;
-      next = undefined;
     }
   } catch (error) {
     throw call.signal.reason === TIME_IS_UP ? late(call.record, why) : error;
@@ -107,39 +104,36 @@ function late(record: ReviewNotes, why: string): ReviewError {
 }
 
 /** Resolves with the next change of the routes, or after a pause. */
-function changeOrPause({ session, clock }: AnswerDeps, { signal }: ReviewCall): Promise<void> {
+function changeOrPause({ onRoutesChange, clock }: AnswerDeps, { signal }: ReviewCall): Promise<void> {
   const changed = Promise.withResolvers<void>();
-  const unsubscribe = session.onChange(() => changed.resolve());
+  const unsubscribe = onRoutesChange(() => changed.resolve());
   const pause = sleep(clock, PAUSE_MS, signal);
   return Promise.race([pause, changed.promise]).finally(unsubscribe);
 }
 
-async function attemptOnce(
-  call: ReviewCall,
-  subject: ReviewSubject,
-  deps: AnswerDeps,
-  redirectedTo: Recipient | undefined,
-  waitedMs: number,
-): Promise<Attempt> {
-  const { current } = deps.session;
-  if (current === undefined) return { kind: "again", why: "this proxy has no routes yet" };
-  const { subset } = current.snapshot;
-  if (redirectedTo !== undefined && redirectedTo.subset !== subset) return toPeer(call, redirectedTo, deps, waitedMs);
-  // A newer table than ours says that our subset owns the object.
-  if (redirectedTo?.as === "owner") return { kind: "again", why: "this proxy's routes are older than a peer's" };
-  if (redirectedTo?.as === "holder") return local(call, redirectedTo, deps, waitedMs);
-  const { group, resource } = subject.resource;
-  const view = current.view(group, resource);
-  const route: ReviewRoute = routeReview(subject, view, {
-    subset,
-    forwardedAs: call.record.forwardedAs,
-    ownerBefore: (place, labels) => deps.before.ownerBefore(subject.resource, place, labels),
-  });
+/** What an attempt needs beside the decision. */
+interface Asking {
+  readonly call: ReviewCall;
+  readonly subject: ReviewSubject;
+  readonly deps: AnswerDeps;
+  /** Since the first decision. */
+  readonly waitedMs: () => number;
+}
+
+async function act(decision: ReviewDecision, asking: Asking): Promise<Attempt> {
+  const { call, subject } = asking;
+  if (decision.kind === "no-routes") return { kind: "again", why: "this proxy has no routes yet" };
+  if (decision.kind === "failed") throw new Error("the main thread could not decide");
+  if (decision.kind === "limited") {
+    call.record.rule = decision.rule;
+    throw new ReviewError(503, "BREAKER_OPEN", decision.message, "limited");
+  }
+  const { route, subset } = decision;
   switch (route.kind) {
     case "local":
-      return local(call, { subset, as: "owner" }, deps, waitedMs);
+      return local({ subset, as: "owner" }, subset, asking);
     case "peer":
-      return toPeer(call, route.to, deps, waitedMs);
+      return toPeer(route.to, subset, asking);
     case "redirect":
       call.record.result = "redirected";
       return { kind: "answered", reply: redirection(route.to) };
@@ -155,8 +149,18 @@ async function attemptOnce(
   }
 }
 
-async function local(call: ReviewCall, own: Recipient, deps: AnswerDeps, waitedMs: number): Promise<Attempt> {
-  call.record.subset = own.subset;
+/** Goes where a peer has redirected to. @param own this pod's subset */
+async function follow(to: Recipient, own: string, asking: Asking): Promise<Attempt> {
+  if (to.subset !== own) return toPeer(to, own, asking);
+  // A newer table than ours says that our subset owns the object.
+  if (to.as === "owner") return { kind: "again", why: "this proxy's routes are older than a peer's" };
+  return local(to, own, asking);
+}
+
+/** @param own this pod's subset */
+async function local(to: Recipient, own: string, asking: Asking): Promise<Attempt> {
+  const { call, deps } = asking;
+  call.record.subset = to.subset;
   try {
     const reply = await deps.operator.send(call);
     call.record.result = "local";
@@ -165,30 +169,29 @@ async function local(call: ReviewCall, own: Recipient, deps: AnswerDeps, waitedM
     // The operator is not up, and has seen nothing of the review: any other pod of the subset may answer.
     const isUnreached = error instanceof ReviewError && error.code === UNREACHED;
     if (!isUnreached || call.record.forwardedAs !== undefined) throw error;
-    return toPeer(call, own, deps, waitedMs).catch((atPeer: unknown) => {
+    return toPeer(to, own, asking).catch((atPeer: unknown) => {
       throw atPeer instanceof ReviewError && NOBODY.has(atPeer.code) ? error : atPeer;
     });
   }
 }
 
-async function toPeer(call: ReviewCall, to: Recipient, deps: AnswerDeps, waitedMs: number): Promise<Attempt> {
+async function toPeer(to: Recipient, own: string, asking: Asking): Promise<Attempt> {
+  const { call, deps } = asking;
   const { clients, peers, random } = deps;
   call.record.subset = to.subset;
   const subsetText = `subset "${subsetDisplayName(to.subset)}"`;
   const inFlightAt = (peer: PodPeer) => clients.inFlightAt(peer);
   clients.keep(peers.current);
   const nobody = (code: string, why: string): Attempt => {
-    if (waitedMs >= NO_PEER_MS) throw unavailable(code, `ctrlmesh: ${why}`);
+    if (asking.waitedMs() >= NO_PEER_MS) throw unavailable(code, `ctrlmesh: ${why}`);
     return { kind: "again", why };
   };
   let failed: { readonly peer: PodPeer; readonly code: string; readonly why: string } | undefined;
   for (;;) {
     const choice = choosePeer(peers.current, to.subset, { inFlightAt, random }, failed?.peer);
     if (choice.kind === "none") {
-      const own = deps.session.current?.snapshot.subset;
       // While the pods are restarted for the webhooks, API servers call the older ones past the proxies: any pod answers, as before.
-      if (choice.why === "direct" && own !== undefined && own !== to.subset)
-        return local(call, { ...to, subset: own }, deps, waitedMs);
+      if (choice.why === "direct" && own !== to.subset) return local({ ...to, subset: own }, own, asking);
       const why = `${subsetText} has ${NONE[choice.why]}`;
       if (choice.why === "full") return { kind: "again", why };
       return failed === undefined ? nobody(NO_PEER, why) : nobody(failed.code, failed.why);
@@ -198,7 +201,7 @@ async function toPeer(call: ReviewCall, to: Recipient, deps: AnswerDeps, waitedM
     let failure: { readonly code: string; readonly why: string };
     try {
       const reply = await clients.send(peer, to.as, call);
-      if (reply.headers[ERROR] !== UNREACHED) return outcomeOf(reply, call);
+      if (reply.headers[ERROR] !== UNREACHED) return outcomeOf(reply, own, call);
       discardBody(reply.body);
       failure = { code: UNREACHED, why: `the operator of ${name} cannot be reached` };
     } catch (error) {
@@ -215,12 +218,12 @@ async function toPeer(call: ReviewCall, to: Recipient, deps: AnswerDeps, waitedM
 const NOT_READY = "no other pod that is ready";
 const NONE = { "no-pod": "no pod", "not-ready": NOT_READY, direct: NOT_READY, full: "no pod that takes another review" } as const;
 
-function outcomeOf(reply: Reply, call: ReviewCall): Attempt {
+function outcomeOf(reply: Reply, own: string, call: ReviewCall): Attempt {
   const { status, headers, body } = reply;
   const [subset, as] = [headers[REDIRECT_SUBSET], headers[REDIRECT_AS]];
   if (status === MISDIRECTED && typeof subset === "string") {
     discardBody(body);
-    if (as === "owner" || as === "holder") return { kind: "redirected", to: { subset, as } };
+    if (as === "owner" || as === "holder") return { kind: "redirected", to: { subset, as }, own };
     return { kind: "again", why: "the other pod redirects reviews in a way that this proxy does not know" };
   }
   if (headers[ERROR] === "PEER_UNKNOWN") {

@@ -1,28 +1,26 @@
-// Puts the listener for the operator's webhooks together, if the settings have one. Invariant: the start waits for nothing that the operator provides.
-// Called by assemble.ts.
+// The main thread's side of the listener for the operator's webhooks, if the settings have one: starts its thread, and answers its questions about routes,
+// policies and the mesh's certificate. Invariants: the start waits for nothing that the operator provides; the end of the thread ends nothing else. Called by
+// assemble.ts.
+import { extname } from "node:path";
 import type { Clock, Random } from "../../base/clock.ts";
+import { errorMessage, MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
-import type { PodPeer } from "../../wire/peer-type.ts";
-import { stack } from "../http/stack.ts";
+import type { MeshTrustStore } from "../identity/manager-access.ts";
+import type { ServingCertificate } from "../identity/serving-certificate.ts";
 import type { AccessLog } from "../observe/access-log.ts";
-import type { Policies } from "../policies/policies.ts";
-import { createTrafficServer, type TrafficServer } from "../server/traffic-server.ts";
+import type { TrafficServer } from "../server/traffic-server.ts";
+import type { Peers } from "../session/peers-handler.ts";
 import type { Session } from "../session/session.ts";
 import { MAX_TIMEOUT_MS } from "./choose-peer.ts";
-import { createOperatorCertificate } from "./operator-certificate.ts";
-import { createOperatorClient } from "./operator-client.ts";
-import { createPeerClients } from "./peer-clients.ts";
-import { peerNamesOf } from "./peer-names.ts";
+import { type DecideDeps, decideReview, type ReviewDecision, type ReviewQuestion } from "./decide-review.ts";
 import { createPlacesBefore } from "./places-before.ts";
-import { type PeerIdentity, reviewsTls } from "./reviews-tls.ts";
-import { webhookLayers } from "./stack.ts";
+import { createThreadKeeper } from "./thread-keeper.ts";
+import type { CertificateState, FromThread, PeerCredentials, ThreadSettings, ToThread } from "./thread-messages.ts";
+import { createWait } from "./wait.ts";
 import { createWebhookMetrics } from "./webhook-metrics.ts";
-
-/** An API server keeps some connections, and has some hundreds of reviews at once. Every pod of the cluster can connect. */
-export const MAX_CONNECTIONS = 2_000;
 
 export interface WebhooksConfig {
   readonly listen: ListenAddress;
@@ -32,25 +30,31 @@ export interface WebhooksConfig {
   readonly certDir: string;
 }
 
+/** What a proxy shows to other proxies. */
+export interface MeshIdentity {
+  readonly certificate: Pick<ServingCertificate, "current">;
+  readonly trust: MeshTrustStore;
+}
+
 export interface WebhooksDeps {
   readonly session: Pick<Session, "current" | "onChange">;
   /** See OperatorCertificateOptions. */
   readonly report: (problem: string) => void;
-  readonly peers: { readonly current: readonly PodPeer[] };
-  readonly identity: PeerIdentity | undefined;
-  readonly accessLog: AccessLog;
+  readonly peers: Peers;
+  /** Undefined without the mesh's identity: then there are no peers. */
+  readonly identity: MeshIdentity | undefined;
+  readonly accessLog: Pick<AccessLog, "onTapped" | "copy">;
+  /** As in AccessLogOptions. */
+  readonly accessLogShare: number;
+  readonly policies: DecideDeps["policies"];
   readonly registry: Registry;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  readonly policies: Pick<Policies, "hasLimits" | "admit">;
   readonly drainMs: number;
   /** How long a client may take to send a whole request; default: the most that an API server waits for a webhook. */
   readonly requestMs?: number;
 }
-
-/** After the end of a pod began, API servers and peers may still take it for ready for a moment. */
-const OPEN_MS = 3_000;
 
 export interface Webhooks {
   /** What the server uses: starts before it, and stops after it. */
@@ -61,34 +65,154 @@ export interface Webhooks {
   readonly notReady: string | undefined;
 }
 
+/**
+ * In MiB. Bodies are no part of the heap and have a bound of their own (read.ts); 256 connections, each with what is read of a review, take some tens. With a
+ * small young generation, the bytes that have passed are collected soon.
+ */
+const HEAP = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 2 };
+/** A scrape waits so long for the thread. */
+const OBSERVE_MS = 1_000;
+
 export function createWebhooks(config: WebhooksConfig | undefined, deps: WebhooksDeps): Webhooks | undefined {
   if (config === undefined) return undefined;
-  const { session, report, identity, registry, clock, log, drainMs, requestMs = MAX_TIMEOUT_MS } = deps;
-  const { listen, port, certDir } = config;
-  const certificate = createOperatorCertificate({ certDir, report, clock, log });
-  const operator = createOperatorClient({ port, certificate, clock });
-  const clients = createPeerClients({ identity, port: listen.port, clock });
+  const { session, peers, accessLog, accessLogShare, clock, random, log, drainMs, requestMs = MAX_TIMEOUT_MS } = deps;
   const before = createPlacesBefore();
-  session.onChange(before.follow);
-  const metrics = createWebhookMetrics(registry, () => certificate.pair !== undefined);
-  const server = createTrafficServer({
-    listen,
-    tls: reviewsTls(certificate, identity),
-    stack: stack(webhookLayers({ ...deps, operator, clients, before, metrics }), clock),
-    createRecord: (client) => ({ peerNames: peerNamesOf(client) }),
-    clock,
-    log,
-    drainMs,
-    openMs: OPEN_MS,
-    requestMs,
-    maxConnections: MAX_CONNECTIONS,
+  let certificate: CertificateState | undefined;
+  let isTapped = false;
+  let port = config.listen.port;
+  /** The listener is wanted from the start of the server to its drain. */
+  let isWanted = false;
+  let isListening = false;
+  /** What waits for the thread, until it ends. */
+  const waits = { started: createWait(), listening: createWait(), observed: createWait(), drained: createWait() };
+
+  const decide = (questions: readonly ReviewQuestion[]): ReviewDecision[] =>
+    questions.map((question) => {
+      try {
+        return decideReview(question, { ...deps, before });
+      } catch (error) {
+        log.error({ err: error }, "deciding about a review failed");
+        return { kind: "failed" };
+      }
+    });
+  const onMessage = (message: FromThread) => {
+    switch (message.kind) {
+      case "decide":
+        return keeper.post({ kind: "decided", decisions: decide(message.questions) });
+      case "credentials":
+        void credentialsOf(deps.identity).then((credentials) => keeper.post({ kind: "credentials", credentials }));
+        return;
+      case "observed":
+        metrics.observed(message.observations);
+        if (message.isAnswer) waits.observed.end();
+        return;
+      case "request":
+        return accessLog.copy(message.fields);
+      case "certificate":
+        certificate = message;
+        return deps.report(message.report);
+      case "started":
+        return waits.started.end();
+      case "listening":
+        isListening = true;
+        port = message.port;
+        return waits.listening.end();
+      case "not-listening":
+        return waits.listening.end(new MeshError("LISTEN_FAILED", message.reason));
+      case "drained":
+        return waits.drained.end();
+      default:
+        return message satisfies never;
+    }
+  };
+  const keeper = createThreadKeeper<ToThread, FromThread>({
+    file: new URL(`./thread${extname(import.meta.url)}`, import.meta.url),
+    workerData: (): ThreadSettings => ({
+      listen: { ...config.listen, port },
+      operatorPort: config.port,
+      certDir: config.certDir,
+      ...{ drainMs, requestMs, accessLogShare, logLevel: log.level },
+    }),
+    resourceLimits: HEAP,
+    onStart() {
+      keeper.post({ kind: "peers", peers: peers.current });
+      if (isTapped) keeper.post({ kind: "tapped", isTapped });
+      if (isWanted) keeper.post({ kind: "listen" });
+    },
+    onMessage,
+    onEnd() {
+      isListening = false;
+      metrics.restarted();
+      for (const wait of Object.values(waits)) wait.end();
+    },
+    ...{ clock, random, log },
   });
-  return {
-    clients: [certificate, operator, clients],
-    server,
-    listen,
-    get notReady() {
-      return certificate.pair === undefined ? `the operator's webhooks: ${certificate.problem}` : undefined;
+  const untilObserved = async () => {
+    if (!isListening) return;
+    if (!waits.observed.isRunning) keeper.post({ kind: "observe" });
+    const timer = clock.after(OBSERVE_MS, () => waits.observed.end());
+    await waits.observed.begin();
+    timer.cancel();
+  };
+  const metrics = createWebhookMetrics(deps.registry, { isReady: () => certificate?.isThere ?? false, untilObserved });
+  session.onChange((now, last) => {
+    before.follow(now, last);
+    keeper.post({ kind: "routes-changed" });
+  });
+  peers.onChange(() => keeper.post({ kind: "peers", peers: peers.current }));
+  accessLog.onTapped((now) => {
+    isTapped = now;
+    keeper.post({ kind: "tapped", isTapped });
+  });
+  const thread: Runnable = {
+    name: "webhook-thread",
+    // Also if the first one ends: the next may live, and nothing else may wait for that.
+    async start() {
+      const started = waits.started.begin();
+      keeper.start();
+      await started;
+    },
+    stop: () => keeper.stop(),
+  };
+  const server: TrafficServer = {
+    name: "webhooks",
+    get listening() {
+      return isWanted && isListening;
+    },
+    get port() {
+      return port;
+    },
+    async start() {
+      isWanted = true;
+      keeper.post({ kind: "listen" });
+      await waits.listening.begin();
+    },
+    async stop() {
+      isWanted = false;
+      keeper.retire();
+      if (!isListening) return;
+      keeper.post({ kind: "drain" });
+      await waits.drained.begin();
+      isListening = false;
     },
   };
+  return {
+    clients: [thread],
+    server,
+    listen: config.listen,
+    get notReady() {
+      if (!isListening) return "the operator's webhooks: the thread that serves them has ended, and starts again";
+      return certificate?.isThere ? undefined : `the operator's webhooks: ${certificate?.problem}`;
+    },
+  };
+}
+
+async function credentialsOf(identity: MeshIdentity | undefined): Promise<PeerCredentials | { readonly problem: string }> {
+  if (identity === undefined) return { problem: "this proxy has no identity of the mesh, so it has no peers" };
+  try {
+    const { pem: ca } = await identity.trust.current();
+    return { ...identity.certificate.current(), ca };
+  } catch (error) {
+    return { problem: errorMessage(error) };
+  }
 }

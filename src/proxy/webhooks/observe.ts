@@ -1,12 +1,13 @@
 // Metrics and the access log of the calls of webhooks. Invariant: each call counts once, at the head of its answer. Outside of `rescue`, whose answers
 // have results too.
 import type { Clock } from "../../base/clock.ts";
+import { plainText } from "../../base/plain-text.ts";
 import type { AccessLog } from "../observe/access-log.ts";
+import type { Observations } from "./observations.ts";
 import type { ReviewCall, ReviewLayer } from "./review-call.ts";
-import type { WebhookMetrics } from "./webhook-metrics.ts";
 
 export interface ObserveDeps {
-  readonly metrics: WebhookMetrics;
+  readonly metrics: Pick<Observations, "answered">;
   readonly accessLog: Pick<AccessLog, "pick">;
   readonly clock: Clock;
 }
@@ -24,11 +25,20 @@ export function observe({ metrics, accessLog, clock }: ObserveDeps): ReviewLayer
   };
 }
 
+/** The longest name that Kubernetes accepts for most objects. Anybody can send more, and records are kept. */
+const MAX_CHARS = 253;
+
 // Never the query, a header or a body.
 function fieldsOf({ method, target, record: { subject, result, subset, peerNames, rule } }: ReviewCall): object {
-  const common = { decision: result, fromPeer: peerNames !== undefined, path: target.split("?", 1)[0] };
+  const path = shown(target.split("?", 1)[0]);
+  const common = { decision: result, fromPeer: peerNames !== undefined, path };
   if (subject === undefined) return { ...common, method };
-  const { uid, operation, namespace, name, dryRun } = subject;
-  const { group, resource } = subject.resource;
+  const { operation, dryRun } = subject;
+  const [uid, namespace, name] = [subject.uid, subject.namespace, subject.name].map(shown);
+  const [group, resource] = [subject.resource.group, subject.resource.resource].map(shown);
   return { ...common, uid, operation, group, resource, namespace, name, dryRun, subset, rule };
+}
+
+function shown(text = ""): string {
+  return plainText(text, MAX_CHARS);
 }

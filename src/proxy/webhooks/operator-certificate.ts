@@ -7,8 +7,7 @@ import type { Clock, Timer } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
-import type { TlsPair } from "../identity/serving-certificate.ts";
-import { readPair } from "../identity/watched-certificate.ts";
+import { readPair, type TlsPair } from "../identity/tls-pair.ts";
 
 export interface OperatorCertificate extends Runnable {
   /** Undefined until the files are there. */

@@ -8,9 +8,9 @@ import { formatAddress } from "../../base/settings.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
 import type { Reply } from "../http/handler.ts";
 import { connectTls } from "./connect-tls.ts";
+import type { PeerIdentity } from "./peer-identity.ts";
 import { urisOf } from "./peer-names.ts";
 import { FORWARDED, PEER_SERVER_NAME } from "./review-call.ts";
-import type { PeerIdentity } from "./reviews-tls.ts";
 import { createServerPool, type Sent, send } from "./send.ts";
 
 export interface PeerClients extends Runnable {
@@ -23,7 +23,7 @@ export interface PeerClients extends Runnable {
 }
 
 export interface PeerClientsOptions {
-  readonly identity: PeerIdentity | undefined;
+  readonly identity: PeerIdentity;
   /** Of every peer's listener. */
   readonly port: number;
   readonly clock: Clock;
@@ -56,11 +56,9 @@ export function createPeerClients({ identity, port, clock }: PeerClientsOptions)
   };
   const createPool = ({ address }: PodPeer, uri: string) => {
     const options = async () => {
-      if (identity === undefined) throw new Error("this proxy has no identity of the mesh");
-      const { pem: ca } = await identity.trust.current();
+      const { ca, cert, key } = await identity.current();
       const checkServerIdentity = (_host: string, { subjectaltname }: { readonly subjectaltname?: string }) =>
         urisOf(subjectaltname).includes(uri) ? undefined : new Error(`the server at ${address} is not ${uri}`);
-      const { cert, key } = identity.certificate.current();
       const server = { host: address, port, servername: PEER_SERVER_NAME, minVersion: "TLSv1.3" as const };
       return { ...server, ca, cert, key, checkServerIdentity };
     };

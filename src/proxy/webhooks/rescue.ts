@@ -16,9 +16,8 @@ export function rescue(log: Logger): ReviewLayer {
       discardBody(call.body);
       const known = asReviewError(error);
       if (known === undefined) log.error({ err: error, method: call.method }, "answering a call of a webhook failed");
-      const { status, code, message, result } = known ?? INTERNAL;
-      call.record.result = result;
-      return statusReply(status, code, message);
+      call.record.result = (known ?? INTERNAL).result;
+      return statusReply(known ?? INTERNAL);
     }
   };
 }
@@ -36,8 +35,9 @@ function asReviewError(error: unknown): ReviewError | undefined {
   return undefined;
 }
 
-function statusReply(status: number, code: string, message: string): Reply {
+function statusReply({ status, code, message, retryAfterSeconds }: ReviewError): Reply {
   const body = Buffer.from(JSON.stringify({ ...createStatus(reasonOfCode(status) ?? "InternalError", message), code: status }));
   const headers = { "content-type": JSON_TYPE, "content-length": String(body.length), "x-ctrlmesh-error": code };
-  return { status, headers, body };
+  const again = retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) };
+  return { status, headers: { ...headers, ...again }, body };
 }

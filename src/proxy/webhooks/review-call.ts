@@ -26,6 +26,8 @@ export type ReviewResult =
   | "client-gone";
 
 export interface ReviewNotes extends CallNotes {
+  /** Of the client. Whatever is counted for it is counted for the address, since API servers do not prove who they are. */
+  readonly address: string;
   /** The names (URIs) in the certificate of a client that uses the name of peers; undefined for all other clients. */
   readonly peerNames: readonly string[] | undefined;
   /** Undefined if the call is no review. */
@@ -59,13 +61,22 @@ export class ReviewError extends Error {
   /** Value of x-ctrlmesh-error. */
   readonly code: string;
   readonly result: ReviewResult;
+  /** API servers repeat a call with a `Retry-After`, so only calls have one that nobody has seen. */
+  readonly retryAfterSeconds: number | undefined;
 
-  constructor(status: number, code: string, message: string, result: ReviewResult = "unavailable") {
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    result: ReviewResult = "unavailable",
+    retryAfterSeconds: number | undefined = undefined,
+  ) {
     super(message);
     this.name = "ReviewError";
     this.status = status;
     this.code = code;
     this.result = result;
+    this.retryAfterSeconds = retryAfterSeconds;
   }
 }
 

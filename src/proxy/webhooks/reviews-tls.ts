@@ -1,20 +1,12 @@
 // The two certificates of the listener: API servers see the operator's, and peers the mesh's. Invariant: a client is verified only under the name of
 // peers, and by the present CAs of the mesh. Used by the traffic server.
 import { createSecureContext, type SecureContext } from "node:tls";
-import type { MeshTrustStore } from "../identity/manager-access.ts";
-import type { ServingCertificate } from "../identity/serving-certificate.ts";
 import type { ServerTls } from "../server/server-tls.ts";
 import type { OperatorCertificate } from "./operator-certificate.ts";
+import type { PeerIdentity } from "./peer-identity.ts";
 import { PEER_SERVER_NAME } from "./review-call.ts";
 
-/** What a proxy shows to other proxies. */
-export interface PeerIdentity {
-  readonly certificate: Pick<ServingCertificate, "current">;
-  readonly trust: MeshTrustStore;
-}
-
-/** @param identity undefined without the mesh's identity: then there are no peers */
-export function reviewsTls(operator: OperatorCertificate, identity: PeerIdentity | undefined): ServerTls {
+export function reviewsTls(operator: OperatorCertificate, identity: PeerIdentity): ServerTls {
   const peerContext = createPeerContext(identity);
   return {
     question: "does the caBundle of the webhook fit the certificate in certDir?",
@@ -36,12 +28,10 @@ export function reviewsTls(operator: OperatorCertificate, identity: PeerIdentity
   };
 }
 
-function createPeerContext(identity: PeerIdentity | undefined): () => Promise<SecureContext> {
+function createPeerContext(identity: PeerIdentity): () => Promise<SecureContext> {
   let made: { readonly by: readonly string[]; readonly context: SecureContext } | undefined;
   return async () => {
-    if (identity === undefined) throw new Error("this proxy has no identity of the mesh, so it has no peers");
-    const { pem: ca } = await identity.trust.current();
-    const { cert, key } = identity.certificate.current();
+    const { ca, cert, key } = await identity.current();
     if (made?.by[0] !== ca || made.by[1] !== cert) {
       made = { by: [ca, cert], context: createSecureContext({ ca, cert, key, minVersion: "TLSv1.3" }) };
     }

@@ -1,21 +1,19 @@
-// The stack of the listener for the operator's webhooks, outermost first. Called by create-webhooks.ts.
+// The stack of the listener for the operator's webhooks, outermost first. Called by listener.ts.
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Reply } from "../http/handler.ts";
 import type { NamedLayer } from "../http/stack.ts";
-import type { Policies } from "../policies/policies.ts";
 import type { AnswerDeps } from "./answer-review.ts";
 import { knowPeer } from "./know-peer.ts";
-import { limit } from "./limit.ts";
 import { type ObserveDeps, observe } from "./observe.ts";
 import { operator } from "./operator.ts";
+import { pace } from "./pace.ts";
 import { read } from "./read.ts";
 import { rescue } from "./rescue.ts";
 import type { ReviewCall } from "./review-call.ts";
 import { route } from "./route.ts";
 
 export interface WebhookStackDeps extends AnswerDeps, ObserveDeps {
-  readonly policies: Pick<Policies, "hasLimits" | "admit">;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -27,9 +25,9 @@ export function webhookLayers(deps: WebhookStackDeps): readonly NamedLayer<Revie
     { name: "rescue", layer: rescue(deps.log) },
     // Before anything of the body is read.
     { name: "know-peer", layer: knowPeer(deps.peers) },
+    // Peers do not wait.
+    { name: "pace", layer: pace(deps.clock) },
     { name: "read", layer: read() },
-    // Behind read, since rules are about reviews.
-    { name: "limit", layer: limit(deps.policies) },
     { name: "route", layer: route(deps) },
     // Answers what is no review.
     { name: "operator", layer: operator(deps.operator) },

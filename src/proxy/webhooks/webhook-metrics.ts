@@ -1,28 +1,43 @@
-// Metrics of the listener for the operator's webhooks. Invariant: each call counts once, with one of a fixed set of results.
+// Metrics of the listener for the operator's webhooks. Invariant: each call counts once, with one of a fixed set of results. The thread of the listener counts,
+// and a scrape waits for what it has not told yet.
 import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
-import type { ReviewResult } from "./review-call.ts";
+import type { Observation } from "./thread-messages.ts";
 
 export interface WebhookMetrics {
-  /** @param isFromPeer a peer has forwarded the call */
-  answered(result: ReviewResult, isFromPeer: boolean, seconds: number): void;
+  observed(observations: readonly Observation[]): void;
+  /** The thread of the listener has ended, and another one starts. */
+  restarted(): void;
+}
+
+export interface WebhookMetricsSource {
+  /** Whether the operator's certificate is there. */
+  isReady(): boolean;
+  /** Resolves soon, when `observed` was called with all calls so far. */
+  untilObserved(): Promise<void>;
 }
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** @param isReady whether the operator's certificate is there */
-export function createWebhookMetrics(registry: Registry, isReady: () => boolean): WebhookMetrics {
+export function createWebhookMetrics(registry: Registry, { isReady, untilObserved }: WebhookMetricsSource): WebhookMetrics {
   const registers = [registry];
   const total = new Counter({
     name: "ctrlmesh_proxy_reviews_total",
     help: "Calls of the operator's webhooks by result, and by who has sent them. A call from a peer is never forwarded again.",
     labelNames: ["result", "from"],
     registers,
+    collect: untilObserved,
   });
   const duration = new Histogram({
     name: "ctrlmesh_proxy_review_duration_seconds",
     help: "From the call of a webhook to the head of its answer.",
     labelNames: ["result"],
     buckets: BUCKETS,
+    registers,
+    collect: untilObserved,
+  });
+  const restarts = new Counter({
+    name: "ctrlmesh_proxy_webhook_thread_restarts_total",
+    help: "How often the thread of the listener for the operator's webhooks has ended by itself and was started again.",
     registers,
   });
   new Gauge({
@@ -34,9 +49,12 @@ export function createWebhookMetrics(registry: Registry, isReady: () => boolean)
     },
   });
   return {
-    answered(result, isFromPeer, seconds) {
-      total.inc({ result, from: isFromPeer ? "peer" : "api-server" });
-      duration.observe({ result }, seconds);
+    observed(observations) {
+      for (const { result, isFromPeer, seconds } of observations) {
+        total.inc({ result, from: isFromPeer ? "peer" : "api-server" });
+        duration.observe({ result }, seconds);
+      }
     },
+    restarted: () => restarts.inc(),
   };
 }

@@ -1,0 +1,53 @@
+import { expect, it } from "vitest";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { limitRule } from "../../../test/support/policies.ts";
+import { snapshot, subset, table } from "../../../test/support/route-table.ts";
+import { createRegistry } from "../../base/metrics.ts";
+import { readReview } from "../../kube/codec/review-reader.ts";
+import { createPolicies } from "../policies/policies.ts";
+import { createPolicyMetrics } from "../policies/policy-metrics.ts";
+import { createEnforcer } from "../session/enforcer.ts";
+import { decideReview, type ReviewQuestion } from "./decide-review.ts";
+import { createPlacesBefore } from "./places-before.ts";
+
+const request = {
+  uid: "1",
+  operation: "CREATE",
+  namespace: "prod",
+  resource: { group: "apps", version: "v1", resource: "deployments" },
+};
+const subject = readReview(Buffer.from(JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request })));
+if (subject === undefined) throw new Error("no review");
+const ADMISSIONS = [{ apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*"], scope: "*" as const }];
+
+function world() {
+  const session = createEnforcer();
+  const registry = createRegistry("proxy", "test");
+  const common = { clock: createFakeClock(), random: () => 0, managerAwayMs: () => 0 };
+  const policies = createPolicies({ ...common, metrics: createPolicyMetrics(registry) });
+  const deps = { session, policies, before: createPlacesBefore() };
+  const decide = (more: Partial<ReviewQuestion> = {}) =>
+    decideReview({ subject: subject as ReviewQuestion["subject"], forwardedAs: undefined, isFirst: true, ...more }, deps);
+  return { session, policies, decide };
+}
+
+it("decides by the routes in force", () => {
+  const { session, decide } = world();
+  expect(decide()).toEqual({ kind: "no-routes" });
+  session.enforce(snapshot(table([subset("canary")], { prod: [] })));
+  expect(decide()).toEqual({ kind: "routed", subset: "", route: { kind: "local" } });
+  session.enforce(snapshot(table([subset("canary")], { prod: [0] })));
+  expect(decide()).toMatchObject({ route: { kind: "peer", to: { subset: "canary", as: "owner" } } });
+  expect(decide({ forwardedAs: "owner" })).toMatchObject({ route: { kind: "redirect", to: { subset: "canary" } } });
+});
+
+it("policies judge a review once, in the pod that got it from the API server", () => {
+  const { session, policies, decide } = world();
+  session.enforce(snapshot(table([], { prod: [] })));
+  const match = { resources: [], urls: [], http: [], admissions: ADMISSIONS };
+  const rule = limitRule({ kind: "deny" }, { name: "guard", match });
+  policies.enforce({ limits: [rule], faults: [], egress: [] }, "digest");
+  expect(decide()).toMatchObject({ kind: "limited", message: expect.stringContaining("guard") });
+  expect(decide({ isFirst: false })).toMatchObject({ kind: "routed" });
+  expect(decide({ forwardedAs: "owner" })).toMatchObject({ kind: "routed" });
+});

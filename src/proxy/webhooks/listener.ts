@@ -1,0 +1,122 @@
+// Puts the listener for the operator's webhooks together, in its thread: the server, its stack, the operator's certificate and the connections to the operator
+// and to peers. Invariant: the main thread is asked for nothing but decisions and the mesh's certificate. Called by thread.ts.
+import type { Socket } from "node:net";
+import { createClientPace } from "../../base/client-pace.ts";
+import type { Clock, Random } from "../../base/clock.ts";
+import { clientAddress } from "../../base/connection-places.ts";
+import { errorMessage } from "../../base/errors.ts";
+import type { Logger } from "../../base/log.ts";
+import type { PodPeer } from "../../wire/peer-type.ts";
+import { stack } from "../http/stack.ts";
+import { createAccessLog } from "../observe/access-log.ts";
+import { createTrafficServer } from "../server/traffic-server.ts";
+import { createQuestions } from "./ask-main.ts";
+import { HANDSHAKES_PER_SECOND, MAX_CONNECTIONS, OPEN_MS } from "./bounds.ts";
+import { createObservations } from "./observations.ts";
+import { createOperatorCertificate } from "./operator-certificate.ts";
+import { createOperatorClient } from "./operator-client.ts";
+import { createPeerClients } from "./peer-clients.ts";
+import { createAskedIdentity } from "./peer-identity.ts";
+import { peerNamesOf } from "./peer-names.ts";
+import { reviewsTls } from "./reviews-tls.ts";
+import { webhookLayers } from "./stack.ts";
+import type { FromThread, ThreadSettings, ToThread } from "./thread-messages.ts";
+
+export interface ListenerDeps {
+  /** Sends a message to the main thread. */
+  readonly post: (message: FromThread) => void;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+export interface ReviewListener {
+  /** Looks for the operator's certificate. The main thread says when to listen. */
+  start(): Promise<void>;
+  /** Takes a message of the main thread. */
+  take(message: ToThread): void;
+}
+
+export function createListener(settings: ThreadSettings, { post, clock, random, log }: ListenerDeps): ReviewListener {
+  const { listen, operatorPort, certDir, drainMs, requestMs } = settings;
+  const peers = { current: [] as readonly PodPeer[] };
+  const changes = new Set<() => void>();
+  const questions = createQuestions((asked) => post({ kind: "decide", questions: asked }));
+  const identity = createAskedIdentity(() => post({ kind: "credentials" }), clock);
+  const metrics = createObservations((observations) => post({ kind: "observed", observations, isAnswer: false }), clock);
+  const accessLog = createAccessLog({ share: settings.accessLogShare, random, log });
+  let untap: (() => void) | undefined;
+
+  const certificate = createOperatorCertificate({
+    certDir,
+    report: (text) =>
+      post({ kind: "certificate", isThere: certificate.pair !== undefined, problem: certificate.problem, report: text }),
+    clock,
+    log,
+  });
+  const operator = createOperatorClient({ port: operatorPort, certificate, clock });
+  const clients = createPeerClients({ identity, port: listen.port, clock });
+  const onRoutesChange = (listener: () => void) => {
+    changes.add(listener);
+    return () => void changes.delete(listener);
+  };
+  const { decide } = questions;
+  const deps = { decide, onRoutesChange, operator, clients, peers, metrics, accessLog, clock, random, log };
+  const handshakes = createClientPace({ perSecond: HANDSHAKES_PER_SECOND, burst: MAX_CONNECTIONS, clock });
+  const server = createTrafficServer({
+    listen,
+    tls: reviewsTls(certificate, identity),
+    stack: stack(webhookLayers(deps), clock),
+    createRecord: (client) => ({ peerNames: peerNamesOf(client), address: clientAddress(client as Socket) ?? "" }),
+    clock,
+    log,
+    drainMs,
+    openMs: OPEN_MS,
+    requestMs,
+    strangers: {
+      maxConnections: MAX_CONNECTIONS,
+      mayConnect: (address) => handshakes.allow(address, 1),
+    },
+  });
+  const { signal } = new AbortController(); // the end of the thread ends a start
+  return {
+    async start() {
+      await certificate.start(signal);
+      post({ kind: "started" });
+    },
+    take(message) {
+      switch (message.kind) {
+        case "peers":
+          peers.current = message.peers;
+          return;
+        case "routes-changed":
+          for (const listener of [...changes]) listener();
+          return;
+        case "tapped":
+          untap?.();
+          untap = message.isTapped ? accessLog.tap((fields) => post({ kind: "request", fields })) : undefined;
+          return;
+        case "decided":
+          return questions.answered(message.decisions);
+        case "credentials":
+          return identity.answered(message.credentials);
+        case "observe":
+          return post({ kind: "observed", observations: metrics.take(), isAnswer: true });
+        case "listen":
+          server.start(signal).then(
+            () => post({ kind: "listening", port: server.port }),
+            (error: unknown) => {
+              post({ kind: "not-listening", reason: errorMessage(error) });
+              throw error; // ends this thread. The next one tries again
+            },
+          );
+          return;
+        case "drain":
+          void server.stop().then(() => post({ kind: "drained" }));
+          return;
+        default:
+          return message satisfies never;
+      }
+    },
+  };
+}

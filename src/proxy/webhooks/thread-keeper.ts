@@ -1,0 +1,82 @@
+// Keeps a thread running: one that ends by itself is started again after a pause. Invariant: whatever happens in the thread, the process and its other work go
+// on. The thread does not keep the process alive. Called by create-webhooks.ts.
+import { Worker, type WorkerOptions } from "node:worker_threads";
+import { backoffMs } from "../../base/backoff.ts";
+import type { Clock, Random, Timer } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+
+export interface ThreadKeeper<To> {
+  /** Starts the first thread. */
+  start(): void;
+  /** Does nothing while there is no thread: `onStart` tells the next one. */
+  post(message: To): void;
+  /** From now on no thread is started again. */
+  retire(): void;
+  /** Ends the thread. */
+  stop(): Promise<void>;
+}
+
+export interface ThreadKeeperOptions<From> {
+  readonly file: URL;
+  /** Asked for each thread. */
+  readonly workerData: () => unknown;
+  readonly resourceLimits: NonNullable<WorkerOptions["resourceLimits"]>;
+  /** A thread has just been started. What is posted now waits for it. */
+  readonly onStart: () => void;
+  readonly onMessage: (message: From) => void;
+  /** The thread has ended by itself. */
+  readonly onEnd: () => void;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+/** The first thread starts again at once, as far as a caller can tell; one that cannot live takes little of the process. */
+const BACKOFF = { baseMs: 200, maxMs: 10_000 };
+/** A thread that has lived so long begins the backoff anew. */
+const LIVED_MS = 60_000;
+
+export function createThreadKeeper<To, From>(options: ThreadKeeperOptions<From>): ThreadKeeper<To> {
+  const { file, workerData, resourceLimits, onStart, onMessage, onEnd, clock, random, log } = options;
+  let thread: Worker | undefined;
+  let timer: Timer | undefined;
+  let isRetired = false;
+  let ends = 0;
+
+  const start = () => {
+    const startedMs = clock.monotonicMs();
+    const worker = new Worker(file, { execArgv: [], workerData: workerData(), resourceLimits });
+    thread = worker;
+    let cause: unknown;
+    worker.on("message", (message: From) => thread === worker && onMessage(message));
+    worker.on("error", (error) => {
+      cause = error;
+    });
+    worker.on("exit", (code) => {
+      if (thread !== worker) return; // stopped
+      thread = undefined;
+      log.error({ err: cause ?? new Error(`exit code ${code}`) }, "a thread has ended; another one is started");
+      onEnd();
+      if (isRetired) return;
+      if (clock.monotonicMs() - startedMs >= LIVED_MS) ends = 0;
+      timer = clock.after(backoffMs(ends++, BACKOFF, random), start);
+    });
+    worker.unref(); // after the listeners, since one for messages keeps the process alive again
+    onStart();
+  };
+  return {
+    start,
+    post: (message) => thread?.postMessage(message),
+    retire() {
+      isRetired = true;
+      timer?.cancel();
+    },
+    async stop() {
+      isRetired = true;
+      timer?.cancel();
+      const last = thread;
+      thread = undefined;
+      await last?.terminate();
+    },
+  };
+}

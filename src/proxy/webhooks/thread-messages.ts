@@ -1,0 +1,73 @@
+// What the main thread and the thread of the listener for the operator's webhooks tell each other. Invariant: all that costs in proportion to what a stranger
+// sends stays in that thread; the main thread gets questions of some hundred bytes. Used by create-webhooks.ts and listener.ts.
+import type { ListenAddress } from "../../base/listener.ts";
+import type { PodPeer } from "../../wire/peer-type.ts";
+import type { AccessFields } from "../observe/access-log.ts";
+import type { ReviewDecision, ReviewQuestion } from "./decide-review.ts";
+import type { ReviewResult } from "./review-call.ts";
+
+/** What the thread is started with. */
+export interface ThreadSettings {
+  readonly listen: ListenAddress;
+  /** Of the operator's webhook server, on 127.0.0.1. */
+  readonly operatorPort: number;
+  readonly certDir: string;
+  readonly drainMs: number;
+  readonly requestMs: number;
+  readonly logLevel: string;
+  /** As in AccessLogOptions. */
+  readonly accessLogShare: number;
+}
+
+/** What this pod shows to its peers, and the CAs of the mesh, as PEM. */
+export interface PeerCredentials {
+  readonly cert: string;
+  readonly key: string;
+  readonly ca: string;
+}
+
+/** Of the operator's certificate. */
+export interface CertificateState {
+  readonly isThere: boolean;
+  /** Why it cannot be used, with the remedy. */
+  readonly problem: string | undefined;
+  /** See OperatorCertificateOptions. */
+  readonly report: string;
+}
+
+/** One call, for the metrics. */
+export interface Observation {
+  readonly result: ReviewResult;
+  readonly isFromPeer: boolean;
+  readonly seconds: number;
+}
+
+export type ToThread =
+  /** The list has changed. */
+  | { readonly kind: "peers"; readonly peers: readonly PodPeer[] }
+  /** Decisions may be others now. */
+  | { readonly kind: "routes-changed" }
+  /** Whether somebody reads /debug/requests. */
+  | { readonly kind: "tapped"; readonly isTapped: boolean }
+  /** Answers the questions of one message, in their order. */
+  | { readonly kind: "decided"; readonly decisions: readonly ReviewDecision[] }
+  | { readonly kind: "credentials"; readonly credentials: PeerCredentials | { readonly problem: string } }
+  /** Somebody reads the metrics. */
+  | { readonly kind: "observe" }
+  | { readonly kind: "listen" }
+  | { readonly kind: "drain" };
+
+export type FromThread =
+  /** The operator's certificate has been looked for, and the thread waits for `listen`. */
+  | { readonly kind: "started" }
+  | ({ readonly kind: "certificate" } & CertificateState)
+  /** The next message of this kind comes after the answer. */
+  | { readonly kind: "decide"; readonly questions: readonly ReviewQuestion[] }
+  | { readonly kind: "credentials" }
+  /** @param isAnswer to `observe` */
+  | { readonly kind: "observed"; readonly observations: readonly Observation[]; readonly isAnswer: boolean }
+  /** A call, while somebody reads /debug/requests. */
+  | { readonly kind: "request"; readonly fields: AccessFields }
+  | { readonly kind: "listening"; readonly port: number }
+  | { readonly kind: "not-listening"; readonly reason: string }
+  | { readonly kind: "drained" };

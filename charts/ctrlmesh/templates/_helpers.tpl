@@ -120,6 +120,18 @@ since the new one has a default.
 {{- end -}}
 {{- end }}
 
+{{/* The families of each labelled resource (the manager's --label-families), as JSON. */}}
+{{- define "ctrlmesh.labelFamilies" -}}
+{{- $families := dict -}}
+{{- range .Values.rbac.labelObjects -}}
+{{- $name := ternary .resource (printf "%s.%s" .resource .group) (eq .group "") -}}
+{{- $_ := set $families $name (concat (get $families $name | default list) .families) -}}
+{{- end -}}
+{{- if $families -}}
+{{ toJson $families }}
+{{- end -}}
+{{- end }}
+
 {{/* The name of the Secret with the mesh's CA. If empty, the manager creates a CA. */}}
 {{- define "ctrlmesh.caSecret" -}}
 {{- if .Values.identity.certManager.enabled -}}

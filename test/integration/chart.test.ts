@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
+import { labelFamilies } from "../../src/manager/labels/label-families.ts";
 import { NEW_VALUES, OLD_VALUES, VALUES } from "../support/chart-values.ts";
 import { CHART, helmTemplate } from "../support/helm.ts";
 import { describeWithProgram } from "../support/requirements.ts";
@@ -57,6 +58,18 @@ securityContext: { readOnlyRootFilesystem: false }
       ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: false },
       capabilities: { drop: ["ALL"] },
     });
+  });
+
+  it("name the families whose objects the manager may label, by resource", async () => {
+    const manager = (await render(`${VALUES["everything on"]}`)).find(({ kind }) => kind === "Deployment") as Manager;
+    const env = manager.spec.template.spec.containers[0]?.env as readonly { readonly name: string; readonly value?: string }[];
+    const families = env.find(({ name }) => name === "CTRLMESH_LABEL_FAMILIES")?.value ?? "";
+    expect(labelFamilies.parse(families)).toEqual(
+      new Map([
+        ["configmaps", ["foo-system/foo-operator"]],
+        ["foos.demo.ctrlmesh.io", ["*"]],
+      ]),
+    );
   });
 
   it("set annotations of every object, CRDs included", async () => {

@@ -22,8 +22,8 @@ import (
 // stopTimeout bounds a clean stop. The API server would wait up to a minute for open requests, which is too long for a test.
 const stopTimeout = 2 * time.Second
 
-// gcPercent trades CPU for memory if GOGC is not set: 260 MB at rest instead of 300, for a tenth more CPU at the start.
-const gcPercent = 50
+// gcPercent trades memory for CPU if GOGC is not set: some hundred MB more, for a quarter less CPU. Several run at a time in the tests.
+const gcPercent = 400
 
 // Announcement is the one line on stdout: all that a test needs to reach and check the control plane.
 type Announcement struct {

@@ -11,7 +11,7 @@ export const OPTIONAL_KINDS = [
 export const VALUES: Readonly<Record<string, string>> = {
   "the default": "",
   "everything on": `
-networkPolicy: { enabled: true, metricsFrom: [{ namespaceSelector: { matchLabels: { name: monitoring } } }] }
+networkPolicy: { enabled: true, metricsFrom: [{ namespaceSelector: { matchLabels: { name: monitoring } } }], webhookFrom: [{ ipBlock: { cidr: 192.0.2.0/28 } }] }
 monitoring:
   serviceMonitor: { enabled: true, interval: 1m, labels: { release: prometheus }, relabelings: [{ action: drop, regex: a }], metricRelabelings: [{ action: drop, regex: b }] }
   podMonitor: { enabled: true, interval: 1m, labels: { release: prometheus }, relabelings: [{ action: drop, regex: a }], metricRelabelings: [{ action: drop, regex: b }] }
@@ -24,7 +24,7 @@ identity:
     secretName: ca
     duration: 8760h
     renewBefore: 720h
-rbac: { scaleOf: [{ group: apps.kruise.io, resource: clonesets }], labelObjects: [{ group: "", resource: configmaps }, { group: demo.ctrlmesh.io, resource: foos }] }
+rbac: { scaleOf: [{ group: apps.kruise.io, resource: clonesets }], labelObjects: [{ group: "", resource: configmaps, families: [foo-system/foo-operator] }, { group: demo.ctrlmesh.io, resource: foos, families: ["*"] }] }
 `,
   "a private registry and another namespace": `
 enabled: true # as from a parent chart
@@ -42,7 +42,7 @@ proxy:
   nativeSidecar: "true"
 leaseDuration: 10s
 restartSettle: 1m
-webhook: { hostNetwork: true, port: 19443, timeoutSeconds: 20, warnOfMoves: true }
+webhook: { hostNetwork: true, port: 19443, timeoutSeconds: 20, warnOfMoves: true, clientCA: api-server-clients }
 logLevel: debug
 resources: { requests: { cpu: 1 }, limits: { cpu: 2 }, claims: [] }
 terminationGracePeriodSeconds: 60
@@ -80,7 +80,7 @@ identity: { caSecret: "456" }
   "as little as possible": `
 replicaCount: 1
 serviceAccount: { create: false, name: given }
-rbac: { aggregate: false }
+rbac: { aggregate: false, admissionPolicies: false }
 crds: { install: false, keep: false }
 podDisruptionBudget: { enabled: false }
 resources: {}
@@ -95,7 +95,7 @@ leaseDurationMs: 10000
 restartSettleMs: 5000
 imagePullSecrets: [pull]
 proxy: { imagePullSecrets: [more] }
-identity: { certificateLifetimeMs: 86400000 }
+identity: { certificateLifetimeMs: 43200000 }
 `;
 export const NEW_VALUES = `
 replicaCount: 3
@@ -103,11 +103,17 @@ leaseDuration: 10s
 restartSettle: 5s
 imagePullSecrets: [{ name: pull }]
 proxy: { imagePullSecrets: [{ name: more }] }
-identity: { certificateLifetime: 24h }
+identity: { certificateLifetime: 12h }
 `;
 
 /** Values that the chart must refuse, and the text that each error must have. */
 export const REFUSED: readonly { readonly values: string; readonly names: string }[] = [
+  { values: "identity: { certificateLifetime: 25h }", names: "identity.certificateLifetime: must be 10s to 24h" },
+  { values: 'rbac: { labelObjects: [{ group: "", resource: configmaps }] }', names: "'families'" },
+  {
+    values: "extraArgs: [--webhook-url=https://10.0.0.1:9443]",
+    names: "rbac.admissionPolicies: set it to false with --webhook-url",
+  },
   { values: "replicaCount: 0", names: "/replicaCount" },
   { values: "podDisruptionBudget: { minAvailable: 1 }", names: "'minAvailable'" },
   { values: "image: { tag: [1] }", names: "/image/tag" },

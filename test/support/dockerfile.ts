@@ -1,5 +1,5 @@
 // Reads a Dockerfile as far as this project uses the format: shell and JSON forms, lines continued by a backslash, COPY without
-// wildcards and with no option but --from.
+// wildcards and with no option but --from, and ARG with a default before the first FROM.
 
 export interface Copy {
   /** The earlier stage that has the files. If absent, the files are from the source tree. */
@@ -16,6 +16,7 @@ export interface Step {
 }
 
 export interface Stage {
+  /** With the defaults of the ARGs. */
   readonly base: string;
   readonly name: string | undefined;
   readonly steps: readonly Step[];
@@ -34,17 +35,24 @@ interface OpenStage extends Stage {
   readonly instructions: Record<string, string>;
 }
 
-/** @throws Error at an instruction before the first FROM */
+/** @throws Error at an instruction before the first FROM that is not an ARG with a default */
 export function readDockerfile(text: string): Dockerfile {
   const stages: OpenStage[] = [];
+  const defaults = new Map<string, string>();
   for (const line of logicalLines(text)) {
     const [instruction = "", ...words] = line.split(/\s+/);
     if (instruction === "FROM") {
       const name = words[1] === "AS" ? words[2] : undefined;
-      stages.push({ base: words[0] ?? "", name, steps: [], copies: [], instructions: {} });
+      const base = (words[0] ?? "").replace(/^\$\{(\w+)}$/, (_, arg: string) => defaults.get(arg) ?? "");
+      stages.push({ base, name, steps: [], copies: [], instructions: {} });
       continue;
     }
     const stage = stages.at(-1);
+    const [, arg, value] = /^(\w+)=(\S+)$/.exec(words.join(" ")) ?? [];
+    if (stage === undefined && instruction === "ARG" && arg !== undefined && value !== undefined) {
+      defaults.set(arg, value);
+      continue;
+    }
     if (stage === undefined) throw new Error(`${instruction} before the first FROM`);
     const step = { instruction, text: words.join(" ") };
     if (instruction === "COPY") {

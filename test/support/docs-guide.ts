@@ -19,6 +19,13 @@ export const GUIDE = {
   goBack: of("docs/tasks/move-namespaces.md", "Move", "Stop", "Go back"),
   look: of("docs/tasks/install.md", "If something does not work"),
   upgrade: of("docs/tasks/upgrade.md", "The manager", "Roll the sidecars", "Go back"),
+  lookAtManager: of("docs/tasks/break-glass.md", "Before you do anything"),
+  stopOperator: of("docs/tasks/break-glass.md", "Stop one operator now"),
+  startWithoutManager: of("docs/tasks/break-glass.md", "The manager is gone and pods must start"),
+  takeOut: of("docs/tasks/break-glass.md", "Take one operator out now"),
+  comeBack: of("docs/tasks/break-glass.md", "Come back"),
+  stopSubset: of("docs/tasks/break-glass.md", "The pods of one subset must go now"),
+  endWait: of("docs/tasks/break-glass.md", "Nobody may write in a namespace"),
   leave: of("docs/tasks/leave.md", "Remove the mesh"),
   migrate: of("docs/migration.md", "From KusionStack"),
 };

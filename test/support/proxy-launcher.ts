@@ -3,7 +3,7 @@
 import { fileURLToPath } from "node:url";
 import { type Child, startChild } from "./child-process.ts";
 import type { Kube } from "./kube.ts";
-import { readProxyImage } from "./proxy-image.ts";
+import { readImage } from "./program-image.ts";
 
 export interface ProxyLauncherOptions {
   readonly kube: Pick<Kube, "server" | "caFile">;
@@ -41,7 +41,7 @@ export function proxyReady({ ready }: Child): ProxyReady {
 /** Returns a function that starts the proxy, and resolves once the proxy listens. */
 export function createProxyLauncher(options: ProxyLauncherOptions): () => Promise<Child> {
   const { kube, manager, namespace, name, uid, dataDir, proxyMain = PROXY_MAIN, verbose = false } = options;
-  const image = readProxyImage();
+  const image = readImage("proxy");
   let listen = { api: "127.0.0.1:0", health: "127.0.0.1:0" };
   let egress: string | undefined;
   return async () => {

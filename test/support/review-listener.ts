@@ -7,6 +7,7 @@ import { readCertificates } from "../../src/base/pem.ts";
 import { createPolicies, type RunningPolicies } from "../../src/proxy/policies/policies.ts";
 import { createPolicyMetrics } from "../../src/proxy/policies/policy-metrics.ts";
 import { createEnforcer, type Enforcer } from "../../src/proxy/session/enforcer.ts";
+import type { Peers } from "../../src/proxy/session/peers-handler.ts";
 import { createWebhooks, type Webhooks } from "../../src/proxy/webhooks/create-webhooks.ts";
 import type { PodPeer } from "../../src/wire/peer-type.ts";
 
@@ -30,7 +31,7 @@ export interface ReviewListener {
 
 export async function startListener(
   { peer, port, operatorPort, certDir, identity, meshPem }: ListenerConfig,
-  peers: { readonly current: readonly PodPeer[] },
+  peers: Peers,
 ): Promise<ReviewListener> {
   const registry = createRegistry("proxy", "test");
   const enforcer = createEnforcer();
@@ -55,7 +56,8 @@ export async function startListener(
         certificate: { current: () => ({ cert: identity.certPem, key: identity.keyPem }) },
         trust: { current: async () => trust },
       },
-      accessLog: { pick: () => undefined, tap: () => () => undefined },
+      accessLog: { onTapped: () => undefined, copy: () => undefined },
+      accessLogShare: 0,
     },
   );
   if (webhooks === undefined) throw new Error("no listener");

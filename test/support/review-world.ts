@@ -11,6 +11,7 @@ import { tryParseJson } from "../../src/base/json.ts";
 import type { Registry } from "../../src/base/metrics.ts";
 import { podUri } from "../../src/base/pod-uri.ts";
 import type { LimitRule } from "../../src/policy/policy.ts";
+import type { Peers } from "../../src/proxy/session/peers-handler.ts";
 import type { Webhooks } from "../../src/proxy/webhooks/create-webhooks.ts";
 import type { RouteTable } from "../../src/route/table.ts";
 import type { PodPeer } from "../../src/wire/peer-type.ts";
@@ -72,7 +73,7 @@ export async function startReviewWorld(): Promise<ReviewWorld> {
   const [mesh, operatorCa] = [ca("mesh"), ca("operator")];
   const port = await freePort();
   const pods: ReviewPod[] = [];
-  const lists = new Map<string, { current: readonly PodPeer[] }>();
+  const lists = new Map<string, ToldPeers>();
   let nextHost = 2;
   const world: ReviewWorld = {
     port,
@@ -80,7 +81,7 @@ export async function startReviewWorld(): Promise<ReviewWorld> {
     operatorCa,
     async addPod(name, subset, address = `127.0.0.${nextHost++}`) {
       const peer: PodPeer = { namespace: "ops", name, uid: `uid-${name}`, address, subset, isReady: true };
-      const peers = { current: [] as readonly PodPeer[] };
+      const peers = createToldPeers();
       lists.set(peer.uid, peers);
       const started = await startPod(peer, peers, { port, mesh, operatorCa });
       const pod: ReviewPod = {
@@ -95,7 +96,7 @@ export async function startReviewWorld(): Promise<ReviewWorld> {
       return pod;
     },
     tell(peers = pods.map(({ peer }) => peer)) {
-      for (const [uid, list] of lists) list.current = peers.filter((each) => each.uid !== uid);
+      for (const [uid, list] of lists) list.tell(peers.filter((each) => each.uid !== uid));
     },
     call: (pod, body, options) => call("peer" in pod ? pod.peer : pod, body, { port, ca: operatorCa.certPem, ...options }),
     async stop() {
@@ -105,9 +106,26 @@ export async function startReviewWorld(): Promise<ReviewWorld> {
   return world;
 }
 
+type ToldPeers = Peers & { tell(peers: readonly PodPeer[]): void };
+
+function createToldPeers(): ToldPeers {
+  const listeners: (() => void)[] = [];
+  let current: readonly PodPeer[] = [];
+  return {
+    get current() {
+      return current;
+    },
+    onChange: (listener) => void listeners.push(listener),
+    tell(peers) {
+      current = peers;
+      for (const listener of listeners) listener();
+    },
+  };
+}
+
 async function startPod(
   peer: PodPeer,
-  peers: { readonly current: readonly PodPeer[] },
+  peers: Peers,
   { port, mesh, operatorCa }: Pick<ReviewWorld, "port" | "mesh" | "operatorCa">,
 ): Promise<ReviewPod> {
   const certDir = await mkdtemp(join(tmpdir(), `certs-${peer.name}-`));

@@ -5,7 +5,8 @@ import type { VirtualAppSpec } from "../../src/api/virtual-app.ts";
 import type { AppPod } from "../../src/manager/facts/app-pods.ts";
 import type { ProxyFacts } from "../../src/manager/facts/proxy-facts.ts";
 import { planApp } from "../../src/manager/plan/plan-app.ts";
-import { compileRoute } from "../../src/manager/sources/virtual-app/compile-route.ts";
+import { compileNow } from "../../src/manager/sources/compile/compile-now.ts";
+import { routeOf } from "../../src/manager/sources/virtual-app/route-rules.ts";
 import { appStatus } from "../../src/manager/status/app-status.ts";
 import type { StatusFacts } from "../../src/manager/status/facts.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
@@ -90,8 +91,8 @@ export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly str
     nowMs: Date.UTC(2026, 0, 1),
     reconcile() {
       const own = [...world.pods.values()];
-      const bySpec = compileRoute(
-        world.spec,
+      const bySpec = compileNow(
+        routeOf(world.spec),
         world.namespaces.map((name) => ({ name, labels: {} })),
       );
       const plan = planApp({

@@ -13,6 +13,7 @@ import { createApps, type Source } from "../../src/manager/sources/app.ts";
 import { createVirtualAppSource } from "../../src/manager/sources/virtual-app/virtual-app-source.ts";
 import { createControllerMetrics } from "../../src/runtime/controller-metrics.ts";
 import { createInformers } from "../../src/runtime/informers.ts";
+import { compileHere } from "./compile.ts";
 import { createFakeIdentity, type FakeIdentity } from "./fake-identity.ts";
 import { addInjectionReadyWriter } from "./injection-ready-writer.ts";
 import type { Kube } from "./kube.ts";
@@ -60,6 +61,7 @@ export async function startWebhookWorld(
       apps,
       identity,
       listen: { host: "127.0.0.1", port },
+      compile: compileHere,
       warnsOfMoves: true,
       settings: ({ gitVersion, kubernetesService }) =>
         world.isReady

@@ -2,7 +2,8 @@
 import { lockNameOf, type VirtualApp, validateVirtualApp } from "../../../src/api/virtual-app.ts";
 import { MeshError } from "../../../src/base/errors.ts";
 import type { Namespace } from "../../../src/kube/client/resources.ts";
-import { compileRoute } from "../../../src/manager/sources/virtual-app/compile-route.ts";
+import { compileNow } from "../../../src/manager/sources/compile/compile-now.ts";
+import { routeOf } from "../../../src/manager/sources/virtual-app/route-rules.ts";
 import { subsetOfPod } from "../../../src/manager/sources/virtual-app/virtual-app-source.ts";
 import { ownersOf } from "../../../src/route/table.ts";
 import type { Setting } from "../act.ts";
@@ -34,7 +35,7 @@ export function readApp(file = APP_FILE): DemoApp {
     subsetOf: (labels) => subsetOfPod(spec, labels),
     ownersOf(namespaces) {
       const facts = namespaces.map(({ metadata: { name = "", labels = {} } }) => ({ name, labels }));
-      const owners = ownersOf(compileRoute(spec, facts), FOOS.group, FOOS.resource);
+      const owners = ownersOf(compileNow(routeOf(spec), facts), FOOS.group, FOOS.resource);
       return (namespace) => {
         const owner = owners.ownerOf(namespace);
         return owner.kind === "subset" ? owner.subset : owner.kind;

@@ -26,6 +26,7 @@ import { createStore, type WritableStore } from "../../../src/runtime/store.ts";
 import { ROUTE } from "../../../src/wire/route-type.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createFakeClock, type FakeClock } from "../../support/fake-clock.ts";
+import { type HostileOptions, openHostileConnections } from "../../support/hostile-connections.ts";
 import { SERVICE_ACCOUNTS } from "../../support/mesh/cluster.ts";
 import { snapshot, table } from "../../support/route-table.ts";
 import { type Access, certify, openProxy, registrationOf, type ScriptedProxy } from "../../support/scripted-proxy.ts";
@@ -36,6 +37,8 @@ const APP: VirtualApp = {
   ...{ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "VirtualApp", metadata: { namespace: "shop", name: "app" } },
   spec: { selector: { matchLabels: { app: "op" } }, configuration: { controller: { leaderElectionName: "lock" } } },
 };
+/** Instead of 256. */
+const MAX_UNPROVED = 64;
 const { signal } = new AbortController();
 let kube: LocalKube;
 let client: KubeClient;
@@ -76,7 +79,16 @@ beforeEach(async () => {
   mesh = addIdentity({
     ...{ client, informers, namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", clusterDomain: "cluster.local" },
     ...{ leaseName: "ctrlmesh-manager", serverNames: [], caSecret: "", caSettleMs: 1_000, certificateLifetimeMs: 86_400_000 },
-    ...{ apiServerTokenCacheMs: 10_000, pods: [lists], isLeader: () => true, clock, random: () => 1, log, metricsRegistry },
+    ...{
+      apiServerTokenCacheMs: 10_000,
+      apps: { hasSynced: true, list: apps.list as never },
+      pods: [lists],
+      isLeader: () => true,
+      clock,
+      random: () => 1,
+      log,
+      metricsRegistry,
+    },
   });
   for (const runnable of mesh.runnables) await runnable.start(signal);
   registry = createProxyRegistry({ log });
@@ -85,6 +97,7 @@ beforeEach(async () => {
   const leaderElsewhere = () => elsewhere;
   server = createMeshServer({
     ...{ listen: { host: "127.0.0.1", port: 0 }, security, registry, leaderElsewhere, clock, log },
+    maxUnproved: MAX_UNPROVED,
     admit: createAdmission({ pods: lists, apps, leaderElsewhere, rejections: security.rejections }),
     leadership: { epoch: 1 },
   });
@@ -263,19 +276,41 @@ describe("who is no proxy at all", () => {
     // Those that were gone before they were looked at have no address.
     expect(lines.filter((line) => line.includes("turned away")).length).toBeLessThanOrEqual(2);
   });
-  it("and holds connections open is cut off after half a minute; who proved who it is stays", async () => {
+  it("and holds connections open is cut off after ten seconds; who proved who it is stays", async () => {
     const pod = await addPod("p");
     open(access(pod.token), pod);
     await eventually(() => registry.facts("shop/p")?.connected === true);
     const options = { port: server.port, host: "127.0.0.1", servername: SERVER_NAME, ALPNProtocols: ["h2"] };
     const idle = connectTls({ ...options, ca: mesh.identity.trustPem });
     const closed = Promise.withResolvers<void>();
-    idle.once("close", () => closed.resolve()).on("error", () => undefined);
+    idle
+      .resume()
+      .once("close", () => closed.resolve())
+      .on("error", () => undefined);
     await new Promise<void>((resolve) => idle.once("secureConnect", () => resolve()));
-    await clock.advance(30_000);
+    // The server may see the end of the handshake later than the client, and counts from then on.
+    await eventually(async () => {
+      await clock.advance(10_100);
+      return idle.destroyed;
+    });
     await closed.promise;
     expect(registry.facts("shop/p")?.connected).toBe(true);
     expect(await rejected("handshake")).toBe(1);
+  });
+  it.each<[string, Partial<HostileOptions>]>([
+    ["finished handshakes", { protocols: ["h2"] }],
+    ["connections without a byte", {}],
+  ])("and holds all places with %s from two addresses keeps none of forty proxies out", async (_, attack) => {
+    const hostile = ["127.0.0.2", "127.0.0.3"].map((from) =>
+      openHostileConnections({ port: server.port, from, count: MAX_UNPROVED, ...attack }),
+    );
+    const all = await Promise.all(Array.from({ length: 40 }, (_, index) => addPod(`p-${index}`)));
+    await eventually(() => hostile.every(({ tried }) => tried > MAX_UNPROVED));
+    const key = newKey().publicKey.export({ type: "spki", format: "der" });
+    const chains: string[] = [];
+    for (const { token } of all) chains.push((await certify(endpoint(), key, access(token))).chainPem);
+    expect(new Set(chains).size).toBe(40);
+    for (const each of hostile) each.stop();
   });
   it("and shows a bad token loses its connection a moment after the answer", async () => {
     const { token } = await addPod("p");
@@ -296,7 +331,7 @@ describe("who is no proxy at all", () => {
       .once("response", (said) => answered.resolve(said["grpc-status"]));
     expect(await answered.promise).toBe(String(status.UNAUTHENTICATED));
     expect(session.closed).toBe(false);
-    await clock.advance(1_000);
+    await clock.advance(1_100);
     await closed.promise;
     expect(await rejected("handshake")).toBe(0);
   });

@@ -1,19 +1,27 @@
 // The webhook server over real TLS sockets: what the API server may expect of it, and what nobody else may do to it.
 import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { Agent, type RequestOptions, request } from "node:https";
 import { connect as connectTcp, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
+import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createCa, issueServerCertificate, type KeyCertificate } from "../../../src/base/certificates.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { createLogger } from "../../../src/base/log.ts";
 import { createRegistry } from "../../../src/base/metrics.ts";
 import { MAX_REVIEW_BYTES } from "../../../src/kube/admission-review.ts";
 import { StatusError } from "../../../src/kube/status.ts";
-import { createRoutes, type Review } from "../../../src/manager/admission/webhook.ts";
+import { createClientCa } from "../../../src/manager/admission/client-ca.ts";
+import { createRoutes, type Ready, type Review } from "../../../src/manager/admission/webhook.ts";
 import { createWebhookMetrics } from "../../../src/manager/admission/webhook-metrics.ts";
 import { createWebhookServer, type WebhookServer } from "../../../src/manager/admission/webhook-server.ts";
 import { eventually } from "../../support/eventually.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
 import { createFakeIdentity } from "../../support/fake-identity.ts";
+import { type HostileOptions, openHostileConnections } from "../../support/hostile-connections.ts";
 
 const REQUEST = {
   uid: "u-1",
@@ -24,6 +32,8 @@ const REQUEST = {
 };
 const reviewOf = (more: object = {}) =>
   JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request: { ...REQUEST, ...more } });
+
+const HEAD_OF_HUNDRED = "POST /validate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n";
 
 interface Answer {
   readonly code: number;
@@ -40,15 +50,23 @@ describe("the webhook server", () => {
   let server: WebhookServer;
   let agent: Agent;
   let review: Review;
+  let ready: Ready;
 
   const start = async (more: Partial<Parameters<typeof createWebhookServer>[0]> = {}) => {
     registry = createRegistry("test", "0");
     review = () => ({ allowed: true });
+    ready = async () => undefined;
     const asked: Review = (...args) => review(...args);
     server = createWebhookServer({
       listen: { host: "127.0.0.1", port: 0 },
       identity,
-      routes: createRoutes({ inject: () => asked, admit: () => asked, validate: asked, validateEarly: asked }),
+      routes: createRoutes({
+        ...{ inject: () => asked, admit: () => asked, validate: asked, validateEarly: asked },
+        awaitApp:
+          () =>
+          (...args) =>
+            ready(...args),
+      }),
       metrics: createWebhookMetrics(registry),
       clock: systemClock,
       log,
@@ -197,21 +215,95 @@ describe("the webhook server", () => {
 
   it("holds bodies within its budget, turns the rest away for a second, and gives everything back", async () => {
     await server.stop();
-    await start({ maxHeldBytes: 1024 * 1024 });
+    await start({ maxHeldBytes: 6 * 1024 * 1024 }); // half for one address; the review becomes 1.4 MiB
     const { promise, resolve } = Promise.withResolvers<void>();
-    review = () => promise.then(() => ({ allowed: true }) as const);
+    const isHeld = Promise.withResolvers<void>();
+    review = () => {
+      isHeld.resolve();
+      return promise.then(() => ({ allowed: true }) as const);
+    };
     const large = reviewOf({ object: { data: "x".repeat(700 * 1024) } });
     const held = ask(large);
-    await eventually(async () => {
-      const turnedAway = await ask(large);
-      expect(turnedAway).toMatchObject({ code: 429, headers: { "retry-after": "1" } });
-    });
+    await isHeld.promise; // else the second one could come first
+    expect(await ask(large)).toMatchObject({ code: 429, headers: { "retry-after": "1" } });
     resolve();
     expect((await held).code).toBe(200);
     for (let round = 0; round < 3; round++) expect((await ask(large)).code).toBe(200);
   });
 
+  it("bodies of nested lists, each of which would become 200 MB, are refused before they are parsed", async () => {
+    const body = Buffer.from("[".repeat(MAX_REVIEW_BYTES / 2) + "]".repeat(MAX_REVIEW_BYTES / 2));
+    const flat = Buffer.from(`[${"[],".repeat(2_000_000)}[]]`);
+    const before = process.memoryUsage().heapUsed;
+    const paths = ["/validate", "/inject/ops/nosuchapp"];
+    const answers = await Promise.all(paths.flatMap((path) => [ask(body, { path }), ask(flat, { path })]));
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(50_000_000);
+    for (const { code } of answers) expect(code).toBe(413);
+    expect(answers.map((answer) => answer.body.message)).toEqual(
+      paths.flatMap(() => ["ctrlmesh: a review has more than 100 levels", "ctrlmesh: a review has more than 200000 values"]),
+    );
+    expect((await ask(reviewOf())).code).toBe(200);
+  });
+
+  it("keeps no answer for clients that do not read it: it counts until it has left, and the connection ends after a time", async () => {
+    await server.stop();
+    await start({ maxHeldBytes: 100 * 1024 * 1024 }); // half for one address; the review becomes 1.4 MiB, its answer counts as 48
+    review = () => ({ allowed: true, patch: [{ op: "add", path: "/x", value: "x".repeat(12 * 1024 * 1024) }] });
+    const large = reviewOf({ object: { data: "x".repeat(700 * 1024) } });
+    const deaf = (await tls()).pause();
+    const head = `POST /validate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${large.length}\r\n\r\n`;
+    deaf.write(head + large);
+    await eventually(async () => expect(await counted("validate", "patched")).toBe(1));
+    review = () => ({ allowed: true });
+    expect((await ask(large)).code).toBe(429);
+    await eventually(async () => expect((await ask(large)).code).toBe(200));
+    await once(deaf.resume(), "close");
+  });
+
+  it("sends no answer for which the budget has no room", async () => {
+    await server.stop();
+    await start({ maxHeldBytes: 6 * 1024 * 1024 });
+    review = () => ({ allowed: true, patch: [{ op: "add", path: "/x", value: "x".repeat(1024 * 1024) }] });
+    expect(await ask(reviewOf())).toMatchObject({ code: 429, headers: { "retry-after": "1" } });
+    review = () => ({ allowed: true, patch: [{ op: "add", path: "/x", value: "x".repeat(512 * 1024) }] });
+    for (let round = 0; round < 3; round++) expect((await ask(reviewOf())).code).toBe(200);
+  });
+
+  it("a flood of refused reviews writes a bounded number of log lines, and each is counted", async () => {
+    await server.stop();
+    const lines: string[] = [];
+    await start({ log: pino({}, { write: (line) => void lines.push(line) }) });
+    review = () => ({ allowed: false, reason: "Forbidden", message: "no" });
+    const startMs = performance.now();
+    for (let each = 0; each < 1_000; each++) expect((await ask(reviewOf())).code).toBe(200);
+    const seconds = (performance.now() - startMs) / 1_000;
+    expect(await counted("inject", "refused")).toBe(1_000);
+    expect(lines.length).toBeGreaterThanOrEqual(100);
+    expect(lines.length).toBeLessThanOrEqual(100 + 5 * (seconds + 1));
+  });
+
+  it("reads no body while a request waits for an app that does not exist", async () => {
+    await server.stop();
+    await start({ maxHeldBytes: 64 * 1024 });
+    const waiting: (() => void)[] = [];
+    ready = () => new Promise((resolve) => waiting.push(resolve));
+    const body = reviewOf({ object: { data: "x".repeat(3_000) } });
+    const codes: number[] = [];
+    const asked = Array.from({ length: 40 }, () => ask(body).then(({ code }) => codes.push(code)));
+    await eventually(() => expect(waiting.length).toBe(40));
+    ready = async () => undefined;
+    expect((await ask(reviewOf())).code).toBe(200);
+    for (const [before, go] of waiting.entries()) {
+      go();
+      await eventually(() => expect(codes.length).toBe(before + 1));
+    }
+    await Promise.all(asked);
+    expect(codes).toEqual(asked.map(() => 200));
+  });
+
   it("cuts who sends nothing, who sends slowly, and who does not finish a handshake", async () => {
+    await server.stop();
+    await start({ firstMs: 1_500 });
     const silent = await tls();
     const slow = await tls();
     const body = await tls();
@@ -239,16 +331,86 @@ describe("the webhook server", () => {
     for (const own of idle) own.destroy();
   });
 
-  it("gives one address its share of the connections, and the rest to others", async () => {
+  it.each<[string, Partial<HostileOptions>]>([
+    ["never send a byte of TLS", {}],
+    ["finish the handshake and say nothing", { protocols: ["http/1.1"] }],
+    ["send half a head", { protocols: ["http/1.1"], send: "POST /validate HTTP/1.1\r\nhost: x\r\n" }],
+    ["send half a body", { protocols: ["http/1.1"], send: `${HEAD_OF_HUNDRED}{` }],
+    ["ask once and stay", { protocols: ["http/1.1"], send: "GET / HTTP/1.1\r\nhost: x\r\n\r\n" }],
+  ])("answers every call of an API server while four addresses hold all connections and %s", async (_, attack) => {
     await server.stop();
-    await start({ maxConnectionsPerAddress: 3, requestMs: 60_000 });
-    const greedy = await Promise.all(Array.from({ length: 6 }, () => tcp("127.0.0.2")));
-    await eventually(() => greedy.filter(({ closed }) => closed).length === 3);
-    expect((await ask(reviewOf())).code).toBe(200);
-    for (const socket of greedy) socket.destroy();
-    const again = async () =>
-      (await ask(reviewOf(), { agent: new Agent(), localAddress: "127.0.0.2" }).catch(() => undefined))?.code;
-    await eventually(async () => (await again()) === 200);
+    await start({ maxConnections: 16, requestMs: 60_000 });
+    const all = [2, 3, 4, 5].map((last) =>
+      openHostileConnections({ port: server.port, from: `127.0.0.${last}`, count: 8, ...attack }),
+    );
+    await eventually(() => all.reduce((sum, { open }) => sum + open, 0) >= 16 || all.every(({ tried }) => tried > 16));
+    const own = new Agent({ keepAlive: false });
+    const codes: number[] = [];
+    for (let call = 0; call < 20; call++) codes.push((await ask(reviewOf(), { agent: own })).code);
+    expect(codes).toEqual(Array.from({ length: 20 }, () => 200));
+    for (const hostile of all) hostile.stop();
+  });
+
+  it("answers a hundred reviews at once of an API server that has not called before", async () => {
+    await server.stop();
+    await start({ requestMs: 60_000 });
+    const finish = Promise.withResolvers<void>();
+    let running = 0;
+    review = () => {
+      if (++running === 100) finish.resolve();
+      return finish.promise.then(() => ({ allowed: true }) as const);
+    };
+    const own = new Agent({ keepAlive: true });
+    const answers = await Promise.all(Array.from({ length: 100 }, () => ask(reviewOf(), { agent: own })));
+    own.destroy();
+    expect(answers.filter(({ code }) => code !== 200)).toEqual([]);
+  });
+
+  it("ends a connection without a handshake, and one without a head, after their time", async () => {
+    await server.stop();
+    await start({ requestMs: 60_000, firstMs: 100 });
+    const [raw, silent, half] = [await tcp(), await tls(), await tls()];
+    half.write("POST /validate HTTP/1.1\r\nhost: x\r\n");
+    await Promise.all([raw, silent, half].map((socket) => once(socket.resume(), "close")));
+  });
+
+  it("serves only clients with a certificate of the given CAs, and follows the file", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "client-ca-"));
+    const file = join(folder, "ca.crt");
+    const [first, second] = ["first", "second"].map((commonName) => createCa({ commonName, now: Date.now() })) as [
+      KeyCertificate,
+      KeyCertificate,
+    ];
+    const certificateOf = (ca: KeyCertificate) => {
+      const { certPem: cert, keyPem: key } = issueServerCertificate(ca, {
+        dnsNames: ["api"],
+        clientName: "spiffe://api",
+        now: Date.now(),
+      });
+      return { cert, key };
+    };
+    await writeFile(file, first.certPem);
+    await server.stop();
+    const clock = createFakeClock();
+    await start({ clientCa: createClientCa({ file, clock, log }) });
+    const codeWith = async (options: RequestOptions) =>
+      (await ask(reviewOf(), { agent: new Agent({ keepAlive: false }), ...options }).catch(() => undefined))?.code;
+    expect(await codeWith(certificateOf(first))).toBe(200);
+    expect(await codeWith({})).toBeUndefined();
+    expect(await codeWith(certificateOf(second))).toBeUndefined();
+    await writeFile(file, second.certPem);
+    await eventually(async () => {
+      await clock.advance(10_000);
+      return (await codeWith(certificateOf(second))) === 200;
+    });
+    expect(await codeWith(certificateOf(first))).toBeUndefined();
+    await rm(folder, { recursive: true });
+  });
+
+  it("does not start without the CAs of its clients", async () => {
+    const clientCa = createClientCa({ file: "/nowhere/ca.crt", clock: createFakeClock(), log });
+    await server.stop();
+    await expect(start({ clientCa })).rejects.toMatchObject({ code: "WEBHOOK_CLIENT_CA" });
   });
 
   it("counts clients that speak no TLS or do not trust it", async () => {

@@ -49,16 +49,44 @@ describe("what is no review", () => {
     expect(JSON.parse(answer.body)).toMatchObject({ by: "stable", bytes: body.length });
   });
 
-  it("reviews above the bound of all together are refused", async () => {
+  it("reviews of one address above its share are turned away for a second, and those of others pass", async () => {
     const review = reviewOf("prod", { object: { pad: "x".repeat(6 * 1024 * 1024) } });
     const held = Promise.withResolvers<void>();
     stable.serve((req, res) => void held.promise.then(() => req.resume().on("end", () => res.end("{}"))));
-    const calls = Array.from({ length: 10 }, () => world.call(stable, review, { path: "/mutate?timeout=10s" }));
+    // Two: the pace of an address lets no more of these arrive at once.
+    const calls = Array.from({ length: 2 }, () => world.call(stable, review, { path: "/mutate?timeout=20s" }));
     const first = await Promise.race(calls);
-    expect(first).toMatchObject(refused(503, "BUSY"));
+    expect(first).toMatchObject({ status: 503, headers: { "x-ctrlmesh-error": "BUSY", "retry-after": "1" } });
+    const pad = "x".repeat(1024 * 1024);
+    const others = await world.call(stable, reviewOf("pilot", { object: { pad } }), { tls: { localAddress: "127.0.0.77" } });
+    expect(others).toMatchObject(by("canary"));
     held.resolve();
     const statuses = (await Promise.all(calls)).map(({ status }) => status);
-    expect(statuses.filter((status) => status === 200)).toHaveLength(7);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+    expect(await world.call(stable, review)).toMatchObject({ status: 200 });
+  });
+
+  it.each([
+    ["of nested lists", `{"a":${"[".repeat(9_000)}${"]".repeat(9_000)},"b":[${"[],".repeat(2_300_000)}[]]}`],
+    ["of names", `{"spec":{${Array.from({ length: 400_000 }, (_, at) => `"k${at}":{}`).join()}}}`],
+  ])("a review of 7 MiB %s is answered without becoming an object", async (_, object) => {
+    const text = JSON.stringify(reviewOf("pilot", { object: "OBJECT" })).replace('"OBJECT"', () => object);
+    canary.serve((req, res) => void req.resume().on("end", () => res.end(`{"by":"canary"}`)));
+    const before = process.memoryUsage().heapUsed;
+    expect(await world.call(stable, text, { path: "/mutate?timeout=20s" })).toMatchObject(by("canary"));
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(60_000_000);
+  });
+
+  it.each([
+    ["a name of a megabyte", { name: "n".repeat(1024 * 1024) }],
+    ["a uid of a megabyte", { uid: "u".repeat(1024 * 1024) }],
+    [
+      "100,000 labels",
+      { object: { metadata: { labels: Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`l${at}`, ""])) } } },
+    ],
+  ])("%s is refused", async (_, request) => {
+    expect(await world.call(stable, reviewOf("prod", request))).toMatchObject(refused(400, "BAD_REQUEST"));
+    expect(stable.answered).toEqual([]);
   });
 });
 
@@ -215,7 +243,10 @@ describe("the operator's certificate", () => {
     const failures: unknown[] = [];
     const load = Array.from({ length: 4 }, async (_, at) => {
       while (!stop.is) {
-        const answer = await world.call(stable, reviewOf(at % 2 === 0 ? "prod" : "pilot")).catch((error: unknown) => ({ error }));
+        const review = reviewOf(at % 2 === 0 ? "prod" : "pilot");
+        // Each call is a handshake, of which an address has a pace.
+        const tls = { localAddress: `127.0.0.${80 + at}` };
+        const answer = await world.call(stable, review, { tls }).catch((error: unknown) => ({ error }));
         if (!("status" in answer) || answer.status !== 200) failures.push(answer);
         calls++;
       }

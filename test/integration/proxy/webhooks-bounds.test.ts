@@ -1,13 +1,13 @@
 // The bounds of the listener for the operator's webhooks: the caller's time, reviews at one peer, what a caller leaves behind, and its end.
 import { once } from "node:events";
 import { Agent, createServer, request } from "node:https";
-import { connect as connectTcp } from "node:net";
 import { connect, type TLSSocket } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { issueServerCertificate } from "../../../src/base/certificates.ts";
 import { podUri } from "../../../src/base/pod-uri.ts";
-import { MAX_CONNECTIONS } from "../../../src/proxy/webhooks/create-webhooks.ts";
+import { MAX_CONNECTIONS } from "../../../src/proxy/webhooks/bounds.ts";
 import { eventually } from "../../support/eventually.ts";
+import { type HostileOptions, openHostileConnections } from "../../support/hostile-connections.ts";
 import { type ReviewPod, type ReviewWorld, reviewOf, SERVICE, startReviewWorld } from "../../support/review-world.ts";
 import { subset, table } from "../../support/route-table.ts";
 
@@ -53,16 +53,40 @@ describe("a slow client", () => {
   });
 });
 
-it("connections above the bound are closed at once, and those below are served", async () => {
-  const open = () => connectTcp(world.port, stable.peer.address);
-  const held = Array.from({ length: MAX_CONNECTIONS }, open);
-  await Promise.all(held.map((socket) => once(socket, "connect")));
-  const over = open();
-  over.resume();
-  await once(over, "close");
-  held[0]?.destroy();
-  await eventually(async () => expect(await world.call(stable, reviewOf("prod"))).toMatchObject(by("stable")));
-  for (const socket of held) socket.destroy();
+describe("while a stranger holds all connections", () => {
+  it.each<[string, Partial<HostileOptions>]>([
+    ["without a byte of TLS", {}],
+    ["with half a head each", { protocols: ["http/1.1"], send: "POST /mutate HTTP/1.1\r\nhost: x\r\n" }],
+  ])("%s, every review of the API server is answered", async (_, attack) => {
+    const { address: host } = stable.peer;
+    const hostile = openHostileConnections({
+      port: world.port,
+      host,
+      from: "127.0.0.77",
+      count: MAX_CONNECTIONS + 88,
+      ...attack,
+    });
+    await eventually(() => hostile.tried > MAX_CONNECTIONS + 88, 60_000);
+    const answers: unknown[] = [];
+    for (let call = 0; call < 20; call++)
+      answers.push(await world.call(stable, reviewOf("prod"), { path: "/mutate?timeout=10s" }));
+    hostile.stop();
+    for (const answer of answers) expect(answer).toMatchObject(by("stable"));
+  });
+});
+
+describe("5,000 requests in a pipeline of one connection", () => {
+  it("end this connection: the thread lives, and every review of the API server is answered", async () => {
+    const { address: host } = stable.peer;
+    const socket = connect({ host, port: world.port, rejectUnauthorized: false });
+    await once(socket, "secureConnect");
+    const closed = new Promise((resolve) => socket.on("error", () => undefined).once("close", resolve));
+    socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n".repeat(5_000));
+    for (let call = 0; call < 20; call++) expect(await world.call(stable, reviewOf("prod"))).toMatchObject(by("stable"));
+    await closed;
+    expect(stable.answered.filter((text) => text.startsWith("GET")).length).toBeLessThanOrEqual(2);
+    expect(await stable.registry.metrics()).toMatch(/^ctrlmesh_proxy_webhook_thread_restarts_total 0$/m);
+  });
 });
 
 describe("a caller that is gone", () => {

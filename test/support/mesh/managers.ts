@@ -45,6 +45,13 @@ export async function startManagers(options: ManagersOptions): Promise<Managers>
   };
 }
 
+/** The families of the tests of `labelObjects`, all of one namespace. */
+const LABEL_FAMILIES = JSON.stringify(
+  Object.fromEntries(
+    ["configmaps", "pods", "foos.demo.ctrlmesh.io"].map((name) => [name, ["foo-system/shop", "foo-system/foo-operator"]]),
+  ),
+);
+
 function startReplica(index: number, options: ManagersOptions): Promise<Supervised> {
   const { kube, kubeconfig, identity, leaseDurationMs, labelsPerSecond, verbose } = options;
   const name = `ctrlmesh-manager-${index}`;
@@ -75,6 +82,8 @@ function startReplica(index: number, options: ManagersOptions): Promise<Supervis
         "2000",
         "--labels-per-second",
         String(labelsPerSecond),
+        "--label-families",
+        LABEL_FAMILIES,
         "--log-level",
         "debug",
         ...(identity ? ["--identity", "mesh", "--server-names", "127.0.0.1"] : []),

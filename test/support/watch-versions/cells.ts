@@ -1,4 +1,4 @@
-// The matrix of test/e2e/watch-versions.test.ts: what a client watches, from which version, and in which encoding. A cell takes a version
+// The matrix of test/nightly/watch-versions.test.ts: what a client watches, from which version, and in which encoding. A cell takes a version
 // as a client of that kind would, through the proxy, and opens one watch from it.
 import type { Probe, ProbeStream } from "../probe.ts";
 import { PROTOBUF } from "../requests.ts";

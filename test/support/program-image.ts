@@ -1,17 +1,17 @@
-// The image's way to run the proxy: Node's flags and the environment, read from Dockerfile.proxy, so that tests and measurements
+// The image's way to run a program: Node's flags and the environment, read from its Dockerfile, so that tests and measurements
 // run it as it ships.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { readDockerfile, readPairs } from "./dockerfile.ts";
 
-export interface ProxyImage {
+export interface ProgramImage {
   /** The arguments between `node` and the program. */
   readonly nodeFlags: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
 
-export function readProxyImage(): ProxyImage {
-  const text = readFileSync(fileURLToPath(new URL("../../Dockerfile.proxy", import.meta.url)), "utf8");
+export function readImage(program: "proxy" | "manager"): ProgramImage {
+  const text = readFileSync(fileURLToPath(new URL(`../../Dockerfile.${program}`, import.meta.url)), "utf8");
   const { ENTRYPOINT = "[]", ENV = "" } = readDockerfile(text).stages.at(-1)?.instructions ?? {};
   const [, ...args] = JSON.parse(ENTRYPOINT) as string[];
   return {

@@ -1,0 +1,16 @@
+// Compiles routes as the manager does, but for the thread: expressions are matched here.
+import { systemClock } from "../../src/base/clock.ts";
+import { type Compile, createCompiler } from "../../src/manager/sources/compile/compiler.ts";
+import { type MatchExpressions, matchesIn } from "../../src/manager/sources/compile/expression-matcher.ts";
+import { startMatching } from "../../src/manager/sources/compile/match-job.ts";
+
+const matchHere: MatchExpressions = async (expressions, names) => {
+  const run = startMatching(expressions, names, () => 0);
+  run.continue(1);
+  return matchesIn(expressions, names, run.job.answers);
+};
+
+export const compileHere: Compile = createCompiler({
+  matchExpressions: matchHere,
+  clock: { monotonicMs: () => 0, after: systemClock.after },
+});

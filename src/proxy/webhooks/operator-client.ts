@@ -21,6 +21,7 @@ export interface OperatorClientOptions {
   readonly clock: Clock;
 }
 
+/** For the connection, and then for the handshake. An operator that has just started may be busy. */
 const CONNECT_MS = 5_000;
 /** Operators are written with many servers: Node's closes idle connections after 5 s, Go's later. */
 const IDLE_MS = 4_000;
@@ -40,7 +41,8 @@ export function createOperatorClient({ port, certificate, clock }: OperatorClien
       if (leaf !== undefined && (await certificate.isOperators(leaf))) return;
       throw new Error("its certificate is not the one in certDir");
     },
-    timeoutMs: CONNECT_MS,
+    connectMs: CONNECT_MS,
+    handshakeMs: CONNECT_MS,
     clock,
   });
   const pool = createServerPool(`https://127.0.0.1:${port}`, connect, IDLE_MS);

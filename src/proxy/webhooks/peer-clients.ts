@@ -29,8 +29,10 @@ export interface PeerClientsOptions {
   readonly clock: Clock;
 }
 
-/** A peer in the same cluster answers far sooner. A second attempt must fit into the shortest time of a webhook, 1 s. */
+/** The kernel of a peer's node answers far sooner. A second attempt must fit into the shortest time of a webhook, 1 s. */
 const CONNECT_MS = 500;
+/** A peer with little of its node's CPU takes a part of this time. */
+const HANDSHAKE_MS = 1_000;
 /** The listener of a peer keeps idle connections for two minutes. */
 const IDLE_MS = 60_000;
 
@@ -62,7 +64,7 @@ export function createPeerClients({ identity, port, clock }: PeerClientsOptions)
       const server = { host: address, port, servername: PEER_SERVER_NAME, minVersion: "TLSv1.3" as const };
       return { ...server, ca, cert, key, checkServerIdentity };
     };
-    const connect = connectTls({ options, timeoutMs: CONNECT_MS, clock });
+    const connect = connectTls({ options, connectMs: CONNECT_MS, handshakeMs: HANDSHAKE_MS, clock });
     return createServerPool(`https://${formatAddress({ host: address, port })}`, connect, IDLE_MS);
   };
   return {

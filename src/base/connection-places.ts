@@ -62,7 +62,7 @@ export function createPlaces({ max, provedShares = 1, clock }: PlacesOptions): P
   /** When each address has last proved something. */
   const provedMs = new BoundedMap<string, number>(MAX_REMEMBERED);
   const byTotal = createRanking<Holder>();
-  /** Those with a connection that is not busy. */
+  /** Addresses with a connection that is not busy. */
   const givers = createRanking<Holder>();
   let taken = 0;
   let shares = 0;
@@ -101,7 +101,8 @@ export function createPlaces({ max, provedShares = 1, clock }: PlacesOptions): P
     const isBelow = totalOf(newcomer) < share * newcomer.shares;
     // All places are taken, so if one address is below its share, another is above.
     const bound = isBelow ? share : levelOf(newcomer);
-    const giver = givers.topLevel > bound ? givers.top : isBelow ? byTotal.top : newcomer;
+    const notBusy = givers.topLevel > bound ? givers.top : undefined;
+    const giver = notBusy ?? (isBelow ? byTotal.top : newcomer);
     if (giver === undefined) return false;
     const held = oldest(giver.unproved) ?? oldest(giver.idle) ?? (isBelow ? oldest(giver.busy) : undefined);
     if (held === undefined) return false;

@@ -1,5 +1,5 @@
-// Lets clients take turns at work that keeps the event loop busy. Invariants: one piece of work runs at a time. The client that has taken least time of late
-// is next, so clients with much work delay one with little by one piece only. Work of clients that take much time leaves the loop free for half of the time. Called where any
+// Lets clients take turns at work that keeps the event loop busy. Invariants: one piece of work runs at a time. The client that has used the least time in
+// the last seconds is next, so a client with little work waits for one piece of the others' work. A client that has used more than lightMs works for at most half of the time. Called where any
 // pod of the cluster may be the client.
 import { BoundedMap } from "./bounded-map.ts";
 import type { Clock } from "./clock.ts";
@@ -68,7 +68,9 @@ export function createFairTurns({ clock, lightMs = 0, nextTurn = (run) => void s
     if (client === undefined) return;
     const waitMs = spentBy(client) < lightMs ? 0 : freeUntilMs - clock.monotonicMs();
     if (waitMs > 0) {
-      clock.after(waitMs, () => isWorking || give());
+      clock.after(waitMs, () => {
+        if (!isWorking) give();
+      });
       return;
     }
     const queue = waiting.get(client) ?? [];

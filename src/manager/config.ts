@@ -13,7 +13,7 @@ import { labelFamilies } from "./labels/label-families.ts";
 const MAX_LEASE_MS = 20_000;
 /** `TokenSuccessCacheTTL` of kube-apiserver. No flag changes it; only a kube-apiserver of tests has another one (test/kube). */
 const KUBERNETES_TOKEN_CACHE_MS = 10_000;
-/** The key stays in the memory of a pod that may end long before: what such a certificate is good for should end soon after. */
+/** A certificate stays valid after its pod has ended, so whoever has copied the key can use it until then. */
 const MAX_CERTIFICATE_LIFETIME_MS = 86_400_000;
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/;
 

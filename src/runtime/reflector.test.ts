@@ -5,7 +5,7 @@ import { MeshError } from "../base/errors.ts";
 import { silentLogger } from "../base/log.ts";
 import { PODS } from "../kube/client/resources.ts";
 import { StatusError } from "../kube/status.ts";
-import { createReflector, dropManagedFields } from "./reflector.ts";
+import { createReflector, dropUnreadMetadata } from "./reflector.ts";
 
 const pod = (name: string, phase = "Running") => ({ metadata: { namespace: "a", name }, status: { phase } });
 
@@ -117,9 +117,9 @@ test("a list without resourceVersion is an error", async () => {
 
 test("managed fields and kubectl's copy of the object are dropped", () => {
   const metadata = { name: "x", managedFields: [{ manager: "kubectl" }], labels: { l: "1" } };
-  expect(dropManagedFields({ metadata })).toEqual({ metadata: { name: "x", labels: { l: "1" } } });
+  expect(dropUnreadMetadata({ metadata })).toEqual({ metadata: { name: "x", labels: { l: "1" } } });
   const annotations = { "kubectl.kubernetes.io/last-applied-configuration": "{}", other: "kept" };
-  expect(dropManagedFields({ metadata: { name: "x", annotations } })).toEqual({
+  expect(dropUnreadMetadata({ metadata: { name: "x", annotations } })).toEqual({
     metadata: { name: "x", annotations: { other: "kept" } },
   });
 });

@@ -20,7 +20,7 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  /** Changes each object before it is stored; default dropManagedFields. */
+  /** Changes each object before it is stored; default dropUnreadMetadata. */
   readonly transform?: (object: T) => T;
   /** See WatchOptions. */
   readonly silenceMs?: number;
@@ -40,7 +40,7 @@ const HEALTHY_AFTER_MS = 10_000;
 export function createReflector<T extends KubeObject>(options: ReflectorOptions<T>): Reflector<T> {
   const { resource, clock, random } = options;
   const log = options.log.child({ resource: resourceName(resource), ...options.selectors });
-  const transform = options.transform ?? dropManagedFields;
+  const transform = options.transform ?? dropUnreadMetadata;
   const store = createStore<T>((error) => log.error({ err: error }, "store handler failed"));
   const stopping = new AbortController();
   let running: Promise<void> | undefined;
@@ -146,7 +146,7 @@ const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
  * The object without metadata.managedFields, which no reconciler reads and which takes a fifth of an operator's cache, and without kubectl's copy of
  * the object.
  */
-export function dropManagedFields<T extends KubeObject>(object: T): T {
+export function dropUnreadMetadata<T extends KubeObject>(object: T): T {
   const { annotations } = object.metadata;
   const hasCopy = annotations?.[LAST_APPLIED] !== undefined;
   if (!("managedFields" in object.metadata) && !hasCopy) return object;

@@ -90,7 +90,7 @@ const limitSchema: z.ZodType<LimitRule> = z
   .strictObject({ ...ruleFields, limiter: limiterSchema, recovery: z.string() })
   .refine(({ match, limiter }) => (match.admissions ?? []).length === 0 || limiter.kind === "deny", {
     // Anybody can send a review, so a limiter that counts them would refuse the API server what a stranger has used up.
-    error: "a rule about reviews refuses them all, and counts none",
+    error: 'must have kind "deny" if match.admissions is set: other limiters would count the reviews of strangers',
     path: ["limiter"],
   });
 const faultSchema: z.ZodType<FaultRule> = z.strictObject({

@@ -112,12 +112,12 @@ export class JsonPicker {
       this.#picked = this.#enter(this.#shape);
       return;
     }
-    if (++this.#members > MAX_MEMBERS) throw refused(`there are more than ${MAX_MEMBERS} fields`);
+    if (++this.#members > MAX_MEMBERS) throw refused(`there are more than ${MAX_MEMBERS} fields and labels`);
     const name = this.#nameIn(frame);
     const part = frame.parts === undefined ? "text" : frame.parts.get(name);
     if (part === undefined) return;
     const { picked, seen } = frame;
-    if (seen.has(name)) throw refused("a field comes twice");
+    if (seen.has(name)) throw refused(frame.parts === undefined ? "a label comes twice" : `the field ${name} comes twice`);
     seen.add(name);
     if (part === "text" || part === "flag") {
       this.#leaf = { name, part, picked };

@@ -9,7 +9,12 @@ const REVIEW: Shape = {
   apiVersion: "text",
   kind: "text",
   request: {
-    ...{ uid: "text", operation: "text", namespace: "text", name: "text", subResource: "text", dryRun: "flag" },
+    uid: "text",
+    operation: "text",
+    namespace: "text",
+    name: "text",
+    subResource: "text",
+    dryRun: "flag",
     resource: { group: "text", version: "text", resource: "text" },
     object: OBJECT,
     oldObject: OBJECT,

@@ -28,9 +28,9 @@ const READ_TIMEOUT_MS = 3_000;
 
 export interface RevisionKeeperOptions {
   readonly client: Pick<KubeClient, "get">;
-  /** Their metadata. A StatefulSet without the label `rolling` is not read. */
+  /** The metadata of StatefulSets. One that is stored without the label `rolling` is not read. */
   readonly statefulSets: Pick<Store<KubeObject>, "get">;
-  /** Of the reads. */
+  /** Delays or refuses each read of the API server. */
   readonly limit: ReadLimit;
 }
 
@@ -45,14 +45,15 @@ export function createRevisionKeeper({ client, statefulSets, limit }: RevisionKe
     // The pod names the StatefulSet by its uid, so only a pod of a rollout causes reads. A store that lags does not have the label yet: then the
     // rollout has just begun, and has no record of any pod.
     const seen = statefulSets.get(target, namespace);
-    const isSeen = seen !== undefined && (seen.metadata.labels?.[ROLLING] === undefined || !isPodOf(seen, pod as KubeObject));
-    if (isSeen) return undefined;
+    const hasNoRollout =
+      seen !== undefined && (seen.metadata.labels?.[ROLLING] === undefined || !isPodOf(seen, pod as KubeObject));
+    if (hasNoRollout) return undefined;
     const statefulSet = await ifThere(limit(app.ref, () => client.get(STATEFUL_SETS, { namespace, name: target }, call)));
     if (statefulSet === undefined || !isPodOf(statefulSet, pod as KubeObject)) return undefined;
     const { metadata, spec } = statefulSet;
     // Under another strategy the StatefulSet's controller would restart the pod again and again.
     if (metadata.labels?.[ROLLING] === undefined || spec?.updateStrategy?.type !== "OnDelete") return undefined;
-    const root = await ifThere(client.get(SHARDING_CONFIGS, app.ref, call));
+    const root = await ifThere(limit(app.ref, () => client.get(SHARDING_CONFIGS, app.ref, call)));
     const record = parseRecord(root?.metadata.annotations?.[ROLL_EXPECTED]);
     const expected = record && expectedRevision(record, name);
     if (expected === undefined || expected === revision) return undefined;

@@ -1,5 +1,5 @@
-// Reads the body of a review and decodes it. Invariant: the budget is charged by what the body becomes: its buffer while it arrives, and what parsing
-// makes of it before it is parsed. The buffer is given back once it is parsed. An ordinary review needs none of the budget. Called by serve-review.ts.
+// Reads the body of a review and decodes it. Invariant: the budget is charged for memory: for the buffer while the body arrives, and, before parsing,
+// for the parsed value. After parsing, the buffer's part is given back. An ordinary review needs none of the budget. Called by serve-review.ts.
 import type { FairBudget } from "../../base/fair-budget.ts";
 import type { FairTurns } from "../../base/fair-turns.ts";
 import { createGrowingBytes } from "../../base/growing-bytes.ts";

@@ -72,8 +72,8 @@ export async function serveReview(req: IncomingMessage, res: ServerResponse, opt
 }
 
 /**
- * What a client does not read stays in memory, several times as long as the answer. So a review takes its budget until the answer has left, and that may
- * not take for ever.
+ * An answer that the client does not read stays in memory, and takes several times its length. So a review keeps its part of the budget until the answer has
+ * left. After answerMs the connection is closed.
  */
 async function untilSent(res: ServerResponse, { clock, answerMs }: ServeOptions): Promise<void> {
   if (res.closed || res.destroyed) return;

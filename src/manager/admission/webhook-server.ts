@@ -90,7 +90,9 @@ export function createWebhookServer(options: WebhookServerOptions): WebhookServe
     leaf = serving;
     caPem = clientCa?.pem;
     server.setSecureContext({
-      ...{ cert: serving.certPem, key: serving.keyPem, minVersion: "TLSv1.2" },
+      cert: serving.certPem,
+      key: serving.keyPem,
+      minVersion: "TLSv1.2",
       // A resumed session would not be verified against the present CAs.
       ...(caPem !== undefined && { ca: caPem, secureOptions: constants.SSL_OP_NO_TICKET }),
     });

@@ -21,7 +21,7 @@ export function carriesProxy({ spec }: Pod): boolean {
 /** The init container of iptables mode. */
 export const IPTABLES_CONTAINER = "ctrlmesh-iptables";
 
-/** True if the pod's connections to the API server are redirected. Without the capability nothing could be; few may make a pod that has it. */
+/** True if the pod's connections to the API server are redirected. Only a container with NET_ADMIN can redirect them, and few users may create one. So its name alone is not enough. */
 export function isRedirected({ spec }: Pod): boolean {
   const container = spec?.initContainers?.find(({ name }) => name === IPTABLES_CONTAINER);
   return container?.securityContext?.capabilities?.add?.includes("NET_ADMIN") ?? false;

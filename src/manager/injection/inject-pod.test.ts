@@ -59,7 +59,7 @@ describe("injecting a pod", () => {
     expect(answer(999).kind).toBe("changed");
     expect(answer(1_000)).toMatchObject({
       kind: "refused",
-      message: expect.stringContaining("1001 containers, of 1000 allowed"),
+      message: expect.stringContaining("have 1001 entries together, but at most 1000 are allowed"),
     });
   });
 

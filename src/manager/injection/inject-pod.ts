@@ -45,7 +45,7 @@ function injectFor(app: App, pod: PodManifest, request: InjectionRequest): Injec
   const { settings } = request;
   const count = pod.spec.containers.length + (pod.spec.initContainers?.length ?? 0);
   if (count > MAX_CONTAINERS) {
-    const message = `it has ${count} containers, of ${MAX_CONTAINERS} allowed`;
+    const message = `spec.containers and spec.initContainers have ${count} entries together, but at most ${MAX_CONTAINERS} are allowed`;
     return refused(podText(request, pod), [{ reason: "Unreadable", message }]);
   }
   const options = podOptions(annotationsInForce(annotations, app.object.metadata.annotations, settings.defaults));

@@ -101,7 +101,7 @@ function signatureOf(
     if (members !== undefined && rule.resources.length === 0) break;
   }
   // Without a rule, it does not matter whether the table knows the namespace.
-  return parts.length > 2 ? parts.join() : isShardedTable ? "sharded" : "";
+  return parts.length > 2 ? parts.join() : (parts[0] ?? "");
 }
 
 const contents = new WeakMap<RouteRule, string>();

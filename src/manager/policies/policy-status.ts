@@ -110,7 +110,7 @@ function targetStatus({ name, ip, enforced, rules, ...facts }: TargetFacts): Tar
 type Lateness = Pick<TargetFacts, "problems" | "isSynced" | "isConnected" | "isLeftOut" | "lacksEgress">;
 
 function targetMessage({ problems, isSynced, isConnected, isLeftOut, lacksEgress }: Lateness): string {
-  if (isLeftOut) return "the pod has too many policies";
+  if (isLeftOut) return "there is no room for this policy in the pod: the condition Accepted has the bounds";
   if (problems.length > 0) return `refused: ${plainTexts(problems).join("; ")}`;
   if (isSynced) return lacksEgress ? NO_EGRESS : "";
   return isConnected ? "the newest rules are on their way" : "the proxy is not connected: it keeps its rules";
@@ -123,7 +123,7 @@ function accepted({ problems, off, endsMs, notes, specHash, targets, now }: Poli
   }
   const full = targets.find(({ isLeftOut }) => isLeftOut);
   if (full !== undefined) {
-    const message = `not in force in pod ${full.name}, where older policies or pods leave no room: the policies of a pod may have ${SIZE_BOUND}, and all different sets of a namespace 16 MiB`;
+    const message = `not in force in pod ${full.name}, where older policies or pods leave no room: the policies of a pod may have ${SIZE_BOUND}, and all different sets of a namespace 16 MiB; delete policies, make them smaller, or let more pods have the same ones`;
     return { status: "False", reason: "TooManyRules", message };
   }
   if (off !== "") return { status: "True", reason: "Disabled", message: off };

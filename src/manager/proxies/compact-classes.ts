@@ -5,11 +5,11 @@
 /** The names of the namespaces that the manager knows; many tables share one index. */
 export interface NameIndex {
   readonly names: readonly string[];
-  readonly places: ReadonlyMap<string, number>;
+  readonly positions: ReadonlyMap<string, number>;
 }
 
 export function createNameIndex(names: readonly string[]): NameIndex {
-  return { names, places: new Map(names.map((name, place) => [name, place])) };
+  return { names, positions: new Map(names.map((name, position) => [name, position])) };
 }
 
 /** The number of classes that a table can have: 0 means that a namespace has none. */
@@ -27,16 +27,16 @@ export class CompactClasses implements ReadonlyMap<string, number> {
     this.#classes = new Uint16Array(index.names.length);
     this.size = classOf.size;
     for (const [name, at] of classOf) {
-      const place = index.places.get(name);
-      if (place === undefined) this.#others.set(name, at);
-      else this.#classes[place] = at + 1;
+      const position = index.positions.get(name);
+      if (position === undefined) this.#others.set(name, at);
+      else this.#classes[position] = at + 1;
     }
   }
 
   get(name: string): number | undefined {
-    const place = this.#index.places.get(name);
-    if (place === undefined) return this.#others.get(name);
-    const stored = this.#classes[place] ?? 0;
+    const position = this.#index.positions.get(name);
+    if (position === undefined) return this.#others.get(name);
+    const stored = this.#classes[position] ?? 0;
     return stored === 0 ? undefined : stored - 1;
   }
 
@@ -45,8 +45,8 @@ export class CompactClasses implements ReadonlyMap<string, number> {
   }
 
   *entries(): MapIterator<[string, number]> {
-    for (const [place, stored] of this.#classes.entries()) {
-      if (stored !== 0) yield [this.#index.names[place] ?? "", stored - 1];
+    for (const [position, stored] of this.#classes.entries()) {
+      if (stored !== 0) yield [this.#index.names[position] ?? "", stored - 1];
     }
     yield* this.#others;
   }

@@ -106,7 +106,7 @@ function hasBoundedNames(lists: readonly (readonly string[])[], index: NameIndex
     if (all > 3 * (maxNames + NAME_HASHES + 1)) return false; // in a class, fenced, and retained
     for (const name of names) {
       if (name.length > MAX_NAME_LENGTH) return false;
-      if (!index?.places.has(name)) unknown.add(name);
+      if (!index?.positions.has(name)) unknown.add(name);
     }
     if (unknown.size > (index === undefined ? maxNames : MAX_UNKNOWN_NAMES)) return false;
   }
@@ -125,7 +125,7 @@ function distinct(matches: readonly ResourceMatch[], list: keyof ResourceMatch):
 function compact(table: RouteTable, index: NameIndex | undefined): RouteTable {
   if (index === undefined) return table;
   const shared = (names: ReadonlySet<string>) =>
-    new Set(Array.from(names, (name) => index.names[index.places.get(name) ?? -1] ?? name));
+    new Set(Array.from(names, (name) => index.names[index.positions.get(name) ?? -1] ?? name));
   const { retained } = table;
   return {
     ...table,
@@ -145,7 +145,7 @@ function bytesOf({ classes, fenced, retained }: RouteTableMessage, spent: number
   const lists = [...classes, ...retained].map(({ namespaces }) => namespaces);
   let bytes = spent + 2 * (index?.names.length ?? 0);
   for (const name of [fenced, ...lists].flat()) {
-    bytes += index?.places.has(name) ? -(STRING_BYTES + Buffer.byteLength(name)) : NEW_NAME_BYTES;
+    bytes += index?.positions.has(name) ? -(STRING_BYTES + Buffer.byteLength(name)) : NEW_NAME_BYTES;
   }
   const inSets = fenced.length + retained.reduce((sum, { namespaces }) => sum + namespaces.length, 0);
   const inClasses = classes.reduce((sum, { namespaces }) => sum + namespaces.length, 0);

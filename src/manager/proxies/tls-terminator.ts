@@ -58,6 +58,7 @@ const PROVED_SHARES = 32;
 const HANDSHAKES_PER_SECOND = 48;
 const HANDSHAKES_AT_ONCE = 384;
 const TOO_MANY = "too many connections have not said who they are";
+const TOO_FAST = `more than ${HANDSHAKES_PER_SECOND} TLS handshakes a second from this address`;
 
 export function createTlsTerminator({
   identity,
@@ -88,9 +89,10 @@ export function createTlsTerminator({
       if (why !== undefined) onRefused(address, why);
       socket.destroy();
     };
-    const place = handshakes.allow(address, 1) ? places.take(address, () => end(TOO_MANY)) : undefined;
+    const mayConnect = handshakes.allow(address, 1);
+    const place = mayConnect ? places.take(address, () => end(TOO_MANY)) : undefined;
     if (place === undefined) {
-      onRefused(address, TOO_MANY);
+      onRefused(address, mayConnect ? TOO_MANY : TOO_FAST);
       socket.destroy();
       return;
     }

@@ -46,7 +46,7 @@ export function planRollout(facts: RolloutFacts): RolloutStep {
     return { kind: "wait", record: stored, status: { ...none, waitingFor: "NotObserved", message } };
   }
   if (wanted === undefined) {
-    const message = `the StatefulSet asks for more than ${MAX_FAMILY_PODS} pods, which is more than shards can have`;
+    const message = `spec.replicas of the StatefulSet is more than ${MAX_FAMILY_PODS}, the most pods that shards can have: scale it down`;
     return { kind: "wait", record: stored, status: { ...none, waitingFor: "TooManyPods", message } };
   }
   const record = recordOf(stored, updateRevision, wanted, facts.pods);

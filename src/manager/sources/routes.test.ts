@@ -186,10 +186,10 @@ describe("a spec whose compilation exceeds its limit", () => {
     });
     for (const name of ["c", "d"]) {
       namespaces.upsert(namespace(name));
-      expect(await read(put(1))).toBe("too-dear");
+      expect(await read(put(1))).toBe("too-costly");
     }
     expect(runs).toBe(1);
-    expect(await read(put(2))).toBe("too-dear");
+    expect(await read(put(2))).toBe("too-costly");
     expect(runs).toBe(2);
     await clock.advance(RETRY_MS);
     await read(put(2));

@@ -1,5 +1,5 @@
-// The desired route table of each app, compiled beside the reconciles, so that no spec holds them up. What is compiled again after a change of namespaces is
-// only those namespaces. Equal inputs give the same object, so the plan can reuse its comparisons.
+// The desired route table of each app, compiled outside of the reconciles, so that no spec delays them. After a change of namespaces only those namespaces are
+// compiled again. Equal inputs give the same object, so the plan can reuse its comparisons.
 //
 // Invariants: an app has one compilation at a time, and one whose spec exceeds the limit is not tried again until the spec changes or some time has
 // passed. A table is used only if the API server still had the specs of its objects after the compilation. After an outage each watch returns
@@ -43,18 +43,18 @@ export interface Routes {
   /** The app from the watch; or, if an object was read that has a newer spec, the app with that object. Undefined if such an object belongs to another app. */
   newest(seen: App): App | undefined;
   /**
-   * The table of the spec. "compiling": `onCompiled` will tell when to ask again. "too-dear": the compilation takes longer than its limit, or the table too much memory.
+   * The table of the spec. "compiling": `onCompiled` will tell when to ask again. "too-costly": the compilation takes longer than its limit, or the table too much memory.
    * "edited": the API server has a newer spec, which `newest` now returns. "gone": an object of the app is gone or was created again under its
    * name, which the watch will show.
    * @throws what reading the object throws
    */
-  tableOf(app: App, spec: AppSpec, signal: AbortSignal): Promise<RouteTable | "compiling" | "too-dear" | "edited" | "gone">;
+  tableOf(app: App, spec: AppSpec, signal: AbortSignal): Promise<RouteTable | "compiling" | "too-costly" | "edited" | "gone">;
   forget(app: Omit<AppRef, "kind">): void;
 }
 
 interface Compiled {
   /** Identifies the objects and what of them the table depends on. */
-  readonly of: string;
+  readonly inputs: string;
   /** The number of changes of namespaces that it contains. */
   readonly atChange: number;
   /** Undefined: it exceeds the limit. */
@@ -88,7 +88,7 @@ export function createRoutes({ client, source, namespaces, compile, onCompiled, 
   const earlierThan = ({ table, atChange }: Compiled): EarlierTable | undefined =>
     table && { table, isUnchanged: (name) => (changedAt.get(name) ?? 0) <= atChange };
 
-  const run = async (key: string, of: string, spec: AppSpec, last: Compiled | undefined) => {
+  const run = async (key: string, inputs: string, spec: AppSpec, last: Compiled | undefined) => {
     const self = { isWanted: true };
     running.set(key, self);
     try {
@@ -96,7 +96,7 @@ export function createRoutes({ client, source, namespaces, compile, onCompiled, 
       const facts = namespaces.list().map(namespaceFacts);
       const table = await compile(spec.route(), facts, COMPILE_LIMIT_MS, last && earlierThan(last));
       const isChecked = last?.isChecked === true && last.table === table;
-      if (self.isWanted) compiled.set(key, { of, atChange, table, endedMs: clock.monotonicMs(), isChecked });
+      if (self.isWanted) compiled.set(key, { inputs, atChange, table, endedMs: clock.monotonicMs(), isChecked });
     } finally {
       running.delete(key);
     }
@@ -104,14 +104,14 @@ export function createRoutes({ client, source, namespaces, compile, onCompiled, 
 
   /** The last compilation of these inputs, which may lack changes of the last moments; undefined if there is none yet. */
   const entryOf = async (app: App, spec: AppSpec): Promise<Compiled | undefined> => {
-    const [key, of] = [formatRequest(app.ref), inputsOf(app)];
+    const [key, inputs] = [formatRequest(app.ref), inputsOf(app)];
     const last = () => {
       const entry = compiled.get(key);
-      return entry?.of === of ? entry : undefined;
+      return entry?.inputs === inputs ? entry : undefined;
     };
     const before = last();
     if (running.has(key) || (before !== undefined && isCurrent(before))) return before;
-    const work = run(key, of, spec, before);
+    const work = run(key, inputs, spec, before);
     if (!(await endsWithin(work, PATIENCE_MS, clock))) {
       const tell = () => onCompiled(app.ref);
       work.then(tell, tell);
@@ -133,7 +133,7 @@ export function createRoutes({ client, source, namespaces, compile, onCompiled, 
     async tableOf(app, spec, signal) {
       const entry = await entryOf(app, spec);
       if (entry === undefined) return "compiling";
-      if (entry.table === undefined) return "too-dear";
+      if (entry.table === undefined) return "too-costly";
       if (entry.isChecked) return entry.table;
       const current = await Promise.all(app.objects.map((object) => readAgain(client, source.resource, object, signal)));
       if (current.includes(undefined)) return "gone";

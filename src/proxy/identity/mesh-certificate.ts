@@ -177,7 +177,8 @@ export function retryBackoff(hasOne: boolean, isRefused: boolean): BackoffOption
 }
 
 /**
- * Wall time in milliseconds: shortly before a quarter of the life is over, so that operators go on for three quarters without a manager; at random, so that pods that started together ask one by one.
+ * Wall time in milliseconds, shortly before a quarter of the life is over. So operators go on for three quarters of it without a manager. The time is random, so
+ * that pods that started together do not ask together.
  * The life begins when the certificate was issued. The certificate itself is dated back, for late clocks.
  */
 export function renewalTime({ validFromDate, validToDate }: X509Certificate, random: Random): number {

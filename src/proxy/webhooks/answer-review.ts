@@ -40,7 +40,7 @@ export interface AnswerDeps {
 const PAUSE_MS = 100;
 /** For a subset without a ready pod that can be reached: the list of peers may be a moment old. */
 const NO_PEER_MS = 1_000;
-/** Each answer of a peer that names another subset is followed, then the main thread is asked anew. */
+/** How many redirections by peers are followed before the main thread is asked again. */
 const MAX_REDIRECTS = 2;
 
 const ERROR = "x-ctrlmesh-error";
@@ -54,8 +54,7 @@ const NOBODY: ReadonlySet<string> = new Set([UNREACHED, NO_PEER, PEER_UNREACHED]
 /** What an attempt has come to: an answer, another recipient, or a reason to decide anew. */
 type Attempt =
   | { readonly kind: "answered"; readonly reply: Reply }
-  /** @param own this pod's subset */
-  | { readonly kind: "redirected"; readonly to: Recipient; readonly own: string }
+  | { readonly kind: "redirected"; readonly to: Recipient; readonly ownSubset: string }
   | { readonly kind: "again"; readonly why: string };
 
 export async function answerReview(call: ReviewCall, subject: ReviewSubject, deps: AnswerDeps): Promise<Reply> {
@@ -87,7 +86,7 @@ async function decideUntilAnswered(call: ReviewCall, subject: ReviewSubject, dep
       const decision = await deps.decide({ subject, forwardedAs: call.record.forwardedAs, isFirst }, call.signal);
       let attempt = await act(decision, asking);
       for (let redirects = 0; attempt.kind === "redirected" && redirects < MAX_REDIRECTS; redirects++)
-        attempt = await follow(attempt.to, attempt.own, asking);
+        attempt = await follow(attempt.to, attempt.ownSubset, asking);
       if (attempt.kind === "answered") return attempt.reply;
       why = attempt.kind === "again" ? attempt.why : "the pods do not agree yet which subset answers";
       if (clock.monotonicMs() + PAUSE_MS >= endMs) throw late(call.record, why);
@@ -149,16 +148,15 @@ async function act(decision: ReviewDecision, asking: Asking): Promise<Attempt> {
   }
 }
 
-/** Goes where a peer has redirected to. @param own this pod's subset */
-async function follow(to: Recipient, own: string, asking: Asking): Promise<Attempt> {
-  if (to.subset !== own) return toPeer(to, own, asking);
+/** Goes where a peer has redirected to. */
+async function follow(to: Recipient, ownSubset: string, asking: Asking): Promise<Attempt> {
+  if (to.subset !== ownSubset) return toPeer(to, ownSubset, asking);
   // A newer table than ours says that our subset owns the object.
   if (to.as === "owner") return { kind: "again", why: "this proxy's routes are older than a peer's" };
-  return local(to, own, asking);
+  return local(to, ownSubset, asking);
 }
 
-/** @param own this pod's subset */
-async function local(to: Recipient, own: string, asking: Asking): Promise<Attempt> {
+async function local(to: Recipient, ownSubset: string, asking: Asking): Promise<Attempt> {
   const { call, deps } = asking;
   call.record.subset = to.subset;
   try {
@@ -169,13 +167,13 @@ async function local(to: Recipient, own: string, asking: Asking): Promise<Attemp
     // The operator is not up, and has seen nothing of the review: any other pod of the subset may answer.
     const isUnreached = error instanceof ReviewError && error.code === UNREACHED;
     if (!isUnreached || call.record.forwardedAs !== undefined) throw error;
-    return toPeer(to, own, asking).catch((atPeer: unknown) => {
+    return toPeer(to, ownSubset, asking).catch((atPeer: unknown) => {
       throw atPeer instanceof ReviewError && NOBODY.has(atPeer.code) ? error : atPeer;
     });
   }
 }
 
-async function toPeer(to: Recipient, own: string, asking: Asking): Promise<Attempt> {
+async function toPeer(to: Recipient, ownSubset: string, asking: Asking): Promise<Attempt> {
   const { call, deps } = asking;
   const { clients, peers, random } = deps;
   call.record.subset = to.subset;
@@ -191,7 +189,7 @@ async function toPeer(to: Recipient, own: string, asking: Asking): Promise<Attem
     const choice = choosePeer(peers.current, to.subset, { inFlightAt, random }, failed?.peer);
     if (choice.kind === "none") {
       // While the pods are restarted for the webhooks, API servers call the older ones past the proxies: any pod answers, as before.
-      if (choice.why === "direct" && own !== to.subset) return local({ ...to, subset: own }, own, asking);
+      if (choice.why === "direct" && ownSubset !== to.subset) return local({ ...to, subset: ownSubset }, ownSubset, asking);
       const why = `${subsetText} has ${NONE[choice.why]}`;
       if (choice.why === "full") return { kind: "again", why };
       return failed === undefined ? nobody(NO_PEER, why) : nobody(failed.code, failed.why);
@@ -201,7 +199,7 @@ async function toPeer(to: Recipient, own: string, asking: Asking): Promise<Attem
     let failure: { readonly code: string; readonly why: string };
     try {
       const reply = await clients.send(peer, to.as, call);
-      if (reply.headers[ERROR] !== UNREACHED) return outcomeOf(reply, own, call);
+      if (reply.headers[ERROR] !== UNREACHED) return outcomeOf(reply, ownSubset, call);
       discardBody(reply.body);
       failure = { code: UNREACHED, why: `the operator of ${name} cannot be reached` };
     } catch (error) {
@@ -218,12 +216,12 @@ async function toPeer(to: Recipient, own: string, asking: Asking): Promise<Attem
 const NOT_READY = "no other pod that is ready";
 const NONE = { "no-pod": "no pod", "not-ready": NOT_READY, direct: NOT_READY, full: "no pod that takes another review" } as const;
 
-function outcomeOf(reply: Reply, own: string, call: ReviewCall): Attempt {
+function outcomeOf(reply: Reply, ownSubset: string, call: ReviewCall): Attempt {
   const { status, headers, body } = reply;
   const [subset, as] = [headers[REDIRECT_SUBSET], headers[REDIRECT_AS]];
   if (status === MISDIRECTED && typeof subset === "string") {
     discardBody(body);
-    if (as === "owner" || as === "holder") return { kind: "redirected", to: { subset, as }, own };
+    if (as === "owner" || as === "holder") return { kind: "redirected", to: { subset, as }, ownSubset };
     return { kind: "again", why: "the other pod redirects reviews in a way that this proxy does not know" };
   }
   if (headers[ERROR] === "PEER_UNKNOWN") {

@@ -131,7 +131,10 @@ export function createWebhooks(config: WebhooksConfig | undefined, deps: Webhook
       listen: { ...config.listen, port },
       operatorPort: config.port,
       certDir: config.certDir,
-      ...{ drainMs, requestMs, accessLogShare, logLevel: log.level },
+      drainMs,
+      requestMs,
+      accessLogShare,
+      logLevel: log.level,
     }),
     resourceLimits: HEAP,
     onStart() {
@@ -145,7 +148,9 @@ export function createWebhooks(config: WebhooksConfig | undefined, deps: Webhook
       metrics.restarted();
       for (const wait of Object.values(waits)) wait.end();
     },
-    ...{ clock, random, log },
+    clock,
+    random,
+    log,
   });
   const untilObserved = async () => {
     if (!isListening) return;
@@ -201,7 +206,8 @@ export function createWebhooks(config: WebhooksConfig | undefined, deps: Webhook
     server,
     listen: config.listen,
     get notReady() {
-      if (!isListening) return "the operator's webhooks: the thread that serves them has ended, and starts again";
+      if (!isListening)
+        return "the operator's webhooks: the thread that serves them is not listening yet; if this lasts, the proxy's log has the reason";
       return certificate?.isThere ? undefined : `the operator's webhooks: ${certificate?.problem}`;
     },
   };

@@ -11,9 +11,8 @@ import { tap } from "../http/tap.ts";
 import { type ReviewCall, ReviewError, type ReviewLayer } from "./review-call.ts";
 
 /**
- * Of the bodies of all calls at one time, and what is kept of them: one of the largest reviews of one address, beside it 4.5 MiB of another (etcd takes objects
- * of 1.5 MiB, and an update has two), and hundreds of ordinary ones of others. Beside that, buffers that are not yet collected take about twice as much, and
- * the proxy is to stay below 200 MB.
+ * Bytes of all bodies that are held, and of what is kept of them. One address may hold one of the largest reviews. Another has room for 4.5 MiB then: etcd takes
+ * objects of 1.5 MiB, and an update has two. Others have room for hundreds of ordinary reviews. Buffers that are not collected yet take about twice as much again.
  */
 export const MAX_HELD_BYTES = 16 * 1024 * 1024;
 

@@ -31,7 +31,7 @@ export interface ThreadKeeperOptions<From> {
   readonly log: Logger;
 }
 
-/** The first thread starts again at once, as far as a caller can tell; one that cannot live takes little of the process. */
+/** Pauses before the next thread: short at first, and long for a thread that ends again and again. */
 const BACKOFF = { baseMs: 200, maxMs: 10_000 };
 /** A thread that has lived so long begins the backoff anew. */
 const LIVED_MS = 60_000;
@@ -48,14 +48,16 @@ export function createThreadKeeper<To, From>(options: ThreadKeeperOptions<From>)
     const worker = new Worker(file, { execArgv: [], workerData: workerData(), resourceLimits });
     thread = worker;
     let cause: unknown;
-    worker.on("message", (message: From) => thread === worker && onMessage(message));
+    worker.on("message", (message: From) => {
+      if (thread === worker) onMessage(message);
+    });
     worker.on("error", (error) => {
       cause = error;
     });
     worker.on("exit", (code) => {
       if (thread !== worker) return; // stopped
       thread = undefined;
-      log.error({ err: cause ?? new Error(`exit code ${code}`) }, "a thread has ended; another one is started");
+      log.error({ err: cause ?? new Error(`exit code ${code}`), file: file.pathname, isRetired }, "a thread has ended by itself");
       onEnd();
       if (isRetired) return;
       if (clock.monotonicMs() - startedMs >= LIVED_MS) ends = 0;

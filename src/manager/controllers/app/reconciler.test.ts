@@ -103,6 +103,6 @@ it("a spec that takes too long to compile is refused with the reason, and is loo
   const accepted = read()?.conditions?.find(({ type }) => type === "Accepted");
   expect(accepted).toMatchObject({ status: "False", reason: "Invalid" });
   expect(accepted?.message).toMatch(
-    /^spec: to apply the rules to the cluster's 1 namespaces, the manager needs more than 10 s, .*; use fewer rules, or simpler ones/,
+    /^spec: to apply the rules to the cluster's 1 namespaces, the manager needs more than 10 s of computing, .*; use fewer rules, or a simpler namespaceRegex/,
   );
 });

@@ -146,8 +146,8 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
       case "compiling":
       case "gone":
         return { instead: {} };
-      case "too-dear":
-        await reject(current, said, tooDear(namespaces.list().length), signal);
+      case "too-costly":
+        await reject(current, said, tooCostlyMessage(namespaces.list().length), signal);
         return { instead: { requeueAfterMs: RETRY_MS } };
       default:
         return { app: current, selection: app.pods, bySpec };
@@ -326,7 +326,7 @@ function injectedPods(name: string): PodSelection {
 
 const AT_ONCE_MS = 1;
 
-function tooDear(namespaces: number): string {
-  const cost = `more than ${COMPILE_LIMIT_MS / 1000} s, or a table of more than 131,072 entries`;
-  return `spec: to apply the rules to the cluster's ${namespaces} namespaces, the manager needs ${cost}; use fewer rules, or simpler ones (namespaceRegex, namespaceSelector)`;
+function tooCostlyMessage(namespaces: number): string {
+  const cost = `more than ${COMPILE_LIMIT_MS / 1000} s of computing, or a route table of more than 131,072 entries`;
+  return `spec: to apply the rules to the cluster's ${namespaces} namespaces, the manager needs ${cost}; use fewer rules, or a simpler namespaceRegex or namespaceSelector in each`;
 }

@@ -44,7 +44,9 @@ export function createExpressionMatcher(): MatchExpressions {
       waiting.delete(answer.id);
     });
     worker.on("error", fail);
-    worker.on("exit", (code) => worker === thread && fail(new Error(`exit code ${code}`)));
+    worker.on("exit", (code) => {
+      if (worker === thread) fail(new Error(`exit code ${code}`));
+    });
     worker.unref(); // after the listeners, since one for messages keeps the process alive again
     return worker;
   };

@@ -1,6 +1,6 @@
 // The thread in which the manager matches regular expressions, so that no expression of a tenant keeps the manager from its other work.
-// Invariant: a job waits only for jobs that have taken no longer than it has, so the costly ones of a tenant, however many, delay the others by the time of
-// their first level. Started by expression-matcher.ts.
+// Invariant: a job waits only for jobs that have taken no longer than it has. So each costly job of a tenant delays the others by at most the limit of the
+// first level. Started by expression-matcher.ts.
 import { parentPort } from "node:worker_threads";
 import { systemClock } from "../../../base/clock.ts";
 import { type MatchRun, startMatching } from "./match-job.ts";

@@ -38,14 +38,14 @@ const MAX_CHECKED = 10_000;
 
 /** Checks a spec once, and not again when only the status or the labels of the object change. */
 function createCheck(): (object: VirtualApp) => Checked {
-  const last = new BoundedMap<string, { readonly of: string; readonly checked: Checked }>(MAX_CHECKED);
+  const last = new BoundedMap<string, { readonly inputs: string; readonly checked: Checked }>(MAX_CHECKED);
   return (object) => {
     const { uid, generation, annotations } = object.metadata;
     if (uid === undefined || generation === undefined) return validateVirtualApp(object);
-    const of = JSON.stringify([generation, annotations]);
+    const inputs = JSON.stringify([generation, annotations]);
     const before = last.get(uid);
-    const checked = before?.of === of ? before.checked : validateVirtualApp(object);
-    last.set(uid, { of, checked });
+    const checked = before?.inputs === inputs ? before.checked : validateVirtualApp(object);
+    last.set(uid, { inputs, checked });
     return checked;
   };
 }

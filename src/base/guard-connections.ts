@@ -1,10 +1,11 @@
-// Binds the places of connections to an HTTP or HTTPS server. Invariant: a client that sends no whole head of a request loses its place after 20 s at
-// most (two times FIRST_MS), and time in which the loop is blocked does not count. The health listener, the manager's webhooks and the listener for an
-// operator's webhooks use it.
+// Binds the places of connections to an HTTP or HTTPS server. Invariants: a client that sends no whole head of a request loses its place after 20 s at
+// most (two times FIRST_MS), and time in which the loop is blocked does not count. Whatever a client sends at once, Node answers three requests of it at most.
+// The health listener, the manager's webhooks and the listener for an operator's webhooks use it.
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
 import type { Server as HttpsServer } from "node:https";
 import type { Socket } from "node:net";
 import type { Clock } from "./clock.ts";
+import { CompactRequest } from "./compact-body.ts";
 import { clientAddress, type Place, type Places } from "./connection-places.ts";
 import { createDeadline, type Deadline } from "./deadline.ts";
 
@@ -42,7 +43,13 @@ interface Guest {
   open: number;
 }
 
-/** The owner of the server leaves requests alone whose socket is destroyed: several may come in the moment in which a connection is cut. */
+/** Options of a server whose clients may be anybody. With the check of `Host` Node itself would answer, and count, each request without it. */
+export const GUARDED_SERVER = { IncomingMessage: CompactRequest, requireHostHeader: false };
+
+/**
+ * The server must be created with GUARDED_SERVER. Its owner leaves requests alone whose socket is destroyed: several may come in the moment in which a
+ * connection is cut.
+ */
 export function guardConnections(
   server: HttpServer | HttpsServer,
   { places, clock, mayConnect = () => true, firstMs = FIRST_MS }: GuardOptions,
@@ -68,12 +75,9 @@ export function guardConnections(
     });
   };
   const serve = (req: IncomingMessage, res: ServerResponse) => {
+    // Undefined if the client has reset the connection behind its requests.
     const guest = guests.get(peerOf(req.socket));
-    if (guest === undefined) return;
-    if (guest.unanswered >= MAX_UNANSWERED) {
-      req.socket.destroy();
-      return;
-    }
+    if (guest === undefined || guest.unanswered >= MAX_UNANSWERED) return cut(req);
     guest.unanswered++;
     guest.deadline.clear();
     let isOpen = false;
@@ -95,7 +99,18 @@ export function guardConnections(
   server.on("secureConnection", (socket: Socket) => guests.get(peerOf(socket))?.deadline.set(firstMs));
   server.prependListener("request", serve);
   server.prependListener("checkContinue", serve);
+  server.on("checkExpectation", cut); // Node would answer each request of a pipeline
   server.maxHeadersCount = MAX_HEADERS;
+}
+
+/**
+ * Ends the connection. Node has read up to 64 KiB of it and goes on parsing them after the end: it would make thousands of requests and responses, of 10 KB
+ * each. So its parser is told to forget what else comes. Node has no public way to do that (pipelines.test.ts holds this one).
+ */
+function cut({ socket }: IncomingMessage): void {
+  const { parser } = socket as Socket & { readonly parser?: { onIncoming: () => number } | null };
+  if (parser) parser.onIncoming = () => 0;
+  socket.destroy();
 }
 
 /** The other side of a connection. */

@@ -7,7 +7,7 @@ import { createClientPace } from "./client-pace.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { clientAddress, createPlaces } from "./connection-places.ts";
 import { isMeshError } from "./errors.ts";
-import { guardConnections } from "./guard-connections.ts";
+import { GUARDED_SERVER, guardConnections } from "./guard-connections.ts";
 import type { Runnable } from "./lifecycle.ts";
 import { createListener, type ListenAddress } from "./listener.ts";
 import type { Registry } from "./metrics.ts";
@@ -89,6 +89,7 @@ export function createHealthServer(options: HealthServerOptions): HealthServer {
     ...Object.fromEntries(Object.entries(pages).map(([path, page]) => [path, pageRoute(page)])),
   };
   const limits = {
+    ...GUARDED_SERVER,
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: REQUEST_MS,
     requestTimeout: REQUEST_MS,
@@ -97,14 +98,14 @@ export function createHealthServer(options: HealthServerOptions): HealthServer {
   };
   const pace = createClientPace({ ...PACE, clock });
   const mayAsk = (address: string | undefined) => address !== undefined && (INSIDE.has(address) || pace.allow(address, 1));
-  const server = createServer(limits, (req, res) => {
+  const serve = (req: IncomingMessage, res: ServerResponse) => {
     if (req.socket.destroyed) return;
     if (!mayAsk(clientAddress(req.socket))) {
       req.socket.destroy(); // an answer would cost as much as what was asked
       return;
     }
     void answerOf(req, res).then((answer) => send(res, answer, clock));
-  });
+  };
   const answerOf = async (req: IncomingMessage, res: ServerResponse): Promise<Answer> => {
     const [path = ""] = (req.url ?? "").split("?");
     const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
@@ -112,6 +113,8 @@ export function createHealthServer(options: HealthServerOptions): HealthServer {
     if (req.method !== "GET" && req.method !== "HEAD") return { status: 405, body: "method not allowed" };
     return route(req, res);
   };
+  const server = createServer(limits, serve);
+  server.on("checkContinue", serve); // no page needs a body
   guardConnections(server, { places: createPlaces({ max: MAX_CONNECTIONS, clock }), clock, mayConnect: mayAsk });
   const listener = createListener(server, "connection");
   return {

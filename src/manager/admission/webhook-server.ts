@@ -2,6 +2,7 @@
 // the next connection and cuts none. The bounds in this file limit the memory, connections and time of each client. A stopping
 // server still answers for a while, because the API server learns of the stop only then. Created by app.ts.
 import { constants } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { KeyCertificate } from "../../base/certificates.ts";
 import { createClientPace } from "../../base/client-pace.ts";
@@ -9,7 +10,7 @@ import { type Clock, sleep } from "../../base/clock.ts";
 import { createPlaces } from "../../base/connection-places.ts";
 import { createFairBudget } from "../../base/fair-budget.ts";
 import { createFairTurns } from "../../base/fair-turns.ts";
-import { guardConnections } from "../../base/guard-connections.ts";
+import { GUARDED_SERVER, guardConnections } from "../../base/guard-connections.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
@@ -98,11 +99,16 @@ export function createWebhookServer(options: WebhookServerOptions): WebhookServe
     });
   };
 
-  server.on("request", (req, res) => {
+  const serve = (req: IncomingMessage, res: ServerResponse) => {
     if (req.socket.destroyed) return; // see guardConnections
     const work = serveReview(req, res, { ...options, budget, turns, refusals, answerMs: requestMs, isDraining: () => draining });
     running.add(work);
     void work.finally(() => running.delete(work));
+  };
+  server.on("request", serve);
+  server.on("checkContinue", (req, res) => {
+    if (!req.socket.destroyed) res.writeContinue();
+    serve(req, res);
   });
   countHandshakeFailures(server, { clock, log, metrics });
 
@@ -139,6 +145,7 @@ function createTlsServer({
   clock,
 }: WebhookServerOptions): Server {
   const server = createServer({
+    ...GUARDED_SERVER,
     ALPNProtocols: ["http/1.1"],
     minVersion: "TLSv1.2",
     requestCert: clientCa !== undefined,

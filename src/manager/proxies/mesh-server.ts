@@ -1,9 +1,12 @@
 // The gRPC side of the manager: the service, its limits, and the sockets under it. What is said on a stream is proxy-stream.ts'.
 // Invariant: one proxy, however slow, stuck or loud, costs the others nothing: each has a connection, a bounded number of messages
 // and at most one snapshot in it.
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { ServerHttp2Stream } from "node:http2";
 import { Server } from "@grpc/grpc-js";
 import { createClientPace } from "../../base/client-pace.ts";
 import type { Clock } from "../../base/clock.ts";
+import { keepCompact } from "../../base/compact-body.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
@@ -97,13 +100,22 @@ export function createMeshServer(options: MeshServerOptions): MeshServer {
       return port;
     },
     async start() {
+      subscribe(STREAM_CREATED, onStream);
       port = await listener.listen();
     },
     async stop() {
+      unsubscribe(STREAM_CREATED, onStream);
       registry.close("the manager is shutting down");
       await listener.close(SHUTDOWN_TIMEOUT_MS);
     },
   };
+}
+
+/** Node tells of each stream of an HTTP/2 server before any of its body has come. gRPC has no other way to them. */
+const STREAM_CREATED = "http2.server.stream.created";
+
+function onStream(message: unknown): void {
+  keepCompact((message as { readonly stream: ServerHttp2Stream }).stream);
 }
 
 function tlsOf({ identity, rejections }: ServerSecurity) {

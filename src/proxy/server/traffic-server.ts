@@ -7,7 +7,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../../base/clock.ts";
 import { createPlaces } from "../../base/connection-places.ts";
-import { guardConnections } from "../../base/guard-connections.ts";
+import { GUARDED_SERVER, guardConnections } from "../../base/guard-connections.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
@@ -39,7 +39,7 @@ export interface TrafficServerOptions<Notes extends CallNotes> {
   readonly openMs?: number;
   /** How long a client may take to send a whole request. Default: for ever. */
   readonly requestMs?: number;
-  /** How long a client may take nothing of an answer that waits for it. Default 60,000. */
+  /** How long a client may take nothing of an answer that waits for it. Default 60,000, and 10,000 for strangers. */
   readonly stalledMs?: number;
 }
 
@@ -63,6 +63,7 @@ const MAX_HEADER_BYTES = 128 * 1024;
 const HEADERS_TIMEOUT_MS = 30_000;
 /** Of clients that may be anybody: API servers and peers send some hundred bytes at once. */
 const STRANGERS_HEAD = { maxHeaderSize: 16 * 1024, headersMs: 10_000 };
+const STRANGERS_STALLED_MS = 10_000;
 /** Of TLS. */
 const HANDSHAKE_MS = 10_000;
 /** Longer than client-go keeps an idle connection (90 s), so that it closes first. */
@@ -159,6 +160,7 @@ function createHttpsServer({
   const { maxHeaderSize, headersMs } =
     strangers === undefined ? { maxHeaderSize: MAX_HEADER_BYTES, headersMs: HEADERS_TIMEOUT_MS } : STRANGERS_HEAD;
   return createServer({
+    ...(strangers !== undefined && GUARDED_SERVER),
     ...tls.options,
     ALPNProtocols: ["http/1.1"],
     minVersion: "TLSv1.2",
@@ -177,9 +179,10 @@ async function serve<Notes extends CallNotes>(
   req: IncomingMessage,
   res: ServerResponse,
   expectsContinue: boolean,
-  { stack, createRecord, log, stalledMs = STALLED_MS }: TrafficServerOptions<Notes>,
+  options: TrafficServerOptions<Notes>,
   inFlight: InFlight<Notes>,
 ): Promise<void> {
+  const { stack, createRecord } = options;
   if (req.socket.destroyed) return; // see guardConnections
   if (req.httpVersion !== "1.1") {
     // HTTP/1.0 knows no chunks: there a body that broke off would look complete.
@@ -194,12 +197,25 @@ async function serve<Notes extends CallNotes>(
   if (inFlight.draining) res.shouldKeepAlive = false;
   const { endAfterMs } = running.call.record;
   if (endAfterMs !== undefined) running.endAfter(endAfterMs);
-  if (reply.body !== null && !(reply.body instanceof Uint8Array)) {
-    const warn = () =>
-      log.warn({ path: running.call.target.split("?", 1)[0] }, "a client does not read its answer; closing its connection");
-    dropStalledReader(res, stalledMs, warn);
-  }
+  boundReading(res, reply, running.call.target, options);
   sendReply(res, reply);
+}
+
+/** An answer that the client does not read keeps its memory and its place. The kernel takes a small one of an operator at once. */
+function boundReading(
+  res: ServerResponse,
+  { body }: Reply,
+  target: string,
+  { strangers, log, stalledMs }: Pick<TrafficServerOptions<CallNotes>, "strangers" | "log" | "stalledMs">,
+): void {
+  const isStream = body !== null && !(body instanceof Uint8Array);
+  if (strangers !== undefined) {
+    dropStalledReader(res, stalledMs ?? STRANGERS_STALLED_MS, () => undefined); // a stranger must not fill the log
+  } else if (isStream) {
+    dropStalledReader(res, stalledMs ?? STALLED_MS, () => {
+      log.warn({ path: target.split("?", 1)[0] }, "a client does not read its answer; closing its connection");
+    });
+  }
 }
 
 async function serveUpgrade<Notes extends CallNotes>(

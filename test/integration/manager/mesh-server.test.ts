@@ -1,5 +1,8 @@
 // The mesh server over real sockets: what one proxy does, or does not do, must not touch the others.
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { ServerHttp2Stream } from "node:http2";
 import { connect } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { status } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/base/clock.ts";
@@ -18,6 +21,8 @@ import { ROUTE } from "../../../src/wire/route-type.ts";
 import { tableHash, tableToBytes } from "../../../src/wire/table-codec.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createFakeClock, type FakeClock } from "../../support/fake-clock.ts";
+import { createFakeIdentity } from "../../support/fake-identity.ts";
+import { byteFrames, callFrame, PREFACE } from "../../support/http2-frames.ts";
 import { snapshot, subset, table } from "../../support/route-table.ts";
 import { openProxy, openStuckProxy, registrationOf, type ScriptedProxy } from "../../support/scripted-proxy.ts";
 import { CAPABILITIES, routeAck, snapshotIn } from "../../support/updates.ts";
@@ -402,4 +407,37 @@ describe("the end", () => {
     expect(performance.now() - beganMs).toBeLessThan(5_000);
     await eventually(() => idle.destroyed || idle.readyState !== "open");
   });
+});
+
+it("of 60,000 single bytes in a call that waits for its verdict, one buffer is kept", async () => {
+  const streams: ServerHttp2Stream[] = [];
+  const onStream = (message: unknown) => streams.push((message as { stream: ServerHttp2Stream }).stream);
+  subscribe("http2.server.stream.created", onStream);
+  server = createMeshServer({
+    listen: { host: "127.0.0.1", port: 0 },
+    registry: createProxyRegistry({ log: silentLogger() }),
+    security: {
+      identity: createFakeIdentity(),
+      rejections: { reject: () => undefined },
+      identify: () => new Promise(() => undefined),
+    } as never,
+    admit: () => ({ kind: "serve" }),
+    leadership: { epoch: 3 },
+    clock: systemClock,
+    log: silentLogger(),
+  });
+  await server.start(new AbortController().signal);
+  const socket = connectTls({ port: server.port, host: "127.0.0.1", rejectUnauthorized: false, ALPNProtocols: ["h2"] });
+  socket.on("error", () => undefined).resume();
+  socket.write(Buffer.concat([PREFACE, callFrame(1, "/ctrlmesh.v1.Mesh/Connect"), byteFrames(1, Buffer.alloc(60_000, 1))]));
+  await eventually(() => streams.length === 1 && socket.writableLength === 0);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const [stream] = streams as [ServerHttp2Stream];
+  expect(stream.readableLength).toBe(1);
+  const chunks: number[] = [];
+  stream.on("data", (chunk: Buffer) => chunks.push(chunk.length)).resume();
+  await eventually(() => chunks.reduce((sum, length) => sum + length, 0) === 60_000);
+  expect(chunks.length).toBeLessThanOrEqual(3);
+  unsubscribe("http2.server.stream.created", onStream);
+  socket.destroy();
 });

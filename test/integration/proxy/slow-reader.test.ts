@@ -2,9 +2,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, get } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import { connect } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createCa, issueServerCertificate } from "../../../src/base/certificates.ts";
+import { systemClock } from "../../../src/base/clock.ts";
+import { silentLogger } from "../../../src/base/log.ts";
 import { dropStalledReader } from "../../../src/proxy/server/send-reply.ts";
+import { createTrafficServer } from "../../../src/proxy/server/traffic-server.ts";
 import { collectGarbage } from "../../support/collect-garbage.ts";
 import { eventually } from "../../support/eventually.ts";
 import { startFakeApi } from "../../support/fake-api.ts";
@@ -159,6 +163,42 @@ describe("dropStalledReader", () => {
       await close();
     }
   });
+});
+
+it("a stranger that does not read an answer in bytes loses its connection after a time", async () => {
+  const ca = createCa({ commonName: "test", now: Date.now() });
+  const { certPem, keyPem } = issueServerCertificate(ca, { dnsNames: ["localhost"], now: Date.now() });
+  const server = createTrafficServer({
+    listen: { host: "127.0.0.1", port: 0 },
+    tls: {
+      question: "",
+      follow(tls) {
+        tls.setSecureContext({ cert: certPem, key: keyPem });
+        return () => undefined;
+      },
+    },
+    stack: async () => ({ status: 200, headers: {}, body: Buffer.alloc(32 * 1024 * 1024) }),
+    createRecord: () => ({}),
+    strangers: { maxConnections: 10, mayConnect: () => true },
+    stalledMs: 300,
+    clock: systemClock,
+    log: silentLogger(),
+    drainMs: 100,
+  });
+  await server.start(new AbortController().signal);
+  const socket = connect({ port: server.port, host: "127.0.0.1", ca: ca.certPem, servername: "localhost" });
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  socket.on("error", () => undefined).pause();
+  socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  let received = 0;
+  socket.on("data", (chunk: Buffer) => {
+    received += chunk.length;
+  });
+  socket.resume(); // only so that the end is seen
+  await closed;
+  expect(received).toBeLessThan(32 * 1024 * 1024);
+  await server.stop();
 });
 
 /** Bytes in the buffers of this process that are in use. Client, proxy and API server all run in it. */

@@ -1,0 +1,121 @@
+// What clients that may be anybody can make of Node's HTTP servers, over real sockets: how many requests and how many chunks of a body come to be.
+import { once } from "node:events";
+import { createServer as createHttpServer, type Server, ServerResponse } from "node:http";
+import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https";
+import { type AddressInfo, connect as connectTcp, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect as connectTls } from "node:tls";
+import { afterEach, describe, expect, it } from "vitest";
+import { createCa } from "../../src/base/certificates.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import type { CompactRequest } from "../../src/base/compact-body.ts";
+import { createPlaces } from "../../src/base/connection-places.ts";
+import { GUARDED_SERVER, guardConnections } from "../../src/base/guard-connections.ts";
+import { eventually } from "../support/eventually.ts";
+
+const CONNECTIONS = 40;
+/** 62 KB: what Node reads from a socket at once. */
+const REQUESTS = 2_400;
+const pair = createCa({ commonName: "test", now: Date.now() });
+
+let server: Server<typeof CompactRequest, typeof CountedResponse> | HttpsServer<typeof CompactRequest, typeof CountedResponse>;
+let sockets: Socket[] = [];
+/** Requests for which Node has made an answer: those that it keeps until the connection has ended. */
+let made = 0;
+/** Requests that the owner of the server has seen on an open connection. */
+let seen: CompactRequest[] = [];
+
+class CountedResponse extends ServerResponse<CompactRequest> {
+  constructor(req: CompactRequest) {
+    super(req);
+    made++;
+  }
+}
+
+async function start(isTls: boolean): Promise<void> {
+  const options = { ...GUARDED_SERVER, ServerResponse: CountedResponse };
+  server = isTls ? createHttpsServer({ ...options, cert: pair.certPem, key: pair.keyPem }) : createHttpServer(options);
+  server.on("request", (req: CompactRequest) => {
+    if (!req.socket.destroyed) seen.push(req);
+  });
+  guardConnections(server, { places: createPlaces({ max: CONNECTIONS, clock: systemClock }), clock: systemClock });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+}
+
+/** @returns the connection, and the TCP socket under it */
+async function open(isTls: boolean): Promise<{ readonly socket: Socket; readonly tcp: Socket }> {
+  const { port } = server.address() as AddressInfo;
+  const tcp = connectTcp({ port, host: "127.0.0.1" });
+  const socket = isTls ? connectTls({ socket: tcp, rejectUnauthorized: false }) : tcp;
+  for (const each of [socket, tcp]) each.on("error", () => undefined);
+  await once(socket, isTls ? "secureConnect" : "connect");
+  sockets.push(socket, tcp);
+  return { socket, tcp };
+}
+
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  [sockets, seen, made] = [[], [], 0];
+});
+
+describe.each([
+  ["TCP", false],
+  ["TLS", true],
+])("a pipeline of thousands of requests on each place, over %s", (_, isTls) => {
+  it.each([
+    ["ordinary ones", "GET / HTTP/1.1\r\nhost: a\r\n\r\n"],
+    ["ones with an expectation that nobody knows", "GET / HTTP/1.1\r\nhost: a\r\nexpect: x\r\n\r\n"],
+    ["ones that wait for 100 Continue", "GET / HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\n\r\n"],
+    ["ones without a host", "GET / HTTP/1.1\r\na: b\r\n\r\n"],
+  ])("%s: three of each connection are kept at most, and then it is cut", async (_, request) => {
+    await start(isTls);
+    const clients = await Promise.all(Array.from({ length: CONNECTIONS }, () => open(isTls)));
+    const closed = clients.map(({ socket }) => new Promise((resolve) => socket.resume().once("close", resolve)));
+    for (const { socket } of clients) socket.write(request.repeat(REQUESTS));
+    await Promise.all(closed);
+    expect(made).toBeGreaterThanOrEqual(CONNECTIONS);
+    expect(made).toBeLessThanOrEqual(3 * CONNECTIONS);
+  });
+
+  it("before a reset: none is served uncounted", async () => {
+    await start(isTls);
+    const clients = await Promise.all(Array.from({ length: CONNECTIONS }, () => open(isTls)));
+    for (const { socket, tcp } of clients) {
+      socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n".repeat(REQUESTS));
+      setImmediate(() => tcp.resetAndDestroy());
+    }
+    await sleep(1_000);
+    expect(made).toBeLessThanOrEqual(3 * CONNECTIONS);
+    expect(seen.length).toBeLessThanOrEqual(2 * CONNECTIONS);
+  });
+});
+
+it.each([
+  ["TCP", false],
+  ["TLS", true],
+])("a body of single bytes that nobody reads is a few chunks, over %s, and whole when somebody reads it", async (_, isTls) => {
+  await start(isTls);
+  const { socket } = await open(isTls);
+  socket.write("POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n");
+  await eventually(() => seen.length === 1);
+  for (let part = 0; part < 20; part++) {
+    socket.write("1\r\nx\r\n".repeat(3_000));
+    await sleep(10);
+  }
+  socket.write("0\r\n\r\n");
+  const [request] = seen as [CompactRequest];
+  expect(request.readableLength).toBe(1);
+  const chunks: number[] = [];
+  request.on("data", (chunk: Buffer) => chunks.push(chunk.length));
+  let resumed = 0;
+  request.once("data", () => {
+    resumed = chunks.length;
+  });
+  await once(request, "end");
+  expect(chunks.reduce((sum, length) => sum + length, 0)).toBe(60_000);
+  expect(chunks[1] ?? 0).toBeGreaterThan(100);
+  expect(resumed).toBeLessThanOrEqual(2);
+});

@@ -27,6 +27,10 @@ export interface Picked {
 
 /** Longer than any name or label that Kubernetes accepts; only RBAC has names without a limit. */
 const MAX_TEXT_CHARS = 1_024;
+/** Of all texts that are picked, and of the names of labels, together: two objects with hundreds of labels. The proxy's main thread gets them. */
+export const MAX_PICKED_CHARS = 64 * 1024;
+/** Of the text of a character, at most. */
+const CHAR_BYTES = 2;
 /** An escaped character: \\u0061. */
 const ESCAPE_BYTES = 6;
 const MAX_TEXT_BYTES = MAX_TEXT_CHARS * ESCAPE_BYTES;
@@ -60,6 +64,7 @@ export class JsonPicker {
   #picked: Picked | undefined;
   #leaf: Leaf | undefined;
   #members = 0;
+  #chars = 0;
   #isMalformed = false;
 
   constructor(shape: Shape) {
@@ -69,6 +74,11 @@ export class JsonPicker {
   /** How many members the entered objects have. */
   get members(): number {
     return this.#members;
+  }
+
+  /** What the picked texts take at most, without their objects. */
+  get textBytes(): number {
+    return this.#chars * CHAR_BYTES;
   }
 
   /** The parts of the document, once it has ended; undefined if it is no object or no JSON. */
@@ -133,7 +143,7 @@ export class JsonPicker {
     const isTooLong = keyEnd - keyStart > maxNameBytes;
     if (parts !== undefined) return isTooLong ? "" : (this.#walker.keyText() ?? "");
     if (isTooLong) throw tooLong();
-    return certain(this.#walker.keyText());
+    return this.#certain(this.#walker.keyText());
   }
 
   #enter(part: "texts" | Shape): Picked | undefined {
@@ -151,15 +161,17 @@ export class JsonPicker {
     if (part === "flag" && (valueByte === LETTER_T || valueByte === LETTER_F)) picked[name] = valueByte === LETTER_T;
     if (part === "flag" || valueByte !== QUOTE) return;
     if (valueEnd - valueStart - 2 > MAX_TEXT_BYTES) throw tooLong();
-    picked[name] = certain(textOf(bytes, valueStart + 1, valueEnd - 1));
+    picked[name] = this.#certain(textOf(bytes, valueStart + 1, valueEnd - 1));
   }
-}
 
-/** @throws MeshError if two readers may read the text differently, or if it is too long */
-function certain(text: string | undefined): string {
-  if (text === undefined) throw refused("a name or label is no valid text");
-  if (text.length > MAX_TEXT_CHARS) throw tooLong();
-  return text;
+  /** @throws MeshError if two readers may read the text differently, or if it or all texts together are too long */
+  #certain(text: string | undefined): string {
+    if (text === undefined) throw refused("a name or label is no valid text");
+    if (text.length > MAX_TEXT_CHARS) throw tooLong();
+    this.#chars += text.length;
+    if (this.#chars > MAX_PICKED_CHARS) throw refused(`all names and labels have more than ${MAX_PICKED_CHARS} characters`);
+    return text;
+  }
 }
 
 function refused(why: string): MeshError {

@@ -30,11 +30,11 @@ export interface ReviewReader {
   scan(bytes: Buffer): void;
   /** Undefined for anything but a review: a ConversionReview, another version, no JSON, more than `MAX_REVIEW_BYTES`. */
   readonly subject: ReviewSubject | undefined;
-  /** Bytes on the heap that it keeps at most. */
+  /** Bytes on the heap that it keeps at most, with the texts. */
   readonly heldBytes: number;
 }
 
-/** A label, its two strings and its place, without the text. */
+/** A label, its two strings and its place, without their text. */
 const MEMBER_BYTES = 256;
 
 export function createReviewReader(): ReviewReader {
@@ -49,7 +49,7 @@ export function createReviewReader(): ReviewReader {
       return length > MAX_REVIEW_BYTES ? undefined : subjectOf(picker.picked);
     },
     get heldBytes() {
-      return picker.members * MEMBER_BYTES;
+      return picker.members * MEMBER_BYTES + picker.textBytes;
     },
   };
 }

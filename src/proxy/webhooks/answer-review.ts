@@ -1,6 +1,6 @@
 // Answers one review: here, by a pod of the subset that answers for the object, or by an error. Invariants: a review that a peer has forwarded goes no
 // further; whatever the others' tables say, an answer or an error comes before the caller's time is over. Called by the layer `route`.
-import { type Clock, type Random, sleep } from "../../base/clock.ts";
+import { type AbortSource, type Clock, type Random, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError } from "../../base/errors.ts";
 import { allowReview, type ReviewSubject } from "../../kube/admission-review.ts";
 import { JSON_TYPE } from "../../kube/media-types.ts";
@@ -36,11 +36,11 @@ export interface AnswerDeps {
   readonly random: Random;
 }
 
-/** Between two decisions, unless the routes change before. */
+/** Between two attempts, unless the routes change before: the list of peers, or how many reviews they have, may be another one then. */
 const PAUSE_MS = 100;
 /** For a subset without a ready pod that can be reached: the list of peers may be a moment old. */
 const NO_PEER_MS = 1_000;
-/** How many redirections by peers are followed before the main thread is asked again. */
+/** How many redirections by peers are followed in one attempt. */
 const MAX_REDIRECTS = 2;
 
 const ERROR = "x-ctrlmesh-error";
@@ -80,20 +80,29 @@ async function decideUntilAnswered(call: ReviewCall, subject: ReviewSubject, dep
   const { clock } = deps;
   const startMs = clock.monotonicMs();
   const asking: Asking = { call, subject, deps, waitedMs: () => clock.monotonicMs() - startMs };
+  const changes = followRoutes(deps);
   let why = "no answer has come";
+  let decision: ReviewDecision | undefined;
   try {
-    for (let isFirst = true; ; isFirst = false) {
-      const decision = await deps.decide({ subject, forwardedAs: call.record.forwardedAs, isFirst }, call.signal);
+    for (;;) {
+      // A decision changes only with the routes, so a review that waits long costs the main thread nothing.
+      if (decision === undefined || changes.take())
+        decision = await deps.decide(
+          { subject, forwardedAs: call.record.forwardedAs, isFirst: decision === undefined },
+          call.signal,
+        );
       let attempt = await act(decision, asking);
       for (let redirects = 0; attempt.kind === "redirected" && redirects < MAX_REDIRECTS; redirects++)
         attempt = await follow(attempt.to, attempt.ownSubset, asking);
       if (attempt.kind === "answered") return attempt.reply;
       why = attempt.kind === "again" ? attempt.why : "the pods do not agree yet which subset answers";
       if (clock.monotonicMs() + PAUSE_MS >= endMs) throw late(call.record, why);
-      await changeOrPause(deps, call);
+      await changes.orPause(call.signal);
     }
   } catch (error) {
     throw call.signal.reason === TIME_IS_UP ? late(call.record, why) : error;
+  } finally {
+    changes.end();
   }
 }
 
@@ -102,12 +111,25 @@ function late(record: ReviewNotes, why: string): ReviewError {
   return unavailable("REVIEW_LATE", `ctrlmesh: no answer within the time of this webhook: ${why}${asked}`);
 }
 
-/** Resolves with the next change of the routes, or after a pause. */
-function changeOrPause({ onRoutesChange, clock }: AnswerDeps, { signal }: ReviewCall): Promise<void> {
-  const changed = Promise.withResolvers<void>();
-  const unsubscribe = onRoutesChange(() => changed.resolve());
-  const pause = sleep(clock, PAUSE_MS, signal);
-  return Promise.race([pause, changed.promise]).finally(unsubscribe);
+/** The changes of the routes from now on. */
+function followRoutes({ onRoutesChange, clock }: Pick<AnswerDeps, "onRoutesChange" | "clock">) {
+  let changed = Promise.withResolvers<void>();
+  let hasChanged = false;
+  const end = onRoutesChange(() => {
+    hasChanged = true;
+    changed.resolve();
+  });
+  return {
+    /** True if they have changed since the last call. */
+    take(): boolean {
+      const was = hasChanged;
+      if (was) [hasChanged, changed] = [false, Promise.withResolvers<void>()];
+      return was;
+    },
+    /** Resolves after a pause, or as soon as the routes have changed. */
+    orPause: (signal: AbortSource): Promise<void> => Promise.race([sleep(clock, PAUSE_MS, signal), changed.promise]),
+    end,
+  };
 }
 
 /** What an attempt needs beside the decision. */

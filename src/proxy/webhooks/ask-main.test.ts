@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { createQuestions, MAX_ASKED } from "./ask-main.ts";
 import type { ReviewDecision, ReviewQuestion } from "./decide-review.ts";
 
-const question = (name: string) => ({ subject: { name } }) as ReviewQuestion;
+const question = (name: string, labels = {}) => ({ subject: { name, namespace: "", uid: "", labels } }) as ReviewQuestion;
 const named = (asked: readonly ReviewQuestion[]) => asked.map(({ subject }) => subject.name);
 const decision = (message: string): ReviewDecision => ({ kind: "limited", rule: "", message });
 
@@ -11,7 +11,8 @@ function world() {
   const questions = createQuestions((asked) => messages.push([...named(asked)]));
   return {
     messages,
-    decide: (name: string, signal: AbortSignal = new AbortController().signal) => questions.decide(question(name), signal),
+    decide: (name: string, signal: AbortSignal = new AbortController().signal, labels = {}) =>
+      questions.decide(question(name, labels), signal),
     answer: (...names: string[]) => questions.answered(names.map(decision)),
   };
 }
@@ -55,4 +56,24 @@ it("callers that are gone are not asked about, and leave nothing behind", async 
   answer("c");
   expect(await third).toEqual(decision("c"));
   expect(messages).toEqual([["a"], ["c"]]);
+});
+
+it("large subjects share a message only up to its bound, and all are answered", async () => {
+  const { messages, decide, answer } = world();
+  const signal = new AbortController().signal;
+  const all = Array.from({ length: 20 }, (_, at) => decide(`large-${at}`, signal, { key: "x".repeat(20_000) }));
+  for (let sent = 1; messages.length === sent; sent++) {
+    const last = messages.at(-1) ?? [];
+    expect(last.length).toBeLessThanOrEqual(3);
+    answer(...last);
+  }
+  expect(await Promise.all(all)).toHaveLength(20);
+});
+
+it("a subject that alone has more than a message may have is asked about all the same", async () => {
+  const { messages, decide, answer } = world();
+  const huge = decide("huge", new AbortController().signal, { key: "x".repeat(100_000) });
+  answer("huge");
+  expect(await huge).toEqual(decision("huge"));
+  expect(messages).toEqual([["huge"]]);
 });

@@ -1,7 +1,10 @@
-// The thread's questions to the main thread. Invariant: at most one message with at most 16 questions is under way, so however many reviews come, the main
-// thread has little to do between two of the operator's requests. Used by listener.ts.
+// The thread's questions to the main thread. Invariant: at most one message is under way, with at most 16 questions and 64 Ki characters, so however many
+// reviews come, the main thread has little to do between two of the operator's requests. Used by listener.ts.
 import type { AbortSource } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
+import type { ReviewSubject } from "../../kube/admission-review.ts";
+import { MAX_PICKED_CHARS } from "../../kube/codec/json-picker.ts";
+import type { Labels } from "../../kube/label-selector.ts";
 import type { ReviewDecision, ReviewQuestion } from "./decide-review.ts";
 
 /** @throws MeshError `ABORTED` when the signal fires */
@@ -18,6 +21,7 @@ export const MAX_ASKED = 16;
 
 interface Waiting {
   readonly question: ReviewQuestion;
+  readonly chars: number;
   resolve(decision: ReviewDecision): void;
 }
 
@@ -28,14 +32,14 @@ export function createQuestions(ask: (questions: readonly ReviewQuestion[]) => v
   let asked: readonly Waiting[] = [];
   const askNext = () => {
     if (asked.length > 0 || waiting.size === 0) return;
-    asked = [...waiting].slice(0, MAX_ASKED);
+    asked = firstOf(waiting);
     for (const each of asked) waiting.delete(each);
     ask(asked.map(({ question }) => question));
   };
   return {
     async decide(question, signal) {
       const { promise, resolve, reject } = Promise.withResolvers<ReviewDecision>();
-      const entry: Waiting = { question, resolve };
+      const entry: Waiting = { question, chars: charsOf(question.subject), resolve };
       const aborted = () => {
         waiting.delete(entry);
         reject(new MeshError("ABORTED", "asking for a decision: aborted", { cause: signal.reason }));
@@ -55,4 +59,24 @@ export function createQuestions(ask: (questions: readonly ReviewQuestion[]) => v
       askNext();
     },
   };
+}
+
+/** As many as one message may have, and at least one: no subject alone has more characters. */
+function firstOf(waiting: Iterable<Waiting>): readonly Waiting[] {
+  const first: Waiting[] = [];
+  let chars = 0;
+  for (const entry of waiting) {
+    chars += entry.chars;
+    if (first.length === MAX_ASKED || (first.length > 0 && chars > MAX_PICKED_CHARS)) break;
+    first.push(entry);
+  }
+  return first;
+}
+
+function charsOf({ name, namespace, uid, labels, oldLabels }: ReviewSubject): number {
+  return name.length + namespace.length + uid.length + charsOfLabels(labels) + charsOfLabels(oldLabels);
+}
+
+function charsOfLabels(labels: Labels = {}): number {
+  return Object.entries(labels).reduce((chars, [key, value]) => chars + key.length + value.length, 0);
 }

@@ -94,7 +94,10 @@ it("a thread of the listener that ends costs neither the process nor the operato
     await threads.at(-1)?.terminate();
     expect((await proxy.fetch("/api/v1/pods")).status).toBe(200);
     expect(await health("/readyz")).toEqual([
-      ...[500, "the operator's webhooks: the thread that serves them has ended, and starts again"],
+      ...[
+        500,
+        "the operator's webhooks: the thread that serves them is not listening yet; if this lasts, the proxy's log has the reason",
+      ],
     ]);
     await eventually(async () => expect(await health("/readyz")).toEqual([200, "ok"]));
     expect(JSON.parse(await review())).toEqual(reviewOf("prod"));

@@ -19,8 +19,12 @@ function setUp(lightMs = 0) {
   const spend = (ms: number) => {
     workedMs += ms;
   };
-  return { advance: (ms: number) => fake.advance(ms), done, run, spend, turns, workedMs: () => workedMs };
+  const { monotonicMs: nowMs } = clock;
+  return { advance: (ms: number) => fake.advance(ms), done, run, spend, turns, nowMs, workedMs: () => workedMs };
 }
+
+/** For each client in front: its piece, as long a pause, and the same for one that has used less. Then one that began in the pause. */
+const MOST_PIECES = 5;
 
 describe("turns", () => {
   it("work runs at once if nobody else works", async () => {
@@ -61,6 +65,63 @@ describe("turns", () => {
     void run("b", "b1", 0);
     await advance(300);
     expect(done).toEqual(["a1", "b1", "a2"]);
+  });
+
+  it("a busy client works for its part of the time while light clients, together, ask for all of it", async () => {
+    const { advance, run, nowMs } = setUp(500);
+    const pieces = { busy: 0, light: 0 };
+    const startMs = nowMs();
+    const endMs = startMs + 20_000;
+    const workOn = async (): Promise<void> => {
+      await run("busy", "busy", 20);
+      pieces.busy++;
+      if (nowMs() < endMs) await workOn();
+    };
+    // 15 clients that use 69 ms a second each: none is above 500 ms in the last seconds.
+    const askForMore = () => {
+      for (; nowMs() < endMs && pieces.light * 5 < (nowMs() - startMs) * 15 * 0.069; pieces.light++) {
+        void run(`light-${pieces.light % 15}`, "light", 5).then(askForMore);
+      }
+    };
+    void workOn();
+    for (; nowMs() < endMs; await advance(1)) askForMore();
+    expect(pieces.busy * 20).toBeGreaterThan(3_000);
+    expect(pieces.light * 5).toBeGreaterThan(9_000);
+  });
+
+  it("each piece of work is done within a bound that grows with the clients, whatever the others do", async () => {
+    const clients = fc.array(fc.record({ ms: fc.integer({ min: 0, max: 30 }), everyMs: fc.integer({ min: 1, max: 200 }) }), {
+      minLength: 1,
+      maxLength: 12,
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        clients,
+        fc.constantFrom(0, 20, 200),
+        fc.integer({ min: 0, max: 3_000 }),
+        async (others, lightMs, usedMs) => {
+          const { advance, run, spend, turns, nowMs } = setUp(lightMs);
+          turns.goOn("victim", () => spend(usedMs)); // so it may be the one that has used most
+          await advance(usedMs);
+          let [beganMs, longestMs] = [nowMs(), 0];
+          const again = async (): Promise<void> => {
+            beganMs = nowMs();
+            await run("victim", "v", 10);
+            longestMs = Math.max(longestMs, nowMs() - beganMs);
+            return again();
+          };
+          void again();
+          for (let ms = 0; ms < 500; ms++) {
+            for (const [at, { ms: tookMs, everyMs }] of others.entries()) {
+              if (ms % everyMs === 0) void run(`other-${at}`, "o", tookMs);
+            }
+            await advance(1);
+          }
+          expect(Math.max(longestMs, nowMs() - beganMs)).toBeLessThanOrEqual(MOST_PIECES * 30 * (others.length + 1));
+        },
+      ),
+      { numRuns: 50 },
+    );
   });
 
   it("all work is done at last, and what throws rejects alone", async () => {

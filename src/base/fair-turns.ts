@@ -1,6 +1,7 @@
 // Lets clients take turns at work that keeps the event loop busy. Invariants: one piece of work runs at a time. The client that has used the least time in
-// the last seconds is next, so a client with little work waits for one piece of the others' work. A client that has used more than lightMs works for at most half of the time. Called where any
-// pod of the cluster may be the client.
+// the last seconds is next, so a client with little work waits for one or two pieces of the others' work. Every second turn goes to the client that has waited
+// longest, so nobody waits for more than some pieces of each other client. Clients that have used more than lightMs work together for at most half of the time.
+// Called where any pod of the cluster may be the client.
 import { BoundedMap } from "./bounded-map.ts";
 import type { Clock } from "./clock.ts";
 
@@ -26,15 +27,19 @@ const MAX_CLIENTS = 4_096;
 const SHORT_MS = 2;
 
 export function createFairTurns({ clock, lightMs = 0, nextTurn = (run) => void setImmediate(run) }: FairTurnsOptions): FairTurns {
+  /** The client that has waited longest comes first. */
   const waiting = new Map<string, (() => void)[]>();
   const spent = new BoundedMap<string, { readonly ms: number; readonly atMs: number }>(MAX_CLIENTS);
   let isWorking = false;
+  let isOldestNext = false;
+  /** Until then only light clients work. */
   let freeUntilMs = 0;
 
   const spentBy = (client: string): number => {
     const { ms, atMs } = spent.get(client) ?? { ms: 0, atMs: 0 };
     return ms * 0.5 ** ((clock.monotonicMs() - atMs) / HALF_LIFE_MS);
   };
+  const mayWork = (client: string) => spentBy(client) < lightMs || clock.monotonicMs() >= freeUntilMs;
   const lightest = (): string | undefined => {
     let [found, least] = [undefined as string | undefined, Number.POSITIVE_INFINITY];
     for (const client of waiting.keys()) {
@@ -45,13 +50,14 @@ export function createFairTurns({ clock, lightMs = 0, nextTurn = (run) => void s
   };
   const measured = <T>(client: string, work: () => T): T => {
     const startMs = clock.monotonicMs();
+    const isLight = spentBy(client) < lightMs;
     try {
       return work();
     } finally {
       const nowMs = clock.monotonicMs();
       const tookMs = nowMs - startMs;
       spent.set(client, { ms: spentBy(client) + tookMs, atMs: nowMs });
-      if (tookMs > SHORT_MS) freeUntilMs = Math.max(nowMs, freeUntilMs) + tookMs;
+      if (!isLight && tookMs > SHORT_MS) freeUntilMs = Math.max(nowMs, freeUntilMs) + tookMs;
     }
   };
   const work = <T>(client: string, piece: () => T): T => {
@@ -64,25 +70,27 @@ export function createFairTurns({ clock, lightMs = 0, nextTurn = (run) => void s
   };
   const give = () => {
     isWorking = false;
-    const client = lightest();
+    const [oldest] = waiting.keys();
+    const isByAge = isOldestNext && oldest !== undefined && mayWork(oldest);
+    const client = isByAge ? oldest : lightest();
     if (client === undefined) return;
-    const waitMs = spentBy(client) < lightMs ? 0 : freeUntilMs - clock.monotonicMs();
-    if (waitMs > 0) {
-      clock.after(waitMs, () => {
+    if (!mayWork(client)) {
+      clock.after(freeUntilMs - clock.monotonicMs(), () => {
         if (!isWorking) give();
       });
       return;
     }
+    isOldestNext = !isByAge;
     const queue = waiting.get(client) ?? [];
     const first = queue.shift();
-    if (queue.length === 0) waiting.delete(client);
+    waiting.delete(client);
+    if (queue.length > 0) waiting.set(client, queue);
     first?.();
   };
 
   return {
     async run<T>(client: string, piece: () => T | Promise<T>): Promise<T> {
-      const mayWorkNow = !isWorking && waiting.size === 0 && (spentBy(client) < lightMs || clock.monotonicMs() >= freeUntilMs);
-      if (mayWorkNow) return work(client, piece);
+      if (!isWorking && waiting.size === 0 && mayWork(client)) return work(client, piece);
       const queue = waiting.get(client) ?? [];
       waiting.set(client, queue);
       const done = new Promise<T>((resolve, reject) => {

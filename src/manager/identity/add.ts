@@ -1,5 +1,6 @@
 // Makes the mesh's identity: the source of the CA, the certificate of this replica, the check of callers, and the certifier of proxies.
 // app.ts calls it and starts the parts.
+import { createClientPace } from "../../base/client-pace.ts";
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
@@ -12,7 +13,7 @@ import { type ClusterFacts, createClusterFacts } from "../facts/cluster-facts.ts
 import type { PodLists } from "../facts/pod-watch.ts";
 import type { Apps } from "../sources/app.ts";
 import { type Certifier, createCertifier } from "./certifier.ts";
-import { createAddressLimit, createIdentify, type Identify } from "./identify.ts";
+import { createIdentify, type Identify, REFUSED_TOKENS } from "./identify.ts";
 import { createIsLed, createManagedCa } from "./managed-ca.ts";
 import { createMeshIdentity, type MeshIdentity, type SigningIdentity } from "./mesh-identity.ts";
 import { createMeshNamespaces } from "./mesh-namespaces.ts";
@@ -93,7 +94,7 @@ export function addIdentity(options: IdentityOptions): Identity {
   const identify = createIdentify({
     reviewer: createTokenReviewer({ client, clock, goodMs: options.apiServerTokenCacheMs }),
     rejections,
-    limit: createAddressLimit(clock),
+    limit: createClientPace({ ...REFUSED_TOKENS, clock }),
   });
   return { identity, runnables: [identity, facts], facts, security: { identity, identify, certify, rejections } };
 }

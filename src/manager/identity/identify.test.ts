@@ -1,7 +1,8 @@
 import { Metadata } from "@grpc/grpc-js";
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
-import { createAddressLimit, createIdentify } from "./identify.ts";
+import { createClientPace } from "../../base/client-pace.ts";
+import { createIdentify, REFUSED_TOKENS } from "./identify.ts";
 import type { Verdict } from "./token-reviewer.ts";
 
 const GOOD: Verdict = { kind: "pod", pod: { namespace: "shop", name: "p", uid: "uid-1" } };
@@ -20,7 +21,7 @@ function callers() {
     return token === "good" ? GOOD : BAD;
   };
   const rejections = { reject: () => undefined };
-  const identify = createIdentify({ reviewer: { review }, rejections, limit: createAddressLimit(clock) });
+  const identify = createIdentify({ reviewer: { review }, rejections, limit: createClientPace({ ...REFUSED_TOKENS, clock }) });
   const kinds = async (token: string, peer: string, times: number) => {
     const all = await Promise.all(Array.from({ length: times }, () => identify(metadata(token), peer)));
     return Object.fromEntries(

@@ -1,8 +1,7 @@
 // Finds the pod that calls, by the token in the call's metadata. A refusal is counted and logged here. The servers of streams and of
 // certificates call it.
 import type { Metadata } from "@grpc/grpc-js";
-import { BoundedMap } from "../../base/bounded-map.ts";
-import type { Clock } from "../../base/clock.ts";
+import type { ClientPace } from "../../base/client-pace.ts";
 import type { Rejections } from "./rejections.ts";
 import type { TokenReviewer, Verdict } from "./token-reviewer.ts";
 
@@ -14,7 +13,8 @@ export type Identify = (metadata: Metadata, peer: string) => Promise<Verdict>;
 export interface IdentifyOptions {
   readonly reviewer: TokenReviewer;
   readonly rejections: Rejections;
-  readonly limit: AddressLimit;
+  /** By address. A review counts from its beginning, and after it only if the token was refused: no address has more than a burst of reviews under way. */
+  readonly limit: Pick<ClientPace, "allow" | "giveBack">;
 }
 
 const BEARER = /^bearer +(\S+)$/i;
@@ -23,10 +23,10 @@ export function createIdentify({ reviewer, rejections, limit }: IdentifyOptions)
   return async (metadata, peer) => {
     const address = hostOf(peer);
     // An honest proxy behind the same address comes back and gets its turn.
-    if (!limit.take(address)) return { kind: "wait", message: "too many tokens from this address were refused" };
+    if (!limit.allow(address, 1)) return { kind: "wait", message: "too many tokens from this address were refused" };
     const verdict = await verdictOf(metadata, reviewer);
     if (verdict.kind === "refuse") rejections.reject(verdict.reason, address, verdict.message);
-    else limit.giveBack(address);
+    else limit.giveBack(address, 1);
     return verdict;
   };
 }
@@ -58,35 +58,5 @@ export function hostOf(peer: string): string {
   return peer.replace(/:\d+$/, "");
 }
 
-/**
- * Bounds the refused token reviews of one address, so that invented tokens do not keep others from being reviewed. A review takes a place when it
- * begins, so no address has more than a burst of reviews under way.
- */
-interface AddressLimit {
-  /** Takes a place. False if there is none. */
-  take(address: string): boolean;
-  /** The token was good, or there was no answer about it. */
-  giveBack(address: string): void;
-}
-
-// Some clusters show a thousand proxies under one address.
-const BURST = 1_024;
-const REFILL_MS = 100;
-const MAX_ADDRESSES = 4_096;
-
-export function createAddressLimit(clock: Clock): AddressLimit {
-  const buckets = new BoundedMap<string, { left: number; atMs: number }>(MAX_ADDRESSES);
-  return {
-    take(address) {
-      const nowMs = clock.monotonicMs();
-      const { left, atMs } = buckets.get(address) ?? { left: BURST, atMs: nowMs };
-      const places = Math.min(BURST, left + (nowMs - atMs) / REFILL_MS);
-      buckets.set(address, { left: places < 1 ? places : places - 1, atMs: nowMs });
-      return places >= 1;
-    },
-    giveBack(address) {
-      const bucket = buckets.get(address);
-      if (bucket !== undefined) bucket.left = Math.min(BURST, bucket.left + 1);
-    },
-  };
-}
+/** Of one address, so that invented tokens do not keep others from being reviewed. Some clusters show a thousand proxies under one address. */
+export const REFUSED_TOKENS = { perSecond: 10, burst: 1_024 };

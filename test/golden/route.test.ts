@@ -6,11 +6,11 @@ import { expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { validateVirtualApp } from "../../src/api/virtual-app.ts";
 import { formatTerms, type Labels } from "../../src/kube/label-selector.ts";
-import { compileNow } from "../../src/manager/sources/compile/compile-now.ts";
 import type { NamespaceFacts } from "../../src/manager/sources/compile/route-spec.ts";
 import { routeOf } from "../../src/manager/sources/virtual-app/route-rules.ts";
 import { namespacesOf, ownersOf, ownerText, type RouteRule, type RouteTable } from "../../src/route/table.ts";
 import { tableFromBytes, tableToBytes, tableToWire } from "../../src/wire/table-codec.ts";
+import { compileNow } from "../support/compile-now.ts";
 import { table as tableOf } from "../support/route-table.ts";
 
 interface Input {

@@ -4,7 +4,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { validateShardingConfig } from "../../src/api/sharding-config.ts";
-import { compileNow } from "../../src/manager/sources/compile/compile-now.ts";
 import { childrenOf } from "../../src/manager/sources/sharding/children.ts";
 import { type Family, familiesOf } from "../../src/manager/sources/sharding/family.ts";
 import { objectLimitProblems } from "../../src/manager/sources/sharding/object-limits.ts";
@@ -15,6 +14,7 @@ import { shardsOfConfigs, shardsOfRoot } from "../../src/manager/sources/shardin
 import { countGaps, countOverlaps } from "../../src/manager/sources/sharding/table-counts.ts";
 import { ownersOf, ownerText } from "../../src/route/table.ts";
 import { tableToWire } from "../../src/wire/table-codec.ts";
+import { compileNow } from "../support/compile-now.ts";
 
 interface Input {
   readonly configs: readonly unknown[];

@@ -5,11 +5,11 @@ import type { VirtualAppSpec } from "../../src/api/virtual-app.ts";
 import type { AppPod } from "../../src/manager/facts/app-pods.ts";
 import type { ProxyFacts } from "../../src/manager/facts/proxy-facts.ts";
 import { planApp } from "../../src/manager/plan/plan-app.ts";
-import { compileNow } from "../../src/manager/sources/compile/compile-now.ts";
 import { routeOf } from "../../src/manager/sources/virtual-app/route-rules.ts";
 import { appStatus } from "../../src/manager/status/app-status.ts";
 import type { StatusFacts } from "../../src/manager/status/facts.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
+import { compileNow } from "./compile-now.ts";
 import { proxyFacts } from "./pod-facts.ts";
 import { specOf } from "./source-apps.ts";
 

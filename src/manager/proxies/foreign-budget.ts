@@ -22,8 +22,6 @@ export interface ForeignBudget {
   take(key: string, namespace: string, bytes: number): boolean;
   /** The manager has made the table itself. */
   release(key: string): void;
-  /** The bytes that count now. */
-  readonly used: number;
 }
 
 /** @param held the keys of the tables that pods hold */
@@ -55,8 +53,5 @@ export function createForeignBudget(held: () => Iterable<string>, clock: Clock, 
       return true;
     },
     release: (key) => void charges.delete(key),
-    get used() {
-      return sum(() => true);
-    },
   };
 }

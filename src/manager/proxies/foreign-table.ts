@@ -7,6 +7,7 @@ import type { MemoryBudget } from "../../wire/bounded-decoder.ts";
 import { ROUTE_TABLE_MESSAGE } from "../../wire/load-proto.ts";
 import type { RouteTableMessage } from "../../wire/messages.ts";
 import { tableFromWire } from "../../wire/table-codec.ts";
+import { MAX_TABLE_ENTRIES } from "../sources/compile/build-table.ts";
 import { CompactClasses, MAX_COMPACT_CLASSES, type NameIndex } from "./compact-classes.ts";
 
 /** Those of a VirtualApp, 4,096 matches and 32 limits, twice: a pause joins two specs. And fences. */
@@ -22,8 +23,6 @@ const MAX_NAME_LENGTH = 63;
 const MAX_PAIRS = 65_536;
 /** Pairs of resources that move as a whole. A plan compares each with each. */
 const MAX_MOVING_PAIRS = 512;
-/** Classes times the rules and limits that they have. A plan reads each. 10,000 namespaces in 64 classes have some hundred. */
-const MAX_MEMBERS = 131_072;
 /** What a plan may read to find out what a pod retains: for each class its rules times the groups times the resources. */
 const MAX_RETAINED_WORK = 4_000_000;
 /** Shared resources times the namespaces, and the pairs, of the rules that may except some from sharing. */
@@ -74,8 +73,9 @@ function isBounded(message: RouteTableMessage, index: NameIndex | undefined, max
   if (!hasBoundedNames(names, index, maxNames)) return false;
   const limits = rules.filter(({ kind }) => kind === "LIMIT").length;
   const fences = rules.filter(({ kind }) => kind === "FENCE" || kind === "FENCE_MOVES").length;
+  // A plan reads each.
   const members = classes.reduce((sum, row) => sum + row.rules.length + limits, 0);
-  if (limits > MAX_LIMITS || members > MAX_MEMBERS) return false;
+  if (limits > MAX_LIMITS || members > MAX_TABLE_ENTRIES) return false;
   const retainedRules = retained.reduce((sum, row) => sum + row.rules.length, 0);
   const ofRules = rules.flatMap(({ resources }) => resources);
   const all = [...ofRules, ...retained.flatMap((row) => row.rules.flatMap(({ resources }) => resources)), ...sharedResources];

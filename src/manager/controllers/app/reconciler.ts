@@ -33,6 +33,7 @@ import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
 import { createRestarter, type RestarterOptions } from "../../restart/restarter.ts";
 import { soonest, writeAndRestart } from "../../restart/write-and-restart.ts";
 import { type App, type Apps, isLive, type PodSelection, type Source, withObjects } from "../../sources/app.ts";
+import { MAX_TABLE_ENTRIES } from "../../sources/compile/build-table.ts";
 import type { Compile } from "../../sources/compile/compiler.ts";
 import { isHeld, setFinalizer } from "../../sources/finalizer.ts";
 import { COMPILE_LIMIT_MS, createRoutes, RETRY_MS } from "../../sources/routes.ts";
@@ -327,6 +328,6 @@ function injectedPods(name: string): PodSelection {
 const AT_ONCE_MS = 1;
 
 function tooCostlyMessage(namespaces: number): string {
-  const cost = `more than ${COMPILE_LIMIT_MS / 1000} s of computing, or a route table of more than 131,072 entries`;
+  const cost = `more than ${COMPILE_LIMIT_MS / 1000} s of computing, or a route table of more than ${MAX_TABLE_ENTRIES.toLocaleString("en-US")} entries`;
   return `spec: to apply the rules to the cluster's ${namespaces} namespaces, the manager needs ${cost}; use fewer rules, or a simpler namespaceRegex or namespaceSelector in each`;
 }

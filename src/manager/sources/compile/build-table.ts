@@ -15,7 +15,7 @@ export interface EarlierTable {
  * Rules in all classes together. 10,000 namespaces in 64 classes have some hundred, and 4,096 namespaces with a rule of their own and 30 limits this many.
  * Each takes 8 bytes, and a namespace may have 64 apps: without the bound, 4,096 rules and 2,000 namespaces took 23 MB for each.
  */
-const MAX_MEMBERS = 131_072;
+export const MAX_TABLE_ENTRIES = 131_072;
 
 /** Returns undefined if the table would be too large. */
 export function* buildTable(
@@ -35,7 +35,7 @@ export function* buildTable(
       classes.indexOf(earlier?.table.classes[before ?? -1] ?? route.membersOf(namespace, matches));
     if (before !== undefined) keptClasses.set(before, index);
     classOf.set(namespace.name, index);
-    if (classes.members > MAX_MEMBERS) return undefined;
+    if (classes.entries > MAX_TABLE_ENTRIES) return undefined;
     yield;
   }
   if (earlier !== undefined && isSame(earlier.table, classes.list, classOf)) return earlier.table;
@@ -49,7 +49,7 @@ function createClasses() {
   return {
     list,
     /** Of all classes together. */
-    get members() {
+    get entries() {
       return count;
     },
     indexOf(members: readonly number[]): number {

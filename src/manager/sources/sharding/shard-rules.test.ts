@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { compileNow } from "../../../../test/support/compile-now.ts";
 import { sampleShardingConfig, sampleShardingRoot } from "../../../../test/support/sharding-config.ts";
 import type { ShardingConfig } from "../../../api/sharding-config.ts";
 import { BUCKETS, CLUSTER_SCOPE } from "../../../kube/place.ts";
 import { namespacesOf, ownersOf, type RouteTable } from "../../../route/table.ts";
-import { compileNow } from "../compile/compile-now.ts";
 import { type BalancedMap, balancedMap } from "./balanced-map.ts";
 import type { Placement } from "./placement.ts";
 import { routeOfShards } from "./shard-rules.ts";

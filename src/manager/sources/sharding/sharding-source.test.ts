@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { compileNow } from "../../../../test/support/compile-now.ts";
 import { sampleShardingConfig, sampleShardingRoot } from "../../../../test/support/sharding-config.ts";
 import type { ShardingConfig } from "../../../api/sharding-config.ts";
 import { NAMESPACE, PLACEMENT } from "../../../api/sharding-keys.ts";
 import { ownersOf, ownerText } from "../../../route/table.ts";
 import type { App } from "../app.ts";
-import { compileNow } from "../compile/compile-now.ts";
 import { createShardingSource } from "./sharding-source.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { compileNow } from "../../../../test/support/compile-now.ts";
 import { specOf } from "../../../../test/support/source-apps.ts";
 import { problemsOf, sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
 import { STRIP_MANAGED_FIELDS } from "../../../api/annotations.ts";
 import type { VirtualAppSpec } from "../../../api/virtual-app.ts";
 import { NO_CALLER_POLICY } from "../../../route/snapshot.ts";
 import { planApp } from "../../plan/plan-app.ts";
-import { compileNow } from "../compile/compile-now.ts";
 import { routeOf } from "./route-rules.ts";
 import { callersOf } from "./virtual-app-source.ts";
 

@@ -4,7 +4,8 @@ import { type Compile, createCompiler } from "../../src/manager/sources/compile/
 import { type MatchExpressions, matchesIn } from "../../src/manager/sources/compile/expression-matcher.ts";
 import { startMatching } from "../../src/manager/sources/compile/match-job.ts";
 
-const matchHere: MatchExpressions = async (expressions, names) => {
+export const matchHere: MatchExpressions = async (expressions, names) => {
+  if (expressions.length === 0 || names.length === 0) return () => false;
   const run = startMatching(expressions, names, () => 0);
   run.continue(1);
   return matchesIn(expressions, names, run.job.answers);

@@ -1,15 +1,17 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compileHere } from "../../../test/support/compile.ts";
+import { compileHere, matchHere } from "../../../test/support/compile.ts";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts";
 import { appOf } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import { VIRTUAL_APPS } from "../../api/resources.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
+import { systemClock } from "../../base/clock.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { RouteTable } from "../../route/table.ts";
 import { createStore } from "../../runtime/store.ts";
-import type { Compile } from "./compile/compiler.ts";
+import { type Compile, createCompiler } from "./compile/compiler.ts";
 import { createRoutes, RETRY_MS } from "./routes.ts";
 import { createVirtualAppSource } from "./virtual-app/virtual-app-source.ts";
 
@@ -174,6 +176,84 @@ describe("a compilation that takes a while", () => {
     await end();
     expect(await ask(put(1, {}, "uid-2"))).toBe("compiling");
     expect(ends).toHaveLength(1);
+  });
+});
+
+describe("namespaces that change during a compilation", () => {
+  /** A compiler like the manager's. Its thread for expressions answers when the test says so. */
+  const inParts = () => {
+    const answers: (() => void)[] = [];
+    const compile = createCompiler({
+      matchExpressions: async (...question) => {
+        await new Promise<void>((resolve) => answers.push(resolve));
+        return matchHere(...question);
+      },
+      clock: { monotonicMs: () => 0, after: systemClock.after },
+    });
+    const world = setUp(compile);
+    const regex = { ...route, subRules: [...route.subRules, { name: "team", match: [{ namespaceRegex: "^[ac]" }] }] };
+    const object = world.put(1, { route: regex, subsets: [{ ...subsets[0], routeRules: ["gold", "team"] }] });
+    /** Begins, lets the changes happen, and ends. The result is that of the facts at the beginning. */
+    const tableAfter = async (during: () => void) => {
+      const result = world.read(object);
+      await world.clock.flush();
+      during();
+      for (const answer of answers.splice(0)) answer();
+      return (await result) as RouteTable;
+    };
+    return { ...world, tableAfter };
+  };
+  const ownedNamespaces = ({ classes, classOf }: RouteTable) =>
+    [...classOf].filter(([, at]) => (classes[at]?.length ?? 0) > 0).map(([name]) => name);
+  const nothing = () => undefined;
+
+  it("are judged the next time, while the names of others are matched", async () => {
+    const { namespaces, tableAfter } = inParts();
+    await tableAfter(nothing);
+    namespaces.upsert(namespace("a", { color: "red" }));
+    const table = await tableAfter(() => namespaces.upsert(namespace("b", { color: "red" })));
+    expect(ownedNamespaces(table)).toEqual(["a", "b"]);
+    expect(ownedNamespaces(await tableAfter(nothing))).toEqual(["a"]);
+  });
+
+  it("keep their class until then, also if no name had to be matched", async () => {
+    const { namespaces, tableAfter } = inParts();
+    namespaces.upsert(namespace("d"));
+    expect(ownedNamespaces(await tableAfter(nothing))).toEqual(["a", "b"]);
+    namespaces.remove(namespace("d"));
+    const table = await tableAfter(() => namespaces.upsert(namespace("a", { color: "red" })));
+    expect(ownedNamespaces(table)).toEqual(["a", "b"]);
+  });
+
+  it("never make it fail or differ from a compilation of the facts at its beginning", async () => {
+    const name = fc.constantFrom("a", "b", "c", "d", "ca");
+    const change = fc.oneof(
+      fc.record({ name, labels: fc.constantFrom<Record<string, string>>({}, { tier: "gold" }, { color: "red" }) }),
+      fc.record({ name, labels: fc.constant(undefined) }),
+    );
+    const rounds = fc.array(
+      fc.record({ before: fc.array(change, { maxLength: 3 }), during: fc.array(change, { maxLength: 3 }) }),
+    );
+    await fc.assert(
+      fc.asyncProperty(rounds, async (all) => {
+        const { namespaces, tableAfter } = inParts();
+        const apply = (changes: (typeof all)[number]["before"]) => {
+          for (const { name: changed, labels } of changes) {
+            if (labels === undefined) namespaces.remove(namespace(changed));
+            else namespaces.upsert(namespace(changed, labels));
+          }
+        };
+        for (const { before, during } of all) {
+          apply(before);
+          const facts = namespaces.list().map(({ metadata }) => metadata);
+          const owned = facts.filter(({ name = "", labels }) => /^[ac]/.test(name) || labels?.tier === "gold");
+          const table = await tableAfter(() => apply(during));
+          expect([...table.classOf.keys()]).toEqual(facts.map((fact) => fact.name));
+          expect(ownedNamespaces(table)).toEqual(owned.map((fact) => fact.name));
+        }
+      }),
+      { numRuns: 50 },
+    );
   });
 });
 

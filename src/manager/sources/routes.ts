@@ -85,8 +85,9 @@ export function createRoutes({ client, source, namespaces, compile, onCompiled, 
   const isCurrent = ({ table, atChange, endedMs }: Compiled) =>
     table === undefined ? clock.monotonicMs() < endedMs + RETRY_MS : atChange === changes;
 
+  const changedSince = (change: number) => new Set([...changedAt].filter(([, at]) => at > change).map(([name]) => name));
   const earlierThan = ({ table, atChange }: Compiled): EarlierTable | undefined =>
-    table && { table, isUnchanged: (name) => (changedAt.get(name) ?? 0) <= atChange };
+    table && { table, changed: changedSince(atChange) };
 
   const run = async (key: string, inputs: string, spec: AppSpec, last: Compiled | undefined) => {
     const self = { isWanted: true };

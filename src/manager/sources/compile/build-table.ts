@@ -7,8 +7,8 @@ import type { Matches, NamespaceFacts, RouteSpec } from "./route-spec.ts";
 /** A table of the same rules for earlier facts. */
 export interface EarlierTable {
   readonly table: RouteTable;
-  /** True if the namespace's labels are as they were then. */
-  isUnchanged(name: string): boolean;
+  /** The namespaces that are new since then, or have other labels. A set, since others may change while the table is built. */
+  readonly changed: ReadonlySet<string>;
 }
 
 /**
@@ -29,7 +29,7 @@ export function* buildTable(
   const keptClasses = new Map<number, number>();
   for (const [place, members] of route.places) classOf.set(place, classes.indexOf(members));
   for (const namespace of namespaces) {
-    const before = earlier?.isUnchanged(namespace.name) ? earlier.table.classOf.get(namespace.name) : undefined;
+    const before = keptClass(namespace, earlier);
     const index =
       (before === undefined ? undefined : keptClasses.get(before)) ??
       classes.indexOf(earlier?.table.classes[before ?? -1] ?? route.membersOf(namespace, matches));
@@ -77,6 +77,10 @@ function isSame(table: RouteTable, classes: readonly (readonly number[])[], clas
 
 /** The names about which `buildTable` will ask: of all namespaces but those that keep their class. */
 export function namesToMatch(namespaces: readonly NamespaceFacts[], earlier: EarlierTable | undefined): string[] {
-  const names = namespaces.map(({ name }) => name);
-  return earlier === undefined ? names : names.filter((name) => !(earlier.isUnchanged(name) && earlier.table.classOf.has(name)));
+  return namespaces.filter((namespace) => keptClass(namespace, earlier) === undefined).map(({ name }) => name);
+}
+
+/** The namespace's class in the earlier table; undefined if it has to be judged. */
+function keptClass({ name }: NamespaceFacts, earlier: EarlierTable | undefined): number | undefined {
+  return earlier?.changed.has(name) ? undefined : earlier?.table.classOf.get(name);
 }

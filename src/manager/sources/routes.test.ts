@@ -107,18 +107,20 @@ describe("the desired route table", () => {
 /** Compilations that end when the test says so. */
 function slowly() {
   const ends: (() => void)[] = [];
+  const signals: AbortSignal[] = [];
   const compile: Compile = async (...args) => {
     const { promise, resolve } = Promise.withResolvers<void>();
     ends.push(resolve);
+    signals.push(args[3]?.signal ?? expect.fail("no signal"));
     await promise;
     return compileHere(...args);
   };
-  return { compile, ends };
+  return { compile, ends, signals };
 }
 
 describe("a compilation that takes a while", () => {
   const begun = () => {
-    const { compile, ends } = slowly();
+    const { compile, ends, signals } = slowly();
     const world = setUp(compile);
     const ask = async (object: VirtualApp) => {
       const result = world.read(object);
@@ -129,7 +131,7 @@ describe("a compilation that takes a while", () => {
       ends.shift()?.();
       await world.clock.advance(1);
     };
-    return { ...world, ends, ask, end };
+    return { ...world, ends, signals, ask, end };
   };
 
   it("holds nobody up, and tells when it has ended", async () => {
@@ -167,10 +169,12 @@ describe("a compilation that takes a while", () => {
     expect(await names()).toHaveLength(7);
   });
 
-  it("counts for nobody if the app is gone, and its name is not compiled twice at a time", async () => {
-    const { put, ask, end, ends, routes } = begun();
+  it("ends and counts for nobody if the app is gone, and its name is not compiled twice at a time", async () => {
+    const { put, ask, end, ends, routes, signals } = begun();
     await ask(put(1));
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
     routes.forget(REF);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
     expect(await ask(put(1, {}, "uid-2"))).toBe("compiling");
     expect(ends).toHaveLength(1);
     await end();

@@ -66,8 +66,8 @@ interface Compiled {
 
 export function createRoutes({ client, source, namespaces, compile, onCompiled, clock }: RoutesOptions): Routes {
   const compiled = new Map<string, Compiled>();
-  /** False: the app is gone, so nobody wants the result. */
-  const running = new Map<string, { isWanted: boolean }>();
+  /** Aborted if the app is gone, so nobody wants the result. */
+  const running = new Map<string, AbortController>();
   const read = new Map<string, readonly SourceObject[]>();
   const changedAt = new Map<string, number>();
   let changes = 0;
@@ -90,14 +90,17 @@ export function createRoutes({ client, source, namespaces, compile, onCompiled, 
     table && { table, changed: changedSince(atChange) };
 
   const run = async (key: string, inputs: string, spec: AppSpec, last: Compiled | undefined) => {
-    const self = { isWanted: true };
-    running.set(key, self);
+    const ending = new AbortController();
+    running.set(key, ending);
     try {
       const atChange = changes;
       const facts = namespaces.list().map(namespaceFacts);
-      const table = await compile(spec.route(), facts, COMPILE_LIMIT_MS, last && earlierThan(last));
+      const table = await compile(spec.route(), facts, COMPILE_LIMIT_MS, {
+        earlier: last && earlierThan(last),
+        signal: ending.signal,
+      });
       const isChecked = last?.isChecked === true && last.table === table;
-      if (self.isWanted) compiled.set(key, { inputs, atChange, table, endedMs: clock.monotonicMs(), isChecked });
+      if (!ending.signal.aborted) compiled.set(key, { inputs, atChange, table, endedMs: clock.monotonicMs(), isChecked });
     } finally {
       running.delete(key);
     }
@@ -151,8 +154,7 @@ export function createRoutes({ client, source, namespaces, compile, onCompiled, 
     },
     forget(app) {
       compiled.delete(formatRequest(app));
-      const work = running.get(formatRequest(app));
-      if (work !== undefined) work.isWanted = false;
+      running.get(formatRequest(app))?.abort();
       read.delete(formatRequest(app));
     },
   };

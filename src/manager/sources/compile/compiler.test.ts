@@ -64,6 +64,20 @@ it("ordinary expressions are answered while a dear one runs", async () => {
   expect(first).toBe("the ordinary one");
 });
 
+it("compilations that nobody wants any more end at once, and none waits for them", async () => {
+  const gone = new AbortController();
+  const dear = Array.from({ length: 16 }, () =>
+    compile(routeWith([{ namespaceRegex: DEAR }]), namespaces(1_000), 10_000, { signal: gone.signal }),
+  );
+  await compile(routeWith([{ namespaceRegex: "^team-1" }]), namespaces(3), 1_000);
+  gone.abort();
+  expect(new Set(await Promise.all(dear))).toEqual(new Set([undefined]));
+  const startMs = performance.now();
+  await compile(routeWith([{ namespaceRegex: DEAR }]), namespaces(1_000), 300);
+  expect(performance.now() - startMs).toBeLessThan(8_000);
+  expect(await compile(routeWith([]), namespaces(1), 1_000, { signal: gone.signal })).toBeUndefined();
+});
+
 it("thousands of selectors are tested in slices, and end at their limit", async () => {
   const match = Array.from({ length: 4_000 }, (_, at) => ({
     namespaceSelector: { matchExpressions: [`a${at}`, `b${at}`].map((key) => ({ key, operator: "NotIn", values: ["x"] })) },

@@ -3,11 +3,11 @@
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { MeshError } from "../../../base/errors.ts";
-import type { MatchAnswer, MatchQuestion } from "./match-thread.ts";
+import type { MatchAnswer, MatchCancellation, MatchQuestion } from "./match-thread.ts";
 import type { Matches } from "./route-spec.ts";
 
 /**
- * Matches all expressions with all names. Undefined if that takes longer than the limit.
+ * Matches all expressions with all names. Undefined if that takes longer than the limit, or if the signal fires first.
  * @param limitMs of computing; other questions do not count
  * @throws MeshError `MATCHING_FAILED` if the thread has ended
  */
@@ -15,6 +15,7 @@ export type MatchExpressions = (
   expressions: readonly string[],
   names: readonly string[],
   limitMs: number,
+  signal?: AbortSignal,
 ) => Promise<Matches | undefined>;
 
 /** Of the thread: the automata of six running jobs and their work space, with room to spare. */
@@ -51,14 +52,21 @@ export function createExpressionMatcher(): MatchExpressions {
     return worker;
   };
 
-  return async (expressions, names, limitMs) => {
+  return async (expressions, names, limitMs, signal) => {
+    if (signal?.aborted) return undefined;
     if (expressions.length === 0 || names.length === 0) return () => false;
     thread ??= start();
     const question: MatchQuestion = { id: ++lastId, expressions, names: names.join("\n"), limitMs };
     const { promise, resolve, reject } = Promise.withResolvers<MatchAnswer>();
     waiting.set(question.id, { resolve, reject });
     thread.postMessage(question);
-    const { answers } = await promise;
+    const cancel = () => {
+      thread?.postMessage({ cancelled: question.id } satisfies MatchCancellation);
+      waiting.delete(question.id);
+      resolve({ id: question.id, answers: undefined });
+    };
+    signal?.addEventListener("abort", cancel, { once: true });
+    const { answers } = await promise.finally(() => signal?.removeEventListener("abort", cancel));
     return answers && matchesIn(expressions, names, answers);
   };
 }

@@ -14,6 +14,11 @@ export interface MatchQuestion {
   readonly limitMs: number;
 }
 
+/** The main thread wants no answer to the question any more. */
+export interface MatchCancellation {
+  readonly cancelled: number;
+}
+
 export interface MatchAnswer {
   readonly id: number;
   /** As in MatchJob; undefined if the job has exceeded its limit. */
@@ -75,7 +80,20 @@ function answer(message: MatchAnswer): void {
   parentPort?.postMessage(message, message.answers === undefined ? [] : [message.answers.buffer]);
 }
 
-parentPort?.on("message", (question: MatchQuestion) => {
-  LEVELS[0]?.waiting.push(question);
+function cancel(id: number): void {
+  for (const { waiting, running } of LEVELS) {
+    removeFrom(waiting, (question) => question.id === id);
+    removeFrom(running, ({ question }) => question.id === id);
+  }
+}
+
+function removeFrom<T>(list: T[], isIt: (item: T) => boolean): void {
+  const at = list.findIndex(isIt);
+  if (at >= 0) list.splice(at, 1);
+}
+
+parentPort?.on("message", (message: MatchQuestion | MatchCancellation) => {
+  if ("cancelled" in message) return cancel(message.cancelled);
+  LEVELS[0]?.waiting.push(message);
   schedule();
 });

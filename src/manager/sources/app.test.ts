@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { collectGarbage } from "../../../test/support/collect-garbage.ts";
 import { sampleShardingConfig } from "../../../test/support/sharding-config.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
-import type { VirtualApp } from "../../api/virtual-app.ts";
+import { type VirtualApp, validateVirtualApp } from "../../api/virtual-app.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import { createStore, type Store } from "../../runtime/store.ts";
@@ -26,8 +27,13 @@ function setUp() {
       return store.list(namespace);
     },
   });
+  const checks = { count: 0 };
+  const check: typeof validateVirtualApp = (object) => {
+    checks.count++;
+    return validateVirtualApp(object);
+  };
   const store = (resource: Resource) => seen((resource.kind === SHARDING_CONFIGS.kind ? sharding : virtual) as Store<VirtualApp>);
-  const apps = createApps({ store } as unknown as Informers, [createVirtualAppSource(), createShardingSource()]);
+  const apps = createApps({ store } as unknown as Informers, [createVirtualAppSource(check), createShardingSource()]);
   const config = (name: string, lock: string, namespace = "ops") => {
     const object = sampleShardingConfig({ controller: { leaderElectionName: lock } });
     return { ...object, metadata: { name, namespace, uid: `uid-${name}`, resourceVersion: "1" } } as unknown as ShardingConfig;
@@ -36,7 +42,7 @@ function setUp() {
     ({ ...sampleVirtualApp(), metadata: { name, namespace: "ops", uid: name, resourceVersion: "1" } }) as unknown as VirtualApp;
   const refs = (namespace?: string) =>
     apps.list(namespace).map(({ ref, objects }) => `${ref.kind} ${ref.name} ${objects.length}`);
-  return { virtual, sharding, asked, apps, config, virtualApp, refs };
+  return { virtual, sharding, asked, checks, apps, config, virtualApp, refs };
 }
 
 describe("the apps of all kinds", () => {
@@ -81,6 +87,58 @@ describe("the apps of all kinds", () => {
     expect(apps.get("a", "other")?.spec).toBeDefined();
     virtual.replace([...old.slice(1), aged("a", 2)]);
     expect(apps.get("a", "ops")?.spec).toBeDefined();
+  });
+
+  it("beyond the share of their namespace are not checked, so refused specs cost no time", () => {
+    const { virtual, apps, virtualApp, checks } = setUp();
+    virtual.replace(Array.from({ length: 65 }, (_, at) => virtualApp(`a${String(at).padStart(2, "0")}`)));
+    expect(apps.list("ops").filter(({ spec }) => spec === undefined)).toHaveLength(1);
+    expect(checks.count).toBe(64);
+  });
+
+  it("are checked once for each spec, whatever changes beside it", () => {
+    const { virtual, apps, virtualApp, checks } = setUp();
+    const version = (resourceVersion: number, generation: number, labels: Record<string, string> = {}) => {
+      const app = virtualApp("web");
+      return {
+        ...app,
+        metadata: { ...app.metadata, resourceVersion: String(resourceVersion), generation, labels },
+      } as VirtualApp;
+    };
+    const specAfter = (object: VirtualApp) => {
+      virtual.upsert(object);
+      return apps.get("web", "ops")?.spec;
+    };
+    const first = specAfter(version(1, 1));
+    expect(specAfter(version(2, 1, { color: "red" }))).toBe(first);
+    virtual.upsert(version(3, 1, { color: "blue" }));
+    expect(specAfter(version(4, 1))).toBe(first);
+    expect(checks.count).toBe(1);
+    expect(specAfter(version(5, 2))).not.toBe(first);
+    expect(checks.count).toBe(2);
+    virtual.replace([]);
+    expect(specAfter(version(6, 2))).toBeDefined();
+    expect(checks.count).toBe(3);
+  });
+
+  it("leave nothing behind when they are deleted, so creating and deleting one again and again takes no memory", () => {
+    const { virtual, apps, virtualApp } = setUp();
+    const match = Array.from({ length: 32 }, (_, at) => ({ namespaceSelector: { matchLabels: { team: `team-${at}` } } }));
+    const subRules = Array.from({ length: 32 }, (_, at) => ({ name: `rule-${at}`, match }));
+    const createAndDelete = (at: number) => {
+      const { spec } = sampleVirtualApp({ route: { subRules }, subsets: [] });
+      const app = virtualApp("web");
+      virtual.upsert({ ...app, spec, metadata: { ...app.metadata, uid: `uid-${at}`, generation: 1 } } as unknown as VirtualApp);
+      expect(apps.get("web", "ops")?.problems).toEqual([]);
+      virtual.replace([]);
+      apps.list("ops");
+    };
+    for (let at = 0; at < 3; at++) createAndDelete(at);
+    collectGarbage();
+    const before = process.memoryUsage().heapUsed;
+    for (let at = 3; at < 33; at++) createAndDelete(at);
+    collectGarbage();
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(1_000_000);
   });
 
   it("do not remember namespaces without an app, which any client of the webhook can name", () => {

@@ -113,6 +113,8 @@ export interface Source<O extends SourceObject = SourceObject> {
   labelledBy(object: KubeObject): readonly GroupResource[];
   /** The apps that these objects form. Never throws. */
   appsOf(objects: readonly O[]): App[];
+  /** An object of the store has a new version. What was found out about the old one may hold for it. */
+  onUpdate?(before: O, after: O): void;
   /** The answer of admission to a created object (`before` is then undefined) or a changed object. */
   judgeEdit(before: unknown, after: unknown, surroundings: Surroundings): EditVerdict;
 }
@@ -179,15 +181,25 @@ function withinBounds(apps: readonly App[]): readonly App[] {
   if (beyond.size === 0) return apps;
   return apps.map((app) => {
     const why = beyond.get(app);
-    return why === undefined ? app : { ...app, spec: undefined, problems: [...app.problems, why] };
+    return why === undefined ? app : refused(app, why);
   });
+}
+
+// Does not read the spec or the problems of the app, since then its spec would be checked.
+function refused({ ref, object, objects, isEnding, leaving, pods }: App, why: string): App {
+  return { ref, object, objects, isEnding, leaving, pods, spec: undefined, problems: [why] };
 }
 
 export function createApps(informers: Pick<Informers, "store">, sources: readonly Source[]): Apps {
   const kinds = sources.map((source) => ({ source, store: informers.store(source.resource) }));
   const known = new Map<string, readonly App[]>();
   // Subscribed first, so that no other handler of the same change gets the apps of before.
-  for (const { store } of kinds) store.onChange(({ object }) => known.delete(object.metadata.namespace ?? ""));
+  for (const { source, store } of kinds) {
+    store.onChange((change) => {
+      known.delete(change.object.metadata.namespace ?? "");
+      if (change.type === "updated") source.onUpdate?.(change.previous, change.object);
+    });
+  }
   const appsIn = (namespace: string): readonly App[] => {
     const apps = known.get(namespace) ?? withinBounds(kinds.flatMap(({ source, store }) => source.appsOf(store.list(namespace))));
     // Any client of the webhooks can name a namespace, so only those with an app are remembered.

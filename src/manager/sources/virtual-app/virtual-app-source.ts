@@ -4,7 +4,6 @@ import { CONFIRM_MOVES, STRIP_MANAGED_FIELDS, stripsManagedFields } from "../../
 import { formatProblem } from "../../../api/problems.ts";
 import { VIRTUAL_APPS } from "../../../api/resources.ts";
 import { lockNameOf, type VirtualApp, type VirtualAppSpec, validateVirtualApp } from "../../../api/virtual-app.ts";
-import { BoundedMap } from "../../../base/bounded-map.ts";
 import { type Labels, matchesSelector, matchesTerms } from "../../../kube/label-selector.ts";
 import type { CallerPolicy } from "../../../route/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../../route/table.ts";
@@ -12,11 +11,11 @@ import type { App, AppSpec, Source } from "../app.ts";
 import { routeOf } from "./route-rules.ts";
 import { judgeEdit } from "./virtual-app-edit.ts";
 
-export function createVirtualAppSource(): Source<VirtualApp> {
+export function createVirtualAppSource(validate = validateVirtualApp): Source<VirtualApp> {
   const known = new WeakMap<VirtualApp, App>();
-  const check = createCheck();
+  const checks = createChecks(validate);
   const appOf = (object: VirtualApp): App => {
-    const app = known.get(object) ?? virtualAppOf(object, check(object));
+    const app = known.get(object) ?? virtualAppOf(object, checks.of);
     known.set(object, app);
     return app;
   };
@@ -27,30 +26,39 @@ export function createVirtualAppSource(): Source<VirtualApp> {
     labelledBy: () => [],
     appNameOf: ({ metadata }) => metadata.name ?? "",
     appsOf: (objects) => objects.map(appOf),
+    onUpdate: checks.keep,
     judgeEdit,
   };
 }
 
-type Checked = ReturnType<typeof validateVirtualApp>;
+type Checked = Pick<App, "spec" | "problems">;
 
-/** Enough for every app of a cluster. */
-const MAX_CHECKED = 10_000;
-
-/** Checks a spec once, and not again when only the status or the labels of the object change. */
-function createCheck(): (object: VirtualApp) => Checked {
-  const last = new BoundedMap<string, { readonly inputs: string; readonly checked: Checked }>(MAX_CHECKED);
-  return (object) => {
-    const { uid, generation, annotations } = object.metadata;
-    if (uid === undefined || generation === undefined) return validateVirtualApp(object);
-    const inputs = JSON.stringify([generation, annotations]);
-    const before = last.get(uid);
-    const checked = before?.inputs === inputs ? before.checked : validateVirtualApp(object);
-    last.set(uid, { inputs, checked });
-    return checked;
+/** Checks a spec once, and not again when only the status or the labels of the object change. The result ends with the object. */
+function createChecks(validate: typeof validateVirtualApp) {
+  const results = new WeakMap<VirtualApp, Checked>();
+  const inputsOf = ({ metadata: { generation, annotations } }: VirtualApp) => JSON.stringify([generation, annotations]);
+  return {
+    of(object: VirtualApp): Checked {
+      const result = results.get(object) ?? checkedSpec(validate(object));
+      results.set(object, result);
+      return result;
+    },
+    keep(before: VirtualApp, after: VirtualApp): void {
+      const result = results.get(before);
+      const isSame = after.metadata.generation !== undefined && inputsOf(before) === inputsOf(after);
+      if (result !== undefined && isSame) results.set(after, result);
+    },
   };
 }
 
-function virtualAppOf(object: VirtualApp, checked: Checked): App {
+function checkedSpec(checked: ReturnType<typeof validateVirtualApp>): Checked {
+  return checked.ok
+    ? { spec: specOf(checked.value), problems: [] }
+    : { spec: undefined, problems: checked.problems.map(formatProblem) };
+}
+
+/** The spec is checked when somebody asks for it: an app beyond the share of its namespace is never checked. */
+function virtualAppOf(object: VirtualApp, checkOf: (object: VirtualApp) => Checked): App {
   const { namespace = "", name = "" } = object.metadata;
   const { spec } = object;
   const selector = spec?.selector ?? {};
@@ -66,8 +74,12 @@ function virtualAppOf(object: VirtualApp, checked: Checked): App {
       selects: (labels) => matchesSelector(selector, labels),
       subsetOf: (labels) => subsetOfPod(spec, labels),
     },
-    spec: checked.ok ? specOf(checked.value) : undefined,
-    problems: checked.ok ? [] : checked.problems.map(formatProblem),
+    get spec() {
+      return checkOf(object).spec;
+    },
+    get problems() {
+      return checkOf(object).problems;
+    },
   };
 }
 

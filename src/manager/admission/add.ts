@@ -55,9 +55,9 @@ const READ_TIMEOUT_MS = 3_000;
 export function addWebhooks(options: WebhooksOptions): WebhookServer {
   const { client, informers, sources, apps, compile, warnsOfMoves, clock, log, facts, clientCaFile: file = "" } = options;
   const limit = createReadLimit(clock);
-  const read = shareReads(async (app: AppName) => {
+  const read = shareReads(async (app, address) => {
     for (const source of sources) {
-      const { items } = await limit(app, () =>
+      const { items } = await limit(address, () =>
         client.list(source.resource, { namespace: app.namespace, timeoutMs: READ_TIMEOUT_MS, maxRetries: 0 }),
       );
       const found = source.appsOf(items).find(({ ref }) => ref.name === app.name);
@@ -97,19 +97,21 @@ const NO_APPS: Pick<Apps, "list"> = { list: () => [] };
 /** Short compared with the API server's timeout. Only a pod that would pass unchanged needs such a read, and that is rare. */
 const GATHER_MS = 100;
 
+type ReadApp<T> = (app: AppName, address: string) => Promise<T>;
+
 /**
- * Requests for the same app within this time share one read, which begins after all of them. Any client can reach the port, and
- * too many reads would delay the renewal of the manager's lease.
+ * Requests of one address for the same app within this time share one read, which begins after all of them. Any client can reach the port, and
+ * too many reads would delay the renewal of the manager's lease. Addresses share none, since each waits for its own turn (read-limit.ts).
  */
-export function shareReads<T>(read: (app: AppName) => Promise<T>, clock: Clock): (app: AppName) => Promise<T> {
+export function shareReads<T>(read: ReadApp<T>, clock: Clock): ReadApp<T> {
   const gathering = new Map<string, Promise<T>>();
-  return (app) => {
-    const key = `${app.namespace}/${app.name}`;
+  return (app, address) => {
+    const key = `${address} ${app.namespace}/${app.name}`;
     const known = gathering.get(key);
     if (known !== undefined) return known;
     const next = sleep(clock, GATHER_MS).then(() => {
       gathering.delete(key); // a later request needs a later read
-      return read(app);
+      return read(app, address);
     });
     gathering.set(key, next);
     return next;

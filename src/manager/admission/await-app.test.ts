@@ -30,9 +30,9 @@ describe("a request for an app that this replica does not know yet", () => {
     };
     ready = createAppWait({ apps: seen, clock })({ namespace: "ops", name: "shop" });
   });
-  const asked = (client = "10.0.0.1", signal: AbortSignal = alive) => {
+  const asked = (address = "10.0.0.1", signal: AbortSignal = alive) => {
     const state = { is: "waiting" };
-    ready(client, signal).then(
+    ready({ address, signal }).then(
       () => {
         state.is = "ready";
       },

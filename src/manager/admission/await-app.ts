@@ -16,15 +16,16 @@ const MAX_WAITING = 256;
 
 export function createAppWait({ apps, clock }: { readonly apps: Apps; readonly clock: Clock }): (app: AppName) => Ready {
   const places = createFairBudget(MAX_WAITING);
-  return (app) => async (client, signal) => {
-    // Before the first list, the review says so.
-    if (!apps.hasSynced || apps.get(app.name, app.namespace) !== undefined) return;
-    if (!places.take(client, 1)) {
-      const message = "ctrlmesh: too many requests wait for an app that this replica of the manager does not know";
-      throw new StatusError("TooManyRequests", message, { retryAfterSeconds: 1 });
-    }
-    await untilKnown(apps, app, clock, signal).finally(() => places.give(client, 1));
-  };
+  return (app) =>
+    async ({ address, signal }) => {
+      // Before the first list, the review says so.
+      if (!apps.hasSynced || apps.get(app.name, app.namespace) !== undefined) return;
+      if (!places.take(address, 1)) {
+        const message = "ctrlmesh: too many requests wait for an app that this replica of the manager does not know";
+        throw new StatusError("TooManyRequests", message, { retryAfterSeconds: 1 });
+      }
+      await untilKnown(apps, app, clock, signal).finally(() => places.give(address, 1));
+    };
 }
 
 /** Resolves when the app is known, after UNKNOWN_APP_MS, or when the client is gone. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { CALLER } from "../../../test/support/review-caller.ts";
 import { sampleCircuitBreaker, sampleTrafficPolicy } from "../../../test/support/traffic-objects.ts";
 import { POLICY_KINDS } from "../policies/policy-kinds.ts";
 import type { AdmissionRequest } from "./admission-review.ts";
@@ -8,10 +9,7 @@ import { createValidateWebhook } from "./validate-webhook.ts";
 const review = createValidateWebhook(checkedPolicies(POLICY_KINDS));
 const breakers = { group: "ctrlmesh.kusionstack.io", version: "v1alpha1", resource: "circuitbreakers" };
 const ask = (more: Partial<AdmissionRequest>) =>
-  review(
-    { uid: "u", resource: breakers, operation: "CREATE", namespace: "ops", name: "guard", ...more },
-    new AbortController().signal,
-  );
+  review({ uid: "u", resource: breakers, operation: "CREATE", namespace: "ops", name: "guard", ...more }, CALLER);
 const bad = sampleCircuitBreaker({ recoverPolicy: undefined });
 
 describe("the validating webhook of the policy kinds", () => {

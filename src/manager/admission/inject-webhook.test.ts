@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { CALLER } from "../../../test/support/review-caller.ts";
 import { appOf, appsIn } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
@@ -48,7 +49,7 @@ describe("the injecting webhook", () => {
       metadata: { namespace: "ops", name, uid: name, resourceVersion: "1", ...metadata },
     }) as unknown as VirtualApp;
   let listed: Apps["list"] | undefined;
-  const ask = (object: object = pod(), more: Partial<AdmissionRequest> = {}, signal = new AbortController().signal) => {
+  const ask = (object: object = pod(), more: Partial<AdmissionRequest> = {}, caller = CALLER) => {
     const resource = { group: "", version: "v1", resource: "pods" };
     const request: AdmissionRequest = { uid: "u", resource, operation: "CREATE", namespace: "ops", object, ...more };
     const found = () => (newest === undefined ? apps.get("shop", "ops") : newest.app);
@@ -57,7 +58,7 @@ describe("the injecting webhook", () => {
       apps: { ...appsIn(apps), hasSynced: apps.hasSynced, ...(listed && { list: listed }) },
       read,
       settings: () => settings,
-    })({ namespace: "ops", name: "shop" })(request, signal);
+    })({ namespace: "ops", name: "shop" })(request, caller);
   };
   const patched = (answer: AdmissionAnswer) => (answer.allowed ? (answer.patch ?? []).map(({ path }) => path) : answer);
 
@@ -159,7 +160,7 @@ describe("the injecting webhook", () => {
       const inject = createInjectWebhook({ apps: appsIn(apps), read: async () => undefined, settings: () => settings });
       const resource = { group: "", version: "v1", resource: "pods" };
       const request: AdmissionRequest = { uid: "u", resource, operation: "CREATE", namespace: "ops", object };
-      return createAdmitWebhook(inject)({ namespace: "ops", name: "shop" })(request, new AbortController().signal);
+      return createAdmitWebhook(inject)({ namespace: "ops", name: "shop" })(request, CALLER);
     };
     expect(await lookAt(pod())).toMatchObject({
       allowed: false,

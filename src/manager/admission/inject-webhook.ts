@@ -11,14 +11,14 @@ import { type App, type Apps, endingText, isLive } from "../sources/app.ts";
 import { isHeld } from "../sources/finalizer.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
 import type { KeepRevision } from "./keep-revision.ts";
-import type { AppName, Review } from "./webhook.ts";
+import type { AppName, Caller, Review } from "./webhook.ts";
 
 export interface InjectOptions {
   readonly apps: Apps;
   /**
-   * Reads the app from the API server; undefined if it does not exist. The store may be older than the API server's own state.
+   * Reads the app from the API server for this address; undefined if it does not exist. The store may be older than the API server's own state.
    */
-  readonly read: (app: AppName) => Promise<App | undefined>;
+  readonly read: (app: AppName, address: string) => Promise<App | undefined>;
   /** See keep-revision.ts. */
   readonly keepRevision?: KeepRevision;
   /** Undefined until the required facts about the cluster are known. */
@@ -27,7 +27,7 @@ export interface InjectOptions {
 
 /** Creates the review of each app's path. */
 export function createInjectWebhook({ apps, read, keepRevision, settings }: InjectOptions): (app: AppName) => Review {
-  return (name) => async (request, signal) => {
+  return (name) => async (request, caller) => {
     const wrong = whyNotAPod(request, name);
     if (wrong !== undefined) return { allowed: false, reason: "BadRequest", message: wrong };
     if (!apps.hasSynced) throw notYet("has not listed the apps yet");
@@ -37,13 +37,13 @@ export function createInjectWebhook({ apps, read, keepRevision, settings }: Inje
     const seen = apps.get(name.name, name.namespace);
     // The app may have been created again under its name, or this replica's watch may lag. So read the app before a pod passes
     // unchanged.
-    const app = seen === undefined || asksFor(seen, request) ? seen : await readNow(read, name);
+    const app = seen === undefined || asksFor(seen, request) ? seen : await readNow(read, name, caller.address);
     if (app === undefined) {
       const message = `there is no app ${name.namespace}/${name.name}; if it was just created or deleted, try again`;
       return { allowed: false, reason: "NotFound", message };
     }
     const others = apps.list(name.namespace).filter(({ ref }) => ref.name !== app.ref.name || ref.kind !== app.ref.kind);
-    const kept = asksFor(app, request) ? await keepNow(keepRevision, app, request, signal) : undefined;
+    const kept = asksFor(app, request) ? await keepNow(keepRevision, app, request, caller) : undefined;
     if (kept === undefined) return judgePod(app, request, [app, ...others], known);
     const answer = judgePod(app, { ...request, object: kept }, [app, ...others], known);
     if (!answer.allowed) return answer;
@@ -56,17 +56,17 @@ function asksFor(app: App, { object }: AdmissionRequest): boolean {
   return isLive(app) && app.pods.selects((object as KubeObject).metadata?.labels);
 }
 
-async function readNow(read: InjectOptions["read"], name: AppName): Promise<App | undefined> {
+async function readNow(read: InjectOptions["read"], name: AppName, address: string): Promise<App | undefined> {
   try {
-    return await read(name);
+    return await read(name, address);
   } catch {
     throw notYet(`cannot read app ${name.namespace}/${name.name} now`);
   }
 }
 
-async function keepNow(keep: InjectOptions["keepRevision"], app: App, { object }: AdmissionRequest, signal: AbortSignal) {
+async function keepNow(keep: InjectOptions["keepRevision"], app: App, { object }: AdmissionRequest, caller: Caller) {
   try {
-    return await keep?.(app, object as PodManifest, signal);
+    return await keep?.(app, object as PodManifest, caller);
   } catch {
     throw notYet("cannot read the revision that the pod is to have now");
   }
@@ -78,8 +78,8 @@ async function keepNow(keep: InjectOptions["keepRevision"], app: App, { object }
  * proxy.
  */
 export function createAdmitWebhook(inject: (app: AppName) => Review): (app: AppName) => Review {
-  return (name) => async (request, signal) => {
-    const answer = await inject(name)(request, signal);
+  return (name) => async (request, caller) => {
+    const answer = await inject(name)(request, caller);
     if (!answer.allowed) return answer;
     const changed = (answer.patch ?? []).map(({ path }) => path);
     if (changed.length === 0) return { allowed: true };

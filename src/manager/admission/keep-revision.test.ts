@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { CALLER } from "../../../test/support/review-caller.ts";
 import { sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { PLACEMENT, ROLL_EXPECTED, ROLLING } from "../../api/sharding-keys.ts";
@@ -94,7 +95,7 @@ describe("a pod of a sharded StatefulSet during a rollout", () => {
         limit: (_, read) => read(),
       }),
       settings: () => ({ ...settings, kubernetesService: { ips: ["10.0.0.1"], port: 443 } }),
-    })({ namespace: "ops", name: "shop" })(request, new AbortController().signal);
+    })({ namespace: "ops", name: "shop" })(request, CALLER);
   };
   /** The values that the patch gives to whole fields; a later one counts. */
   const changes = (answer: AdmissionAnswer) =>

@@ -15,13 +15,14 @@ import { isPodOf, REVISION_LABEL } from "../rollout/roll-pods.ts";
 import { expectedRevision, parseRecord } from "../rollout/roll-record.ts";
 import type { App } from "../sources/app.ts";
 import type { ReadLimit } from "./read-limit.ts";
+import type { Caller } from "./webhook.ts";
 
 /**
  * The pod with its expected revision; undefined if it has it, or if no rollout has a record of it. A revision that no longer exists cannot
  * be given: then the pod stays as it is.
  * @throws if the API server does not answer
  */
-export type KeepRevision = (app: App, pod: PodManifest, signal: AbortSignal) => Promise<PodManifest | undefined>;
+export type KeepRevision = (app: App, pod: PodManifest, caller: Caller) => Promise<PodManifest | undefined>;
 
 /** Much shorter than the API server's timeout. */
 const READ_TIMEOUT_MS = 3_000;
@@ -35,7 +36,7 @@ export interface RevisionKeeperOptions {
 }
 
 export function createRevisionKeeper({ client, statefulSets, limit }: RevisionKeeperOptions): KeepRevision {
-  return async (app, pod, signal) => {
+  return async (app, pod, { address, signal }) => {
     const target = fieldAt(app.object, "spec", "root", "targetStatefulSet");
     const { name = "", labels = {} } = pod.metadata as KubeObject["metadata"];
     const revision = labels[REVISION_LABEL];
@@ -48,18 +49,18 @@ export function createRevisionKeeper({ client, statefulSets, limit }: RevisionKe
     const hasNoRollout =
       seen !== undefined && (seen.metadata.labels?.[ROLLING] === undefined || !isPodOf(seen, pod as KubeObject));
     if (hasNoRollout) return undefined;
-    const statefulSet = await ifThere(limit(app.ref, () => client.get(STATEFUL_SETS, { namespace, name: target }, call)));
+    const statefulSet = await ifThere(limit(address, () => client.get(STATEFUL_SETS, { namespace, name: target }, call)));
     if (statefulSet === undefined || !isPodOf(statefulSet, pod as KubeObject)) return undefined;
     const { metadata, spec } = statefulSet;
     // Under another strategy the StatefulSet's controller would restart the pod again and again.
     if (metadata.labels?.[ROLLING] === undefined || spec?.updateStrategy?.type !== "OnDelete") return undefined;
-    const root = await ifThere(limit(app.ref, () => client.get(SHARDING_CONFIGS, app.ref, call)));
+    const root = await ifThere(limit(address, () => client.get(SHARDING_CONFIGS, app.ref, call)));
     const record = parseRecord(root?.metadata.annotations?.[ROLL_EXPECTED]);
     const expected = record && expectedRevision(record, name);
     if (expected === undefined || expected === revision) return undefined;
     const [from, to] = await Promise.all(
       [revision, expected].map((each) =>
-        ifThere(limit(app.ref, () => client.get(CONTROLLER_REVISIONS, { namespace, name: each }, call))),
+        ifThere(limit(address, () => client.get(CONTROLLER_REVISIONS, { namespace, name: each }, call))),
       ),
     );
     if (from === undefined || to === undefined) return undefined;

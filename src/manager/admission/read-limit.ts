@@ -1,90 +1,77 @@
 // The limit of all reads that the webhook port causes at the API server. Any pod can send reviews, and what they cause counts as the manager's: the
 // API server's flow control would slow down the renewal of its lease. Invariants: at most MAX_AT_ONCE reads at once and PER_SECOND a second; the
-// apps take turns, so that a flood for one app delays the others by one turn; each wait ends. Used by add.ts.
+// addresses take turns, so that a flood from one delays the reads of another by one turn, whatever apps they name; each wait ends. Used by add.ts.
+import { createClientPace } from "../../base/client-pace.ts";
 import type { Clock } from "../../base/clock.ts";
 import { StatusError } from "../../kube/status.ts";
-import type { AppName } from "./webhook.ts";
 
-/** Runs the read when it is the app's turn. @throws StatusError ServiceUnavailable if there is no room: the API server tries again */
-export type ReadLimit = <T>(app: AppName, read: () => Promise<T>) => Promise<T>;
+/**
+ * Runs the read when it is the address's turn. All reads that a review causes are those of the address that it came from.
+ * @throws StatusError ServiceUnavailable if there is no room: the API server tries again
+ */
+export type ReadLimit = <T>(address: string, read: () => Promise<T>) => Promise<T>;
 
 const MAX_AT_ONCE = 16;
 /** An honest cluster needs some a minute: only pods of a rollout and pods that no app selects cause any. */
 const PER_SECOND = 20;
 const BURST = 40;
+/** The bucket of all. */
+const ALL = "";
 /** Short compared with the API server's timeout: it tries again. */
 const MAX_WAIT_MS = 2_000;
-/** Each review reads two objects at most at the same time. */
-const MAX_WAITING_OF_APP = 16;
-const MAX_WAITING_APPS = 256;
-
-interface Waiting {
-  start(): void;
-}
+/** Nearly as many as get their turn within the wait if nobody else reads. */
+const MAX_WAITING_OF_ADDRESS = 64;
+const MAX_WAITING_ADDRESSES = 256;
 
 export function createReadLimit(clock: Clock): ReadLimit {
-  /** By app; whose turn is next comes first. */
-  const waiting = new Map<string, Waiting[]>();
+  /** What starts each read, by address; whose turn is next comes first. */
+  const waiting = new Map<string, (() => void)[]>();
+  const pace = createClientPace({ perSecond: PER_SECOND, burst: BURST, clock });
   let running = 0;
-  let left = BURST;
-  let countedMs = clock.monotonicMs();
   let isTimed = false;
 
-  const refill = () => {
-    const nowMs = clock.monotonicMs();
-    left = Math.min(BURST, left + ((nowMs - countedMs) * PER_SECOND) / 1_000);
-    countedMs = nowMs;
-  };
-  const next = (): Waiting | undefined => {
-    for (const [key, queue] of waiting) {
-      waiting.delete(key);
-      const first = queue.shift();
-      if (queue.length > 0) waiting.set(key, queue);
-      return first;
-    }
-    return undefined;
+  const startNext = () => {
+    const [next] = waiting;
+    if (next === undefined) return;
+    const [address, queue] = next;
+    waiting.delete(address);
+    if (queue.length > 1) waiting.set(address, queue);
+    running++;
+    queue.shift()?.();
   };
   const startMore = () => {
-    refill();
-    while (running < MAX_AT_ONCE && left >= 1) {
-      const first = next();
-      if (first === undefined) return;
-      left--;
-      running++;
-      first.start();
-    }
-    if (left >= 1 || waiting.size === 0 || isTimed) return;
+    while (waiting.size > 0 && running < MAX_AT_ONCE && pace.allow(ALL, 1)) startNext();
+    if (waiting.size === 0 || running >= MAX_AT_ONCE || isTimed) return;
     isTimed = true;
-    clock.after(Math.ceil(((1 - left) * 1_000) / PER_SECOND), () => {
+    clock.after(1_000 / PER_SECOND, () => {
       isTimed = false;
       startMore();
     });
   };
-  const ended = () => {
-    running--;
+  /** Resolves when the read may begin. */
+  const turnOf = async (address: string): Promise<void> => {
+    const queue = waiting.get(address) ?? [];
+    const hasRoom = queue.length === 0 ? waiting.size < MAX_WAITING_ADDRESSES : queue.length < MAX_WAITING_OF_ADDRESS;
+    if (!hasRoom) throw busy();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    queue.push(resolve);
+    waiting.set(address, queue);
+    const timer = clock.after(MAX_WAIT_MS, () => {
+      queue.splice(queue.indexOf(resolve), 1);
+      if (queue.length === 0) waiting.delete(address);
+      reject(busy());
+    });
     startMore();
+    await promise.finally(() => timer.cancel());
   };
 
-  return async (app, read) => {
-    const key = `${app.namespace}/${app.name}`;
-    const queue = waiting.get(key) ?? [];
-    if (queue.length >= MAX_WAITING_OF_APP || (queue.length === 0 && waiting.size >= MAX_WAITING_APPS)) throw busy();
-    const turn = Promise.withResolvers<void>();
-    const entry = { start: () => turn.resolve() };
-    queue.push(entry);
-    waiting.set(key, queue);
-    const timer = clock.after(MAX_WAIT_MS, () => {
-      queue.splice(queue.indexOf(entry), 1);
-      if (queue.length === 0) waiting.delete(key);
-      turn.reject(busy());
-    });
-    const started = turn.promise.finally(() => timer.cancel());
-    startMore();
-    await started;
+  return async (address, read) => {
+    await turnOf(address);
     try {
       return await read();
     } finally {
-      ended();
+      running--;
+      startMore();
     }
   };
 }

@@ -12,7 +12,7 @@ import { JSON_TYPE, mediaTypeOf } from "../../kube/media-types.ts";
 import { StatusError } from "../../kube/status.ts";
 import { type AdmissionAnswer, type AdmissionRequest, encodeReview } from "./admission-review.ts";
 import { type ReviewMeans, readReviewRequest } from "./read-review-request.ts";
-import type { WebhookRoutes } from "./webhook.ts";
+import type { Caller, WebhookRoutes } from "./webhook.ts";
 import type { WebhookMetrics, WebhookResult } from "./webhook-metrics.ts";
 
 export interface ServeOptions extends ReviewMeans {
@@ -42,14 +42,14 @@ export async function serveReview(req: IncomingMessage, res: ServerResponse, opt
   try {
     if (webhook === undefined) throw new StatusError("NotFound", `ctrlmesh: there is no webhook at ${shown(req.url)}`);
     checkHeaders(req);
-    const signal = signalOf(res);
+    const caller = callerOf(req, res);
+    const { address } = caller;
     // Before the body is read, so that nothing is held meanwhile.
-    const client = clientOf(req);
-    await webhook.ready?.(client, signal);
-    const { request, hold, release } = await readReviewRequest(req, client, options);
+    await webhook.ready?.(caller);
+    const { request, hold, release } = await readReviewRequest(req, address, options);
     try {
-      const answer = await options.turns.goOn(client, () => webhook.review(request, signal));
-      if (!answer.allowed && options.refusals.allow(client, 1)) logRefusal(log, webhook.name, request, answer.message);
+      const answer = await options.turns.goOn(address, () => webhook.review(request, caller));
+      if (!answer.allowed && options.refusals.allow(address, 1)) logRefusal(log, webhook.name, request, answer.message);
       const body = JSON.stringify(encodeReview(request.uid, answer));
       hold(body.length * BYTES_PER_CHAR);
       end(200, body, resultOf(answer));
@@ -98,16 +98,11 @@ function shown(url = ""): string {
   return JSON.stringify(url.slice(0, MAX_SHOWN));
 }
 
-/** Whose share of the budgets and of the time a request takes. */
-function clientOf({ socket }: IncomingMessage): string {
-  return clientAddress(socket) ?? "";
-}
-
-/** Fires if the client disconnects before the answer. */
-function signalOf(res: ServerResponse): AbortSignal {
+/** Its signal fires if it disconnects before the answer. */
+function callerOf({ socket }: IncomingMessage, res: ServerResponse): Caller {
   const gone = new AbortController();
   res.once("close", () => gone.abort());
-  return gone.signal;
+  return { address: clientAddress(socket) ?? "", signal: gone.signal };
 }
 
 function resultOf(answer: AdmissionAnswer): WebhookResult {

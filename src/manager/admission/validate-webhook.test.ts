@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { CALLER } from "../../../test/support/review-caller.ts";
 import { sampleShardingConfig } from "../../../test/support/sharding-config.ts";
 import { appOf, appsIn } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
@@ -15,7 +16,7 @@ describe("the validating webhook", () => {
   const review = createValidateWebhook(checkedSources({ sources: [createVirtualAppSource()], apps: appsIn(apps) }));
   const resource = { group: "ctrlmesh.kruise.io", version: "v1alpha1", resource: "virtualapps" };
   const ask = (more: Partial<AdmissionRequest>) =>
-    review({ uid: "u", resource, operation: "CREATE", namespace: "ops", name: "shop", ...more }, new AbortController().signal);
+    review({ uid: "u", resource, operation: "CREATE", namespace: "ops", name: "shop", ...more }, CALLER);
   const bad = sampleVirtualApp({ subsets: [{ name: "v1", labels: { a: "b" }, routeRules: ["canary-ue", "x"] }] });
 
   it("refuses with every problem in the message, and each as a cause", async () => {
@@ -65,14 +66,13 @@ describe("the validating webhook", () => {
         }),
       );
     const create = { uid: "u", resource, operation: "CREATE", namespace: "ops", name: "shop", object: sampleVirtualApp() };
-    const { signal } = new AbortController();
-    expect(await reviewBeside("ShardingConfig")(create as AdmissionRequest, signal)).toMatchObject({
+    expect(await reviewBeside("ShardingConfig")(create as AdmissionRequest, CALLER)).toMatchObject({
       allowed: false,
       message: expect.stringContaining("metadata.name: is the name of a ShardingConfig of this namespace"),
     });
-    expect(await reviewBeside("VirtualApp")(create as AdmissionRequest, signal)).toMatchObject({ allowed: true });
+    expect(await reviewBeside("VirtualApp")(create as AdmissionRequest, CALLER)).toMatchObject({ allowed: true });
     const edit = { ...create, operation: "UPDATE", oldObject: create.object };
-    expect(await reviewBeside("ShardingConfig")(edit as AdmissionRequest, signal)).toMatchObject({ allowed: true });
+    expect(await reviewBeside("ShardingConfig")(edit as AdmissionRequest, CALLER)).toMatchObject({ allowed: true });
   });
 
   it("says which name a family would have if it is not that of the object", async () => {
@@ -81,7 +81,7 @@ describe("the validating webhook", () => {
     const of = { group: "ctrlmesh.kusionstack.io", version: "v1alpha1", resource: "shardingconfigs" };
     const object = sampleShardingConfig();
     const create = { uid: "u", resource: of, operation: "CREATE", namespace: "ops", name: "shop-east", object } as const;
-    expect(await beside(create as AdmissionRequest, new AbortController().signal)).toMatchObject({
+    expect(await beside(create as AdmissionRequest, CALLER)).toMatchObject({
       allowed: false,
       message: expect.stringContaining('spec: names its family "shop-lock", as a VirtualApp of this namespace is named'),
     });

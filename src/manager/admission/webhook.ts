@@ -5,14 +5,21 @@ import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
 /** The webhooks' names, in metrics. */
 export type WebhookName = "inject" | "validate";
 
+/** Who asks for an answer. */
+export interface Caller {
+  /** Whose share of the budgets and of the time a request takes. */
+  readonly address: string;
+  /** Fires when the caller does not wait for the answer any more. */
+  readonly signal: AbortSignal;
+}
+
 /**
- * Answers one review. The signal fires when no client waits for the answer any more.
+ * Answers one review.
  * @throws StatusError if no answer is possible now: the failurePolicy of the webhook then decides
  */
-export type Review = (request: AdmissionRequest, signal: AbortSignal) => AdmissionAnswer | Promise<AdmissionAnswer>;
+export type Review = (request: AdmissionRequest, caller: Caller) => AdmissionAnswer | Promise<AdmissionAnswer>;
 
-/** @param client its address */
-export type Ready = (client: string, signal: AbortSignal) => Promise<void>;
+export type Ready = (caller: Caller) => Promise<void>;
 
 export interface Webhook {
   readonly name: WebhookName;

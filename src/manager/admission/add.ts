@@ -22,6 +22,7 @@ import { createClientCa } from "./client-ca.ts";
 import { createMoveCounter } from "./count-moves.ts";
 import { createAdmitWebhook, createInjectWebhook } from "./inject-webhook.ts";
 import { createRevisionKeeper } from "./keep-revision.ts";
+import { createMoveLimit } from "./move-limit.ts";
 import { createReadLimit } from "./read-limit.ts";
 import { createValidateWebhook } from "./validate-webhook.ts";
 import { type AppName, createRoutes } from "./webhook.ts";
@@ -68,7 +69,11 @@ export function addWebhooks(options: WebhooksOptions): WebhookServer {
   const settings = () => (facts.known === undefined ? undefined : options.settings(facts.known));
   const policies = checkedPolicies(POLICY_KINDS);
   const namespaces = informers.store(metadataOnly(NAMESPACES));
-  const countMoves = createMoveCounter(compile, () => (namespaces.hasSynced ? namespaces.list().map(namespaceFacts) : undefined));
+  const moveLimit = createMoveLimit();
+  const countMoves = createMoveCounter({
+    ...{ compile, limit: moveLimit },
+    namespaces: () => (namespaces.hasSynced ? namespaces.list().map(namespaceFacts) : undefined),
+  });
   const statefulSets = informers.store(metadataOnly(STATEFUL_SETS));
   const keepRevision = createRevisionKeeper({ client, statefulSets, limit });
   const inject = createInjectWebhook({ apps, read, keepRevision, settings });
@@ -85,7 +90,7 @@ export function addWebhooks(options: WebhooksOptions): WebhookServer {
       validate: createValidateWebhook([
         ...checkedSources({ sources, apps, countMoves: warnsOfMoves || provesCallers ? countMoves : undefined }),
         ...policies,
-        ...(warnsOfMoves ? [checkedNamespaces(apps, compile, clock)] : []),
+        ...(warnsOfMoves ? [checkedNamespaces({ apps, compile, limit: moveLimit, clock })] : []),
       ]),
     }),
     metrics: createWebhookMetrics(options.metricsRegistry),

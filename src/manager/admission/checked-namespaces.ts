@@ -1,52 +1,79 @@
 // Namespaces as a kind that the validating webhook looks at: an edit of labels that moves the namespace is allowed with a warning. It never refuses.
 // Opt-in, since the API server then asks the manager about edits of namespaces, and whoever can ask learns which apps divide them.
-import { fieldAt } from "../../api/rule.ts";
+import { dnsLabelSchema } from "../../api/names.ts";
+import { fieldAt, isObject } from "../../api/rule.ts";
 import type { Clock } from "../../base/clock.ts";
-import { plainText } from "../../base/plain-text.ts";
 import { NAMESPACES } from "../../kube/client/resources.ts";
-import type { KubeObject } from "../../kube/types.ts";
+import type { Labels } from "../../kube/label-selector.ts";
 import { type Owner, ownerText } from "../../route/table.ts";
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
 import type { App, Apps } from "../sources/app.ts";
 import type { Compile } from "../sources/compile/compiler.ts";
-import { namespaceFacts } from "../sources/compile/route-spec.ts";
+import type { NamespaceFacts } from "../sources/compile/route-spec.ts";
 import { comparedOwners, isSameOwner } from "../sources/namespace-owners.ts";
+import type { MoveLimit } from "./move-limit.ts";
 import type { CheckedKind } from "./validate-webhook.ts";
+import type { Caller } from "./webhook.ts";
 
 /** Clients show only some. */
 const MAX_WARNINGS = 8;
-const MAX_NAME = 253;
 /** For one app and its one namespace: far more than any ordinary spec takes. */
 const LIMIT_MS = 50;
 /** For all apps: the API server waits for the answer. */
 const TOTAL_MS = 1_000;
 
-export function checkedNamespaces(apps: Pick<Apps, "list">, compile: Compile, clock: Pick<Clock, "monotonicMs">): CheckedKind {
+export interface NamespaceChecks {
+  readonly apps: Pick<Apps, "list">;
+  readonly compile: Compile;
+  readonly limit: MoveLimit;
+  readonly clock: Pick<Clock, "monotonicMs">;
+}
+
+export function checkedNamespaces({ apps, compile, limit, clock }: NamespaceChecks): CheckedKind {
+  const movesOf = async (edit: LabelEdit, { signal }: Caller): Promise<string[]> => {
+    const warnings: string[] = [];
+    const endMs = clock.monotonicMs() + TOTAL_MS;
+    for (const app of apps.list()) {
+      if (warnings.length >= MAX_WARNINGS || clock.monotonicMs() >= endMs || signal.aborted) break;
+      warnings.push(...(await moveWarning(app, edit, compile, signal)));
+    }
+    return warnings;
+  };
   return {
     resource: NAMESPACES,
-    async judgeEdit(before, after) {
-      const warnings: string[] = [];
-      // Only calls of the API server are filtered by the match condition, and any pod may call this port.
-      if (before === undefined || isDeepEqual(labelsOf(before), labelsOf(after))) return { problems: [], warnings };
-      const endMs = clock.monotonicMs() + TOTAL_MS;
-      for (const app of apps.list()) {
-        warnings.push(...(await moveWarning(app, before as KubeObject, after as KubeObject, compile)));
-        if (warnings.length >= MAX_WARNINGS || clock.monotonicMs() >= endMs) break;
-      }
-      return { problems: [], warnings };
+    async judgeEdit(before, after, _place, caller) {
+      const edit = labelEditOf(before, after);
+      const warnings = edit && (await limit(caller.address, () => movesOf(edit, caller)));
+      return { problems: [], warnings: warnings ?? [] };
     },
   };
 }
 
-function labelsOf(object: unknown): unknown {
-  return fieldAt(object, "metadata", "labels") ?? {};
+interface LabelEdit {
+  readonly before: NamespaceFacts;
+  readonly after: NamespaceFacts;
 }
 
-async function moveWarning({ ref, spec }: App, before: KubeObject, after: KubeObject, compile: Compile): Promise<string[]> {
+// Only calls of the API server are filtered by the match condition, and any pod may call this port with any objects.
+function labelEditOf(before: unknown, after: unknown): LabelEdit | undefined {
+  const { data: name } = dnsLabelSchema.safeParse(fieldAt(after, "metadata", "name"));
+  const [old, now] = [labelsOf(before), labelsOf(after)];
+  if (name === undefined || old === undefined || now === undefined || isDeepEqual(old, now)) return undefined;
+  return { before: { name, labels: old }, after: { name, labels: now } };
+}
+
+/** Undefined if the object is no namespace. */
+function labelsOf(object: unknown): Labels | undefined {
+  const metadata = fieldAt(object, "metadata");
+  const labels = fieldAt(metadata, "labels") ?? {};
+  return isObject(metadata) && isObject(labels) ? (labels as Labels) : undefined;
+}
+
+async function moveWarning({ ref, spec }: App, edit: LabelEdit, compile: Compile, signal: AbortSignal): Promise<string[]> {
   if (spec === undefined || spec.isPaused) return [];
-  const { name = "" } = after.metadata;
+  const { name } = edit.after;
   const route = spec.route();
-  const tables = await Promise.all([before, after].map((object) => compile(route, [namespaceFacts(object)], LIMIT_MS)));
+  const tables = await Promise.all([edit.before, edit.after].map((facts) => compile(route, [facts], LIMIT_MS, { signal })));
   const compared = comparedOwners(tables.filter((table) => table !== undefined));
   if (compared.length < tables.length) return [];
   const [old, next] = compared.map((ownersIn) => ownersIn(name));
@@ -54,5 +81,5 @@ async function moveWarning({ ref, spec }: App, before: KubeObject, after: KubeOb
   const [from, to] = [old?.[at], next?.[at]] as [Owner | undefined, Owner | undefined];
   if (from === undefined || to === undefined) return [];
   const app = `${ref.kind} ${ref.namespace}/${ref.name}`;
-  return [`namespace ${JSON.stringify(plainText(name, MAX_NAME))} moves from ${ownerText(from)} to ${ownerText(to)} of ${app}`];
+  return [`namespace ${JSON.stringify(name)} moves from ${ownerText(from)} to ${ownerText(to)} of ${app}`];
 }

@@ -1,10 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { compileHere } from "../../../test/support/compile.ts";
+import { CALLER } from "../../../test/support/review-caller.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import { createVirtualAppSource } from "../sources/virtual-app/virtual-app-source.ts";
 import { checkedSources } from "./checked-sources.ts";
 import { type CountMoves, createMoveCounter } from "./count-moves.ts";
+import { createMoveLimit } from "./move-limit.ts";
 
+const PLACE = { namespace: "ops", name: "shop" };
 const NAMES = ["canary-1", "team-a", "team-b", "team-c"];
 const namespaces = (names: readonly string[]) => names.map((name) => ({ name, labels: {} }));
 const withRegex = (namespaceRegex: string, more: object = {}) =>
@@ -12,11 +15,11 @@ const withRegex = (namespaceRegex: string, more: object = {}) =>
 
 async function warningsOf(before: object, after: object, countMoves: CountMoves | undefined = counter(NAMES)) {
   const [kind] = checkedSources({ sources: [createVirtualAppSource()], apps: { list: () => [] }, countMoves });
-  return (await kind?.judgeEdit(before, after, { namespace: "ops", name: "shop" }))?.warnings;
+  return (await kind?.judgeEdit(before, after, PLACE, CALLER))?.warnings;
 }
 
 function counter(names: readonly string[] | undefined): CountMoves {
-  return createMoveCounter(compileHere, () => names && namespaces(names));
+  return createMoveCounter({ compile: compileHere, namespaces: () => names && namespaces(names), limit: createMoveLimit() });
 }
 
 describe("the check of an edit that moves namespaces", () => {
@@ -43,16 +46,29 @@ describe("the check of an edit that moves namespaces", () => {
 
   it("tells a caller nothing about the namespaces, unless the counts are switched on", async () => {
     const [kind] = checkedSources({ sources: [createVirtualAppSource()], apps: { list: () => [] } });
-    const verdict = await kind?.judgeEdit(from, withRegex("^team-"), { namespace: "ops", name: "shop" });
+    const verdict = await kind?.judgeEdit(from, withRegex("^team-"), PLACE, CALLER);
     expect(verdict).toEqual({ problems: [], warnings: [] });
+  });
+
+  it("has one count at a time for each caller, who must still be there", async () => {
+    const countMoves = counter(NAMES);
+    const edit = () => warningsOf(from, withRegex("^team-"), countMoves);
+    expect((await Promise.all([edit(), edit()])).map((warnings) => warnings?.length)).toEqual([1, 0]);
+    const signals: (AbortSignal | undefined)[] = [];
+    const observed = createMoveCounter({
+      ...{ limit: createMoveLimit(), namespaces: () => namespaces(NAMES) },
+      compile: async (_route, _namespaces, _limitMs, options) => void signals.push(options?.signal),
+    });
+    expect(await warningsOf(from, withRegex("^team-"), observed)).toEqual([]);
+    expect(signals).toEqual([CALLER.signal]);
   });
 
   it("has no count while the namespaces are not known, or if the count takes too long", async () => {
     expect(await warningsOf(from, withRegex("^team-"), counter(undefined))).toEqual([]);
-    const dear = createMoveCounter(
-      async () => undefined,
-      () => namespaces(NAMES),
-    );
+    const dear = createMoveCounter({
+      ...{ compile: async () => undefined, limit: createMoveLimit() },
+      namespaces: () => namespaces(NAMES),
+    });
     expect(await warningsOf(from, withRegex("^team-"), dear)).toEqual([]);
   });
 });

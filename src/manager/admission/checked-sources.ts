@@ -5,6 +5,7 @@ import type { KubeObject } from "../../kube/types.ts";
 import type { App, Apps, Reroute, Source } from "../sources/app.ts";
 import type { CountMoves } from "./count-moves.ts";
 import type { CheckedKind } from "./validate-webhook.ts";
+import type { Caller } from "./webhook.ts";
 
 export interface SourceChecks {
   readonly sources: readonly Source[];
@@ -17,14 +18,14 @@ export interface SourceChecks {
 export function checkedSources({ sources, apps, countMoves }: SourceChecks): CheckedKind[] {
   return sources.map((source) => ({
     resource: source.resource,
-    async judgeEdit(before, after, { namespace, name }) {
+    async judgeEdit(before, after, { namespace, name }, caller) {
       const { kind } = source.resource;
       // Only a client that is not the API server sends an object without metadata.
       const appName = isObject(fieldAt(after, "metadata")) ? source.appNameOf(after as KubeObject) : "";
       const [own, others] = split(apps.list(namespace), ({ ref }) => ref.name === appName && ref.kind === kind);
       const { problems, warnings, reroute } = source.judgeEdit(before, after, { own: own[0], others });
       const taken = before === undefined ? namesakes(others, appName, name) : [];
-      const moves = countMoves === undefined || reroute === undefined ? [] : await moveWarnings(reroute, countMoves);
+      const moves = countMoves === undefined || reroute === undefined ? [] : await moveWarnings(reroute, countMoves, caller);
       return { problems: [...taken, ...problems], warnings: [...warnings, ...moves] };
     },
   }));
@@ -34,8 +35,8 @@ export function checkedSources({ sources, apps, countMoves }: SourceChecks): Che
 const RISKY_SHARE = 0.5;
 const RISKY_COUNT = 100;
 
-async function moveWarnings({ before, after, restarts }: Reroute, countMoves: CountMoves): Promise<string[]> {
-  const { moved, total } = (await countMoves(before, after)) ?? { moved: 0, total: 0 };
+async function moveWarnings({ before, after, restarts }: Reroute, countMoves: CountMoves, caller: Caller): Promise<string[]> {
+  const { moved, total } = (await countMoves(before, after, caller)) ?? { moved: 0, total: 0 };
   if (moved === 0 || (moved < total * RISKY_SHARE && moved < RISKY_COUNT)) return [];
   const restarting = restarts ? "; pods that lose namespaces are restarted one after the other" : "";
   return [`moves ${moved} of ${total} namespaces to other owners${restarting}; spec.route.paused: true stops it`];

@@ -4,6 +4,8 @@ import type { RouteTable } from "../../route/table.ts";
 import type { Compile } from "../sources/compile/compiler.ts";
 import type { NamespaceFacts, RouteSpec } from "../sources/compile/route-spec.ts";
 import { comparedOwners, isSameOwner } from "../sources/namespace-owners.ts";
+import type { MoveLimit } from "./move-limit.ts";
+import type { Caller } from "./webhook.ts";
 
 export interface RouteMoves {
   /** Namespaces in which some resource gets another owner. */
@@ -11,21 +13,30 @@ export interface RouteMoves {
   readonly total: number;
 }
 
-/** The moves between two routes, as approximate as `comparedOwners`. Undefined if the namespaces are not known, or the count takes too long. */
-export type CountMoves = (before: RouteSpec, after: RouteSpec) => Promise<RouteMoves | undefined>;
+/** The moves between two routes, as approximate as `comparedOwners`. Undefined if the namespaces are not known, the count takes too long, or there is no room. */
+export type CountMoves = (before: RouteSpec, after: RouteSpec, caller: Caller) => Promise<RouteMoves | undefined>;
 
 /** Of one compilation. Ordinary rules for 10,000 namespaces take as long; the API server waits for the answer. */
 const LIMIT_MS = 500;
 
-export function createMoveCounter(compile: Compile, namespaces: () => readonly NamespaceFacts[] | undefined): CountMoves {
-  return async (before, after) => {
+export interface MoveCounterOptions {
+  readonly compile: Compile;
+  /** Undefined while they are not known. */
+  readonly namespaces: () => readonly NamespaceFacts[] | undefined;
+  readonly limit: MoveLimit;
+}
+
+export function createMoveCounter({ compile, namespaces, limit }: MoveCounterOptions): CountMoves {
+  const count = async (before: RouteSpec, after: RouteSpec, { signal }: Caller): Promise<RouteMoves | undefined> => {
     const known = namespaces();
     if (known === undefined) return undefined;
-    const [old, next] = [await compile(before, known, LIMIT_MS), await compile(after, known, LIMIT_MS)];
+    const old = await compile(before, known, LIMIT_MS, { signal });
+    const next = old && (await compile(after, known, LIMIT_MS, { signal }));
     if (old === undefined || next === undefined) return undefined;
     const isMoved = createComparison(old, next);
     return { moved: known.filter(({ name }) => isMoved(name)).length, total: known.length };
   };
+  return (before, after, caller) => limit(caller.address, () => count(before, after, caller));
 }
 
 /** Compares once for each pair of classes: all namespaces of a class have the same owners. */

@@ -6,7 +6,7 @@ import { plainText } from "../../base/plain-text.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { EditVerdict } from "../sources/app.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
-import type { Review } from "./webhook.ts";
+import type { Caller, Review } from "./webhook.ts";
 
 type Verdict = Pick<EditVerdict, "problems" | "warnings">;
 
@@ -14,16 +14,21 @@ type Verdict = Pick<EditVerdict, "problems" | "warnings">;
 export interface CheckedKind {
   readonly resource: Resource;
   /** Judges an object that is created (`before` is then undefined) or changed. */
-  judgeEdit(before: unknown, after: object, place: Pick<AdmissionRequest, "namespace" | "name">): Verdict | Promise<Verdict>;
+  judgeEdit(
+    before: unknown,
+    after: object,
+    place: Pick<AdmissionRequest, "namespace" | "name">,
+    caller: Caller,
+  ): Verdict | Promise<Verdict>;
 }
 
 export function createValidateWebhook(kinds: readonly CheckedKind[]): Review {
-  return async (request) => {
+  return async (request, caller) => {
     const kind = kinds.find((each) => isAbout(request, each));
     if (kind === undefined || (request.operation !== "CREATE" && request.operation !== "UPDATE")) return notOurs(request);
     if (!isObject(request.object)) return { allowed: false, reason: "BadRequest", message: "the review carries no object" };
     const before = request.operation === "CREATE" ? undefined : (request.oldObject ?? undefined);
-    const { problems, warnings } = await kind.judgeEdit(before, request.object, request);
+    const { problems, warnings } = await kind.judgeEdit(before, request.object, request, caller);
     return problems.length === 0 ? { allowed: true, warnings } : refusal(kind, request.name, problems);
   };
 }

@@ -1,9 +1,11 @@
 // Binds the places of connections to an HTTP or HTTPS server. Invariants: a client that sends no whole head of a request loses its place after 20 s at
-// most (two times FIRST_MS), and time in which the loop is blocked does not count. Whatever a client sends at once, Node answers three requests of it at most.
+// most (two times FIRST_MS), and time in which the loop is blocked does not count. Whatever a client sends at once, Node makes two requests of it at most.
 // The health listener, the manager's webhooks and the listener for an operator's webhooks use it.
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
 import type { Server as HttpsServer } from "node:https";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { boundHeads } from "./bound-heads.ts";
 import type { Clock } from "./clock.ts";
 import { CompactRequest } from "./compact-body.ts";
 import { clientAddress, type Place, type Places } from "./connection-places.ts";
@@ -37,25 +39,23 @@ const MAX_UNANSWERED = 2;
 interface Guest {
   readonly place: Place;
   readonly deadline: Deadline;
-  /** Requests whose head has come, and that have no answer yet. */
+  /** Requests whose head has come, and that have no answer yet. One that Node answers itself, such as one without `Host`, counts for ever. */
   unanswered: number;
   /** Requests that have come as a whole and have no answer yet. */
   open: number;
 }
 
-/** Options of a server whose clients may be anybody. With the check of `Host` Node itself would answer, and count, each request without it. */
-export const GUARDED_SERVER = { IncomingMessage: CompactRequest, requireHostHeader: false };
+/** Options of a server whose clients may be anybody. */
+export const GUARDED_SERVER = { IncomingMessage: CompactRequest };
 
-/**
- * The server must be created with GUARDED_SERVER. Its owner leaves requests alone whose socket is destroyed: several may come in the moment in which a
- * connection is cut.
- */
+/** The server must be created with GUARDED_SERVER. Its owner leaves requests alone whose socket is destroyed: one may come before the connection is cut. */
 export function guardConnections(
   server: HttpServer | HttpsServer,
   { places, clock, mayConnect = () => true, firstMs = FIRST_MS }: GuardOptions,
 ): void {
   // A TLS socket has the same peer as the socket under it, and no public link to it.
   const guests = new Map<string, Guest>();
+  const guestOf = new WeakMap<Duplex, Guest>();
   const admit = (socket: Socket) => {
     const address = clientAddress(socket);
     const mayStay = address !== undefined && mayConnect(address);
@@ -74,11 +74,21 @@ export function guardConnections(
       if (guests.get(peer) === guest) guests.delete(peer);
     });
   };
+  /** Node has just given the connection its parser. */
+  const follow = (socket: Socket) => {
+    // Undefined if the client has reset the connection since.
+    const guest = guests.get(peerOf(socket));
+    if (guest !== undefined) guestOf.set(socket, guest);
+    boundHeads(socket, (req) => {
+      if (guest === undefined || guest.unanswered >= MAX_UNANSWERED) return "cut";
+      if (req.headers["transfer-encoding"] !== undefined) return "no-length";
+      guest.unanswered++;
+      return "serve";
+    });
+  };
   const serve = (req: IncomingMessage, res: ServerResponse) => {
-    // Undefined if the client has reset the connection behind its requests.
-    const guest = guests.get(peerOf(req.socket));
-    if (guest === undefined || guest.unanswered >= MAX_UNANSWERED) return cut(req);
-    guest.unanswered++;
+    const guest = guestOf.get(req.socket);
+    if (guest === undefined) return;
     guest.deadline.clear();
     let isOpen = false;
     const begin = () => {
@@ -96,21 +106,15 @@ export function guardConnections(
   };
   // Before Node's own listener, and before those of the owner.
   server.prependListener("connection", admit);
-  server.on("secureConnection", (socket: Socket) => guests.get(peerOf(socket))?.deadline.set(firstMs));
+  // After Node's own listener.
+  server.on("connection", follow);
+  server.on("secureConnection", (socket: Socket) => {
+    guests.get(peerOf(socket))?.deadline.set(firstMs);
+    follow(socket);
+  });
   server.prependListener("request", serve);
   server.prependListener("checkContinue", serve);
-  server.on("checkExpectation", cut); // Node would answer each request of a pipeline
   server.maxHeadersCount = MAX_HEADERS;
-}
-
-/**
- * Ends the connection. Node has read up to 64 KiB of it and goes on parsing them after the end: it would make thousands of requests and responses, of 10 KB
- * each. So its parser is told to forget what else comes. Node has no public way to do that (pipelines.test.ts holds this one).
- */
-function cut({ socket }: IncomingMessage): void {
-  const { parser } = socket as Socket & { readonly parser?: { onIncoming: () => number } | null };
-  if (parser) parser.onIncoming = () => 0;
-  socket.destroy();
 }
 
 /** The other side of a connection. */
@@ -119,5 +123,5 @@ export function peerOf({ remoteAddress, remotePort }: Pick<Socket, "remoteAddres
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {
-  return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
+  return (headers["content-length"] ?? "0") !== "0";
 }

@@ -24,12 +24,13 @@ function literal(name: string, value: string): Buffer {
 export const PREFACE = Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(SETTINGS, 0, 0, Buffer.alloc(0))]);
 
 /** The beginning of a gRPC call. */
-export function callFrame(stream: number, path: string): Buffer {
+export function callFrame(stream: number, path: string, token?: string): Buffer {
   const fields = [
     literal(":path", path),
     literal(":authority", "a"),
     literal("content-type", "application/grpc"),
     literal("te", "trailers"),
+    ...(token === undefined ? [] : [literal("authorization", `Bearer ${token}`)]),
   ];
   return frame(HEADERS, END_HEADERS, stream, Buffer.concat([Buffer.from([METHOD_POST, SCHEME_HTTP]), ...fields]));
 }

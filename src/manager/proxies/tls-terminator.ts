@@ -35,6 +35,8 @@ export interface TlsTerminatorOptions {
 
 interface Connection {
   readonly address: string;
+  /** What it has sent so far, encrypted. */
+  readonly bytesRead: number;
   isSecure: boolean;
   /** A call has begun, which carries a proxy's token. */
   hasAsked: boolean;
@@ -43,6 +45,8 @@ interface Connection {
   /** An answer is on its way, for which time is left. */
   endSoon(): void;
   prove(): void;
+  /** Cuts it off. @param why if the client is told of */
+  end(why: string | undefined): void;
   settle(): void;
 }
 
@@ -52,6 +56,10 @@ const ANSWER_MS = 1_000;
 // Such a connection holds up to 300 KiB: two calls, each with 64 KiB of headers and 64 KiB of unread data. When 1,000 proxies come back at once, each proves itself
 // within about a second, and one that has lost its place comes back within three.
 const MAX_UNPROVED = 256;
+// A proxy sends its token and the beginning of its registration, for which HTTP/2 gives it 64 KiB. Frames of one byte would take a second of the event loop for each.
+const MAX_UNPROVED_BYTES = 128 * 1024;
+const CHECK_MS = 100;
+const TOO_MUCH = `more than ${MAX_UNPROVED_BYTES} bytes before it has said who it is`;
 // Some clusters show all pods of a node, or all pods, under one address: hundreds of proxies may come from there in one moment.
 const PROVED_SHARES = 32;
 /** Of one address. Some clusters show all pods of a node, or all pods, under one address: a thousand proxies then come back within 15 s. */
@@ -79,6 +87,13 @@ export function createTlsTerminator({
     hasLeaf = true;
   };
   load();
+  let isChecking = false;
+  const check = () => {
+    isChecking = unproved.size > 0;
+    if (!isChecking) return;
+    for (const connection of [...unproved.values()]) if (connection.bytesRead > MAX_UNPROVED_BYTES) connection.end(TOO_MUCH);
+    clock.after(CHECK_MS, check);
+  };
   const endListening = identity.onChange(load);
 
   function expectProof(socket: Socket, address: string): void {
@@ -100,6 +115,9 @@ export function createTlsTerminator({
     let isEnding = false;
     const connection: Connection = {
       address,
+      get bytesRead() {
+        return socket.bytesRead;
+      },
       isSecure: false,
       hasAsked: false,
       expect(ms, why) {
@@ -115,6 +133,7 @@ export function createTlsTerminator({
         place.proved();
         connection.settle();
       },
+      end,
       settle() {
         deadline.clear();
         place.leave();
@@ -122,6 +141,7 @@ export function createTlsTerminator({
       },
     };
     unproved.set(peer, connection);
+    if (!isChecking) check();
     connection.expect(FIRST_MS, `no TLS handshake within ${FIRST_MS / 1000} s`);
     // Of those that hang up in the handshake, Node does not say where they came from.
     socket.once("close", () => {

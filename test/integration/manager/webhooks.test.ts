@@ -200,17 +200,11 @@ describe("the webhook server", () => {
     expect(await firstLine(socket)).toContain("413");
   });
 
-  it("ends a chunked body that never ends at the same bound", async () => {
+  it("refuses a body without a length before a chunk of it is read", async () => {
     const socket = await tls();
-    socket.write("POST /validate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n");
     const answer = firstLine(socket);
-    const chunk = Buffer.alloc(1024 * 1024, " ");
-    for (let sent = 0; sent <= MAX_REVIEW_BYTES && !socket.destroyed; sent += chunk.length) {
-      socket.write(`${chunk.length.toString(16)}\r\n`);
-      socket.write(chunk);
-      socket.write("\r\n");
-    }
-    expect(await answer).toContain("413");
+    socket.write("POST /validate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n");
+    expect(await answer).toContain("411");
   });
 
   it("holds bodies within its budget, turns the rest away for a second, and gives everything back", async () => {

@@ -53,8 +53,25 @@ export function connectionAttacks({ name, on, secure, path, endpoint, connection
       50,
       talkOn({ parts: [`GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`.repeat(5_000)], holdMs: 5_000 }),
     ),
+    attack("pipelines-at-once", rate, connections / 4, async (site) => {
+      const socket = await dial(site, endpoint(site.targets), { secure });
+      if (socket === undefined) return "refused";
+      await sleep(AT_ONCE_MS - (Date.now() % AT_ONCE_MS), undefined, { signal: site.signal }).catch(() => undefined);
+      return talk(socket, { parts: [READ_AT_ONCE], holdMs: 5_000 });
+    }),
+    attack("byte-body", rate / 2, connections / 4, talkOn({ parts: [byteBody(path)], holdMs: HOLD_MS })),
     attack("many-requests", 40, 100, talkOn({ parts: [post(path, "{}")], holdMs: 5_000 })),
   ];
+}
+
+/** All connections of these attacks send in the same moment. */
+const AT_ONCE_MS = 5_000;
+/** As many requests as Node reads from a socket at once. */
+const READ_AT_ONCE = "GET / HTTP/1.1\r\nhost: a\r\n\r\n".repeat(2_400);
+
+/** A body of which each byte is a chunk. */
+function byteBody(path: string): string {
+  return `POST ${path} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n${"1\r\n[\r\n".repeat(60_000)}`;
 }
 
 /** A head of so many KiB that never ends. */

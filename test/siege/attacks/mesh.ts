@@ -1,12 +1,21 @@
 // Attacks on the manager's gRPC port (5447): callers that never prove which pod they are, and a tenant whose own pod says that it is a sidecar
 // and brings tables of its own making (H3 of the findings).
 import { randomBytes } from "node:crypto";
+import { byteFrames, callFrame, PREFACE } from "../../support/http2-frames.ts";
 import type { Attack, Site } from "../attack.ts";
 import { visit } from "../dial.ts";
 import { registrationWith, type TableKind, tableOf } from "../foreign-tables.ts";
 import { callMesh, type MeshCallOptions } from "../mesh-call.ts";
 
 const HOLD_MS = 60_000;
+const CONNECT_PATH = "/ctrlmesh.v1.Mesh/Connect";
+/** The shape of a token, so that the API server has to say what it is. */
+const INVENTED = "a.b.c";
+/** Two calls, each with a body of which each byte is a frame. */
+const BYTE_FRAMES = Buffer.concat([
+  PREFACE,
+  ...[1, 3].flatMap((stream) => [callFrame(stream, CONNECT_PATH, INVENTED), byteFrames(stream, Buffer.alloc(30_000, 1))]),
+]);
 const KIB_60 = "h".repeat(60 * 1024);
 
 async function call(site: Site, options: MeshCallOptions, message: Uint8Array | undefined, holdMs = HOLD_MS): Promise<string> {
@@ -48,6 +57,10 @@ export const MESH: readonly Attack[] = [
   {
     ...{ name: "mesh-invented-token", on: "manager", perSecond: 10, maxOpen: 200 },
     visit: (site) => call(site, { token: `a.${Buffer.from(String(site.random())).toString("base64url")}.c` }, undefined),
+  },
+  {
+    ...{ name: "mesh-byte-frames", on: "manager", perSecond: 10, maxOpen: 200 },
+    visit: (site) => visit(site, site.targets.mesh, { alpn: ["h2"], parts: [BYTE_FRAMES], holdMs: HOLD_MS }),
   },
   {
     ...{ name: "mesh-large-headers", on: "manager", perSecond: 20, maxOpen: 500 },

@@ -32,6 +32,16 @@ async function write({ targets, signal }: Site, objects: readonly (readonly [Res
   }
 }
 
+/** Writes an object and deletes it. */
+async function comeAndGo(site: Site, [resource, object]: readonly [Resource, { readonly metadata: { readonly name: string } }]) {
+  const { server, caPem, token } = site.targets.kube;
+  const written = await write(site, [[resource, object]]);
+  const client = createKubeClient({ server, caPem, token: () => token, userAgent: "siege" });
+  const deleted = client.delete(resource, { namespace: TENANT, name: object.metadata.name }, { signal: site.signal });
+  await deleted.catch(() => undefined).finally(() => client.close());
+  return written;
+}
+
 const app = (name: string, spec: object) => [VIRTUAL_APPS, { metadata: { namespace: TENANT, name }, spec }] as const;
 
 function hugeStatefulSet(replicas: number): readonly (readonly [Resource, object])[] {
@@ -68,6 +78,10 @@ export const TENANT_OBJECTS: readonly Attack[] = [
   {
     ...{ name: "apps-by-number", on: "manager", perSecond: 1, maxOpen: 2 },
     visit: (site) => write(site, [app(`many-${site.number % MAX_APPS}`, largeSelectors(site.number, 16))]),
+  },
+  {
+    ...{ name: "apps-that-come-and-go", on: "manager", perSecond: 2, maxOpen: 2 },
+    visit: (site) => comeAndGo(site, app(`gone-${site.number}`, largeSelectors(site.number))),
   },
   {
     ...{ name: "huge-stateful-set", on: "manager", perSecond: 0.1, maxOpen: 1 },

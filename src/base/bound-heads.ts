@@ -16,7 +16,8 @@ interface ParserOf {
 
 /** For Node's parser: what follows is no HTTP. */
 const END_OF_HTTP = 2;
-const LENGTH_REQUIRED = "HTTP/1.1 411 Length Required\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+const REASON = "ctrlmesh: a request with a body needs a Content-Length\n";
+const LENGTH_REQUIRED = `HTTP/1.1 411 Length Required\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: ${REASON.length}\r\n\r\n${REASON}`;
 
 /** Call it when Node has given the connection its parser. Does nothing before that. */
 export function boundHeads(socket: Socket, judge: (req: IncomingMessage) => HeadVerdict): void {

@@ -70,8 +70,6 @@ export interface Webhooks {
  * small young generation, the bytes that have passed are collected soon.
  */
 const HEAP = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 2 };
-/** A scrape waits so long for the thread. */
-const OBSERVE_MS = 1_000;
 
 export function createWebhooks(config: WebhooksConfig | undefined, deps: WebhooksDeps): Webhooks | undefined {
   if (config === undefined) return undefined;
@@ -84,7 +82,7 @@ export function createWebhooks(config: WebhooksConfig | undefined, deps: Webhook
   let isWanted = false;
   let isListening = false;
   /** What waits for the thread, until it ends. */
-  const waits = { started: createWait(), listening: createWait(), observed: createWait(), drained: createWait() };
+  const waits = { started: createWait(), listening: createWait(), drained: createWait() };
 
   const decide = (questions: readonly ReviewQuestion[]): ReviewDecision[] =>
     questions.map((question) => {
@@ -103,9 +101,7 @@ export function createWebhooks(config: WebhooksConfig | undefined, deps: Webhook
         void credentialsOf(deps.identity).then((credentials) => keeper.post({ kind: "credentials", credentials }));
         return;
       case "observed":
-        metrics.observed(message.observations);
-        if (message.isAnswer) waits.observed.end();
-        return;
+        return metrics.observed(message.observations);
       case "request":
         return accessLog.copy(message.fields);
       case "certificate":
@@ -152,14 +148,7 @@ export function createWebhooks(config: WebhooksConfig | undefined, deps: Webhook
     random,
     log,
   });
-  const untilObserved = async () => {
-    if (!isListening) return;
-    if (!waits.observed.isRunning) keeper.post({ kind: "observe" });
-    const timer = clock.after(OBSERVE_MS, () => waits.observed.end());
-    await waits.observed.begin();
-    timer.cancel();
-  };
-  const metrics = createWebhookMetrics(deps.registry, { isReady: () => certificate?.isThere ?? false, untilObserved });
+  const metrics = createWebhookMetrics(deps.registry, { isReady: () => certificate?.isThere ?? false });
   session.onChange((now, last) => {
     before.follow(now, last);
     keeper.post({ kind: "routes-changed" });

@@ -43,7 +43,7 @@ export function createListener(settings: ThreadSettings, { post, clock, random, 
   const changes = new Set<() => void>();
   const questions = createQuestions((asked) => post({ kind: "decide", questions: asked }));
   const identity = createAskedIdentity(() => post({ kind: "credentials" }), clock);
-  const metrics = createObservations((observations) => post({ kind: "observed", observations, isAnswer: false }), clock);
+  const metrics = createObservations((observations) => post({ kind: "observed", observations }), clock);
   const accessLog = createAccessLog({ share: settings.accessLogShare, random, log });
   let untap: (() => void) | undefined;
 
@@ -79,9 +79,11 @@ export function createListener(settings: ThreadSettings, { post, clock, random, 
     },
   });
   const { signal } = new AbortController(); // the end of the thread ends a start
+  let hasLooked: Promise<void> | undefined;
   return {
     async start() {
-      await certificate.start(signal);
+      hasLooked = certificate.start(signal);
+      await hasLooked;
       post({ kind: "started" });
     },
     take(message) {
@@ -100,19 +102,23 @@ export function createListener(settings: ThreadSettings, { post, clock, random, 
           return questions.answered(message.decisions);
         case "credentials":
           return identity.answered(message.credentials);
-        case "observe":
-          return post({ kind: "observed", observations: metrics.take(), isAnswer: true });
         case "listen":
-          server.start(signal).then(
-            () => post({ kind: "listening", port: server.port }),
-            (error: unknown) => {
-              post({ kind: "not-listening", reason: errorMessage(error) });
-              throw error; // ends this thread. The next one tries again
-            },
-          );
+          // Not before: the thread that takes the place of another one has clients at once.
+          Promise.resolve(hasLooked)
+            .then(() => server.start(signal))
+            .then(
+              () => post({ kind: "listening", port: server.port }),
+              (error: unknown) => {
+                post({ kind: "not-listening", reason: errorMessage(error) });
+                throw error; // ends this thread. The next one tries again
+              },
+            );
           return;
         case "drain":
-          void server.stop().then(() => post({ kind: "drained" }));
+          void server.stop().then(() => {
+            metrics.flush();
+            post({ kind: "drained" });
+          });
           return;
         default:
           return message satisfies never;

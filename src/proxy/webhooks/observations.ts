@@ -7,31 +7,30 @@ import type { Observation } from "./thread-messages.ts";
 export interface Observations {
   /** @param isFromPeer a peer has forwarded the call */
   answered(result: ReviewResult, isFromPeer: boolean, seconds: number): void;
-  /** Takes what was not sent yet. */
-  take(): readonly Observation[];
+  /** Sends what was not sent yet. */
+  flush(): void;
 }
 
 /** The main thread counts so many in a fraction of a millisecond. */
 const MAX_GATHERED = 64;
-/** So that few are lost if the thread ends. */
-const SEND_MS = 1_000;
+/** A scrape may lack the calls of this time, and so much is lost if the thread ends by itself. */
+const SEND_MS = 250;
 
 export function createObservations(send: (observations: readonly Observation[]) => void, clock: Clock): Observations {
   let gathered: Observation[] = [];
   let timer: Timer | undefined;
-  const take = () => {
-    const taken = gathered;
-    gathered = [];
+  const flush = () => {
     timer?.cancel();
     timer = undefined;
-    return taken;
+    if (gathered.length > 0) send(gathered);
+    gathered = [];
   };
   return {
     answered(result, isFromPeer, seconds) {
       gathered.push({ result, isFromPeer, seconds });
-      if (gathered.length >= MAX_GATHERED) send(take());
-      else timer ??= clock.after(SEND_MS, () => send(take()));
+      if (gathered.length >= MAX_GATHERED) flush();
+      else timer ??= clock.after(SEND_MS, flush);
     },
-    take,
+    flush,
   };
 }

@@ -52,8 +52,6 @@ export type ToThread =
   /** Answers the questions of one message, in their order. */
   | { readonly kind: "decided"; readonly decisions: readonly ReviewDecision[] }
   | { readonly kind: "credentials"; readonly credentials: PeerCredentials | { readonly problem: string } }
-  /** Somebody reads the metrics. */
-  | { readonly kind: "observe" }
   | { readonly kind: "listen" }
   | { readonly kind: "drain" };
 
@@ -64,8 +62,7 @@ export type FromThread =
   /** The next message of this kind comes after the answer. */
   | { readonly kind: "decide"; readonly questions: readonly ReviewQuestion[] }
   | { readonly kind: "credentials" }
-  /** @param isAnswer to `observe` */
-  | { readonly kind: "observed"; readonly observations: readonly Observation[]; readonly isAnswer: boolean }
+  | { readonly kind: "observed"; readonly observations: readonly Observation[] }
   /** A call, while somebody reads /debug/requests. */
   | { readonly kind: "request"; readonly fields: AccessFields }
   | { readonly kind: "listening"; readonly port: number }

@@ -1,6 +1,5 @@
 // A wait for something that the thread of the listener tells. Invariant: whoever waits at the same time waits for the same. Used by create-webhooks.ts.
 export interface Wait {
-  readonly isRunning: boolean;
   /** Resolves, or rejects, with the next `end`. */
   begin(): Promise<void>;
   /** Does nothing if nobody waits. */
@@ -10,9 +9,6 @@ export interface Wait {
 export function createWait(): Wait {
   let running: PromiseWithResolvers<void> | undefined;
   return {
-    get isRunning() {
-      return running !== undefined;
-    },
     begin() {
       running ??= Promise.withResolvers<void>();
       return running.promise;

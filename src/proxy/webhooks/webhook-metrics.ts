@@ -1,5 +1,5 @@
-// Metrics of the listener for the operator's webhooks. Invariant: each call counts once, with one of a fixed set of results. The thread of the listener counts,
-// and a scrape waits for what it has not told yet.
+// Metrics of the listener for the operator's webhooks. Invariant: each call counts once, with one of a fixed set of results. The thread of the listener tells
+// them a moment later.
 import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
 import type { Observation } from "./thread-messages.ts";
 
@@ -12,20 +12,17 @@ export interface WebhookMetrics {
 export interface WebhookMetricsSource {
   /** Whether the operator's certificate is there. */
   isReady(): boolean;
-  /** Resolves soon, when `observed` was called with all calls so far. */
-  untilObserved(): Promise<void>;
 }
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-export function createWebhookMetrics(registry: Registry, { isReady, untilObserved }: WebhookMetricsSource): WebhookMetrics {
+export function createWebhookMetrics(registry: Registry, { isReady }: WebhookMetricsSource): WebhookMetrics {
   const registers = [registry];
   const total = new Counter({
     name: "ctrlmesh_proxy_reviews_total",
     help: "Calls of the operator's webhooks by result, and by who has sent them. A call from a peer is never forwarded again.",
     labelNames: ["result", "from"],
     registers,
-    collect: untilObserved,
   });
   const duration = new Histogram({
     name: "ctrlmesh_proxy_review_duration_seconds",
@@ -33,7 +30,6 @@ export function createWebhookMetrics(registry: Registry, { isReady, untilObserve
     labelNames: ["result"],
     buckets: BUCKETS,
     registers,
-    collect: untilObserved,
   });
   const restarts = new Counter({
     name: "ctrlmesh_proxy_webhook_thread_restarts_total",

@@ -122,8 +122,8 @@ describe("a caller that is gone", () => {
     canary.serve(undefined);
     expect(await world.call(stable, reviewOf("pilot"))).toMatchObject(by("canary"));
     expect(open.ever).toBe(80);
-    expect(await countOf(stable, 'result="client-gone"')).toBe("80");
-    expect(await countOf(canary, 'result="client-gone"')).toBe("80");
+    for (const pod of [stable, canary])
+      await eventually(async () => expect(await countOf(pod, 'result="client-gone"')).toBe("80"));
   });
 });
 

@@ -79,7 +79,8 @@ it("starts without the operator's certificate, is ready with it, and answers rev
   await writeCertificate();
   await eventually(async () => expect(await health("/readyz")).toEqual([200, "ok"]));
   expect(JSON.parse(await review())).toEqual(reviewOf("prod"));
-  expect((await health("/metrics"))[1]).toMatch(/^ctrlmesh_proxy_reviews_total\{result="local",from="api-server"[^}]*\} 1$/m);
+  const counted = /^ctrlmesh_proxy_reviews_total\{result="local",from="api-server"[^}]*\} 1$/m;
+  await eventually(async () => expect((await health("/metrics"))[1]).toMatch(counted));
   await stop();
 });
 

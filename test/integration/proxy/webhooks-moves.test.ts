@@ -1,6 +1,7 @@
 // A namespace that moves between two subsets again and again, under load at the pods of three. The tables reach the pods in any order that the manager allows:
 // the grant comes after the loser has the new table.
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { eventually } from "../../support/eventually.ts";
 import { type ReviewPod, type ReviewWorld, reviewOf, startReviewWorld } from "../../support/review-world.ts";
 import { subset, table } from "../../support/route-table.ts";
 
@@ -59,10 +60,10 @@ it("each review is answered once, by a pod of the owner of its time, and none fa
     winner.enforce(quiet(to));
     await pause();
   }
+  await eventually(() => calls > MOVES, 30_000); // a busy machine is slow
   isOver = true;
   await Promise.all(load);
   expect(wrong).toEqual([]);
-  expect(calls).toBeGreaterThan(MOVES);
   expect([stable, canary, third].map(({ answered }) => answered.length).reduce((sum, count) => sum + count)).toBe(calls);
   expect(third.answered).toEqual([]);
 });

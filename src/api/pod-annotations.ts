@@ -190,10 +190,14 @@ function rangesOf(text: string): string[] {
   return text.split(",").flatMap((part) => part.trim() || []);
 }
 
+const MAX_RANGES_CHARS = 16_384;
+
 function wrongRanges(value: string): string | undefined {
-  const wrong = rangesOf(value).find((range) => !isRange(range));
+  if (value.length > MAX_RANGES_CHARS) return `must have at most ${MAX_RANGES_CHARS} characters`;
+  const ranges = rangesOf(value);
+  const wrong = ranges.find((range) => !isRange(range));
   if (wrong !== undefined) return `${JSON.stringify(wrong.slice(0, 64))} is not a range of addresses such as 10.0.0.0/8`;
-  return rangesOf(value).length === 0 ? "must be ranges of addresses such as 10.0.0.0/8, divided by commas" : undefined;
+  return ranges.length === 0 ? "must be ranges of addresses such as 10.0.0.0/8, divided by commas" : undefined;
 }
 
 function isRange(text: string): boolean {

@@ -1,21 +1,22 @@
 import { Socket } from "node:net";
+import { PassThrough } from "node:stream";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { CompactRequest } from "./compact-body.ts";
+import { CompactRequest, keepCompact } from "./compact-body.ts";
 
 const arrivals = () => new CompactRequest(new Socket());
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
 it("keeps a body of single bytes that nobody reads in one buffer, and stops the socket", async () => {
   const request = arrivals();
-  const accepted = Array.from({ length: 3_000 }, (_, at) => request.push(Buffer.from([at & 255])));
+  const accepted = Array.from({ length: 500 }, (_, at) => request.push(Buffer.from([at & 255])));
   await settle();
   expect(accepted.some(Boolean)).toBe(false);
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
   request.push(null);
   await settle();
-  expect(chunks.map(({ length }) => length)).toEqual([1, 2_999]);
+  expect(chunks.map(({ length }) => length)).toEqual([1, 499]);
   expect(Buffer.concat(chunks).every((byte, at) => byte === (at & 255))).toBe(true);
 });
 
@@ -52,4 +53,22 @@ it("gives all bytes in their order, whenever the reader pauses", async () => {
     }),
     { numRuns: 200 },
   );
+});
+
+it("cuts a client that sends many tiny chunks, and none that sends a few a second or large ones", () => {
+  let [cuts, nowMs] = [0, 0];
+  const body = new PassThrough();
+  keepCompact(
+    body,
+    () => cuts++,
+    () => nowMs,
+  );
+  for (let chunk = 0; chunk < 10_000; chunk++) body.push(Buffer.alloc(256));
+  for (let chunk = 0; chunk < 10_000; chunk++) {
+    nowMs += 2;
+    body.push(Buffer.from("x"));
+  }
+  expect(cuts).toBe(0);
+  for (let chunk = 0; chunk < 600; chunk++) body.push(Buffer.from("x"));
+  expect(cuts).toBeGreaterThan(0);
 });

@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { collectGarbage } from "../../../test/support/collect-garbage.ts";
 import { type JsonBounds, JsonCost } from "./json-cost.ts";
 
-const NO_BOUNDS: JsonBounds = { depth: Infinity, values: Infinity, names: Infinity };
-const BOUNDS: JsonBounds = { depth: 3, values: 6, names: 2 };
+const NO_BOUNDS: JsonBounds = { depth: Infinity, values: Infinity, names: Infinity, stringBytes: Infinity };
+const BOUNDS: JsonBounds = { depth: 3, values: 6, names: 2, stringBytes: Infinity };
 
 function costOf(text: string | Buffer, bounds = NO_BOUNDS): JsonCost {
   const cost = new JsonCost(bounds);
@@ -36,6 +36,19 @@ describe("a text with too much", () => {
     ['["\\u0022",[[[', "more than 3 levels"],
   ])("%s", (text, excess) => expect(costOf(text, BOUNDS).excess).toBe(excess));
 
+  it.each([
+    ['["12345678', undefined],
+    ['["12345678","12345678"', undefined],
+    ['["123456789', "a string of more than 8 bytes"],
+    ['{"\\u0061\\u0062":1', "a string of more than 8 bytes"],
+  ])("in one string: %s", (text, excess) => {
+    const bounds = { ...NO_BOUNDS, stringBytes: 8 };
+    expect(costOf(text, bounds).excess).toBe(excess);
+    const byByte = new JsonCost(bounds);
+    for (let end = 1; end <= text.length; end++) byByte.scan(Buffer.from(text.slice(0, end)));
+    expect(byByte.excess).toBe(excess);
+  });
+
   it("is found out at the bound, and costs nothing behind it", () => {
     const cost = costOf("[".repeat(1_000_000), BOUNDS);
     expect(cost.parsedBytes).toBeLessThan(1_000);
@@ -56,7 +69,7 @@ it("counts values and levels as JSON.parse makes them, and never fewer", () => {
     fc.property(fc.jsonValue({ maxDepth: 6 }), fc.boolean(), (value, isPretty) => {
       const text = JSON.stringify(value, null, isPretty ? 2 : 0);
       const { values, depth, names } = countOf(JSON.parse(text));
-      expect(costOf(text, { depth, values: values * 2 + 1, names }).excess).toBeUndefined();
+      expect(costOf(text, { depth, values: values * 2 + 1, names, stringBytes: Infinity }).excess).toBeUndefined();
       if (depth > 0) expect(costOf(text, { ...NO_BOUNDS, depth: depth - 1 }).excess).toMatch(/levels/);
       if (names > 0) expect(costOf(text, { ...NO_BOUNDS, names: names - 1 }).excess).toMatch(/names/);
       if (values > 1) expect(costOf(text, { ...NO_BOUNDS, values: values - 1 }).excess).toMatch(/values/);

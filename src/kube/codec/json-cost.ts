@@ -10,6 +10,8 @@ export interface JsonBounds {
   readonly values: number;
   /** Names of members. */
   readonly names: number;
+  /** Bytes of one string, with its escapes. */
+  readonly stringBytes: number;
 }
 
 // Bytes on the heap, measured with the worst text of each kind (json-cost.test.ts), in Node 24.
@@ -36,6 +38,8 @@ export class JsonCost {
   #containers = 0;
   #commas = 0;
   #names = 0;
+  /** Of the string that the position is in. */
+  #stringStart = 0;
   #excess: string | undefined;
 
   constructor(bounds: JsonBounds) {
@@ -64,9 +68,15 @@ export class JsonCost {
         const behind = skipString(bytes, view, at, end);
         this.#inString = behind < 0;
         at = Math.abs(behind);
+        const { stringBytes } = this.#bounds;
+        const length = at - this.#stringStart - (this.#inString ? 0 : 1);
+        if (length > stringBytes) this.#excess = `a string of more than ${stringBytes} bytes`;
       }
       at = skipPlain(bytes, at, end);
-      if (at < end) this.#count(bytes[at++] as number);
+      if (at < end) {
+        this.#count(bytes[at++] as number);
+        if (this.#inString) this.#stringStart = at;
+      }
       if (this.#excess !== undefined) break;
     }
     this.#position = at;

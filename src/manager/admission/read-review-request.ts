@@ -10,9 +10,10 @@ import { type AdmissionRequest, decodeReview } from "./admission-review.ts";
 
 /**
  * Reviews are of pods and of the mesh's own kinds. Two objects of 1.5 MB, the most that etcd stores, have 200,000 values if they are mostly lists of
- * names of 12 characters, and their schemas have fewer than 20 levels. A name costs ten times what a value does, and such lists have few.
+ * names of 12 characters, and their schemas have fewer than 20 levels. A name costs ten times what a value does, and such lists have few. All annotations of an
+ * object have 256 KiB, the longest texts that Kubernetes takes; escaped they may be twice as long. A longer text can take seconds to check.
  */
-export const REVIEW_BOUNDS: JsonBounds = { depth: 100, values: 200_000, names: 20_000 };
+export const REVIEW_BOUNDS: JsonBounds = { depth: 100, values: 200_000, names: 20_000, stringBytes: 512 * 1024 };
 
 /**
  * What a review may take without the budget: an ordinary pod, and what it becomes. So clients that hold the whole budget delay large reviews only. The places

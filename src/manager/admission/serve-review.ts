@@ -22,7 +22,7 @@ export interface ServeOptions extends ReviewMeans {
   readonly log: Logger;
   /** How long a client may take to read an answer. */
   readonly answerMs: number;
-  /** How many refusals of each client are logged. All are counted. */
+  /** How many refusals and failures of each client are logged. All are counted. */
   readonly refusals: Pick<ClientPace, "allow">;
   /** True: each answer closes its connection. */
   readonly isDraining: () => boolean;
@@ -59,7 +59,8 @@ export async function serveReview(req: IncomingMessage, res: ServerResponse, opt
     }
   } catch (error) {
     const isKnown = error instanceof StatusError;
-    if (!isKnown) log.error({ err: error, webhook: webhook?.name }, "a webhook failed");
+    if (!isKnown && options.refusals.allow(clientAddress(req.socket) ?? "", 1))
+      log.error({ err: error, webhook: webhook?.name }, "a webhook failed");
     const { status } = isKnown
       ? error
       : new StatusError("InternalError", "ctrlmesh: the webhook failed; the manager's log says why");

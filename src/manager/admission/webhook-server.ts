@@ -52,7 +52,8 @@ export interface WebhookServer extends Runnable {
   readonly port: number;
 }
 
-const MAX_HEADER_BYTES = 16 * 1024;
+/** An API server sends some hundred bytes, or two thousand with a token. */
+const MAX_HEADER_BYTES = 4 * 1024;
 const MAX_HELD = 96 * 1024 * 1024;
 const REQUEST_MS = 10_000;
 /** Longer than client-go keeps an idle connection (90 s), so that client-go closes it first. */

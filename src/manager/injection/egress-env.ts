@@ -7,6 +7,8 @@ import type { Container, EnvVar } from "./pod-manifest.ts";
 /** curl reads only the lower-case `http_proxy`; most other clients read both cases of each. */
 const PROXY_VARIABLES = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
 const DIRECT_VARIABLES = ["NO_PROXY", "no_proxy"];
+/** Of all containers of a pod together. Each host is looked at. */
+const MAX_DIRECT_CHARS = 65_536;
 const PROXY_URL = `http://127.0.0.1:${EGRESS_PORT}`;
 const DEFAULT_DOMAIN = "cluster.local";
 
@@ -22,6 +24,15 @@ export function withEgressEnv(env: readonly EnvVar[], plan: Plan): readonly EnvV
   // A variable keeps its place, since its value may refer to those before it.
   const kept = env.map((each) => ours.find(({ name }) => name === each.name) ?? each);
   return [...kept, ...ours.filter(({ name }) => !env.some((each) => each.name === name))];
+}
+
+/** Why the hosts that the containers reach without a proxy cannot be extended; undefined if they can. */
+export function egressRefusal(containers: readonly Container[], plan: Plan): string | undefined {
+  if (!plan.egress) return undefined;
+  const lengths = containers.flatMap(({ env = [] }) => DIRECT_VARIABLES.map((name) => plainValue(env, name)?.length ?? 0));
+  const chars = lengths.reduce((sum, length) => sum + length, 0);
+  if (chars <= MAX_DIRECT_CHARS) return undefined;
+  return `NO_PROXY and no_proxy of all containers have ${chars} characters together, but at most ${MAX_DIRECT_CHARS} are allowed`;
 }
 
 /** Warnings about a container whose requests do not go through the egress proxy, or no longer through its own one. */

@@ -286,6 +286,17 @@ describe("requests to other servers", () => {
     expect(JSON.stringify(off)).not.toMatch(/15002|HTTP_PROXY|EGRESS_/);
   });
 
+  it("with a NO_PROXY of more hosts than a client has are refused, with the reason", () => {
+    const env = [{ name: "NO_PROXY", value: "a,".repeat(40_000) }];
+    expect(inject(podWith({ env }))).toMatchObject({
+      kind: "refused",
+      message: expect.stringContaining(
+        "NO_PROXY and no_proxy of all containers have 80000 characters together, but at most 65536",
+      ),
+    });
+    expect(inject(podWith({ env }, {})).kind).toBe("changed");
+  });
+
   it("leave the API server alone, also by its address in iptables mode and by its names", () => {
     const annotations = { ...egress, "ctrlmesh.kruise.io/intercept": "iptables" };
     const direct = envOf(podWith({}, annotations)).NO_PROXY?.split(",");

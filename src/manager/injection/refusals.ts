@@ -5,6 +5,7 @@ import { formatProblem } from "../../api/problems.ts";
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
 import { IPTABLES_CONTAINER, PROXY_CONTAINER } from "../facts/injected-pod.ts";
 import { accessRefusals } from "./api-access.ts";
+import { egressRefusal } from "./egress-env.ts";
 import type { Refusal } from "./injection.ts";
 import { isIptablesContainer } from "./iptables-container.ts";
 import { ALIAS_PORT, API_PORT, EGRESS_PORT, HEALTH_PORT, OUR_CONTAINERS, PROXY_UID, WEBHOOK_PORT } from "./names.ts";
@@ -37,7 +38,13 @@ export function specRefusals(spec: PodSpec, plan: Plan, volumes: readonly Volume
     ...portRefusals(spec, plan),
     ...nameRefusals(spec, plan, volumes),
     ...iptablesRefusals(spec, plan),
+    ...egressRefusals(spec, plan),
   ];
+}
+
+function* egressRefusals({ containers, initContainers = [] }: PodSpec, plan: Plan): Iterable<Refusal> {
+  const message = egressRefusal([...initContainers, ...containers], plan);
+  if (message !== undefined) yield { reason: "Unreadable", message };
 }
 
 function* nodeRefusals({ hostNetwork, os, nodeSelector }: PodSpec): Iterable<Refusal> {

@@ -2,9 +2,9 @@
 // Invariant: one proxy, however slow, stuck or loud, costs the others nothing: each has a connection, a bounded number of messages
 // and at most one snapshot in it.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import type { ServerHttp2Stream } from "node:http2";
+import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import { Server } from "@grpc/grpc-js";
-import { createClientPace } from "../../base/client-pace.ts";
+import { type ClientPace, createClientPace } from "../../base/client-pace.ts";
 import type { Clock } from "../../base/clock.ts";
 import { keepCompact } from "../../base/compact-body.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
@@ -93,6 +93,7 @@ export function createMeshServer(options: MeshServerOptions): MeshServer {
     Connect: (stream: ServerStream) => serveProxyStream(stream, deps),
     Certify: (...call: CertifyCall) => serveCertify(call, certifying),
   });
+  const onStream = createStreamGuard(clock);
   let port = 0;
   return {
     name: "mesh server",
@@ -114,8 +115,21 @@ export function createMeshServer(options: MeshServerOptions): MeshServer {
 /** Node tells of each stream of an HTTP/2 server before any of its body has come. gRPC has no other way to them. */
 const STREAM_CREATED = "http2.server.stream.created";
 
-function onStream(message: unknown): void {
-  keepCompact((message as { readonly stream: ServerHttp2Stream }).stream);
+/** New calls of one connection. A proxy has one stream, and asks for a certificate now and then. */
+const CALLS = { perSecond: 5, burst: 32 };
+
+function createStreamGuard(clock: Clock): (message: unknown) => void {
+  const calls = new WeakMap<ServerHttp2Session, ClientPace>();
+  return (message) => {
+    const { stream } = message as { readonly stream: ServerHttp2Stream };
+    const session = stream.session as ServerHttp2Session | undefined;
+    if (session === undefined) return;
+    const cut = () => session.destroy();
+    keepCompact(stream, cut);
+    const pace = calls.get(session) ?? createClientPace({ ...CALLS, clock });
+    calls.set(session, pace);
+    if (!pace.allow("", 1)) setImmediate(cut); // not while the stream is made
+  };
 }
 
 function tlsOf({ identity, rejections }: ServerSecurity) {

@@ -61,8 +61,8 @@ export interface TrafficServer extends Runnable {
 /** Enough for a query that names many namespaces, and for large bearer tokens. */
 const MAX_HEADER_BYTES = 128 * 1024;
 const HEADERS_TIMEOUT_MS = 30_000;
-/** Of clients that may be anybody: API servers and peers send some hundred bytes at once. */
-const STRANGERS_HEAD = { maxHeaderSize: 16 * 1024, headersMs: 10_000 };
+/** Of clients that may be anybody: API servers and peers send some hundred bytes at once, or two thousand with a token. */
+const STRANGERS_HEAD = { maxHeaderSize: 4 * 1024, headersMs: 10_000 };
 const STRANGERS_STALLED_MS = 10_000;
 /** Of TLS. */
 const HANDSHAKE_MS = 10_000;

@@ -10,6 +10,8 @@ import type { ReviewLayer } from "./review-call.ts";
 const BYTES_PER_SECOND = 8 * 1024 * 1024;
 /** At once, after a pause: two of the largest reviews. */
 const BURST_BYTES = 2 * MAX_REVIEW_BYTES;
+/** What a chunk costs at least: a tiny one takes as long as one of this size. */
+const CHUNK_BYTES = 512;
 /** What a call costs beside its body. The main thread answers the questions of 2,000 calls a second with a few percent of a core. */
 const CALL_BYTES = 4 * 1024;
 
@@ -42,7 +44,7 @@ function pacedSource(source: ByteSource, charge: (bytes: number) => number, cloc
       const control: SourceControl = source.open({
         write(chunk) {
           isWanted = sink.write(chunk);
-          const waitMs = charge(chunk.length);
+          const waitMs = charge(Math.max(chunk.length, CHUNK_BYTES));
           if (waitMs > 0) {
             timer?.cancel();
             timer = clock.after(waitMs, paid);

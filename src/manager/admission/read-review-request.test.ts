@@ -50,13 +50,24 @@ describe("a review that is refused before it is parsed", () => {
 
 describe("the budget", () => {
   it("has room for the largest review that one client may send, of any kind", async () => {
-    const long = `{"data":"${"x".repeat(MAX_REVIEW_BYTES - 400)}"}`;
+    const texts = (bytes: number) =>
+      Array.from(
+        { length: Math.ceil(bytes / 500_000) },
+        (_, at) => `"${"x".repeat(Math.min(500_000, bytes - at * 500_000))}"`,
+      ).join();
+    const long = `{"data":[${texts(MAX_REVIEW_BYTES - 500)}]}`;
     const names = Array.from({ length: 100_000 }, (_, at) => `"team-${at}"`).join();
     const members = Array.from({ length: 19_000 }, (_, at) => `"name-of-a-field-${at}":{}`).join();
     const dense = `"a":{${Array.from({ length: 19_000 }, (_, at) => `"${at}":{}`).join()}},"b":[${"[],".repeat(50_000)}[]]`;
-    const worst = `{${dense},"c":"${"x".repeat(MAX_REVIEW_BYTES - dense.length - 400)}"}`;
+    const worst = `{${dense},"c":[${texts(MAX_REVIEW_BYTES - dense.length - 500)}]}`;
     for (const object of [long, worst, `{"data":[${names}]}`, `{"data":{${members}}}`, `{"a":{${members}},"b":[${names}]}`])
       await expect(read(reviewWith(object))).resolves.toMatchObject({ request: { uid: "u" } });
+  });
+
+  it("has no room for one text of megabytes, which takes seconds to split or to match", async () => {
+    await expect(read(reviewWith(`"${"x".repeat(600_000)}"`))).rejects.toMatchObject(
+      refused(413, "a string of more than 524288 bytes"),
+    );
   });
 
   it("is charged by what a body becomes before it is parsed: no room is 429", async () => {

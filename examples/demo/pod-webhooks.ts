@@ -2,7 +2,7 @@
 // pod. In a cluster cert-manager, the kubelet and the injection webhook do this.
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { createCa, issueServerCertificate } from "../../src/base/certificates.ts";
 import { MeshError } from "../../src/base/errors.ts";
@@ -24,6 +24,8 @@ export interface PodWebhook {
   readonly operatorFlags: Readonly<Record<string, string>>;
   /** The part of a pod's spec that injection changes. */
   injected(operator: object): object;
+  /** True if the operator's server accepts connections: the readiness probe of its container. */
+  isServing(): Promise<boolean>;
 }
 
 export interface PodWebhooks {
@@ -64,9 +66,22 @@ export async function createPodWebhooks(dir: string): Promise<PodWebhooks> {
           containers: [{ ...operator, volumeMounts: [{ name: "certs", mountPath: CERT_DIR }] }, proxy],
           volumes: [{ name: "certs", emptyDir: {} }],
         }),
+        isServing: () => accepts(port),
       };
     },
   };
+}
+
+async function accepts(port: number): Promise<boolean> {
+  const socket = connect(port, LOOPBACK);
+  try {
+    await once(socket, "connect"); // rejects with an error of the socket
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
 }
 
 // Linux has all addresses of 127.0.0.0/8, macOS only 127.0.0.1.

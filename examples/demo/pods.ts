@@ -73,6 +73,7 @@ export async function startPod(plan: PodPlan, context: PodContext): Promise<Demo
   await eventually(async () => (await fetch(`${proxy.healthUrl}/readyz`)).ok, READY_MS);
   const kubeconfig = writeKubeconfig(join(dataDir, "kubeconfig"), proxy, token);
   await processes.operator({ pod, kubeconfig, lockName, flags: webhook?.operatorFlags ?? {} });
+  if (webhook !== undefined) await eventually(() => webhook.isServing(), READY_MS);
 
   const address = webhook?.address;
   const addresses = address === undefined ? {} : { podIP: address, podIPs: [{ ip: address }] };

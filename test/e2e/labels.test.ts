@@ -199,7 +199,7 @@ describeWithKube("labels on request", () => {
       await mesh.client.create(CONFIG_MAPS, { metadata: { namespace: "out", name: "new" } });
       expect(await configMap("out", "new")).toEqual({});
     });
-    expect((await labels())?.message).toContain("namespace out is opted out");
+    await eventually(async () => expect((await labels())?.message).toContain("namespace out is opted out"));
     await run("label", "namespace", "out", `${KEY}/control-`);
     await eventually(async () => expect(await configMap("out", "new")).toEqual(rightLabels("out")));
     await untilComplete();

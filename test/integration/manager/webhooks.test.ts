@@ -33,6 +33,9 @@ const REQUEST = {
 const reviewOf = (more: object = {}) =>
   JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request: { ...REQUEST, ...more } });
 
+/** So many characters, in texts as long as a review may have. */
+const texts = (chars: number) => Array.from({ length: Math.ceil(chars / 250_000) }, () => "x".repeat(250_000));
+
 const HEAD_OF_HUNDRED = "POST /validate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n";
 
 interface Answer {
@@ -191,7 +194,7 @@ describe("the webhook server", () => {
   });
 
   it("takes the largest pod that the API server takes, and refuses what is larger before it is read", async () => {
-    const large = reviewOf({ object: { data: "x".repeat(3 * 1024 * 1024) }, oldObject: { data: "y".repeat(3 * 1024 * 1024) } });
+    const large = reviewOf({ object: { data: texts(3 * 1024 * 1024) }, oldObject: { data: texts(3 * 1024 * 1024) } });
     expect((await ask(large)).code).toBe(200);
     const socket = await tls();
     socket.write(
@@ -216,7 +219,7 @@ describe("the webhook server", () => {
       isHeld.resolve();
       return promise.then(() => ({ allowed: true }) as const);
     };
-    const large = reviewOf({ object: { data: "x".repeat(700 * 1024) } });
+    const large = reviewOf({ object: { data: texts(700 * 1024) } });
     const held = ask(large);
     await isHeld.promise; // else the second one could come first
     expect(await ask(large)).toMatchObject({ code: 429, headers: { "retry-after": "1" } });
@@ -243,7 +246,7 @@ describe("the webhook server", () => {
     await server.stop();
     await start({ maxHeldBytes: 100 * 1024 * 1024 }); // half for one address; the review becomes 1.4 MiB, its answer counts as 48
     review = () => ({ allowed: true, patch: [{ op: "add", path: "/x", value: "x".repeat(12 * 1024 * 1024) }] });
-    const large = reviewOf({ object: { data: "x".repeat(700 * 1024) } });
+    const large = reviewOf({ object: { data: texts(700 * 1024) } });
     const deaf = (await tls()).pause();
     const head = `POST /validate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${large.length}\r\n\r\n`;
     deaf.write(head + large);

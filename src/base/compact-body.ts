@@ -4,6 +4,7 @@
 import { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
+import { createClientPace } from "./client-pace.ts";
 import { systemClock } from "./clock.ts";
 import { createGrowingBytes, type GrowingBytes } from "./growing-bytes.ts";
 
@@ -35,14 +36,8 @@ export function keepCompact(body: Readable, cut: () => void, nowMs: () => number
     unread = undefined;
     if (bytes !== undefined) push(bytes);
   };
-  let [tinyLeft, countedMs] = [TINY_CHUNKS.burst, nowMs()];
-  const isFlood = ({ length }: Uint8Array): boolean => {
-    if (length >= TINY_BYTES) return false;
-    const now = nowMs();
-    tinyLeft = Math.min(TINY_CHUNKS.burst, tinyLeft + ((now - countedMs) * TINY_CHUNKS.perSecond) / 1_000) - 1;
-    countedMs = now;
-    return tinyLeft < 0;
-  };
+  const pace = createClientPace({ ...TINY_CHUNKS, clock: { monotonicMs: nowMs } });
+  const isFlood = ({ length }: Uint8Array) => length < TINY_BYTES && !pace.allow("", 1);
   body.push = (chunk: unknown, encoding?: BufferEncoding) => {
     if (chunk instanceof Uint8Array && isFlood(chunk)) {
       cut();

@@ -6,16 +6,22 @@
 import { equalsAscii } from "./ascii.ts";
 import type { Edit } from "./byte-edit.ts";
 import { ByteWindow } from "./byte-window.ts";
-import type { ElementFilter, ListFilterOptions } from "./element-filter.ts";
+import { ElementFilter, type ListFilterOptions } from "./element-filter.ts";
+import { FailOnceFilter } from "./fail-once-filter.ts";
 import { cutListMeta, JsonListHead, type LeftOutFields, type ListKey, versionInListMeta } from "./json-list-head.ts";
 import { JsonListOutput } from "./json-list-output.ts";
 import { JsonObjectReader } from "./json-object.ts";
 import { OPEN_BRACE, OPEN_BRACKET } from "./json-scan.ts";
 import { readText, walkerAt } from "./json-text.ts";
 import { JsonWalker } from "./json-walker.ts";
-import { codecError, DEFAULT_MAX_BYTES, type Emit, type ListPart } from "./types.ts";
+import { codecError, DEFAULT_MAX_BYTES, type ByteFilter, type Emit, type Keep, type ListPart } from "./types.ts";
 
-export class JsonListFilter {
+export function createJsonListFilter(keep: Keep, options: ListFilterOptions = {}): ByteFilter {
+  const elements = new ElementFilter(keep, options);
+  return new FailOnceFilter(elements, new JsonListFilter(elements, options));
+}
+
+class JsonListFilter {
   readonly #options: ListFilterOptions;
   readonly #maxItemBytes: number;
   readonly #elements: ElementFilter;

@@ -1,6 +1,6 @@
 // Joins JSON lists and Tables as they arrive. Used through list-joiner.ts.
 import { parseResourceVersion, type Version } from "../resource-version.ts";
-import { createListFilter } from "./list-filter.ts";
+import { createJsonListFilter } from "./json-list-filter.ts";
 import { asBuffer, type ByteFilter, codecError, type Emit, type Keep, type ListJoiner } from "./types.ts";
 
 const COMMA = Buffer.from(",");
@@ -26,7 +26,7 @@ export class JsonListJoiner implements ListJoiner {
     let frame: Uint8Array[] = [];
     let hasOwnItems = false;
     let emitNow: Emit = () => undefined;
-    const filter = createListFilter("json", keep, {
+    const filter = createJsonListFilter(keep, {
       onVersion: (version) => {
         if (parseResourceVersion(version) !== this.#version) throw differs("version");
       },

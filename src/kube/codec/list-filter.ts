@@ -1,8 +1,8 @@
-// Creates the filter for a list response. Called by the proxy's filters once the content type of the response is known.
-import { ElementFilter, type ListFilterOptions } from "./element-filter.ts";
-import { JsonListFilter } from "./json-list-filter.ts";
-import { ProtobufListFilter } from "./protobuf-list-filter.ts";
-import type { ByteFilter, Emit, Encoding, Keep } from "./types.ts";
+// Creates the filter for a list response, once the content type of the response is known.
+import type { ListFilterOptions } from "./element-filter.ts";
+import { createJsonListFilter } from "./json-list-filter.ts";
+import { createProtobufListFilter } from "./protobuf-list-filter.ts";
+import type { ByteFilter, Encoding, Keep } from "./types.ts";
 
 export type { ListFilterOptions } from "./element-filter.ts";
 
@@ -12,47 +12,5 @@ export type { ListFilterOptions } from "./element-filter.ts";
  * @throws MeshError (by push and end) `CODEC_MALFORMED`, `CODEC_TRUNCATED`, `CODEC_TOO_LARGE`, `CODEC_NOT_A_LIST`
  */
 export function createListFilter(encoding: Encoding, keep: Keep, options: ListFilterOptions = {}): ByteFilter {
-  const elements = new ElementFilter(keep, options);
-  const body = encoding === "json" ? new JsonListFilter(elements, options) : new ProtobufListFilter(elements, options);
-  return new FailOnceFilter(elements, body);
-}
-
-// After an error the state machine must not continue: it could read the middle of an object as an object.
-class FailOnceFilter implements ByteFilter {
-  readonly #elements: ElementFilter;
-  readonly #body: Pick<ByteFilter, "push" | "end">;
-  #failure: { readonly error: unknown } | undefined;
-
-  constructor(elements: ElementFilter, body: Pick<ByteFilter, "push" | "end">) {
-    this.#elements = elements;
-    this.#body = body;
-  }
-
-  get dropped(): number {
-    return this.#elements.dropped;
-  }
-
-  get kept(): number {
-    return this.#elements.kept;
-  }
-
-  push(chunk: Uint8Array, emit: Emit): void {
-    if (this.#failure !== undefined) throw this.#failure.error;
-    try {
-      this.#body.push(chunk, emit);
-    } catch (error) {
-      this.#failure = { error };
-      throw error;
-    }
-  }
-
-  end(emit: Emit): void {
-    if (this.#failure !== undefined) throw this.#failure.error;
-    try {
-      this.#body.end(emit);
-    } catch (error) {
-      this.#failure = { error };
-      throw error;
-    }
-  }
+  return encoding === "json" ? createJsonListFilter(keep, options) : createProtobufListFilter(keep, options);
 }

@@ -2,14 +2,15 @@
 //
 // It refuses a message that is not a list before it emits a byte. It holds at most one item and the writer's bound, however long
 // the list is.
-import type { ElementFilter, ListFilterOptions } from "./element-filter.ts";
+import { ElementFilter, type ListFilterOptions } from "./element-filter.ts";
+import { FailOnceFilter } from "./fail-once-filter.ts";
 import { isListType, isStatusType, type ObjectType } from "./object-type.ts";
 import { readEnvelopeType } from "./protobuf-envelope.ts";
 import { ProtobufListMessage } from "./protobuf-list-message.ts";
 import { ProtobufListOutput } from "./protobuf-list-output.ts";
 import { ProtobufRawWriter } from "./protobuf-raw-writer.ts";
 import { BYTES, ENVELOPE_PREFIX, FieldCursor } from "./protobuf-wire.ts";
-import { codecError, type Emit } from "./types.ts";
+import { codecError, type ByteFilter, type Emit, type Keep } from "./types.ts";
 
 const MAX_HELD_BYTES = 4 * 1024 * 1024;
 const MAX_ENVELOPE_FIELD_BYTES = 4 * 1024;
@@ -20,7 +21,12 @@ const MAX_ENVELOPE_FIELD_BYTES = 4 * 1024;
 // list, opaque => tail  at the end of field 2; only small fields may follow
 type State = "prefix" | "envelope" | "list" | "opaque" | "tail";
 
-export class ProtobufListFilter {
+export function createProtobufListFilter(keep: Keep, options: ListFilterOptions = {}): ByteFilter {
+  const elements = new ElementFilter(keep, options);
+  return new FailOnceFilter(elements, new ProtobufListFilter(elements, options));
+}
+
+class ProtobufListFilter {
   readonly #options: ListFilterOptions;
   readonly #output: ProtobufListOutput;
   readonly #message: ProtobufListMessage;

@@ -1,7 +1,7 @@
 // Joins protobuf lists. The envelope begins with the length of the list, so all items are held until the last list has come. Used through
 // list-joiner.ts.
 import { parseResourceVersion, type Version } from "../resource-version.ts";
-import { createListFilter } from "./list-filter.ts";
+import { createProtobufListFilter } from "./protobuf-list-filter.ts";
 import { BYTES, ENVELOPE_PREFIX, encodeHeader, fieldsOf } from "./protobuf-wire.ts";
 import { type ByteFilter, codecError, type Emit, type Keep, type ListJoiner, type ListJoinerOptions } from "./types.ts";
 
@@ -33,7 +33,7 @@ export class ProtobufListJoiner implements ListJoiner {
     const hold: Emit = (slice) => {
       slices.push(slice);
     };
-    const filter = createListFilter("protobuf", keep, {
+    const filter = createProtobufListFilter(keep, {
       maxHeldBytes: this.#maxHeldBytes,
       onVersion: (version) => {
         if (parseResourceVersion(version) !== this.#version) throw differs("version");

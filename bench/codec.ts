@@ -1,9 +1,10 @@
 // `node bench/codec.ts`: measures the list filters and the frame readers, in MB/s of upstream bytes. The input is a list of
 // 10,000 ConfigMaps of about 1 KB in chunks of three sizes. The filter keeps 1 object of 10: plain, with labels read, and with
 // managedFields stripped. The best of many rounds counts, because other work on the machine only adds time.
+
+import type { Emit, Encoding, ItemMeta, ReadOptions } from "../src/kube/codec/base/types.ts";
 import { createListFilter, type ListFilterOptions } from "../src/kube/codec/list-filter.ts";
 import { elementStripper, stripFrame } from "../src/kube/codec/strip-managed-fields.ts";
-import type { Emit, Encoding, ItemMeta, ReadOptions } from "../src/kube/codec/types.ts";
 import { createFrameSplitter, readFrame } from "../src/kube/codec/watch-frames.ts";
 import { envelope, type Field, message, watchFrame } from "../test/support/kube-protobuf.ts";
 

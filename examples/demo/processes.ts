@@ -82,7 +82,7 @@ export function createProcesses(): Processes {
       return children.length;
     },
     async apiServer(dir, auditLog) {
-      const { ready } = await start("localkube", "src/localkube/main.ts", [
+      const { ready } = await start("localkube", "test/localkube/main.ts", [
         "--print-ready",
         "--dir",
         dir,

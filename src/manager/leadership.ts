@@ -9,7 +9,7 @@ import { formatAddress } from "../base/settings.ts";
 import type { KubeClient } from "../kube/client/types.ts";
 import { createLeaderElector, type LeaderElector } from "../runtime/leader-election.ts";
 import type { ManagerConfig } from "./config.ts";
-import type { Leadership } from "./proxies/proxy-stream.ts";
+import type { Leadership } from "./server/proxy-stream.ts";
 
 /** The Lease of the leading replica. */
 export const LEASE_NAME = "ctrlmesh-manager";

@@ -9,7 +9,7 @@ import { VERSION } from "../base/version.ts";
 import { createProxy, type ReadyInfo } from "./assemble.ts";
 import type { ProxyConfig } from "./config.ts";
 import { createIdentity } from "./identity/create-identity.ts";
-import { outboundLayers } from "./layers/stack.ts";
+import { outboundLayers } from "./outbound/stack.ts";
 import { createSession } from "./session/create-session.ts";
 
 export interface RunProxyOptions {

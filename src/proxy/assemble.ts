@@ -19,17 +19,17 @@ import type { Reply } from "./http/handler.ts";
 import { type NamedLayer, stack } from "./http/stack.ts";
 import type { MeshTrustStore } from "./identity/manager-access.ts";
 import type { ServingCertificate } from "./identity/serving-certificate.ts";
-import { createPlanLog } from "./layers/isolate/plan-log.ts";
-import type { StackDeps } from "./layers/stack.ts";
 import { createAccessLog } from "./observe/access-log.ts";
 import { createProxyMetrics } from "./observe/metrics.ts";
+import { createPlanLog } from "./outbound/isolate/plan-log.ts";
+import type { StackDeps } from "./outbound/stack.ts";
 import { createPolicies } from "./policies/policies.ts";
 import { createPolicyMetrics } from "./policies/policy-metrics.ts";
+import { createWebhooks } from "./reviews/create-webhooks.ts";
 import { singleCertificate } from "./server/server-tls.ts";
 import { createTrafficServer } from "./server/traffic-server.ts";
 import type { SentBeside } from "./session/create-session.ts";
 import type { ManagerContact, Waiting, WebhookSink } from "./session/session.ts";
-import { createWebhooks } from "./webhooks/create-webhooks.ts";
 
 export interface ProxyDeps {
   readonly session: StackDeps["session"] & Partial<ManagerContact & Waiting & SentBeside & WebhookSink> & Runnable;

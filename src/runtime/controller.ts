@@ -1,5 +1,5 @@
 // The builder of a controller: which kind it reconciles, which kinds it watches, and how a change becomes a request. Invariant: a
-// builder is immutable; each call returns a new one. Called by each controllers/*/add.ts; it builds running-controller.ts.
+// builder is immutable; each call returns a new one. Called by the add.ts of each controller; it builds running-controller.ts.
 import { apiVersionOf, type Resource } from "../kube/client/resource.ts";
 import type { SelectorOptions } from "../kube/client/types.ts";
 import type { KubeObject, OwnerReference } from "../kube/types.ts";

@@ -1,5 +1,5 @@
 // Predicates decide which changes of a store lead to a reconcile. Pure. Invariant: additions and deletions always pass the predicates
-// that compare two versions. Used by the add.ts of controllers and by sources/routes.ts.
+// that compare two versions. Used by the add.ts of controllers and by apps/routes.ts.
 import type { KubeObject } from "../kube/types.ts";
 import { isDeepEqual } from "./deep-equal.ts";
 import type { Change } from "./store.ts";

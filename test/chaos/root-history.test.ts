@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import type { ShardingConfig } from "../../src/api/sharding-config.ts";
 import { PLACEMENT } from "../../src/api/sharding-keys.ts";
-import { balancedMap } from "../../src/manager/sources/sharding/balanced-map.ts";
-import { formatPlacement } from "../../src/manager/sources/sharding/placement-annotation.ts";
+import { balancedMap } from "../../src/manager/sharding/balanced-map.ts";
+import { formatPlacement } from "../../src/manager/sharding/placement-annotation.ts";
 import type { PodWrite } from "../support/mesh/pod-writes.ts";
 import { sampleShardingRoot } from "../support/sharding-config.ts";
 import { checkOwnership } from "./ownership-check.ts";

@@ -4,9 +4,9 @@
 // A namespace's shard in one state is computed by the code under test. The check is about the order of the states: nobody may write for a shard that no
 // state gave the namespace to in the meantime.
 import type { ShardingConfig } from "../../src/api/sharding-config.ts";
-import { canaryTest } from "../../src/manager/sources/sharding/canary.ts";
-import { placer } from "../../src/manager/sources/sharding/placement.ts";
-import { storedPlacement } from "../../src/manager/sources/sharding/stored-placement.ts";
+import { canaryTest } from "../../src/manager/sharding/canary.ts";
+import { placer } from "../../src/manager/sharding/placement.ts";
+import { storedPlacement } from "../../src/manager/sharding/stored-placement.ts";
 import type { OwnerChange } from "./ownership-check.ts";
 
 export interface RootHistory {

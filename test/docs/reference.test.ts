@@ -82,10 +82,10 @@ describe("tables that are written by hand", () => {
         .map((name) => readFileSync(`${ROOT}src/proxy/${folder}/${name}`, "utf8"))
         .join("\n");
     const own = [
-      ...of("webhooks").matchAll(/(?:unavailable\(|new ReviewError\(\d+,)\s*"([A-Z_]+)"/g),
+      ...of("reviews").matchAll(/(?:unavailable\(|new ReviewError\(\d+,)\s*"([A-Z_]+)"/g),
       ...of("egress").matchAll(/\{ status: \d+, code: "([A-Z_]+)"/g),
       ...of("policies").matchAll(/new PolicyError\(\s*"([A-Z_]+)"/g),
-      ...of("layers").matchAll(/case "([A-Z_]+)":/g),
+      ...of("outbound").matchAll(/case "([A-Z_]+)":/g),
     ].map(([, code = ""]) => code);
     const reasons = [...of(".").matchAll(/new StatusError\(\s*"(\w+)"/g)].map(([, reason = ""]) =>
       reason.replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase(),

@@ -2,9 +2,9 @@
 // the shards. So a script can turn an app into a family and back.
 import type { VirtualApp } from "../../src/api/virtual-app.ts";
 import { CLUSTER_SCOPE } from "../../src/kube/place.ts";
-import type { App, Source } from "../../src/manager/sources/app.ts";
-import type { RouteSpec } from "../../src/manager/sources/compile/route-spec.ts";
-import { createVirtualAppSource } from "../../src/manager/sources/virtual-app/virtual-app-source.ts";
+import type { App, Source } from "../../src/manager/apps/app.ts";
+import type { RouteSpec } from "../../src/manager/apps/compile/route-spec.ts";
+import { createVirtualAppSource } from "../../src/manager/virtual-app/virtual-app-source.ts";
 import { group, sharded } from "../support/route-table.ts";
 
 const FAMILY = "mesh.test/family";

@@ -1,7 +1,7 @@
 // Scaled families in the mesh tests: the real placement decides which shards own which namespaces, by the size of a StatefulSet, by which pods are
 // ready, and by the grace time. The placement is kept as the text that a root carries. The shards are the subsets of mesh-objects.ts.
-import { type Placement, placementOf, placer } from "../../src/manager/sources/sharding/placement.ts";
-import { formatPlacement, parsePlacement } from "../../src/manager/sources/sharding/placement-annotation.ts";
+import { type Placement, placementOf, placer } from "../../src/manager/sharding/placement.ts";
+import { formatPlacement, parsePlacement } from "../../src/manager/sharding/placement-annotation.ts";
 import { NAMESPACES } from "./mesh-checks.ts";
 import { BUCKET } from "./mesh-family.ts";
 import type { MeshWorld } from "./mesh-model.ts";

@@ -1,7 +1,7 @@
 // A stream between a model proxy and a manager's real stream handling, as the bytes that would pass. Nothing arrives by itself.
 // Invariant: messages of one direction keep their order; what is not yet delivered can be lost with the stream, never changed.
 import { EventEmitter } from "node:events";
-import type { ServerStream } from "../../src/manager/proxies/proxy-stream.ts";
+import type { ServerStream } from "../../src/manager/server/proxy-stream.ts";
 import { CONNECT as METHOD } from "../../src/wire/load-proto.ts";
 import type { ManagerMessage, ProxyMessage } from "../../src/wire/messages.ts";
 

@@ -1,8 +1,8 @@
 // A process of the proxy in the model test of watches: the isolate layer, and what it has stored of its moves.
 
 import type { Handler } from "../../src/proxy/call/call.ts";
-import { type IsolateDeps, isolate } from "../../src/proxy/layers/isolate/isolate.ts";
 import { createMoveLog } from "../../src/proxy/moves/move-log.ts";
+import { type IsolateDeps, isolate } from "../../src/proxy/outbound/isolate/isolate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import { LOST_MOVES, movesFromContent, movesToContent, type StoredMoves } from "../../src/proxy/session/stored-moves.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";

@@ -11,7 +11,7 @@ export interface ApiServer {
   readonly token: string;
 }
 
-/** Reads the ready line of src/localkube/main.ts. */
+/** Reads the ready line of test/localkube/main.ts. */
 export function readApiServer({ ready }: Child): ApiServer {
   const caFile = String(ready.ca);
   const caPem = readFileSync(caFile, "utf8");

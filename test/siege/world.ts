@@ -51,7 +51,7 @@ export async function startWorld({ namespaces, isCompiled }: WorldOptions): Prom
     const kube = await startChild({
       name: "localkube",
       command: process.execPath,
-      args: [join(ROOT, "src/localkube/main.ts"), "--print-ready", "--dir", dir],
+      args: [join(ROOT, "test/localkube/main.ts"), "--print-ready", "--dir", dir],
     });
     cleanUps.unshift(() => kube.stop(2_000));
     const apiServer = readApiServer(kube);

@@ -1,7 +1,7 @@
 // Compiles a route at once, in this thread: for specs that are known to be cheap, as those of the demo and of tests are.
 import { RE2JS } from "re2js";
-import { buildTable } from "../../src/manager/sources/compile/build-table.ts";
-import type { Matches, NamespaceFacts, RouteSpec } from "../../src/manager/sources/compile/route-spec.ts";
+import { buildTable } from "../../src/manager/apps/compile/build-table.ts";
+import type { Matches, NamespaceFacts, RouteSpec } from "../../src/manager/apps/compile/route-spec.ts";
 import type { RouteTable } from "../../src/route/table.ts";
 
 export function compileNow(route: RouteSpec, namespaces: readonly NamespaceFacts[]): RouteTable {

@@ -1,8 +1,8 @@
 // Compiles routes as the manager does, but for the thread: expressions are matched here.
 import { systemClock } from "../../src/base/clock.ts";
-import { type Compile, createCompiler } from "../../src/manager/sources/compile/compiler.ts";
-import { type MatchExpressions, matchesIn } from "../../src/manager/sources/compile/expression-matcher.ts";
-import { startMatching } from "../../src/manager/sources/compile/match-job.ts";
+import { type Compile, createCompiler } from "../../src/manager/apps/compile/compiler.ts";
+import { type MatchExpressions, matchesIn } from "../../src/manager/apps/compile/expression-matcher.ts";
+import { startMatching } from "../../src/manager/apps/compile/match-job.ts";
 
 export const matchHere: MatchExpressions = async (expressions, names) => {
   if (expressions.length === 0 || names.length === 0) return () => false;

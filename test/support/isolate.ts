@@ -4,9 +4,9 @@ import { silentLogger } from "../../src/base/log.ts";
 import { createRegistry, type Registry } from "../../src/base/metrics.ts";
 import { createServerFeatures, type ServerFeatures } from "../../src/proxy/api-server/server-features.ts";
 import { createStreamMetrics } from "../../src/proxy/filter/stream-metrics.ts";
-import type { IsolateDeps } from "../../src/proxy/layers/isolate/isolate.ts";
-import { createPlanLog } from "../../src/proxy/layers/isolate/plan-log.ts";
 import { createMoveLog } from "../../src/proxy/moves/move-log.ts";
+import type { IsolateDeps } from "../../src/proxy/outbound/isolate/isolate.ts";
+import { createPlanLog } from "../../src/proxy/outbound/isolate/plan-log.ts";
 import type { MoveKeeper, Session } from "../../src/proxy/session/session.ts";
 import type { ListChoice } from "../../src/route/plan-lists.ts";
 

@@ -3,7 +3,7 @@
 import { createRegistry } from "../../src/base/metrics.ts";
 import type { Call } from "../../src/proxy/call/call.ts";
 import type { Reply } from "../../src/proxy/http/handler.ts";
-import { isolate } from "../../src/proxy/layers/isolate/isolate.ts";
+import { isolate } from "../../src/proxy/outbound/isolate/isolate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import { createFakeClock } from "./fake-clock.ts";
 import { isolateDeps } from "./isolate.ts";

@@ -6,9 +6,9 @@ import { createRegistry, type Registry } from "../../src/base/metrics.ts";
 import { readCertificates } from "../../src/base/pem.ts";
 import { createPolicies, type RunningPolicies } from "../../src/proxy/policies/policies.ts";
 import { createPolicyMetrics } from "../../src/proxy/policies/policy-metrics.ts";
+import { createWebhooks, type Webhooks } from "../../src/proxy/reviews/create-webhooks.ts";
 import { createEnforcer, type Enforcer } from "../../src/proxy/session/enforcer.ts";
 import type { Peers } from "../../src/proxy/session/peers-handler.ts";
-import { createWebhooks, type Webhooks } from "../../src/proxy/webhooks/create-webhooks.ts";
 import type { PodPeer } from "../../src/wire/peer-type.ts";
 
 export interface ListenerConfig {

@@ -1,7 +1,7 @@
 // VirtualApps in the manager's internal form, for tests.
 import type { VirtualApp, VirtualAppSpec } from "../../src/api/virtual-app.ts";
-import { type App, type AppSpec, type Apps, createApps } from "../../src/manager/sources/app.ts";
-import { createVirtualAppSource, specOf as virtualAppSpecOf } from "../../src/manager/sources/virtual-app/virtual-app-source.ts";
+import { type App, type AppSpec, type Apps, createApps } from "../../src/manager/apps/app.ts";
+import { createVirtualAppSource, specOf as virtualAppSpecOf } from "../../src/manager/virtual-app/virtual-app-source.ts";
 import type { Informers } from "../../src/runtime/informers.ts";
 import type { Store } from "../../src/runtime/store.ts";
 

@@ -2,8 +2,8 @@
 import { lockNameOf, type VirtualApp, validateVirtualApp } from "../../../src/api/virtual-app.ts";
 import { MeshError } from "../../../src/base/errors.ts";
 import type { Namespace } from "../../../src/kube/client/resources.ts";
-import { routeOf } from "../../../src/manager/sources/virtual-app/route-rules.ts";
-import { subsetOfPod } from "../../../src/manager/sources/virtual-app/virtual-app-source.ts";
+import { routeOf } from "../../../src/manager/virtual-app/route-rules.ts";
+import { subsetOfPod } from "../../../src/manager/virtual-app/virtual-app-source.ts";
 import { ownersOf } from "../../../src/route/table.ts";
 import { compileNow } from "../../../test/support/compile-now.ts";
 import type { Setting } from "../act.ts";

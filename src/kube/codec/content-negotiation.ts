@@ -2,7 +2,7 @@
 // proxy's layers and filters.
 
 import { JSON_TYPE, MERGE_PATCH_TYPE, mediaTypeOf, PROTOBUF_TYPE, STRATEGIC_MERGE_PATCH_TYPE } from "../media-types.ts";
-import type { Encoding } from "./types.ts";
+import type { Encoding } from "./base/types.ts";
 
 /** The encoding of a body. `other` cannot be filtered. */
 export type BodyEncoding = "json" | "protobuf" | "cbor" | "other";

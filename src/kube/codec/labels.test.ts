@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { runFilter } from "../../../test/support/byte-chunks.ts";
 import { envelope, type Field, message, watchFrame } from "../../../test/support/kube-protobuf.ts";
+import type { Encoding, ItemMeta } from "./base/types.ts";
 import { createListFilter } from "./list-filter.ts";
 import { readObjectMeta } from "./object-meta.ts";
-import type { Encoding, ItemMeta } from "./types.ts";
 import { filterTableFrame, readFrame } from "./watch-frames.ts";
 
 const LABELS = { labels: true };

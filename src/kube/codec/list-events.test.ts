@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { envelope, type Field } from "../../../test/support/kube-protobuf.ts";
+import type { Encoding, Keep } from "./base/types.ts";
 import { bookmarkFrame, listEvents } from "./list-events.ts";
-import type { Encoding, Keep } from "./types.ts";
 import { createFrameSplitter, readFrame } from "./watch-frames.ts";
 
 const VERSION = 1_000n;

@@ -2,15 +2,15 @@
 // built-in object gets the type that it lacks inside a list. Pure; called by the proxy when it continues a watch for its client, and
 // through event-joiner.ts when a watch begins with what there is.
 import { parseResourceVersion } from "../resource-version.ts";
-import { type KeyName, keyName } from "./json-string.ts";
-import { goToMember, readText, walkerAt } from "./json-text.ts";
+import { isListType, type ObjectType } from "./base/object-type.ts";
+import { asBuffer, codecError, type Emit, type Encoding, type Keep } from "./base/types.ts";
+import type { WatchEventType } from "./base/watch-event.ts";
+import { type KeyName, keyName } from "./json/string.ts";
+import { goToMember, readText, walkerAt } from "./json/text.ts";
 import { createListFilter } from "./list-filter.ts";
-import { isListType, type ObjectType } from "./object-type.ts";
-import { encodeEnvelope } from "./protobuf-envelope.ts";
-import { createFrameEncoder, encodeProtobufFrame } from "./protobuf-frame.ts";
-import { encodeBytes, encodeString } from "./protobuf-wire.ts";
-import { asBuffer, codecError, type Emit, type Encoding, type Keep } from "./types.ts";
-import type { WatchEventType } from "./watch-event.ts";
+import { encodeEnvelope } from "./protobuf/envelope.ts";
+import { createFrameEncoder, encodeProtobufFrame } from "./protobuf/frame.ts";
+import { encodeBytes, encodeString } from "./protobuf/wire.ts";
 
 const KIND = keyName("kind");
 const API_VERSION = keyName("apiVersion");

@@ -1,10 +1,10 @@
 // Creates the filter for a list response, once the content type of the response is known.
-import type { ListFilterOptions } from "./element-filter.ts";
-import { createJsonListFilter } from "./json-list-filter.ts";
-import { createProtobufListFilter } from "./protobuf-list-filter.ts";
-import type { ByteFilter, Encoding, Keep } from "./types.ts";
+import type { ListFilterOptions } from "./base/element-filter.ts";
+import type { ByteFilter, Encoding, Keep } from "./base/types.ts";
+import { createJsonListFilter } from "./json/list-filter.ts";
+import { createProtobufListFilter } from "./protobuf/list-filter.ts";
 
-export type { ListFilterOptions } from "./element-filter.ts";
+export type { ListFilterOptions } from "./base/element-filter.ts";
 
 /**
  * A filter for one list response. Kept items pass byte for byte, or rewritten. Items of other subsets and items without readable

@@ -1,10 +1,10 @@
 // Reads the metadata of a whole list. Pure; called by the proxy to learn the version and the size of a collection from a list of one object.
 import { parseResourceVersion, type Version } from "../resource-version.ts";
-import { keyName } from "./json-string.ts";
-import { goToMember, readText, skipOver, walkerAt } from "./json-text.ts";
-import { readEnvelope } from "./protobuf-envelope.ts";
-import { BYTES, type FieldCursor, fieldsOf } from "./protobuf-wire.ts";
-import { asBuffer, type Encoding } from "./types.ts";
+import { asBuffer, type Encoding } from "./base/types.ts";
+import { keyName } from "./json/string.ts";
+import { goToMember, readText, skipOver, walkerAt } from "./json/text.ts";
+import { readEnvelope } from "./protobuf/envelope.ts";
+import { BYTES, type FieldCursor, fieldsOf } from "./protobuf/wire.ts";
 
 const METADATA = keyName("metadata");
 const RESOURCE_VERSION = keyName("resourceVersion");

@@ -1,10 +1,11 @@
 // Reads the metadata of the object in a request's body, when the path does not name the object (a create). Metadata that two
 // decoders could read differently is an error. Called by the proxy's election layer and isolate layer on complete bodies.
-import { JsonObjectReader } from "./json-object.ts";
-import { endsEarly, walkerAt } from "./json-text.ts";
-import { readEnvelope } from "./protobuf-envelope.ts";
-import { readProtobufMeta } from "./protobuf-object.ts";
-import { asBuffer, codecError, type Encoding, type ItemMeta, type ReadOptions } from "./types.ts";
+
+import { asBuffer, codecError, type Encoding, type ItemMeta, type ReadOptions } from "./base/types.ts";
+import { JsonObjectReader } from "./json/object.ts";
+import { endsEarly, walkerAt } from "./json/text.ts";
+import { readEnvelope } from "./protobuf/envelope.ts";
+import { readProtobufMeta } from "./protobuf/object.ts";
 
 /** The namespace and name of the object, and its labels if requested. Throws `CODEC_MALFORMED`, `CODEC_AMBIGUOUS`. */
 export function readObjectMeta(encoding: Encoding, body: Uint8Array, options: ReadOptions = {}): ItemMeta {

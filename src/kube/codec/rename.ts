@@ -1,12 +1,13 @@
 // Renames leader-election locks in bodies, in both directions. Only the name changes, and in protobuf the lengths around it; for
 // a body that does not name the lock the result is the same array. Called by the proxy's election layer on one object, one event or
 // one element of a list.
-import { renameJsonElement, renameJsonFrame, renameJsonObject } from "./json-rename.ts";
-import { renameProtobufElement, renameProtobufFrame, renameProtobufObject } from "./protobuf-rename.ts";
-import type { Rename } from "./renamed-text.ts";
-import type { Encoding, Rewrite } from "./types.ts";
 
-export type { Rename } from "./renamed-text.ts";
+import type { Rename } from "./base/renamed-text.ts";
+import type { Encoding, Rewrite } from "./base/types.ts";
+import { renameJsonElement, renameJsonFrame, renameJsonObject } from "./json/rename.ts";
+import { renameProtobufElement, renameProtobufFrame, renameProtobufObject } from "./protobuf/rename.ts";
+
+export type { Rename } from "./base/renamed-text.ts";
 
 /**
  * Renames one object of any kind. In a Status `details.name` and the quoted name in the message change instead, in a Table the

@@ -2,7 +2,7 @@
 // small. Called by the proxy's listener for the operator's webhooks.
 import { MAX_REVIEW_BYTES, REVIEW_KIND, REVIEW_OPERATIONS, REVIEW_VERSIONS, type ReviewSubject } from "../admission-review.ts";
 import type { Labels } from "../label-selector.ts";
-import { JsonPicker, type Picked, type Shape } from "./json-picker.ts";
+import { JsonPicker, type Picked, type Shape } from "./json/picker.ts";
 
 const OBJECT: Shape = { metadata: { name: "text", labels: "texts" } };
 const REVIEW: Shape = {

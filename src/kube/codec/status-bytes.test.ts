@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { bytesOf, decode } from "../../../test/support/kube-protobuf.ts";
 import { createStatus } from "../status.ts";
-import { readEnvelope } from "./protobuf-envelope.ts";
+import { readEnvelope } from "./protobuf/envelope.ts";
 import { encodeErrorFrame, encodeStatus } from "./status-bytes.ts";
 import { createFrameSplitter, readFrame } from "./watch-frames.ts";
 

@@ -3,11 +3,11 @@
 // array. Called by the proxy for VirtualApps with the annotation strip-managed-fields.
 //
 // A body that cannot be read passes unchanged, since stripping hides nothing.
-import { applyEdits, type Edit } from "./byte-edit.ts";
-import { jsonElementCuts, jsonFrameCuts, jsonObjectCuts } from "./json-managed-fields.ts";
-import { JsonWalker } from "./json-walker.ts";
-import { protobufElementCuts, protobufFrameCuts, protobufObjectCuts } from "./protobuf-managed-fields.ts";
-import { asBuffer, type Encoding, isCodecError, type Rewrite } from "./types.ts";
+import { applyEdits, type Edit } from "./base/byte-edit.ts";
+import { asBuffer, type Encoding, isCodecError, type Rewrite } from "./base/types.ts";
+import { jsonElementCuts, jsonFrameCuts, jsonObjectCuts } from "./json/managed-fields.ts";
+import { JsonWalker } from "./json/walker.ts";
+import { protobufElementCuts, protobufFrameCuts, protobufObjectCuts } from "./protobuf/managed-fields.ts";
 
 /** One object without managedFields; of a list each item, of a Table each row's object. Never throws. */
 export function stripObject(encoding: Encoding, body: Uint8Array): Uint8Array {

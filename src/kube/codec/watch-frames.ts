@@ -1,14 +1,14 @@
 // Cuts watch streams into whole events and reads the metadata of an event's object. A frame is a document, not a chunk and not a
 // line, and it is passed on as soon as its last byte is there. Called by the proxy's filters.
 
-import { filterJsonTableFrame, readJsonFrame } from "./json-frame.ts";
-import { JsonFrameSplitter } from "./json-frame-splitter.ts";
-import { readProtobufFrame } from "./protobuf-frame.ts";
-import { ProtobufFrameSplitter } from "./protobuf-frame-splitter.ts";
-import { DEFAULT_MAX_BYTES, type Encoding, type Keep, type ReadOptions } from "./types.ts";
-import type { FrameSplitter, WatchFrame } from "./watch-event.ts";
+import { DEFAULT_MAX_BYTES, type Encoding, type Keep, type ReadOptions } from "./base/types.ts";
+import type { FrameSplitter, WatchFrame } from "./base/watch-event.ts";
+import { filterJsonTableFrame, readJsonFrame } from "./json/frame.ts";
+import { JsonFrameSplitter } from "./json/frame-splitter.ts";
+import { readProtobufFrame } from "./protobuf/frame.ts";
+import { ProtobufFrameSplitter } from "./protobuf/frame-splitter.ts";
 
-export type { FrameSplitter, WatchEventType, WatchFrame } from "./watch-event.ts";
+export type { FrameSplitter, WatchEventType, WatchFrame } from "./base/watch-event.ts";
 
 /**
  * Creates a splitter for one watch response.

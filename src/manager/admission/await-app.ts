@@ -3,7 +3,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { createFairBudget } from "../../base/fair-budget.ts";
 import { StatusError } from "../../kube/status.ts";
-import type { Apps } from "../sources/app.ts";
+import type { Apps } from "../apps/app.ts";
 import type { AppName, Ready } from "./webhook.ts";
 
 /** A watch that is further behind than this is broken. */

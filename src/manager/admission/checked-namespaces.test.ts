@@ -5,7 +5,7 @@ import { CALLER } from "../../../test/support/review-caller.ts";
 import { appOf } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
-import type { Compile } from "../sources/compile/compiler.ts";
+import type { Compile } from "../apps/compile/compiler.ts";
 import { checkedNamespaces, type NamespaceChecks } from "./checked-namespaces.ts";
 import { createMoveLimit } from "./move-limit.ts";
 

@@ -1,8 +1,8 @@
 // The policy kinds as kinds that the validating webhook checks. Invariant: as for sources, an edit that adds no problem is allowed, so users
 // can correct a stored object step by step.
 import { formatProblem } from "../../api/problems.ts";
+import { addedProblems } from "../apps/edit-problems.ts";
 import type { PolicyKind, PolicyObject } from "../policies/policy-kind.ts";
-import { addedProblems } from "../sources/edit-problems.ts";
 import type { CheckedKind } from "./validate-webhook.ts";
 
 export function checkedPolicies(kinds: readonly PolicyKind[]): CheckedKind[] {

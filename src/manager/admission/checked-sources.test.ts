@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { compileHere } from "../../../test/support/compile.ts";
 import { CALLER } from "../../../test/support/review-caller.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
-import { createVirtualAppSource } from "../sources/virtual-app/virtual-app-source.ts";
+import { createVirtualAppSource } from "../virtual-app/virtual-app-source.ts";
 import { checkedSources } from "./checked-sources.ts";
 import { type CountMoves, createMoveCounter } from "./count-moves.ts";
 import { createMoveLimit } from "./move-limit.ts";

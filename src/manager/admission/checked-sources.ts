@@ -2,7 +2,7 @@
 import type { Problem } from "../../api/problems.ts";
 import { fieldAt, isObject } from "../../api/rule.ts";
 import type { KubeObject } from "../../kube/types.ts";
-import type { App, Apps, Reroute, Source } from "../sources/app.ts";
+import type { App, Apps, Reroute, Source } from "../apps/app.ts";
 import type { CountMoves } from "./count-moves.ts";
 import type { CheckedKind } from "./validate-webhook.ts";
 import type { Caller } from "./webhook.ts";

@@ -4,8 +4,8 @@ import { appOf } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import { VIRTUAL_APPS } from "../../api/resources.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
-import type { App } from "../sources/app.ts";
-import { createShardingSource } from "../sources/sharding/sharding-source.ts";
+import type { App } from "../apps/app.ts";
+import { createShardingSource } from "../sharding/sharding-source.ts";
 import {
   injectionConfiguration,
   injectionWebhookName,

@@ -1,9 +1,9 @@
 // Counts the namespaces that an edit of a route moves, for a warning. Invariant: it takes a bounded time, whatever the specs say; after that time it
 // gives no count. Used by checked-sources.ts, only if callers may learn which namespaces there are.
 import type { RouteTable } from "../../route/table.ts";
-import type { Compile } from "../sources/compile/compiler.ts";
-import type { NamespaceFacts, RouteSpec } from "../sources/compile/route-spec.ts";
-import { comparedOwners, isSameOwner } from "../sources/namespace-owners.ts";
+import type { Compile } from "../apps/compile/compiler.ts";
+import type { NamespaceFacts, RouteSpec } from "../apps/compile/route-spec.ts";
+import { comparedOwners, isSameOwner } from "../apps/namespace-owners.ts";
 import type { MoveLimit } from "./move-limit.ts";
 import type { Caller } from "./webhook.ts";
 

@@ -5,8 +5,8 @@ import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { createStore, type WritableStore } from "../../runtime/store.ts";
+import type { Apps } from "../apps/app.ts";
 import type { InjectionSettings } from "../injection/injection.ts";
-import type { Apps } from "../sources/app.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
 import { createAdmitWebhook, createInjectWebhook } from "./inject-webhook.ts";
 

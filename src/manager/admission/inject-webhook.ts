@@ -3,12 +3,12 @@
 // if the app does not select it, or if the app's deletion is complete. The webhook only reads, so a dry run changes nothing.
 import { StatusError } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
+import { type App, type Apps, endingText, isLive } from "../apps/app.ts";
+import { isHeld } from "../apps/finalizer.ts";
 import { injectPod } from "../injection/inject-pod.ts";
 import type { Injection, InjectionSettings } from "../injection/injection.ts";
 import { patchBetween } from "../injection/json-patch.ts";
 import type { PodManifest } from "../injection/pod-manifest.ts";
-import { type App, type Apps, endingText, isLive } from "../sources/app.ts";
-import { isHeld } from "../sources/finalizer.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
 import type { KeepRevision } from "./keep-revision.ts";
 import type { AppName, Caller, Review } from "./webhook.ts";

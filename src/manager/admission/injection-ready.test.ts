@@ -4,7 +4,7 @@ import { appOf } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import type { Condition } from "../../api/conditions.ts";
 import type { MutatingWebhookConfiguration } from "../../kube/client/resources.ts";
-import type { App } from "../sources/app.ts";
+import type { App } from "../apps/app.ts";
 import { injectionConfiguration } from "./configurations.ts";
 import { createInjectionReady, type InjectionReady } from "./injection-ready.ts";
 

@@ -9,11 +9,11 @@ import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { Store } from "../../runtime/store.ts";
+import type { App } from "../apps/app.ts";
 import type { PodManifest } from "../injection/pod-manifest.ts";
 import { type Template, withTemplate } from "../rollout/old-template.ts";
 import { isPodOf, REVISION_LABEL } from "../rollout/roll-pods.ts";
 import { expectedRevision, parseRecord } from "../rollout/roll-record.ts";
-import type { App } from "../sources/app.ts";
 import type { ReadLimit } from "./read-limit.ts";
 import type { Caller } from "./webhook.ts";
 

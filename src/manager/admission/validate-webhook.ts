@@ -4,7 +4,7 @@ import { formatProblem, type Problem } from "../../api/problems.ts";
 import { isObject } from "../../api/rule.ts";
 import { plainText } from "../../base/plain-text.ts";
 import type { Resource } from "../../kube/client/resource.ts";
-import type { EditVerdict } from "../sources/app.ts";
+import type { EditVerdict } from "../apps/app.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
 import type { Caller, Review } from "./webhook.ts";
 

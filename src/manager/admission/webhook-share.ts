@@ -2,7 +2,7 @@
 // object, so whoever filled it would keep the pods of all later apps from being injected. Pure. Invariant: an entry that is in force is never
 // left out for the sake of another one. Used by configurations.ts and injection-ready.ts.
 import type { LabelSelector } from "../../api/label-selector.ts";
-import type { App } from "../sources/app.ts";
+import type { App } from "../apps/app.ts";
 
 /** Of the 1,900 entries that there is room for with one CA. */
 export const MAX_ENTRIES_PER_NAMESPACE = 64;

@@ -1,7 +1,7 @@
 // The pods of one app as facts. Pure. Invariant: a pod counts as running unless its operator certainly does not run, because a
 // running operator may write. A pod with a proxy that may still write stays in the facts of an app, even if its labels change.
 import type { ContainerStatus, Pod } from "../../kube/client/resources.ts";
-import type { Apps, PodSelection } from "../sources/app.ts";
+import type { Apps, PodSelection } from "../apps/app.ts";
 import { carriesProxy, INJECTED_LABEL, PROXY_CONTAINER } from "./injected-pod.ts";
 import { type PodKey, podKey } from "./pod-key.ts";
 import type { FactsOf, ProxyFacts } from "./proxy-facts.ts";

@@ -7,7 +7,7 @@ import { silentLogger } from "../../base/log.ts";
 import { PODS } from "../../kube/client/resources.ts";
 import { createInformers } from "../../runtime/informers.ts";
 import { createStore } from "../../runtime/store.ts";
-import type { Apps } from "../sources/app.ts";
+import type { Apps } from "../apps/app.ts";
 import { createPodWatch } from "./pod-watch.ts";
 
 const app = (namespace: string, name: string): VirtualApp => ({

@@ -10,7 +10,7 @@ import { PODS, type Pod } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { Informer, Informers } from "../../runtime/informers.ts";
 import type { Change, ChangeHandler } from "../../runtime/store.ts";
-import type { Apps } from "../sources/app.ts";
+import type { Apps } from "../apps/app.ts";
 
 /** The pods of namespaces. */
 export interface PodLists {

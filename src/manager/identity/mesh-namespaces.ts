@@ -3,8 +3,8 @@
 import { CONFIG_MAPS } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { Informers } from "../../runtime/informers.ts";
+import type { Apps } from "../apps/app.ts";
 import { CA_CONFIG_MAP } from "../facts/injected-pod.ts";
-import type { Apps } from "../sources/app.ts";
 
 /** One watch of the ConfigMaps of this name in all namespaces. Other ConfigMaps cost nothing. */
 export const CA_CONFIG_MAPS = { fieldSelector: `metadata.name=${CA_CONFIG_MAP}` };

@@ -5,7 +5,7 @@
 //   changed   => allowed, patch (JSONPatch) of `injection.patch`, warnings
 //   unchanged => allowed, no patch, warnings
 //   refused   => not allowed, status {code: 403, reason: "Forbidden", message: injection.message}, warnings
-import type { App } from "../sources/app.ts";
+import type { App } from "../apps/app.ts";
 import type { PatchOperation } from "./json-patch.ts";
 import type { PodManifest } from "./pod-manifest.ts";
 

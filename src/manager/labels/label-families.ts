@@ -4,7 +4,7 @@ import { z } from "zod";
 import { tryParseJson } from "../../base/json.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import type { GroupResource } from "../../kube/types.ts";
-import type { AppRef } from "../sources/app.ts";
+import type { AppRef } from "../apps/app.ts";
 import { isNamespaces } from "./right-labels.ts";
 
 /** By the name of the resource: families as namespace/name, or "*" for every family. */

@@ -3,7 +3,7 @@
 import { plainText } from "../../base/plain-text.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import type { GroupResource } from "../../kube/types.ts";
-import type { AppRef } from "../sources/app.ts";
+import type { AppRef } from "../apps/app.ts";
 import { type LabelFamilies, mayLabel, whyNotLabelled } from "./label-families.ts";
 import type { LabelCounts } from "./right-labels.ts";
 

@@ -6,9 +6,9 @@ import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
 import { subsetDisplayName } from "../../route/subset-name.ts";
+import type { Apps } from "../apps/app.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import type { PolicyObject } from "../policies/policy-kind.ts";
-import type { Apps } from "../sources/app.ts";
 import { conditionOf } from "../status/facts.ts";
 
 export interface ManagerMetrics {

@@ -2,12 +2,12 @@
 // whose labels were changed, so a failover of the manager makes no pod unready. Called by the peers controller.
 import type { Pod } from "../../kube/client/resources.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
+import type { App } from "../apps/app.ts";
 import { hasEnded } from "../facts/app-pods.ts";
 import { carriesProxy, INJECTED_LABEL, takesReviews } from "../facts/injected-pod.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf } from "../facts/proxy-facts.ts";
 import { isReadyToStay } from "../facts/ready-pod.ts";
-import type { App } from "../sources/app.ts";
 
 /** By name. */
 export function appPeers({ ref, pods: selection }: Pick<App, "ref" | "pods">, pods: readonly Pod[], factsOf: FactsOf): PodPeer[] {

@@ -3,7 +3,7 @@
 // had them, and these keep them. Called by the reconciler; one for each process.
 import { isDeepStrictEqual } from "node:util";
 import type { Problem } from "../../api/problems.ts";
-import { beyondShare, POLICIES_SHARE } from "../sources/namespace-share.ts";
+import { beyondShare, POLICIES_SHARE } from "../apps/namespace-share.ts";
 import type { Policy, PolicyKind, PolicyObject } from "./policy-kind.ts";
 import { NO_SIZE, type PolicySize, sizeOf } from "./policy-size.ts";
 

@@ -1,11 +1,11 @@
 // A pod as a target of policies. Pure. Invariant: a pod is one as long as its proxy may run, whatever labels are left of those that the injection
 // wrote. Called by the reconciler.
 import type { Pod } from "../../kube/client/resources.ts";
+import type { Apps } from "../apps/app.ts";
 import { hasEnded } from "../facts/app-pods.ts";
 import { carriesProxy, hasEgress, INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf } from "../facts/proxy-facts.ts";
-import type { Apps } from "../sources/app.ts";
 import type { TargetPod } from "./policy-kind.ts";
 
 /** Undefined if the pod has no proxy, or has ended. */

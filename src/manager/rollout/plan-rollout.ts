@@ -6,7 +6,7 @@
 // revision in the middle of a rollout, needs no state of its own.
 import { MAX_FAMILY_PODS } from "../../api/sharding-config.ts";
 import { subsetDisplayName } from "../../route/subset-name.ts";
-import { compareNames } from "../sources/sharding/shards.ts";
+import { compareNames } from "../sharding/shards.ts";
 import { type Blocker, blockerOf } from "./blockers.ts";
 import type { RolloutFacts, RolloutStatus, RollPod } from "./roll-facts.ts";
 import { type RollRecord, recordOf } from "./roll-record.ts";

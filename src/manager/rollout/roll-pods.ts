@@ -1,11 +1,11 @@
 // The pods of a StatefulSet, with the facts that a rollout needs. Pure. Called by the rollout reconciler.
 import { MAX_FAMILY_PODS } from "../../api/sharding-config.ts";
 import type { Pod, StatefulSet } from "../../kube/client/resources.ts";
+import type { App } from "../apps/app.ts";
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
 import { readyCondition } from "../facts/ready-pod.ts";
-import type { App } from "../sources/app.ts";
 import type { RollPod } from "./roll-facts.ts";
 
 /** Label of a StatefulSet's pod: the name of its ControllerRevision. */

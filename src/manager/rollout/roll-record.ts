@@ -3,7 +3,7 @@
 // is rolled out. So the record alone says which pods were reached, to a new leader and to the webhook that keeps other pods at their revision.
 import { z } from "zod";
 import { parseJson } from "../../base/json.ts";
-import { compareNames } from "../sources/sharding/shards.ts";
+import { compareNames } from "../sharding/shards.ts";
 
 export interface RollRecord {
   /** The revision that is rolled out. */

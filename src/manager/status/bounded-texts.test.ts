@@ -10,8 +10,8 @@ import { NO_REPORTS } from "../../wire/messages.ts";
 import { judgeLabels } from "../labels/label-state.ts";
 import { labelsStatus } from "../labels/labels-status.ts";
 import { policyStatus } from "../policies/policy-status.ts";
-import { withReport } from "../proxies/proxy-reports.ts";
 import { evict } from "../restart/evict.ts";
+import { withReport } from "../server/proxy-reports.ts";
 import { rejectedStatus } from "./app-status.ts";
 import { withBoundedTexts } from "./bounded-texts.ts";
 

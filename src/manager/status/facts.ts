@@ -4,13 +4,13 @@ import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
 import type { Condition, ConditionType } from "../../api/conditions.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import { ROUTE } from "../../wire/route-type.ts";
+import type { AppSpec } from "../apps/app.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
 import type { LabelsStatus } from "../labels/labels-status.ts";
 import type { AppPlan } from "../plan/plan-app.ts";
 import type { Wait } from "../plan/plan-fences.ts";
-import type { AppSpec } from "../sources/app.ts";
 import type { ReasonOf } from "./reasons.ts";
 
 export interface StatusFacts {

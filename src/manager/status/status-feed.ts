@@ -9,7 +9,7 @@ import type { KubeClient } from "../../kube/client/types.ts";
 import type { EventRecorder } from "../../runtime/events.ts";
 import { formatRequest } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
-import type { App, SourceObject } from "../sources/app.ts";
+import type { App, SourceObject } from "../apps/app.ts";
 import { ageMs, LOST_AFTER_MS, nextStepMs } from "./ages.ts";
 import { appEvents } from "./app-events.ts";
 import { displayedStatus, readStatus } from "./display-names.ts";

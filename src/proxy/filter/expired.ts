@@ -2,9 +2,9 @@
 // the HTTP status 410: the API server does not answer a readable watch so, and kopf ends its process upon it. Called by the watch
 // streams and by the layers that serve watches.
 
+import type { Encoding } from "../../kube/codec/base/types.ts";
 import { preferredEncoding, watchContentType } from "../../kube/codec/content-negotiation.ts";
 import { encodeErrorFrame } from "../../kube/codec/status-bytes.ts";
-import type { Encoding } from "../../kube/codec/types.ts";
 import { createStatus } from "../../kube/status.ts";
 import type { Call } from "../call/call.ts";
 import type { Reply } from "../http/handler.ts";

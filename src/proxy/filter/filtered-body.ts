@@ -1,7 +1,7 @@
 // The body of a list or watch through a filter. Invariants: a list that cannot be filtered to its end breaks the connection and never ends
 // as a shorter list; of a watch only whole frames leave, and an upstream that breaks off leaves a clean end at the last frame. Called by the
 // isolate, excluded-callers, election and strip layers.
-import type { ByteFilter, Encoding } from "../../kube/codec/types.ts";
+import type { ByteFilter, Encoding } from "../../kube/codec/base/types.ts";
 import { createFrameSplitter } from "../../kube/codec/watch-frames.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
 import { tap } from "../http/tap.ts";

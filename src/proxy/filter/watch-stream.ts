@@ -6,7 +6,7 @@
 // a later bookmark would skip an event that was passed by. A route change that makes the client's objects incomplete or too many ends
 // the watch with a 410 Expired event, upon which clients list again, or hands it to renewing-watch.ts.
 import type { Random, Timer } from "../../base/clock.ts";
-import type { Encoding } from "../../kube/codec/types.ts";
+import type { Encoding } from "../../kube/codec/base/types.ts";
 import { createFrameSplitter, type FrameSplitter } from "../../kube/codec/watch-frames.ts";
 import { NEVER } from "../../kube/resource-version.ts";
 import { isHiddenBy } from "../../route/plan-query.ts";

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, describe, expect, it } from "vitest";
-import { createLocalKube, type LocalKube, type LocalKubeOptions } from "../../../src/localkube/localkube.ts";
+import { createLocalKube, type LocalKube, type LocalKubeOptions } from "../../localkube/localkube.ts";
 import { brief, type Client, createClient, eventually } from "./client.ts";
 import { configMap } from "./context.ts";
 
@@ -111,7 +111,7 @@ describe("localkube", () => {
     const dir = mkdtempSync(join(tmpdir(), "localkube-"));
     cleanups.push(async () => rmSync(dir, { recursive: true, force: true }));
     const auditLog = join(dir, "audit.log");
-    const child = spawn(process.execPath, ["src/localkube/main.ts", "--print-ready", "--dir", dir, "--audit-log", auditLog], {
+    const child = spawn(process.execPath, ["test/localkube/main.ts", "--print-ready", "--dir", dir, "--audit-log", auditLog], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     const exited = new Promise<number | null>((resolve) => child.on("exit", resolve));
@@ -136,7 +136,7 @@ describe("localkube", () => {
   });
 
   it("refuses wrong usage with exit code 64", () => {
-    expect(() => execFileSync(process.execPath, ["src/localkube/main.ts", "--port", "x"], { stdio: "pipe" })).toThrow(
+    expect(() => execFileSync(process.execPath, ["test/localkube/main.ts", "--port", "x"], { stdio: "pipe" })).toThrow(
       expect.objectContaining({ status: 64 }),
     );
   });

@@ -1,4 +1,4 @@
-import { createLocalKube } from "../../../src/localkube/localkube.ts";
+import { createLocalKube } from "../../localkube/localkube.ts";
 import { describeKubeContract } from "./contract.ts";
 
 describeKubeContract("localkube fulfils the contract of the Kubernetes API", async () => {

@@ -8,7 +8,7 @@ import { FOOS, type Foo, readManifests } from "../../../examples/demo/manifests.
 import { createKubeClient } from "../../../src/kube/client/client.ts";
 import { CONFIG_MAPS, LEASES, NAMESPACES } from "../../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../../src/kube/client/types.ts";
-import { createLocalKube, type LocalKube } from "../../../src/localkube/localkube.ts";
+import { createLocalKube, type LocalKube } from "../../localkube/localkube.ts";
 import { type Child, startChild } from "../../support/child-process.ts";
 import { eventually } from "../../support/eventually.ts";
 

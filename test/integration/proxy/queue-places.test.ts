@@ -5,7 +5,7 @@ import { request } from "node:https";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { DEFAULT_TIMEOUTS } from "../../../src/proxy/api-server/pools.ts";
 import type { Layer } from "../../../src/proxy/call/call.ts";
-import { objectsInReply } from "../../../src/proxy/layers/isolate/object-labels.ts";
+import { objectsInReply } from "../../../src/proxy/outbound/isolate/object-labels.ts";
 import { eventually } from "../../support/eventually.ts";
 import { answerJson, type FakeApi, startFakeApi } from "../../support/fake-api.ts";
 import { type HarnessOptions, type ProxyHarness, startProxy } from "../../support/proxy-harness.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe } from "vitest";
 import { createKubeClient } from "../../../src/kube/client/client.ts";
-import { createLocalKube } from "../../../src/localkube/localkube.ts";
+import { createLocalKube } from "../../localkube/localkube.ts";
 import { exampleOperatorSuite } from "../../support/example-operator-suite.ts";
 import { type ExampleServer, writeOf } from "../../support/greeting-operator.ts";
 

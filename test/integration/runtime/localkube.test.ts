@@ -8,13 +8,13 @@ import { metadataOnly } from "../../../src/kube/client/resource.ts";
 import { CONFIG_MAPS, EVENTS, LEASES, NAMESPACES, PODS } from "../../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../../src/kube/client/types.ts";
 import { isStatus } from "../../../src/kube/status.ts";
-import { createLocalKube, type LocalKube } from "../../../src/localkube/localkube.ts";
 import { controllerOf } from "../../../src/runtime/controller.ts";
 import { createEventRecorder } from "../../../src/runtime/events.ts";
 import { createInformers } from "../../../src/runtime/informers.ts";
 import { createLeaderElector } from "../../../src/runtime/leader-election.ts";
 import type { Reconciler } from "../../../src/runtime/reconciler.ts";
 import { writeStatus } from "../../../src/runtime/status-writer.ts";
+import { createLocalKube, type LocalKube } from "../../localkube/localkube.ts";
 import { eventually } from "../../support/eventually.ts";
 
 const base = { clock: systemClock, random: systemRandom, log: silentLogger() };

@@ -259,7 +259,7 @@ async function startLocal(dir: string): Promise<RunningKube> {
   const child = await startChild({
     name: "localkube",
     command: process.execPath,
-    args: [join(ROOT, "src/localkube/main.ts"), "--dir", dir, "--print-ready"],
+    args: [join(ROOT, "test/localkube/main.ts"), "--dir", dir, "--print-ready"],
   });
   const { server, kubeconfig, ca, token } = child.ready as { server: string; kubeconfig: string; ca: string; token: string };
   await eventually(() => readFileSync(ca, "utf8").length > 0);

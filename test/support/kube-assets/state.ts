@@ -5,7 +5,7 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createCa, issueServerCertificate } from "../../../src/base/certificates.ts";
-import { createKubeconfig } from "../../../src/localkube/kubeconfig.ts";
+import { createKubeconfig } from "../../localkube/kubeconfig.ts";
 import { freePort } from "../free-port.ts";
 
 export const SERVICE_RANGE = "10.96.0.0/16";

@@ -1,0 +1,98 @@
+// The contracts of the codecs. The codecs are pure: they read as little as possible of Kubernetes' wire formats and pass on the
+// original bytes. They drop or refuse objects that they cannot read with certainty. Called by the proxy.
+import { MeshError } from "../../../base/errors.ts";
+
+/** The wire formats whose objects the filter can find without decoding them. */
+export type Encoding = "json" | "protobuf";
+
+/** The metadata that the filter reads of an object. "" stands for a missing field. */
+export interface ItemMeta {
+  readonly namespace: string;
+  readonly name: string;
+  /** Present if labels were requested. It has no prototype, so a label `constructor` is there only if it is set. */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Present if versions were requested. */
+  readonly resourceVersion?: string;
+}
+
+/** The fields to read in addition to namespace and name. Each option costs time only if it is set. */
+export interface ReadOptions {
+  /** Fills `ItemMeta.labels`. An object is then unreadable if two readers may read its labels differently. */
+  readonly labels?: boolean | undefined;
+  /** Fills `ItemMeta.resourceVersion`. */
+  readonly versions?: boolean | undefined;
+}
+
+/** True for an object that the client may see. Called once for each object. If it throws, the filter throws the same error. */
+export type Keep = (meta: ItemMeta) => boolean;
+
+/**
+ * The new bytes of a kept element of a list, which is an item or a Table's row; the same array leaves it unchanged. In protobuf
+ * an element may only become shorter, by at least two bytes.
+ */
+export type Rewrite = (element: Uint8Array, meta: ItemMeta, part: ListPart) => Uint8Array;
+export type ListPart = "item" | "row";
+
+/** Takes bytes that go to the client. The codec never writes again into a slice that it has emitted. */
+export type Emit = (slice: Uint8Array) => void;
+
+/**
+ * Transforms one response body, which may be split at any byte. Both methods throw MeshError `CODEC_*`. After the first error the
+ * filter always throws that error.
+ */
+export interface ByteFilter {
+  push(chunk: Uint8Array, emit: Emit): void;
+  /** Emits the bytes that are held. Throws `CODEC_TRUNCATED` when the document is not complete. */
+  end(emit: Emit): void;
+  /** Objects left out so far: those of other subsets and those that could not be read. */
+  readonly dropped: number;
+  readonly kept: number;
+}
+
+/** Joins lists that differ only in their items into one list, see list-joiner.ts. */
+export interface ListJoiner {
+  /**
+   * The filter for the next list, which ends before the one after it begins. Items that are not kept are left out.
+   * @throws MeshError (by push and end) as `createListFilter`; `CODEC_MALFORMED` for a list that differs in more than its items
+   */
+  next(keep: Keep): ByteFilter;
+  /** Ends the one list. */
+  end(emit: Emit): void;
+}
+
+export interface ListJoinerOptions {
+  /** Protobuf only, where the length comes first: how many bytes of items to hold. More are `CODEC_TOO_LARGE`. */
+  readonly maxHeldBytes: number;
+}
+
+/** Default bound of one list item and of one watch frame, in bytes. etcd's limit for an object is about 1.5 MiB. */
+export const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
+
+/**
+ * - `CODEC_MALFORMED` the bytes do not match their content type
+ * - `CODEC_TRUNCATED` the bytes end inside the document
+ * - `CODEC_TOO_LARGE` one item, frame or header exceeds its bound
+ * - `CODEC_NOT_A_LIST` a complete, readable document that is neither a list nor a Status
+ * - `CODEC_AMBIGUOUS` an object to be renamed has the same key twice or in another case
+ */
+export type CodecErrorCode = "CODEC_MALFORMED" | "CODEC_TRUNCATED" | "CODEC_TOO_LARGE" | "CODEC_NOT_A_LIST" | "CODEC_AMBIGUOUS";
+
+/** A MeshError with one of the codec's codes. */
+export function codecError(code: CodecErrorCode, message: string, options?: ErrorOptions): MeshError {
+  return new MeshError(code, message, options);
+}
+
+/** True for an error of `codecError`. */
+export function isCodecError(thrown: unknown): thrown is MeshError {
+  return thrown instanceof MeshError && thrown.code.startsWith("CODEC_");
+}
+
+/** The bytes as a Buffer over the same memory. Its decoders are fast, and one class keeps the hot loops monomorphic. */
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** An empty map whose keys may have any name. */
+export function noLabels(): Record<string, string> {
+  return Object.create(null) as Record<string, string>;
+}

@@ -1,0 +1,161 @@
+// Reads one JSON watch event in one pass: its keys and the keys of its object, no deeper. Used through watch-frames.ts and by
+// json/rename.ts.
+
+import { equalsAscii } from "../base/ascii.ts";
+import { applyEdits } from "../base/byte-edit.ts";
+import { isTableType } from "../base/object-type.ts";
+import { asBuffer, codecError, type ItemMeta, type Keep, type ReadOptions } from "../base/types.ts";
+import { isWatchEventType, type WatchEventType, type WatchFrame } from "../base/watch-event.ts";
+import { JsonObjectReader } from "./object.ts";
+import { OPEN_BRACE } from "./scan.ts";
+import { SequenceCuts } from "./sequence-cuts.ts";
+import { type KeyMatch, type KeyName, keyName } from "./string.ts";
+import { endsEarly, forEachElement, forEachMember, readText, skipOver, walkerAt } from "./text.ts";
+import type { JsonWalker } from "./walker.ts";
+
+const TYPE = keyName("type");
+const OBJECT = keyName("object");
+const KIND = keyName("kind");
+const API_VERSION = keyName("apiVersion");
+const ROWS = keyName("rows");
+
+/** A JSON watch event, with the places of its parts in the frame. */
+export interface JsonEvent {
+  readonly type: WatchEventType;
+  readonly objectStart: number;
+  readonly objectEnd: number;
+  /** The object's metadata; undefined if it cannot be read with certainty. */
+  readonly meta: ItemMeta | undefined;
+  /** Where the rows of a metav1.Table begin; undefined if the object is no Table. */
+  readonly rowsStart: number | undefined;
+}
+
+/** Reads the WatchFrame of a JSON event. */
+export function readJsonFrame(frame: Uint8Array, options: ReadOptions): WatchFrame {
+  const bytes = asBuffer(frame);
+  const { type, meta, rowsStart } = readJsonEvent(bytes, options);
+  if (type === "ERROR") return { type, objects: [], unreadable: 0, isTable: false };
+  if (rowsStart === undefined) {
+    return { type, objects: meta === undefined ? [] : [meta], unreadable: meta === undefined ? 1 : 0, isTable: false };
+  }
+  const objects: ItemMeta[] = [];
+  let unreadable = 0;
+  forEachRow(bytes, rowsStart, options, (row) => {
+    if (row === undefined) unreadable++;
+    else objects.push(row);
+  });
+  return { type, objects, unreadable, isTable: true };
+}
+
+/** See `filterTableFrame`. */
+export function filterJsonTableFrame(frame: Uint8Array, keep: Keep, options: ReadOptions): Uint8Array {
+  const bytes = asBuffer(frame);
+  const { rowsStart } = readJsonEvent(bytes);
+  if (rowsStart === undefined) throw malformed("the event has no Table");
+  const sequence = new SequenceCuts(bytes);
+  forEachRow(bytes, rowsStart, options, (row, start, end) => sequence.add(start, end, row === undefined || !keep(row)));
+  return applyEdits(bytes, sequence.cuts);
+}
+
+/** Reads a whole event. Throws `CODEC_MALFORMED`. */
+export function readJsonEvent(bytes: Buffer, options: ReadOptions = {}): JsonEvent {
+  return new EventReader(bytes, options).read();
+}
+
+class EventReader {
+  readonly #walker: JsonWalker;
+  readonly #reader: JsonObjectReader;
+  #type: string | undefined;
+  #kind: string | undefined;
+  #apiVersion: string | undefined;
+  #objectStart = 0;
+  #objectEnd = 0;
+  #rowsStart: number | undefined;
+  #rowsAmbiguous = false;
+
+  constructor(bytes: Buffer, options: ReadOptions) {
+    this.#walker = walkerAt(bytes);
+    this.#reader = new JsonObjectReader(this.#walker, options, () => this.#readMember());
+  }
+
+  read(): JsonEvent {
+    const isObject = forEachMember(this.#walker, () => {
+      if (this.#is(TYPE, this.#type !== undefined)) this.#type = readText(this.#walker) ?? "";
+      else if (this.#is(OBJECT, this.#objectEnd > 0)) this.#readObject();
+    });
+    if (!isObject) throw malformed("the event is not a JSON object");
+    if (!isWatchEventType(this.#type)) throw malformed("the event type is unknown");
+    if (this.#objectEnd === 0) throw malformed("the event has no object");
+    return { type: this.#type, objectStart: this.#objectStart, objectEnd: this.#objectEnd, ...this.#content() };
+  }
+
+  #content(): Pick<JsonEvent, "meta" | "rowsStart"> {
+    if (isTableType({ apiVersion: this.#apiVersion ?? "", kind: this.#kind ?? "" })) {
+      if (this.#rowsAmbiguous || this.#rowsStart === undefined) throw malformed("a Table has no rows, or has them twice");
+      return { meta: undefined, rowsStart: this.#rowsStart };
+    }
+    return { meta: this.#reader.meta, rowsStart: undefined };
+  }
+
+  #readObject(): void {
+    const walker = this.#walker;
+    if (walker.valueByte !== OPEN_BRACE) throw malformed("the event's object is not a JSON object");
+    this.#objectStart = walker.valueStart;
+    this.#reader.begin("item");
+    if (!this.#reader.read()) throw endsEarly();
+    this.#objectEnd = walker.valueEnd;
+  }
+
+  #readMember(): void {
+    const walker = this.#walker;
+    // A custom resource may have a field Kind or Rows. Only a Table must be certain.
+    const kind = walker.matches(KIND);
+    const apiVersion = walker.matches(API_VERSION);
+    const rows = walker.matches(ROWS);
+    if (kind !== "no") this.#kind = this.#readType(kind, this.#kind);
+    else if (apiVersion !== "no") this.#apiVersion = this.#readType(apiVersion, this.#apiVersion);
+    else if (rows !== "no") {
+      if (rows === "variant" || this.#rowsStart !== undefined) this.#rowsAmbiguous = true;
+      this.#rowsStart = walker.valueStart;
+    }
+  }
+
+  // The kind or version. A second one makes the object unreadable. Another case is a custom resource's own field.
+  #readType(match: KeyMatch, before: string | undefined): string | undefined {
+    if (match === "exact" && before === undefined) return readText(this.#walker) ?? "";
+    if (match === "exact") this.#reader.refuse();
+    return before;
+  }
+
+  #is(name: KeyName, seen: boolean): boolean {
+    const match = this.#walker.matches(name);
+    if (match === "no") return false;
+    if (match === "variant" || seen) throw malformed(`the key ${name.text} occurs twice or in another case`);
+    return true;
+  }
+}
+
+/**
+ * Calls back with the metadata of each row's object, and with the row's place. The metadata is undefined if it cannot be read.
+ */
+function forEachRow(
+  bytes: Buffer,
+  rowsStart: number,
+  options: ReadOptions,
+  onRow: (row: ItemMeta | undefined, start: number, end: number) => void,
+): void {
+  const walker = walkerAt(bytes, rowsStart);
+  const reader = new JsonObjectReader(walker, options);
+  const isArray = forEachElement(walker, () => {
+    const start = walker.valueStart;
+    reader.begin("row");
+    if (!reader.read()) throw endsEarly();
+    onRow(reader.meta, start, walker.valueEnd);
+  });
+  if (isArray || equalsAscii(bytes, walker.valueStart, skipOver(walker), "null")) return;
+  throw malformed("the rows of a Table are not an array");
+}
+
+function malformed(what: string): Error {
+  return codecError("CODEC_MALFORMED", `reading a JSON watch event: ${what}`);
+}

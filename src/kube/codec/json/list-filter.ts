@@ -1,0 +1,221 @@
+// The filter for JSON lists and Tables. It copies runs of kept bytes and leaves dropped elements out, with their commas. Used
+// through list-filter.ts.
+//
+// It emits nothing before it has found the array, so a document that is not a list never gets out. It emits an element only after
+// reading it to its end, and it holds at most one element.
+import { equalsAscii } from "../base/ascii.ts";
+import type { Edit } from "../base/byte-edit.ts";
+import { ByteWindow } from "../base/byte-window.ts";
+import { ElementFilter, type ListFilterOptions } from "../base/element-filter.ts";
+import { FailOnceFilter } from "../base/fail-once-filter.ts";
+import { type ByteFilter, codecError, DEFAULT_MAX_BYTES, type Emit, type Keep, type ListPart } from "../base/types.ts";
+import { cutListMeta, JsonListHead, type LeftOutFields, type ListKey, versionInListMeta } from "./list-head.ts";
+import { JsonListOutput } from "./list-output.ts";
+import { JsonObjectReader } from "./object.ts";
+import { OPEN_BRACE, OPEN_BRACKET } from "./scan.ts";
+import { readText, walkerAt } from "./text.ts";
+import { JsonWalker } from "./walker.ts";
+
+export function createJsonListFilter(keep: Keep, options: ListFilterOptions = {}): ByteFilter {
+  const elements = new ElementFilter(keep, options);
+  return new FailOnceFilter(elements, new JsonListFilter(elements, options));
+}
+
+class JsonListFilter {
+  readonly #options: ListFilterOptions;
+  readonly #maxItemBytes: number;
+  readonly #elements: ElementFilter;
+  readonly #window = new ByteWindow();
+  readonly #walker = new JsonWalker();
+  readonly #output = new JsonListOutput(this.#window);
+  readonly #reader: JsonObjectReader;
+  readonly #head = new JsonListHead();
+  /** True until the array is found. Everything before it is held, and its cuts are only noted. */
+  #inHead = true;
+  #cuts: Edit[] = [];
+  /** The key of the list at whose value the walker is. */
+  #key: ListKey | undefined;
+  /** The kind of elements in the current array. */
+  #part: ListPart = "item";
+  #isFirstElement = true;
+  /** True while an element is being read. */
+  #inElement = false;
+  #elementStart = 0;
+  #hasVersion = false;
+
+  constructor(elements: ElementFilter, options: ListFilterOptions) {
+    this.#options = options;
+    this.#maxItemBytes = options.maxItemBytes ?? DEFAULT_MAX_BYTES;
+    this.#elements = elements;
+    this.#reader = new JsonObjectReader(this.#walker, options);
+  }
+
+  push(chunk: Uint8Array, emit: Emit): void {
+    if (chunk.length === 0) return;
+    this.#window.append(chunk);
+    for (;;) {
+      const shift = this.#window.extend(this.#output.mark);
+      if (shift === undefined) return;
+      this.#output.move(shift);
+      this.#elementStart -= shift;
+      this.#walker.moveTo(this.#window.bytes, this.#window.end, shift);
+      while (this.#step(emit)) {}
+      this.#bound(this.#walker.position - this.#output.hold);
+      this.#output.release(emit);
+    }
+  }
+
+  end(emit: Emit): void {
+    if (!this.#walker.isDone) throw codecError("CODEC_TRUNCATED", "filtering a JSON list: the body ends inside the document");
+    if (!this.#hasVersion && !this.#head.isStatus) this.#options.onVersion?.(undefined);
+    this.#output.pass(this.#window.end);
+    this.#output.release(emit);
+  }
+
+  // Reads one value of the list, or one element. False if it needs more bytes.
+  #step(emit: Emit): boolean {
+    const walker = this.#walker;
+    if (this.#inElement) return this.#reader.read() && this.#closeElement(emit);
+    if (this.#key !== undefined) {
+      if (!walker.skip()) return false;
+      this.#closeValue(this.#key, emit);
+    }
+    const token = walker.next();
+    if (token === "more") {
+      if (walker.isDone) this.#output.pass(walker.position);
+      return false;
+    }
+    if (token === "closed") this.#close(emit);
+    else if (walker.depth === 2) this.#openElement();
+    else if (walker.depth === 1) this.#openValue(emit);
+    else if (!walker.enter(OPEN_BRACE)) throw codecError("CODEC_MALFORMED", "filtering a JSON list: an object was expected");
+    return true;
+  }
+
+  #openValue(emit: Emit): void {
+    const walker = this.#walker;
+    this.#key = this.#head.classifyKey(walker);
+    if (!this.#inHead) this.#output.pass(walker.valueStart);
+    const isArray = (this.#key === "items" || this.#key === "rows") && walker.enter(OPEN_BRACKET);
+    if (!isArray) return;
+    if (this.#inHead) this.#flushHead(emit);
+    this.#output.openArray(walker.position);
+    this.#tellPart("items", emit);
+    this.#part = this.#key === "rows" ? "row" : "item";
+    this.#isFirstElement = true;
+    this.#key = undefined;
+  }
+
+  #closeValue(key: ListKey, emit: Emit): void {
+    const { bytes, valueStart, valueEnd } = this.#walker;
+    this.#key = undefined;
+    this.#bound(valueEnd - valueStart);
+    if (key === "items" || key === "rows") {
+      if (!equalsAscii(bytes, valueStart, valueEnd, "null")) throw notAList();
+      if (this.#inHead) this.#flushHead(emit, valueStart);
+      if (this.#options.onPart !== undefined) this.#replaceNull(emit);
+    } else if (key === "metadata") {
+      this.#readVersion();
+      this.#leaveOutFields(emit);
+    } else if (key !== "other") this.#readType(key);
+    if (!this.#inHead) this.#output.pass(valueEnd);
+  }
+
+  #readType(key: "kind" | "apiVersion"): void {
+    const { bytes, valueStart } = this.#walker;
+    if (this.#inHead) this.#head.noteType(key, bytes, valueStart);
+    this.#options.onType?.({ [key]: readText(walkerAt(bytes, valueStart)) ?? "" });
+  }
+
+  #readVersion(): void {
+    const { onVersion } = this.#options;
+    if (onVersion === undefined || this.#hasVersion) return;
+    const { bytes, valueStart } = this.#walker;
+    const version = versionInListMeta(bytes, valueStart);
+    if (version === undefined) return;
+    this.#hasVersion = true;
+    onVersion(version);
+  }
+
+  // Before the array nothing has been dropped yet, so the count is always left out.
+  #leaveOutFields(emit: Emit): void {
+    const { bytes, valueStart, valueEnd } = this.#walker;
+    const { keepsAll, dropped } = this.#elements;
+    const fields: LeftOutFields = {
+      remainingItemCount: !keepsAll && (this.#inHead || dropped > 0),
+      shardInfo: this.#options.cutShardInfo === true,
+    };
+    if (!fields.remainingItemCount && !fields.shardInfo) return;
+    const cuts = cutListMeta(bytes, valueStart, fields);
+    if (this.#inHead) this.#cuts.push(...cuts);
+    else this.#output.cut(cuts, valueEnd, emit);
+  }
+
+  #openElement(): void {
+    const walker = this.#walker;
+    if (!this.#isFirstElement) this.#output.comma(walker.commaAt);
+    this.#isFirstElement = false;
+    this.#inElement = true;
+    this.#elementStart = walker.valueStart;
+    this.#reader.begin(this.#part);
+  }
+
+  #closeElement(emit: Emit): true {
+    const { bytes, valueEnd } = this.#walker;
+    const { meta } = this.#reader;
+    this.#inElement = false;
+    this.#bound(valueEnd - this.#elementStart);
+    if (!this.#elements.passes(meta)) this.#output.drop(valueEnd, emit);
+    else {
+      const written = this.#elements.rewritten(bytes, this.#elementStart, valueEnd, meta, this.#part);
+      if (written === undefined) this.#output.keep(valueEnd);
+      else this.#output.replace(this.#elementStart, valueEnd, written, emit);
+    }
+    return true;
+  }
+
+  // Closes the array, or the whole document.
+  #close(emit: Emit): void {
+    const walker = this.#walker;
+    if (!walker.isDone) this.#tellPart("tail", emit);
+    if (walker.isDone && this.#inHead && !this.#head.isStatus) throw notAList();
+    if (walker.isDone) this.#inHead = false;
+    this.#output.pass(walker.position);
+  }
+
+  #tellPart(part: "items" | "tail", emit: Emit): void {
+    if (this.#options.onPart === undefined) return;
+    this.#output.release(emit);
+    this.#options.onPart(part);
+  }
+
+  // The API server writes null for an empty list of metadata.
+  #replaceNull(emit: Emit): void {
+    const { valueStart, valueEnd } = this.#walker;
+    this.#output.replace(valueStart, valueEnd, EMPTY.subarray(0, 1), emit);
+    this.#options.onPart?.("items");
+    this.#options.onPart?.("tail");
+    emit(EMPTY.subarray(1));
+  }
+
+  #flushHead(emit: Emit, position = this.#walker.position): void {
+    this.#bound(position);
+    this.#inHead = false;
+    this.#output.cut(this.#cuts, position, emit);
+    this.#cuts = [];
+  }
+
+  #bound(bytes: number): void {
+    if (bytes > this.#maxItemBytes)
+      throw codecError(
+        "CODEC_TOO_LARGE",
+        `filtering a JSON list: an item, or the list without its items, is over ${this.#maxItemBytes} bytes`,
+      );
+  }
+}
+
+const EMPTY = Buffer.from("[]");
+
+function notAList(): Error {
+  return codecError("CODEC_NOT_A_LIST", "filtering a JSON list: the document has no items or rows");
+}

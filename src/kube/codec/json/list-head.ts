@@ -1,0 +1,81 @@
+// Reads the keys of a JSON list itself: which array is the items, whether the document is a Status, and where
+// `remainingItemCount` is, which would reveal how much was dropped. Used by json/list-filter.ts only.
+import type { Edit } from "../base/byte-edit.ts";
+import { isStatusType } from "../base/object-type.ts";
+import { codecError } from "../base/types.ts";
+import { SequenceCuts } from "./sequence-cuts.ts";
+import { type KeyName, keyName } from "./string.ts";
+import { forEachMember, goToMember, readText, skipOver, walkerAt } from "./text.ts";
+import type { JsonWalker } from "./walker.ts";
+
+/** The top-level keys that the filter reads; anything else is `other`. */
+export type ListKey = "items" | "rows" | "metadata" | "kind" | "apiVersion" | "other";
+
+const KEYS: readonly (readonly [ListKey, KeyName])[] = (["items", "rows", "metadata", "kind", "apiVersion"] as const).map(
+  (key) => [key, keyName(key)],
+);
+const REMAINING_ITEM_COUNT = keyName("remainingItemCount");
+const SHARD_INFO = keyName("shardInfo");
+const RESOURCE_VERSION = keyName("resourceVersion");
+
+/** The keys of one list, in the order of the document. */
+export class JsonListHead {
+  readonly #arrays = new Set<ListKey>();
+  readonly #kinds: string[] = [];
+  readonly #apiVersions: string[] = [];
+
+  /**
+   * The key that the walker has just read. Throws `CODEC_MALFORMED` for a second array of items, and for its key in another case.
+   */
+  classifyKey(walker: JsonWalker): ListKey {
+    for (const [key, name] of KEYS) {
+      const match = walker.matches(name);
+      if (match === "no") continue;
+      if (key !== "items" && key !== "rows") return match === "exact" ? key : "other";
+      if (match === "variant" || this.#arrays.has(key)) {
+        throw codecError("CODEC_MALFORMED", `filtering a JSON list: the key ${key} occurs twice or in another case`);
+      }
+      this.#arrays.add(key);
+      return key;
+    }
+    return "other";
+  }
+
+  /** Remembers the value of `kind` or `apiVersion` that begins at `start`. */
+  noteType(key: "kind" | "apiVersion", bytes: Buffer, start: number): void {
+    (key === "kind" ? this.#kinds : this.#apiVersions).push(readText(walkerAt(bytes, start)) ?? "");
+  }
+
+  /** True if the keys so far say that the document is a metav1.Status, and nothing else. */
+  get isStatus(): boolean {
+    const [kind, ...otherKinds] = this.#kinds;
+    const [apiVersion, ...otherVersions] = this.#apiVersions;
+    const isSure = otherKinds.length + otherVersions.length === 0;
+    return isSure && isStatusType({ apiVersion: apiVersion ?? "", kind: kind ?? "" });
+  }
+}
+
+/** The fields of a list's metadata that may have to go. */
+export interface LeftOutFields {
+  readonly remainingItemCount: boolean;
+  readonly shardInfo: boolean;
+}
+
+/** The cuts that remove the fields from the list's metadata, which begins at `start`. */
+export function cutListMeta(bytes: Buffer, start: number, leftOut: LeftOutFields): readonly Edit[] {
+  const walker = walkerAt(bytes, start);
+  const sequence = new SequenceCuts(bytes);
+  forEachMember(walker, () => {
+    const isCount = leftOut.remainingItemCount && walker.matches(REMAINING_ITEM_COUNT) !== "no";
+    const isShardInfo = leftOut.shardInfo && walker.matches(SHARD_INFO) !== "no";
+    const from = walker.keyStart - 1;
+    sequence.add(from, skipOver(walker), isCount || isShardInfo);
+  });
+  return sequence.cuts;
+}
+
+/** The list's resourceVersion; its metadata begins at `start`. Undefined if it has none. */
+export function versionInListMeta(bytes: Buffer, start: number): string | undefined {
+  const walker = walkerAt(bytes, start);
+  return goToMember(walker, RESOURCE_VERSION) ? readText(walker) : undefined;
+}

@@ -1,0 +1,80 @@
+// The bytes of a JSON list that go to the client: runs of kept bytes, without the dropped elements and their commas. Each byte is
+// released once, in order, and only after its element was read. Used by json/list-filter.ts only.
+//
+// Positions in the window: [mark, hold) goes to the client, [hold, ...) is read and not decided yet.
+import type { Edit } from "../base/byte-edit.ts";
+import type { ByteWindow } from "../base/byte-window.ts";
+import type { Emit } from "../base/types.ts";
+
+export class JsonListOutput {
+  mark = 0;
+  hold = 0;
+  readonly #window: ByteWindow;
+  #anyKeptInArray = false;
+
+  constructor(window: ByteWindow) {
+    this.#window = window;
+  }
+
+  /** Moves the positions down by `shift`, as the window has. */
+  move(shift: number): void {
+    this.mark -= shift;
+    this.hold -= shift;
+  }
+
+  /** Keeps everything before the position. */
+  pass(position: number): void {
+    this.hold = position;
+  }
+
+  /** Begins an array after the position. */
+  openArray(position: number): void {
+    this.hold = position;
+    this.#anyKeptInArray = false;
+  }
+
+  /** Drops the comma of the next element, unless an element was kept before. */
+  comma(at: number): void {
+    if (!this.#anyKeptInArray) this.mark = this.hold = at + 1;
+  }
+
+  /** Keeps the element that ends at `end`. */
+  keep(end: number): void {
+    this.#anyKeptInArray = true;
+    this.hold = end;
+  }
+
+  /** Replaces the element between the positions. */
+  replace(start: number, end: number, written: Uint8Array, emit: Emit): void {
+    this.#releaseTo(start, emit);
+    emit(written);
+    this.mark = end;
+    this.keep(end);
+  }
+
+  /** Drops the element that ends at `end`. */
+  drop(end: number, emit: Emit): void {
+    this.release(emit);
+    this.mark = this.hold = end;
+  }
+
+  /** Keeps everything before the position except the cuts. */
+  cut(cuts: readonly Edit[], position: number, emit: Emit): void {
+    for (const { start, end } of cuts) {
+      this.#releaseTo(start, emit);
+      this.mark = end;
+    }
+    this.hold = position;
+  }
+
+  /** Emits everything that is decided. */
+  release(emit: Emit): void {
+    this.#releaseTo(this.hold, emit);
+  }
+
+  #releaseTo(position: number, emit: Emit): void {
+    if (position <= this.mark) return;
+    emit(this.#window.bytes.subarray(this.mark, position));
+    this.mark = position;
+  }
+}

@@ -1,0 +1,89 @@
+// Finds `metadata.managedFields` in JSON text. It cuts only that member of the object's own metadata, with one comma; it resolves
+// escapes and keeps the case, as sigs.k8s.io/json does. Used through strip-managed-fields.ts.
+import type { Edit } from "../base/byte-edit.ts";
+import { isTableType } from "../base/object-type.ts";
+import type { ListPart } from "../base/types.ts";
+import { SequenceCuts } from "./sequence-cuts.ts";
+import { type KeyName, keyName } from "./string.ts";
+import { forEachElement, forEachMember, goToMember, readText, skipOver, walkerAt } from "./text.ts";
+import type { JsonWalker } from "./walker.ts";
+
+const METADATA = keyName("metadata");
+const MANAGED_FIELDS = keyName("managedFields");
+const OBJECT = keyName("object");
+const ITEMS = keyName("items");
+const ROWS = keyName("rows");
+const KIND = keyName("kind");
+const API_VERSION = keyName("apiVersion");
+
+/** The cuts in an object, a list or a Table. */
+export function jsonObjectCuts(bytes: Buffer): readonly Edit[] {
+  return documentCuts(walkerAt(bytes));
+}
+
+/** The cuts in the object of a watch event. */
+export function jsonFrameCuts(bytes: Buffer): readonly Edit[] {
+  return memberCuts(walkerAt(bytes), OBJECT, documentCuts);
+}
+
+/** The cuts in an item of a list, or in the object of a Table's row, at which the walker is. It reads no further. */
+export function jsonElementCuts(walker: JsonWalker, part: ListPart): readonly Edit[] {
+  if (part === "row" && !goToMember(walker, OBJECT)) return [];
+  return goToMember(walker, METADATA) ? metadataCuts(walker) : [];
+}
+
+// In lists of custom resources the kind may come after the items. So the cuts are found first, and made only if the kind confirms
+// them.
+function documentCuts(walker: JsonWalker): Edit[] {
+  const found: { readonly part: "object" | ListPart; readonly cuts: Edit[] }[] = [];
+  let kind = "";
+  let apiVersion = "";
+  forEachMember(walker, () => {
+    if (isKey(walker, METADATA)) found.push({ part: "object", cuts: metadataCuts(walker) });
+    else if (isKey(walker, ITEMS)) found.push({ part: "item", cuts: arrayCuts(walker, "item") });
+    else if (isKey(walker, ROWS)) found.push({ part: "row", cuts: arrayCuts(walker, "row") });
+    else if (isKey(walker, KIND)) kind = readText(walker) ?? "";
+    else if (isKey(walker, API_VERSION)) apiVersion = readText(walker) ?? "";
+  });
+  const isTable = isTableType({ apiVersion, kind });
+  const isList = !isTable && kind.endsWith("List");
+  const isMade = { object: true, item: isList, row: isTable };
+  return found.flatMap(({ part, cuts }) => (isMade[part] ? cuts : []));
+}
+
+function arrayCuts(walker: JsonWalker, part: ListPart): Edit[] {
+  const cuts: Edit[] = [];
+  forEachElement(walker, () => cuts.push(...elementCuts(walker, part)));
+  return cuts;
+}
+
+function elementCuts(walker: JsonWalker, part: ListPart): Edit[] {
+  return part === "row" ? memberCuts(walker, OBJECT, objectCuts) : objectCuts(walker);
+}
+
+function objectCuts(walker: JsonWalker): Edit[] {
+  return memberCuts(walker, METADATA, metadataCuts);
+}
+
+function metadataCuts(walker: JsonWalker): Edit[] {
+  const sequence = new SequenceCuts(walker.bytes);
+  forEachMember(walker, () => {
+    const remove = isKey(walker, MANAGED_FIELDS);
+    const start = walker.keyStart - 1;
+    sequence.add(start, skipOver(walker), remove);
+  });
+  return sequence.cuts;
+}
+
+/** The cuts in the values of this key. */
+function memberCuts(walker: JsonWalker, name: KeyName, cutsOf: (walker: JsonWalker) => Edit[]): Edit[] {
+  const cuts: Edit[] = [];
+  forEachMember(walker, () => {
+    if (isKey(walker, name)) cuts.push(...cutsOf(walker));
+  });
+  return cuts;
+}
+
+function isKey(walker: JsonWalker, name: KeyName): boolean {
+  return walker.matches(name) === "exact";
+}

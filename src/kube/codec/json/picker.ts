@@ -1,0 +1,183 @@
+// Picks a few small parts out of a JSON document while it arrives, and skips the rest without parsing it. Invariants: for a valid document
+// the parts are those that JSON.parse would give; a part that two readers may read differently is an error, and so is a name that comes twice. No byte is
+// looked at twice. Called by review-reader.ts.
+import { MeshError } from "../../../base/errors.ts";
+import { isCodecError } from "../base/types.ts";
+import { OPEN_BRACE, QUOTE } from "./scan.ts";
+import { textOf } from "./string.ts";
+import { JsonWalker } from "./walker.ts";
+
+/**
+ * - `text` a string
+ * - `flag` true or false
+ * - `texts` an object: its members whose values are strings
+ * - a Shape: an object: the members that it names
+ * A value of another kind is left out.
+ */
+export type Part = "text" | "flag" | "texts" | Shape;
+
+export interface Shape {
+  readonly [name: string]: Part;
+}
+
+/** By name. Without a prototype, so that `__proto__` is only a name. */
+export interface Picked {
+  [name: string]: string | boolean | Picked;
+}
+
+/** Longer than any name or label that Kubernetes accepts; only RBAC has names without a limit. */
+const MAX_TEXT_CHARS = 1_024;
+/** Of all texts that are picked, and of the names of labels, together: two objects with hundreds of labels. The proxy's main thread gets them. */
+export const MAX_PICKED_CHARS = 64 * 1024;
+/** Of the text of a character, at most. */
+const CHAR_BYTES = 2;
+/** An escaped character: \\u0061. */
+const ESCAPE_BYTES = 6;
+const MAX_TEXT_BYTES = MAX_TEXT_CHARS * ESCAPE_BYTES;
+/** Of all objects that are entered, together: far above the fields and labels of an object. Each label takes memory and a microsecond. */
+const MAX_MEMBERS = 2_000;
+
+/** An object that is entered. */
+interface Frame {
+  /** The parts to pick; undefined if all members are texts. */
+  readonly parts: ReadonlyMap<string, Part> | undefined;
+  /** A longer name is in no part, however it is escaped. */
+  readonly maxNameBytes: number;
+  readonly picked: Picked;
+  readonly seen: Set<string>;
+}
+
+/** A text or flag that the walker is at. */
+interface Leaf {
+  readonly name: string;
+  readonly part: "text" | "flag";
+  readonly picked: Picked;
+}
+
+const LETTER_T = 0x74;
+const LETTER_F = 0x66;
+
+export class JsonPicker {
+  readonly #shape: Shape;
+  readonly #walker = new JsonWalker();
+  readonly #frames: Frame[] = [];
+  #picked: Picked | undefined;
+  #leaf: Leaf | undefined;
+  #members = 0;
+  #chars = 0;
+  #isMalformed = false;
+
+  constructor(shape: Shape) {
+    this.#shape = shape;
+  }
+
+  /** How many members the entered objects have. */
+  get members(): number {
+    return this.#members;
+  }
+
+  /** What the picked texts take at most, without their objects. */
+  get textBytes(): number {
+    return this.#chars * CHAR_BYTES;
+  }
+
+  /** The parts of the document, once it has ended; undefined if it is no object or no JSON. */
+  get picked(): Picked | undefined {
+    return this.#walker.isDone && !this.#isMalformed ? this.#picked : undefined;
+  }
+
+  /**
+   * Continues where it stopped. `bytes` begins with all bytes that were there before.
+   * @throws MeshError `BAD_REQUEST` for a part that is too long, cannot be read with certainty, or comes twice
+   */
+  scan(bytes: Buffer): void {
+    if (this.#isMalformed) return;
+    try {
+      this.#walker.moveTo(bytes, bytes.length, 0);
+      this.#walk();
+    } catch (error) {
+      if (!isCodecError(error)) throw error;
+      this.#isMalformed = true;
+    }
+  }
+
+  #walk(): void {
+    const walker = this.#walker;
+    for (;;) {
+      if (this.#leaf !== undefined) {
+        if (!walker.skip()) return;
+        this.#take(this.#leaf);
+        this.#leaf = undefined;
+      }
+      const token = walker.next();
+      if (token === "more") return;
+      if (token === "closed") this.#frames.pop();
+      else this.#visit();
+    }
+  }
+
+  #visit(): void {
+    const frame = this.#frames.at(-1);
+    if (frame === undefined) {
+      this.#picked = this.#enter(this.#shape);
+      return;
+    }
+    if (++this.#members > MAX_MEMBERS) throw refused(`there are more than ${MAX_MEMBERS} fields and labels`);
+    const name = this.#nameIn(frame);
+    const part = frame.parts === undefined ? "text" : frame.parts.get(name);
+    if (part === undefined) return;
+    const { picked, seen } = frame;
+    if (seen.has(name)) throw refused(frame.parts === undefined ? "a label comes twice" : `the field ${name} comes twice`);
+    seen.add(name);
+    if (part === "text" || part === "flag") {
+      this.#leaf = { name, part, picked };
+      return;
+    }
+    const inner = this.#enter(part);
+    if (inner !== undefined) picked[name] = inner;
+  }
+
+  /** The name of the member; "" if it is none of the parts. */
+  #nameIn({ parts, maxNameBytes }: Frame): string {
+    const { keyStart, keyEnd } = this.#walker;
+    const isTooLong = keyEnd - keyStart > maxNameBytes;
+    if (parts !== undefined) return isTooLong ? "" : (this.#walker.keyText() ?? "");
+    if (isTooLong) throw tooLong();
+    return this.#certain(this.#walker.keyText());
+  }
+
+  #enter(part: "texts" | Shape): Picked | undefined {
+    if (!this.#walker.enter(OPEN_BRACE)) return undefined;
+    const picked: Picked = Object.create(null);
+    const parts = part === "texts" ? undefined : new Map(Object.entries(part));
+    const maxNameBytes =
+      part === "texts" ? MAX_TEXT_BYTES : Math.max(...Object.keys(part).map(({ length }) => length)) * ESCAPE_BYTES;
+    this.#frames.push({ parts, maxNameBytes, picked, seen: new Set() });
+    return picked;
+  }
+
+  #take({ name, part, picked }: Leaf): void {
+    const { bytes, valueByte, valueStart, valueEnd } = this.#walker;
+    if (part === "flag" && (valueByte === LETTER_T || valueByte === LETTER_F)) picked[name] = valueByte === LETTER_T;
+    if (part === "flag" || valueByte !== QUOTE) return;
+    if (valueEnd - valueStart - 2 > MAX_TEXT_BYTES) throw tooLong();
+    picked[name] = this.#certain(textOf(bytes, valueStart + 1, valueEnd - 1));
+  }
+
+  /** @throws MeshError if two readers may read the text differently, or if it or all texts together are too long */
+  #certain(text: string | undefined): string {
+    if (text === undefined) throw refused("a name or label is no valid text");
+    if (text.length > MAX_TEXT_CHARS) throw tooLong();
+    this.#chars += text.length;
+    if (this.#chars > MAX_PICKED_CHARS) throw refused(`all names and labels have more than ${MAX_PICKED_CHARS} characters`);
+    return text;
+  }
+}
+
+function refused(why: string): MeshError {
+  return new MeshError("BAD_REQUEST", `reading a review: ${why}`);
+}
+
+function tooLong(): MeshError {
+  return refused(`a name or label has more than ${MAX_TEXT_CHARS} characters`);
+}

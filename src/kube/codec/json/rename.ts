@@ -1,0 +1,114 @@
+// Renames in JSON text by replacing strings. Used through rename.ts.
+
+import { applyEdits, type Edit } from "../base/byte-edit.ts";
+import { isStatusType, isTableType } from "../base/object-type.ts";
+import { type Rename, renameInMessage, renameName } from "../base/renamed-text.ts";
+import { asBuffer, codecError, type ListPart } from "../base/types.ts";
+import { readJsonEvent } from "./frame.ts";
+import { JsonObjectReader } from "./object.ts";
+import { type KeyName, keyName } from "./string.ts";
+import { endsEarly, forEachElement, forEachMember, readText, walkerAt } from "./text.ts";
+
+const KEYS = {
+  kind: keyName("kind"),
+  apiVersion: keyName("apiVersion"),
+  rows: keyName("rows"),
+  cells: keyName("cells"),
+  message: keyName("message"),
+  details: keyName("details"),
+  name: keyName("name"),
+} satisfies Record<string, KeyName>;
+
+/** Renames in one object, a Status or a Table. */
+export function renameJsonObject(body: Uint8Array, rename: Rename): Uint8Array {
+  const bytes = asBuffer(body);
+  return edited(body, documentEdits(bytes, 0, rename));
+}
+
+/** Renames in the object of an event. */
+export function renameJsonFrame(frame: Uint8Array, rename: Rename): Uint8Array {
+  const bytes = asBuffer(frame);
+  return edited(frame, documentEdits(bytes, readJsonEvent(bytes).objectStart, rename));
+}
+
+/** Renames in an item of a list, or in a row of a Table. */
+export function renameJsonElement(element: Uint8Array, part: ListPart, rename: Rename): Uint8Array {
+  const bytes = asBuffer(element);
+  return edited(element, part === "row" ? rowEdits(bytes, 0, rename) : nameEdits(bytes, 0, "item", rename));
+}
+
+function edited(body: Uint8Array, edits: Edit[]): Uint8Array {
+  return applyEdits(
+    body,
+    edits.sort((a, b) => a.start - b.start),
+  );
+}
+
+function documentEdits(bytes: Buffer, start: number, rename: Rename): Edit[] {
+  const kind = textAt(bytes, findMember(bytes, start, KEYS.kind));
+  const apiVersion = textAt(bytes, findMember(bytes, start, KEYS.apiVersion));
+  if (isStatusType({ apiVersion, kind })) return statusEdits(bytes, start, rename);
+  if (!isTableType({ apiVersion, kind })) return nameEdits(bytes, start, "item", rename);
+  const rows = findMember(bytes, start, KEYS.rows);
+  return rows === undefined ? [] : elementsOf(bytes, rows).flatMap((row) => rowEdits(bytes, row, rename));
+}
+
+// kubectl prints the cells, so they are renamed too.
+function rowEdits(bytes: Buffer, start: number, rename: Rename): Edit[] {
+  const edits = nameEdits(bytes, start, "row", rename);
+  const cells = edits.length === 0 ? undefined : findMember(bytes, start, KEYS.cells);
+  if (cells === undefined) return edits;
+  return [...edits, ...elementsOf(bytes, cells).flatMap((cell) => textEdits(bytes, cell, (text) => renameName(text, rename)))];
+}
+
+function nameEdits(bytes: Buffer, start: number, part: ListPart, { from, to }: Rename): Edit[] {
+  const reader = new JsonObjectReader(walkerAt(bytes, start));
+  reader.begin(part);
+  if (!reader.read()) throw endsEarly();
+  const { ambiguous, nameStart, nameEnd, name } = reader;
+  if (ambiguous) throw codecError("CODEC_AMBIGUOUS", "renaming in JSON: name or metadata occurs twice or in another case");
+  if (nameStart === 0 || name !== from) return [];
+  return [{ start: nameStart, end: nameEnd, replacement: Buffer.from(JSON.stringify(to)) }];
+}
+
+function statusEdits(bytes: Buffer, start: number, rename: Rename): Edit[] {
+  const details = findMember(bytes, start, KEYS.details);
+  const name = details === undefined ? undefined : findMember(bytes, details, KEYS.name);
+  return [
+    ...textEdits(bytes, findMember(bytes, start, KEYS.message), (text) => renameInMessage(text, rename)),
+    ...textEdits(bytes, name, (text) => renameName(text, rename)),
+  ];
+}
+
+function textEdits(bytes: Buffer, start: number | undefined, change: (text: string) => string): Edit[] {
+  if (start === undefined) return [];
+  const walker = walkerAt(bytes, start);
+  const text = readText(walker);
+  const changed = text === undefined ? text : change(text);
+  if (changed === undefined || changed === text) return [];
+  return [{ start, end: walker.valueEnd, replacement: Buffer.from(JSON.stringify(changed)) }];
+}
+
+/** Where the value of this key begins in the object at `start`; undefined if there is no such key, or no object. */
+function findMember(bytes: Buffer, start: number, name: KeyName): number | undefined {
+  const walker = walkerAt(bytes, start);
+  let found: number | undefined;
+  forEachMember(walker, () => {
+    if (walker.matches(name) !== "exact") return;
+    if (found !== undefined) throw codecError("CODEC_AMBIGUOUS", `renaming in JSON: the key ${name.text} occurs twice`);
+    found = walker.valueStart;
+  });
+  return found;
+}
+
+/** Where the elements of the array at `start` begin; empty if there is no array. */
+function elementsOf(bytes: Buffer, start: number): number[] {
+  const walker = walkerAt(bytes, start);
+  const starts: number[] = [];
+  forEachElement(walker, () => starts.push(walker.valueStart));
+  return starts;
+}
+
+function textAt(bytes: Buffer, start: number | undefined): string {
+  return (start === undefined ? undefined : readText(walkerAt(bytes, start))) ?? "";
+}

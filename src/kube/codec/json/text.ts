@@ -1,0 +1,60 @@
+// Reads JSON text that is complete: an early end is malformed. Used by the readers of frames and bodies.
+
+import { codecError } from "../base/types.ts";
+import { OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./scan.ts";
+import { type KeyName, textOf } from "./string.ts";
+import { JsonWalker } from "./walker.ts";
+
+/** A walker at the value at `position`. Throws `CODEC_MALFORMED`, as every function here does. */
+export function walkerAt(bytes: Buffer, position = 0): JsonWalker {
+  const walker = new JsonWalker().start(bytes, position, bytes.length);
+  nextOf(walker);
+  return walker;
+}
+
+/**
+ * Calls back at the value of each member and skips the values that are not entered. False, without a call, if there is no object.
+ */
+export function forEachMember(walker: JsonWalker, onMember: () => void): boolean {
+  if (!walker.enter(OPEN_BRACE)) return false;
+  while (nextOf(walker) === "value") onMember();
+  return true;
+}
+
+/** Moves to the first member with exactly this name. False if there is none, or no object. */
+export function goToMember(walker: JsonWalker, name: KeyName): boolean {
+  if (!walker.enter(OPEN_BRACE)) return false;
+  while (nextOf(walker) === "value") if (walker.matches(name) === "exact") return true;
+  return false;
+}
+
+/** Like `forEachMember`, for the elements of an array. */
+export function forEachElement(walker: JsonWalker, onElement: () => void): boolean {
+  if (!walker.enter(OPEN_BRACKET)) return false;
+  while (nextOf(walker) === "value") onElement();
+  return true;
+}
+
+/** Moves after the current value and returns that position. */
+export function skipOver(walker: JsonWalker): number {
+  if (!walker.skip()) throw endsEarly();
+  return walker.valueEnd;
+}
+
+/** The text of the current value; undefined if it is not a string, or if two readers may read it differently. */
+export function readText(walker: JsonWalker): string | undefined {
+  const isText = walker.valueByte === QUOTE;
+  const end = skipOver(walker);
+  return isText ? textOf(walker.bytes, walker.valueStart + 1, end - 1) : undefined;
+}
+
+function nextOf(walker: JsonWalker): "value" | "closed" {
+  const token = walker.next();
+  if (token === "more") throw endsEarly();
+  return token;
+}
+
+/** The error for text that ends early. */
+export function endsEarly(): Error {
+  return codecError("CODEC_MALFORMED", "reading JSON: the text ends inside the document");
+}

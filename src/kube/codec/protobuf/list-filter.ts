@@ -1,0 +1,155 @@
+// The filter for protobuf lists: `k8s\0`, then runtime.Unknown with the list message as field 2. Used through list-filter.ts.
+//
+// It refuses a message that is not a list before it emits a byte. It holds at most one item and the writer's bound, however long
+// the list is.
+import { ElementFilter, type ListFilterOptions } from "../base/element-filter.ts";
+import { FailOnceFilter } from "../base/fail-once-filter.ts";
+import { isListType, isStatusType, type ObjectType } from "../base/object-type.ts";
+import { type ByteFilter, codecError, type Emit, type Keep } from "../base/types.ts";
+import { readEnvelopeType } from "./envelope.ts";
+import { ProtobufListMessage } from "./list-message.ts";
+import { ProtobufListOutput } from "./list-output.ts";
+import { ProtobufRawWriter } from "./raw-writer.ts";
+import { BYTES, ENVELOPE_PREFIX, FieldCursor } from "./wire.ts";
+
+const MAX_HELD_BYTES = 4 * 1024 * 1024;
+const MAX_ENVELOPE_FIELD_BYTES = 4 * 1024;
+
+// prefix => envelope    after k8s\0
+// envelope => list      at field 2 of an envelope with a list kind
+// envelope => opaque    at field 2 of a Status, which passes unchanged
+// list, opaque => tail  at the end of field 2; only small fields may follow
+type State = "prefix" | "envelope" | "list" | "opaque" | "tail";
+
+export function createProtobufListFilter(keep: Keep, options: ListFilterOptions = {}): ByteFilter {
+  const elements = new ElementFilter(keep, options);
+  return new FailOnceFilter(elements, new ProtobufListFilter(elements, options));
+}
+
+class ProtobufListFilter {
+  readonly #options: ListFilterOptions;
+  readonly #output: ProtobufListOutput;
+  readonly #message: ProtobufListMessage;
+  readonly #field = new FieldCursor();
+  #state: State = "prefix";
+  #type: ObjectType | undefined;
+
+  constructor(elements: ElementFilter, options: ListFilterOptions) {
+    this.#options = options;
+    this.#output = new ProtobufListOutput(new ProtobufRawWriter(options.maxHeldBytes ?? MAX_HELD_BYTES));
+    this.#message = new ProtobufListMessage(elements, this.#output, options);
+  }
+
+  push(chunk: Uint8Array, emit: Emit): void {
+    this.#output.append(chunk);
+    while (this.#output.extend()) {
+      while (this.#step(emit)) {}
+      this.#output.flush(emit);
+    }
+  }
+
+  end(_emit: Emit): void {
+    if (this.#state !== "tail" || this.#output.position !== this.#output.end)
+      throw codecError("CODEC_TRUNCATED", "filtering a protobuf list: the body ends inside the message");
+  }
+
+  // Takes one transition. False if the transition needs more bytes.
+  #step(emit: Emit): boolean {
+    const { position, end, rawLeft } = this.#output;
+    if (position > end) return false;
+    switch (this.#state) {
+      case "prefix":
+        return this.#readPrefix();
+      case "envelope":
+        return this.#readEnvelopeField();
+      case "list":
+        return rawLeft === 0 ? this.#closeRaw(emit) : this.#message.readField(emit);
+      case "opaque":
+        return rawLeft === 0 ? this.#closeRaw(emit) : this.#passOn();
+      case "tail":
+        return this.#readTailField(emit);
+      default:
+        return this.#state satisfies never;
+    }
+  }
+
+  #readPrefix(): boolean {
+    const { bytes, position, end } = this.#output;
+    const behind = position + ENVELOPE_PREFIX.length;
+    if (end < behind) return false;
+    if (!bytes.subarray(position, behind).equals(ENVELOPE_PREFIX)) throw malformed("the k8s prefix is missing");
+    this.#output.header(ENVELOPE_PREFIX.length);
+    this.#state = "envelope";
+    return true;
+  }
+
+  #readEnvelopeField(): boolean {
+    const field = this.#nextField();
+    if (field === undefined) return false;
+    if (field.number === 2 && field.wireType === BYTES) return this.#openRaw(field);
+    if (!isWholeText(field)) return false;
+    if (field.number === 1) {
+      if (this.#type !== undefined) throw malformed("the envelope has two types");
+      this.#type = readEnvelopeType(field.value());
+      this.#options.onType?.(this.#type);
+    }
+    this.#output.header(field.valueEnd - field.fieldStart);
+    return true;
+  }
+
+  #openRaw({ fieldStart, valueStart, valueEnd }: FieldCursor): true {
+    if (this.#type === undefined) throw malformed("the envelope has no type");
+    const status = isStatusType(this.#type);
+    if (!status && !isListType(this.#type))
+      throw codecError("CODEC_NOT_A_LIST", `filtering a protobuf list: the kind is ${JSON.stringify(this.#type.kind)}`);
+    this.#output.rawLeft = valueEnd - valueStart;
+    this.#output.advance(valueStart - fieldStart);
+    this.#state = status ? "opaque" : "list";
+    return true;
+  }
+
+  #passOn(): boolean {
+    const { position, end, rawLeft } = this.#output;
+    this.#output.keep(Math.min(rawLeft, end - position));
+    return this.#output.rawLeft === 0;
+  }
+
+  #closeRaw(emit: Emit): true {
+    if (this.#state === "list") this.#message.end();
+    this.#output.close(emit);
+    this.#state = "tail";
+    return true;
+  }
+
+  #readTailField(emit: Emit): boolean {
+    const field = this.#nextField();
+    if (field === undefined) return false;
+    if (field.number <= 2) throw malformed("the envelope has two objects");
+    if (!isWholeText(field)) return false;
+    emit(field.bytes.subarray(field.fieldStart, field.valueEnd));
+    this.#output.advance(field.valueEnd - field.fieldStart);
+    return true;
+  }
+
+  // The field at the position, if at least its place is known.
+  #nextField(): FieldCursor | undefined {
+    const { bytes, position, end } = this.#output;
+    const field = this.#field.reset(bytes, position, end);
+    return field.next() || field.valueEnd > 0 ? field : undefined;
+  }
+}
+
+// Fields 1, 3 and 4 of the envelope are short texts. Any other field could be a second object.
+function isWholeText(field: FieldCursor): boolean {
+  if (field.wireType !== BYTES || field.number > 4) throw malformed("the envelope has an unknown field");
+  if (field.valueEnd - field.fieldStart > MAX_ENVELOPE_FIELD_BYTES) {
+    throw codecError("CODEC_TOO_LARGE", `filtering a protobuf list: an envelope field is over ${MAX_ENVELOPE_FIELD_BYTES} bytes`);
+  }
+  // contentEncoding: the filter would have to unpack the list first.
+  if (field.number === 3 && field.valueEnd !== field.valueStart) throw malformed("the object in the envelope is encoded");
+  return !field.incomplete;
+}
+
+function malformed(what: string): Error {
+  return codecError("CODEC_MALFORMED", `filtering a protobuf list: ${what}`);
+}

@@ -1,0 +1,100 @@
+// Joins protobuf lists. The envelope begins with the length of the list, so all items are held until the last list has come. Used through
+// list-joiner.ts.
+import { parseResourceVersion, type Version } from "../../resource-version.ts";
+import { type ByteFilter, codecError, type Emit, type Keep, type ListJoiner, type ListJoinerOptions } from "../base/types.ts";
+import { createProtobufListFilter } from "./list-filter.ts";
+import { BYTES, ENVELOPE_PREFIX, encodeHeader, fieldsOf } from "./wire.ts";
+
+const RAW = 2; // of runtime.Unknown
+const LIST_META = 1;
+
+/** One list: what comes before its message, its ListMeta, its items, and what comes after it. */
+interface Parts {
+  readonly head: Buffer;
+  readonly meta: Buffer;
+  readonly items: Buffer;
+  readonly tail: Buffer;
+}
+
+export class ProtobufListJoiner implements ListJoiner {
+  readonly #version: Version;
+  readonly #maxHeldBytes: number;
+  #first: Parts | undefined;
+  #items: Buffer[] = [];
+  #heldBytes = 0;
+
+  constructor(version: Version, { maxHeldBytes }: ListJoinerOptions) {
+    this.#version = version;
+    this.#maxHeldBytes = maxHeldBytes;
+  }
+
+  next(keep: Keep): ByteFilter {
+    const slices: Uint8Array[] = [];
+    const hold: Emit = (slice) => {
+      slices.push(slice);
+    };
+    const filter = createProtobufListFilter(keep, {
+      maxHeldBytes: this.#maxHeldBytes,
+      onVersion: (version) => {
+        if (parseResourceVersion(version) !== this.#version) throw differs("version");
+      },
+    });
+    return {
+      push(chunk) {
+        filter.push(chunk, hold);
+      },
+      end: () => {
+        filter.end(hold);
+        this.#add(partsOf(Buffer.concat(slices)));
+      },
+      get dropped() {
+        return filter.dropped;
+      },
+      get kept() {
+        return filter.kept;
+      },
+    };
+  }
+
+  end(emit: Emit): void {
+    if (this.#first === undefined) throw codecError("CODEC_TRUNCATED", "joining protobuf lists: no list is complete");
+    const { head, meta, tail } = this.#first;
+    emit(Buffer.concat([head, encodeHeader(RAW, meta.length + this.#heldBytes), meta]));
+    for (const items of this.#items) if (items.length > 0) emit(items);
+    if (tail.length > 0) emit(tail);
+  }
+
+  #add(parts: Parts): void {
+    this.#first ??= parts;
+    for (const part of ["head", "meta", "tail"] as const) if (!this.#first[part].equals(parts[part])) throw differs(part);
+    this.#items.push(parts.items);
+    this.#heldBytes += parts.items.length;
+    if (this.#heldBytes > this.#maxHeldBytes)
+      throw codecError("CODEC_TOO_LARGE", `joining protobuf lists: they have over ${this.#maxHeldBytes} bytes`);
+  }
+}
+
+function partsOf(list: Buffer): Parts {
+  for (const field of fieldsOf(list.subarray(ENVELOPE_PREFIX.length))) {
+    if (field.number !== RAW || field.wireType !== BYTES) continue;
+    const { fieldStart, valueEnd } = field;
+    const head = list.subarray(0, ENVELOPE_PREFIX.length + fieldStart);
+    const tail = list.subarray(ENVELOPE_PREFIX.length + valueEnd);
+    return { head, tail, ...splitMessage(field.value()) };
+  }
+  throw codecError("CODEC_NOT_A_LIST", "joining protobuf lists: an envelope is empty");
+}
+
+// The ListMeta comes first, and once.
+function splitMessage(message: Buffer): Pick<Parts, "meta" | "items"> {
+  let end = 0;
+  for (const { number, fieldStart, valueEnd } of fieldsOf(message)) {
+    if ((number === LIST_META) !== (fieldStart === 0)) throw differs("order of fields");
+    if (number === LIST_META) end = valueEnd;
+  }
+  return { meta: message.subarray(0, end), items: message.subarray(end) };
+}
+
+function differs(what: string): Error {
+  return codecError("CODEC_MALFORMED", `joining protobuf lists: a list has another ${what}`);
+}

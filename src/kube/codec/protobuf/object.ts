@@ -1,0 +1,130 @@
+// Reads the metadata of a protobuf object. An object is `readable` only if no field that is read occurs twice: there decoders
+// merge, or take the last. Used by the protobuf readers of this folder.
+//
+// The field numbers are those of the published generated.proto files: every object has ObjectMeta as field 1.
+
+import { equalsAscii } from "../base/ascii.ts";
+import { type ItemMeta, noLabels, type ReadOptions } from "../base/types.ts";
+import { BYTES, FieldCursor } from "./wire.ts";
+
+const OBJECT_META = 1;
+const NAME = 1;
+const NAMESPACE = 3;
+const RESOURCE_VERSION = 6;
+const LABELS = 11;
+const NO_LABELS = noLabels();
+
+/** Reads one object at a time. The properties are those of the last one. */
+export class ProtobufObjectReader {
+  readable = false;
+  namespace = "";
+  name = "";
+  /** Empty unless labels were requested. */
+  labels: Record<string, string> = NO_LABELS;
+  /** "" unless versions were requested. */
+  resourceVersion = "";
+  readonly #object = new FieldCursor();
+  readonly #meta = new FieldCursor();
+  /** The cursor over an entry of the labels. */
+  readonly #label: FieldCursor | undefined;
+  readonly #readsVersions: boolean;
+  #lastNamespace = "";
+
+  constructor({ labels = false, versions = false }: ReadOptions = {}) {
+    this.#label = labels ? new FieldCursor() : undefined;
+    this.#readsVersions = versions;
+  }
+
+  /** The metadata of the object, or undefined if it cannot be read with certainty. */
+  get meta(): ItemMeta | undefined {
+    const { readable, namespace, name, resourceVersion } = this;
+    if (!readable) return undefined;
+    const meta = this.#label !== undefined ? { namespace, name, labels: this.labels } : { namespace, name };
+    return this.#readsVersions ? { ...meta, resourceVersion } : meta;
+  }
+
+  /** Reads the object message between two positions. Never throws: a bad message is not readable. */
+  read(bytes: Buffer, start: number, end: number): void {
+    this.readable = true;
+    this.namespace = "";
+    this.name = "";
+    this.resourceVersion = "";
+    if (this.#label !== undefined) this.labels = noLabels();
+    let seen = false;
+    const fields = this.#object.reset(bytes, start, end);
+    try {
+      while (fields.next()) {
+        if (fields.number !== OBJECT_META) continue;
+        if (seen || fields.wireType !== BYTES) this.readable = false;
+        seen = true;
+        this.#readMeta(bytes, fields.valueStart, fields.valueEnd);
+      }
+    } catch {
+      this.readable = false;
+    }
+    if (!seen || fields.incomplete) this.readable = false;
+  }
+
+  #readMeta(bytes: Buffer, start: number, end: number): void {
+    const fields = this.#meta.reset(bytes, start, end);
+    let nameSeen = false;
+    let namespaceSeen = false;
+    let versionSeen = false;
+    while (fields.next()) {
+      if (fields.number === NAME) {
+        if (nameSeen || fields.wireType !== BYTES) this.readable = false;
+        nameSeen = true;
+        this.name = this.#text(bytes, fields.valueStart, fields.valueEnd);
+      } else if (fields.number === NAMESPACE) {
+        if (namespaceSeen || fields.wireType !== BYTES) this.readable = false;
+        namespaceSeen = true;
+        this.namespace = this.#namespaceText(bytes, fields.valueStart, fields.valueEnd);
+      } else if (this.#label !== undefined && fields.number === LABELS) {
+        if (fields.wireType !== BYTES) this.readable = false;
+        this.#readLabel(this.#label.reset(bytes, fields.valueStart, fields.valueEnd));
+      } else if (this.#readsVersions && fields.number === RESOURCE_VERSION) {
+        // The owner does not depend on the version, so a second version only hides the version.
+        const isSure = !versionSeen && fields.wireType === BYTES;
+        this.resourceVersion = isSure ? bytes.toString("latin1", fields.valueStart, fields.valueEnd) : "";
+        versionSeen = true;
+      }
+    }
+    if (fields.incomplete) this.readable = false;
+  }
+
+  // One entry of the map: {1: key, 2: value}. A missing one is "".
+  #readLabel(fields: FieldCursor): void {
+    const entry: [key: string | undefined, value: string | undefined] = [undefined, undefined];
+    while (fields.next()) {
+      const { number } = fields;
+      if (number > 2) continue;
+      if (fields.wireType !== BYTES || entry[number - 1] !== undefined) this.readable = false;
+      entry[number - 1] = this.#text(fields.bytes, fields.valueStart, fields.valueEnd);
+    }
+    const [key = "", value = ""] = entry;
+    if (fields.incomplete || key in this.labels) this.readable = false;
+    this.labels[key] = value;
+  }
+
+  // Lists are sorted by namespace, so the next namespace is most often the same.
+  #namespaceText(bytes: Buffer, start: number, end: number): string {
+    if (!equalsAscii(bytes, start, end, this.#lastNamespace)) this.#lastNamespace = this.#text(bytes, start, end);
+    return this.#lastNamespace;
+  }
+
+  #text(bytes: Buffer, start: number, end: number): string {
+    let seen = 0;
+    for (let at = start; at < end; at++) seen |= bytes[at] as number;
+    if (seen < 0x80) return bytes.toString("latin1", start, end);
+    const text = bytes.toString("utf8", start, end);
+    if (text.includes("\ufffd")) this.readable = false;
+    return text;
+  }
+}
+
+/** The metadata of one object message, or undefined if it cannot be read with certainty. */
+export function readProtobufMeta(raw: Buffer, options: ReadOptions): ItemMeta | undefined {
+  const reader = new ProtobufObjectReader(options);
+  reader.read(raw, 0, raw.length);
+  return reader.meta;
+}

@@ -1,0 +1,79 @@
+// What the webhook-configuration controller watches: the apps, the mesh's CAs, and the two objects themselves. One request covers
+// both objects, because most changes concern both.
+
+import type { Clock } from "../../../base/clock.ts";
+import type { Logger } from "../../../base/log.ts";
+import { MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS } from "../../../kube/client/resources.ts";
+import type { KubeClient } from "../../../kube/client/types.ts";
+import { type Controller, controllerOf } from "../../../runtime/controller.ts";
+import type { ControllerMetrics } from "../../../runtime/controller-metrics.ts";
+import type { Informers } from "../../../runtime/informers.ts";
+import { anyOf, changed, generationChanged } from "../../../runtime/predicates.ts";
+import type { Request } from "../../../runtime/reconciler.ts";
+import type { Apps, Source, SourceObject } from "../../apps/app.ts";
+import { POLICY_KINDS } from "../../policies/policy-kinds.ts";
+import { MUTATING_SELECTOR, VALIDATING_SELECTOR, type WebhookTarget } from "../configurations.ts";
+import type { ConfigurationSize } from "../injection-ready.ts";
+import { createWebhookConfigurationReconciler } from "./reconciler.ts";
+
+/** The CAs of the mesh, as they change. */
+export interface Trust {
+  readonly trustPem: string;
+  onChange(listener: () => void): () => void;
+}
+
+export interface WebhookConfigurationOptions {
+  readonly client: KubeClient;
+  readonly informers: Informers;
+  readonly sources: readonly Source[];
+  readonly apps: Apps;
+  readonly identity: Trust;
+  readonly target: WebhookTarget;
+  readonly size: ConfigurationSize;
+  readonly log: Logger;
+  readonly metrics: ControllerMetrics;
+  readonly clock: Clock;
+}
+
+/** Makes a burst of new apps one write. Users take much longer to create the first pod. */
+const DEBOUNCE_MS = 20;
+const ALL: Request = { namespace: "", name: "webhooks" };
+
+export function addWebhookConfigurationController(options: WebhookConfigurationOptions): Controller {
+  const { informers, identity, sources } = options;
+  const all = () => [ALL];
+  const controller = sources
+    .reduce(
+      (builder, { resource }) => builder.watches(resource, all, { predicates: [anyOf(generationChanged, changed(isServed))] }),
+      controllerOf({ name: "webhook-configuration", debounceMs: DEBOUNCE_MS, ...options }),
+    )
+    .watches(MUTATING_WEBHOOK_CONFIGURATIONS, all, { selectors: MUTATING_SELECTOR })
+    .watches(VALIDATING_WEBHOOK_CONFIGURATIONS, all, { selectors: VALIDATING_SELECTOR })
+    .withReconciler(
+      createWebhookConfigurationReconciler({
+        ...options,
+        kinds: [...sources, ...POLICY_KINDS],
+        mutating: informers.store(MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_SELECTOR),
+        validating: informers.store(VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING_SELECTOR),
+        trustPem: () => identity.trustPem,
+      }),
+    );
+  let unsubscribe: () => void = () => undefined;
+  return {
+    name: controller.name,
+    enqueue: controller.enqueue,
+    async start(signal) {
+      unsubscribe = identity.onChange(() => controller.enqueue(ALL));
+      await controller.start(signal);
+      controller.enqueue(ALL); // otherwise nothing queues it if there is no app and no object
+    },
+    async stop() {
+      unsubscribe();
+      await controller.stop();
+    },
+  };
+}
+
+function isServed({ status, metadata }: SourceObject): unknown {
+  return [status?.routeVersion !== undefined, metadata.annotations, metadata.finalizers];
+}

@@ -1,0 +1,132 @@
+// Keeps the two webhook configurations as configurations.ts computes them. Level-based: every change (of an app, of the CAs, of
+// the objects by a user) leads to the same comparison. Invariants: an object without a difference is not written. Labels and
+// annotations of other writers stay.
+import type { Clock } from "../../../base/clock.ts";
+import { errorMessage } from "../../../base/errors.ts";
+import type { Logger } from "../../../base/log.ts";
+import type { Resource } from "../../../kube/client/resource.ts";
+import {
+  MUTATING_WEBHOOK_CONFIGURATIONS,
+  type MutatingWebhookConfiguration,
+  VALIDATING_WEBHOOK_CONFIGURATIONS,
+  type ValidatingWebhookConfiguration,
+} from "../../../kube/client/resources.ts";
+import type { KubeClient, WriteOptions } from "../../../kube/client/types.ts";
+import { isStatus } from "../../../kube/status.ts";
+import { createMergePatch } from "../../../runtime/merge-patch.ts";
+import type { Reconciler } from "../../../runtime/reconciler.ts";
+import type { Store } from "../../../runtime/store.ts";
+import type { Apps } from "../../apps/app.ts";
+import {
+  type Entries,
+  injectionConfiguration,
+  MUTATING_NAME,
+  validationConfiguration,
+  type WebhookTarget,
+} from "../configurations.ts";
+import type { ConfigurationSize } from "../injection-ready.ts";
+
+export interface WebhookConfigurationReconcilerOptions {
+  readonly client: Pick<KubeClient, "create" | "patch">;
+  readonly kinds: Entries["kinds"];
+  readonly apps: Pick<Apps, "list">;
+  readonly mutating: Store<MutatingWebhookConfiguration>;
+  readonly validating: Store<ValidatingWebhookConfiguration>;
+  readonly target: WebhookTarget;
+  /** The CAs that the API server must trust; "" before the first CA. */
+  readonly trustPem: () => string;
+  readonly size: ConfigurationSize;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+type WebhookConfiguration = MutatingWebhookConfiguration | ValidatingWebhookConfiguration;
+
+// Bounds the writes in case another writer always restores its own version.
+const MAX_WRITES = 20; // of two objects
+const WRITES_WITHIN_MS = 10_000;
+const TOO_LARGE =
+  "webhook configuration is larger than the API server stores: new apps get no entry; have fewer, or a smaller bundle of CAs";
+const FIELD_MANAGER = "ctrlmesh-manager";
+
+export function createWebhookConfigurationReconciler(options: WebhookConfigurationReconcilerOptions): Reconciler {
+  const { client, kinds, apps, mutating, validating, target, clock, log } = options;
+  let writes: readonly number[] = [];
+
+  async function create<T extends WebhookConfiguration>(resource: Resource<T>, desired: T, call: WriteOptions) {
+    try {
+      await client.create(resource, desired, call);
+      log.info({ name: desired.metadata.name, webhooks: desired.webhooks?.length }, "webhook configuration created");
+    } catch (error) {
+      // The watch will bring the existing object, and queue this again.
+      if (!isStatus(error, "AlreadyExists")) throw error;
+    }
+  }
+
+  async function keep<T extends WebhookConfiguration>(resource: Resource<T>, store: Store<T>, desired: T, signal: AbortSignal) {
+    const name = desired.metadata.name ?? "";
+    const current = store.get(name);
+    const call = { signal, fieldManager: FIELD_MANAGER };
+    if (current === undefined) {
+      await create(resource, desired, call);
+      return;
+    }
+    const labels = { ...current.metadata.labels, ...desired.metadata.labels };
+    const patch = createMergePatch(
+      { webhooks: current.webhooks ?? [], metadata: { labels: current.metadata.labels } },
+      { webhooks: desired.webhooks, metadata: { labels } },
+    );
+    if (patch === undefined) return;
+    writes = [...writes, clock.monotonicMs()];
+    // The write needs the version of the comparison. Otherwise the changes of two writers could mix.
+    const { resourceVersion } = current.metadata;
+    const body = { ...(patch as object), metadata: { ...(patch as { metadata?: object }).metadata, resourceVersion } };
+    await client.patch(resource, { name }, { type: "merge", body }, call);
+    log.info({ name, webhooks: desired.webhooks?.length }, "webhook configuration written");
+  }
+
+  // One object contains all entries, each with the CA bundle, so etcd's size limit bounds the number of apps.
+  async function keepInjection(desired: MutatingWebhookConfiguration, signal: AbortSignal) {
+    try {
+      await keep(MUTATING_WEBHOOK_CONFIGURATIONS, mutating, desired, signal);
+      options.size.isTooLarge = false;
+    } catch (error) {
+      options.size.isTooLarge = isTooLarge(error);
+      if (options.size.isTooLarge) {
+        const [entries, bytes] = [desired.webhooks?.length, JSON.stringify(desired).length];
+        log.error({ name: MUTATING_NAME, entries, bytes, bundleBytes: options.trustPem().length }, TOO_LARGE);
+      }
+      throw error;
+    }
+  }
+
+  return {
+    async reconcile(_request, signal) {
+      const trustPem = options.trustPem();
+      if (trustPem === "") return {}; // a change of the CAs queues this again
+      const now = clock.monotonicMs();
+      writes = writes.filter((time) => now - time < WRITES_WITHIN_MS);
+      if (writes.length >= MAX_WRITES) {
+        log.warn(
+          { writes: writes.length, withinMs: WRITES_WITHIN_MS },
+          "webhook configurations change too often: who else edits them?",
+        );
+        return { requeueAfterMs: WRITES_WITHIN_MS / MAX_WRITES };
+      }
+      // Each object by itself: a failed write of one must not prevent the write of the other.
+      const entries = { kinds, apps: apps.list(), target, trustPem };
+      const results = await Promise.allSettled([
+        keepInjection(injectionConfiguration(entries), signal),
+        keep(VALIDATING_WEBHOOK_CONFIGURATIONS, validating, validationConfiguration(entries), signal),
+      ]);
+      const failed = results.find((result) => result.status === "rejected");
+      if (failed !== undefined) throw failed.reason;
+      return {};
+    },
+  };
+}
+
+/** True if the object is too large. The API server's own limit has its own reason. etcd's limits are only in the text. */
+export function isTooLarge(error: unknown): boolean {
+  return isStatus(error, "RequestEntityTooLarge") || /request is too large|message larger than max/.test(errorMessage(error));
+}

@@ -1,0 +1,132 @@
+// What the controller of a source kind watches: its objects, the pods of their namespaces, the metadata of all namespaces, the
+// entries of the injecting webhook, and the reports of proxies. Called by app.ts, once for each source kind.
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import { metadataOnly, resourceName } from "../../kube/client/resource.ts";
+import { MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, type Pod } from "../../kube/client/resources.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
+import type { KubeObject } from "../../kube/types.ts";
+import { type Controller, controllerOf } from "../../runtime/controller.ts";
+import type { ControllerMetrics } from "../../runtime/controller-metrics.ts";
+import type { EventRecorder } from "../../runtime/events.ts";
+import type { Informers } from "../../runtime/informers.ts";
+import { anyOf, changed, generationChanged, labelsChanged } from "../../runtime/predicates.ts";
+import { parseRequest } from "../../runtime/reconciler.ts";
+import { MUTATING_SELECTOR } from "../admission/configurations.ts";
+import { createInjectionReady, type InjectionReadyOptions } from "../admission/injection-ready.ts";
+import type { App, Apps, Source } from "../apps/app.ts";
+import type { Compile } from "../apps/compile/compiler.ts";
+import { appPods, isPodOf, podViewIn } from "../facts/app-pods.ts";
+import type { PodHistory } from "../facts/pod-history.ts";
+import type { PodWatch } from "../facts/pod-watch.ts";
+import { createServiceWatch } from "../facts/service-watch.ts";
+import type { LabelStates } from "../labels/label-state.ts";
+import type { ManagerMetrics } from "../metrics/metrics.ts";
+import type { RestarterOptions } from "../restart/restarter.ts";
+import type { ProxyRegistry } from "../server/proxy-registry.ts";
+import { createAppReconciler } from "./reconciler.ts";
+
+// Makes a burst of namespaces or acknowledgements one reconcile. Changes must arrive within a second, which is much longer.
+const DEBOUNCE_MS = 20;
+// A slow API server call for one app must not delay all other apps. Concurrent reconciles are safe: the reconciler and the
+// restarter keep state for each app, and nothing is awaited between making a plan and publishing it.
+const CONCURRENCY = 4;
+const RECONCILE_TIMEOUT_MS = 15_000;
+// A restart continues only after its status is written. So the longest wait after an outage of the API server must be short.
+const BACKOFF = { baseMs: 50, maxMs: 15_000 };
+
+export interface AppControllerOptions extends Required<Pick<RestarterOptions, "isLeader" | "settleMs">> {
+  readonly client: KubeClient;
+  readonly informers: Informers;
+  /** The apps of all source kinds. */
+  readonly apps: Apps;
+  readonly registry: ProxyRegistry;
+  readonly pods: PodWatch;
+  /** Gets changes of pods before this controller. */
+  readonly past: PodHistory;
+  readonly labels: LabelStates;
+  /** Absent if the manager runs without webhooks. */
+  readonly webhooks?: Pick<InjectionReadyOptions, "target" | "size"> | undefined;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly compile: Compile;
+  readonly metrics: ControllerMetrics;
+  readonly observed: ManagerMetrics;
+}
+
+export function addAppController(source: Source, options: AppControllerOptions): Controller {
+  const { informers, registry, apps, pods, past, webhooks } = options;
+  const namespaces = informers.store(metadataOnly(NAMESPACES));
+  const viewOf = ({ metadata }: Pod) => podViewIn(metadata.namespace ?? "", { apps, factsOf: registry.facts, past });
+  const appsIn = (namespace?: string): App[] => apps.list(namespace).filter(({ ref }) => ref.kind === source.resource.kind);
+  const appsWithPod = (pod: Pod) => appsIn(pod.metadata.namespace).filter((app) => isPodOf(app.pods, pod, viewOf(pod)));
+  const refs = (list: readonly App[]) => list.map(({ ref }) => ref);
+  const mutating = webhooks && informers.store(MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_SELECTOR);
+  const injection = mutating && createInjectionReady({ ...options, ...webhooks, mutating });
+
+  // The name of a deleted app is in no list any more. An object may leave one app and join another one of its namespace.
+  const refsOf = (object: KubeObject) => {
+    const { namespace = "" } = object.metadata;
+    return [{ namespace, name: source.appNameOf(object) }, ...refs(appsIn(namespace))];
+  };
+  const controller = controllerOf({
+    name: source.controllerName,
+    debounceMs: DEBOUNCE_MS,
+    concurrency: CONCURRENCY,
+    reconcileTimeoutMs: RECONCILE_TIMEOUT_MS,
+    backoff: BACKOFF,
+    ...options,
+  })
+    .watches(source.resource, refsOf, {
+      predicates: [
+        anyOf(
+          generationChanged,
+          changed((object) => source.inputsOf(object)),
+        ),
+      ],
+    })
+    .watches(metadataOnly(NAMESPACES), () => refs(appsIn()), { predicates: [labelsChanged] })
+    .withReconciler(
+      createAppReconciler({
+        ...options,
+        ...{ source, namespaces, injection },
+        services: createServiceWatch({ ...options, onChange: (app) => controller.enqueue(app) }),
+        onAnswer: (app) => controller.enqueue(app),
+        onCompiled: (app) => controller.enqueue(app),
+      }),
+    );
+
+  const enqueue = (list: readonly App[]) => {
+    for (const { ref } of list) controller.enqueue(ref);
+  };
+  // Not a source of the controller, so a list that fails or hangs delays only the condition InjectionReady. A replica that does
+  // not lead enqueues nothing: a starting controller reconciles every app anyway.
+  const lookAgain = (isDue: (app: App) => boolean) => {
+    if (options.isLeader()) enqueue(appsIn().filter(isDue));
+  };
+  mutating?.onChange(() => lookAgain(({ ref }) => injection?.hasChanged(ref) === true));
+  void mutating?.synced.then(() => lookAgain(() => true));
+  registry.onChange((key) => {
+    const { namespace, name } = parseRequest(key);
+    const pod = pods.get(name, namespace);
+    if (pod !== undefined) enqueue(appsWithPod(pod));
+  });
+  options.labels.onChange((of) =>
+    lookAgain(({ spec }) => spec?.labelled?.some((each) => resourceName(each) === resourceName(of)) === true),
+  );
+  past.onOver((namespace) => enqueue(appsIn(namespace)));
+  pods.onListed((namespace) => enqueue(appsIn(namespace)));
+  pods.onChange((change) => {
+    const states = change.type === "updated" ? [change.previous, change.object] : [change.object];
+    // Most changes of a pod's status concern no app.
+    const factsFor = (app: App) => states.map((pod) => JSON.stringify(appPods(app.pods, [pod], viewOf(pod))));
+    enqueue(
+      [...new Set(states.flatMap(appsWithPod))].filter((app) => {
+        const [one, other] = factsFor(app);
+        return one !== other;
+      }),
+    );
+  });
+  return controller;
+}

@@ -1,0 +1,62 @@
+// Compiles an app's route without keeping the manager from its other work. Expressions are matched in another thread, and the rest is done in
+// slices. Invariants: whatever the specs say, all compilations together take at most half of the event loop's time, in slices of about SLICE_MS; a compilation ends
+// after its limit, or with the next slice if nobody wants it any more. Used by apps/routes.ts and by the check of edits.
+import type { Clock } from "../../../base/clock.ts";
+import { createFairTurns } from "../../../base/fair-turns.ts";
+import type { RouteTable } from "../../../route/table.ts";
+import { buildTable, type EarlierTable, namesToMatch } from "./build-table.ts";
+import type { MatchExpressions } from "./expression-matcher.ts";
+import type { NamespaceFacts, RouteSpec } from "./route-spec.ts";
+
+/** Of work between two pauses. Leases, streams and probes are served in the pauses. */
+const SLICE_MS = 5;
+
+export interface CompileOptions {
+  readonly earlier?: EarlierTable | undefined;
+  /** Ends the compilation: nobody waits for the table any more. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * The route table of these namespaces. Undefined if it takes longer than the limit, or too much memory, or if the signal has fired.
+ * @param limitMs of computing, for the expressions and for the rest; the work of others does not count
+ */
+export type Compile = (
+  route: RouteSpec,
+  namespaces: readonly NamespaceFacts[],
+  limitMs: number,
+  options?: CompileOptions,
+) => Promise<RouteTable | undefined>;
+
+export interface CompilerOptions {
+  readonly matchExpressions: MatchExpressions;
+  readonly clock: Pick<Clock, "monotonicMs" | "after">;
+}
+
+export function createCompiler({ matchExpressions, clock }: CompilerOptions): Compile {
+  const turns = createFairTurns({ clock });
+  let last = 0;
+  return async (route, namespaces, limitMs, { earlier, signal } = {}) => {
+    const matches = await matchExpressions(route.expressions, namesToMatch(namespaces, earlier), limitMs, signal);
+    if (matches === undefined) return undefined;
+    const build = buildTable(route, namespaces, matches, earlier);
+    const client = String(++last);
+    let spentMs = 0;
+    const slice = () => {
+      if (signal?.aborted) return { done: true, value: undefined };
+      const startMs = clock.monotonicMs();
+      for (;;) {
+        const step = build.next();
+        const tookMs = clock.monotonicMs() - startMs;
+        if (!step.done && tookMs < SLICE_MS) continue;
+        spentMs += tookMs;
+        return step;
+      }
+    };
+    for (;;) {
+      const { done, value } = await turns.run(client, slice);
+      if (done) return value;
+      if (spentMs >= limitMs) return undefined;
+    }
+  };
+}

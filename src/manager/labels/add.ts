@@ -1,0 +1,142 @@
+// What the labels controller watches: the apps, which say what is labelled; the namespaces, which may be opted out; and the policies, as soon as
+// a resource needs one. A request names a resource: its group is the namespace of the request.
+import type { Clock, Random, Timer } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import { metadataOnly, resourceName } from "../../kube/client/resource.ts";
+import { MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS, NAMESPACES } from "../../kube/client/resources.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
+import type { GroupResource } from "../../kube/types.ts";
+import { type Controller, controllerOf } from "../../runtime/controller.ts";
+import type { ControllerMetrics } from "../../runtime/controller-metrics.ts";
+import type { Informers } from "../../runtime/informers.ts";
+import { changed, generationChanged } from "../../runtime/predicates.ts";
+import type { Request } from "../../runtime/reconciler.ts";
+import { type App, type Apps, isLive, type Source } from "../apps/app.ts";
+import type { ProxyFacts } from "../facts/proxy-facts.ts";
+import type { ProxyRegistry } from "../server/proxy-registry.ts";
+import type { StoredPolicy } from "./keep-policy.ts";
+import { type LabelFamilies, mayLabel } from "./label-families.ts";
+import { policyName, resourceOfPolicy } from "./label-policy.ts";
+import { mayListPolicies } from "./label-rights.ts";
+import type { LabelStates } from "./label-state.ts";
+import { completeLabels } from "./labels-status.ts";
+import { createLabelsReconciler } from "./reconciler.ts";
+import { isOptedOut } from "./right-labels.ts";
+
+/** Makes a burst of objects one reconcile. */
+const DEBOUNCE_MS = 50;
+/** A resource that waits for its turn to be patched must not keep another one from withdrawing what it had said. */
+const CONCURRENCY = 4;
+
+export interface LabelsControllerOptions {
+  readonly client: KubeClient;
+  readonly informers: Informers;
+  readonly sources: readonly Source[];
+  readonly apps: Apps;
+  readonly families: LabelFamilies;
+  readonly states: LabelStates;
+  readonly registry: Pick<ProxyRegistry, "pods" | "facts">;
+  readonly perSecond: number;
+  readonly settleMs: number;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly metrics: ControllerMetrics;
+}
+
+const requestOf = ({ group, resource }: GroupResource): Request => ({ namespace: group, name: resource });
+
+export function addLabelsController(options: LabelsControllerOptions): Controller {
+  const { client, informers, sources, apps, families, registry, clock, log } = options;
+  const namespaces = informers.store(metadataOnly(NAMESPACES));
+  const wantedBy = ({ ref, spec }: App) => (spec?.labelled ?? []).filter((of) => mayLabel(families, ref, of));
+  const wanted = () => apps.list().flatMap((app) => (isLive(app) ? wantedBy(app) : []));
+  const enqueue = (of: GroupResource) => controller.enqueue(requestOf(of));
+  const policies = createPolicyStores(informers, enqueue);
+  const reconciler = createLabelsReconciler({
+    ...{ ...options, namespaces, enqueue },
+    policyOf: policies.policyOf,
+    isWanted: (of) => wanted().some((each) => resourceName(each) === resourceName(of)),
+    isReliedOn: (of) => [...registry.pods].some((pod) => reliesOn(registry.facts(pod), of)),
+    wasComplete: (of) =>
+      apps
+        .list()
+        .some(({ ref, object }) => mayLabel(families, ref, of) && completeLabels(object.status).includes(resourceName(of))),
+  });
+  const controller = sources
+    .reduce(
+      (builder, source) =>
+        // Also for the object of before an edit: what nobody wants any more is removed.
+        builder.watches(source.resource, (object) => source.labelledBy(object).map(requestOf), {
+          predicates: [generationChanged],
+        }),
+      controllerOf({ name: "labels", debounceMs: DEBOUNCE_MS, concurrency: CONCURRENCY, ...options }),
+    )
+    .watches(metadataOnly(NAMESPACES), (namespace) => (isOptedOut(namespace) ? wanted().map(requestOf) : []), {
+      predicates: [changed(isOptedOut)],
+    })
+    .withReconciler(reconciler);
+  let leftOver: Timer | undefined;
+  return {
+    ...controller,
+    async start(signal) {
+      await controller.start(signal);
+      // By then all proxies have registered, and it is known which of them rely on labels.
+      leftOver = clock.after(options.settleMs, () => {
+        enqueueLeftOver(client, enqueue, signal).catch((error: unknown) =>
+          log.warn({ err: error }, "policies of an earlier leader not listed"),
+        );
+      });
+    },
+    async stop() {
+      leftOver?.cancel();
+      await controller.stop();
+      await reconciler.stop();
+      await policies.stop();
+    },
+  };
+}
+
+function reliesOn(facts: ProxyFacts | undefined, of: GroupResource): boolean {
+  if (facts === undefined) return false;
+  const { acknowledged, outstanding, inDoubt, mayHoldMore } = facts;
+  const named = [acknowledged, outstanding, ...inDoubt].flatMap((snapshot) => snapshot?.labelled ?? []);
+  return mayHoldMore || named.some((each) => resourceName(each) === resourceName(of));
+}
+
+/** An earlier leader may have ended before it removed a policy that nobody wants any more. */
+async function enqueueLeftOver(client: KubeClient, enqueue: (of: GroupResource) => void, signal: AbortSignal) {
+  if (!(await mayListPolicies(client, signal))) return;
+  for (const { metadata } of (await client.list(MUTATING_ADMISSION_POLICIES, { signal })).items) {
+    const of = resourceOfPolicy(metadata.name ?? "");
+    if (of !== undefined) enqueue(of);
+  }
+}
+
+/** Followed only if needed, since not every API server serves the kinds, and not every manager may read them. */
+function createPolicyStores(informers: Informers, enqueue: (of: GroupResource) => void) {
+  const open = () => {
+    const policies = informers.acquire(MUTATING_ADMISSION_POLICIES);
+    const bindings = informers.acquire(MUTATING_ADMISSION_POLICY_BINDINGS);
+    for (const { store } of [policies, bindings]) {
+      store.onChange(({ object }) => {
+        const of = resourceOfPolicy(object.metadata.name ?? "");
+        if (of !== undefined) enqueue(of);
+      });
+    }
+    return { policies, bindings };
+  };
+  let stores: ReturnType<typeof open> | undefined;
+  return {
+    policyOf(of: GroupResource): StoredPolicy | undefined {
+      stores ??= open();
+      const { policies, bindings } = stores;
+      if (!policies.store.hasSynced || !bindings.store.hasSynced) return undefined;
+      return { policy: policies.store.get(policyName(of)), binding: bindings.store.get(policyName(of)) };
+    },
+    async stop() {
+      await Promise.all([stores?.policies.release(), stores?.bindings.release()]);
+      stores = undefined;
+    },
+  };
+}

@@ -1,0 +1,42 @@
+// Keeps the status of the ManagerState object current, and creates the object if it is missing. The leader reconciles when it
+// begins to lead, and when a user deletes or changes the object.
+import { KRUISE_GROUP } from "../../api/kind.ts";
+import { MANAGER_STATE_NAME, type ManagerState, type ManagerStateStatus } from "../../api/manager-state.ts";
+import { MANAGER_STATES } from "../../api/resources.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
+import { isStatus } from "../../kube/status.ts";
+import type { Reconciler } from "../../runtime/reconciler.ts";
+import { writeStatus } from "../../runtime/status-writer.ts";
+import type { Store } from "../../runtime/store.ts";
+
+export interface ManagerStateReconcilerOptions {
+  readonly client: Pick<KubeClient, "create" | "get" | "patch">;
+  readonly states: Pick<Store<ManagerState>, "get">;
+  /** The status as this leader sees it. */
+  readonly status: () => ManagerStateStatus;
+}
+
+export function createManagerStateReconciler({ client, states, status }: ManagerStateReconcilerOptions): Reconciler {
+  return {
+    async reconcile({ name }, signal) {
+      if (name !== MANAGER_STATE_NAME) return {};
+      const object = states.get(MANAGER_STATE_NAME) ?? (await create(client, signal));
+      await writeStatus(client, MANAGER_STATES, object, status(), { signal, fieldManager: "ctrlmesh-manager" });
+      return {};
+    },
+  };
+}
+
+async function create(client: Pick<KubeClient, "create" | "get">, signal: AbortSignal): Promise<ManagerState> {
+  const object: ManagerState = {
+    apiVersion: `${KRUISE_GROUP}/v1alpha1`,
+    kind: "ManagerState",
+    metadata: { name: MANAGER_STATE_NAME },
+  };
+  try {
+    return await client.create(MANAGER_STATES, object, { signal });
+  } catch (error) {
+    if (isStatus(error, "AlreadyExists")) return client.get(MANAGER_STATES, { name: MANAGER_STATE_NAME }, { signal });
+    throw error;
+  }
+}

@@ -1,0 +1,174 @@
+// Gives every proxy of a namespace its policies, and writes the status of the namespace's policy objects. Invariant: publishing waits for
+// no write, so that no status that cannot be written delays a policy; and the policies and pods of one namespace, however many, delay the others by
+// slices only. Level-based; the memories are the newest valid specs, and when each status was written last.
+import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import type { PolicyStatus } from "../../api/policy-status.ts";
+import type { Clock } from "../../base/clock.ts";
+import { createFairTurns } from "../../base/fair-turns.ts";
+import { mapInSlices } from "../../base/map-in-slices.ts";
+import type { Pod } from "../../kube/client/resources.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
+import type { EventRecorder } from "../../runtime/events.ts";
+import type { Reconciler, Result } from "../../runtime/reconciler.ts";
+import { writeStatus } from "../../runtime/status-writer.ts";
+import type { Store } from "../../runtime/store.ts";
+import { POLICY } from "../../wire/policy-type.ts";
+import { acceptsType } from "../../wire/resource-type.ts";
+import type { Apps } from "../apps/app.ts";
+import { podKey } from "../facts/pod-key.ts";
+import type { PodLists } from "../facts/pod-watch.ts";
+import type { ProxyFacts } from "../facts/proxy-facts.ts";
+import type { ProxyRegistry } from "../server/proxy-registry.ts";
+import { createAcceptedPolicies, type KnownPolicy } from "./accepted-policies.ts";
+import { needsEgress } from "./compile-egress.ts";
+import { type PodPolicies, podPolicies } from "./pod-policies.ts";
+import { policyEvents } from "./policy-events.ts";
+import type { PolicyKind, PolicyObject } from "./policy-kind.ts";
+import { policyStatus, type TargetFacts } from "./policy-status.ts";
+import { targetPod } from "./target-pod.ts";
+
+export interface PoliciesReconcilerOptions {
+  readonly kinds: readonly { readonly kind: PolicyKind; readonly store: Pick<Store<PolicyObject>, "list"> }[];
+  readonly apps: Pick<Apps, "get" | "list" | "hasSynced">;
+  readonly pods: Pick<PodLists, "list">;
+  readonly registry: Pick<ProxyRegistry, "publish" | "facts">;
+  readonly client: Pick<KubeClient, "get" | "patch">;
+  readonly events: Pick<EventRecorder, "event">;
+  readonly clock: Clock;
+}
+
+/** The status of one object is written at most this often. */
+const STATUS_EVERY_MS = 1_000;
+/** The longest time until a namespace is looked at again: a timer knows no longer one than 24 days. */
+const LONGEST_WAIT_MS = 24 * 60 * 60 * 1_000;
+const NEVER = Number.NEGATIVE_INFINITY;
+
+/** The request names a namespace. */
+export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Reconciler {
+  const { kinds, apps, pods, registry, clock } = options;
+  const accepted = createAcceptedPolicies();
+  const turns = createFairTurns({ clock });
+  /** By namespace and uid. */
+  const writtenMs = new Map<string, Map<string, number>>();
+
+  const publish = ({ pod, policies, digest, isDoubtful }: PodPolicies) => {
+    const key = podKey(pod);
+    const facts = registry.facts(key);
+    // While its app is unknown (deleted, and perhaps made anew), its subset is too.
+    const isUnsure = isDoubtful || apps.get(pod.app, pod.namespace) === undefined;
+    if (isUnsure && facts !== undefined && facts.policies.digest !== "") return;
+    // A proxy of an older version serves on as long as no policy is for its pod.
+    const isEmpty = policies.limits.length + policies.faults.length + policies.egress.length === 0;
+    if (isEmpty && !facts?.capabilities.has(acceptsType(POLICY.name))) return;
+    registry.publish(key, POLICY, { ...policies, version: Math.max(1, clock.now()), digest });
+  };
+
+  return {
+    async reconcile({ name: namespace }, signal) {
+      if (!apps.hasSynced) return { requeueAfterMs: STATUS_EVERY_MS };
+      // Only the pods of namespaces with an app are watched.
+      const listed = pods.list(namespace) ?? (apps.list(namespace).length === 0 ? [] : undefined);
+      if (listed === undefined) return {}; // the list of the pods queues the namespace again
+      const objects = kinds.flatMap(({ kind, store }) => store.list(namespace).map((object) => ({ kind, object })));
+      const known = accepted.update(namespace, objects);
+      const policiesOf = podPolicies(known);
+      const give = (pod: Pod): PodPolicies[] => {
+        const target = targetPod(pod, apps, registry.facts);
+        if (target === undefined) return [];
+        const own = policiesOf(target);
+        publish(own);
+        return [own];
+      };
+      const given = await mapInSlices(listed.toSorted(oldestFirst), give, { turns, client: namespace, clock, signal });
+      const proxies = given.flat().map((policies) => ({ ...policies, facts: registry.facts(podKey(policies.pod)) }));
+      const before = writtenMs.get(namespace);
+      const times = new Map(
+        known.map(({ object: { metadata } }) => [metadata.uid ?? "", before?.get(metadata.uid ?? "") ?? NEVER]),
+      );
+      if (times.size > 0) writtenMs.set(namespace, times);
+      else writtenMs.delete(namespace);
+      const write = (policy: KnownPolicy) => writePolicyStatus(options, policy, proxies, times, signal);
+      const waits = await Promise.all(known.map((policy) => turns.run(namespace, () => write(policy))));
+      const due = waits.filter((ms) => ms !== undefined);
+      return due.length === 0 ? {} : ({ requeueAfterMs: Math.max(1, Math.min(LONGEST_WAIT_MS, ...due)) } satisfies Result);
+    },
+  };
+}
+
+function oldestFirst({ metadata: a }: Pod, { metadata: b }: Pod): number {
+  const keyOf = ({ creationTimestamp = "", name = "" }: Pod["metadata"]) => `${creationTimestamp} ${name}`;
+  return keyOf(a) < keyOf(b) ? -1 : 1;
+}
+
+/** A pod with what is known of its proxy. */
+type ProxyPolicies = PodPolicies & { readonly facts: ProxyFacts | undefined };
+
+/** Returns the time after which the status may be written or changes by itself; undefined if neither will be. */
+async function writePolicyStatus(
+  { client, events, clock }: PoliciesReconcilerOptions,
+  { kind, object, policy, problems }: KnownPolicy,
+  proxies: readonly ProxyPolicies[],
+  writtenMs: Map<string, number>,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const { uid = "", generation = 0 } = object.metadata;
+  const isEgress = policy !== undefined && needsEgress(policy.rules);
+  const targets = proxies.filter(({ pod }) => policy?.isFor(pod)).map((each) => targetFacts(each, uid, isEgress));
+  const specHash = problems.length === 0 ? hashOf(object) : (object.status?.currentSpecHash ?? "");
+  const now = new Date(clock.now()).toISOString();
+  const { off = "", endsMs, notes = [] } = policy ?? {};
+  const isLimit = (policy?.rules.limits.length ?? 0) > 0;
+  const isShadow = policy?.rules.limits.some(({ mode }) => mode === "Shadow") === true;
+  const common = { generation, specHash, problems, off, endsMs, isLimit, isShadow, notes, targets, now };
+  const leftMs = endsMs === undefined ? 0 : endsMs - Date.parse(now);
+  const untilEnd = leftMs > 0 ? leftMs : undefined;
+  let replaced = object.status;
+  const desired = (current: PolicyObject) => {
+    replaced = current.status;
+    return withoutNewTime(policyStatus({ ...common, previous: replaced }), replaced);
+  };
+  const next = desired(object);
+  if (isDeepStrictEqual(next, object.status)) return untilEnd;
+  const sinceMs = clock.monotonicMs() - (writtenMs.get(uid) ?? NEVER);
+  if (sinceMs < STATUS_EVERY_MS) return STATUS_EVERY_MS - sinceMs;
+  const written = await writeStatus(client, kind.resource, object, desired, { signal, fieldManager: "ctrlmesh-manager" });
+  writtenMs.set(uid, clock.monotonicMs());
+  if (written === undefined) return untilEnd;
+  for (const { type, reason, message } of policyEvents(replaced, next)) events.event(object, type, reason, message);
+  return untilEnd;
+}
+
+function targetFacts({ pod, digest, leftOut, facts }: ProxyPolicies, uid: string, isEgress: boolean): TargetFacts {
+  const enforced = facts?.policies.digest ?? "";
+  return {
+    name: pod.name,
+    ip: pod.ip,
+    isSynced: enforced === digest && !leftOut.has(uid),
+    isLeftOut: leftOut.has(uid),
+    isConnected: facts?.connected === true,
+    lacksEgress: isEgress && !pod.hasEgress,
+    enforced,
+    problems: facts?.problems[POLICY.name] ?? [],
+    rules: (facts?.policies.rules ?? [])
+      .filter((rule) => rule.uid === uid)
+      .map(({ rule, opened, sinceMs }) => ({
+        name: rule,
+        state: opened ? "Opened" : "Closed",
+        lastTransitionTime: new Date(sinceMs).toISOString(),
+      })),
+  };
+}
+
+/** A status that differs in its time alone is not new. */
+function withoutNewTime(next: PolicyStatus, before: PolicyStatus | undefined): PolicyStatus {
+  const same = { ...next, lastUpdatedTime: before?.lastUpdatedTime };
+  return before !== undefined && isDeepStrictEqual(same, before) ? before : next;
+}
+
+function hashOf({ spec }: PolicyObject & { readonly spec?: unknown }): string {
+  return createHash("sha256")
+    .update(JSON.stringify(spec ?? null))
+    .digest("hex")
+    .slice(0, 16);
+}

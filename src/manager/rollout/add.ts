@@ -1,0 +1,81 @@
+// What the rollout controller watches: the roots, the metadata of StatefulSets, whose every change of status is one of theirs, the pods of such
+// StatefulSets and the reports of their proxies. A StatefulSet without the label `rolling` queues no root without a record.
+import { SHARDING_CONFIGS } from "../../api/resources.ts";
+import type { ShardingConfig } from "../../api/sharding-config.ts";
+import { ROLL_EXPECTED, ROLLING } from "../../api/sharding-keys.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import { metadataOnly } from "../../kube/client/resource.ts";
+import { STATEFUL_SETS } from "../../kube/client/resources.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
+import type { KubeObject } from "../../kube/types.ts";
+import { type Controller, controllerOf } from "../../runtime/controller.ts";
+import type { ControllerMetrics } from "../../runtime/controller-metrics.ts";
+import type { EventRecorder } from "../../runtime/events.ts";
+import type { Informers } from "../../runtime/informers.ts";
+import { anyOf, changed, generationChanged } from "../../runtime/predicates.ts";
+import { parseRequest, type Request } from "../../runtime/reconciler.ts";
+import type { Apps } from "../apps/app.ts";
+import type { PodWatch } from "../facts/pod-watch.ts";
+import type { ProxyRegistry } from "../server/proxy-registry.ts";
+import { ordinalOf } from "../sharding/pod-ordinal.ts";
+import { createRolloutReconciler } from "./reconciler.ts";
+
+/** Gathers what a new pod changes. */
+const DEBOUNCE_MS = 50;
+
+export interface RolloutControllerOptions {
+  readonly client: KubeClient;
+  readonly informers: Informers;
+  readonly apps: Apps;
+  readonly pods: PodWatch;
+  readonly registry: ProxyRegistry;
+  readonly events: Pick<EventRecorder, "event">;
+  readonly isLeader: () => boolean;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: ControllerMetrics;
+}
+
+export function addRolloutController(options: RolloutControllerOptions): Controller {
+  const { informers, pods, registry } = options;
+  const configs = informers.store(SHARDING_CONFIGS);
+  const statefulSets = informers.store(metadataOnly(STATEFUL_SETS));
+  /** A root with a record is there also for a StatefulSet that has lost the label: its record and its status are removed. */
+  const rootsOf = ({ metadata: { namespace = "", name, labels } }: KubeObject): Request[] =>
+    configs
+      .list(namespace)
+      .filter(({ spec }) => spec?.root?.targetStatefulSet === name)
+      .filter(({ metadata }) => labels?.[ROLLING] !== undefined || metadata.annotations?.[ROLL_EXPECTED] !== undefined)
+      .map(({ metadata }) => ({ namespace, name: metadata.name ?? "" }));
+  const controller = controllerOf({ name: "rollout", debounceMs: DEBOUNCE_MS, ...options })
+    .for(SHARDING_CONFIGS, {
+      predicates: [
+        anyOf<ShardingConfig>(
+          generationChanged,
+          changed<ShardingConfig>(({ metadata, status }) => [
+            metadata.annotations?.[ROLL_EXPECTED],
+            status?.rollout === undefined,
+            status?.restart?.reason,
+          ]),
+        ),
+      ],
+    })
+    .watches(metadataOnly(STATEFUL_SETS), rootsOf)
+    .withReconciler(createRolloutReconciler({ ...options, configs, statefulSets }));
+  const enqueueFor = (namespace: string, pod: string) => {
+    for (const statefulSet of statefulSets.list(namespace)) {
+      if (ordinalOf(statefulSet.metadata.name ?? "", pod) === undefined) continue;
+      for (const root of rootsOf(statefulSet)) controller.enqueue(root);
+    }
+  };
+  pods.onListed((namespace) => {
+    for (const root of statefulSets.list(namespace).flatMap(rootsOf)) controller.enqueue(root);
+  });
+  pods.onChange(({ object: { metadata } }) => enqueueFor(metadata.namespace ?? "", metadata.name ?? ""));
+  registry.onChange((key) => {
+    const { namespace, name } = parseRequest(key);
+    enqueueFor(namespace, name);
+  });
+  return controller;
+}

@@ -1,0 +1,156 @@
+// Reads a table that a pod has brought, if a spec can lead to it and its plans are cheap enough. Pure. Whoever may create a pod can bring
+// a table of its own making. Invariants: nothing of a table is kept before all bounds hold; what a kept table costs, in memory and in the time of
+// a plan, is bounded whatever its content. A refused table is safe: the pod may then hold anything. Used by registration-tables.ts.
+import { NAME_HASHES } from "../../kube/place.ts";
+import type { ResourceMatch, RouteTable } from "../../route/table.ts";
+import type { MemoryBudget } from "../../wire/bounded-decoder.ts";
+import { ROUTE_TABLE_MESSAGE } from "../../wire/load-proto.ts";
+import type { RouteTableMessage } from "../../wire/messages.ts";
+import { tableFromWire } from "../../wire/table-codec.ts";
+import { MAX_TABLE_ENTRIES } from "../apps/compile/build-table.ts";
+import { CompactClasses, MAX_COMPACT_CLASSES, type NameIndex } from "./compact-classes.ts";
+
+/** Those of a VirtualApp, 4,096 matches and 32 limits, twice: a pause joins two specs. And fences. */
+const MAX_RULES = 8_448;
+/** Those of the subsets of a VirtualApp, and those that pauses join. */
+const MAX_LIMITS = 512;
+/** Namespaces that were created or deleted since the manager listed them: hundreds a minute, for minutes. */
+const MAX_UNKNOWN_NAMES = 4_096;
+/** Without an index, as in tests: more than a cluster has. */
+const MAX_NAMES = 65_536;
+const MAX_NAME_LENGTH = 63;
+/** Of groups and resources in all rules: twice what the API allows a VirtualApp. */
+const MAX_PAIRS = 65_536;
+/** Pairs of resources that move as a whole. A plan compares each with each. */
+const MAX_MOVING_PAIRS = 512;
+/** What a plan may read to find out what a pod retains: for each class its rules times the groups times the resources. */
+const MAX_RETAINED_WORK = 4_000_000;
+/** Shared resources times the namespaces, and the pairs, of the rules that may except some from sharing. */
+const MAX_SHARED_WORK = 1_000_000;
+
+/** What the message of one table may take while it is read, in bytes: the rules, and then for each name. */
+const RULES_BYTES = 8 * 1024 * 1024;
+const NAME_BYTES = 3 * 128;
+
+export interface ForeignTable {
+  readonly table: RouteTable;
+  /** About what the table and what a plan keeps of it take, in bytes. */
+  readonly bytes: number;
+}
+
+/**
+ * @param memory of the stream; spent also by a table that is refused
+ * @param index the known namespaces; undefined if they are not known
+ */
+export function readForeignTable(
+  bytes: Uint8Array,
+  memory: MemoryBudget,
+  index: NameIndex | undefined,
+): ForeignTable | undefined {
+  const maxNames = index === undefined ? MAX_NAMES : index.names.length + MAX_UNKNOWN_NAMES;
+  const allowed = Math.min(memory.left, RULES_BYTES + maxNames * NAME_BYTES);
+  const own: MemoryBudget = { left: allowed };
+  try {
+    const message = ROUTE_TABLE_MESSAGE.decode(bytes, own);
+    if (!isBounded(message, index, maxNames)) return undefined;
+    const problems: string[] = [];
+    const table = tableFromWire(message, problems);
+    if (problems.length > 0 || table.fenced.size < message.fenced.length) return undefined;
+    return { table: compact(table, index), bytes: bytesOf(message, allowed - own.left, index) };
+  } catch {
+    return undefined;
+  } finally {
+    memory.left -= allowed - Math.max(0, own.left);
+  }
+}
+
+function isBounded(message: RouteTableMessage, index: NameIndex | undefined, maxNames: number): boolean {
+  const { rules, classes, fenced, retained, sharedResources } = message;
+  if (rules.length > MAX_RULES || classes.length > MAX_COMPACT_CLASSES) return false;
+  if (classes.some(({ namespaces }) => namespaces.length === 0)) return false;
+  if (!classes.every((row) => isAscending(row.rules))) return false;
+  const names = [fenced, ...classes.map(({ namespaces }) => namespaces), ...retained.map(({ namespaces }) => namespaces)];
+  if (!hasBoundedNames(names, index, maxNames)) return false;
+  const limits = rules.filter(({ kind }) => kind === "LIMIT").length;
+  const fences = rules.filter(({ kind }) => kind === "FENCE" || kind === "FENCE_MOVES").length;
+  // A plan reads each.
+  const members = classes.reduce((sum, row) => sum + row.rules.length + limits, 0);
+  if (limits > MAX_LIMITS || members > MAX_TABLE_ENTRIES) return false;
+  const retainedRules = retained.reduce((sum, row) => sum + row.rules.length, 0);
+  const ofRules = rules.flatMap(({ resources }) => resources);
+  const all = [...ofRules, ...retained.flatMap((row) => row.rules.flatMap(({ resources }) => resources)), ...sharedResources];
+  if (pairsIn(all) > MAX_PAIRS) return false;
+  const moving = rules.filter(({ kind }) => kind !== "LIMIT" && kind !== "SUBSET" && kind !== "OBJECT_LIMIT");
+  if (pairsIn([...sharedResources, ...moving.flatMap(({ resources }) => resources)]) > MAX_MOVING_PAIRS) return false;
+  const cells = distinct(all, "apiGroups") * distinct(all, "resources");
+  if ((members + retainedRules + classes.length * (1 + fences)) * cells > MAX_RETAINED_WORK) return false;
+  return pairsIn(sharedResources) * (pairsIn(ofRules) + namedPlaces(message)) <= MAX_SHARED_WORK;
+}
+
+/** Each rule that names resources, times the namespaces that it contains. */
+function namedPlaces({ rules, classes }: RouteTableMessage): number {
+  const isNaming = rules.map(({ kind, resources }) => kind === "SUBSET" && resources.length > 0);
+  return classes.reduce((sum, row) => sum + row.namespaces.length * row.rules.filter((at) => isNaming[at]).length, 0);
+}
+
+// Ascending, so that each is there once.
+function isAscending(rules: readonly number[]): boolean {
+  return rules.every((rule, at) => at === 0 || rule > (rules[at - 1] ?? rule));
+}
+
+function hasBoundedNames(lists: readonly (readonly string[])[], index: NameIndex | undefined, maxNames: number): boolean {
+  const unknown = new Set<string>();
+  let all = 0;
+  for (const names of lists) {
+    all += names.length;
+    if (all > 3 * (maxNames + NAME_HASHES + 1)) return false; // in a class, fenced, and retained
+    for (const name of names) {
+      if (name.length > MAX_NAME_LENGTH) return false;
+      if (!index?.positions.has(name)) unknown.add(name);
+    }
+    if (unknown.size > (index === undefined ? maxNames : MAX_UNKNOWN_NAMES)) return false;
+  }
+  return true;
+}
+
+function pairsIn(matches: readonly ResourceMatch[]): number {
+  return matches.reduce((sum, { apiGroups, resources }) => sum + apiGroups.length * resources.length, 0);
+}
+
+function distinct(matches: readonly ResourceMatch[], list: keyof ResourceMatch): number {
+  return new Set(matches.flatMap((match) => match[list])).size + 1;
+}
+
+// The names of fences and of what is retained are those of the index, so that the strings of the message are not kept.
+function compact(table: RouteTable, index: NameIndex | undefined): RouteTable {
+  if (index === undefined) return table;
+  const shared = (names: ReadonlySet<string>) =>
+    new Set(Array.from(names, (name) => index.names[index.positions.get(name) ?? -1] ?? name));
+  const { retained } = table;
+  return {
+    ...table,
+    classOf: new CompactClasses(index, table.classOf),
+    fenced: shared(table.fenced),
+    ...(retained && { retained: retained.map((row) => ({ ...row, namespaces: shared(row.namespaces) })) }),
+  };
+}
+
+/** A place in the comparison with the desired table, for each name in a class. */
+const PLACE_BYTES = 10;
+const SET_ENTRY_BYTES = 40;
+const NEW_NAME_BYTES = 160;
+
+// The message without the names that the index has, which are not kept, and what takes their place.
+function bytesOf({ classes, fenced, retained }: RouteTableMessage, spent: number, index: NameIndex | undefined): number {
+  const lists = [...classes, ...retained].map(({ namespaces }) => namespaces);
+  let bytes = spent + 2 * (index?.names.length ?? 0);
+  for (const name of [fenced, ...lists].flat()) {
+    bytes += index?.positions.has(name) ? -(STRING_BYTES + Buffer.byteLength(name)) : NEW_NAME_BYTES;
+  }
+  const inSets = fenced.length + retained.reduce((sum, { namespaces }) => sum + namespaces.length, 0);
+  const inClasses = classes.reduce((sum, { namespaces }) => sum + namespaces.length, 0);
+  return bytes + inSets * SET_ENTRY_BYTES + inClasses * PLACE_BYTES;
+}
+
+/** As the decoder counts a string. */
+const STRING_BYTES = 48;

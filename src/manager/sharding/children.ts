@@ -1,0 +1,113 @@
+// The children of a root: one ShardingConfig for each shard, with the names and selectors that KusionStack's controller mesh makes. Pure.
+// Invariants: the canary is first and the others follow by number; the limits of the children contain each namespace exactly once, apart
+// from what an entry of the root leaves out itself. The manager shows the children, and compiles the family from them.
+import type { LabelSelector, LabelSelectorRequirement } from "../../api/label-selector.ts";
+import type { ShardingConfig, ShardingRoot } from "../../api/sharding-config.ts";
+import {
+  AUTO_SHARDING_ROOT,
+  canaryShardName,
+  NAMESPACE,
+  normalShardName,
+  POD_NAME,
+  SHARD,
+  SHARD_HASH,
+} from "../../api/sharding-keys.ts";
+import { canaryTest } from "./canary.ts";
+import { legacyBatch } from "./legacy-map.ts";
+import { type Placement, placer } from "./placement.ts";
+
+/** The children of a valid config; none unless it is a root. */
+export function childrenOf(config: ShardingConfig, placement: Placement): ShardingConfig[] {
+  const { root } = config.spec;
+  if (root === undefined) return [];
+  const { prefix, canary, auto } = root;
+  const first = placement.start + (canary?.replicas ?? 0);
+  const child = (name: string, ordinal: number, count: number, terms: readonly LabelSelectorRequirement[]) =>
+    childOf(config, root, { name, pods: podNames(root, ordinal, count), terms });
+  const normals = numbersOf(placement).map((number) => {
+    const name = normalShardName(prefix, number);
+    const ordinal = first + auto.everyShardReplicas * (number - 1);
+    return child(name, ordinal, auto.everyShardReplicas, normalTerms(root, placement, number));
+  });
+  if (canary === undefined) return normals;
+  const name = canaryShardName(prefix);
+  return [child(name, placement.start, canary.replicas, canaryTerms(canary, name)), ...normals];
+}
+
+/** The numbers of all normal shards: those that the root should have, and active ones that it should no longer have. */
+function numbersOf({ shards, active }: Placement): number[] {
+  const desired = Array.from({ length: shards }, (_, index) => index + 1);
+  return [...desired, ...active.filter((number) => number > shards)];
+}
+
+/** The name of the shard that owns a namespace. */
+export function shardPlacer(root: ShardingRoot, placement: Placement): (namespace: string) => string {
+  const [isCanary, numberOf] = [canaryTest(root.canary), placer(placement)];
+  const canary = canaryShardName(root.prefix);
+  return (namespace) => (isCanary(namespace) ? canary : normalShardName(root.prefix, numberOf(namespace)));
+}
+
+/** The shard that owns cluster-scoped objects. */
+export function homeShard({ prefix }: ShardingRoot, { active: [first = 1] }: Placement): string {
+  return normalShardName(prefix, first);
+}
+
+interface ChildParts {
+  readonly name: string;
+  readonly pods: readonly string[];
+  readonly terms: readonly LabelSelectorRequirement[];
+}
+
+function childOf({ apiVersion, kind, metadata, spec }: ShardingConfig, root: ShardingRoot, parts: ChildParts): ShardingConfig {
+  const { selector, controller, webhook } = spec;
+  const { namespace, name = "", uid = "" } = metadata;
+  const owner = { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      ...(namespace === undefined ? {} : { namespace }),
+      name: parts.name,
+      labels: { [AUTO_SHARDING_ROOT]: name },
+      ownerReferences: [owner],
+    },
+    spec: {
+      selector: withTerms(selector, [{ key: POD_NAME, operator: "In", values: parts.pods }]),
+      ...(controller === undefined ? {} : { controller }),
+      ...(webhook === undefined ? {} : { webhook }),
+      limits: root.resourceSelector.map((limit) => ({ ...limit, selector: withTerms(limit.selector, parts.terms) })),
+    },
+  };
+}
+
+function withTerms(selector: LabelSelector = {}, terms: readonly LabelSelectorRequirement[]): LabelSelector {
+  return { ...selector, matchExpressions: [...(selector.matchExpressions ?? []), ...terms] };
+}
+
+function podNames({ targetStatefulSet }: ShardingRoot, first: number, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `${targetStatefulSet}-${first + index}`);
+}
+
+// One selector cannot say "in one list or in the other", nor a percentage.
+function canaryTerms({ inNamespaces, inShardHash, percent }: NonNullable<ShardingRoot["canary"]>, name: string) {
+  if (percent !== undefined || (inNamespaces !== undefined && inShardHash !== undefined)) return [placedOn(name)];
+  return [...listed(NAMESPACE, "In", inNamespaces), ...listed(SHARD_HASH, "In", inShardHash)];
+}
+
+function normalTerms({ prefix, canary }: ShardingRoot, { active, map }: Placement, number: number): LabelSelectorRequirement[] {
+  if (map !== undefined || canary?.percent !== undefined) return [placedOn(normalShardName(prefix, number))];
+  const batch = legacyBatch(active, number).map(String);
+  return [
+    ...listed(NAMESPACE, "NotIn", canary?.inNamespaces),
+    ...listed(SHARD_HASH, "NotIn", canary?.inShardHash),
+    batch.length === 0 ? { key: SHARD_HASH, operator: "DoesNotExist" } : { key: SHARD_HASH, operator: "In", values: batch },
+  ];
+}
+
+function placedOn(shard: string): LabelSelectorRequirement {
+  return { key: SHARD, operator: "In", values: [shard] };
+}
+
+function listed(key: string, operator: "In" | "NotIn", values: readonly string[] | undefined): LabelSelectorRequirement[] {
+  return values === undefined ? [] : [{ key, operator, values }];
+}

@@ -1,0 +1,48 @@
+import { expect, it } from "vitest";
+import { group, sharded, subset, table } from "../../../test/support/route-table.ts";
+import { describeFamily } from "./describe-family.ts";
+
+const shard = (name: string, namespaces: number, readyPods = 1, pods = 1) => ({ name, namespaces, readyPods, pods });
+const ROOT = {
+  name: "op",
+  children: ["p-0-canary", "p-1-normal", "p-2-normal"],
+  shard: undefined,
+  normal: ["p-1-normal", "p-2-normal"],
+};
+const counts = (...owned: [number, number]) => ({
+  subsets: [shard("", 0, 1, 2), shard("p-0-canary", 3, 1, 2), shard("p-1-normal", owned[0]), shard("p-2-normal", owned[1])],
+  desired: table([sharded(group("", "configmaps")), subset("p-1-normal", group("", "configmaps"))], {
+    "": [],
+    a: [1],
+    b: [],
+    c: [],
+  }),
+});
+
+it("sums a root's shards, and leaves the canary out of the balance", () => {
+  expect(describeFamily(ROOT, counts(20, 10))).toEqual({
+    fields: {
+      family: "op",
+      shardPods: "3/4",
+      shardNamespaces: 33,
+      root: { childShardingConfigs: ROOT.children },
+      balance: { largest: 20, smallest: 10, mean: 15, skew: 1.33 },
+      gaps: 2,
+      overlaps: 0,
+      standby: 2,
+    },
+    balanced: { status: "True", reason: "Even", message: "2 normal shards own 10 to 20 namespaces, 15 on average" },
+  });
+});
+
+it("calls a family skewed if a shard has far more than the mean, but not for one namespace", () => {
+  expect(describeFamily(ROOT, counts(20, 2)).balanced).toMatchObject({ status: "False", reason: "Skewed" });
+  expect(describeFamily(ROOT, counts(1, 0)).balanced).toMatchObject({ status: "True", reason: "Even" });
+});
+
+it("describes one shard of a hand-written family", () => {
+  const family = { name: "lock", children: undefined, shard: "p-1-normal", normal: ["p-1-normal"] };
+  const { fields, balanced } = describeFamily(family, counts(20, 2));
+  expect(fields).toMatchObject({ shard: "p-1-normal", shardPods: "1/1", shardNamespaces: 20 });
+  expect([Object.hasOwn(fields, "root"), balanced?.reason]).toEqual([false, "OneShard"]);
+});

@@ -1,0 +1,22 @@
+// The Legacy map of namespaces to shards: 32 buckets by shard-hash, cut into batches of equal size. Pure. Invariant: where all shards are
+// active, it is the map that KusionStack's controller mesh makes. Called by placement.ts.
+import { NAME_HASHES } from "../../kube/place.ts";
+
+/** The shard-hashes of one active shard, ascending. Empty for a shard that is not active, and for the last ones of some counts (9, 10, 12, ...). */
+export function legacyBatch(active: readonly number[], shard: number): number[] {
+  const size = batchSize(active);
+  const at = active.indexOf(shard);
+  if (at < 0) return [];
+  const [start, end] = [Math.min(size * at, NAME_HASHES), Math.min(size * (at + 1), NAME_HASHES)];
+  return Array.from({ length: end - start }, (_, index) => start + index);
+}
+
+/** The shard of every shard-hash. `active` is ascending and not empty. */
+export function legacyMap(active: readonly number[]): number[] {
+  const size = batchSize(active);
+  return Array.from({ length: NAME_HASHES }, (_, hash) => active[Math.floor(hash / size)] ?? 0);
+}
+
+function batchSize(active: readonly number[]): number {
+  return Math.ceil(NAME_HASHES / active.length);
+}

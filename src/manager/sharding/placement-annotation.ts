@@ -1,0 +1,63 @@
+// The placement as JSON in an annotation of the root. Pure. Invariants: equal placements give equal texts; a placement that was read gives every
+// namespace to an active shard; a text that cannot be read is refused with the reason, and the caller then treats it as absent.
+import { z } from "zod";
+import { type ValidationResult, validate } from "../../api/problems.ts";
+import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
+import { MAX_INT32 } from "../../api/structural-schema.ts";
+import { parseJson } from "../../base/json.ts";
+import { BUCKETS } from "./balanced-map.ts";
+import type { Placement } from "./placement.ts";
+
+/** In characters. A placement with 64 shards, all of them away, has less than 5,000. */
+const MAX_LENGTH = 8_192;
+
+const numberSchema = z.int().min(1).max(MAX_NORMAL_SHARDS);
+
+const schema = z
+  .object({
+    start: z.int().min(0).max(MAX_INT32),
+    shards: numberSchema,
+    active: z
+      .array(numberSchema)
+      .min(1)
+      .max(MAX_NORMAL_SHARDS)
+      .refine((list) => list.every((shard, at) => at === 0 || shard > (list[at - 1] ?? 0)), { error: "must be ascending" }),
+    away: z.record(z.string().regex(/^[1-9][0-9]?$/), z.iso.datetime({ error: "must be a time such as 2026-01-31T12:00:00Z" })),
+    map: z.base64().optional(),
+  })
+  .transform(
+    ({ away, map, ...same }): Placement => ({
+      ...same,
+      away: new Map(Object.entries(away).map(([shard, since]) => [Number(shard), Date.parse(since)])),
+      map: map === undefined ? undefined : Uint8Array.from(Buffer.from(map, "base64")),
+    }),
+  )
+  .refine(({ map }) => map === undefined || map.length === BUCKETS, { path: ["map"], error: `must have ${BUCKETS} bytes` })
+  .refine(({ active, map }) => map === undefined || map.every((shard) => active.includes(shard)), {
+    path: ["map"],
+    error: "must name active shards only",
+  })
+  .refine(({ active, away }) => [...away.keys()].every((shard) => active.includes(shard)), {
+    path: ["away"],
+    error: "must name active shards only",
+  });
+
+export function formatPlacement({ start, shards, active, away, map }: Placement): string {
+  const times = [...away].sort(([a], [b]) => a - b).map(([shard, sinceMs]) => [shard, new Date(sinceMs).toISOString()]);
+  const bytes = map === undefined ? {} : { map: Buffer.from(map).toString("base64") };
+  return JSON.stringify({ start, shards, active, away: Object.fromEntries(times), ...bytes });
+}
+
+/** Never throws. */
+export function parsePlacement(text: string): ValidationResult<Placement> {
+  if (text.length > MAX_LENGTH) return refused(`has ${text.length} characters, of ${MAX_LENGTH} allowed`);
+  try {
+    return validate(schema, parseJson(text));
+  } catch {
+    return refused("is not JSON");
+  }
+}
+
+function refused(message: string): ValidationResult<Placement> {
+  return { ok: false, problems: [{ path: "", message }] };
+}

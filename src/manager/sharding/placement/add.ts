@@ -1,0 +1,67 @@
+// What the placement controller watches: the roots, the metadata of StatefulSets, whose generation grows with each change of their size, and
+// the readiness of the roots' pods. Namespaces do not queue a root: as long as the same shards are active, no namespace moves.
+import { SHARDING_CONFIGS } from "../../../api/resources.ts";
+import { PLACEMENT } from "../../../api/sharding-keys.ts";
+import type { Clock } from "../../../base/clock.ts";
+import type { Logger } from "../../../base/log.ts";
+import { metadataOnly } from "../../../kube/client/resource.ts";
+import { NAMESPACES, type Pod, STATEFUL_SETS } from "../../../kube/client/resources.ts";
+import type { KubeClient } from "../../../kube/client/types.ts";
+import { type Controller, controllerOf } from "../../../runtime/controller.ts";
+import type { ControllerMetrics } from "../../../runtime/controller-metrics.ts";
+import type { Informers } from "../../../runtime/informers.ts";
+import { anyOf, changed, generationChanged } from "../../../runtime/predicates.ts";
+import type { Request } from "../../../runtime/reconciler.ts";
+import type { PodWatch } from "../../facts/pod-watch.ts";
+import { isReadyToStay } from "../../facts/ready-pod.ts";
+import { ordinalOf } from "../pod-ordinal.ts";
+import { createPlacementReconciler } from "./reconciler.ts";
+
+/** Makes a burst of ready pods one placement. */
+const DEBOUNCE_MS = 20;
+
+export interface PlacementControllerOptions {
+  readonly client: KubeClient;
+  readonly informers: Informers;
+  readonly pods: PodWatch;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: ControllerMetrics;
+}
+
+export function addPlacementController(options: PlacementControllerOptions): Controller {
+  const { informers, pods } = options;
+  const configs = informers.store(SHARDING_CONFIGS);
+  const rootsIn = (namespace: string, isTarget: (statefulSet: string) => boolean): Request[] =>
+    configs.list(namespace).flatMap(({ metadata, spec }) => {
+      const target = spec?.root?.targetStatefulSet;
+      return target !== undefined && isTarget(target) ? [{ namespace, name: metadata.name ?? "" }] : [];
+    });
+  const controller = controllerOf({ name: "placement", debounceMs: DEBOUNCE_MS, ...options })
+    .for(SHARDING_CONFIGS, {
+      predicates: [
+        anyOf(
+          generationChanged,
+          changed(({ metadata }) => metadata.annotations?.[PLACEMENT]),
+        ),
+      ],
+    })
+    .watches(
+      metadataOnly(STATEFUL_SETS),
+      ({ metadata }) => rootsIn(metadata.namespace ?? "", (target) => target === metadata.name),
+      { predicates: [generationChanged] },
+    )
+    .watches(metadataOnly(NAMESPACES), () => [])
+    .withReconciler(createPlacementReconciler({ ...options, configs, namespaces: informers.store(metadataOnly(NAMESPACES)) }));
+  const enqueue = (roots: readonly Request[]) => {
+    for (const root of roots) controller.enqueue(root);
+  };
+  const rootsOf = ({ metadata }: Pod) =>
+    rootsIn(metadata.namespace ?? "", (target) => ordinalOf(target, metadata.name ?? "") !== undefined);
+  pods.onListed((namespace) => enqueue(rootsIn(namespace, () => true)));
+  pods.onChange((change) => {
+    if (change.type === "updated" && isReadyToStay(change.previous) === isReadyToStay(change.object)) return;
+    enqueue(rootsOf(change.object));
+  });
+  return controller;
+}

@@ -1,0 +1,111 @@
+import { describe, expect, it } from "vitest";
+import { sampleShardingConfig, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
+import { formatProblem } from "../../api/problems.ts";
+import type { ShardingConfig } from "../../api/sharding-config.ts";
+import { PLACEMENT } from "../../api/sharding-keys.ts";
+import type { App, Surroundings } from "../apps/app.ts";
+import { childrenOf } from "./children.ts";
+import { familyNameOf } from "./family-name.ts";
+import { judgeEdit } from "./sharding-edit.ts";
+import { createShardingSource } from "./sharding-source.ts";
+import { storedPlacement } from "./stored-placement.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+const PLACED = { [PLACEMENT]: JSON.stringify({ start: 0, shards: 2, active: [1, 2], away: {} }) };
+const config = (name: string, spec: Fields = {}): ShardingConfig =>
+  ({ ...sampleShardingConfig(spec), metadata: { name, namespace: "ops" } }) as unknown as ShardingConfig;
+const ROOT = {
+  ...sampleShardingRoot(),
+  metadata: { name: "shop", namespace: "ops", uid: "u", annotations: PLACED },
+} as unknown as ShardingConfig;
+
+/** Admission of an object beside those that are stored. */
+function judge(before: ShardingConfig | undefined, after: ShardingConfig, stored: readonly ShardingConfig[] = []) {
+  const apps: App[] = createShardingSource().appsOf(stored);
+  const own = apps.find(({ ref }) => ref.name === familyNameOf(after));
+  const around: Surroundings = { own, others: apps.filter((app) => app !== own) };
+  const { problems, warnings } = judgeEdit(before, after, around);
+  return { problems: problems.map(formatProblem), warnings };
+}
+
+function childOf(root: ShardingConfig): ShardingConfig {
+  const placement = storedPlacement(root);
+  const child = placement && childrenOf(root, placement)[1];
+  if (child === undefined) throw new Error("no child");
+  return child;
+}
+
+describe("an edit of a child", () => {
+  const child = childOf(ROOT);
+  const edited = { ...child, spec: { ...child.spec, paused: true } };
+
+  it("is refused, and says where to edit", () => {
+    expect(judge(child, edited, [ROOT, child]).problems).toEqual([
+      "spec: is made from ShardingConfig shop, and would be repaired: edit that one",
+    ]);
+  });
+
+  it("is allowed where it makes the child what its root says, as the manager does", () => {
+    expect(judge(undefined, child, [ROOT])).toEqual({ problems: [], warnings: [] });
+    expect(judge(edited, child, [ROOT, edited])).toEqual({ problems: [], warnings: [] });
+  });
+
+  it("is allowed by a replica that does not know the root or its placement yet", () => {
+    expect(judge(child, edited).problems).toEqual([]);
+    const unplaced = { ...ROOT, metadata: { ...ROOT.metadata, annotations: {} } };
+    expect(judge(child, edited, [unplaced]).problems).toEqual([]);
+  });
+
+  it("that takes its root away is refused, because it would be a shard of its own with the lock of the root", () => {
+    const { ownerReferences: _, ...metadata } = child.metadata;
+    expect(judge(child, { ...child, metadata }, [ROOT, child]).problems.join()).toContain("name one lock");
+  });
+});
+
+describe("a conflict with another family", () => {
+  it("is refused where it is new, and names both", () => {
+    expect(judge(undefined, config("a"), [ROOT]).problems).toEqual([
+      '"shop" and "a" name one lock: the shards of a root cannot be extended by hand',
+    ]);
+  });
+
+  it("that exists does not forbid another edit", () => {
+    const paused = config("a", { paused: true });
+    expect(judge(config("a"), paused, [ROOT, config("a")]).problems).toEqual([]);
+  });
+
+  it("does not keep a config from being deleted", () => {
+    const leaving = { ...config("a"), metadata: { ...config("a").metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
+    expect(judge(config("a"), leaving, [ROOT, config("a")]).problems).toEqual([]);
+  });
+
+  it("is the 66th config of a family", () => {
+    const many = Array.from({ length: 65 }, (_, index) => config(`c-${index}`));
+    expect(judge(undefined, config("d"), many).problems.join()).toContain("at most 65 shards");
+    expect(judge(undefined, config("d"), many.slice(1)).problems).toEqual([]);
+  });
+});
+
+describe("an invalid object", () => {
+  it("is refused with all problems at once", () => {
+    expect(judge(undefined, config("a", { onLoss: "No", paused: 1 })).problems).toHaveLength(2);
+  });
+
+  it("can be corrected step by step", () => {
+    const bad = config("a", { onLoss: "No", paused: 1 });
+    const better = judge(bad, config("a", { onLoss: "No" }));
+    expect(better.problems).toEqual([]);
+    expect(better.warnings).toEqual([expect.stringMatching(/^not corrected yet: spec\.onLoss/)]);
+    expect(judge(config("a", { onLoss: "No" }), bad).problems).toHaveLength(1);
+  });
+});
+
+it("what the configs of a family must have in common is a warning, so that it can be changed in one after the other", () => {
+  const [limit] = config("a").spec.limits ?? [];
+  const labelled = (name: string) => config(name, { limits: [{ ...limit, selector: { matchLabels: { tier: "web" } } }] });
+  const stored = [config("a"), config("b")];
+  const first = judge(config("a"), labelled("a"), stored);
+  expect(first.problems).toEqual([]);
+  expect(first.warnings).toEqual([expect.stringMatching(/^the family is refused until this is corrected: .*same labels/)]);
+  expect(judge(config("b"), labelled("b"), [labelled("a"), config("b")])).toEqual({ problems: [], warnings: [] });
+});

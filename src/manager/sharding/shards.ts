@@ -1,0 +1,68 @@
+// The shards of a family: for each its pods, and the namespaces of the resources that it owns. Pure. Invariant: a root has the shards that its
+// children describe, so the children that users see are what is compiled.
+import type { LabelSelector } from "../../api/label-selector.ts";
+import type { ShardingConfig } from "../../api/sharding-config.ts";
+import type { ResourceMatch } from "../../route/table.ts";
+import { childrenOf, homeShard, shardPlacer } from "./children.ts";
+import { type SplitSelector, splitSelector } from "./namespace-test.ts";
+import type { Placement } from "./placement.ts";
+
+export interface Shard {
+  /** Also the name of the subset. */
+  readonly name: string;
+  /** Selects its pods. A pod belongs to the first shard of the family that selects it. */
+  readonly pods: LabelSelector;
+  readonly rules: readonly ShardRule[];
+}
+
+/** One entry of a config's limits. */
+export interface ShardRule extends SplitSelector {
+  readonly resources: readonly ResourceMatch[];
+  /** The entry's place, for messages. */
+  readonly origin: string;
+}
+
+/** The shards of a family, and what decides between them. */
+export interface FamilyShards {
+  /** In order: of two shards that contain a namespace, the first owns it. */
+  readonly shards: readonly Shard[];
+  /** The shard to which a root's placement assigns a namespace. */
+  readonly shardOf?: (namespace: string) => string;
+  /** The shard of a root that owns cluster-scoped objects. In a hand-written family, the first shard that names a resource owns its objects. */
+  readonly home?: string;
+  /** The buckets of cluster-scoped names belong to shards as namespaces do. Absent is false: they belong to the home shard. */
+  readonly isByName?: boolean;
+}
+
+/** The shards of a root. The config must be valid and have a root. */
+export function shardsOfRoot(config: ShardingConfig, placement: Placement): FamilyShards {
+  const { root } = config.spec;
+  if (root === undefined) return { shards: [] };
+  const shards = childrenOf(config, placement).map((child) => shardOfConfig(child, (at) => `spec.root.resourceSelector[${at}]`));
+  return {
+    shards,
+    shardOf: shardPlacer(root, placement),
+    home: homeShard(root, placement),
+    isByName: root.clusterScoped === "ByName",
+  };
+}
+
+/** The shards of hand-written configs, which must be valid. */
+export function shardsOfConfigs(configs: readonly ShardingConfig[]): FamilyShards {
+  const shards = configs.map((config) => shardOfConfig(config, (at) => `${config.metadata.name}: spec.limits[${at}]`));
+  return { shards: shards.sort((a, b) => compareNames(a.name, b.name)) };
+}
+
+/** Numbers in names count as numbers: `a-2` comes before `a-10`. */
+export function compareNames(a: string, b: string): number {
+  return collator.compare(a, b) || Number(a > b) - Number(a < b);
+}
+
+const collator = new Intl.Collator("en", { numeric: true });
+
+function shardOfConfig({ metadata: { name = "" }, spec }: ShardingConfig, originOf: (index: number) => string): Shard {
+  const rules = (spec.limits ?? []).map(({ relateResources, selector }, index): ShardRule => {
+    return { resources: relateResources, ...splitSelector(selector), origin: originOf(index) };
+  });
+  return { name, pods: spec.selector ?? {}, rules };
+}

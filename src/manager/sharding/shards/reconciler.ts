@@ -1,0 +1,107 @@
+// Keeps what a family shows: the children of a root, and the status of every config but the one that has the app's status. Level-based.
+// Invariant: children are never read to decide who owns what, so a child that is edited or deleted changes nothing until it is repaired.
+import { SHARDING_CONFIGS } from "../../../api/resources.ts";
+import type { ShardingConfig } from "../../../api/sharding-config.ts";
+import type { Logger } from "../../../base/log.ts";
+import type { KubeClient } from "../../../kube/client/types.ts";
+import { isStatus } from "../../../kube/status.ts";
+import { isDeepEqual } from "../../../runtime/deep-equal.ts";
+import { createMergePatch } from "../../../runtime/merge-patch.ts";
+import { formatRequest, type Reconciler } from "../../../runtime/reconciler.ts";
+import { writeStatus } from "../../../runtime/status-writer.ts";
+import type { Store } from "../../../runtime/store.ts";
+import { type App, type Apps, isLive } from "../../apps/app.ts";
+import { childrenOf } from "../children.ts";
+import { isChildOf } from "../family.ts";
+import { storedPlacement } from "../stored-placement.ts";
+import { memberStatus } from "./member-status.ts";
+
+export interface ShardsReconcilerOptions {
+  readonly client: Pick<KubeClient, "get" | "create" | "patch" | "delete">;
+  readonly configs: Pick<Store<ShardingConfig>, "list">;
+  readonly apps: Pick<Apps, "get">;
+  readonly log: Logger;
+}
+
+const FIELD_MANAGER = "ctrlmesh-manager";
+
+export function createShardsReconciler({ client, configs, apps, log }: ShardsReconcilerOptions): Reconciler {
+  async function keep(root: ShardingConfig, child: ShardingConfig, existing: ShardingConfig | undefined, signal: AbortSignal) {
+    const { namespace, name = "" } = child.metadata;
+    if (existing === undefined) return create(child, signal);
+    if (!isChildOf(existing, root)) {
+      log.warn({ root: root.metadata.name, child: name }, "another config has the name of a child");
+      return;
+    }
+    if (existing.metadata.deletionTimestamp !== undefined) return; // its end queues the family again
+    if (!canBecome(existing.spec, child.spec)) {
+      await remove(existing, signal);
+      return create(child, signal);
+    }
+    const labels = { ...existing.metadata.labels, ...child.metadata.labels };
+    const patch = createMergePatch(
+      { spec: existing.spec, metadata: { labels: existing.metadata.labels ?? {} } },
+      { spec: child.spec, metadata: { labels } },
+    );
+    if (patch === undefined) return;
+    const call = { signal, fieldManager: FIELD_MANAGER };
+    await client.patch(SHARDING_CONFIGS, { namespace, name }, { type: "merge", body: patch }, call);
+  }
+
+  async function create(child: ShardingConfig, signal: AbortSignal) {
+    try {
+      await client.create(SHARDING_CONFIGS, child, { signal, fieldManager: FIELD_MANAGER });
+    } catch (error) {
+      // The watch will show the object that has the name, and queue the family again.
+      if (!isStatus(error, "AlreadyExists")) throw error;
+    }
+  }
+
+  async function remove({ metadata: { namespace, name = "", uid = "" } }: ShardingConfig, signal: AbortSignal) {
+    try {
+      await client.delete(SHARDING_CONFIGS, { namespace, name }, { signal, preconditions: { uid } });
+    } catch (error) {
+      if (!isStatus(error, "NotFound", "Conflict")) throw error;
+    }
+  }
+
+  async function keepChildren(app: App, all: readonly ShardingConfig[], signal: AbortSignal) {
+    const root = app.object as ShardingConfig;
+    const placement = storedPlacement(root);
+    // Without a placement nothing is known about the children, so those that exist stay.
+    if (isLive(app) && placement === undefined) return;
+    const desired = placement === undefined || !isLive(app) ? [] : childrenOf(root, placement);
+    for (const child of desired) {
+      const existing = all.find(({ metadata }) => metadata.name === child.metadata.name);
+      await keep(root, child, existing, signal);
+    }
+    const names = new Set(desired.map(({ metadata }) => metadata.name));
+    const surplus = all.filter((each) => isChildOf(each, root) && !names.has(each.metadata.name));
+    for (const child of surplus) await remove(child, signal);
+  }
+
+  async function keepStatus(app: App, member: ShardingConfig, signal: AbortSignal) {
+    const status = memberStatus(app, member);
+    if (isDeepEqual(member.status ?? {}, status)) return;
+    await writeStatus(client, SHARDING_CONFIGS, member, status, { signal, fieldManager: FIELD_MANAGER });
+  }
+
+  return {
+    async reconcile(request, signal) {
+      const app = apps.get(request.name, request.namespace);
+      if (app === undefined || app.ref.kind !== SHARDING_CONFIGS.kind) return {};
+      const all = configs.list(request.namespace);
+      const root = app.object as ShardingConfig;
+      if (root.spec.root !== undefined && app.spec !== undefined) await keepChildren(app, all, signal);
+      const members = all.filter((each) => each !== app.object && (app.objects.includes(each) || isChildOf(each, root)));
+      for (const member of members) await keepStatus(app, member, signal);
+      log.debug({ family: formatRequest(request), members: members.length }, "family shown");
+      return {};
+    },
+  };
+}
+
+/** False if the API server would refuse the change: a selector is for ever, and so is the lock of an object without root. */
+function canBecome(before: ShardingConfig["spec"], after: ShardingConfig["spec"]): boolean {
+  return isDeepEqual([before.selector, before.controller ?? null], [after.selector, after.controller ?? null]);
+}

@@ -1,0 +1,106 @@
+// Keeps the ConfigMap `ctrlmesh-ca` of a namespace current. It contains the CAs that proxies and operators trust: the mesh's and
+// the cluster's. Invariant: the ConfigMap exists before a pod of an app can start, and is removed only when no pod in the
+// namespace can mount it any more.
+import { MeshError } from "../../base/errors.ts";
+import { CONFIG_MAPS, type ConfigMap, PODS } from "../../kube/client/resources.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
+import { isStatus } from "../../kube/status.ts";
+import type { Reconciler, Result } from "../../runtime/reconciler.ts";
+import type { Store } from "../../runtime/store.ts";
+import { CA_CONFIG_MAP, INJECTED_LABEL } from "../facts/injected-pod.ts";
+import type { MeshIdentity } from "../identity/mesh-identity.ts";
+import { isOfManager, MANAGED_BY, MANAGER } from "../identity/mesh-namespaces.ts";
+import { API_PORT, CLUSTER_CA_CONFIG_MAP, SERVICE_ACCOUNT_DIR } from "../injection/names.ts";
+
+export interface TrustReconcilerOptions {
+  readonly client: Pick<KubeClient, "get" | "list" | "patch" | "delete">;
+  readonly identity: Pick<MeshIdentity, "trustPem">;
+  readonly apps: { list(namespace: string): readonly unknown[] };
+  /** The ConfigMaps of the name {@link CA_CONFIG_MAP}. */
+  readonly configMaps: Pick<Store<ConfigMap>, "get">;
+}
+
+// The cluster's CA changes once in years, and the kubelet updates a volume only after a minute or two.
+const LOOK_AGAIN_MS = 5 * 60_000;
+// After the last app the injected pods end one after the other.
+const STILL_USED_MS = 60_000;
+
+export function createTrustReconciler({ client, identity, apps, configMaps }: TrustReconcilerOptions): Reconciler {
+  async function publish(namespace: string, signal: AbortSignal): Promise<Result> {
+    const data = trustData(identity.trustPem, await clusterCa(namespace, signal));
+    const found = configMaps.get(CA_CONFIG_MAP, namespace);
+    const written = found?.data ?? {};
+    const isSame = Object.entries(data).every(([key, text]) => written[key] === text);
+    if (found === undefined || !isSame || !isOfManager(found)) {
+      const body = { metadata: { name: CA_CONFIG_MAP, namespace, labels: { [MANAGED_BY]: MANAGER } }, data };
+      const ref = { namespace, name: CA_CONFIG_MAP };
+      await client.patch(CONFIG_MAPS, ref, { type: "apply", body, fieldManager: MANAGER }, { signal });
+    }
+    return { requeueAfterMs: LOOK_AGAIN_MS };
+  }
+
+  async function clusterCa(namespace: string, signal: AbortSignal): Promise<string> {
+    const ref = { namespace, name: CLUSTER_CA_CONFIG_MAP };
+    const pem = (await client.get(CONFIG_MAPS, ref, { signal })).data?.["ca.crt"] ?? "";
+    if (pem === "") throw new MeshError("NO_CLUSTER_CA", `reading ConfigMap ${namespace}/${ref.name}: it has no ca.crt`);
+    return pem;
+  }
+
+  async function remove(namespace: string, signal: AbortSignal): Promise<Result> {
+    const found = configMaps.get(CA_CONFIG_MAP, namespace);
+    if (found === undefined || !isOfManager(found)) return {};
+    const pods = await client.list(PODS, { namespace, labelSelector: INJECTED_LABEL, signal });
+    if (pods.items.length > 0) {
+      // Injected pods that outlive their app still need the current CAs.
+      await publish(namespace, signal);
+      return { requeueAfterMs: STILL_USED_MS };
+    }
+    const { uid = "" } = found.metadata;
+    await client.delete(CONFIG_MAPS, { namespace, name: CA_CONFIG_MAP }, { signal, preconditions: { uid } });
+    return {};
+  }
+
+  return {
+    async reconcile({ namespace, name }, signal) {
+      if (name !== CA_CONFIG_MAP || identity.trustPem === "") return {};
+      const isUsed = apps.list(namespace).length > 0;
+      try {
+        return await (isUsed ? publish(namespace, signal) : remove(namespace, signal));
+      } catch (error) {
+        // Somebody else deleted the ConfigMap, or the whole namespace is being deleted.
+        if (isEnding(error) || (!isUsed && isStatus(error, "NotFound", "Conflict"))) return {};
+        throw error;
+      }
+    },
+  };
+}
+
+/** The content of the ConfigMap. */
+function trustData(meshPem: string, clusterPem: string): Record<"mesh.crt" | "ca.crt" | "kubeconfig", string> {
+  const clusterText = clusterPem.endsWith("\n") ? clusterPem : `${clusterPem}\n`;
+  return { "mesh.crt": meshPem, "ca.crt": meshPem + clusterText, kubeconfig: KUBECONFIG };
+}
+
+const KUBECONFIG = `apiVersion: v1
+kind: Config
+clusters:
+  - name: ctrlmesh
+    cluster:
+      server: https://127.0.0.1:${API_PORT}
+      certificate-authority: ${SERVICE_ACCOUNT_DIR}/ca.crt
+users:
+  - name: service-account
+    user:
+      tokenFile: ${SERVICE_ACCOUNT_DIR}/token
+contexts:
+  - name: ctrlmesh
+    context:
+      cluster: ctrlmesh
+      user: service-account
+current-context: ctrlmesh
+`;
+
+function isEnding(error: unknown): boolean {
+  if (!isStatus(error, "Forbidden")) return false;
+  return error.status.details?.causes?.some(({ reason }) => reason === "NamespaceTerminating") ?? false;
+}

@@ -1,0 +1,125 @@
+// The source kind VirtualApp: turns an object into an App. Invariant: each spec is checked once, even if many callers ask for
+// its app.
+import { CONFIRM_MOVES, STRIP_MANAGED_FIELDS, stripsManagedFields } from "../../api/annotations.ts";
+import { formatProblem } from "../../api/problems.ts";
+import { VIRTUAL_APPS } from "../../api/resources.ts";
+import { lockNameOf, type VirtualApp, type VirtualAppSpec, validateVirtualApp } from "../../api/virtual-app.ts";
+import { type Labels, matchesSelector, matchesTerms } from "../../kube/label-selector.ts";
+import type { CallerPolicy } from "../../route/snapshot.ts";
+import { DEFAULT_SUBSET } from "../../route/table.ts";
+import type { App, AppSpec, Source } from "../apps/app.ts";
+import { routeOf } from "./route-rules.ts";
+import { judgeEdit } from "./virtual-app-edit.ts";
+
+export function createVirtualAppSource(validate = validateVirtualApp): Source<VirtualApp> {
+  const known = new WeakMap<VirtualApp, App>();
+  const checks = createChecks(validate);
+  const appOf = (object: VirtualApp): App => {
+    const app = known.get(object) ?? virtualAppOf(object, checks.of);
+    known.set(object, app);
+    return app;
+  };
+  return {
+    resource: VIRTUAL_APPS,
+    controllerName: "virtual-app",
+    inputsOf: ({ metadata: { annotations = {} } }) => [annotations[STRIP_MANAGED_FIELDS], annotations[CONFIRM_MOVES]],
+    labelledBy: () => [],
+    appNameOf: ({ metadata }) => metadata.name ?? "",
+    appsOf: (objects) => objects.map(appOf),
+    onUpdate: checks.keep,
+    judgeEdit,
+  };
+}
+
+type Checked = Pick<App, "spec" | "problems">;
+
+/** Checks a spec once, and not again when only the status or the labels of the object change. The result ends with the object. */
+function createChecks(validate: typeof validateVirtualApp) {
+  const results = new WeakMap<VirtualApp, Checked>();
+  const inputsOf = ({ metadata: { generation, annotations } }: VirtualApp) => JSON.stringify([generation, annotations]);
+  return {
+    of(object: VirtualApp): Checked {
+      const result = results.get(object) ?? checkedSpec(validate(object));
+      results.set(object, result);
+      return result;
+    },
+    keep(before: VirtualApp, after: VirtualApp): void {
+      const result = results.get(before);
+      const isSame = after.metadata.generation !== undefined && inputsOf(before) === inputsOf(after);
+      if (result !== undefined && isSame) results.set(after, result);
+    },
+  };
+}
+
+function checkedSpec(checked: ReturnType<typeof validateVirtualApp>): Checked {
+  return checked.ok
+    ? { spec: specOf(checked.value), problems: [] }
+    : { spec: undefined, problems: checked.problems.map(formatProblem) };
+}
+
+/** The spec is checked when somebody asks for it: an app beyond the share of its namespace is never checked. */
+function virtualAppOf(object: VirtualApp, checkOf: (object: VirtualApp) => Checked): App {
+  const { namespace = "", name = "" } = object.metadata;
+  const { spec } = object;
+  const selector = spec?.selector ?? {};
+  return {
+    ref: { kind: VIRTUAL_APPS.kind, namespace, name },
+    object,
+    objects: [object],
+    isEnding: object.metadata.deletionTimestamp !== undefined,
+    leaving: [],
+    pods: {
+      name,
+      selector,
+      selects: (labels) => matchesSelector(selector, labels),
+      subsetOf: (labels) => subsetOfPod(spec, labels),
+    },
+    get spec() {
+      return checkOf(object).spec;
+    },
+    get problems() {
+      return checkOf(object).problems;
+    },
+  };
+}
+
+/** The object must be valid. */
+export function specOf({ spec, metadata: { annotations = {}, generation } }: Pick<VirtualApp, "spec" | "metadata">): AppSpec {
+  return {
+    subsets: subsetsOf(spec),
+    lockName: lockNameOf(spec),
+    callers: callersOf(spec, annotations),
+    guard: spec.route?.guard === "Warn" ? "Warn" : undefined,
+    webhook: spec.configuration?.webhook,
+    isPaused: spec.route?.paused === true,
+    maxMovingPercent: annotations[CONFIRM_MOVES] === String(generation) ? undefined : spec.route?.maxMovingPercent,
+    retainsLosses: spec.route?.onLoss !== "InPlace",
+    route: () => routeOf(spec),
+  };
+}
+
+/** The policy is the same for every subset. The spec and annotations must be valid. */
+export function callersOf({ configuration, route }: VirtualAppSpec, annotations: Readonly<Record<string, string>>): CallerPolicy {
+  return {
+    userAgent: configuration?.restConfigOverrides?.userAgentOrPrefix ?? "",
+    // Sorted and without duplicates, so that an edit of the order alone changes no snapshot.
+    defaultOnlyUserAgents: [...new Set(route?.subsetDefaultOnlyUserAgents)].sort(),
+    stripManagedFields: stripsManagedFields({ annotations }),
+  };
+}
+
+/** The first subset in spec order whose labels the pod has; otherwise the default subset. */
+export function subsetOfPod(spec: VirtualAppSpec | undefined, podLabels: Labels): string {
+  const subset = spec?.subsets?.find(({ labels }) =>
+    matchesTerms(
+      Object.entries(labels).map(([key, value]) => ({ key, operator: "in", values: [value] })),
+      podLabels,
+    ),
+  );
+  return subset?.name ?? DEFAULT_SUBSET;
+}
+
+/** All subsets of an app, the default subset first. */
+function subsetsOf(spec: VirtualAppSpec): string[] {
+  return [DEFAULT_SUBSET, ...(spec.subsets ?? []).map(({ name }) => name)];
+}

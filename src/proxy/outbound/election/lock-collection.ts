@@ -1,0 +1,137 @@
+// Lists, watches and deletecollections where locks live: the subset's own lock appears under the operator's name, and other subsets'
+// locks are hidden and out of reach. The election layer calls it.
+//
+//                        by the lock's name        in the pods' namespace       over all namespaces
+//   list, watch          asked by NAME---SUBSET,   others' locks taken out;     as left, by the item's namespace; what
+//                        only that one shown       a selector is renamed        a selector cannot say is filtered
+//   deletecollection     asked by NAME---SUBSET    leases: 403, also while      passes: the API server has none
+//                                                  the app is undivided; else
+//                                                  spares the names in the routes
+//
+// The calls of an app without subsets (isOnlySubset) pass untouched, except for the deletecollection of leases. Its watches end when it
+// gets subsets. Invariant: only objects in the lock's namespace are renamed, and an unreadable object is not shown.
+
+import type { Encoding, ItemMeta, Keep } from "../../../kube/codec/base/types.ts";
+import { createListFilter } from "../../../kube/codec/list-filter.ts";
+import { elementRenamer, type Rename, renameFrame } from "../../../kube/codec/rename.ts";
+import { filterTableFrame, readFrame } from "../../../kube/codec/watch-frames.ts";
+import { StatusError } from "../../../kube/status.ts";
+import { isForeignLock, lockNameFor } from "../../../route/lock.ts";
+import { joinSelectors } from "../../../route/plan-query.ts";
+import type { Snapshot } from "../../../route/snapshot.ts";
+import { type Call, type ResourceCall, withParameter } from "../../call/call.ts";
+import { readableEncoding } from "../../call/readable.ts";
+import { frameStream, listStream } from "../../filter/filtered-body.ts";
+import { asSource, type ByteSource } from "../../http/byte-stream.ts";
+import type { Reply } from "../../http/handler.ts";
+import { backwards, translatedObject, unreadableReply } from "./lock-body.ts";
+import { renameSelector, type WholeSelector, wholeSelector, withoutForeignLocks } from "./lock-names.ts";
+import { type LockCall, sendMarked, translatedPath } from "./lock-object.ts";
+
+/** The own lock by a field selector, and nothing else of what the API server may answer. */
+export async function selectedLock(lock: LockCall): Promise<Reply> {
+  const { call, rename, leader } = lock;
+  // The selector goes on as it was read here, even if nothing is renamed, since no other layer filters lock traffic.
+  const selector = renameSelector(call.info.query.get("fieldSelector") ?? "", rename);
+  const reply = await sendMarked(lock, withParameter(translatedPath(call, undefined), "fieldSelector", selector));
+  if (call.info.verb === "deletecollection" && reply.status === 200 && !call.info.query.get("dryRun"))
+    leader.gone(call.info.resource);
+  return selectedReply(lock, reply);
+}
+
+/** The legacy watch of one object, by its name in the path. */
+export async function namedWatch(lock: LockCall): Promise<Reply> {
+  return selectedReply(lock, await sendMarked(lock, translatedPath(lock.call, lock.rename)));
+}
+
+function selectedReply(lock: LockCall, reply: Reply): Promise<Reply> {
+  return translatedCollection(lock, reply, (meta) => isOwn(lock.snapshot, meta));
+}
+
+/** @param whole over all namespaces, where only objects in the pod's namespace are locks */
+export async function collection(lock: LockCall, whole: boolean): Promise<Reply> {
+  const { call, snapshot, next, rename } = lock;
+  const { verb, query } = call.info;
+  const selector = query.get("fieldSelector") ?? "";
+  const namesLock = rename !== undefined && selector.includes(rename.from);
+  const asked = namesLock ? askedSelector(snapshot, selector, rename, whole) : undefined;
+  if (verb === "deletecollection") return next(whole ? call : sparingLocks(call, asked?.selector ?? selector, snapshot));
+  const readable = translatedPath(call, undefined);
+  const reply = await next(asked === undefined ? readable : withParameter(readable, "fieldSelector", asked.selector));
+  const seen: Keep = (meta) => meta.namespace !== snapshot.podNamespace || !isForeignLock(snapshot, meta.name);
+  if (asked === undefined) return translatedCollection(lock, reply, seen);
+  const shownName = (meta: ItemMeta) => (isOwn(snapshot, meta) ? snapshot.lockName : meta.name);
+  return translatedCollection(lock, reply, (meta) => seen(meta) && asked.keep(shownName(meta)));
+}
+
+function askedSelector(snapshot: Snapshot, selector: string, rename: Rename, whole: boolean): WholeSelector | undefined {
+  return whole ? wholeSelector(snapshot, selector, rename) : { selector: renameSelector(selector, rename), keep: () => true };
+}
+
+async function translatedCollection({ call, snapshot, rename }: LockCall, reply: Reply, keep: Keep): Promise<Reply> {
+  if (reply.body === null) return reply;
+  const encoding = readableEncoding(reply);
+  if (encoding === undefined && reply.status >= 300) return reply;
+  if (encoding === undefined) throw unreadableReply(reply);
+  if (reply.status >= 300) return translatedObject(reply, rename);
+  const { "content-length": _, ...headers } = reply.headers;
+  const view: LockView = { keep, rename: rename && backwards(rename), namespace: snapshot.podNamespace };
+  const translate = call.info.verb === "watch" ? renameWatch : renameList;
+  return { ...reply, headers, body: translate(asSource(reply.body), encoding, view) };
+}
+
+function isOwn({ podNamespace, lockName, subset }: Snapshot, { namespace, name }: ItemMeta): boolean {
+  return namespace === podNamespace && name === lockNameFor(lockName, subset);
+}
+
+// Deleting by a selector must not reach other subsets' locks. Their names are known from the routes. For leases, which are mostly locks,
+// that is not enough: pods of a subset that left the routes may still lead by theirs.
+function sparingLocks(call: ResourceCall, selector: string, snapshot: Snapshot): Call {
+  if (call.info.resource === "leases") {
+    call.record.decision = "refused";
+    call.record.reason = "other-subset-lock";
+    const message = `ctrlmesh: deletecollection leases: it would reach the leader-election locks of other subsets; delete by name`;
+    throw new StatusError("Forbidden", message);
+  }
+  const terms = withoutForeignLocks(snapshot);
+  return terms === "" ? call : withParameter(call, "fieldSelector", joinSelectors(selector, terms));
+}
+
+interface LockView {
+  /** False for another subset's lock; asked with names upstream. */
+  readonly keep: Keep;
+  /** How the subset's own lock is shown; undefined if it has its own name. */
+  readonly rename: Rename | undefined;
+  /** The lock's namespace: elsewhere an object may have its name by right. */
+  readonly namespace: string;
+}
+
+/** A watch with the locks renamed and hidden. */
+function renameWatch(source: ByteSource, encoding: Encoding, { keep, rename, namespace }: LockView): ByteSource {
+  const show = (frame: Uint8Array, isOwn: boolean) =>
+    rename !== undefined && isOwn ? renameFrame(encoding, frame, rename) : frame;
+  let isFirst = true;
+  return frameStream(source, encoding, (frame) => {
+    // Of a Table only the first event says what the columns are.
+    const carriesColumns = isFirst;
+    isFirst = false;
+    const { type, objects, unreadable, isTable } = readFrame(encoding, frame);
+    if (type === "ERROR") return show(frame, true);
+    if (type === "BOOKMARK") return frame;
+    const kept = objects.filter(keep);
+    // An event is of one object, also as a Table.
+    const isOwn = kept.every((meta) => meta.namespace === namespace);
+    if (kept.length === objects.length && unreadable === 0) return show(frame, isOwn);
+    return isTable && (kept.length > 0 || carriesColumns) ? show(filterTableFrame(frame, keep), isOwn) : undefined;
+  });
+}
+
+/** A list with the locks renamed and hidden, whatever its size. */
+function renameList(source: ByteSource, encoding: Encoding, { keep, rename, namespace }: LockView): ByteSource {
+  if (rename === undefined) return listStream(source, createListFilter(encoding, keep), () => undefined);
+  const renamed = elementRenamer(encoding, rename);
+  const filter = createListFilter(encoding, keep, {
+    rewrite: (element, meta, part) => (meta.namespace === namespace ? renamed(element, meta, part) : element),
+  });
+  return listStream(source, filter, () => undefined);
+}

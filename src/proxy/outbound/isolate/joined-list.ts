@@ -1,0 +1,128 @@
+// The body of one list that is made of several: their bodies in their order, while the next ones are under way. Invariants: a list that fails
+// or cannot be joined breaks the body; a reader that is full stops the list that is being read. Called by by-namespace.ts.
+import type { Emit, Keep, ListJoiner } from "../../../kube/codec/base/types.ts";
+import type { ByteSource, SourceControl } from "../../http/byte-stream.ts";
+import { asError } from "../../http/tap.ts";
+
+export interface JoinedListOptions {
+  /** One list for each, in this order. */
+  readonly namespaces: readonly string[];
+  readonly ask: (namespace: string) => Promise<ByteSource>;
+  readonly keepOf: (namespace: string) => Keep;
+  readonly joiner: ListJoiner;
+  /** Called once when the body is over, however it ends, with the error that broke it. */
+  readonly onDone: (counts: JoinedCounts, error: Error | undefined) => void;
+}
+
+export interface JoinedCounts {
+  readonly readBytes: number;
+  readonly writtenBytes: number;
+  readonly kept: number;
+  readonly dropped: number;
+}
+
+/** Lists under way at a time. */
+const LISTS_AT_A_TIME = 4;
+
+/** @returns a body that asks for nothing before it is opened */
+export function joinedList({ namespaces, ask, keepOf, joiner, onDone }: JoinedListOptions): ByteSource {
+  let [readBytes, writtenBytes, kept, dropped] = [0, 0, 0, 0];
+  let isOver = false;
+  const finish = (error?: Error) => {
+    if (isOver) return false;
+    isOver = true;
+    onDone({ readBytes, writtenBytes, kept, dropped }, error);
+    return true;
+  };
+  return {
+    cancel: () => void finish(),
+    open(sink) {
+      const bodies: Promise<ByteSource>[] = [];
+      let at = 0;
+      let isWanted = true;
+      /** The reader is full between two lists. */
+      let isPaused = false;
+      let control: SourceControl | undefined;
+
+      const giveUp = (error: Error) => {
+        control?.cancel(error);
+        for (const body of bodies.slice(control === undefined ? at : at + 1)) body.then((it) => it.cancel(error), ignore);
+      };
+      const fail = (thrown: unknown) => {
+        const error = asError(thrown);
+        if (!finish(error)) return;
+        giveUp(error);
+        sink.abort(error);
+      };
+      const emit: Emit = (slice) => {
+        if (isOver) return;
+        writtenBytes += slice.length;
+        if (!sink.write(slice)) isWanted = false;
+      };
+      const read = (body: ByteSource, namespace: string) => {
+        if (isOver) return;
+        const filter = joiner.next(keepOf(namespace));
+        control = body.open({
+          write(chunk) {
+            if (isOver) return false;
+            isWanted = true;
+            readBytes += chunk.length;
+            attempt(() => filter.push(chunk, emit));
+            return isWanted && !isOver;
+          },
+          end() {
+            attempt(() => filter.end(emit));
+            if (isOver) return;
+            kept += filter.kept;
+            dropped += filter.dropped;
+            at++;
+            control = undefined;
+            if (isWanted) next();
+            else isPaused = true;
+          },
+          abort: fail,
+        });
+      };
+      const next = () => {
+        for (const namespace of namespaces.slice(bodies.length, at + LISTS_AT_A_TIME)) {
+          const body = ask(namespace);
+          body.catch(ignore);
+          bodies.push(body);
+        }
+        const [body, namespace] = [bodies[at], namespaces[at]];
+        if (body !== undefined && namespace !== undefined) {
+          body.then((it) => read(it, namespace)).catch(fail);
+          return;
+        }
+        attempt(() => joiner.end(emit));
+        if (finish()) sink.end();
+      };
+      const attempt = (run: () => void) => {
+        try {
+          run();
+        } catch (error) {
+          fail(error);
+        }
+      };
+      queueMicrotask(() => {
+        if (!isOver) next();
+      });
+      return {
+        resume() {
+          isWanted = true;
+          if (!isPaused) {
+            control?.resume();
+            return;
+          }
+          isPaused = false;
+          next();
+        },
+        cancel(error) {
+          if (finish()) giveUp(error);
+        },
+      };
+    },
+  };
+}
+
+function ignore(): void {}

@@ -1,0 +1,149 @@
+// The labels of the objects in a body. Invariant: a body that cannot be read with certainty is an error. Called by object-guard.ts, only
+// for resources that are partitioned by label.
+import { isMeshError } from "../../../base/errors.ts";
+import { parseJson } from "../../../base/json.ts";
+import { codecError, type Encoding, type ItemMeta, isCodecError } from "../../../kube/codec/base/types.ts";
+import { encodingOf } from "../../../kube/codec/content-negotiation.ts";
+import { readObjectMeta } from "../../../kube/codec/object-meta.ts";
+import { readFrame } from "../../../kube/codec/watch-frames.ts";
+import type { Labels } from "../../../kube/label-selector.ts";
+import { JSON_PATCH_TYPE, MERGE_PATCH_TYPE, mediaTypeOf, STRATEGIC_MERGE_PATCH_TYPE } from "../../../kube/media-types.ts";
+import { StatusError } from "../../../kube/status.ts";
+import type { ResourceCall } from "../../call/call.ts";
+import { readableEncoding } from "../../call/readable.ts";
+import { discardBody, readBody } from "../../http/byte-stream.ts";
+import type { Reply } from "../../http/handler.ts";
+
+/** The API server's own limit for the body of a request; no object is larger. */
+const MAX_OBJECT_BYTES = 3 * 1024 * 1024;
+
+const WITH_LABELS = { labels: true };
+const EVENT_HEAD = Buffer.from('{"type":"ADDED","object":');
+const EVENT_TAIL = Buffer.from("}\n");
+
+/** The bytes of a request's body. @throws StatusError RequestEntityTooLarge */
+export async function requestBytes(call: ResourceCall): Promise<Uint8Array> {
+  try {
+    return await readBody(call.body, MAX_OBJECT_BYTES);
+  } catch (error) {
+    if (!isMeshError(error, "BODY_TOO_LARGE")) throw error;
+    const message = `ctrlmesh: ${call.info.verb} ${call.info.resource}: the body is over ${MAX_OBJECT_BYTES} bytes`;
+    throw new StatusError("RequestEntityTooLarge", message);
+  }
+}
+
+/** The labels in a request's body. @throws StatusError UnsupportedMediaType, BadRequest */
+export function labelsInRequest(call: ResourceCall, body: Uint8Array): Labels {
+  return metaInRequest(call, body, "labels decide").labels ?? {};
+}
+
+/** A create with the name that its body gives to the object: "" if the API server generates the name. @throws as above */
+export async function namedByBody(call: ResourceCall): Promise<ResourceCall> {
+  const body = await requestBytes(call);
+  const { name } = metaInRequest(call, body, "the name decides");
+  return { ...call, body, info: { ...call.info, name } };
+}
+
+function metaInRequest(call: ResourceCall, body: Uint8Array, why: string): ItemMeta {
+  const type = mediaTypeOf(call.headers["content-type"]);
+  const encoding = type === "" ? "json" : encodingOf(type); // the API server takes a missing type for JSON
+  if (encoding !== "json" && encoding !== "protobuf") {
+    const message = `ctrlmesh: ${call.info.verb} ${call.info.resource}: content type "${type}" cannot be read, and ${why} which subset owns the object; send JSON or protobuf`;
+    throw new StatusError("UnsupportedMediaType", message);
+  }
+  try {
+    return readObjectMeta(encoding, body, WITH_LABELS);
+  } catch (error) {
+    if (!isCodecError(error)) throw error;
+    throw new StatusError("BadRequest", `ctrlmesh: ${error.message}`, undefined, { cause: error });
+  }
+}
+
+/** A reply of which the body has been read, and the objects in it: one, or a Table's rows. */
+export interface ReadReply {
+  readonly reply: Reply;
+  readonly objects: readonly ItemMeta[];
+}
+
+/** Reads a reply of status 200 or 201. @throws StatusError NotAcceptable; MeshError of the codec, or BODY_TOO_LARGE */
+export async function objectsInReply(reply: Reply): Promise<ReadReply> {
+  const encoding = readableEncoding(reply);
+  if (encoding === undefined) {
+    discardBody(reply.body);
+    const type = String(reply.headers["content-type"] ?? "none");
+    throw new StatusError(
+      "NotAcceptable",
+      `ctrlmesh: the labels in the API server's reply cannot be read (content type ${type})`,
+    );
+  }
+  const body = await readBody(reply.body, MAX_OBJECT_BYTES);
+  return { reply: { ...reply, body }, objects: objectsIn(encoding, body) };
+}
+
+// The reader of watch events tells an object from a Table, which is JSON always.
+function objectsIn(encoding: Encoding, body: Uint8Array): readonly ItemMeta[] {
+  if (encoding === "protobuf") return [readObjectMeta(encoding, body, WITH_LABELS)];
+  const { objects, unreadable } = readFrame("json", Buffer.concat([EVENT_HEAD, body, EVENT_TAIL]), WITH_LABELS);
+  if (unreadable > 0 || objects.length === 0)
+    throw codecError("CODEC_AMBIGUOUS", "reading an object: its metadata cannot be read with certainty");
+  return objects;
+}
+
+/**
+ * True unless the patch certainly leaves metadata.labels as they are, by its text alone. So most patches (of spec, status, finalizers) need
+ * no dry run.
+ */
+export function mayChangeLabels(mediaType: string, body: Uint8Array): boolean {
+  switch (mediaType) {
+    case JSON_PATCH_TYPE: {
+      const operations = parse(body);
+      return !Array.isArray(operations) || operations.some((operation) => !isElsewhere(operation));
+    }
+    case MERGE_PATCH_TYPE:
+    case STRATEGIC_MERGE_PATCH_TYPE:
+      return mergesLabels(parse(body));
+    default:
+      // An apply also takes away what it does not name, if its manager had set it before.
+      return true;
+  }
+}
+
+// Of equal keys the last one counts, here as in Go.
+function parse(body: Uint8Array): unknown {
+  try {
+    return parseJson(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function mergesLabels(patch: unknown): boolean {
+  if (!isObject(patch) || hasDirective(patch)) return true;
+  const metadata = patch.metadata;
+  if (metadata === undefined) return false;
+  return !isObject(metadata) || hasDirective(metadata) || Object.hasOwn(metadata, "labels");
+}
+
+// Strategic merge patches have keys such as $patch, which may replace all that is beside them.
+function hasDirective(patch: Readonly<Record<string, unknown>>): boolean {
+  return Object.keys(patch).some((key) => key.startsWith("$"));
+}
+
+// The path of an operation is a JSON pointer; "" is the whole object. What is moved is taken away from where it was.
+function isElsewhere(operation: unknown): boolean {
+  if (!isObject(operation)) return false;
+  const { op, path, from } = operation;
+  if (op === "test") return true;
+  const isMove = op === "move";
+  if (!isMove && op !== "add" && op !== "remove" && op !== "replace" && op !== "copy") return false;
+  return isOutside(path) && (!isMove || isOutside(from));
+}
+
+function isOutside(pointer: unknown): boolean {
+  if (typeof pointer !== "string" || !pointer.startsWith("/") || pointer === "/metadata") return false;
+  return pointer !== "/metadata/labels" && !pointer.startsWith("/metadata/labels/");
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,82 @@
+// The thread's questions to the main thread. Invariant: at most one message is under way, with at most 16 questions and 64 Ki characters, so however many
+// reviews come, the main thread has little to do between two of the operator's requests. Used by listener.ts.
+import type { AbortSource } from "../../base/clock.ts";
+import { MeshError } from "../../base/errors.ts";
+import type { ReviewSubject } from "../../kube/admission-review.ts";
+import { MAX_PICKED_CHARS } from "../../kube/codec/json/picker.ts";
+import type { Labels } from "../../kube/label-selector.ts";
+import type { ReviewDecision, ReviewQuestion } from "./decide-review.ts";
+
+/** @throws MeshError `ABORTED` when the signal fires */
+export type Decide = (question: ReviewQuestion, signal: AbortSource) => Promise<ReviewDecision>;
+
+export interface Questions {
+  readonly decide: Decide;
+  /** The answers to the last message. */
+  answered(decisions: readonly ReviewDecision[]): void;
+}
+
+/** Some microseconds each: together a fraction of a millisecond. */
+export const MAX_ASKED = 16;
+
+interface Waiting {
+  readonly question: ReviewQuestion;
+  readonly chars: number;
+  resolve(decision: ReviewDecision): void;
+}
+
+/** @param ask sends one message */
+export function createQuestions(ask: (questions: readonly ReviewQuestion[]) => void): Questions {
+  /** In the order of their arrival. */
+  const waiting = new Set<Waiting>();
+  let asked: readonly Waiting[] = [];
+  const askNext = () => {
+    if (asked.length > 0 || waiting.size === 0) return;
+    asked = firstOf(waiting);
+    for (const each of asked) waiting.delete(each);
+    ask(asked.map(({ question }) => question));
+  };
+  return {
+    async decide(question, signal) {
+      const { promise, resolve, reject } = Promise.withResolvers<ReviewDecision>();
+      const entry: Waiting = { question, chars: charsOf(question.subject), resolve };
+      const aborted = () => {
+        waiting.delete(entry);
+        reject(new MeshError("ABORTED", "asking for a decision: aborted", { cause: signal.reason }));
+      };
+      if (signal.aborted) aborted();
+      else {
+        signal.addEventListener("abort", aborted, { once: true });
+        waiting.add(entry);
+        askNext();
+      }
+      return promise.finally(() => signal.removeEventListener("abort", aborted));
+    },
+    answered(decisions) {
+      const answeredNow = asked;
+      asked = [];
+      for (const [index, decision] of decisions.entries()) answeredNow[index]?.resolve(decision);
+      askNext();
+    },
+  };
+}
+
+/** As many as one message may have, and at least one: no subject alone has more characters. */
+function firstOf(waiting: Iterable<Waiting>): readonly Waiting[] {
+  const first: Waiting[] = [];
+  let chars = 0;
+  for (const entry of waiting) {
+    chars += entry.chars;
+    if (first.length === MAX_ASKED || (first.length > 0 && chars > MAX_PICKED_CHARS)) break;
+    first.push(entry);
+  }
+  return first;
+}
+
+function charsOf({ name, namespace, uid, labels, oldLabels }: ReviewSubject): number {
+  return name.length + namespace.length + uid.length + charsOfLabels(labels) + charsOfLabels(oldLabels);
+}
+
+function charsOfLabels(labels: Labels = {}): number {
+  return Object.entries(labels).reduce((chars, [key, value]) => chars + key.length + value.length, 0);
+}

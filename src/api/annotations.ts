@@ -1,5 +1,6 @@
-// The annotations of a VirtualApp. Invariant: an invalid value is a problem of the object, as in any field; a CRD schema cannot check
-// annotations. Read by the manager's translation and injection. The annotations of pods are in pod-annotations.ts.
+// The annotations of a VirtualApp. Invariant: an invalid value is a problem of the object, as in any field; a
+// CRD schema cannot check annotations. Read by the manager's translation and injection. The annotations of
+// pods are in pod-annotations.ts.
 import { jsonText } from "../base/json.ts";
 import { didYouMean } from "./nearest.ts";
 import { type Finding, fieldAt } from "./rule.ts";
@@ -7,7 +8,10 @@ import { type Finding, fieldAt } from "./rule.ts";
 /** On a VirtualApp: "true" removes metadata.managedFields from the objects that its operator reads. */
 export const STRIP_MANAGED_FIELDS = "ctrlmesh.kruise.io/strip-managed-fields";
 
-/** On a VirtualApp: the generation whose moves are confirmed although they exceed `spec.route.maxMovingPercent`. */
+/**
+ * On a VirtualApp: the generation whose moves are confirmed although they exceed
+ * `spec.route.maxMovingPercent`.
+ */
 export const CONFIRM_MOVES = "ctrlmesh.kruise.io/confirm-moves";
 
 /** On a VirtualApp or a pod (which takes precedence): how the operator's requests reach its proxy. */

@@ -1,5 +1,6 @@
-// The status of an app, for every source kind. Invariant: the status has counts and conditions and no list of namespaces, so that its
-// size does not grow with the cluster. Every field is optional and unknown fields are kept, since an older version may have written it.
+// The status of an app, for every source kind. Invariant: the status has counts and conditions and no list of
+// namespaces, so that its size does not grow with the cluster. Every field is optional and unknown fields are
+// kept, since an older version may have written it.
 import { z } from "zod";
 import { conditionsSchema, timestampSchema } from "./conditions.ts";
 import { listMap } from "./extensions.ts";
@@ -32,8 +33,8 @@ const waitingSchema = z.object({
 });
 
 /**
- * The steps of a handover. They are an enum in the schema. The reasons of conditions and waits are not: as in Kubernetes, a later version may
- * add a reason, and a CRD of this version must accept it.
+ * The steps of a handover. They are an enum in the schema. The reasons of conditions and waits are not: as in
+ * Kubernetes, a later version may add a reason, and a CRD of this version must accept it.
  */
 export const PHASES = ["Draining", "Granting", "Restarting", "Paused", "Dissolving"] as const;
 

@@ -1,5 +1,6 @@
-// The kind CircuitBreaker: limits and breakers for the requests of pods. Invariant: each field of KusionStack's kind is here with its
-// spelling; a field of an older form of it is refused with the new one. The manager compiles it into rules; admission validates it.
+// The kind CircuitBreaker: limits and breakers for the requests of pods. Invariant: each field of
+// KusionStack's kind is here with its spelling; a field of an older form of it is refused with the new one.
+// The manager compiles it into rules; admission validates it.
 import { z } from "zod";
 import { withChecks } from "./checks.ts";
 import { listMap } from "./extensions.ts";

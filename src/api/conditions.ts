@@ -1,9 +1,13 @@
-// The schema of status conditions (metav1.Condition), for every kind. The manager writes them; `kubectl wait` reads them.
+// The schema of status conditions (metav1.Condition), for every kind. The manager writes them; `kubectl wait`
+// reads them.
 import { z } from "zod";
 import { listMap } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";
 
-/** The conditions of an app, in their order in the status. Only a family of shards has Balanced, and only an app with webhooks WebhookIntercepted. */
+/**
+ * The conditions of an app, in their order in the status. Only a family of shards has Balanced, and only an
+ * app with webhooks WebhookIntercepted.
+ */
 export const CONDITION_TYPES = [
   "Ready",
   "Accepted",

@@ -1,5 +1,5 @@
-// The CustomResourceDefinitions of all kinds, generated from their schemas. Pure. scripts/generate.ts writes them to deploy/crds;
-// localkube and the tests install them.
+// The CustomResourceDefinitions of all kinds, generated from their schemas. Pure. scripts/generate.ts writes
+// them to deploy/crds; localkube and the tests install them.
 import { circuitBreakerKind } from "./circuit-breaker.ts";
 import { faultInjectionKind } from "./fault-injection.ts";
 import type { KindDefinition } from "./kind.ts";

@@ -1,5 +1,6 @@
-// The kind FaultInjection: delays and failures of the requests of pods, for tests. Invariant: each field of KusionStack's kind is here with
-// its spelling; an unknown or older field is refused, since a fault that fires too often does harm. The manager compiles it into rules.
+// The kind FaultInjection: delays and failures of the requests of pods, for tests. Invariant: each field of
+// KusionStack's kind is here with its spelling; an unknown or older field is refused, since a fault that
+// fires too often does harm. The manager compiles it into rules.
 import { z } from "zod";
 import { type Check, withChecks } from "./checks.ts";
 import { durationSchema } from "./duration.ts";

@@ -1,4 +1,5 @@
-// The definition of a custom resource: names, scope, columns and schema. crd.ts derives its CustomResourceDefinition.
+// The definition of a custom resource: names, scope, columns and schema. crd.ts derives its
+// CustomResourceDefinition.
 import type { z } from "zod";
 
 /** A column of `kubectl get` (apiextensions/v1 CustomResourceColumnDefinition). */

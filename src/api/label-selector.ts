@@ -1,5 +1,5 @@
-// The schema of metav1.LabelSelector, with Kubernetes' own checks. Invariant: its type is assignable to the one in src/kube/types.ts.
-// Used for selectors of pods, namespaces and objects.
+// The schema of metav1.LabelSelector, with Kubernetes' own checks. Invariant: its type is assignable to the
+// one in src/kube/types.ts. Used for selectors of pods, namespaces and objects.
 import { z } from "zod";
 import { atomicMap, type CelRule, celRules } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";

@@ -1,5 +1,5 @@
-// The kind ManagerState: one cluster-scoped object with the replicas of the manager and their leader. The manager writes it; users and
-// older proxies read it.
+// The kind ManagerState: one cluster-scoped object with the replicas of the manager and their leader. The
+// manager writes it; users and older proxies read it.
 import { z } from "zod";
 import { celRules, listMap } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";

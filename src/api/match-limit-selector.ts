@@ -1,5 +1,6 @@
-// MatchLimitSelector, a term in the rules of a VirtualApp: namespaces by labels, namespaces by name, or objects by labels. Invariant:
-// exactly one of the three is set; the CEL rules and the check here both enforce it. Used by virtual-app.ts.
+// MatchLimitSelector, a term in the rules of a VirtualApp: namespaces by labels, namespaces by name, or
+// objects by labels. Invariant: exactly one of the three is set; the CEL rules and the check here both
+// enforce it. Used by virtual-app.ts.
 import { z } from "zod";
 import { celRules } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";

@@ -1,11 +1,15 @@
-// Finds the known word nearest to a misspelt one, by Levenshtein distance, for "did you mean" in messages. Pure.
+// Finds the known word nearest to a misspelt one, by Levenshtein distance, for "did you mean" in messages.
+// Pure.
 
-/** Longer than any known name. The cost of a comparison is the product of the lengths, and any user may send a long word. */
+/**
+ * Longer than any known name. The cost of a comparison is the product of the lengths, and any user may send a
+ * long word.
+ */
 const MAX_LETTERS = 64;
 
 /**
- * The nearest known word, if at most a third of the letters differ (at least one may). Else a known word that contains this word or is
- * contained in it: "White" is near "Whitelist".
+ * The nearest known word, if at most a third of the letters differ (at least one may). Else a known word that
+ * contains this word or is contained in it: "White" is near "Whitelist".
  */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   if (word.length > MAX_LETTERS) return undefined;

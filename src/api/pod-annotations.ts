@@ -1,5 +1,5 @@
-// The annotations of a pod, which control its injection. Pure. Invariant: every invalid value is reported, and so is a name that is
-// almost a known one. Called by the manager's injection.
+// The annotations of a pod, which control its injection. Pure. Invariant: every invalid value is reported,
+// and so is a name that is almost a known one. Called by the manager's injection.
 import { isIP } from "node:net";
 import { HOST_ALIASES, INTERCEPT, INTERCEPT_MODES, type InterceptMode, wrongBoolean, wrongChoice } from "./annotations.ts";
 import { nearest } from "./nearest.ts";
@@ -12,7 +12,10 @@ const PREFIX = ANNOTATION_PREFIX;
 
 /** "false" requests a pod without a sidecar. A pod of an app needs a sidecar, so "false" is refused. */
 export const INJECT = `${PREFIX}inject`;
-/** "false": an ordinary container instead of a native sidecar. "true": a native sidecar, for any version of the API server. */
+/**
+ * "false": an ordinary container instead of a native sidecar. "true": a native sidecar, for any version of
+ * the API server.
+ */
 export const NATIVE_SIDECAR = `${PREFIX}native-sidecar`;
 export const PROXY_IMAGE = `${PREFIX}proxy-image`;
 export const PROXY_LOG_LEVEL = `${PREFIX}proxy-log-level`;
@@ -102,7 +105,9 @@ export function interceptMode(annotations: Annotations = {}): InterceptMode | un
   return INTERCEPT_MODES.find((mode) => mode === annotations[INTERCEPT]);
 }
 
-/** Every annotation with an invalid value. `isReserved` is true for the proxy's variables that may not be set. */
+/**
+ * Every annotation with an invalid value. `isReserved` is true for the proxy's variables that may not be set.
+ */
 export function podAnnotationProblems(
   annotations: Annotations = {},
   isReserved: (variable: string) => boolean = () => false,

@@ -1,5 +1,5 @@
-// Validates input with a zod schema: returns the value, or the problems with paths as Kubernetes writes them. Invariant: it never throws,
-// and reports all problems up to a hundred. Called by the validateX of each kind.
+// Validates input with a zod schema: returns the value, or the problems with paths as Kubernetes writes them.
+// Invariant: it never throws, and reports all problems up to a hundred. Called by the validateX of each kind.
 import { z } from "zod";
 import { jsonText } from "../base/json.ts";
 import { didYouMean } from "./nearest.ts";
@@ -61,7 +61,10 @@ function shorten(text: string): string {
   return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}..."`;
 }
 
-/** Rules compare the items of lists with each other: beyond the bounds of the schema the comparison takes minutes, and any user may send such an object. */
+/**
+ * Rules compare the items of lists with each other: beyond the bounds of the schema the comparison takes
+ * minutes, and any user may send such an object.
+ */
 function isOverlong(issue: z.core.$ZodIssue): boolean {
   return issue.code === "too_big" && issue.origin === "array";
 }
@@ -77,7 +80,10 @@ function problem(path: readonly PropertyKey[], message: string, value?: unknown)
   return { path: formatPath(path), ...(scalar ? { value } : {}), message };
 }
 
-/** Runs the rules of the schema, then of every schema in it. It skips schemas below `.catch()`, which refuses no value. */
+/**
+ * Runs the rules of the schema, then of every schema in it. It skips schemas below `.catch()`, which refuses
+ * no value.
+ */
 function* broken(schema: unknown, value: unknown, path: readonly PropertyKey[]): Iterable<Problem> {
   if (!(schema instanceof z.ZodType) || value === undefined) return;
   for (const rule of rulesOf(schema)) {

@@ -1,5 +1,6 @@
-// One rule of a CircuitBreaker: a limit or a breaker for some requests. Invariant: each field of KusionStack's kind is here with its spelling;
-// a field of an older form of it is refused with the new one. Used by circuit-breaker.ts.
+// One rule of a CircuitBreaker: a limit or a breaker for some requests. Invariant: each field of
+// KusionStack's kind is here with its spelling; a field of an older form of it is refused with the new one.
+// Used by circuit-breaker.ts.
 import { z } from "zod";
 import { withChecks } from "./checks.ts";
 import { durationSchema } from "./duration.ts";

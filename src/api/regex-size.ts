@@ -1,9 +1,11 @@
-// Estimates the cost of compiling an RE2 expression: its size with repetitions expanded. Pure. Invariant: the time is linear in the text;
-// the estimate is never far too low, but for unusual texts it can be far too high. Called before any compilation.
+// Estimates the cost of compiling an RE2 expression: its size with repetitions expanded. Pure. Invariant: the
+// time is linear in the text; the estimate is never far too low, but for unusual texts it can be far too
+// high. Called before any compilation.
 
 /**
- * Quoted text, escapes with braces, other escapes, character classes, repetitions; then any other character. A part that is not closed
- * extends to the end (RE2 refuses it): otherwise each of many open brackets would cause a search to the end.
+ * Quoted text, escapes with braces, other escapes, character classes, repetitions; then any other character.
+ * A part that is not closed extends to the end (RE2 refuses it): otherwise each of many open brackets would
+ * cause a search to the end.
  */
 const TOKEN =
   /\\Q[\s\S]*?(?:\\E|$)|\\[pPx]\{[^}]*(?:\}|$)|\\[pP]?[\s\S]|\[\^?\]?(?:\[:\^?\w+:\]|\\[\s\S]|[^\]\\])*(?:\]|\\?$)|\{(?<least>\d+)(?:,(?<most>\d*))?\}|[\s\S]/gu;

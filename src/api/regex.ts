@@ -1,5 +1,5 @@
-// Regular expressions in fields: RE2 syntax, which matches in linear time, with bounds, since any user may send one and the time to compile it is
-// proportional to its size. Used by every kind with expressions.
+// Regular expressions in fields: RE2 syntax, which matches in linear time, with bounds, since any user may
+// send one and the time to compile it is proportional to its size. Used by every kind with expressions.
 import { RE2JS } from "re2js";
 import { z } from "zod";
 import { celRules } from "./extensions.ts";
@@ -43,7 +43,10 @@ export function* regexProblems(pattern: unknown): Iterable<Finding> {
   }
 }
 
-/** Finds expressions that are too large together; then no other rule may run. @param what names them in the message */
+/**
+ * Finds expressions that are too large together; then no other rule may run.
+ * @param what names them in the message
+ */
 export function* boundedRegexes(patterns: readonly string[], path: readonly string[], what: string): Iterable<Finding> {
   const size = patterns.reduce((sum, pattern) => sum + regexSize(pattern.slice(0, MAX_REGEX_LENGTH)), 0);
   if (size <= MAX_REGEX_SUM) return;

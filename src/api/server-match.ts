@@ -1,5 +1,6 @@
-// Fields about requests to other servers than the API server: hosts, URLs, methods, texts. Invariant: what these schemas accept can match a
-// request, so a rule with a mistake is refused and does not lie there without effect. Used by CircuitBreaker and FaultInjection, and by their compilers.
+// Fields about requests to other servers than the API server: hosts, URLs, methods, texts. Invariant: what
+// these schemas accept can match a request, so a rule with a mistake is refused and does not lie there
+// without effect. Used by CircuitBreaker and FaultInjection, and by their compilers.
 import { z } from "zod";
 import { canonicalHost } from "../base/host-name.ts";
 import { withChecks } from "./checks.ts";
@@ -9,7 +10,10 @@ import { matchList } from "./traffic-rules.ts";
 
 /** A server as a rule names it. */
 export interface Server {
-  /** In the form in which the proxy sees it: lower case, addresses in their usual form and without brackets, no final dots. */
+  /**
+   * In the form in which the proxy sees it: lower case, addresses in their usual form and without brackets,
+   * no final dots.
+   */
   readonly host: string;
   readonly port?: number;
 }

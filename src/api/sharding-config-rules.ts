@@ -1,6 +1,6 @@
-// The rules over several fields of a ShardingConfig: root or limits, each resource once, names and locks with enough room. Invariant:
-// the cost is linear in the object, and an object above the bounds is refused first. The rules also run on objects with other problems
-// (see rule.ts). Called by sharding-config.ts.
+// The rules over several fields of a ShardingConfig: root or limits, each resource once, names and locks with
+// enough room. Invariant: the cost is linear in the object, and an object above the bounds is refused first.
+// The rules also run on objects with other problems (see rule.ts). Called by sharding-config.ts.
 import { NAME_HASHES } from "../kube/place.ts";
 import type { CelRule } from "./extensions.ts";
 import { KUSIONSTACK_GROUP, recreateAdvice } from "./kind.ts";
@@ -22,7 +22,8 @@ const LONGEST_SUFFIX = SUBSET_SEPARATOR.length + normalShardName("", MAX_NORMAL_
 
 const LABELLED_BY_NAME = "labelObjects needs each group and resource by name: name them, or remove labelObjects";
 
-// The rules that the API server checks itself, also without the webhook. Their messages name no nearest match.
+// The rules that the API server checks itself, also without the webhook. Their messages name no nearest
+// match.
 
 export const SELECTOR_CEL: readonly CelRule[] = [{ rule: "self == oldSelf", message: `cannot be changed: ${ADVICE}` }];
 
@@ -52,7 +53,8 @@ export const specCel: readonly CelRule[] = [
   { rule: "has(self.root) == has(oldSelf.root)", message: `root cannot be added or removed: ${ADVICE}` },
   { rule: "has(self.selector) == has(oldSelf.selector)", message: `selector cannot be added or removed: ${ADVICE}` },
   {
-    // Running pods would keep the old name while new pods use the new one. Only a root may set the name later: without root it names the family.
+    // Running pods would keep the old name while new pods use the new one. Only a root may set the name
+    // later: without root it names the family.
     rule: `${lockIn("oldSelf")} in [${lockIn("self")}, has(self.root) ? "" : ${lockIn("self")}]`,
     message: `the name of the operator's lock cannot be changed, and only a root may set it later: ${ADVICE}`,
   },
@@ -174,7 +176,10 @@ function* rootLockLength(spec: unknown): Iterable<Finding> {
   yield { path: LOCK_PATH, value: lock, message };
 }
 
-/** A child adds its pods to the selector of its root, and up to three terms of its namespaces to that of each limit. */
+/**
+ * A child adds its pods to the selector of its root, and up to three terms of its namespaces to that of each
+ * limit.
+ */
 function* roomForChildren(spec: unknown): Iterable<Finding> {
   yield* shortSelector(spec, ["selector"], MAX_EXPRESSIONS - 1);
   for (const [index, limit] of itemsOf(fieldAt(spec, "root", "resourceSelector")).entries()) {

@@ -1,6 +1,6 @@
-// The kind ShardingConfig: one shard of an operator, or the root of a family of shards. Invariant: each field of KusionStack's kind is
-// here with its spelling. The manager compiles families into route tables; admission validates each object. Rules over several fields
-// are in sharding-config-rules.ts.
+// The kind ShardingConfig: one shard of an operator, or the root of a family of shards. Invariant: each field
+// of KusionStack's kind is here with its spelling. The manager compiles families into route tables; admission
+// validates each object. Rules over several fields are in sharding-config-rules.ts.
 import { z } from "zod";
 import { appAnnotations } from "./annotations.ts";
 import { celRules } from "./extensions.ts";
@@ -19,13 +19,18 @@ import { MAX_NORMAL_SHARDS, MAX_PREFIX_LENGTH } from "./sharding-keys.ts";
 import { shardingStatusSchema } from "./sharding-status.ts";
 
 const MAX_LIMITS = 32;
-/** The selector of a child lists its pods, and a list in the selector of pods has at most this many values. */
+/**
+ * The selector of a child lists its pods, and a list in the selector of pods has at most this many values.
+ */
 const MAX_SHARD_PODS = 128;
 /** The pods of all shards of a root: the normal ones, and the canary. */
 export const MAX_FAMILY_PODS = (MAX_NORMAL_SHARDS + 1) * MAX_SHARD_PODS;
 const MAX_GRACE_SECONDS = 86_400;
 export const DEFAULT_GRACE_SECONDS = 300;
-/** Pods of a StatefulSet carry its name and a hash of 10 characters in the label controller-revision-hash, so a longer one gets no pods. */
+/**
+ * Pods of a StatefulSet carry its name and a hash of 10 characters in the label controller-revision-hash, so
+ * a longer one gets no pods.
+ */
 const MAX_STATEFUL_SET_NAME = 52;
 const MAX_SOAK_SECONDS = 604_800;
 

@@ -1,5 +1,5 @@
-// Names of sharding: labels, annotations, computed selector keys and children, with KusionStack's spellings; and the hash of a
-// namespace. Pure. Used by the kind ShardingConfig and by the manager.
+// Names of sharding: labels, annotations, computed selector keys and children, with KusionStack's spellings;
+// and the hash of a namespace. Pure. Used by the kind ShardingConfig and by the manager.
 import { KUSIONSTACK_GROUP } from "./kind.ts";
 
 /** The prefix of all keys of this file. */
@@ -11,10 +11,16 @@ export const SHARD_HASH = `${SHARDING_PREFIX}shard-hash`;
 /** Computed key in a limit's selector: the name of the namespace. */
 export const NAMESPACE = `${SHARDING_PREFIX}namespace`;
 
-/** Computed key in the selectors of children only: the child to which the root's placement assigns the namespace. */
+/**
+ * Computed key in the selectors of children only: the child to which the root's placement assigns the
+ * namespace.
+ */
 export const SHARD = `${SHARDING_PREFIX}shard`;
 
-/** Label with which KusionStack marks what it controls; a value other than "true" on a namespace opts the namespace out. */
+/**
+ * Label with which KusionStack marks what it controls; a value other than "true" on a namespace opts the
+ * namespace out.
+ */
 export const CONTROL = `${SHARDING_PREFIX}control`;
 
 /** Label on a child: the name of its root. */
@@ -26,10 +32,16 @@ export const AUTO_SHARDING_HASH = `${SHARDING_PREFIX}auto-sharding-hash`;
 /** Annotation on a root: which shard owns which namespaces. Only the manager writes it. */
 export const PLACEMENT = `${SHARDING_PREFIX}placement`;
 
-/** Label on a root's StatefulSet: its new versions are rolled out shard by shard. "" or "all", or names of shards separated by "_". */
+/**
+ * Label on a root's StatefulSet: its new versions are rolled out shard by shard. "" or "all", or names of
+ * shards separated by "_".
+ */
 export const ROLLING = `${SHARDING_PREFIX}rolling`;
 
-/** Annotation on a root with such a StatefulSet: the revision that each pod has or is to get. Only the manager writes it. */
+/**
+ * Annotation on a root with such a StatefulSet: the revision that each pod has or is to get. Only the manager
+ * writes it.
+ */
 export const ROLL_EXPECTED = `${SHARDING_PREFIX}roll-expected`;
 
 /** Label that the StatefulSet controller gives to each of its pods: the pod's name. */

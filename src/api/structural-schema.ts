@@ -1,5 +1,6 @@
-// Converts a zod schema to the structural schema of a CustomResourceDefinition. Pure. Invariant: every node has a type, there is no $ref,
-// and no additionalProperties beside properties, since the API server prunes unknown fields. Called by crd.ts.
+// Converts a zod schema to the structural schema of a CustomResourceDefinition. Pure. Invariant: every node
+// has a type, there is no $ref, and no additionalProperties beside properties, since the API server prunes
+// unknown fields. Called by crd.ts.
 import { z } from "zod";
 import { MeshError } from "../base/errors.ts";
 
@@ -31,7 +32,8 @@ export function toStructuralSchema(schema: z.ZodType): StructuralSchema {
 
 /** Removes keywords that zod writes and a CRD may not have. */
 function simplify(json: z.core.JSONSchema.BaseSchema): void {
-  // zod writes false for strict objects and {} for loose ones. The API server prunes unknown fields anyway, and {} has no effect.
+  // zod writes false for strict objects and {} for loose ones. The API server prunes unknown fields anyway,
+  // and {} has no effect.
   if (typeof json.additionalProperties !== "object" || Object.keys(json.additionalProperties).length === 0) {
     delete json.additionalProperties;
   }

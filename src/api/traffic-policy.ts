@@ -1,5 +1,5 @@
-// The kind TrafficPolicy: limits and denials for the requests of apps. Invariant: each field of OpenKruise's kind is here with its spelling.
-// The manager compiles it into rules; admission validates it.
+// The kind TrafficPolicy: limits and denials for the requests of apps. Invariant: each field of OpenKruise's
+// kind is here with its spelling. The manager compiles it into rules; admission validates it.
 import { z } from "zod";
 import { type Check, withChecks } from "./checks.ts";
 import { listMap } from "./extensions.ts";

@@ -1,5 +1,6 @@
-// Schemas that the policy kinds share: which requests a rule is about, and whether a policy is enforced. Invariants: `*` stands alone in a
-// list and no list is empty, so that a list says plainly what it matches; all rules of an object together are small enough for an index.
+// Schemas that the policy kinds share: which requests a rule is about, and whether a policy is enforced.
+// Invariants: `*` stands alone in a list and no list is empty, so that a list says plainly what it matches;
+// all rules of an object together are small enough for an index.
 import { z } from "zod";
 import { celRules } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";

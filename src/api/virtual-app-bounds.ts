@@ -1,5 +1,6 @@
-// Bounds of a whole VirtualApp, so that its validation is fast. The schema bounds each part, and this file bounds all parts together. Pure.
-// Invariant: the cost of counting is linear in the spec. Called first by virtual-app-rules.ts.
+// Bounds of a whole VirtualApp, so that its validation is fast. The schema bounds each part, and this file
+// bounds all parts together. Pure. Invariant: the cost of counting is linear in the spec. Called first by
+// virtual-app-rules.ts.
 import { boundedRegexes } from "./regex.ts";
 import { boundedPairs } from "./resource-index.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf } from "./rule.ts";

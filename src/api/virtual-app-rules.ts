@@ -1,6 +1,7 @@
-// The rules over several fields of a VirtualApp's spec: unique names, existing rules with one subset each, valid lock names, object
-// selectors that can be negated. Invariant: the cost is linear in the spec, and a spec above the bounds is refused first. The rules also
-// run on specs with other problems (see rule.ts). Called by virtual-app.ts.
+// The rules over several fields of a VirtualApp's spec: unique names, existing rules with one subset each,
+// valid lock names, object selectors that can be negated. Invariant: the cost is linear in the spec, and a
+// spec above the bounds is refused first. The rules also run on specs with other problems (see rule.ts).
+// Called by virtual-app.ts.
 import { jsonText } from "../base/json.ts";
 import type { CelRule } from "./extensions.ts";
 import { recreateAdvice } from "./kind.ts";
@@ -22,7 +23,10 @@ type Path = readonly (string | number)[];
 const lockIn = (spec: string) =>
   `${spec}.?configuration.?controller.?leaderElectionName.or(${spec}.?configuration.?controller.?leaderElection.?lockName).orValue("")`;
 
-/** The rules that the API server checks itself, also without the webhook. Their messages name no nearest match. */
+/**
+ * The rules that the API server checks itself, also without the webhook. Their messages name no nearest
+ * match.
+ */
 export const SPEC_CEL_RULES: readonly CelRule[] = [
   {
     rule: "!has(self.subsets) || self.subsets.all(s, s.routeRules.all(r, has(self.route) && has(self.route.subRules) && self.route.subRules.exists(x, x.name == r)))",
@@ -40,8 +44,8 @@ export const SPEC_CEL_RULES: readonly CelRule[] = [
     fieldPath: ".configuration",
   },
   {
-    // Running pods would keep the old name while new pods use the new one. The name may move to the other field, and may be set for the
-    // first time.
+    // Running pods would keep the old name while new pods use the new one. The name may move to the other
+    // field, and may be set for the first time.
     rule: `${lockIn("oldSelf")} in ["", ${lockIn("self")}]`,
     message: `the name of the operator's lock cannot be changed once it is set: ${RECREATE_ADVICE}`,
   },
@@ -129,7 +133,10 @@ interface ObjectRule {
   readonly resources: readonly unknown[];
 }
 
-/** The default subset sees the objects that no other subset selects: each selector is negated, and only a single term has a negation. */
+/**
+ * The default subset sees the objects that no other subset selects: each selector is negated, and only a
+ * single term has a negation.
+ */
 function* negatableSelectors(spec: unknown): Iterable<Finding> {
   const matches = matchesByRule(spec);
   for (const subset of itemsOf(fieldAt(spec, "subsets"))) {
@@ -151,8 +158,9 @@ function* negatableSelectors(spec: unknown): Iterable<Finding> {
 }
 
 /**
- * A resource is assigned by namespace or partitioned by label. With both, no single label selector could express what a subset owns, and
- * the proxy could not distinguish an object that leaves the subset from one that was never in it.
+ * A resource is assigned by namespace or partitioned by label. With both, no single label selector could
+ * express what a subset owns, and the proxy could not distinguish an object that leaves the subset from one
+ * that was never in it.
  */
 function* mixedPartitions(spec: unknown): Iterable<Finding> {
   const matches = matchesByRule(spec);
@@ -210,7 +218,10 @@ function matchesByRule(spec: unknown): Map<string, Match[]> {
   return matches;
 }
 
-/** The terms of a subset's rules. They are removed from the map: a rule belongs to one subset, and `ruleReferences` refuses a second use. */
+/**
+ * The terms of a subset's rules. They are removed from the map: a rule belongs to one subset, and
+ * `ruleReferences` refuses a second use.
+ */
 function takeMatches(matches: Map<string, Match[]>, subset: unknown): Match[] {
   return stringsOf(fieldAt(subset, "routeRules")).flatMap((name) => {
     const own = matches.get(name) ?? [];

@@ -1,5 +1,5 @@
-// The kind VirtualApp: one operator, its subsets, and the rules of ownership. The manager compiles it into route tables; admission
-// validates it. Rules over several fields are in virtual-app-rules.ts.
+// The kind VirtualApp: one operator, its subsets, and the rules of ownership. The manager compiles it into
+// route tables; admission validates it. Rules over several fields are in virtual-app-rules.ts.
 import { z } from "zod";
 import { appAnnotations } from "./annotations.ts";
 import { appStatusSchema } from "./app-status.ts";
@@ -16,8 +16,8 @@ import { resourceMatchSchema } from "./resource-match.ts";
 import { type Finding, fieldsOf, isObject, withRules } from "./rule.ts";
 import { RECREATE_ADVICE, SPEC_CEL_RULES, specRules } from "./virtual-app-rules.ts";
 
-// These bounds are far above common use. The API server estimates the cost of the CEL rules from the product of the first three, and
-// Kubernetes 1.36 refuses twice that product.
+// These bounds are far above common use. The API server estimates the cost of the CEL rules from the product
+// of the first three, and Kubernetes 1.36 refuses twice that product.
 const MAX_SUBSETS = 64;
 const MAX_ROUTE_RULES = 32;
 const MAX_SUB_RULES = 128;
@@ -144,7 +144,9 @@ const virtualAppSpecSchema = withRules(
   specRules,
 );
 
-/** The name of a VirtualApp is also the value of a label on injected pods, so it has at most 63 characters. */
+/**
+ * The name of a VirtualApp is also the value of a label on injected pods, so it has at most 63 characters.
+ */
 const metadataSchema = withRules(objectMetaSchema.extend({ name: z.string().max(63).exactOptional() }), appAnnotations);
 
 export const virtualAppSchema = z

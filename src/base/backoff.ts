@@ -8,7 +8,10 @@ export interface BackoffOptions {
   readonly maxMs: number;
 }
 
-/** The delay before a retry (attempt 0 is the first one): a random value between half and all of min(maxMs, baseMs * 2^attempt). */
+/**
+ * The delay before a retry (attempt 0 is the first one): a random value between half and all of min(maxMs,
+ * baseMs * 2^attempt).
+ */
 export function backoffMs(attempt: number, options: BackoffOptions, random: Random): number {
   const ceiling = Math.min(options.maxMs, options.baseMs * 2 ** Math.min(attempt, 30));
   return ceiling / 2 + random() * (ceiling / 2);

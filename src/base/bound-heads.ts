@@ -1,10 +1,14 @@
-// Judges the head of each request before Node makes anything of it. Invariant: after a refusal nothing more of the connection is parsed. Node itself goes on
-// with all that it has read, also after the end of the socket: it makes a request and a response of 10 KB of each 26 bytes. It has no public way to stop that,
-// so this file uses an internal one, which pipelines.test.ts holds. Used by guard-connections.ts.
+// Judges the head of each request before Node makes anything of it. Invariant: after a refusal nothing more
+// of the connection is parsed. Node itself goes on with all that it has read, also after the end of the
+// socket: it makes a request and a response of 10 KB of each 26 bytes. It has no public way to stop that, so
+// this file uses an internal one, which pipelines.test.ts holds. Used by guard-connections.ts.
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 
-/** "no-length": refused because the length of its body is not given. A body in chunks of one byte takes a hundred times as long as it is. */
+/**
+ * "no-length": refused because the length of its body is not given. A body in chunks of one byte takes a
+ * hundred times as long as it is.
+ */
 export type HeadVerdict = "serve" | "cut" | "no-length";
 
 /** What Node calls for each head. */

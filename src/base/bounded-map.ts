@@ -1,5 +1,5 @@
-// A Map with an upper bound. Invariant: `set` makes its entry the newest, and above the bound the oldest entry is
-// removed. For caches and records with keys from outside.
+// A Map with an upper bound. Invariant: `set` makes its entry the newest, and above the bound the oldest
+// entry is removed. For caches and records with keys from outside.
 
 /** Reading an entry does not make it newer. The iteration order is from the oldest entry to the newest. */
 export class BoundedMap<K, V> extends Map<K, V> {

@@ -1,5 +1,6 @@
-// X.509 certificates for the mesh's own endpoints: CAs, and server certificates that they sign. Invariant: new keys are ECDSA P-256;
-// input and output are PEM; the time is a parameter. Used by localkube, the manager (its CA and webhook certificate) and the proxy.
+// X.509 certificates for the mesh's own endpoints: CAs, and server certificates that they sign. Invariant:
+// new keys are ECDSA P-256; input and output are PEM; the time is a parameter. Used by localkube, the manager
+// (its CA and webhook certificate) and the proxy.
 import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from "node:crypto";
 import { MeshError } from "./errors.ts";
 import {
@@ -26,7 +27,10 @@ export interface CaOptions {
   readonly now: number;
   /** Default 3650. */
   readonly days?: number;
-  /** How many CAs may be between this CA and a leaf; default 0. A CA that cross-signs its successors needs more. */
+  /**
+   * How many CAs may be between this CA and a leaf; default 0. A CA that cross-signs its successors needs
+   * more.
+   */
   readonly maxIntermediates?: number;
 }
 
@@ -57,8 +61,8 @@ export function createCa({ commonName, now, days = 3650, maxIntermediates = 0 }:
 }
 
 /**
- * A certificate for another CA's name and key, signed by `ca`: a client that trusts only `ca` can then verify the other CA's leaves.
- * It is valid while both CAs are. Both must have been created with `maxIntermediates`.
+ * A certificate for another CA's name and key, signed by `ca`: a client that trusts only `ca` can then verify
+ * the other CA's leaves. It is valid while both CAs are. Both must have been created with `maxIntermediates`.
  * @param otherPem the other CA's own certificate
  */
 export function crossSignCa(ca: KeyCertificate, otherPem: string, maxIntermediates: number): string {

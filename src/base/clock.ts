@@ -1,5 +1,6 @@
-// Time and random numbers as parameters, so that tests control them. Invariant: code that waits or adds jitter takes a Clock or a
-// Random; the linter forbids Date.now, bare timers and Math.random elsewhere. Used everywhere.
+// Time and random numbers as parameters, so that tests control them. Invariant: code that waits or adds
+// jitter takes a Clock or a Random; the linter forbids Date.now, bare timers and Math.random elsewhere. Used
+// everywhere.
 import { performance } from "node:perf_hooks";
 import { MeshError } from "./errors.ts";
 
@@ -13,7 +14,9 @@ export interface Clock {
   now(): number;
   /** Milliseconds on a monotonic clock, for measuring. */
   monotonicMs(): number;
-  /** Calls `run` once after `delayMs`, at the latest after 24 days. The timer does not keep the process alive. */
+  /**
+   * Calls `run` once after `delayMs`, at the latest after 24 days. The timer does not keep the process alive.
+   */
   after(delayMs: number, run: () => void): Timer;
 }
 

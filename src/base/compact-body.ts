@@ -1,6 +1,7 @@
-// Bodies of clients that may be anybody. Invariants: what nobody has read of a body is in one buffer, of as many bytes as the socket gave at once; a body of
-// tiny chunks ends its connection. Node itself keeps up to 64 KiB in chunks as they came, and a chunk of one byte (a TLS record, an HTTP/2 frame) takes
-// hundreds, and 10 microseconds of the event loop. Used by the servers of HTTP/1.1 and by the manager's gRPC server.
+// Bodies of clients that may be anybody. Invariants: what nobody has read of a body is in one buffer, of as
+// many bytes as the socket gave at once; a body of tiny chunks ends its connection. Node itself keeps up to
+// 64 KiB in chunks as they came, and a chunk of one byte (a TLS record, an HTTP/2 frame) takes hundreds, and
+// 10 microseconds of the event loop. Used by the servers of HTTP/1.1 and by the manager's gRPC server.
 import { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
@@ -26,7 +27,8 @@ export class CompactRequest extends IncomingMessage {
  * @param cut ends the connection of a client that sends too many tiny chunks
  */
 export function keepCompact(body: Readable, cut: () => void, nowMs: () => number = systemClock.monotonicMs): void {
-  // With one unread byte Node stops to read from the socket. No option of an HTTPS or HTTP/2 server sets this.
+  // With one unread byte Node stops to read from the socket. No option of an HTTPS or HTTP/2 server sets
+  // this.
   (body as unknown as { readonly _readableState: { highWaterMark: number } })._readableState.highWaterMark = 1;
   const [push, read] = [body.push.bind(body), body._read.bind(body)];
   /** What has come behind a chunk that nobody has read yet. */

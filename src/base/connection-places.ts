@@ -1,6 +1,8 @@
-// Who may hold the connections of a listener that strangers can reach. Each address has a fair share: the number of places divided by the number of addresses that are present.
-// Invariants: an address below its share always gets a place; an address that holds no more than its share never loses one; an event costs constant
-// time on average. Pure but for its memory. guard-connections.ts and the manager's TLS terminator bind it to sockets.
+// Who may hold the connections of a listener that strangers can reach. Each address has a fair share: the
+// number of places divided by the number of addresses that are present. Invariants: an address below its
+// share always gets a place; an address that holds no more than its share never loses one; an event costs
+// constant time on average. Pure but for its memory. guard-connections.ts and the manager's TLS terminator
+// bind it to sockets.
 import { BoundedMap } from "./bounded-map.ts";
 import type { Clock } from "./clock.ts";
 import { createRanking } from "./ranking.ts";
@@ -8,18 +10,27 @@ import { createRanking } from "./ranking.ts";
 export interface PlacesOptions {
   /** Connections at once. */
   readonly max: number;
-  /** How many shares an address has after a proof came from it. Default 1: a proof that costs nothing must give nothing. */
+  /**
+   * How many shares an address has after a proof came from it. Default 1: a proof that costs nothing must
+   * give nothing.
+   */
   readonly provedShares?: number;
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
-/** What a connection does. When an address must give up a place, it loses the oldest connection of the first of these stages in which it has one. */
+/**
+ * What a connection does. When an address must give up a place, it loses the oldest connection of the first
+ * of these stages in which it has one.
+ */
 export type Stage =
   /** It has proved nothing yet. */
   | "unproved"
   /** It has proved something, and waits. */
   | "idle"
-  /** A whole request of it is being answered. Such a connection is cut only if all connections of the addresses above their share are busy. */
+  /**
+   * A whole request of it is being answered. Such a connection is cut only if all connections of the
+   * addresses above their share are busy.
+   */
   | "busy";
 
 export interface Place {
@@ -156,7 +167,10 @@ function oldest(stage: ReadonlySet<Held>): Held | undefined {
   return stage.values().next().value;
 }
 
-/** The address of a client, in one form for IPv4 addresses: a listener on all addresses sees them as `::ffff:10.0.0.1`. */
+/**
+ * The address of a client, in one form for IPv4 addresses: a listener on all addresses sees them as
+ * `::ffff:10.0.0.1`.
+ */
 export function clientAddress({ remoteAddress }: { readonly remoteAddress?: string | undefined }): string | undefined {
   return remoteAddress?.replace(/^::ffff:(?=\d+\.)/i, "");
 }

@@ -1,5 +1,5 @@
-// How long a client may take. Invariant: what arrived while the event loop was blocked is read before the client is called late. Used for
-// connections that have proved nothing.
+// How long a client may take. Invariant: what arrived while the event loop was blocked is read before the
+// client is called late. Used for connections that have proved nothing.
 import type { Clock, Timer } from "./clock.ts";
 
 export interface Deadline {

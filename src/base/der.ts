@@ -1,5 +1,5 @@
-// Writes and reads ASN.1 DER, as far as X.509 certificates need it. Pure. It is not a library because every certificate library uses
-// more memory than the services have for it. Called by x509.ts.
+// Writes and reads ASN.1 DER, as far as X.509 certificates need it. Pure. It is not a library because every
+// certificate library uses more memory than the services have for it. Called by x509.ts.
 
 /** Tag bytes of the universal types in use. */
 export const TAG = {

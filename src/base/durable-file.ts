@@ -1,6 +1,6 @@
-// Small files that survive a crash of the process and of the node. Invariant: after `replaceFile` a restart reads the new content, and
-// after `removeFile` it finds no file; a concurrent reader finds the old or the new content, never a part. Used for the files in the
-// proxy's data folder.
+// Small files that survive a crash of the process and of the node. Invariant: after `replaceFile` a restart
+// reads the new content, and after `removeFile` it finds no file; a concurrent reader finds the old or the
+// new content, never a part. Used for the files in the proxy's data folder.
 import { constants } from "node:fs";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";

@@ -1,4 +1,5 @@
-// Durations as Go writes them (time.ParseDuration): `300ms`, `1m30s`. Pure. Used for fields, and for the timeout of a webhook's call.
+// Durations as Go writes them (time.ParseDuration): `300ms`, `1m30s`. Pure. Used for fields, and for the
+// timeout of a webhook's call.
 
 const UNIT_MS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 export const DURATION = /^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|ms|s|m|h))+$/;

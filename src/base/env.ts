@@ -1,4 +1,5 @@
-// The only reader of the process environment. Configuration modules take an Env as a value, so that tests pass their own.
+// The only reader of the process environment. Configuration modules take an Env as a value, so that tests
+// pass their own.
 
 /** Environment variables by name. */
 export type Env = Readonly<Record<string, string | undefined>>;

@@ -1,6 +1,10 @@
-// The one error type of the project. Invariant: code that handles an error compares its `code`, never its message.
+// The one error type of the project. Invariant: code that handles an error compares its `code`, never its
+// message.
 
-/** An error with a stable code. The message is lower case and names the operation: "listing leases: timed out". */
+/**
+ * An error with a stable code. The message is lower case and names the operation: "listing leases: timed
+ * out".
+ */
 export class MeshError extends Error {
   readonly code: string;
 

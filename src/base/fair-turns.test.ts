@@ -23,7 +23,10 @@ function setUp(lightMs = 0) {
   return { advance: (ms: number) => fake.advance(ms), done, run, spend, turns, nowMs, workedMs: () => workedMs };
 }
 
-/** For each client in front: its piece, as long a pause, and the same for one that has used less. Then one that began in the pause. */
+/**
+ * For each client in front: its piece, as long a pause, and the same for one that has used less. Then one
+ * that began in the pause.
+ */
 const MOST_PIECES = 5;
 
 describe("turns", () => {

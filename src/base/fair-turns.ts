@@ -1,12 +1,16 @@
-// Lets clients take turns at work that keeps the event loop busy. Invariants: one piece of work runs at a time. The client that has used the least time in
-// the last seconds is next, so a client with little work waits for one or two pieces of the others' work. Every second turn goes to the client that has waited
-// longest, so nobody waits for more than some pieces of each other client. Clients that have used more than lightMs work together for at most half of the time.
-// Called where any pod of the cluster may be the client.
+// Lets clients take turns at work that keeps the event loop busy. Invariants: one piece of work runs at a
+// time. The client that has used the least time in the last seconds is next, so a client with little work
+// waits for one or two pieces of the others' work. Every second turn goes to the client that has waited
+// longest, so nobody waits for more than some pieces of each other client. Clients that have used more than
+// lightMs work together for at most half of the time. Called where any pod of the cluster may be the client.
 import { BoundedMap } from "./bounded-map.ts";
 import type { Clock } from "./clock.ts";
 
 export interface FairTurns {
-  /** Runs the work when it is the client's turn, at once if nobody else works. Only what it does before it returns counts. Rejects with what it throws. */
+  /**
+   * Runs the work when it is the client's turn, at once if nobody else works. Only what it does before it
+   * returns counts. Rejects with what it throws.
+   */
   run<T>(client: string, work: () => T | Promise<T>): Promise<T>;
   /** Runs work that belongs to the client's turn of just now, and counts it. */
   goOn<T>(client: string, work: () => T): T;

@@ -1,6 +1,7 @@
-// Binds the places of connections to an HTTP or HTTPS server. Invariants: a client that sends no whole head of a request loses its place after 20 s at
-// most (two times FIRST_MS), and time in which the loop is blocked does not count. Whatever a client sends at once, Node makes two requests of it at most.
-// The health listener, the manager's webhooks and the listener for an operator's webhooks use it.
+// Binds the places of connections to an HTTP or HTTPS server. Invariants: a client that sends no whole head
+// of a request loses its place after 20 s at most (two times FIRST_MS), and time in which the loop is blocked
+// does not count. Whatever a client sends at once, Node makes two requests of it at most. The health
+// listener, the manager's webhooks and the listener for an operator's webhooks use it.
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
 import type { Server as HttpsServer } from "node:https";
 import type { Socket } from "node:net";
@@ -21,17 +22,21 @@ export interface GuardOptions {
 }
 
 /**
- * Long, since it also counts the server's own slowness: with 2 s, a hundred honest handshakes at once failed on a busy machine. No other client waits for
- * this time: a place that somebody needs is free at once.
+ * Long, since it also counts the server's own slowness: with 2 s, a hundred honest handshakes at once failed
+ * on a busy machine. No other client waits for this time: a place that somebody needs is free at once.
  */
 export const FIRST_MS = 10_000;
 
-/** A client has few headers. Node drops the others; without this bound 16 KiB of empty ones would become a megabyte. */
+/**
+ * A client has few headers. Node drops the others; without this bound 16 KiB of empty ones would become a
+ * megabyte.
+ */
 export const MAX_HEADERS = 100;
 
 /**
- * Requests of one connection that have no answer yet. API servers, peers and kubelets wait for each answer before they send the next request; the second
- * is for one that comes before Node has told that the answer has left. Requests in a pipeline are parsed as they come, and take 10 KB for each 30 bytes.
+ * Requests of one connection that have no answer yet. API servers, peers and kubelets wait for each answer
+ * before they send the next request; the second is for one that comes before Node has told that the answer
+ * has left. Requests in a pipeline are parsed as they come, and take 10 KB for each 30 bytes.
  */
 const MAX_UNANSWERED = 2;
 
@@ -39,7 +44,10 @@ const MAX_UNANSWERED = 2;
 interface Guest {
   readonly place: Place;
   readonly deadline: Deadline;
-  /** Requests whose head has come, and that have no answer yet. One that Node answers itself, such as one without `Host`, counts for ever. */
+  /**
+   * Requests whose head has come, and that have no answer yet. One that Node answers itself, such as one
+   * without `Host`, counts for ever.
+   */
   unanswered: number;
   /** Requests that have come as a whole and have no answer yet. */
   open: number;
@@ -48,7 +56,10 @@ interface Guest {
 /** Options of a server whose clients may be anybody. */
 export const GUARDED_SERVER = { IncomingMessage: CompactRequest };
 
-/** The server must be created with GUARDED_SERVER. Its owner leaves requests alone whose socket is destroyed: one may come before the connection is cut. */
+/**
+ * The server must be created with GUARDED_SERVER. Its owner leaves requests alone whose socket is destroyed:
+ * one may come before the connection is cut.
+ */
 export function guardConnections(
   server: HttpServer | HttpsServer,
   { places, clock, mayConnect = () => true, firstMs = FIRST_MS }: GuardOptions,

@@ -1,7 +1,7 @@
-// The health listener: /healthz, /startupz, /readyz and /metrics over plain HTTP for the kubelet and Prometheus, and pages for debugging.
-// Invariant: no response has secrets; pages are for callers on the loopback only (`kubectl port-forward` and `exec`), not for the
-// pod network, a sidecar of another mesh or a browser. The server starts before all other parts, so that a probe always gets a
-// response.
+// The health listener: /healthz, /startupz, /readyz and /metrics over plain HTTP for the kubelet and
+// Prometheus, and pages for debugging. Invariant: no response has secrets; pages are for callers on the
+// loopback only (`kubectl port-forward` and `exec`), not for the pod network, a sidecar of another mesh or a
+// browser. The server starts before all other parts, so that a probe always gets a response.
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { createClientPace } from "./client-pace.ts";
 import { type Clock, systemClock } from "./clock.ts";
@@ -40,19 +40,26 @@ export interface HealthServer extends Runnable {
 /** A kubelet and a few Prometheus servers have some each. Every pod of the cluster can connect. */
 const MAX_CONNECTIONS = 64;
 /**
- * Connections and requests of each address from outside the pod. A kubelet probes each container about once a second, and a metrics server comes every few
- * seconds. The operator's own requests run on the same event loop, on which a page of metrics takes milliseconds.
+ * Connections and requests of each address from outside the pod. A kubelet probes each container about once a
+ * second, and a metrics server comes every few seconds. The operator's own requests run on the same event
+ * loop, on which a page of metrics takes milliseconds.
  */
 const PACE = { perSecond: 20, burst: 64 };
 /** Of all headers of a request. Probes and scrapes have a few hundred bytes. */
 const MAX_HEADER_BYTES = 4 * 1024;
 /** For a whole request. */
 const REQUEST_MS = 10_000;
-/** Enough for the probes that a client sends at once. A kubelet opens a connection for each, and Prometheus comes only after this time. */
+/**
+ * Enough for the probes that a client sends at once. A kubelet opens a connection for each, and Prometheus
+ * comes only after this time.
+ */
 const KEEP_ALIVE_MS = 5_000;
 /** For reading an answer. Until then it takes memory and a place. */
 const ANSWER_MS = 10_000;
-/** Scrapes from outside the pod get the same page within this time. With thousands of namespaces it takes tens of milliseconds of the operator's event loop. */
+/**
+ * Scrapes from outside the pod get the same page within this time. With thousands of namespaces it takes tens
+ * of milliseconds of the operator's event loop.
+ */
 const METRICS_MS = 1_000;
 /** How often Node checks the timeouts of connections. */
 const CHECK_MS = 1_000;
@@ -170,7 +177,10 @@ const INSIDE: ReadonlySet<string | undefined> = new Set(["127.0.0.1", "::1"]);
 // A web page elsewhere can send a browser here under another host name.
 const OWN_HOST = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i;
 
-/** True if the client is in the pod: it has a loopback address, asks for a loopback host, and no proxy forwards the request. */
+/**
+ * True if the client is in the pod: it has a loopback address, asks for a loopback host, and no proxy
+ * forwards the request.
+ */
 export function isFromInside({ headers, socket }: Asked): boolean {
   if (!INSIDE.has(clientAddress(socket)) || !OWN_HOST.test(headers.host ?? "")) return false;
   return !Object.keys(headers).some((name) => name === "forwarded" || name === "via" || name.startsWith("x-forwarded-"));

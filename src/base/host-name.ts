@@ -1,9 +1,10 @@
-// Host names and addresses as URLs have them. Pure. Invariant: each has one form here, however it is written. Called by the rules about other servers
-// and by the proxy that enforces them, so that both compare the same form.
+// Host names and addresses as URLs have them. Pure. Invariant: each has one form here, however it is written.
+// Called by the rules about other servers and by the proxy that enforces them, so that both compare the same
+// form.
 
 /**
- * Lower case, Punycode, `127.0.0.1` for `0x7f.1` and for `[::ffff:127.0.0.1]`, without brackets and without final dots. Undefined for any other text
- * than a host.
+ * Lower case, Punycode, `127.0.0.1` for `0x7f.1` and for `[::ffff:127.0.0.1]`, without brackets and without
+ * final dots. Undefined for any other text than a host.
  */
 export function canonicalHost(text: string): string | undefined {
   const parsed = /[@/\\?#\s]/.test(text) ? null : URL.parse(`http://${text}`);

@@ -1,4 +1,5 @@
-// JSON from outside: bytes to a checked value, in one step. Called where a body, file or token enters the process.
+// JSON from outside: bytes to a checked value, in one step. Called where a body, file or token enters the
+// process.
 import type { z } from "zod";
 
 /** @throws SyntaxError if the text is not JSON */
@@ -22,7 +23,10 @@ export function readJson<S extends z.ZodType>(schema: S, text: string | Uint8Arr
   return schema.parse(parseJson(text));
 }
 
-/** A JSON value as text for a message: a string as it is, anything else as JSON. `String` throws for `{"toString": []}`. */
+/**
+ * A JSON value as text for a message: a string as it is, anything else as JSON. `String` throws for
+ * `{"toString": []}`.
+ */
 export function jsonText(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }

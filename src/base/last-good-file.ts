@@ -1,11 +1,15 @@
-// A file that another program replaces, read before each use. Invariant: while the file cannot be read or parsed, its last good
-// content is used. The proxy reads the CAs of the API server and of the mesh in this way.
+// A file that another program replaces, read before each use. Invariant: while the file cannot be read or
+// parsed, its last good content is used. The proxy reads the CAs of the API server and of the mesh in this
+// way.
 import { readFile } from "node:fs/promises";
 import { errorMessage, MeshError } from "./errors.ts";
 import type { Logger } from "./log.ts";
 
 export interface LastGoodFile<T> {
-  /** The same value for as long as the text is the same. @throws MeshError with `code` if there has never been a good text */
+  /**
+   * The same value for as long as the text is the same.
+   * @throws MeshError with `code` if there has never been a good text
+   */
   current(): Promise<T>;
 }
 

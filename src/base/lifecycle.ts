@@ -1,5 +1,5 @@
-// Starts the parts of a process in order and drains them in reverse. Invariant: a part starts after all parts of earlier groups are
-// ready, and stops before them. Called by each service's main.
+// Starts the parts of a process in order and drains them in reverse. Invariant: a part starts after all parts
+// of earlier groups are ready, and stops before them. Called by each service's main.
 import { MeshError } from "./errors.ts";
 import type { Logger } from "./log.ts";
 
@@ -20,8 +20,8 @@ export interface RunOptions {
 }
 
 /**
- * Starts the groups in order (members of a group together), waits for the signal, then stops the groups in reverse order.
- * Rejects with the first error of a start, after it has stopped the started groups.
+ * Starts the groups in order (members of a group together), waits for the signal, then stops the groups in
+ * reverse order. Rejects with the first error of a start, after it has stopped the started groups.
  */
 export async function runGroups(groups: readonly (readonly Runnable[])[], options: RunOptions): Promise<void> {
   const started: (readonly Runnable[])[] = [];

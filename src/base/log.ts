@@ -1,5 +1,6 @@
-// Logs: one line of JSON on stderr for each message. Invariant: messages are constant, with values as fields; no bodies and no tokens
-// are logged; an error is logged once, where it is handled. Called by each service's main.
+// Logs: one line of JSON on stderr for each message. Invariant: messages are constant, with values as fields;
+// no bodies and no tokens are logged; an error is logged once, where it is handled. Called by each service's
+// main.
 import { type Logger, pino, stdSerializers, stdTimeFunctions } from "pino";
 
 export type { Logger };
@@ -11,7 +12,9 @@ export interface LogOptions {
   readonly level?: string;
 }
 
-/** The format of each line: the level as a word, the time in RFC 3339, an error with its causes under `err`. */
+/**
+ * The format of each line: the level as a word, the time in RFC 3339, an error with its causes under `err`.
+ */
 export const LOG_FORMAT = {
   formatters: { level: (level: string) => ({ level }) },
   timestamp: stdTimeFunctions.isoTime,

@@ -1,5 +1,6 @@
-// Does a piece of work for each item without keeping the event loop from its other work. Invariant: each slice takes about SLICE_MS, and the next slice belongs to
-// the client that has used the least time in the last seconds. Called where the number of the items is up to a tenant.
+// Does a piece of work for each item without keeping the event loop from its other work. Invariant: each
+// slice takes about SLICE_MS, and the next slice belongs to the client that has used the least time in the
+// last seconds. Called where the number of the items is up to a tenant.
 import type { Clock } from "./clock.ts";
 import type { FairTurns } from "./fair-turns.ts";
 

@@ -1,6 +1,6 @@
-// Metrics for hot paths. prom-client hashes the labels at each `inc` and `observe`; here a label set is looked up once and becomes a
-// cell: a number, or buckets, which are read at a scrape. Invariant: the caller keeps one cell for each label set and bounds their number.
-// Used for metrics that every request changes.
+// Metrics for hot paths. prom-client hashes the labels at each `inc` and `observe`; here a label set is
+// looked up once and becomes a cell: a number, or buckets, which are read at a scrape. Invariant: the caller
+// keeps one cell for each label set and bounds their number. Used for metrics that every request changes.
 import { Counter, Histogram, type Registry } from "./metrics.ts";
 
 export interface MetricOptions<L extends string> {

@@ -1,5 +1,5 @@
-// Prometheus metrics. Invariant: main creates the one registry of a process and passes it on; there is no default registry, so that tests
-// are isolated.
+// Prometheus metrics. Invariant: main creates the one registry of a process and passes it on; there is no
+// default registry, so that tests are isolated.
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
 export { Counter, Gauge, Histogram, Registry };

@@ -1,5 +1,5 @@
-// Reads certificates from PEM text of any origin: the network, a Secret or a file. Pure. Invariant: the size is bounded; an error names
-// the place of the text and never shows the text.
+// Reads certificates from PEM text of any origin: the network, a Secret or a file. Pure. Invariant: the size
+// is bounded; an error names the place of the text and never shows the text.
 import { X509Certificate } from "node:crypto";
 import { MeshError } from "./errors.ts";
 

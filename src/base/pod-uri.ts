@@ -1,5 +1,6 @@
-// The name of a pod in the certificates of the mesh, as a URI in the form of SPIFFE IDs. A uid makes it the name of one pod only, also if a later
-// pod has the same name. Pure. The manager signs it, and proxies check it on connections to each other.
+// The name of a pod in the certificates of the mesh, as a URI in the form of SPIFFE IDs. A uid makes it the
+// name of one pod only, also if a later pod has the same name. Pure. The manager signs it, and proxies check
+// it on connections to each other.
 
 export interface PodName {
   readonly namespace: string;

@@ -1,5 +1,6 @@
-// Runs a service: settings, signals, exit codes. Invariant: the exit code is 64 for an invalid configuration, with every problem
-// on stderr; 0 after a complete drain; otherwise 1, after one line on stderr. Called by each service's main.
+// Runs a service: settings, signals, exit codes. Invariant: the exit code is 64 for an invalid configuration,
+// with every problem on stderr; 0 after a complete drain; otherwise 1, after one line on stderr. Called by
+// each service's main.
 import type { z } from "zod";
 import type { Env } from "./env.ts";
 import { errorMessage, isMeshError } from "./errors.ts";

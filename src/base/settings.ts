@@ -1,5 +1,6 @@
-// The settings of a service, from flags and environment variables. Invariant: all settings are checked before a port is bound, and all
-// problems are reported together, under the names that users set; a flag takes precedence over its variable. Called by run-main.ts.
+// The settings of a service, from flags and environment variables. Invariant: all settings are checked before
+// a port is bound, and all problems are reported together, under the names that users set; a flag takes
+// precedence over its variable. Called by run-main.ts.
 import { parseArgs } from "node:util";
 import { z } from "zod";
 import type { Env } from "./env.ts";
@@ -9,7 +10,10 @@ import type { ListenAddress } from "./listener.ts";
 /** Exit code for wrong usage or configuration (sysexits.h EX_USAGE). */
 export const EXIT_USAGE = 64;
 
-/** One setting. `help` is its description. `dataDir` is set by --data-dir, or by CTRLMESH_DATA_DIR where the prefix is CTRLMESH. */
+/**
+ * One setting. `help` is its description. `dataDir` is set by --data-dir, or by CTRLMESH_DATA_DIR where the
+ * prefix is CTRLMESH.
+ */
 export interface Setting {
   readonly fallback?: string;
   readonly help: string;

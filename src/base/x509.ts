@@ -1,5 +1,6 @@
-// The structure of X.509 certificates (RFC 5280): fields and extensions in, PEM out. Invariant: an issuer repeats its CA's subject and
-// key identifier byte for byte, also those of a CA that another tool made. Called by certificates.ts.
+// The structure of X.509 certificates (RFC 5280): fields and extensions in, PEM out. Invariant: an issuer
+// repeats its CA's subject and key identifier byte for byte, also those of a CA that another tool made.
+// Called by certificates.ts.
 import { createHash, createPublicKey, type KeyObject, randomBytes, sign, type X509Certificate } from "node:crypto";
 import { isIPv4, isIPv6 } from "node:net";
 import { bitString, boolean, type DerElement, integer, octetString, oid, readElements, sequence, TAG, time, tlv } from "./der.ts";
@@ -131,7 +132,8 @@ export function keyIdOf(certificate: X509Certificate): Buffer {
   return keyId(certificate.publicKey);
 }
 
-// The issuer must repeat the CA's subject byte for byte: version, serial, algorithm, issuer, validity, then the subject.
+// The issuer must repeat the CA's subject byte for byte: version, serial, algorithm, issuer, validity, then
+// the subject.
 export function subjectOf(certificate: X509Certificate): Buffer {
   const subject = fieldsOf(certificate)[5]?.bytes;
   if (subject === undefined) throw new MeshError("BAD_CERTIFICATE", "reading the CA certificate: no subject");

@@ -1,11 +1,14 @@
-// AdmissionReview, the protocol between the API server and webhooks, as a webhook of any group needs it: what a review is about, and the
-// review that answers it. Pure. Invariant: an answer has the apiVersion, the kind and the uid of its request; the API server rejects any
-// other. Called by the manager for its own webhooks and by the proxy for the operator's.
+// AdmissionReview, the protocol between the API server and webhooks, as a webhook of any group needs it: what
+// a review is about, and the review that answers it. Pure. Invariant: an answer has the apiVersion, the kind
+// and the uid of its request; the API server rejects any other. Called by the manager for its own webhooks
+// and by the proxy for the operator's.
 import type { Labels } from "./label-selector.ts";
 import type { Status } from "./status.ts";
 import type { GroupVersionResource } from "./types.ts";
 
-/** The API server accepts 3 MiB from a client, and a review of an update contains two objects and their names. */
+/**
+ * The API server accepts 3 MiB from a client, and a review of an update contains two objects and their names.
+ */
 export const MAX_REVIEW_BYTES = 7 * 1024 * 1024;
 
 export const REVIEW_KIND = "AdmissionReview";

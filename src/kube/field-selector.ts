@@ -1,5 +1,6 @@
-// Field selectors in their string form (k8s.io/apimachinery/pkg/fields): terms joined by commas, the operators =, == and !=,
-// backslash escapes. The proxy parses them to read names and only ever adds terms; localkube filters by them.
+// Field selectors in their string form (k8s.io/apimachinery/pkg/fields): terms joined by commas, the
+// operators =, == and !=, backslash escapes. The proxy parses them to read names and only ever adds terms;
+// localkube filters by them.
 import { MeshError } from "../base/errors.ts";
 
 export interface FieldTerm {

@@ -1,5 +1,6 @@
-// Label selectors: the structured form of the CRDs and the string form of queries (k8s.io/apimachinery/pkg/labels). Pure. The
-// manager matches namespaces and pods by them, the route table matches objects, and localkube filters lists.
+// Label selectors: the structured form of the CRDs and the string form of queries
+// (k8s.io/apimachinery/pkg/labels). Pure. The manager matches namespaces and pods by them, the route table
+// matches objects, and localkube filters lists.
 import { MeshError } from "../base/errors.ts";
 import type { LabelSelector, LabelSelectorRequirement } from "./types.ts";
 
@@ -59,7 +60,9 @@ const NEGATIONS = { in: "notin", notin: "in", exists: "!", "!": "exists" } as co
 /** A term with an operator of the structured form. Every such term has a negation. */
 export type SetTerm = LabelTerm & { readonly operator: keyof typeof NEGATIONS };
 
-/** True for terms that can be negated: all but comparisons of numbers, which a missing label never matches. */
+/**
+ * True for terms that can be negated: all but comparisons of numbers, which a missing label never matches.
+ */
 export function isSetTerm(term: LabelTerm): term is SetTerm {
   return Object.hasOwn(NEGATIONS, term.operator);
 }

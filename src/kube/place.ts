@@ -1,7 +1,10 @@
-// Where an object is, as an owner is asked for it: its namespace, or for a cluster-scoped object a bucket, by the hash of its name. Pure.
-// Invariant: no namespace has the name of a bucket or of the cluster scope.
+// Where an object is, as an owner is asked for it: its namespace, or for a cluster-scoped object a bucket, by
+// the hash of its name. Pure. Invariant: no namespace has the name of a bucket or of the cluster scope.
 
-/** The place of cluster-scoped objects of which no name is known, and, for a route table without buckets, of all others. */
+/**
+ * The place of cluster-scoped objects of which no name is known, and, for a route table without buckets, of
+ * all others.
+ */
 export const CLUSTER_SCOPE = "";
 
 /** The number of values of a name's hash. */

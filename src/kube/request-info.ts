@@ -1,6 +1,7 @@
-// Reads the verb and the object of a request to the API server from its method and URL, by the rules of kube-apiserver's RequestInfoFactory
-// (k8s.io/apiserver/pkg/endpoints/request). Anything that the API server may read differently is an error (dot segments, encoded
-// slashes, empty segments, a query that Go splits differently). Called by the proxy for every request, and by localkube.
+// Reads the verb and the object of a request to the API server from its method and URL, by the rules of
+// kube-apiserver's RequestInfoFactory (k8s.io/apiserver/pkg/endpoints/request). Anything that the API server
+// may read differently is an error (dot segments, encoded slashes, empty segments, a query that Go splits
+// differently). Called by the proxy for every request, and by localkube.
 import { MeshError } from "../base/errors.ts";
 import { nameOfFieldSelector } from "./field-selector.ts";
 import { StatusError } from "./status.ts";
@@ -16,7 +17,10 @@ interface CommonInfo {
   readonly segments: readonly string[];
   /** The query as Go reads it. Of equal parameters the first one counts, as in Kubernetes' conversion. */
   readonly query: URLSearchParams;
-  /** The protocol that the client wants to switch to, so that the request becomes a tunnel; absent for a plain request. */
+  /**
+   * The protocol that the client wants to switch to, so that the request becomes a tunnel; absent for a plain
+   * request.
+   */
   readonly upgrade?: string;
 }
 
@@ -65,7 +69,8 @@ const NAMESPACE_SUBRESOURCES = new Set(["status", "finalize"]);
  * Reads a request line.
  * @param target the request target in origin form, as the request line has it
  * @param upgrade the protocol that the client wants to switch to
- * @throws MeshError `BAD_REQUEST_TARGET`; StatusError MethodNotAllowed for a method without a verb, since some resources
+ * @throws MeshError `BAD_REQUEST_TARGET`; StatusError MethodNotAllowed for a method without a verb, since
+ * some resources
  *   (proxies) would serve it
  */
 export function parseRequestInfo(method: string, target: string, upgrade?: string): RequestInfo {
@@ -111,8 +116,8 @@ function splitTarget(target: string): [string, URLSearchParams] {
   return mark < 0 ? [target, new URLSearchParams()] : [target.slice(0, mark), parseQuery(target.slice(mark + 1))];
 }
 
-// URLSearchParams differs from Go's url.ParseQuery in three points, which are refused: it drops a leading question mark, it keeps
-// a pair with a semicolon, and it keeps a malformed escape.
+// URLSearchParams differs from Go's url.ParseQuery in three points, which are refused: it drops a leading
+// question mark, it keeps a pair with a semicolon, and it keeps a malformed escape.
 function parseQuery(raw: string): URLSearchParams {
   if (raw.startsWith("?")) throw badTarget("the query has two question marks before it");
   if (raw.includes(";")) throw badTarget("a semicolon in the query must be escaped");
@@ -182,8 +187,8 @@ function collectionVerb(verb: ResourceVerb, name: string, query: URLSearchParams
 }
 
 /**
- * Kubernetes' query conversion: a missing value, "false" and "0" are false, everything else is true, also the empty value. Some
- * of its comparisons fold Unicode ("fal\u017fe" is false), others do not.
+ * Kubernetes' query conversion: a missing value, "false" and "0" are false, everything else is true, also the
+ * empty value. Some of its comparisons fold Unicode ("fal\u017fe" is false), others do not.
  * @throws StatusError for a value that they may read differently
  */
 export function isTrue(value: string | null): boolean {

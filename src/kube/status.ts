@@ -1,5 +1,5 @@
-// Kubernetes Status errors (metav1.Status). Every part throws a StatusError to answer a request with an error. The proxy's rescue
-// layer and localkube each turn it into a response in one place.
+// Kubernetes Status errors (metav1.Status). Every part throws a StatusError to answer a request with an
+// error. The proxy's rescue layer and localkube each turn it into a response in one place.
 import { MeshError } from "../base/errors.ts";
 
 /** The values of metav1.StatusReason that the project writes or reads. */

@@ -1,5 +1,5 @@
-// The Kubernetes API shapes that the project reads, as readonly plain types. The proxy's data path never builds objects from
-// them: there the original bytes pass.
+// The Kubernetes API shapes that the project reads, as readonly plain types. The proxy's data path never
+// builds objects from them: there the original bytes pass.
 
 /** The fields of metav1.ObjectMeta that the project reads. */
 export interface ObjectMeta {

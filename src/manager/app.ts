@@ -1,5 +1,5 @@
-// The manager as it runs: stores are warm in every replica, the controllers run only while this one leads, and proxies that
-// reach another replica are sent to the leader.
+// The manager as it runs: stores are warm in every replica, the controllers run only while this one leads,
+// and proxies that reach another replica are sent to the leader.
 import { MANAGER_STATE_NAME, type ManagerStateStatus } from "../api/manager-state.ts";
 import { systemClock, systemRandom } from "../base/clock.ts";
 import { processEnv } from "../base/env.ts";

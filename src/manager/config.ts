@@ -7,11 +7,15 @@ import { isReservedEnv } from "./injection/proxy-container.ts";
 import { labelFamilies } from "./labels/label-families.ts";
 
 /**
- * A replica believes for two thirds of a lease that it leads, and a proxy that does not know which leader it followed waits for 15 s until
- * older ones are over (src/proxy/session/stream-ledger.ts): with more than 22.5 s it might follow one of those.
+ * A replica believes for two thirds of a lease that it leads, and a proxy that does not know which leader it
+ * followed waits for 15 s until older ones are over (src/proxy/session/stream-ledger.ts): with more than 22.5
+ * s it might follow one of those.
  */
 const MAX_LEASE_MS = 20_000;
-/** `TokenSuccessCacheTTL` of kube-apiserver. No flag changes it; only a kube-apiserver of tests has another one (test/kube). */
+/**
+ * `TokenSuccessCacheTTL` of kube-apiserver. No flag changes it; only a kube-apiserver of tests has another
+ * one (test/kube).
+ */
 const KUBERNETES_TOKEN_CACHE_MS = 10_000;
 /** A certificate stays valid after its pod has ended, so whoever has copied the key can use it until then. */
 const MAX_CERTIFICATE_LIFETIME_MS = 86_400_000;

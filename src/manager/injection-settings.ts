@@ -26,8 +26,9 @@ export function injectionSettings(config: SettingsForPods, { gitVersion, kuberne
 }
 
 /**
- * Native sidecars are on by default since Kubernetes 1.29. An older server drops the field, and the pod would wait for its proxy for ever.
- * `gitVersion` is the one of GET /version, such as "v1.36.3" or "v1.29.1-gke.100"; one that cannot be read counts as new.
+ * Native sidecars are on by default since Kubernetes 1.29. An older server drops the field, and the pod would
+ * wait for its proxy for ever. `gitVersion` is the one of GET /version, such as "v1.36.3" or
+ * "v1.29.1-gke.100"; one that cannot be read counts as new.
  */
 export function hasNativeSidecars(gitVersion: string): boolean {
   const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(gitVersion) ?? [];

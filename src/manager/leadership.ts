@@ -1,5 +1,6 @@
-// Which replica leads, as the parts of the manager see it. Invariants: what leads runs only while this replica holds the lease; a
-// replica that has lost it ends as a process and comes back as a contender, since controllers do not run twice. Put together by app.ts.
+// Which replica leads, as the parts of the manager see it. Invariants: what leads runs only while this
+// replica holds the lease; a replica that has lost it ends as a process and comes back as a contender, since
+// controllers do not run twice. Put together by app.ts.
 import { randomUUID } from "node:crypto";
 import type { Clock, Random } from "../base/clock.ts";
 import { MeshError } from "../base/errors.ts";
@@ -56,7 +57,8 @@ export function createReplicaLeadership(options: ReplicaLeadershipOptions): Repl
       async start(starting) {
         elector = createLeaderElector({
           ...{ client, namespace, name: LEASE_NAME, clock, random, log },
-          // Random, since two replicas may be configured alike; with the address, so that the lease says where to send a proxy.
+          // Random, since two replicas may be configured alike; with the address, so that the lease says
+          // where to send a proxy.
           identity: `${podName}_${randomUUID()}_${formatAddress({ host: podIP, port: grpcPort() })}`,
           ...leaseTimes(config),
           callbacks: {

@@ -1,5 +1,5 @@
-// Tests whether a rule about admission matches a review, as kube-apiserver matches the rules of webhook configurations
-// (k8s.io/apiserver, admission/plugin/webhook/predicates/rules). Pure. Called by the matcher.
+// Tests whether a rule about admission matches a review, as kube-apiserver matches the rules of webhook
+// configurations (k8s.io/apiserver, admission/plugin/webhook/predicates/rules). Pure. Called by the matcher.
 import type { AdmissionRule } from "./policy.ts";
 import type { AdmissionSubject } from "./policy-request.ts";
 

@@ -1,5 +1,6 @@
-// Decides which other servers a pod may call. Pure. Invariant: every rule that matches applies, and the present rules alone decide: without an
-// enforced rule with Allow everything is open but for what a rule with Deny refuses. Called by the egress proxy for every request.
+// Decides which other servers a pod may call. Pure. Invariant: every rule that matches applies, and the
+// present rules alone decide: without an enforced rule with Allow everything is open but for what a rule with
+// Deny refuses. Called by the egress proxy for every request.
 import type { EgressRule, HostMatch } from "./policy.ts";
 import type { EgressTarget, PolicyRequest } from "./policy-request.ts";
 import { compilePattern } from "./text-match.ts";
@@ -43,7 +44,8 @@ export function createEgressRules(rules: readonly EgressRule[]): EgressRules {
       if (egress === undefined || compiled.length === 0) return { refusedBy: undefined, words: [] };
       const matching = compiled.flatMap(({ rule, matches }) => (isMethod(rule, method) && matches(egress) ? [rule] : []));
       const words = matching.map((rule): EgressWord => ({ rule, decision: rule.effect === "Allow" ? "pass" : "deny" }));
-      // Nobody allows it: the first rule of the list says so. With the rules in the shadow enforced, they would allow it as well.
+      // Nobody allows it: the first rule of the list says so. With the rules in the shadow enforced, they
+      // would allow it as well.
       const isAllowed = (modes: readonly string[]) =>
         matching.some(({ effect, mode }) => effect === "Allow" && modes.includes(mode));
       const [missing] = isAllowed(["Enforce"]) ? [] : enforced;

@@ -1,5 +1,5 @@
-// Compiles rules about requests to other servers. Pure. Invariant: a part of a rule that the proxy cannot see, such as the path inside a tunnel,
-// does not match. Called by the matcher.
+// Compiles rules about requests to other servers. Pure. Invariant: a part of a rule that the proxy cannot
+// see, such as the path inside a tunnel, does not match. Called by the matcher.
 import type { HttpRule } from "./policy.ts";
 import type { PolicyRequest } from "./policy-request.ts";
 import { compileTextMatch } from "./text-match.ts";

@@ -1,5 +1,6 @@
-// Finds the rules that match a request. Pure. Invariant: the cost depends on the rules that name the request's resource and namespace,
-// or its URL, and not on the number of all rules. Made once for a set of rules; called for every request.
+// Finds the rules that match a request. Pure. Invariant: the cost depends on the rules that name the
+// request's resource and namespace, or its URL, and not on the number of all rules. Made once for a set of
+// rules; called for every request.
 
 import { isAboutReview, resourceNamesOf } from "./admission-rule.ts";
 import { compileHttpRule, type HttpTest } from "./http-rule.ts";

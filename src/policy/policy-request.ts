@@ -1,5 +1,5 @@
-// What a policy sees of a request. Pure. Invariant: a request counts as every action that it may have the effect of, so that no other
-// verb or subresource leads around a rule.
+// What a policy sees of a request. Pure. Invariant: a request counts as every action that it may have the
+// effect of, so that no other verb or subresource leads around a rule.
 import type { ReviewSubject } from "../kube/admission-review.ts";
 import type { RequestInfo, ResourceInfo } from "../kube/request-info.ts";
 
@@ -71,13 +71,18 @@ export function policyRequestOf(info: RequestInfo, isLock: boolean): PolicyReque
   return { actions: actionsOf(info), method, isLock, isBulk, key };
 }
 
-/** Rules see a tunnel as one request `CONNECT https://host:port/`, since they see nothing of what is inside. */
+/**
+ * Rules see a tunnel as one request `CONNECT https://host:port/`, since they see nothing of what is inside.
+ */
 export function egressRequestOf(method: string, egress: EgressTarget): PolicyRequest {
   const key = `${method} ${egress.host}${egress.path ?? "/"}`.slice(0, MAX_KEY_LENGTH);
   return { actions: [], egress, method, isLock: false, isBulk: false, key };
 }
 
-/** Of a review, only rules about admission are asked. The API server sends it, so it is no request of the operator. */
+/**
+ * Of a review, only rules about admission are asked. The API server sends it, so it is no request of the
+ * operator.
+ */
 export function reviewRequestOf({ resource: { group, version, resource }, ...review }: ReviewSubject): PolicyRequest {
   const { subresource, operation, namespace, name } = review;
   // The review of a Namespace names it as its namespace too.

@@ -1,5 +1,6 @@
-// The traffic policies of one pod, compiled from TrafficPolicies, CircuitBreakers and FaultInjections. Pure data: the manager compiles
-// it, the stream carries it, and the engine enforces it. Invariant: a rule says all that it needs, so no rule depends on another one.
+// The traffic policies of one pod, compiled from TrafficPolicies, CircuitBreakers and FaultInjections. Pure
+// data: the manager compiles it, the stream carries it, and the engine enforces it. Invariant: a rule says
+// all that it needs, so no rule depends on another one.
 
 /** The policies of one pod. */
 export interface PolicySet {
@@ -38,14 +39,17 @@ export interface RequestMatch {
 }
 
 /**
- * Reviews of the operator's admission webhooks, as the rules of webhook configurations name them (admissionregistration.k8s.io/v1,
- * RuleWithOperations). "*" in a list matches all.
+ * Reviews of the operator's admission webhooks, as the rules of webhook configurations name them
+ * (admissionregistration.k8s.io/v1, RuleWithOperations). "*" in a list matches all.
  */
 export interface AdmissionRule {
   readonly apiGroups: readonly string[];
   readonly apiVersions: readonly string[];
   readonly operations: readonly string[];
-  /** `pods` (without subresources), `pods/status`, `pods/*` (pods and their subresources), `*\/status`, "*" (all without subresources), "*\/*". */
+  /**
+   * `pods` (without subresources), `pods/status`, `pods/*` (pods and their subresources), `*\/status`, "*"
+   * (all without subresources), "*\/*".
+   */
   readonly resources: readonly string[];
   readonly scope: "Cluster" | "Namespaced" | "*";
 }
@@ -53,7 +57,10 @@ export interface AdmissionRule {
 /** Requests for objects, as the rules of API Priority and Fairness name them. "*" in a list matches all. */
 export interface ResourceRule {
   readonly apiGroups: readonly string[];
-  /** `pods`, `pods/status`, `pods/*` (the subresources of pods), `*\/status` and "*" (all resources and subresources). */
+  /**
+   * `pods`, `pods/status`, `pods/*` (the subresources of pods), `*\/status` and "*" (all resources and
+   * subresources).
+   */
   readonly resources: readonly string[];
   readonly verbs: readonly string[];
   /** Namespaces of the objects. Neither cluster-scoped objects nor lists over all namespaces have one. */
@@ -65,16 +72,20 @@ export interface ResourceRule {
 /** Requests for a URL. */
 export interface UrlRule {
   /**
-   * A path of the API server such as `/healthz`, or a URL of another server such as `https://example.com/v1`, which matches with and without a
-   * query, or `https://example.com/v1?a=b`. A last segment `*` matches everything below: "*" all paths of the API server, `https://*` all
-   * URLs of other servers with this scheme. A tunnel (CONNECT) counts as `https://host:port/`.
+   * A path of the API server such as `/healthz`, or a URL of another server such as `https://example.com/v1`,
+   * which matches with and without a query, or `https://example.com/v1?a=b`. A last segment `*` matches
+   * everything below: "*" all paths of the API server, `https://*` all URLs of other servers with this
+   * scheme. A tunnel (CONNECT) counts as `https://host:port/`.
    */
   readonly url: string;
   /** HTTP methods in upper case, or "*". A tunnel has the method CONNECT. */
   readonly methods: readonly string[];
 }
 
-/** Requests to other servers. What is absent matches all. A tunnel has neither path nor headers, so a rule about these does not match it. */
+/**
+ * Requests to other servers. What is absent matches all. A tunnel has neither path nor headers, so a rule
+ * about these does not match it.
+ */
 export interface HttpRule {
   /** Host without port, in lower case. */
   readonly host?: TextMatch;
@@ -116,7 +127,10 @@ export type LimiterSpec =
   | ({ readonly kind: "bucket" } & BucketSpec)
   /** At most `max` requests at once. Long-running requests count until their answer begins. */
   | { readonly kind: "in-flight"; readonly max: number }
-  /** After `failures` failures in a row, requests for this object wait: `baseMs`, doubled with each further failure, at most `maxMs`. */
+  /**
+   * After `failures` failures in a row, requests for this object wait: `baseMs`, doubled with each further
+   * failure, at most `maxMs`.
+   */
   | { readonly kind: "backoff"; readonly baseMs: number; readonly maxMs: number; readonly failures: number }
   | BreakerSpec;
 
@@ -125,7 +139,10 @@ export interface BreakerSpec {
   readonly kind: "breaker";
   readonly bucket?: BucketSpec;
   readonly trigger?: FailureTrigger;
-  /** After this time one request decides whether the breaker closes. Absent: it stays open until `recovery` changes. */
+  /**
+   * After this time one request decides whether the breaker closes. Absent: it stays open until `recovery`
+   * changes.
+   */
   readonly sleepMs?: number;
 }
 
@@ -171,17 +188,21 @@ export interface EgressRule {
   readonly origin: RuleOrigin;
   readonly mode: Mode;
   /**
-   * Deny: what matches is refused, whatever else matches. Allow: as long as there is an enforced rule with Allow, what matches none of them is
-   * refused.
+   * Deny: what matches is refused, whatever else matches. Allow: as long as there is an enforced rule with
+   * Allow, what matches none of them is refused.
    */
   readonly effect: "Allow" | "Deny";
   readonly hosts: readonly HostMatch[];
-  /** HTTP methods in upper case; empty or with "*" for all. A tunnel has the method CONNECT, since the methods inside are not visible. */
+  /**
+   * HTTP methods in upper case; empty or with "*" for all. A tunnel has the method CONNECT, since the methods
+   * inside are not visible.
+   */
   readonly methods: readonly string[];
 }
 
 /**
- * A server. `host` is case-insensitive, a name or an address without brackets; no port means every port. The expression is in RE2 syntax, is
- * asked about `host` and about `host:port`, both in lower case, and matches anywhere unless it is anchored.
+ * A server. `host` is case-insensitive, a name or an address without brackets; no port means every port. The
+ * expression is in RE2 syntax, is asked about `host` and about `host:port`, both in lower case, and matches
+ * anywhere unless it is anchored.
  */
 export type HostMatch = { readonly host: string; readonly port?: number } | { readonly regex: string };

@@ -1,5 +1,6 @@
-// Compiles texts and expressions of rules. Pure. Invariant: an expression takes time that is linear in the text, whoever wrote it (RE2), and both
-// are bounded: one request must not stop the event loop. Called by the matchers of rules, and by the wire to check expressions.
+// Compiles texts and expressions of rules. Pure. Invariant: an expression takes time that is linear in the
+// text, whoever wrote it (RE2), and both are bounded: one request must not stop the event loop. Called by the
+// matchers of rules, and by the wire to check expressions.
 import { RE2JS } from "re2js";
 import type { TextMatch } from "./policy.ts";
 

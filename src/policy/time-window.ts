@@ -1,4 +1,5 @@
-// When a fault rule is in effect. Pure. Invariant: a window that ends on the next day belongs to the day on which it started.
+// When a fault rule is in effect. Pure. Invariant: a window that ends on the next day belongs to the day on
+// which it started.
 import type { TimeWindow } from "./policy.ts";
 
 const DAY_SECONDS = 86_400;

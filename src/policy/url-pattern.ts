@@ -1,5 +1,6 @@
-// URLs of other servers as rules write them and as requests have them. Pure. Invariant: a rule and a request are compared in one form: scheme and
-// host in lower case, no default port, at least the path "/". Paths and queries stay as they were sent. Called by the matcher.
+// URLs of other servers as rules write them and as requests have them. Pure. Invariant: a rule and a request
+// are compared in one form: scheme and host in lower case, no default port, at least the path "/". Paths and
+// queries stay as they were sent. Called by the matcher.
 import type { EgressTarget } from "./policy-request.ts";
 
 const ABSOLUTE = /^(https?):\/\/([^/?#]*)(.*)$/is;
@@ -23,7 +24,10 @@ export function urlOf({ scheme, host, port, path }: EgressTarget): string {
   return canonicalUrl(`${scheme}://${authority}:${port}${path ?? "/"}`);
 }
 
-/** Every form of a rule's URL that matches the request: the URL with and without its query, and the patterns above it. */
+/**
+ * Every form of a rule's URL that matches the request: the URL with and without its query, and the patterns
+ * above it.
+ */
 export function urlPatternsOf(target: EgressTarget): string[] {
   const url = urlOf(target);
   const patterns = target.query === "" ? [url] : [url, url + target.query];

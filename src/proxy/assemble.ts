@@ -1,6 +1,7 @@
-// Puts the proxy's parts together around a session and its layers, in the order in which they start. Invariant: health
-// answers before anything else starts, and traffic is the last to start and the first to stop, so that the session still
-// follows the manager while requests drain. Called by app.ts, and by tests with a session of their own.
+// Puts the proxy's parts together around a session and its layers, in the order in which they start.
+// Invariant: health answers before anything else starts, and traffic is the last to start and the first to
+// stop, so that the session still follows the manager while requests drain. Called by app.ts, and by tests
+// with a session of their own.
 import type { Clock, Random } from "../base/clock.ts";
 import { createHealthServer } from "../base/health-server.ts";
 import type { Runnable } from "../base/lifecycle.ts";
@@ -50,7 +51,9 @@ export interface ProxyDeps {
 export interface ReadyInfo {
   readonly url: string;
   readonly healthUrl: string;
-  /** File with the CA that the operator has to trust; the serving certificate's own file if that was given. */
+  /**
+   * File with the CA that the operator has to trust; the serving certificate's own file if that was given.
+   */
   readonly ca: string;
   /** The forward proxy, if there is one. */
   readonly egressUrl?: string;
@@ -133,7 +136,8 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
   });
   const measuring: Runnable = { name: "metrics", start: async () => undefined, stop: async () => metrics.stop() };
   return {
-    // The certificate comes from the manager as the routes do: neither waits for the other, and traffic for both.
+    // The certificate comes from the manager as the routes do: neither waits for the other, and traffic for
+    // both.
     groups: [
       [health, measuring],
       [apiServer, ...(webhooks?.clients ?? [])],

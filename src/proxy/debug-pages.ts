@@ -1,5 +1,5 @@
-// The proxy's pages under /debug on the health listener, for people. Invariant: each page is bounded for any size of the cluster, and holds
-// no secrets. Put together in assemble.ts.
+// The proxy's pages under /debug on the health listener, for people. Invariant: each page is bounded for any
+// size of the cluster, and holds no secrets. Put together in assemble.ts.
 
 import { type Clock, sleep } from "../base/clock.ts";
 import { MeshError } from "../base/errors.ts";
@@ -44,8 +44,9 @@ export interface RequestsPageDeps {
 }
 
 /**
- * /debug/requests: the next few requests, as the access log without a setting or a restart. With `?count=20&seconds=10` the page answers
- * once it has so many requests, when the time is over, or when its reader is gone.
+ * /debug/requests: the next few requests, as the access log without a setting or a restart. With
+ * `?count=20&seconds=10` the page answers once it has so many requests, when the time is over, or when its
+ * reader is gone.
  */
 export function requestsPage({ accessLog, clock }: RequestsPageDeps): Page {
   let readers = 0;
@@ -80,7 +81,10 @@ function parameter(query: URLSearchParams, name: string, fallback: number, max: 
 /** A name of Kubernetes is shorter. */
 const MAX_NAME = 253;
 
-/** /debug/owner?namespace=team-b: who owns it, by what the proxy enforces. `group` and `resource` are for rules that name resources. */
+/**
+ * /debug/owner?namespace=team-b: who owns it, by what the proxy enforces. `group` and `resource` are for
+ * rules that name resources.
+ */
 export function ownerPage(query: URLSearchParams, snapshot: Snapshot | undefined): object {
   const [namespace = "", group = "", resource = ""] = ["namespace", "group", "resource"].map((name) => query.get(name) ?? "");
   if (namespace === "" || namespace.length > MAX_NAME)

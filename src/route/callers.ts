@@ -1,13 +1,16 @@
-// Which callers a subset serves, by their user agent. Pure. Invariant: the default subset serves all callers, and another subset gives an
-// excluded caller nothing without giving it to anybody else, so that a change of the list moves nothing between subsets. Called by the
-// caller and excluded-callers layers.
+// Which callers a subset serves, by their user agent. Pure. Invariant: the default subset serves all callers,
+// and another subset gives an excluded caller nothing without giving it to anybody else, so that a change of
+// the list moves nothing between subsets. Called by the caller and excluded-callers layers.
 import type { Snapshot } from "./snapshot.ts";
 import { DEFAULT_SUBSET } from "./table.ts";
 
 /** The part of a snapshot that says which callers it serves. */
 export type CallerRules = Pick<Snapshot, "subset" | "callers">;
 
-/** The entry of the list that excludes a user agent from the snapshot's subset; undefined if the subset serves it. */
+/**
+ * The entry of the list that excludes a user agent from the snapshot's subset; undefined if the subset serves
+ * it.
+ */
 export function excludedBy(snapshot: CallerRules, userAgent: string): string | undefined {
   const agents = defaultOnly(snapshot);
   return agents.length === 0 ? undefined : agents.find((pattern) => matchesAgent(pattern, userAgent));

@@ -1,6 +1,6 @@
-// Decides about one request: allow, refuse, hold, check labels, or narrow. Pure. Invariant: only lists, watches and plain gets go by
-// the read view; whatever may change something, or may reach into a pod, goes by what the subset owns. Called by the isolate layer;
-// docs/design.md has the rules ("Who owns what").
+// Decides about one request: allow, refuse, hold, check labels, or narrow. Pure. Invariant: only lists,
+// watches and plain gets go by the read view; whatever may change something, or may reach into a pod, goes by
+// what the subset owns. Called by the isolate layer; docs/design.md has the rules ("Who owns what").
 import { BUCKETS, CLUSTER_SCOPE, isBucket } from "../kube/place.ts";
 import type { ResourceInfo } from "../kube/request-info.ts";
 import { isListOrWatch, isPlainGet } from "../kube/request-kind.ts";
@@ -16,7 +16,10 @@ export type Decision =
   | { readonly kind: "warn"; readonly message: string }
   /** The owner of the namespace is unknown: wait, then decide again. */
   | { readonly kind: "hold"; readonly namespace: string }
-  /** The subset owns the namespace, and labels decide: the caller reads the object's labels, or narrows a `deletecollection` by them. */
+  /**
+   * The subset owns the namespace, and labels decide: the caller reads the object's labels, or narrows a
+   * `deletecollection` by them.
+   */
   | { readonly kind: "check-labels"; readonly objects: LabelFilter }
   /** Send the call with the plan's query, and filter the answer by the view. */
   | { readonly kind: "narrow"; readonly queryPlan: QueryPlan };
@@ -31,7 +34,10 @@ const ALLOW: Decision = { kind: "allow" };
 // Reviews change nothing and return no objects. Every subset may ask them.
 const REVIEW_GROUPS = new Set(["authentication.k8s.io", "authorization.k8s.io"]);
 
-/** Decides about a request for a resource. `scope` matters for collections over all namespaces only; a planner may remember its plans. */
+/**
+ * Decides about a request for a resource. `scope` matters for collections over all namespaces only; a planner
+ * may remember its plans.
+ */
 export function decide(view: ResourceView, info: ResourceInfo, scope: ResourceScope, planner: Planner = planQuery): Decision {
   if (isReview(info) || (view.ownsAll && (view.hasNoRules || !isNodeProxy(info)))) return ALLOW;
   if (isListOrWatch(info)) return decideRead(readViewOf(view), info, scope, planner);
@@ -55,15 +61,18 @@ export function decide(view: ResourceView, info: ResourceInfo, scope: ResourceSc
 }
 
 /**
- * True for whatever may change something or reach into a pod, by whichever verb: `exec`, `attach`, `portforward` and `proxy` are
- * gets where the client speaks WebSocket. It is counted while it is under way. A closed lock gate refuses it,
- * except for events and single leases.
+ * True for whatever may change something or reach into a pod, by whichever verb: `exec`, `attach`,
+ * `portforward` and `proxy` are gets where the client speaks WebSocket. It is counted while it is under way.
+ * A closed lock gate refuses it, except for events and single leases.
  */
 export function isAct(info: ResourceInfo): boolean {
   return !isListOrWatch(info) && !isPlainGet(info) && !isReview(info);
 }
 
-/** How far a request reaches: one place, all cluster-scoped objects, the resource in all namespaces, or other resources too. */
+/**
+ * How far a request reaches: one place, all cluster-scoped objects, the resource in all namespaces, or other
+ * resources too.
+ */
 export type Reach = "place" | "cluster-scope" | "all-namespaces" | "everything";
 
 /** The reach of a request. */
@@ -73,10 +82,16 @@ export function reachOf(info: ResourceInfo, scope: ResourceScope): Reach {
   return scope === "cluster" && !isNamespaces(info) ? "cluster-scope" : "all-namespaces";
 }
 
-/** The reach of a write in flight. `foreign`: an object that the subset does not own, of which the guard only warns. */
+/**
+ * The reach of a write in flight. `foreign`: an object that the subset does not own, of which the guard only
+ * warns.
+ */
 export type WriteReach = Reach | "foreign";
 
-/** True if an act of this reach is within what is owned, or what the guard lets pass. Labels are apart from that. `namespace` says the place. */
+/**
+ * True if an act of this reach is within what is owned, or what the guard lets pass. Labels are apart from
+ * that. `namespace` says the place.
+ */
 export function isWithin(view: ResourceView, reach: WriteReach, namespace: string): boolean {
   switch (reach) {
     case "foreign":
@@ -121,8 +136,8 @@ function decideObject(view: ResourceView, info: ResourceInfo): Decision {
 }
 
 /**
- * True if the guard lets the call pass although the subset does not own the object: a write, or the get before it. A deletecollection and a list
- * reach many objects.
+ * True if the guard lets the call pass although the subset does not own the object: a write, or the get
+ * before it. A deletecollection and a list reach many objects.
  */
 export function warnsOnly({ guard }: ResourceView, info: ResourceInfo): boolean {
   return guard === "Warn" && (isAct(info) || isPlainGet(info)) && info.verb !== "deletecollection";
@@ -174,14 +189,17 @@ function isNodeProxy(info: ResourceInfo): boolean {
   return info.group === "" && info.resource === "nodes" && info.subresource.startsWith("proxy");
 }
 
-/** The refusal of one object by its labels. `how` names the object, since a request may have two, the old and the new. */
+/**
+ * The refusal of one object by its labels. `how` names the object, since a request may have two, the old and
+ * the new.
+ */
 export function refusedByLabels(info: ResourceInfo, owner: Owner, how: string): string {
   return `${describe(info)}: ${how} belongs to ${ownerText(owner)}`;
 }
 
 /**
- * True for a create of which only the body says whose the object is, by its name. A generated name is not known before: as CLUSTER_SCOPE,
- * the object is the home shard's.
+ * True for a create of which only the body says whose the object is, by its name. A generated name is not
+ * known before: as CLUSTER_SCOPE, the object is the home shard's.
  */
 export function isNamedByBody({ isByName, ownsAll }: ResourceView, info: ResourceInfo): boolean {
   const isUnnamed = info.verb === "create" && info.namespace === "" && info.name === "";

@@ -1,5 +1,6 @@
-// The operator's leader-election lock: which requests touch it and what it is called upstream. Each subset has a lock of
-// its own, NAME---SUBSET; the default subset keeps NAME, so that a mesh-less pod and the default subset exclude each other.
+// The operator's leader-election lock: which requests touch it and what it is called upstream. Each subset
+// has a lock of its own, NAME---SUBSET; the default subset keeps NAME, so that a mesh-less pod and the
+// default subset exclude each other.
 import type { Snapshot } from "./snapshot.ts";
 import { DEFAULT_SUBSET } from "./table.ts";
 
@@ -9,7 +10,10 @@ const LOCK_SEPARATOR = "---";
 /** The field of a VirtualApp that names the lock. */
 const LOCK_NAME_FIELD = "spec.configuration.controller.leaderElectionName";
 
-/** What to do about a lock that the VirtualApp does not name. `lockName` is the name in the VirtualApp; "" if it has none. */
+/**
+ * What to do about a lock that the VirtualApp does not name. `lockName` is the name in the VirtualApp; "" if
+ * it has none.
+ */
 export function unnamedLockText(found: string, lockName: string): string {
   const [quoted, named] = [JSON.stringify(found), lockName === "" ? "none" : JSON.stringify(lockName)];
   const remedy =
@@ -24,7 +28,10 @@ export function lockNameFor(lockName: string, subset: string): string {
   return subset === DEFAULT_SUBSET ? lockName : `${lockName}${LOCK_SEPARATOR}${subset}`;
 }
 
-/** True for the resources that client-go's resource locks use: leases, and configmaps or endpoints in old versions. */
+/**
+ * True for the resources that client-go's resource locks use: leases, and configmaps or endpoints in old
+ * versions.
+ */
 export function isLockResource(group: string, resource: string): boolean {
   if (group === "coordination.k8s.io") return resource === "leases";
   return group === "" && (resource === "configmaps" || resource === "endpoints");
@@ -41,8 +48,8 @@ export function isAnyLock({ lockName }: Snapshot, upstreamName: string): boolean
 }
 
 /**
- * True if an object of the lock's place, by its name upstream, must not be seen by this subset: another subset's lock, or
- * the default one beside the subset's own.
+ * True if an object of the lock's place, by its name upstream, must not be seen by this subset: another
+ * subset's lock, or the default one beside the subset's own.
  */
 export function isForeignLock(snapshot: Snapshot, upstreamName: string): boolean {
   return isAnyLock(snapshot, upstreamName) && upstreamName !== lockNameFor(snapshot.lockName, snapshot.subset);

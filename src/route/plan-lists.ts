@@ -1,6 +1,6 @@
-// Chooses between one list over all namespaces and a list for each own namespace, by the CPU time that they cost the API server and the
-// proxy. Pure. Invariant: both show the same objects, so a wrong guess costs time and nothing else. Called by the proxy's by-namespace.ts;
-// docs/decisions/0021 has the measurements.
+// Chooses between one list over all namespaces and a list for each own namespace, by the CPU time that they
+// cost the API server and the proxy. Pure. Invariant: both show the same objects, so a wrong guess costs time
+// and nothing else. Called by the proxy's by-namespace.ts; docs/decisions/0021 has the measurements.
 
 /** What is known of a collection over all namespaces. */
 export interface ListSize {
@@ -13,7 +13,10 @@ export interface ListFacts {
   /** Known namespaces. */
   readonly namespaces: { readonly own: number; readonly foreign: number };
   readonly size: ListSize;
-  /** The one list is selected by labels: the API server looks at all objects and sends the own ones. Default false. */
+  /**
+   * The one list is selected by labels: the API server looks at all objects and sends the own ones. Default
+   * false.
+   */
   readonly isLabelled?: boolean | undefined;
   /** Bound of the answer; undefined if it is streamed. */
   readonly maxAnswerBytes?: number | undefined;
@@ -33,7 +36,10 @@ const REQUEST_US = 1_000;
 const ITEM_US = 0.5;
 /** The API server encodes and sends a byte, and the proxy reads it. */
 const BYTE_US = 0.014;
-/** Less is not worth it: lists by namespace leave out namespaces that are not known yet, so watches are renewed for each later one. */
+/**
+ * Less is not worth it: lists by namespace leave out namespaces that are not known yet, so watches are
+ * renewed for each later one.
+ */
 const MIN_SAVED_US = 5_000;
 
 /** Takes each namespace to have the same share of the objects. */

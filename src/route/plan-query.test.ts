@@ -122,7 +122,8 @@ describe("the plan for a list over all namespaces", () => {
 });
 
 it("selectors are ANDed to the caller's", () => {
-  // No space to the API server, which refuses it: our own selector alone would do what the caller did not ask for.
+  // No space to the API server, which refuses it: our own selector alone would do what the caller did not ask
+  // for.
   expect(joinSelectors("\u00a0", "a=b")).toBe("\u00a0,a=b");
   expect(joinSelectors(" \t\r\n", "a=b")).toBe("a=b");
   expect([joinSelectors(null, "a=b"), joinSelectors(" ", "a=b"), joinSelectors("c", "a=b")]).toEqual(["a=b", "a=b", "c,a=b"]);

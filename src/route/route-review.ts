@@ -1,5 +1,6 @@
-// Decides which subset's pods answer a review of the operator's webhooks. Pure. Invariants: one subset answers for an object at any time,
-// except for what every subset owns; a review that a peer has forwarded is never forwarded again. Called by the listener for webhooks.
+// Decides which subset's pods answer a review of the operator's webhooks. Pure. Invariants: one subset
+// answers for an object at any time, except for what every subset owns; a review that a peer has forwarded is
+// never forwarded again. Called by the listener for webhooks.
 import type { ReviewSubject } from "../kube/admission-review.ts";
 import type { Labels } from "../kube/label-selector.ts";
 import { governingPlace, isNamespaces, type ResourceView } from "./snapshot.ts";
@@ -23,8 +24,9 @@ export type ReviewRoute =
 export interface Recipient {
   readonly subset: string;
   /**
-   * The subset owns the object, or it held the place until now and answers until the place is granted to its next owner. Only the next owner's
-   * own table has the fence, so only a pod of the next owner may send a review to the holder, or send somebody there.
+   * The subset owns the object, or it held the place until now and answers until the place is granted to its
+   * next owner. Only the next owner's own table has the fence, so only a pod of the next owner may send a
+   * review to the holder, or send somebody there.
    */
   readonly as: "owner" | "holder";
 }
@@ -74,7 +76,8 @@ function toSubset(to: Recipient, { subset, forwardedAs }: Asking): ReviewRoute {
   return { kind: forwardedAs === undefined ? "peer" : "redirect", to };
 }
 
-// Of what the object becomes: its next writer is the one to judge it. Other subresources have objects of their own, without its labels.
+// Of what the object becomes: its next writer is the one to judge it. Other subresources have objects of
+// their own, without its labels.
 function labelsOf({ operation, subresource, labels, oldLabels }: ReviewSubject): Labels | undefined {
   if (subresource !== "" && subresource !== "status") return undefined;
   return operation === "DELETE" ? oldLabels : labels;

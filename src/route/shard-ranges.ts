@@ -1,12 +1,14 @@
-// Cuts the space of namespaces' hashes into the ranges of a `shardSelector` (KEP-5866): own namespaces inside, other subsets' outside.
-// Pure. Invariant: every own namespace is inside the ranges, however few they are. Called by plan-query.ts.
+// Cuts the space of namespaces' hashes into the ranges of a `shardSelector` (KEP-5866): own namespaces
+// inside, other subsets' outside. Pure. Invariant: every own namespace is inside the ranges, however few they
+// are. Called by plan-query.ts.
 //
-// The hash of an unknown namespace falls into a gap between two known ones. As long as there are few ranges, they include all gaps: the
-// query leaves out the other subsets' hashes only, events of a new namespace reach running watches, and these go on when it is granted.
-// A gap outside costs every informer a new list when a namespace is born there. With too many ranges, the gaps between two namespaces of
-// other subsets are closed first, the narrowest first, where a birth is least likely. Then neighbouring ranges are joined over the fewest
-// namespaces of other subsets, which proxy-side filtering drops. Ranges of equal size would be useless, since FNV-1a of short names is
-// badly skewed. More in docs/decisions/0007-push-down.md.
+// The hash of an unknown namespace falls into a gap between two known ones. As long as there are few ranges,
+// they include all gaps: the query leaves out the other subsets' hashes only, events of a new namespace reach
+// running watches, and these go on when it is granted. A gap outside costs every informer a new list when a
+// namespace is born there. With too many ranges, the gaps between two namespaces of other subsets are closed
+// first, the narrowest first, where a birth is least likely. Then neighbouring ranges are joined over the
+// fewest namespaces of other subsets, which proxy-side filtering drops. Ranges of equal size would be
+// useless, since FNV-1a of short names is badly skewed. More in docs/decisions/0007-push-down.md.
 
 /** The hashes from `start` up to, but not including, `end`. */
 export interface ShardRange {
@@ -72,7 +74,10 @@ function hex(hash: bigint): string {
   return `0x${hash.toString(16).padStart(16, "0")}`;
 }
 
-/** The hashes between those of two neighbouring namespaces of other subsets, or between one and the end of the space. */
+/**
+ * The hashes between those of two neighbouring namespaces of other subsets, or between one and the end of the
+ * space.
+ */
 interface Gap extends ShardRange {
   readonly own: number;
   /** Namespaces of other subsets below it. */
@@ -101,7 +106,8 @@ function closeGaps(gaps: readonly Gap[], { maxRanges, mayHideUnknown = true }: C
   return { gaps: gaps.filter((gap) => !closed.has(gap)), hidesUnknown: closed.size > 0 };
 }
 
-// Joining two neighbours changes the cost of no other join, so the cheapest ones together are the cheapest choice.
+// Joining two neighbours changes the cost of no other join, so the cheapest ones together are the cheapest
+// choice.
 function joinCheapest(gaps: readonly Gap[], maxRanges: number): ShardRange[] {
   const costs = gaps.slice(1).map((gap, index) => ({ at: index + 1, cost: gap.othersBelow - (gaps[index]?.othersBelow ?? 0) }));
   const surplus = Math.max(0, gaps.length - maxRanges);
@@ -155,8 +161,9 @@ const PRIME_LOW = 0x1b3;
 const TWO_32 = 2 ** 32;
 
 /**
- * FNV-1a with 64 bits (Fowler, Noll, Vo), the hash of the API server's shard selectors, over the text's UTF-8 bytes. In two halves of 32
- * bits, since a bigint multiplication for each byte would make planning many times as slow.
+ * FNV-1a with 64 bits (Fowler, Noll, Vo), the hash of the API server's shard selectors, over the text's UTF-8
+ * bytes. In two halves of 32 bits, since a bigint multiplication for each byte would make planning many times
+ * as slow.
  */
 export function fnv1a64(text: string): bigint {
   const bytes = asByteString(text);

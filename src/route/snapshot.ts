@@ -1,5 +1,5 @@
-// The snapshot that one proxy enforces, and the view of one resource that follows from it. Pure. The session caches compiled views, with
-// a new cache for each snapshot.
+// The snapshot that one proxy enforces, and the view of one resource that follows from it. Pure. The session
+// caches compiled views, with a new cache for each snapshot.
 import type { ItemMeta } from "../kube/codec/base/types.ts";
 import { formatTerms, type Labels, matchesTerms } from "../kube/label-selector.ts";
 import { BUCKETS, CLUSTER_SCOPE, clusterPlace } from "../kube/place.ts";
@@ -45,15 +45,18 @@ export interface Snapshot {
 }
 
 /**
- * What happens to writes to objects that the subset does not own. `Warn`: they pass, and their answers carry a warning. Absent: they are
- * refused.
+ * What happens to writes to objects that the subset does not own. `Warn`: they pass, and their answers carry
+ * a warning. Absent: they are refused.
  */
 export type Guard = "Warn";
 
 /** How a namespace of one resource relates to this proxy's subset. */
 export type Ownership = "own" | "other-subset" | "moving" | "unknown";
 
-/** The objects of a resource that are the subset's by their labels. Their namespaces have to be the subset's too. */
+/**
+ * The objects of a resource that are the subset's by their labels. Their namespaces have to be the subset's
+ * too.
+ */
 export interface LabelFilter {
   /** For the API server's query; an exact translation of `matches`. */
   readonly labelSelector: string;
@@ -61,8 +64,8 @@ export interface LabelFilter {
 }
 
 /**
- * One resource as this proxy's subset sees it. Writes go by the view itself, reads by its read view (`readViewOf`): a namespace that the
- * pod retains read-only neither ends a watch nor seems to be deleted.
+ * One resource as this proxy's subset sees it. Writes go by the view itself, reads by its read view
+ * (`readViewOf`): a namespace that the pod retains read-only neither ends a watch nor seems to be deleted.
  */
 export interface ResourceView {
   readonly group: string;
@@ -75,7 +78,10 @@ export interface ResourceView {
   readonly isMoving?: boolean;
   /** The app has no rules and nothing moves: one subset owns all objects, of other resources too. */
   readonly hasNoRules: boolean;
-  /** Undefined if labels do not matter. Otherwise an object is the subset's if its namespace is "own" and its labels match (`isOwned`). */
+  /**
+   * Undefined if labels do not matter. Otherwise an object is the subset's if its namespace is "own" and its
+   * labels match (`isOwned`).
+   */
   readonly labelFilter: LabelFilter | undefined;
   /** Of the snapshot. */
   readonly guard?: Guard | undefined;
@@ -100,7 +106,10 @@ interface NamespacesByOwnership {
   readonly others: readonly string[];
 }
 
-/** The resource as this pod may read it: what its subset owns and what the pod retains read-only. Never for writes. */
+/**
+ * The resource as this pod may read it: what its subset owns and what the pod retains read-only. Never for
+ * writes.
+ */
 export function readViewOf(view: ResourceView): ResourceView {
   return view.readView ?? view;
 }
@@ -140,7 +149,8 @@ export function viewOf(
     nextOwnerOf: owners.nextOwnerOf,
     namespaces: namespacesBy(ownershipOf, snapshot.table),
   };
-  // Shared resources and resources that are partitioned by label are listed anew when they move, by every pod.
+  // Shared resources and resources that are partitioned by label are listed anew when they move, by every
+  // pod.
   const canBeRetained = !view.ownsAll && owners.isByNamespace && !owners.isMoving;
   const isRetained =
     retained !== undefined && canBeRetained ? retainedIn(retained, governing.group, governing.resource) : undefined;
@@ -177,7 +187,10 @@ export function hasOwnLabels({ labelFilter }: ResourceView, labels: Labels | und
   return labelFilter === undefined || (labels !== undefined && labelFilter.matches(labels));
 }
 
-/** True if the object is the subset's by its namespace and, where labels matter, by its labels, which must be known then. */
+/**
+ * True if the object is the subset's by its namespace and, where labels matter, by its labels, which must be
+ * known then.
+ */
 export function isOwned(view: ResourceView, meta: ItemMeta): boolean {
   if (view.ownershipOf(governingPlace(view.group, view.resource, meta)) !== "own") return false;
   return hasOwnLabels(view, meta.labels);
@@ -188,7 +201,10 @@ const NAMESPACES = { group: "", resource: "namespaces" };
 /** OpenShift's names for namespaces. Its API server reads and writes the namespace of the project's name. */
 const OPENSHIFT_PROJECTS: ReadonlySet<string> = new Set(["projects", "projectrequests"]);
 
-/** True for `namespaces`, also by OpenShift's names. Their objects are cluster-scoped, and the owner of a namespace owns its object. */
+/**
+ * True for `namespaces`, also by OpenShift's names. Their objects are cluster-scoped, and the owner of a
+ * namespace owns its object.
+ */
 export function isNamespaces({ group, resource }: { readonly group: string; readonly resource: string }): boolean {
   if (group === "project.openshift.io") return OPENSHIFT_PROJECTS.has(resource);
   return group === "" && resource === "namespaces";
@@ -205,7 +221,10 @@ function governingResource(group: string, resource: string): { readonly group: s
   return isBindings({ group, resource }) ? PODS : { group, resource };
 }
 
-/** The place that decides about an object: its namespace, its name where the object is a namespace, or a bucket of the cluster scope. */
+/**
+ * The place that decides about an object: its namespace, its name where the object is a namespace, or a
+ * bucket of the cluster scope.
+ */
 export function governingPlace(
   group: string,
   resource: string,

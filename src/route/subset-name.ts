@@ -1,5 +1,6 @@
-// How people see the name of a subset: the default subset is `default` in status, metrics, logs and debug pages. Invariant: inside
-// the code and on the wire its name is the empty string (DEFAULT_SUBSET), and no spec may name a subset `default`.
+// How people see the name of a subset: the default subset is `default` in status, metrics, logs and debug
+// pages. Invariant: inside the code and on the wire its name is the empty string (DEFAULT_SUBSET), and no
+// spec may name a subset `default`.
 import { DEFAULT_SUBSET } from "./table.ts";
 
 export const DEFAULT_DISPLAY_NAME = "default";

@@ -1,6 +1,7 @@
-// The route table: the compiled answer to "which subset owns this object?" for one app. Pure. Invariants: an object has at most one owner;
-// every namespace belongs to a class, the set of rules that contain it, so that a question costs the same with any number of namespaces.
-// The manager compiles it, snapshots carry it, and the proxy asks it.
+// The route table: the compiled answer to "which subset owns this object?" for one app. Pure. Invariants: an
+// object has at most one owner; every namespace belongs to a class, the set of rules that contain it, so that
+// a question costs the same with any number of namespaces. The manager compiles it, snapshots carry it, and
+// the proxy asks it.
 import { type Labels, type LabelTerm, matchesTerms, negateTerm, type SetTerm } from "../kube/label-selector.ts";
 import { CLUSTER_SCOPE, isBucket, isInClusterScope } from "../kube/place.ts";
 
@@ -21,8 +22,9 @@ interface RuleBase {
 
 export type RouteRule =
   /**
-   * Other resources belong to everyone, whatever subset rules say. These belong to nobody where no subset rule gives them to a subset: the
-   * default subset has no share. The first rule of a table, or absent. It always has resources.
+   * Other resources belong to everyone, whatever subset rules say. These belong to nobody where no subset
+   * rule gives them to a subset: the default subset has no share. The first rule of a table, or absent. It
+   * always has resources.
    */
   | (RuleBase & { readonly kind: "sharded" })
   /** Namespaces outside belong to nobody in the app. */
@@ -31,41 +33,58 @@ export type RouteRule =
   | (RuleBase & { readonly kind: "subset"; readonly subset: string })
   /** Objects whose labels do not match all terms belong to nobody in the app. */
   | (RuleBase & { readonly kind: "object-limit"; readonly terms: readonly SetTerm[] })
-  /** Objects whose labels match belong to the subset. One term, since the default subset needs its negation. */
+  /**
+   * Objects whose labels match belong to the subset. One term, since the default subset needs its negation.
+   */
   | (RuleBase & { readonly kind: "objects"; readonly subset: string; readonly term: SetTerm })
   | FenceRule;
 
 /**
  * The subset may not write or newly see the resources yet. Only the handover makes such a rule.
  *
- * `moves`: all of them move between subsets, shared ones too. Reads are refused as well: clients would believe an empty list.
- * `unreported`: the subset has nothing yet, and what other subsets have is not known. It is served shared resources and nothing else.
+ * `moves`: all of them move between subsets, shared ones too. Reads are refused as well: clients would
+ * believe an empty list. `unreported`: the subset has nothing yet, and what other subsets have is not known.
+ * It is served shared resources and nothing else.
  */
 export type FenceRule = RuleBase & { readonly kind: "fence"; readonly because: "moves" | "unreported" };
 
 export interface RouteTable {
-  /** In spec order. A rule without resources applies to all but the shared ones. Rules on labels always have resources. */
+  /**
+   * In spec order. A rule without resources applies to all but the shared ones. Rules on labels always have
+   * resources.
+   */
   readonly rules: readonly RouteRule[];
   /** The indices into `rules` that contain the namespaces of this class, ascending. */
   readonly classes: readonly (readonly number[])[];
   /**
-   * The class of every known namespace. A namespace that is missing is unknown. CLUSTER_SCOPE is here only in a table with a `sharded` rule;
-   * otherwise no rule on namespaces applies to cluster-scoped objects. Buckets are here only if shards own cluster-scoped objects by name;
-   * otherwise each is as CLUSTER_SCOPE.
+   * The class of every known namespace. A namespace that is missing is unknown. CLUSTER_SCOPE is here only in
+   * a table with a `sharded` rule; otherwise no rule on namespaces applies to cluster-scoped objects. Buckets
+   * are here only if shards own cluster-scoped objects by name; otherwise each is as CLUSTER_SCOPE.
    */
   readonly classOf: ReadonlyMap<string, number>;
-  /** Resources that every subset sees whole. Without effect beside a `sharded` rule, which shares every resource that it does not name. */
+  /**
+   * Resources that every subset sees whole. Without effect beside a `sharded` rule, which shares every
+   * resource that it does not name.
+   */
   readonly sharedResources: readonly ResourceMatch[];
-  /** Namespaces, CLUSTER_SCOPE and buckets that move between subsets: no subset may write or newly see them yet. */
+  /**
+   * Namespaces, CLUSTER_SCOPE and buckets that move between subsets: no subset may write or newly see them
+   * yet.
+   */
   readonly fenced: ReadonlySet<string>;
-  /** What the pod may read beside what its subset owns; absent: nothing. A namespace is in one class at most. */
+  /**
+   * What the pod may read beside what its subset owns; absent: nothing. A namespace is in one class at most.
+   */
   readonly retained?: readonly RetainedClass[];
 }
 
 /** Namespaces that the pod's subset has lost and that this pod may still read, until it is restarted. */
 export interface RetainedClass {
   readonly namespaces: ReadonlySet<string>;
-  /** The first rule that applies to a resource decides whether the pod may read it; a rule without resources applies to all. None: it may not. */
+  /**
+   * The first rule that applies to a resource decides whether the pod may read it; a rule without resources
+   * applies to all. None: it may not.
+   */
   readonly rules: readonly RetainedRule[];
 }
 
@@ -78,9 +97,15 @@ export interface RetainedRule {
 export type Owner =
   | { readonly kind: "subset"; readonly subset: string }
   | { readonly kind: "everyone" }
-  /** These subsets and the default one, by the objects' labels. Never the owner of one object whose labels are known. */
+  /**
+   * These subsets and the default one, by the objects' labels. Never the owner of one object whose labels are
+   * known.
+   */
   | { readonly kind: "labels"; readonly subsets: readonly string[] }
-  /** Outside of a global limit, or, with `isGap`, of every shard. `origin` is the place of the limit or of the `sharded` rule. */
+  /**
+   * Outside of a global limit, or, with `isGap`, of every shard. `origin` is the place of the limit or of the
+   * `sharded` rule.
+   */
   | { readonly kind: "nobody"; readonly origin: string; readonly isGap?: true }
   /** The namespace moves to another subset. */
   | { readonly kind: "moving" }
@@ -99,7 +124,10 @@ export interface ResourceOwners {
   readonly isByNamespace: boolean;
   /** The owner after all moves; as `ownerOf` where nothing moves. */
   nextOwnerOf(namespace: string): Owner;
-  /** The labels that an object of the subset has, where the subset owns its namespace; none if labels do not matter. */
+  /**
+   * The labels that an object of the subset has, where the subset owns its namespace; none if labels do not
+   * matter.
+   */
   termsOf(subset: string): readonly LabelTerm[];
 }
 
@@ -162,11 +190,13 @@ export function fallbackOf(table: RouteTable, group: string, resource: string): 
 }
 
 /**
- * Compiles the owners of one resource. Order of the rules (docs/design.md, "Who owns what"): global limits, subset rules in spec order,
- * shared resources, default subset (with a `sharded` rule: nobody). A rule without resources does not apply to a shared one.
+ * Compiles the owners of one resource. Order of the rules (docs/design.md, "Who owns what"): global limits,
+ * subset rules in spec order, shared resources, default subset (with a `sharded` rule: nobody). A rule
+ * without resources does not apply to a shared one.
  *
- * A resource that a subset's objectSelector names is partitioned by label and by nothing else: subset rules on namespaces do not apply to
- * it (admission refuses specs with both), it is not shared, and objects that no selector matches are the default subset's. Limits apply.
+ * A resource that a subset's objectSelector names is partitioned by label and by nothing else: subset rules
+ * on namespaces do not apply to it (admission refuses specs with both), it is not shared, and objects that no
+ * selector matches are the default subset's. Limits apply.
  */
 export function ownersOf(table: RouteTable, group: string, resource: string): ResourceOwners {
   const names = (rule: RouteRule) => matchesResource(rule.resources, group, resource);
@@ -228,8 +258,9 @@ interface Division {
   narrow(owner: Owner, labels: Labels): Owner;
 }
 
-// The first subset with a matching term owns the object, so the terms of a subset are its own and the negations of the earlier ones.
-// A subset has one rule for a resource: admission refuses two, since their conjunction has no negation.
+// The first subset with a matching term owns the object, so the terms of a subset are its own and the
+// negations of the earlier ones. A subset has one rule for a resource: admission refuses two, since their
+// conjunction has no negation.
 function divisionOf(table: RouteTable, names: (rule: RouteRule) => boolean): Division {
   const limits = table.rules.flatMap((rule) => (rule.kind === "object-limit" && names(rule) ? [rule] : []));
   const rules = table.rules

@@ -1,10 +1,14 @@
-// The metrics of all controllers of a process. Invariant: they have controller-runtime's names and its label `controller`, so that
-// existing dashboards and alerts work. Created in main, written by running-controller.ts.
+// The metrics of all controllers of a process. Invariant: they have controller-runtime's names and its label
+// `controller`, so that existing dashboards and alerts work. Created in main, written by
+// running-controller.ts.
 import { Counter, Gauge, Histogram, type Registry } from "../base/metrics.ts";
 
 export interface ControllerMetrics {
   readonly queue: WorkQueueMetrics;
-  /** By result: `success`, `requeue_after`, `error` (terminal errors too). A reconcile that ended because of a stop is not counted. */
+  /**
+   * By result: `success`, `requeue_after`, `error` (terminal errors too). A reconcile that ended because of a
+   * stop is not counted.
+   */
   readonly reconciles: Counter<"controller" | "result">;
   readonly errors: Counter<"controller">;
   /** Errors that are not retried. */

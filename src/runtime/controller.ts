@@ -1,5 +1,6 @@
-// The builder of a controller: which kind it reconciles, which kinds it watches, and how a change becomes a request. Invariant: a
-// builder is immutable; each call returns a new one. Called by the add.ts of each controller; it builds running-controller.ts.
+// The builder of a controller: which kind it reconciles, which kinds it watches, and how a change becomes a
+// request. Invariant: a builder is immutable; each call returns a new one. Called by the add.ts of each
+// controller; it builds running-controller.ts.
 import { apiVersionOf, type Resource } from "../kube/client/resource.ts";
 import type { SelectorOptions } from "../kube/client/types.ts";
 import type { KubeObject, OwnerReference } from "../kube/types.ts";
@@ -18,7 +19,10 @@ export interface SourceOptions<T extends KubeObject> {
 }
 
 export interface ControllerBuilder {
-  /** The kind to reconcile: a change of an object queues the object. Usually with the predicate generationChanged. */
+  /**
+   * The kind to reconcile: a change of an object queues the object. Usually with the predicate
+   * generationChanged.
+   */
   for<T extends KubeObject>(resource: Resource<T>, options?: SourceOptions<T>): ControllerBuilder;
   /**
    * A kind of owned objects: a change queues the object's controller, by its owner reference.
@@ -60,8 +64,8 @@ function builder(options: ControllerOptions, sources: readonly ChangeSource[], p
 type MapFunction<T extends KubeObject> = (object: T) => readonly Request[];
 
 /**
- * Combines a store, a map and predicates; a change must pass all of them. An update queues the requests of the old object and of the new one, so
- * that the former target of a reference is reconciled too.
+ * Combines a store, a map and predicates; a change must pass all of them. An update queues the requests of
+ * the old object and of the new one, so that the former target of a reference is reconciled too.
  */
 function createSource<T extends KubeObject>(source: {
   readonly store: Store<T>;
@@ -98,9 +102,10 @@ function ownerRequests(owner: Resource): MapFunction<KubeObject> {
 }
 
 /**
- * The reference to `owner` as the controller of an object. The garbage collector deletes the object after its owner, and `owns()` finds
- * the owner. The owner must be cluster-scoped or in the object's namespace. The reference does not block the owner's
- * foreground deletion, so no permission on the owner's finalizers is needed.
+ * The reference to `owner` as the controller of an object. The garbage collector deletes the object after its
+ * owner, and `owns()` finds the owner. The owner must be cluster-scoped or in the object's namespace. The
+ * reference does not block the owner's foreground deletion, so no permission on the owner's finalizers is
+ * needed.
  * @param owner as read from the API server, with a uid
  */
 export function controlledBy<T extends KubeObject>(resource: Resource<T>, { metadata }: T): OwnerReference {
@@ -108,7 +113,10 @@ export function controlledBy<T extends KubeObject>(resource: Resource<T>, { meta
   return { apiVersion: apiVersionOf(resource), kind: resource.kind, name, uid, controller: true };
 }
 
-/** The reference to the object's controller, if the controller is of this kind. Its version may be an older one of the kind. */
+/**
+ * The reference to the object's controller, if the controller is of this kind. Its version may be an older
+ * one of the kind.
+ */
 export function controllerOfKind({ metadata }: KubeObject, { group, kind }: Resource): OwnerReference | undefined {
   return metadata.ownerReferences?.find(
     (reference) => reference.controller === true && reference.kind === kind && groupOf(reference.apiVersion) === group,

@@ -1,4 +1,5 @@
-// Equality of plain JSON values. Pure. Invariant: a key with the value undefined counts as absent, as in JSON.
+// Equality of plain JSON values. Pure. Invariant: a key with the value undefined counts as absent, as in
+// JSON.
 
 /** True if both values are the same JSON; the order of keys does not matter. */
 export function isDeepEqual(a: unknown, b: unknown): boolean {

@@ -1,6 +1,6 @@
-// Kubernetes Events about objects, for users of kubectl. Invariant: recording never waits and never throws, and memory is
-// bounded. An equal event raises the count of the first Event, at most every ten seconds. An Event that cannot be written is
-// dropped, because the status has the same information.
+// Kubernetes Events about objects, for users of kubectl. Invariant: recording never waits and never throws,
+// and memory is bounded. An equal event raises the count of the first Event, at most every ten seconds. An
+// Event that cannot be written is dropped, because the status has the same information.
 import { BoundedMap } from "../base/bounded-map.ts";
 import type { Clock, Random, Timer } from "../base/clock.ts";
 import { MeshError } from "../base/errors.ts";

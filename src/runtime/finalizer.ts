@@ -1,6 +1,7 @@
-// Deletion with a finalizer, which keeps an object until its external resources are cleaned up. Invariant: nothing is created before
-// the object has the finalizer, and the finalizer is removed only after the clean-up has succeeded. Called by reconcilers. (Objects
-// with an owner reference need no finalizer: the garbage collector deletes them.)
+// Deletion with a finalizer, which keeps an object until its external resources are cleaned up. Invariant:
+// nothing is created before the object has the finalizer, and the finalizer is removed only after the
+// clean-up has succeeded. Called by reconcilers. (Objects with an owner reference need no finalizer: the
+// garbage collector deletes them.)
 import type { Resource } from "../kube/client/resource.ts";
 import type { KubeClient } from "../kube/client/types.ts";
 import { isStatus } from "../kube/status.ts";
@@ -10,23 +11,36 @@ import type { Result } from "./reconciler.ts";
 export interface FinalizerOptions<T extends KubeObject> {
   readonly client: Pick<KubeClient, "patch">;
   readonly resource: Resource<T>;
-  /** "domain/name". The name must never change: only a program that knows the name can complete the deletion of these objects. */
+  /**
+   * "domain/name". The name must never change: only a program that knows the name can complete the deletion
+   * of these objects.
+   */
   readonly finalizer: string;
   readonly signal?: AbortSignal;
   readonly fieldManager?: string;
 }
 
-/** How to reconcile an object, and how to clean up after it. Both are level-based: they may be called any number of times. */
+/**
+ * How to reconcile an object, and how to clean up after it. Both are level-based: they may be called any
+ * number of times.
+ */
 export interface Finalized<T extends KubeObject> {
-  /** Called with the object after it has the finalizer. Use this object, since its resourceVersion may be newer. */
+  /**
+   * Called with the object after it has the finalizer. Use this object, since its resourceVersion may be
+   * newer.
+   */
   apply(object: T): Promise<Result>;
-  /** Removes the external resources of the object. The object is not deleted until `cleanUp` resolves without requeueAfterMs. */
+  /**
+   * Removes the external resources of the object. The object is not deleted until `cleanUp` resolves without
+   * requeueAfterMs.
+   */
   cleanup(object: T): Promise<Result>;
 }
 
 /**
- * Reconciles an object with a finalizer. For a live object it adds the finalizer and calls `apply`. For an object that is being deleted
- * it cleans up and removes the finalizer. It does nothing for an object that is being deleted and does not have the finalizer.
+ * Reconciles an object with a finalizer. For a live object it adds the finalizer and calls `apply`. For an
+ * object that is being deleted it cleans up and removes the finalizer. It does nothing for an object that is
+ * being deleted and does not have the finalizer.
  * @throws StatusError `Conflict` if the object has changed since it was read; the controller retries
  */
 export async function reconcileFinalized<T extends KubeObject>(
@@ -38,7 +52,8 @@ export async function reconcileFinalized<T extends KubeObject>(
   const finalizers = object.metadata.finalizers ?? [];
   const isThere = finalizers.includes(finalizer);
   if (object.metadata.deletionTimestamp === undefined) {
-    // A change of finalizers does not raise the generation, so the predicate generationChanged would drop the event. So continue at once.
+    // A change of finalizers does not raise the generation, so the predicate generationChanged would drop the
+    // event. So continue at once.
     return apply(isThere ? object : await writeFinalizers(options, object, [...finalizers, finalizer]));
   }
   if (!isThere) return {};
@@ -57,8 +72,8 @@ export async function reconcileFinalized<T extends KubeObject>(
 }
 
 /**
- * Writes the list of an object's finalizers. The version is a precondition, since a merge patch replaces the list and the
- * finalizer of another program must not be lost.
+ * Writes the list of an object's finalizers. The version is a precondition, since a merge patch replaces the
+ * list and the finalizer of another program must not be lost.
  * @throws StatusError `Conflict` if the object has changed since it was read, `NotFound` if it is deleted
  */
 export function writeFinalizers<T extends KubeObject>(

@@ -1,5 +1,6 @@
-// Shared reflectors: callers that request the same kind with the same selectors get the same store. Invariant: there is one list and
-// one watch for each pair of resource and selectors, from the first acquire to the last release. A process has one Informers.
+// Shared reflectors: callers that request the same kind with the same selectors get the same store.
+// Invariant: there is one list and one watch for each pair of resource and selectors, from the first acquire
+// to the last release. A process has one Informers.
 import type { Clock, Random } from "../base/clock.ts";
 import type { Runnable } from "../base/lifecycle.ts";
 import type { Logger } from "../base/log.ts";
@@ -40,8 +41,9 @@ interface Shared {
 }
 
 /**
- * Informers that run from `start` on. A store that is requested later starts at once. `start` does not wait for the first lists, since
- * a kind with a missing CRD would block everything. Controllers wait for their own stores.
+ * Informers that run from `start` on. A store that is requested later starts at once. `start` does not wait
+ * for the first lists, since a kind with a missing CRD would block everything. Controllers wait for their own
+ * stores.
  */
 export function createInformers(options: InformersOptions): Informers {
   const shared = new Map<string, Shared>();

@@ -1,6 +1,7 @@
-// Connections from a kubeconfig, read by @kubernetes/client-node (contexts, exec plugins, OIDC, token files). Invariant: a connection
-// that needs what is not supported, such as a forward proxy, is refused, and not changed silently. The library needs 90 MB of memory, so
-// it is loaded only if there is a kubeconfig. A pod connects without the library.
+// Connections from a kubeconfig, read by @kubernetes/client-node (contexts, exec plugins, OIDC, token files).
+// Invariant: a connection that needs what is not supported, such as a forward proxy, is refused, and not
+// changed silently. The library needs 90 MB of memory, so it is loaded only if there is a kubeconfig. A pod
+// connects without the library.
 import { readFile } from "node:fs/promises";
 import type { RequestOptions } from "node:https";
 import { delimiter, dirname, join, resolve } from "node:path";
@@ -24,9 +25,10 @@ export interface LoadConnectionOptions {
 }
 
 /**
- * The connection to use: the first that exists of the given kubeconfig, KUBECONFIG, the pod's service account, and
- * ~/.kube/config.
- * @throws MeshError `KUBECONFIG_INVALID` if the file cannot be read or used, `NOT_IN_CLUSTER` if none of them exists
+ * The connection to use: the first that exists of the given kubeconfig, KUBECONFIG, the pod's service
+ * account, and ~/.kube/config.
+ * @throws MeshError `KUBECONFIG_INVALID` if the file cannot be read or used, `NOT_IN_CLUSTER` if none of them
+ * exists
  */
 export async function loadConnection(options: LoadConnectionOptions): Promise<KubeConnection> {
   const { kubeconfig, env, userAgent, serviceAccountDir } = options;

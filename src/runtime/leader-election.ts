@@ -1,6 +1,7 @@
-// Leader election on a Lease, by client-go's protocol. Invariant: this process leads only until renewDeadline after it sent its
-// last successful renewal. Another process takes the lease no earlier than leaseDuration after it saw that renewal, so two
-// processes never lead at once. leader-state.ts and lease-record.ts make the decisions; this file waits and calls the callbacks.
+// Leader election on a Lease, by client-go's protocol. Invariant: this process leads only until renewDeadline
+// after it sent its last successful renewal. Another process takes the lease no earlier than leaseDuration
+// after it saw that renewal, so two processes never lead at once. leader-state.ts and lease-record.ts make
+// the decisions; this file waits and calls the callbacks.
 import { type Clock, type Random, sleep } from "../base/clock.ts";
 import { MeshError } from "../base/errors.ts";
 import type { Runnable } from "../base/lifecycle.ts";
@@ -12,10 +13,10 @@ import { createLeaseClient } from "./lease-client.ts";
 
 export interface LeaderCallbacks {
   /**
-   * Leads until the signal fires, and resolves when the leading work has ended. The signal's reason is a MeshError
-   * `LEADERSHIP_LOST` (end at once) or `SHUTDOWN` (end in order). If it resolves before the signal, leadership is kept. If it
-   * rejects, the lease is released, except for MeshError `DRAIN_TIMEOUT`: then a part of the work still runs, and the lease has
-   * to expire.
+   * Leads until the signal fires, and resolves when the leading work has ended. The signal's reason is a
+   * MeshError `LEADERSHIP_LOST` (end at once) or `SHUTDOWN` (end in order). If it resolves before the signal,
+   * leadership is kept. If it rejects, the lease is released, except for MeshError `DRAIN_TIMEOUT`: then a
+   * part of the work still runs, and the lease has to expire.
    */
   onStartedLeading(signal: AbortSignal): Promise<void> | void;
   /** The lease is lost or released, and the leading work has ended. */
@@ -45,7 +46,10 @@ export interface LeaderElectionOptions {
 
 /** A contender for the lease. `start` resolves at once. */
 export interface LeaderElector extends Runnable {
-  /** True if this process leads at this moment. A process that slept past its deadline does not, even before it notices. */
+  /**
+   * True if this process leads at this moment. A process that slept past its deadline does not, even before
+   * it notices.
+   */
   readonly isLeader: boolean;
   /** The identity of the last observed leader; "" if there is none, or if the leader has missed renewals. */
   readonly leader: string;
@@ -53,9 +57,11 @@ export interface LeaderElector extends Runnable {
   readonly epoch: number | undefined;
 }
 
-// After it has led, a process waits 1 to 2.2 retry periods before it contends again. checkTimes uses the same factor, as client-go does.
+// After it has led, a process waits 1 to 2.2 retry periods before it contends again. checkTimes uses the same
+// factor, as client-go does.
 const JITTER_FACTOR = 1.2;
-// Contenders read the lease more often than the leader renews it. A contender that reads the last renewal late takes the lease late.
+// Contenders read the lease more often than the leader renews it. A contender that reads the last renewal
+// late takes the lease late.
 const READS_PER_PERIOD = 2;
 const READ_JITTER_FACTOR = 0.2;
 // The periods without a renewal after which `leader` is "".

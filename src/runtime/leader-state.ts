@@ -1,5 +1,6 @@
-// The leader elector's states and its one transition function. Pure. Invariant: only in the state Leading, and before its `untilMs`,
-// does this process lead; the lease is released only after the leading work has ended. Called by leader-election.ts.
+// The leader elector's states and its one transition function. Pure. Invariant: only in the state Leading,
+// and before its `untilMs`, does this process lead; the lease is released only after the leading work has
+// ended. Called by leader-election.ts.
 
 export type LeaderState =
   /** Another process may hold the lease. This process tries to take the lease. */

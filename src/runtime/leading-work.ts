@@ -1,5 +1,6 @@
-// The work of one term as leader. Invariant: it has ended only when the caller's function has returned and the signal has fired, so
-// that a function that only starts something keeps the leadership. Called by leader-election.ts.
+// The work of one term as leader. Invariant: it has ended only when the caller's function has returned and
+// the signal has fired, so that a function that only starts something keeps the leadership. Called by
+// leader-election.ts.
 import { isMeshError, MeshError } from "../base/errors.ts";
 import type { Logger } from "../base/log.ts";
 

@@ -1,6 +1,6 @@
-// Reads and writes the Lease of a leader election, in the name of one process. Invariant: the lease is written only over the version
-// that was read, and only where lease-record.ts allows it; epochs never decrease, even if the Lease is deleted and created again.
-// Called by leader-election.ts.
+// Reads and writes the Lease of a leader election, in the name of one process. Invariant: the lease is
+// written only over the version that was read, and only where lease-record.ts allows it; epochs never
+// decrease, even if the Lease is deleted and created again. Called by leader-election.ts.
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import { LEASES, type LeaseSpec } from "../kube/client/resources.ts";
@@ -36,10 +36,13 @@ export interface LeaseClient {
   readonly holder: string;
   /**
    * Tries once to take or renew the lease. Undefined if that failed. Never throws.
-   * @param isRenewal this process leads. Then it knows the lease that it wrote last, and does not read the lease first.
+   * @param isRenewal this process leads. Then it knows the lease that it wrote last, and does not read the
+   * lease first.
    */
   hold(isRenewal: boolean, signal: AbortSignal): Promise<HeldLease | undefined>;
-  /** Releases the lease, if this process holds it. Never throws, since a lease that is not released expires. */
+  /**
+   * Releases the lease, if this process holds it. Never throws, since a lease that is not released expires.
+   */
   release(timeoutMs: number): Promise<void>;
 }
 

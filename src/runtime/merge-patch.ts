@@ -2,8 +2,9 @@
 import { isDeepEqual } from "./deep-equal.ts";
 
 /**
- * The patch that turns `before` into `after`: the changed fields, and null for removed ones. Arrays are replaced as a whole.
- * Undefined if both are equal. A null in `after` means absent, since a merge patch cannot express null values.
+ * The patch that turns `before` into `after`: the changed fields, and null for removed ones. Arrays are
+ * replaced as a whole. Undefined if both are equal. A null in `after` means absent, since a merge patch
+ * cannot express null values.
  */
 export function createMergePatch(before: unknown, after: unknown): unknown {
   if (!isRecord(before) || !isRecord(after)) return isDeepEqual(before, after) ? undefined : after;

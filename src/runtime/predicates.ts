@@ -1,12 +1,15 @@
-// Predicates decide which changes of a store lead to a reconcile. Pure. Invariant: additions and deletions always pass the predicates
-// that compare two versions. Used by the add.ts of controllers and by apps/routes.ts.
+// Predicates decide which changes of a store lead to a reconcile. Pure. Invariant: additions and deletions
+// always pass the predicates that compare two versions. Used by the add.ts of controllers and by
+// apps/routes.ts.
 import type { KubeObject } from "../kube/types.ts";
 import { isDeepEqual } from "./deep-equal.ts";
 import type { Change } from "./store.ts";
 
 export type Predicate<T extends KubeObject = KubeObject> = (change: Change<T>) => boolean;
 
-/** Updates that changed the spec or began the deletion. The API server raises metadata.generation for both. */
+/**
+ * Updates that changed the spec or began the deletion. The API server raises metadata.generation for both.
+ */
 export const generationChanged: Predicate = (change) =>
   change.type !== "updated" ||
   change.object.metadata.generation !== change.previous.metadata.generation ||

@@ -1,5 +1,6 @@
-// One call of a reconciler, and its outcome. Invariant: the result is an Outcome, whether the reconciler returns, throws, rejects or
-// hangs; and a call that hangs does not block a worker. Called by running-controller.ts.
+// One call of a reconciler, and its outcome. Invariant: the result is an Outcome, whether the reconciler
+// returns, throws, rejects or hangs; and a call that hangs does not block a worker. Called by
+// running-controller.ts.
 import type { Clock } from "../base/clock.ts";
 import { MeshError } from "../base/errors.ts";
 import type { Reconciler, Request } from "./reconciler.ts";

@@ -1,5 +1,6 @@
-// The contract between a controller and its reconciler, with controller-runtime's names. Invariant: a reconciler is level-based: a
-// request names an object and never an event, and the reconciler reads everything else from stores.
+// The contract between a controller and its reconciler, with controller-runtime's names. Invariant: a
+// reconciler is level-based: a request names an object and never an event, and the reconciler reads
+// everything else from stores.
 import { MeshError } from "../base/errors.ts";
 
 /** Names the object to reconcile. The namespace is "" for cluster-scoped kinds. */
@@ -10,17 +11,19 @@ export interface Request {
 
 export interface Result {
   /**
-   * Reconcile again after this time, in milliseconds, even if nothing changes. There is no backoff or jitter. A change
-   * reconciles the object earlier. If absent, the object is reconciled at the next change.
+   * Reconcile again after this time, in milliseconds, even if nothing changes. There is no backoff or jitter.
+   * A change reconciles the object earlier. If absent, the object is reconciled at the next change.
    */
   readonly requeueAfterMs?: number;
 }
 
 export interface Reconciler {
   /**
-   * Brings the cluster to the state that the object describes. The object may be deleted. There is one call at a time for each object.
-   * An error is retried with backoff, except for a TerminalError, which only a change of the object can resolve.
-   * @param signal fires when the reconcile must end at once: the leadership is lost (reason `LEADERSHIP_LOST`), the timeout is
+   * Brings the cluster to the state that the object describes. The object may be deleted. There is one call
+   * at a time for each object. An error is retried with backoff, except for a TerminalError, which only a
+   * change of the object can resolve.
+   * @param signal fires when the reconcile must end at once: the leadership is lost (reason
+   * `LEADERSHIP_LOST`), the timeout is
    *   reached (`RECONCILE_TIMEOUT`), or the grace after a stop is over. Pass it to every call of the client.
    */
   reconcile(request: Request, signal: AbortSignal): Promise<Result>;

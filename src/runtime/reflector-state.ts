@@ -1,5 +1,5 @@
-// The reflector's states and its one transition function. Pure. Invariant: a watch begins only at a version whose earlier changes are
-// all in the store; in doubt the next state is a list. Called by reflector.ts.
+// The reflector's states and its one transition function. Pure. Invariant: a watch begins only at a version
+// whose earlier changes are all in the store; in doubt the next state is a list. Called by reflector.ts.
 
 /** `failures` counts failures in a row, for the backoff. */
 export type ReflectorState =

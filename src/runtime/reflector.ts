@@ -1,6 +1,6 @@
-// Keeps a store equal to a collection of the API server with a list and then watches. Invariant: no event is lost or invented, and after
-// each list the store equals the list. reflector-state.ts makes the decisions, and this file does the I/O. informers.ts creates one
-// reflector for each pair of resource and selectors.
+// Keeps a store equal to a collection of the API server with a list and then watches. Invariant: no event is
+// lost or invented, and after each list the store equals the list. reflector-state.ts makes the decisions,
+// and this file does the I/O. informers.ts creates one reflector for each pair of resource and selectors.
 import { backoffMs } from "../base/backoff.ts";
 import { type Clock, type Random, sleep } from "../base/clock.ts";
 import { isMeshError, MeshError } from "../base/errors.ts";
@@ -31,7 +31,8 @@ export interface Reflector<T extends KubeObject> extends Runnable {
 }
 
 const BACKOFF = { baseMs: 800, maxMs: 30_000 };
-// Watches last 5 to 10 minutes, at random, so that the watches of a process do not all end together (as in client-go).
+// Watches last 5 to 10 minutes, at random, so that the watches of a process do not all end together (as in
+// client-go).
 const MIN_WATCH_SECONDS = 300;
 // A watch that lasts this long counts as working, even without an event.
 const HEALTHY_AFTER_MS = 10_000;
@@ -134,7 +135,8 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
   };
 }
 
-// The version is expired or refused, or the stream cannot be read. The same watch would end in the same way again.
+// The version is expired or refused, or the stream cannot be read. The same watch would end in the same way
+// again.
 function needsList(error: unknown): boolean {
   return isStatus(error, "Expired", "Gone", "BadRequest", "Invalid") || isMeshError(error, "WATCH_MALFORMED");
 }
@@ -143,8 +145,8 @@ function needsList(error: unknown): boolean {
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
 /**
- * The object without metadata.managedFields, which no reconciler reads and which takes a fifth of an operator's cache, and without kubectl's copy of
- * the object.
+ * The object without metadata.managedFields, which no reconciler reads and which takes a fifth of an
+ * operator's cache, and without kubectl's copy of the object.
  */
 export function dropUnreadMetadata<T extends KubeObject>(object: T): T {
   const { annotations } = object.metadata;

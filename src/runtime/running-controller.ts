@@ -1,6 +1,6 @@
-// A running controller: sources queue requests, workers reconcile them, and `stop` drains both. Invariant: no reconcile runs before
-// every source has synced; an object has one reconcile at a time; an error of a reconciler leads to a retry or a log line, and never
-// ends the process. Built by controller.ts.
+// A running controller: sources queue requests, workers reconcile them, and `stop` drains both. Invariant: no
+// reconcile runs before every source has synced; an object has one reconcile at a time; an error of a
+// reconciler leads to a retry or a log line, and never ends the process. Built by controller.ts.
 import type { BackoffOptions } from "../base/backoff.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../base/clock.ts";
 import { isMeshError } from "../base/errors.ts";
@@ -31,30 +31,39 @@ export interface ControllerOptions {
   /** How many objects are reconciled at the same time; default 1. */
   readonly concurrency?: number;
   /**
-   * How long changes wait, in milliseconds, so that a burst of changes becomes one reconcile; default 0. The wait begins with
-   * the first change, and later changes do not extend it.
+   * How long changes wait, in milliseconds, so that a burst of changes becomes one reconcile; default 0. The
+   * wait begins with the first change, and later changes do not extend it.
    */
   readonly debounceMs?: number;
-  /** The wait before a failing object is tried again. It doubles with each failure, with jitter; default 50 ms to 2 min. */
+  /**
+   * The wait before a failing object is tried again. It doubles with each failure, with jitter; default 50 ms
+   * to 2 min.
+   */
   readonly backoff?: BackoffOptions;
   /**
-   * How long one reconcile may take, in milliseconds; default no bound. After this time its signal fires with the reason
-   * MeshError `RECONCILE_TIMEOUT`, which is an ordinary failure. A reconcile that still runs a second later loses its worker, so
-   * that other objects are reconciled; its own object waits until the reconcile has ended.
+   * How long one reconcile may take, in milliseconds; default no bound. After this time its signal fires with
+   * the reason MeshError `RECONCILE_TIMEOUT`, which is an ordinary failure. A reconcile that still runs a
+   * second later loses its worker, so that other objects are reconciled; its own object waits until the
+   * reconcile has ended.
    */
   readonly reconcileTimeoutMs?: number;
   /**
-   * How long running reconciles may continue after a stop before their signal fires, in milliseconds; default 5,000. Keep it
-   * below the bound of the whole drain (RunOptions.drainMs, 10,000): at that bound the process ends, even if reconciles still
-   * run.
+   * How long running reconciles may continue after a stop before their signal fires, in milliseconds; default
+   * 5,000. Keep it below the bound of the whole drain (RunOptions.drainMs, 10,000): at that bound the process
+   * ends, even if reconciles still run.
    */
   readonly graceMs?: number;
   readonly metrics?: ControllerMetrics;
 }
 
-/** A controller runs once, from `start` to `stop`. `start` resolves at once; reconciles begin when the stores have synced. */
+/**
+ * A controller runs once, from `start` to `stop`. `start` resolves at once; reconciles begin when the stores
+ * have synced.
+ */
 export interface Controller extends Runnable {
-  /** Queues a request from outside the sources: a gRPC message, a timer, a webhook. Debounced like a change. */
+  /**
+   * Queues a request from outside the sources: a gRPC message, a timer, a webhook. Debounced like a change.
+   */
   enqueue(request: Request): void;
 }
 

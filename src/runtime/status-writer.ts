@@ -1,6 +1,7 @@
-// Writes the status of an object, in two ways (docs/decisions/0010-status-writers.md): writeStatus for the only writer of a
-// status, applyStatus for one of several writers. Invariants: an equal status is not written. A status is written only over the
-// version that it was compared with. An object that is deleted, or was created again under the same name, is not written.
+// Writes the status of an object, in two ways (docs/decisions/0010-status-writers.md): writeStatus for the
+// only writer of a status, applyStatus for one of several writers. Invariants: an equal status is not
+// written. A status is written only over the version that it was compared with. An object that is deleted, or
+// was created again under the same name, is not written.
 import { MeshError } from "../base/errors.ts";
 import type { Resource } from "../kube/client/resource.ts";
 import type { KubeClient, Patch } from "../kube/client/types.ts";
@@ -24,9 +25,15 @@ export interface WriteStatusOptions {
 
 export interface ApplyStatusOptions {
   readonly signal?: AbortSignal;
-  /** Name of the writer. Fields that it applied before and omits now are removed. All replicas must use the same name. */
+  /**
+   * Name of the writer. Fields that it applied before and omits now are removed. All replicas must use the
+   * same name.
+   */
   readonly fieldManager: string;
-  /** True takes over fields of other managers; default true. If false, such a field causes a StatusError `Conflict`. */
+  /**
+   * True takes over fields of other managers; default true. If false, such a field causes a StatusError
+   * `Conflict`.
+   */
   readonly force?: boolean;
 }
 
@@ -35,9 +42,10 @@ type StatusClient = Pick<KubeClient, "get" | "patch">;
 const MAX_ATTEMPTS = 5;
 
 /**
- * Replaces the whole status, by a merge patch of the difference: all other fields are removed, also those of other writers. Resolves
- * with the written object; undefined if the object is deleted.
- * @param status the desired status, or a function that computes it from the current object (called again after a conflict)
+ * Replaces the whole status, by a merge patch of the difference: all other fields are removed, also those of
+ * other writers. Resolves with the written object; undefined if the object is deleted.
+ * @param status the desired status, or a function that computes it from the current object (called again
+ * after a conflict)
  * @throws MeshError `STATUS_CONFLICT` if the object changed at every attempt
  */
 export function writeStatus<T extends StatusObject>(
@@ -54,11 +62,13 @@ export function writeStatus<T extends StatusObject>(
 }
 
 /**
- * Applies a part of the status (server-side apply): sets these fields, removes other fields that this manager applied before, and
- * keeps those of other managers. A list is one field, unless the CRD declares it a map (conditions by type). Resolves with the
- * written object; undefined if the object is deleted.
- * @param status the fields of this manager, or a function that computes them from the current object (called again after a conflict)
- * @throws MeshError `STATUS_CONFLICT` if the object changed at every attempt; StatusError for a field that is not in the CRD
+ * Applies a part of the status (server-side apply): sets these fields, removes other fields that this manager
+ * applied before, and keeps those of other managers. A list is one field, unless the CRD declares it a map
+ * (conditions by type). Resolves with the written object; undefined if the object is deleted.
+ * @param status the fields of this manager, or a function that computes them from the current object (called
+ * again after a conflict)
+ * @throws MeshError `STATUS_CONFLICT` if the object changed at every attempt; StatusError for a field that is
+ * not in the CRD
  */
 export function applyStatus<T extends StatusObject>(
   client: StatusClient,

@@ -1,6 +1,6 @@
-// The indexed cache of one kind, which a reflector fills and everything else reads. Invariant: objects are deeply frozen and shared;
-// the content changes before the handlers are called, so that a handler sees a state at least as new as its change. Created by
-// reflector.ts, which keeps the write methods.
+// The indexed cache of one kind, which a reflector fills and everything else reads. Invariant: objects are
+// deeply frozen and shared; the content changes before the handlers are called, so that a handler sees a
+// state at least as new as its change. Created by reflector.ts, which keeps the write methods.
 import type { KubeObject } from "../kube/types.ts";
 
 /** A change of one object. */
@@ -27,7 +27,10 @@ export interface Store<T extends KubeObject> {
   addIndex(name: string, values: IndexFunction<T>): void;
   /** The objects with this value in the index; empty if there is no such index. */
   byIndex(name: string, value: string): readonly T[];
-  /** Calls the handler with an `added` for every object in the store, then for every change. Returns a function that removes the handler. */
+  /**
+   * Calls the handler with an `added` for every object in the store, then for every change. Returns a
+   * function that removes the handler.
+   */
   onChange(handler: ChangeHandler<T>): () => void;
 }
 
@@ -136,7 +139,8 @@ function sameUid(a: KubeObject, b: KubeObject): boolean {
   return a.metadata.uid === b.metadata.uid;
 }
 
-// An object of the same name with another uid is another object. The old object was deleted between two lists.
+// An object of the same name with another uid is another object. The old object was deleted between two
+// lists.
 function changesBetween<T extends KubeObject>(previous: T | undefined, object: T | undefined): Change<T>[] {
   if (object === undefined) return previous === undefined ? [] : [{ type: "deleted", object: previous }];
   if (previous === undefined) return [{ type: "added", object }];

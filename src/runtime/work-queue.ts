@@ -1,5 +1,6 @@
-// A queue of keys for workers, with client-go's guarantees. Invariant: a key waits at most once and has at most one worker; a key that
-// is added while its worker runs is queued again afterwards, so no change is missed. Called by running-controller.ts.
+// A queue of keys for workers, with client-go's guarantees. Invariant: a key waits at most once and has at
+// most one worker; a key that is added while its worker runs is queued again afterwards, so no change is
+// missed. Called by running-controller.ts.
 import { type BackoffOptions, backoffMs } from "../base/backoff.ts";
 import type { Clock, Random, Timer } from "../base/clock.ts";
 import type { WorkQueueMetrics } from "./controller-metrics.ts";
@@ -16,7 +17,8 @@ export interface WorkQueueOptions {
 
 /**
  * Processes a key; must not throw.
- * @param release frees the worker before this work has ended, so that work that hangs does not block it. The key stays
+ * @param release frees the worker before this work has ended, so that work that hangs does not block it. The
+ * key stays
  *   in progress until the promise resolves.
  */
 export type Work = (key: string, release: () => void) => Promise<void>;
@@ -28,7 +30,10 @@ export interface WorkQueue {
   add(key: string): void;
   /** Queues the key later. Of several delays for a key, the earliest time counts. */
   addAfter(key: string, delayMs: number): void;
-  /** Queues the key after its backoff, which grows with each call until `forget`. Returns the delay in milliseconds. */
+  /**
+   * Queues the key after its backoff, which grows with each call until `forget`. Returns the delay in
+   * milliseconds.
+   */
   addRateLimited(key: string): number;
   /** Resets the backoff of the key. */
   forget(key: string): void;

@@ -1,6 +1,7 @@
-// Decodes protobuf bytes into the objects that @grpc/proto-loader makes, and stops where they would become too large. gRPC bounds the bytes of a
-// message, and two bytes can become an object of hundreds: 20 MB took 2.9 GB. Pure. Invariant: nothing is made before its size is counted, by
-// the same pass over the bytes. Made by load-proto.ts for each message of the contract.
+// Decodes protobuf bytes into the objects that @grpc/proto-loader makes, and stops where they would become
+// too large. gRPC bounds the bytes of a message, and two bytes can become an object of hundreds: 20 MB took
+// 2.9 GB. Pure. Invariant: nothing is made before its size is counted, by the same pass over the bytes. Made
+// by load-proto.ts for each message of the contract.
 import { MeshError } from "../base/errors.ts";
 
 /** A message of the contract, as @grpc/proto-loader describes it. */

@@ -1,5 +1,5 @@
-// The gRPC contract of proto/ctrlmesh/v1/mesh.proto, loaded once for manager and proxy. The file ships with the package. Used by both ends of
-// the stream and by the codecs of this folder.
+// The gRPC contract of proto/ctrlmesh/v1/mesh.proto, loaded once for manager and proxy. The file ships with
+// the package. Used by both ends of the stream and by the codecs of this folder.
 import { fileURLToPath } from "node:url";
 import type { MethodDefinition } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
@@ -23,7 +23,10 @@ export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 
 /** What one decoded message may take in memory: a table of 10,000 namespaces takes about 1 MB. */
 export const MAX_DECODED_BYTES = 64 * 1024 * 1024;
-/** The same for a message of a proxy, whose tables stay bytes: the claims of a registration and a few problems. */
+/**
+ * The same for a message of a proxy, whose tables stay bytes: the claims of a registration and a few
+ * problems.
+ */
 const MAX_PROXY_MESSAGE_BYTES = 1024 * 1024;
 
 /** One message of the contract by itself. */
@@ -40,7 +43,10 @@ const definition = loadSync(PROTO_FILE, { keepCase: false, longs: Number, enums:
 
 const shapes = messageShapes(definition);
 
-/** The methods of `ctrlmesh.v1.Mesh`, for a grpc-js server or client. What the other side sends is bounded also when it is decoded. */
+/**
+ * The methods of `ctrlmesh.v1.Mesh`, for a grpc-js server or client. What the other side sends is bounded
+ * also when it is decoded.
+ */
 export const CONNECT: MethodDefinition<ProxyMessage, ManagerMessage> = {
   ...method<ProxyMessage, ManagerMessage>("Connect"),
   requestDeserialize: (bytes) => decodeBounded(shapeOf("ProxyMessage"), bytes, { left: MAX_PROXY_MESSAGE_BYTES }),

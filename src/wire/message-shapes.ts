@@ -1,9 +1,12 @@
-// The messages of the contract as bounded-decoder.ts needs them, from what @grpc/proto-loader says of them. Pure. Called by load-proto.ts.
+// The messages of the contract as bounded-decoder.ts needs them, from what @grpc/proto-loader says of them.
+// Pure. Called by load-proto.ts.
 import type { AnyDefinition, MessageTypeDefinition, PackageDefinition } from "@grpc/proto-loader";
 import { MeshError } from "../base/errors.ts";
 import type { FieldShape, MessageShape } from "./bounded-decoder.ts";
 
-/** A DescriptorProto, as far as it is used. Names of other messages are relative, and unique in the contract. */
+/**
+ * A DescriptorProto, as far as it is used. Names of other messages are relative, and unique in the contract.
+ */
 interface Descriptor {
   readonly name: string;
   readonly field: readonly FieldDescriptor[];

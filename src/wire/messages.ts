@@ -1,5 +1,5 @@
-// The types of the messages in proto/ctrlmesh/v1/mesh.proto, as @grpc/proto-loader decodes and encodes them with the options in
-// load-proto.ts. The .proto file is the contract, and each type has the same fields.
+// The types of the messages in proto/ctrlmesh/v1/mesh.proto, as @grpc/proto-loader decodes and encodes them
+// with the options in load-proto.ts. The .proto file is the contract, and each type has the same fields.
 
 export interface PodRef {
   readonly namespace: string;
@@ -78,23 +78,33 @@ export interface AckMessage {
 
 export interface NackMessage extends AckMessage {
   readonly problems: readonly string[];
-  /** The proxy does not enforce the base of the delta, so it needs the whole resource. The delta itself has no problem. */
+  /**
+   * The proxy does not enforce the base of the delta, so it needs the whole resource. The delta itself has no
+   * problem.
+   */
   readonly needsWhole: boolean;
 }
 
 /**
- * The reports of a proxy, by kind. A new kind needs a member of the oneof in `Report`, a field here and a value in NO_REPORTS.
+ * The reports of a proxy, by kind. A new kind needs a member of the oneof in `Report`, a field here and a
+ * value in NO_REPORTS.
  */
 export interface Reports {
   /** The pod holds the operator's lock. */
   readonly leader: boolean;
-  /** The API server's last answer to the operator's requests for its renamed lock; null before the first answer. */
+  /**
+   * The API server's last answer to the operator's requests for its renamed lock; null before the first
+   * answer.
+   */
   readonly lock: LockAccessMessage | null;
   readonly backlog: BacklogMessage;
   /** What looks like a lock of the operator that the app does not name; null if nothing does. */
   readonly unnamedLock: UnnamedLockMessage | null;
   readonly policies: PolicyReportMessage;
-  /** Why the proxy has no certificate for the calls of the operator's webhooks; "" if it has one, or takes no such calls. */
+  /**
+   * Why the proxy has no certificate for the calls of the operator's webhooks; "" if it has one, or takes no
+   * such calls.
+   */
   readonly webhookProblem: string;
 }
 
@@ -186,7 +196,10 @@ export interface RouteTableMessage {
 }
 
 export interface RuleMessage {
-  /** The decoder returns a number for a kind that this version does not know. The type omits that number, and rule-codec.ts rejects it. */
+  /**
+   * The decoder returns a number for a kind that this version does not know. The type omits that number, and
+   * rule-codec.ts rejects it.
+   */
   readonly kind: "KIND_UNSPECIFIED" | "LIMIT" | "SUBSET" | "OBJECT_LIMIT" | "OBJECTS" | "FENCE" | "FENCE_MOVES" | "SHARDED";
   readonly subset: string;
   readonly resources: readonly ResourceMatchMessage[];

@@ -1,5 +1,6 @@
-// The other pods of an app, as a resource type: those to which a proxy may forward reviews of the operator's webhooks. The body is JSON; this
-// schema is its contract. Peers have a version and an ACK of their own, so no route waits for them. Called by both ends of the stream.
+// The other pods of an app, as a resource type: those to which a proxy may forward reviews of the operator's
+// webhooks. The body is JSON; this schema is its contract. Peers have a version and an ACK of their own, so
+// no route waits for them. Called by both ends of the stream.
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { tryParseJson } from "../base/json.ts";
@@ -15,7 +16,10 @@ export interface PodPeer {
   readonly subset: string;
   /** The pod is ready and does not terminate. */
   readonly isReady: boolean;
-  /** Its proxy takes no reviews, since it is older than the app's webhooks: API servers reach its operator past the proxy. Never forwarded to. */
+  /**
+   * Its proxy takes no reviews, since it is older than the app's webhooks: API servers reach its operator
+   * past the proxy. Never forwarded to.
+   */
   readonly isDirect?: true | undefined;
 }
 

@@ -1,6 +1,6 @@
-// Policies as a resource type. The body is JSON, since a policy set is a tree of small alternatives that no client but the proxy reads: this
-// schema is its contract. Invariant: a rule that is read can be enforced, and of each other one a problem names why not. Called by both ends of
-// the stream.
+// Policies as a resource type. The body is JSON, since a policy set is a tree of small alternatives that no
+// client but the proxy reads: this schema is its contract. Invariant: a rule that is read can be enforced,
+// and of each other one a problem names why not. Called by both ends of the stream.
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { tryParseJson } from "../base/json.ts";
@@ -89,7 +89,8 @@ const windowSchema = z.strictObject({
 const limitSchema: z.ZodType<LimitRule> = z
   .strictObject({ ...ruleFields, limiter: limiterSchema, recovery: z.string() })
   .refine(({ match, limiter }) => (match.admissions ?? []).length === 0 || limiter.kind === "deny", {
-    // Anybody can send a review, so a limiter that counts them would refuse the API server what a stranger has used up.
+    // Anybody can send a review, so a limiter that counts them would refuse the API server what a stranger
+    // has used up.
     error: 'must have kind "deny" if match.admissions is set: other limiters would count the reviews of strangers',
     path: ["limiter"],
   });
@@ -135,7 +136,8 @@ export interface ReadPolicies {
 }
 
 /**
- * Reads what it can: a rule is a whole, so a rule of a newer version is left out, and no part of it is enforced without the others.
+ * Reads what it can: a rule is a whole, so a rule of a newer version is left out, and no part of it is
+ * enforced without the others.
  * @throws ResourceInvalidError if the body is no policy set at all, or has a rule without a name
  */
 export function readPolicies(body: Uint8Array, head: Versioned): ReadPolicies {
@@ -169,7 +171,9 @@ export function readPolicies(body: Uint8Array, head: Versioned): ReadPolicies {
   return { resource: { version: head.version, digest, ...set }, unread, problems };
 }
 
-/** The digest of a policy set: half of a SHA-256, in hex. Equal in every manager replica and after restarts. */
+/**
+ * The digest of a policy set: half of a SHA-256, in hex. Equal in every manager replica and after restarts.
+ */
 export function policiesDigest({ limits, faults, egress }: PolicySet): string {
   return createHash("sha256").update(encoded({ limits, faults, egress })).digest("hex").slice(0, 32);
 }

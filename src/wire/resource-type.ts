@@ -1,5 +1,5 @@
-// The interface of a resource type. Each type is one constant, which both ends of the stream use. docs/design.md describes how to
-// add a type. Pure.
+// The interface of a resource type. Each type is one constant, which both ends of the stream use.
+// docs/design.md describes how to add a type. Pure.
 import { MeshError } from "../base/errors.ts";
 
 /** The fields that resources of all types have. */
@@ -24,7 +24,10 @@ export interface ResourceType<R extends Versioned> {
 export interface DeltaCodec<R extends Versioned> {
   /** The capability of a proxy that accepts these deltas. */
   readonly capability: string;
-  /** The body of the delta; undefined if a delta cannot express the difference, or if the whole resource is as short. */
+  /**
+   * The body of the delta; undefined if a delta cannot express the difference, or if the whole resource is as
+   * short.
+   */
   encode(base: R, next: R): Uint8Array | undefined;
   /** @throws ResourceInvalidError with every field that does not fit the base */
   apply(base: R, body: Uint8Array, head: Versioned): R;

@@ -243,7 +243,10 @@ describe("a route with every field set, at every level", () => {
   });
 });
 
-/** The fields that are empty in all of the messages, by path. The loader gives fields without a value their default. */
+/**
+ * The fields that are empty in all of the messages, by path. The loader gives fields without a value their
+ * default.
+ */
 function emptyFields(messages: readonly object[], path = ""): string[] {
   const names = new Set(messages.flatMap((each) => Object.keys(each)));
   return [...names].flatMap((name) => {

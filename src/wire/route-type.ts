@@ -1,7 +1,7 @@
-// The route as a resource type: converts a snapshot to a message, to bytes and to a digest. `routeToWire` and `routeFromWire` are
-// the only lists of a snapshot's fields. Digest, deltas, registrations and the stored file all use the message, so a new field
-// reaches all of them. Invariant: a snapshot that decodes without an error can be enforced. Otherwise the error names every
-// problem. Called by both ends of the stream.
+// The route as a resource type: converts a snapshot to a message, to bytes and to a digest. `routeToWire` and
+// `routeFromWire` are the only lists of a snapshot's fields. Digest, deltas, registrations and the stored
+// file all use the message, so a new field reaches all of them. Invariant: a snapshot that decodes without an
+// error can be enforced. Otherwise the error names every problem. Called by both ends of the stream.
 import type { GroupResource } from "../kube/types.ts";
 import { type AppRef, type CallerPolicy, NO_CALLER_POLICY, type Snapshot } from "../route/snapshot.ts";
 import type { RouteTable } from "../route/table.ts";

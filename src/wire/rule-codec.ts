@@ -1,5 +1,6 @@
-// Converts a route rule to a wire message and back. Invariant: an unknown kind of rule, or an unknown term, makes the table
-// invalid. The rule is never omitted, because without it a subset could own more than it was granted. Called by table-codec.ts.
+// Converts a route rule to a wire message and back. Invariant: an unknown kind of rule, or an unknown term,
+// makes the table invalid. The rule is never omitted, because without it a subset could own more than it was
+// granted. Called by table-codec.ts.
 import { isSetTerm, type LabelTerm, type SetTerm } from "../kube/label-selector.ts";
 import type { ResourceMatch, RouteRule } from "../route/table.ts";
 import type { LabelTermMessage, RuleMessage } from "./messages.ts";
@@ -29,7 +30,8 @@ export function ruleToWire(rule: RouteRule): RuleMessage {
 /**
  * Decodes and checks a rule.
  * @param resources the decoded resources of the message
- * @param report called with each problem, with its path below the rule. After a problem the result must not be used
+ * @param report called with each problem, with its path below the rule. After a problem the result must not
+ * be used
  */
 export function ruleFromWire(
   message: RuleMessage,

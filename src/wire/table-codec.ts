@@ -1,6 +1,6 @@
-// Converts a route table to a message, to bytes and to a hash. Invariant: equal tables give equal messages, even if they number
-// their classes differently. Called by route-type.ts, by the proxy for its registration and by the manager for the tables of
-// registrations.
+// Converts a route table to a message, to bytes and to a hash. Invariant: equal tables give equal messages,
+// even if they number their classes differently. Called by route-type.ts, by the proxy for its registration
+// and by the manager for the tables of registrations.
 import { createHash, type Hash } from "node:crypto";
 import type { ResourceMatch, RouteTable } from "../route/table.ts";
 import type { MemoryBudget } from "./bounded-decoder.ts";
@@ -79,7 +79,10 @@ export function hashBytes(bytes: Uint8Array): Buffer {
 
 const hashes = new WeakMap<RouteTable, Buffer>();
 
-/** The hash of the table's bytes. Computed once for each table object: many subsets and reconciles share one table. */
+/**
+ * The hash of the table's bytes. Computed once for each table object: many subsets and reconciles share one
+ * table.
+ */
 export function tableHash(table: RouteTable): Buffer {
   const hash = hashes.get(table) ?? hashOf(table);
   hashes.set(table, hash);
@@ -89,8 +92,9 @@ export function tableHash(table: RouteTable): Buffer {
 type Beginning = Pick<RouteTable, "rules" | "classes">;
 const beginnings = new WeakMap<RouteTable["classOf"], Beginning & { readonly hash: Hash }>();
 
-// A family of 64 shards has 64 tables, which differ at the end only: in the fences and in what is retained. The beginning is nearly all of the
-// bytes, so it is hashed once. In the bytes of a message the fields follow each other by number.
+// A family of 64 shards has 64 tables, which differ at the end only: in the fences and in what is retained.
+// The beginning is nearly all of the bytes, so it is hashed once. In the bytes of a message the fields follow
+// each other by number.
 function hashOf(table: RouteTable): Buffer {
   const { rules, classes, classOf } = table;
   const nothing = { rules: [], classes: [], sharedResources: [], fenced: [], retained: [] };

@@ -20,7 +20,9 @@ function meaning({ table: routes, ...rest }: Snapshot) {
   return { ...rest, ...wire, members: members.sort() };
 }
 
-/** The snapshot with other numbers of its classes and an empty class, as another replica may have built it. */
+/**
+ * The snapshot with other numbers of its classes and an empty class, as another replica may have built it.
+ */
 function renumbered(before: Snapshot): Snapshot {
   const { classes, classOf } = before.table;
   const members = [...classOf].map(([name, index]) => [name, classes.length - index] as const);

@@ -1,5 +1,6 @@
-// The address of one API server and the credentials for it. The token is read again for every request, so a rotated
-// service-account token is used at once. Created by inClusterConnection or src/runtime/kubeconfig.ts, read by transport.ts.
+// The address of one API server and the credentials for it. The token is read again for every request, so a
+// rotated service-account token is used at once. Created by inClusterConnection or src/runtime/kubeconfig.ts,
+// read by transport.ts.
 import type { Env } from "../../base/env.ts";
 import { MeshError } from "../../base/errors.ts";
 
@@ -16,7 +17,10 @@ export interface KubeConnection {
   readonly clientKey?: string;
   /** The name that the server's certificate must carry, if it is not the host of `server`. */
   readonly tlsServerName?: string;
-  /** Accepts any certificate of the server. Only a kubeconfig can ask for it (`insecure-skip-tls-verify`); the default is false. */
+  /**
+   * Accepts any certificate of the server. Only a kubeconfig can ask for it (`insecure-skip-tls-verify`); the
+   * default is false.
+   */
   readonly skipTlsVerify?: boolean;
   readonly userAgent: string;
 }
@@ -32,7 +36,8 @@ export interface InClusterOptions {
 }
 
 /**
- * The connection that every pod gets from Kubernetes: KUBERNETES_SERVICE_HOST and _PORT, and the mounted service account.
+ * The connection that every pod gets from Kubernetes: KUBERNETES_SERVICE_HOST and _PORT, and the mounted
+ * service account.
  * @throws MeshError `NOT_IN_CLUSTER` if the variables are not set
  */
 export async function inClusterConnection(

@@ -1,5 +1,5 @@
-// Newline-delimited JSON from chunks of bytes, as the API server frames its watches. The chunk boundaries do not change the
-// values, not even inside a multi-byte character. Used by watch.ts.
+// Newline-delimited JSON from chunks of bytes, as the API server frames its watches. The chunk boundaries do
+// not change the values, not even inside a multi-byte character. Used by watch.ts.
 import { MeshError } from "../../base/errors.ts";
 
 const NEWLINE = 0x0a;
@@ -8,7 +8,8 @@ const MAX_LINE_BYTES = 32 * 1024 * 1024;
 
 /**
  * The values of the complete lines of each chunk.
- * @throws MeshError `WATCH_TRUNCATED` if the stream ends inside a line, `WATCH_MALFORMED` for a line that is not JSON or is too
+ * @throws MeshError `WATCH_TRUNCATED` if the stream ends inside a line, `WATCH_MALFORMED` for a line that is
+ * not JSON or is too
  *   long
  */
 export async function* parseJsonLines(

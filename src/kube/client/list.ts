@@ -1,5 +1,5 @@
-// Reads a whole list in pages. It returns the resourceVersion of the first page, so that a watch from there sees everything that
-// happened after. It never joins pages of two different states. Called by client.ts.
+// Reads a whole list in pages. It returns the resourceVersion of the first page, so that a watch from there
+// sees everything that happened after. It never joins pages of two different states. Called by client.ts.
 import { errorMessage, MeshError } from "../../base/errors.ts";
 import { isStatus } from "../status.ts";
 import type { KubeList, KubeObject } from "../types.ts";
@@ -86,7 +86,8 @@ function readPage<T extends KubeObject>(resource: Resource<T>, body: unknown, do
     const project = projectionOf(resource);
     const { kind } = resource;
     const apiVersion = apiVersionOf(resource);
-    // The items of a typed list have no kind, the objects of watch events have one. Readers get a kind in both cases.
+    // The items of a typed list have no kind, the objects of watch events have one. Readers get a kind in
+    // both cases.
     const items = (page.items ?? []).map((item) => project({ apiVersion, kind, ...item }));
     return { metadata: { ...page.metadata }, items };
   } catch (cause) {

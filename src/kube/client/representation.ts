@@ -1,5 +1,6 @@
-// The form in which objects are requested, and the projection of an answer to that form. A server that does not know
-// PartialObjectMetadata returns the same objects with more bytes. Pure; called by client.ts, list.ts and watch.ts.
+// The form in which objects are requested, and the projection of an answer to that form. A server that does
+// not know PartialObjectMetadata returns the same objects with more bytes. Pure; called by client.ts, list.ts
+// and watch.ts.
 import { JSON_TYPE } from "../media-types.ts";
 import type { KubeObject } from "../types.ts";
 import { apiVersionOf, type Resource } from "./resource.ts";
@@ -14,8 +15,8 @@ export function acceptOf(resource: Resource, verb: "get" | "list" | "watch"): st
 }
 
 /**
- * The function that turns an object of the server into a T. Nothing checks T, which the descriptor states. A metadata-only object
- * keeps nothing else and gets the kind of its resource instead of PartialObjectMetadata.
+ * The function that turns an object of the server into a T. Nothing checks T, which the descriptor states. A
+ * metadata-only object keeps nothing else and gets the kind of its resource instead of PartialObjectMetadata.
  */
 export function projectionOf<T extends KubeObject>(resource: Resource<T>): (object: KubeObject) => T {
   if (resource.metadataOnly !== true) return (object) => object as T;

@@ -1,4 +1,5 @@
-// The descriptor of a kind, and its URLs. Every name in a path is escaped, so no object name can reach another resource. Pure.
+// The descriptor of a kind, and its URLs. Every name in a path is escaped, so no object name can reach
+// another resource. Pure.
 import { MeshError } from "../../base/errors.ts";
 import type { GroupVersionResource, KubeObject } from "../types.ts";
 

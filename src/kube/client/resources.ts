@@ -1,4 +1,5 @@
-// The built-in kinds that the project reads or writes, with the fields it reads. src/api describes the project's own kinds.
+// The built-in kinds that the project reads or writes, with the fields it reads. src/api describes the
+// project's own kinds.
 import type { KubeObject, LabelSelector } from "../types.ts";
 import type { Resource } from "./resource.ts";
 

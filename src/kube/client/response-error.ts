@@ -1,5 +1,6 @@
-// Turns refusals of the API server into StatusErrors. Reason, code, message, details and Retry-After stay as sent. An answer that
-// is not a Status, such as a load balancer's error page, becomes one by its HTTP code. Pure.
+// Turns refusals of the API server into StatusErrors. Reason, code, message, details and Retry-After stay as
+// sent. An answer that is not a Status, such as a load balancer's error page, becomes one by its HTTP code.
+// Pure.
 import { createStatus, reasonOfCode, type Status, type StatusDetails, StatusError, type StatusReason } from "../status.ts";
 
 const MAX_MESSAGE_LENGTH = 500;
@@ -28,7 +29,10 @@ export function watchError(object: unknown, doing: string): StatusError {
   return statusError({ ...sent, reason: sent.reason || reasonOf(sent.code) }, undefined, doing);
 }
 
-/** How long the server asks the client to wait before a retry, in milliseconds; undefined if the answer does not say. */
+/**
+ * How long the server asks the client to wait before a retry, in milliseconds; undefined if the answer does
+ * not say.
+ */
 export function retryAfterMs(error: StatusError): number | undefined {
   const seconds = error.status.details?.retryAfterSeconds;
   return seconds === undefined || seconds <= 0 ? undefined : seconds * 1000;
@@ -45,8 +49,8 @@ function statusError(status: Status, retryAfter: string | undefined, doing: stri
       ? { ...status.details, retryAfterSeconds: seconds }
       : status.details;
   const error = new StatusError(status.reason, `${doing}: ${status.message}`, details);
-  // The constructor derives the code from the reason, but the code that the server sent counts (500 with reason ServerTimeout,
-  // for example).
+  // The constructor derives the code from the reason, but the code that the server sent counts (500 with
+  // reason ServerTimeout, for example).
   return Object.assign(error, { status: { ...error.status, message: status.message, code: status.code } });
 }
 

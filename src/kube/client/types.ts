@@ -31,7 +31,10 @@ export interface WatchOptions extends SelectorOptions {
   readonly resourceVersion?: string;
   /** After how many seconds the server ends the stream; the default is 300. */
   readonly timeoutSeconds?: number;
-  /** Without a byte for this long the connection is dead; the default is 90,000. The server sends a bookmark each minute. */
+  /**
+   * Without a byte for this long the connection is dead; the default is 90,000. The server sends a bookmark
+   * each minute.
+   */
   readonly silenceMs?: number;
 }
 
@@ -80,9 +83,9 @@ export interface RawRequest extends CallOptions {
 }
 
 /**
- * A typed client of the Kubernetes API. It throws refusals as StatusError, all else as MeshError: `KUBE_UNREACHABLE`,
- * `KUBE_TIMEOUT`, `KUBE_MALFORMED`, `WATCH_TRUNCATED`, `WATCH_MALFORMED`, or the signal's reason. It retries a 429 or 503 with
- * Retry-After a few times.
+ * A typed client of the Kubernetes API. It throws refusals as StatusError, all else as MeshError:
+ * `KUBE_UNREACHABLE`, `KUBE_TIMEOUT`, `KUBE_MALFORMED`, `WATCH_TRUNCATED`, `WATCH_MALFORMED`, or the signal's
+ * reason. It retries a 429 or 503 with Retry-After a few times.
  */
 export interface KubeClient {
   /** Any request; resolves with the parsed JSON of the answer. */

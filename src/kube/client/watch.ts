@@ -1,5 +1,5 @@
-// One watch: a stream of events until the server ends it. Every event is passed on as sent and in order. Silence, a reset, an
-// incomplete line and an ERROR event throw. Called by client.ts.
+// One watch: a stream of events until the server ends it. Every event is passed on as sent and in order.
+// Silence, a reset, an incomplete line and an ERROR event throw. Called by client.ts.
 import { MeshError } from "../../base/errors.ts";
 import type { KubeObject } from "../types.ts";
 import { createDeadline, type Deadline } from "./deadline.ts";
@@ -15,7 +15,10 @@ const DEFAULT_TIMEOUT_SECONDS = 300;
 // kube-apiserver sends a bookmark about once a minute. After this time it is overdue.
 const DEFAULT_SILENCE_MS = 90_000;
 
-/** Watches a collection. The caller remembers the resourceVersion and starts again; see src/runtime/reflector.ts. */
+/**
+ * Watches a collection. The caller remembers the resourceVersion and starts again; see
+ * src/runtime/reflector.ts.
+ */
 export async function* watchCollection<T extends KubeObject>(
   context: ExchangeContext,
   resource: Resource<T>,

@@ -1,5 +1,6 @@
-// Joins several lists of one version into the beginning of a watch: an ADDED event for each object, and the bookmark that says that these
-// were all. Invariant: holds no more than one chunk and one object. Called by the proxy, which asks for the namespaces of a subset one by one.
+// Joins several lists of one version into the beginning of a watch: an ADDED event for each object, and the
+// bookmark that says that these were all. Invariant: holds no more than one chunk and one object. Called by
+// the proxy, which asks for the namespaces of a subset one by one.
 import type { Version } from "../resource-version.ts";
 import type { ObjectType } from "./base/object-type.ts";
 import { type ByteFilter, codecError, type Emit, type Encoding, type Keep, type ListJoiner } from "./base/types.ts";

@@ -18,8 +18,8 @@ function protobufPod(labels: readonly Field[]): Buffer {
 }
 
 /**
- * The metadata that the readers find in an object with this metadata, in every place where an object may be; undefined if it is
- * unreadable.
+ * The metadata that the readers find in an object with this metadata, in every place where an object may be;
+ * undefined if it is unreadable.
  */
 function readEverywhere(encoding: Encoding, object: string | Buffer): (ItemMeta | undefined)[] {
   if (typeof object !== "string") {

@@ -1,6 +1,6 @@
-// Turns a list into watch events, one for each kept object, as if all of them came or went. The bytes of an object stay; a
-// built-in object gets the type that it lacks inside a list. Pure; called by the proxy when it continues a watch for its client, and
-// through event-joiner.ts when a watch begins with what there is.
+// Turns a list into watch events, one for each kept object, as if all of them came or went. The bytes of an
+// object stay; a built-in object gets the type that it lacks inside a list. Pure; called by the proxy when it
+// continues a watch for its client, and through event-joiner.ts when a watch begins with what there is.
 import { parseResourceVersion } from "../resource-version.ts";
 import { isListType, type ObjectType } from "./base/object-type.ts";
 import { asBuffer, codecError, type Emit, type Encoding, type Keep } from "./base/types.ts";
@@ -39,8 +39,9 @@ export interface EventReader {
 }
 
 /**
- * Reads a list at `version` as it arrives. Both methods throw MeshError `CODEC_MALFORMED` (also for a list of another version),
- * `CODEC_TRUNCATED`, `CODEC_TOO_LARGE`, `CODEC_NOT_A_LIST` (also for a Table, or a list of objects of several kinds).
+ * Reads a list at `version` as it arrives. Both methods throw MeshError `CODEC_MALFORMED` (also for a list of
+ * another version), `CODEC_TRUNCATED`, `CODEC_TOO_LARGE`, `CODEC_NOT_A_LIST` (also for a Table, or a list of
+ * objects of several kinds).
  * @param onEvent called with the kept objects in the order of the list
  */
 export function createEventReader(
@@ -89,7 +90,10 @@ export function createEventReader(
   };
 }
 
-/** The kept objects of a whole list at `version`, and the type of its items. @throws MeshError as `createEventReader` */
+/**
+ * The kept objects of a whole list at `version`, and the type of its items.
+ * @throws MeshError as `createEventReader`
+ */
 export function listEvents(
   encoding: Encoding,
   eventType: "ADDED" | "DELETED",
@@ -149,7 +153,8 @@ function typeText(listType: Partial<ObjectType>): string {
   return `"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`;
 }
 
-// API servers write the type of an object before its metadata. If one did not, the object's own type would be read, which is the last one.
+// API servers write the type of an object before its metadata. If one did not, the object's own type would be
+// read, which is the last one.
 function ownType(element: Buffer): ObjectType {
   if (METADATA_FIRST.equals(element.subarray(0, METADATA_FIRST.length))) return { kind: "", apiVersion: "" };
   const textOf = (name: KeyName) => {

@@ -1,4 +1,5 @@
-// Reads the metadata of a whole list. Pure; called by the proxy to learn the version and the size of a collection from a list of one object.
+// Reads the metadata of a whole list. Pure; called by the proxy to learn the version and the size of a
+// collection from a list of one object.
 import { parseResourceVersion, type Version } from "../resource-version.ts";
 import { asBuffer, type Encoding } from "./base/types.ts";
 import { keyName } from "./json/string.ts";

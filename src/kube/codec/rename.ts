@@ -1,6 +1,6 @@
-// Renames leader-election locks in bodies, in both directions. Only the name changes, and in protobuf the lengths around it; for
-// a body that does not name the lock the result is the same array. Called by the proxy's election layer on one object, one event or
-// one element of a list.
+// Renames leader-election locks in bodies, in both directions. Only the name changes, and in protobuf the
+// lengths around it; for a body that does not name the lock the result is the same array. Called by the
+// proxy's election layer on one object, one event or one element of a list.
 
 import type { Rename } from "./base/renamed-text.ts";
 import type { Encoding, Rewrite } from "./base/types.ts";
@@ -10,8 +10,8 @@ import { renameProtobufElement, renameProtobufFrame, renameProtobufObject } from
 export type { Rename } from "./base/renamed-text.ts";
 
 /**
- * Renames one object of any kind. In a Status `details.name` and the quoted name in the message change instead, in a Table the
- * rows' objects and their cells.
+ * Renames one object of any kind. In a Status `details.name` and the quoted name in the message change
+ * instead, in a Table the rows' objects and their cells.
  * @throws MeshError `CODEC_MALFORMED`; `CODEC_AMBIGUOUS` if the name occurs twice or in another case
  */
 export function renameObject(encoding: Encoding, body: Uint8Array, rename: Rename): Uint8Array {

@@ -1,5 +1,5 @@
-// metav1.Status as bytes: as a response body and as the ERROR event of a watch, in JSON and protobuf. Field numbers are those of
-// the published generated.proto files. Called by the proxy's layers.
+// metav1.Status as bytes: as a response body and as the ERROR event of a watch, in JSON and protobuf. Field
+// numbers are those of the published generated.proto files. Called by the proxy's layers.
 import type { Status, StatusDetails } from "../status.ts";
 import type { Encoding } from "./base/types.ts";
 import { encodeEnvelope, readEnvelope } from "./protobuf/envelope.ts";

@@ -1,6 +1,7 @@
-// Removes `metadata.managedFields` from objects. These are a quarter of the bytes that an informer receives, and few operators read them.
-// All other bytes stay, except for the lengths around the field in protobuf. For a body without managedFields the result is the same
-// array. Called by the proxy for VirtualApps with the annotation strip-managed-fields.
+// Removes `metadata.managedFields` from objects. These are a quarter of the bytes that an informer receives,
+// and few operators read them. All other bytes stay, except for the lengths around the field in protobuf. For
+// a body without managedFields the result is the same array. Called by the proxy for VirtualApps with the
+// annotation strip-managed-fields.
 //
 // A body that cannot be read passes unchanged, since stripping hides nothing.
 import { applyEdits, type Edit } from "./base/byte-edit.ts";

@@ -1,5 +1,6 @@
-// Cuts watch streams into whole events and reads the metadata of an event's object. A frame is a document, not a chunk and not a
-// line, and it is passed on as soon as its last byte is there. Called by the proxy's filters.
+// Cuts watch streams into whole events and reads the metadata of an event's object. A frame is a document,
+// not a chunk and not a line, and it is passed on as soon as its last byte is there. Called by the proxy's
+// filters.
 
 import { DEFAULT_MAX_BYTES, type Encoding, type Keep, type ReadOptions } from "./base/types.ts";
 import type { FrameSplitter, WatchFrame } from "./base/watch-event.ts";
@@ -25,8 +26,8 @@ export function readFrame(encoding: Encoding, frame: Uint8Array, options: ReadOp
 }
 
 /**
- * A JSON Table event without the rows of other subsets and the rows that cannot be read; the other bytes stay. Throws
- * `CODEC_MALFORMED` if the event has no Table.
+ * A JSON Table event without the rows of other subsets and the rows that cannot be read; the other bytes
+ * stay. Throws `CODEC_MALFORMED` if the event has no Table.
  */
 export function filterTableFrame(frame: Uint8Array, keep: Keep, options: ReadOptions = {}): Uint8Array {
   return filterJsonTableFrame(frame, keep, options);

@@ -99,14 +99,18 @@ export function addWebhooks(options: WebhooksOptions): WebhookServer {
 
 const NO_APPS: Pick<Apps, "list"> = { list: () => [] };
 
-/** Short compared with the API server's timeout. Only a pod that would pass unchanged needs such a read, and that is rare. */
+/**
+ * Short compared with the API server's timeout. Only a pod that would pass unchanged needs such a read, and
+ * that is rare.
+ */
 const GATHER_MS = 100;
 
 type ReadApp<T> = (app: AppName, address: string) => Promise<T>;
 
 /**
- * Requests of one address for the same app within this time share one read, which begins after all of them. Any client can reach the port, and
- * too many reads would delay the renewal of the manager's lease. Addresses share none, since each waits for its own turn (read-limit.ts).
+ * Requests of one address for the same app within this time share one read, which begins after all of them.
+ * Any client can reach the port, and too many reads would delay the renewal of the manager's lease. Addresses
+ * share none, since each waits for its own turn (read-limit.ts).
  */
 export function shareReads<T>(read: ReadApp<T>, clock: Clock): ReadApp<T> {
   const gathering = new Map<string, Promise<T>>();

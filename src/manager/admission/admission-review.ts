@@ -1,6 +1,7 @@
-// AdmissionReview v1, the protocol between the API server and its webhooks. A request is decoded once through a schema, and the
-// answer is a review with the request's uid. Pure. Invariants: objects are passed on unchanged, and every refusal begins with
-// `ctrlmesh: `, so that users know its origin. Called by serve-review.ts.
+// AdmissionReview v1, the protocol between the API server and its webhooks. A request is decoded once through
+// a schema, and the answer is a review with the request's uid. Pure. Invariants: objects are passed on
+// unchanged, and every refusal begins with `ctrlmesh: `, so that users know its origin. Called by
+// serve-review.ts.
 import { z } from "zod";
 import { isObject } from "../../api/rule.ts";
 import { reviewAnswer } from "../../kube/admission-review.ts";

@@ -1,5 +1,6 @@
-// Waits for an app that this replica does not know yet: the leader knew it before it wrote the webhook, but this replica may lag. Invariant: a request
-// that waits holds no body, and few wait at a time, since anybody can name an app that does not exist. Called before the body is read.
+// Waits for an app that this replica does not know yet: the leader knew it before it wrote the webhook, but
+// this replica may lag. Invariant: a request that waits holds no body, and few wait at a time, since anybody
+// can name an app that does not exist. Called before the body is read.
 import type { Clock } from "../../base/clock.ts";
 import { createFairBudget } from "../../base/fair-budget.ts";
 import { StatusError } from "../../kube/status.ts";
@@ -9,8 +10,9 @@ import type { AppName, Ready } from "./webhook.ts";
 /** A watch that is further behind than this is broken. */
 const UNKNOWN_APP_MS = 2_000;
 /**
- * As many as there are places for connections (webhook-server.ts): who waits holds a connection and no body. One address gets half, and those that then take all
- * they can a quarter, an eighth and so on. An API server that gets none tries again after a second.
+ * As many as there are places for connections (webhook-server.ts): who waits holds a connection and no body.
+ * One address gets half, and those that then take all they can a quarter, an eighth and so on. An API server
+ * that gets none tries again after a second.
  */
 const MAX_WAITING = 256;
 

@@ -1,5 +1,6 @@
-// Namespaces as a kind that the validating webhook looks at: an edit of labels that moves the namespace is allowed with a warning. It never refuses.
-// Opt-in, since the API server then asks the manager about edits of namespaces, and whoever can ask learns which apps divide them.
+// Namespaces as a kind that the validating webhook looks at: an edit of labels that moves the namespace is
+// allowed with a warning. It never refuses. Opt-in, since the API server then asks the manager about edits of
+// namespaces, and whoever can ask learns which apps divide them.
 import { dnsLabelSchema } from "../../api/names.ts";
 import { fieldAt, isObject } from "../../api/rule.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -54,7 +55,8 @@ interface LabelEdit {
   readonly after: NamespaceFacts;
 }
 
-// Only calls of the API server are filtered by the match condition, and any pod may call this port with any objects.
+// Only calls of the API server are filtered by the match condition, and any pod may call this port with any
+// objects.
 function labelEditOf(before: unknown, after: unknown): LabelEdit | undefined {
   const { data: name } = dnsLabelSchema.safeParse(fieldAt(after, "metadata", "name"));
   const [old, now] = [labelsOf(before), labelsOf(after)];

@@ -1,4 +1,5 @@
-// The source kinds as kinds that the validating webhook checks: an object is compared with the other objects in the stores.
+// The source kinds as kinds that the validating webhook checks: an object is compared with the other objects
+// in the stores.
 import type { Problem } from "../../api/problems.ts";
 import { fieldAt, isObject } from "../../api/rule.ts";
 import type { KubeObject } from "../../kube/types.ts";
@@ -11,7 +12,10 @@ export interface SourceChecks {
   readonly sources: readonly Source[];
   /** For the early check, which reports only refusals and needs only the object itself, there are none. */
   readonly apps: Pick<Apps, "list">;
-  /** Absent: no caller is told how many namespaces an edit moves. Who may ask often learns the names of all namespaces by it. */
+  /**
+   * Absent: no caller is told how many namespaces an edit moves. Who may ask often learns the names of all
+   * namespaces by it.
+   */
   readonly countMoves?: CountMoves | undefined;
 }
 

@@ -1,5 +1,6 @@
-// The CAs of those who may call the webhooks, from a file (`--webhook-client-ca`): API servers whose AdmissionConfiguration names a client certificate. Invariant:
-// without a readable file the manager does not start, and later the last good one stays. Used by the webhook server.
+// The CAs of those who may call the webhooks, from a file (`--webhook-client-ca`): API servers whose
+// AdmissionConfiguration names a client certificate. Invariant: without a readable file the manager does not
+// start, and later the last good one stays. Used by the webhook server.
 import type { Clock, Timer } from "../../base/clock.ts";
 import { createLastGoodFile } from "../../base/last-good-file.ts";
 import type { Logger } from "../../base/log.ts";

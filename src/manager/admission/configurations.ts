@@ -1,7 +1,7 @@
-// Computes the desired webhook configurations from the apps. Pure. Invariants: the API server calls the manager only for pods
-// that an app selects, so nothing else in the cluster depends on the manager. It never calls the manager for the manager's own
-// namespace: a stopped manager could not start again. Equal facts give equal objects, in the same order, with every default
-// written out.
+// Computes the desired webhook configurations from the apps. Pure. Invariants: the API server calls the
+// manager only for pods that an app selects, so nothing else in the cluster depends on the manager. It never
+// calls the manager for the manager's own namespace: a stopped manager could not start again. Equal facts
+// give equal objects, in the same order, with every default written out.
 import { countTerms, type LabelSelector, labelSelectorSchema } from "../../api/label-selector.ts";
 import { validate } from "../../api/problems.ts";
 import type {
@@ -19,7 +19,9 @@ import { withinEntry, withinShare } from "./webhook-share.ts";
 
 export const MUTATING_NAME = "ctrlmesh-injection";
 export const VALIDATING_NAME = "ctrlmesh-validation";
-/** The selectors to watch only these two objects, so the manager needs no right to read other configurations. */
+/**
+ * The selectors to watch only these two objects, so the manager needs no right to read other configurations.
+ */
 export const MUTATING_SELECTOR = { fieldSelector: `metadata.name=${MUTATING_NAME}` };
 export const VALIDATING_SELECTOR = { fieldSelector: `metadata.name=${VALIDATING_NAME}` };
 
@@ -51,8 +53,9 @@ export function isInjected(app: App, managerNamespace: string): boolean {
   const isBringingBack = isHeld(app);
   if (app.isEnding && !isBringingBack) return false;
   if (app.spec !== undefined) return true;
-  // An app that was served before keeps its entry. Its pods are refused until the app is corrected, or until its deletion is
-  // complete. Otherwise they would run without a proxy and own everything, beside pods that have a proxy.
+  // An app that was served before keeps its entry. Its pods are refused until the app is corrected, or until
+  // its deletion is complete. Otherwise they would run without a proxy and own everything, beside pods that
+  // have a proxy.
   const served = status?.routeVersion !== undefined || isBringingBack;
   const { selector } = app.pods;
   // With an empty or missing selector, the API server would call the webhook for every pod of the namespace.
@@ -76,7 +79,10 @@ export function injectionConfiguration(entries: Entries): MutatingWebhookConfigu
   return { metadata: metadata(MUTATING_NAME), webhooks: [early, ...inOrder(injections)] };
 }
 
-/** Name of an app's webhook, which the API server shows in refusals. Namespaces contain no dots, so no two apps share a name. */
+/**
+ * Name of an app's webhook, which the API server shows in refusals. Namespaces contain no dots, so no two
+ * apps share a name.
+ */
 export function injectionWebhookName({ namespace, name }: AppName): string {
   return `${name}.${namespace}.inject.${SUFFIX}`; // 63 + 63 + 27 characters at most, of 253
 }
@@ -114,7 +120,10 @@ function storedSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelect
   };
 }
 
-/** The validating entries: for the objects of the mesh's own kinds, and for each app's pods after all mutating webhooks. */
+/**
+ * The validating entries: for the objects of the mesh's own kinds, and for each app's pods after all mutating
+ * webhooks.
+ */
 export function validationConfiguration(entries: Entries): ValidatingWebhookConfiguration {
   const { target, trustPem } = entries;
   const admissions = injectedApps(entries).map((app) => admissionWebhook(app, target, trustPem));
@@ -124,7 +133,8 @@ export function validationConfiguration(entries: Entries): ValidatingWebhookConf
 }
 
 function injectedApps({ apps, target }: Entries): App[] {
-  // Two entries of one name would make the API server refuse all entries. Validation refuses an app with another kind's name.
+  // Two entries of one name would make the API server refuse all entries. Validation refuses an app with
+  // another kind's name.
   const injected = withinShare(apps).filter((app) => isInjected(app, target.namespace));
   return [...new Map(injected.toReversed().map((app) => [injectionWebhookName(app.ref), app])).values()];
 }
@@ -144,12 +154,12 @@ function admissionWebhook(app: App, target: WebhookTarget, trustPem: string): Va
 }
 
 /**
- * `failurePolicy` is Ignore, so users can edit objects and finalizers while no manager answers. The CRD's CEL rules always apply,
- * and the condition Accepted reports all other problems.
+ * `failurePolicy` is Ignore, so users can edit objects and finalizers while no manager answers. The CRD's CEL
+ * rules always apply, and the condition Accepted reports all other problems.
  *
- * The entry is also a mutating webhook, although it changes nothing. The API server calls mutating webhooks before it checks the
- * CRD's schema and CEL rules, which report only some of the problems and suggest no names. The validating webhook sees the final
- * object.
+ * The entry is also a mutating webhook, although it changes nothing. The API server calls mutating webhooks
+ * before it checks the CRD's schema and CEL rules, which report only some of the problems and suggest no
+ * names. The validating webhook sees the final object.
  */
 function validationWebhook({ kinds, target, trustPem }: Entries, path: string): ValidatingWebhook {
   const rules = kinds.map(({ resource: { group, version, resource } }) => ({

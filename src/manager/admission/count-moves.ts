@@ -1,5 +1,6 @@
-// Counts the namespaces that an edit of a route moves, for a warning. Invariant: it takes a bounded time, whatever the specs say; after that time it
-// gives no count. Used by checked-sources.ts, only if callers may learn which namespaces there are.
+// Counts the namespaces that an edit of a route moves, for a warning. Invariant: it takes a bounded time,
+// whatever the specs say; after that time it gives no count. Used by checked-sources.ts, only if callers may
+// learn which namespaces there are.
 import type { RouteTable } from "../../route/table.ts";
 import type { Compile } from "../apps/compile/compiler.ts";
 import type { NamespaceFacts, RouteSpec } from "../apps/compile/route-spec.ts";
@@ -13,10 +14,15 @@ export interface RouteMoves {
   readonly total: number;
 }
 
-/** The moves between two routes, as approximate as `comparedOwners`. Undefined if the namespaces are not known, the count takes too long, or there is no room. */
+/**
+ * The moves between two routes, as approximate as `comparedOwners`. Undefined if the namespaces are not
+ * known, the count takes too long, or there is no room.
+ */
 export type CountMoves = (before: RouteSpec, after: RouteSpec, caller: Caller) => Promise<RouteMoves | undefined>;
 
-/** Of one compilation. Ordinary rules for 10,000 namespaces take as long; the API server waits for the answer. */
+/**
+ * Of one compilation. Ordinary rules for 10,000 namespaces take as long; the API server waits for the answer.
+ */
 const LIMIT_MS = 500;
 
 export interface MoveCounterOptions {

@@ -1,6 +1,7 @@
-// The mutating webhook that puts the proxy into an app's pods, at the path of that app. Invariant: a pod that an app selects is
-// injected or refused with a message. Without a proxy it would own everything, beside the other pods. A pod passes unchanged only
-// if the app does not select it, or if the app's deletion is complete. The webhook only reads, so a dry run changes nothing.
+// The mutating webhook that puts the proxy into an app's pods, at the path of that app. Invariant: a pod that
+// an app selects is injected or refused with a message. Without a proxy it would own everything, beside the
+// other pods. A pod passes unchanged only if the app does not select it, or if the app's deletion is
+// complete. The webhook only reads, so a dry run changes nothing.
 import { StatusError } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { type App, type Apps, endingText, isLive } from "../apps/app.ts";
@@ -16,7 +17,8 @@ import type { AppName, Caller, Review } from "./webhook.ts";
 export interface InjectOptions {
   readonly apps: Apps;
   /**
-   * Reads the app from the API server for this address; undefined if it does not exist. The store may be older than the API server's own state.
+   * Reads the app from the API server for this address; undefined if it does not exist. The store may be
+   * older than the API server's own state.
    */
   readonly read: (app: AppName, address: string) => Promise<App | undefined>;
   /** See keep-revision.ts. */
@@ -35,8 +37,8 @@ export function createInjectWebhook({ apps, read, keepRevision, settings }: Inje
     if (known === undefined) throw notYet("does not know the address of the API server yet");
     // An app that this replica does not know yet was waited for (await-app.ts).
     const seen = apps.get(name.name, name.namespace);
-    // The app may have been created again under its name, or this replica's watch may lag. So read the app before a pod passes
-    // unchanged.
+    // The app may have been created again under its name, or this replica's watch may lag. So read the app
+    // before a pod passes unchanged.
     const app = seen === undefined || asksFor(seen, request) ? seen : await readNow(read, name, caller.address);
     if (app === undefined) {
       const message = `there is no app ${name.namespace}/${name.name}; if it was just created or deleted, try again`;
@@ -73,9 +75,9 @@ async function keepNow(keep: InjectOptions["keepRevision"], app: App, { object }
 }
 
 /**
- * Checks an app's pods after all mutating webhooks. In its second round the API server calls only webhooks that it called in the
- * first round. So a later webhook that adds a selected label to a pod, or reverts the injection, would let the pod run without a
- * proxy.
+ * Checks an app's pods after all mutating webhooks. In its second round the API server calls only webhooks
+ * that it called in the first round. So a later webhook that adds a selected label to a pod, or reverts the
+ * injection, would let the pod run without a proxy.
  */
 export function createAdmitWebhook(inject: (app: AppName) => Review): (app: AppName) => Review {
   return (name) => async (request, caller) => {

@@ -1,5 +1,6 @@
-// The condition InjectionReady: the API server calls the manager for new pods of the app. Invariant: the condition is True only
-// after the API server has returned the entry, so users can wait for it before they create pods. Called by the app reconciler.
+// The condition InjectionReady: the API server calls the manager for new pods of the app. Invariant: the
+// condition is True only after the API server has returned the entry, so users can wait for it before they
+// create pods. Called by the app reconciler.
 import type { Condition } from "../../api/conditions.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { MutatingWebhook, MutatingWebhookConfiguration } from "../../kube/client/resources.ts";
@@ -13,8 +14,8 @@ import { injectionWebhook, injectionWebhookName, MUTATING_NAME, type WebhookTarg
 import { fitsEntry, MAX_ENTRIES_PER_NAMESPACE, withinShare } from "./webhook-share.ts";
 
 /**
- * How long an entry must be known before it counts as in force. There can be several API servers, and each receives the entry by
- * its own watch.
+ * How long an entry must be known before it counts as in force. There can be several API servers, and each
+ * receives the entry by its own watch.
  */
 const IN_FORCE_AFTER_MS = 1_000;
 /** How often to check the reason for a missing entry. The watch reports changes of the entries. */
@@ -128,8 +129,8 @@ function tooManyText({ ref: { kind, namespace } }: App): string {
   return `the webhook has entries of the ${MAX_ENTRIES_PER_NAMESPACE} oldest of namespace ${namespace} only: no new pod is injected; delete another ${kind} there, or use another namespace`;
 }
 
-// A new CA bundle does not restart the wait. It contains the CA of the served certificate, before and after a change of that
-// certificate.
+// A new CA bundle does not restart the wait. It contains the CA of the served certificate, before and after a
+// change of that certificate.
 function isSameEntry(a: MutatingWebhook | undefined, b: MutatingWebhook | undefined): boolean {
   return isDeepEqual(a && withoutBundle(a), b && withoutBundle(b));
 }

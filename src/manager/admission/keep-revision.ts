@@ -1,6 +1,7 @@
-// Gives a new pod of a sharded StatefulSet the revision that the rollout's record has for it. Without this a pod that is deleted before its turn
-// would come back with the new revision, since with OnDelete the StatefulSet's controller makes every pod by the present template. It only reads.
-// Called by inject-webhook.ts, before the injection.
+// Gives a new pod of a sharded StatefulSet the revision that the rollout's record has for it. Without this a
+// pod that is deleted before its turn would come back with the new revision, since with OnDelete the
+// StatefulSet's controller makes every pod by the present template. It only reads. Called by
+// inject-webhook.ts, before the injection.
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import { fieldAt } from "../../api/rule.ts";
 import { ROLL_EXPECTED, ROLLING } from "../../api/sharding-keys.ts";
@@ -18,8 +19,8 @@ import type { ReadLimit } from "./read-limit.ts";
 import type { Caller } from "./webhook.ts";
 
 /**
- * The pod with its expected revision; undefined if it has it, or if no rollout has a record of it. A revision that no longer exists cannot
- * be given: then the pod stays as it is.
+ * The pod with its expected revision; undefined if it has it, or if no rollout has a record of it. A revision
+ * that no longer exists cannot be given: then the pod stays as it is.
  * @throws if the API server does not answer
  */
 export type KeepRevision = (app: App, pod: PodManifest, caller: Caller) => Promise<PodManifest | undefined>;
@@ -43,8 +44,8 @@ export function createRevisionKeeper({ client, statefulSets, limit }: RevisionKe
     if (app.ref.kind !== SHARDING_CONFIGS.kind || typeof target !== "string" || revision === undefined) return undefined;
     const { namespace } = app.ref;
     const call = { signal, timeoutMs: READ_TIMEOUT_MS, maxRetries: 0 };
-    // The pod names the StatefulSet by its uid, so only a pod of a rollout causes reads. A store that lags does not have the label yet: then the
-    // rollout has just begun, and has no record of any pod.
+    // The pod names the StatefulSet by its uid, so only a pod of a rollout causes reads. A store that lags
+    // does not have the label yet: then the rollout has just begun, and has no record of any pod.
     const seen = statefulSets.get(target, namespace);
     const hasNoRollout =
       seen !== undefined && (seen.metadata.labels?.[ROLLING] === undefined || !isPodOf(seen, pod as KubeObject));

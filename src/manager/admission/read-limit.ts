@@ -1,12 +1,15 @@
-// The limit of all reads that the webhook port causes at the API server. Any pod can send reviews, and what they cause counts as the manager's: the
-// API server's flow control would slow down the renewal of its lease. Invariants: at most MAX_AT_ONCE reads at once and PER_SECOND a second; the
-// addresses take turns, so that a flood from one delays the reads of another by one turn, whatever apps they name; each wait ends. Used by add.ts.
+// The limit of all reads that the webhook port causes at the API server. Any pod can send reviews, and what
+// they cause counts as the manager's: the API server's flow control would slow down the renewal of its lease.
+// Invariants: at most MAX_AT_ONCE reads at once and PER_SECOND a second; the addresses take turns, so that a
+// flood from one delays the reads of another by one turn, whatever apps they name; each wait ends. Used by
+// add.ts.
 import { createClientPace } from "../../base/client-pace.ts";
 import type { Clock } from "../../base/clock.ts";
 import { StatusError } from "../../kube/status.ts";
 
 /**
- * Runs the read when it is the address's turn. All reads that a review causes are those of the address that it came from.
+ * Runs the read when it is the address's turn. All reads that a review causes are those of the address that
+ * it came from.
  * @throws StatusError ServiceUnavailable if there is no room: the API server tries again
  */
 export type ReadLimit = <T>(address: string, read: () => Promise<T>) => Promise<T>;

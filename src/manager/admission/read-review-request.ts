@@ -1,5 +1,6 @@
-// Reads the body of a review and decodes it. Invariant: the budget is charged for memory: for the buffer while the body arrives, and, before parsing,
-// for the parsed value. After parsing, the buffer's part is given back. An ordinary review needs none of the budget. Called by serve-review.ts.
+// Reads the body of a review and decodes it. Invariant: the budget is charged for memory: for the buffer
+// while the body arrives, and, before parsing, for the parsed value. After parsing, the buffer's part is
+// given back. An ordinary review needs none of the budget. Called by serve-review.ts.
 import type { FairBudget } from "../../base/fair-budget.ts";
 import type { FairTurns } from "../../base/fair-turns.ts";
 import { createGrowingBytes } from "../../base/growing-bytes.ts";
@@ -9,21 +10,27 @@ import { StatusError } from "../../kube/status.ts";
 import { type AdmissionRequest, decodeReview } from "./admission-review.ts";
 
 /**
- * Reviews are of pods and of the mesh's own kinds. Two objects of 1.5 MB, the most that etcd stores, have 200,000 values if they are mostly lists of
- * names of 12 characters, and their schemas have fewer than 20 levels. A name costs ten times what a value does, and such lists have few. All annotations of an
- * object have 256 KiB, the longest texts that Kubernetes takes; escaped they may be twice as long. A longer text can take seconds to check.
+ * Reviews are of pods and of the mesh's own kinds. Two objects of 1.5 MB, the most that etcd stores, have
+ * 200,000 values if they are mostly lists of names of 12 characters, and their schemas have fewer than 20
+ * levels. A name costs ten times what a value does, and such lists have few. All annotations of an object
+ * have 256 KiB, the longest texts that Kubernetes takes; escaped they may be twice as long. A longer text can
+ * take seconds to check.
  */
 export const REVIEW_BOUNDS: JsonBounds = { depth: 100, values: 200_000, names: 20_000, stringBytes: 512 * 1024 };
 
 /**
- * What a review may take without the budget: an ordinary pod, and what it becomes. So clients that hold the whole budget delay large reviews only. The places
- * for connections bound how many such reviews there are: 256 take 32 MiB.
+ * What a review may take without the budget: an ordinary pod, and what it becomes. So clients that hold the
+ * whole budget delay large reviews only. The places for connections bound how many such reviews there are:
+ * 256 take 32 MiB.
  */
 export const ORDINARY_BYTES = 128 * 1024;
 
 export interface HeldRequest {
   readonly request: AdmissionRequest;
-  /** Charges what the review needs besides: its answer, until it has left. @throws StatusError `TooManyRequests` */
+  /**
+   * Charges what the review needs besides: its answer, until it has left.
+   * @throws StatusError `TooManyRequests`
+   */
   hold(bytes: number): void;
   /** Returns its memory to the budget. Call it once. */
   release(): void;
@@ -44,7 +51,8 @@ export interface IncomingBody extends AsyncIterable<Buffer> {
 
 /**
  * @param client the address whose share of the budget, and whose turn, the review takes
- * @throws StatusError `RequestEntityTooLarge`, `TooManyRequests`, or `BadRequest` for no review, or if the client disconnects
+ * @throws StatusError `RequestEntityTooLarge`, `TooManyRequests`, or `BadRequest` for no review, or if the
+ * client disconnects
  */
 export async function readReviewRequest(
   body: IncomingBody,

@@ -1,6 +1,7 @@
-// One HTTP request of a webhook, from its headers to its answer: found by path, read within bounds, decoded, reviewed, encoded.
-// Invariant: the API server always gets an answer that it can show. The answer to an AdmissionReview is an AdmissionReview. The
-// answer to any other request is a Status, and its HTTP code says whether to try again. Called by webhook-server.ts.
+// One HTTP request of a webhook, from its headers to its answer: found by path, read within bounds, decoded,
+// reviewed, encoded. Invariant: the API server always gets an answer that it can show. The answer to an
+// AdmissionReview is an AdmissionReview. The answer to any other request is a Status, and its HTTP code says
+// whether to try again. Called by webhook-server.ts.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ClientPace } from "../../base/client-pace.ts";
@@ -34,7 +35,8 @@ export async function serveReview(req: IncomingMessage, res: ServerResponse, opt
   const startedMs = clock.monotonicMs();
   const webhook = routes((req.url ?? "").split("?")[0] ?? "");
   const end = (code: number, body: string, result: WebhookResult) => {
-    // Close the connection of a client that is not the API server, and of a client whose body was not read to its end.
+    // Close the connection of a client that is not the API server, and of a client whose body was not read to
+    // its end.
     if (options.isDraining() || result === "bad-request" || !req.complete) res.shouldKeepAlive = false;
     sendJson(res, code, body);
     metrics.answered(webhook?.name ?? "none", result, (clock.monotonicMs() - startedMs) / 1000);
@@ -73,8 +75,8 @@ export async function serveReview(req: IncomingMessage, res: ServerResponse, opt
 }
 
 /**
- * An answer that the client does not read stays in memory, and takes several times its length. So a review keeps its part of the budget until the answer has
- * left. After answerMs the connection is closed.
+ * An answer that the client does not read stays in memory, and takes several times its length. So a review
+ * keeps its part of the budget until the answer has left. After answerMs the connection is closed.
  */
 async function untilSent(res: ServerResponse, { clock, answerMs }: ServeOptions): Promise<void> {
   if (res.closed || res.destroyed) return;
@@ -116,7 +118,10 @@ function failureOf(code: number): WebhookResult {
   return code < 500 ? "bad-request" : "failed";
 }
 
-/** Longest text from a request in a log line. Any client can reach the port, and the API server does not authenticate itself. */
+/**
+ * Longest text from a request in a log line. Any client can reach the port, and the API server does not
+ * authenticate itself.
+ */
 const MAX_LOGGED = 1_000;
 
 function logRefusal(log: Logger, webhook: string, { namespace, name, dryRun }: AdmissionRequest, message: string): void {

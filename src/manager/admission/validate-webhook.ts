@@ -1,5 +1,5 @@
-// The validating webhook of the mesh's own kinds. Its failurePolicy is Ignore, so no other code relies on its refusals: they only report
-// problems earlier.
+// The validating webhook of the mesh's own kinds. Its failurePolicy is Ignore, so no other code relies on its
+// refusals: they only report problems earlier.
 import { formatProblem, type Problem } from "../../api/problems.ts";
 import { isObject } from "../../api/rule.ts";
 import { plainText } from "../../base/plain-text.ts";
@@ -43,7 +43,10 @@ function notOurs({ operation, resource }: AdmissionRequest): AdmissionAnswer {
 
 /** kubectl prints each cause on a line of its own. */
 const MAX_CAUSES = 100;
-/** The longest path and the longest message that the schemas make have some hundred. Names of unknown fields have any length. */
+/**
+ * The longest path and the longest message that the schemas make have some hundred. Names of unknown fields
+ * have any length.
+ */
 const MAX_CAUSE_CHARS = 700;
 
 function refusal({ resource: { group, kind } }: CheckedKind, name = "", problems: readonly Problem[]): AdmissionAnswer {

@@ -1,10 +1,11 @@
-// The metrics of the webhooks. Invariant: label values come from fixed lists, and are never names of apps, pods or namespaces.
+// The metrics of the webhooks. Invariant: label values come from fixed lists, and are never names of apps,
+// pods or namespaces.
 import { Counter, Histogram, type Registry } from "../../base/metrics.ts";
 import type { WebhookName } from "./webhook.ts";
 
 /**
- * How a request ended: `allowed`, `patched` and `refused` are answers. `bad-request`: the request is malformed. `unavailable`: no
- * answer is possible now. `failed`: a fault of the manager.
+ * How a request ended: `allowed`, `patched` and `refused` are answers. `bad-request`: the request is
+ * malformed. `unavailable`: no answer is possible now. `failed`: a fault of the manager.
  */
 const WEBHOOK_RESULTS = ["allowed", "patched", "refused", "bad-request", "unavailable", "failed"] as const;
 

@@ -1,6 +1,7 @@
-// The HTTPS listener of the admission webhooks; every replica of the manager has one. Invariants: a new certificate applies to
-// the next connection and cuts none. The bounds in this file limit the memory, connections and time of each client. A stopping
-// server still answers for a while, because the API server learns of the stop only then. Created by app.ts.
+// The HTTPS listener of the admission webhooks; every replica of the manager has one. Invariants: a new
+// certificate applies to the next connection and cuts none. The bounds in this file limit the memory,
+// connections and time of each client. A stopping server still answers for a while, because the API server
+// learns of the stop only then. Created by app.ts.
 import { constants } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
@@ -39,11 +40,19 @@ export interface WebhookServerOptions {
   readonly openMs?: number;
   /** How long a client may take for its handshake, and then for its first headers; default 10,000. */
   readonly firstMs?: number;
-  /** How long a client may take for later headers, for a whole request, and to read an answer; default 10,000. */
+  /**
+   * How long a client may take for later headers, for a whole request, and to read an answer; default 10,000.
+   */
   readonly requestMs?: number;
-  /** Bytes of bodies, and of what they become, in memory at a time; default 96 MiB: half is for one client, and any review within its bounds fits. */
+  /**
+   * Bytes of bodies, and of what they become, in memory at a time; default 96 MiB: half is for one client,
+   * and any review within its bounds fits.
+   */
   readonly maxHeldBytes?: number;
-  /** Default 256. An API server has some, and up to as many as it has reviews at once. Every pod of the cluster can connect. */
+  /**
+   * Default 256. An API server has some, and up to as many as it has reviews at once. Every pod of the
+   * cluster can connect.
+   */
   readonly maxConnections?: number;
 }
 
@@ -58,16 +67,24 @@ const MAX_HELD = 96 * 1024 * 1024;
 const REQUEST_MS = 10_000;
 /** Longer than client-go keeps an idle connection (90 s), so that client-go closes it first. */
 const KEEP_ALIVE_MS = 120_000;
-/** How long running requests may continue after the server accepts no more connections: slightly longer than a review waits. */
+/**
+ * How long running requests may continue after the server accepts no more connections: slightly longer than a
+ * review waits.
+ */
 const LAST_ANSWERS_MS = 3_000;
 /** How often Node checks the timeouts of connections. */
 const CHECK_MS = 1_000;
 /** Of one address in the last seconds: some hundred ordinary reviews. */
 const LIGHT_MS = 500;
-/** Of one address. An API server keeps its connections, and opens at most as many as it has reviews at once. */
+/**
+ * Of one address. An API server keeps its connections, and opens at most as many as it has reviews at once.
+ */
 const HANDSHAKES_PER_SECOND = 32;
 const HANDSHAKES_AT_ONCE = 256;
-/** Log lines of each address. An API server's refusals are its users' mistakes; each line has up to 3,000 characters. */
+/**
+ * Log lines of each address. An API server's refusals are its users' mistakes; each line has up to 3,000
+ * characters.
+ */
 const LOGGED_REFUSALS = { perSecond: 5, burst: 100 };
 /** At most one log line a minute about clients that do not trust the certificate. */
 const TLS_WARN_MS = 60_000;
@@ -165,7 +182,8 @@ function createTlsServer({
   return server;
 }
 
-// The API server reports a failed handshake in its own log and to the creator of the pod. This is the manager's side.
+// The API server reports a failed handshake in its own log and to the creator of the pod. This is the
+// manager's side.
 function countHandshakeFailures(
   server: Server,
   { clock, log, metrics }: Pick<WebhookServerOptions, "clock" | "log" | "metrics">,

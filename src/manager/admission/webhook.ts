@@ -1,5 +1,5 @@
-// The interface between the server and a webhook, and the path of each webhook. Invariant: only this file defines the paths, so
-// the webhook configurations and the server always agree.
+// The interface between the server and a webhook, and the path of each webhook. Invariant: only this file
+// defines the paths, so the webhook configurations and the server always agree.
 import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
 
 /** The webhooks' names, in metrics. */
@@ -41,7 +41,9 @@ export interface AppName {
 }
 
 export const VALIDATE_PATH = "/validate";
-/** The check before the API server's own checks. It returns no warnings, because the later check returns them. */
+/**
+ * The check before the API server's own checks. It returns no warnings, because the later check returns them.
+ */
 export const VALIDATE_EARLY_PATH = "/validate/early";
 
 /** The path of an app's injection. Names of apps and namespaces need no escaping. */

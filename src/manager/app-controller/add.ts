@@ -1,5 +1,6 @@
-// What the controller of a source kind watches: its objects, the pods of their namespaces, the metadata of all namespaces, the
-// entries of the injecting webhook, and the reports of proxies. Called by app.ts, once for each source kind.
+// What the controller of a source kind watches: its objects, the pods of their namespaces, the metadata of
+// all namespaces, the entries of the injecting webhook, and the reports of proxies. Called by app.ts, once
+// for each source kind.
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { metadataOnly, resourceName } from "../../kube/client/resource.ts";
@@ -26,13 +27,16 @@ import type { RestarterOptions } from "../restart/restarter.ts";
 import type { ProxyRegistry } from "../server/proxy-registry.ts";
 import { createAppReconciler } from "./reconciler.ts";
 
-// Makes a burst of namespaces or acknowledgements one reconcile. Changes must arrive within a second, which is much longer.
+// Makes a burst of namespaces or acknowledgements one reconcile. Changes must arrive within a second, which
+// is much longer.
 const DEBOUNCE_MS = 20;
-// A slow API server call for one app must not delay all other apps. Concurrent reconciles are safe: the reconciler and the
-// restarter keep state for each app, and nothing is awaited between making a plan and publishing it.
+// A slow API server call for one app must not delay all other apps. Concurrent reconciles are safe: the
+// reconciler and the restarter keep state for each app, and nothing is awaited between making a plan and
+// publishing it.
 const CONCURRENCY = 4;
 const RECONCILE_TIMEOUT_MS = 15_000;
-// A restart continues only after its status is written. So the longest wait after an outage of the API server must be short.
+// A restart continues only after its status is written. So the longest wait after an outage of the API server
+// must be short.
 const BACKOFF = { baseMs: 50, maxMs: 15_000 };
 
 export interface AppControllerOptions extends Required<Pick<RestarterOptions, "isLeader" | "settleMs">> {
@@ -65,7 +69,8 @@ export function addAppController(source: Source, options: AppControllerOptions):
   const mutating = webhooks && informers.store(MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_SELECTOR);
   const injection = mutating && createInjectionReady({ ...options, ...webhooks, mutating });
 
-  // The name of a deleted app is in no list any more. An object may leave one app and join another one of its namespace.
+  // The name of a deleted app is in no list any more. An object may leave one app and join another one of its
+  // namespace.
   const refsOf = (object: KubeObject) => {
     const { namespace = "" } = object.metadata;
     return [{ namespace, name: source.appNameOf(object) }, ...refs(appsIn(namespace))];
@@ -100,8 +105,8 @@ export function addAppController(source: Source, options: AppControllerOptions):
   const enqueue = (list: readonly App[]) => {
     for (const { ref } of list) controller.enqueue(ref);
   };
-  // Not a source of the controller, so a list that fails or hangs delays only the condition InjectionReady. A replica that does
-  // not lead enqueues nothing: a starting controller reconciles every app anyway.
+  // Not a source of the controller, so a list that fails or hangs delays only the condition InjectionReady. A
+  // replica that does not lead enqueues nothing: a starting controller reconciles every app anyway.
   const lookAgain = (isDue: (app: App) => boolean) => {
     if (options.isLeader()) enqueue(appsIn().filter(isDue));
   };

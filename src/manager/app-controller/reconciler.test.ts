@@ -19,7 +19,9 @@ import { createAppReconciler } from "./reconciler.ts";
 
 const { signal } = new AbortController();
 const ref = { namespace: "ops", name: "shop" };
-/** An earlier leader may have served its proxy, which was restarted. The operator's image is still missing. */
+/**
+ * An earlier leader may have served its proxy, which was restarted. The operator's image is still missing.
+ */
 const unstarted: Pod = {
   metadata: { ...ref, name: "p", uid: "uid-p", labels: { component: "shop", [INJECTED_LABEL]: "shop" } },
   spec: { nodeName: "n", containers: [{ name: "operator" }], initContainers: [{ name: "ctrlmesh-proxy" }] },

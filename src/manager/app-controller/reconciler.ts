@@ -1,6 +1,6 @@
-// Reconciles one app of any source kind: gathers the facts, plans, publishes a snapshot for every proxy, writes the status.
-// Level-based, with two memories. A restarted manager finds the version counter again in the status and in the registrations. It
-// may forget which apps this process served first.
+// Reconciles one app of any source kind: gathers the facts, plans, publishes a snapshot for every proxy,
+// writes the status. Level-based, with two memories. A restarted manager finds the version counter again in
+// the status and in the registrations. It may forget which apps this process served first.
 import type { AppStatus } from "../../api/app-status.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
@@ -70,10 +70,11 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
   const { resource } = source;
   const issued = new Map<string, Issue>();
   /**
-   * The uid of each app that this process served first, because it added the finalizer. No proxy had routes of such an app
-   * before. So a first apply need not wait for the grace time after the first list of the namespace's pods. An app with a status
-   * was served before, and somebody removed its finalizer. An earlier app may have had the same name, and its proxies may keep
-   * old routes. So an older pod counts although it has not started.
+   * The uid of each app that this process served first, because it added the finalizer. No proxy had routes
+   * of such an app before. So a first apply need not wait for the grace time after the first list of the
+   * namespace's pods. An app with a status was served before, and somebody removed its finalizer. An earlier
+   * app may have had the same name, and its proxies may keep old routes. So an older pod counts although it
+   * has not started.
    */
   const begun = new Map<string, string | undefined>();
   const statuses = createStatusFeed({ ...options, resource });
@@ -97,7 +98,8 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
     return issue.version;
   };
 
-  // What they had is in the hands of pods, not in the objects: it is handed over like after any other edit. The others hold the app.
+  // What they had is in the hands of pods, not in the objects: it is handed over like after any other edit.
+  // The others hold the app.
   const letGo = ({ leaving }: App, signal: AbortSignal) =>
     Promise.all(leaving.map((each) => setFinalizer(client, resource, each, false, signal)));
 
@@ -156,8 +158,8 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
   };
 
   /**
-   * Plans and publishes. Not async, so all claims are read at one moment. Returns undefined until the pods are known: then
-   * nothing is planned or granted, and the list of the pods queues the app again.
+   * Plans and publishes. Not async, so all claims are read at one moment. Returns undefined until the pods
+   * are known: then nothing is planned or granted, and the list of the pods queues the app again.
    */
   const planNow = ({ app, selection, bySpec }: Accepted): Planned | undefined => {
     const { namespace, name } = app.ref;
@@ -308,7 +310,8 @@ function lastVersion({ objects }: App): number {
   return Math.max(0, ...objects.map(({ status }) => status?.routeVersion ?? 0));
 }
 
-// The operator's own lock name: the lock of any subset, without its suffix. A source kind may have no default subset.
+// The operator's own lock name: the lock of any subset, without its suffix. A source kind may have no default
+// subset.
 function lastLockName(status: AppStatus | undefined): string | undefined {
   const { name = DEFAULT_SUBSET, lock } = readStatus(status)?.subsets?.find((each) => each.lock !== undefined) ?? {};
   return lock?.slice(0, lock.length - lockNameFor("", name).length);

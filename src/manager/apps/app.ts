@@ -1,5 +1,5 @@
-// What a source object asks for, independent of its kind. Each source kind has one file that turns its objects into Apps. All
-// other parts of the manager work with Apps only.
+// What a source object asks for, independent of its kind. Each source kind has one file that turns its
+// objects into Apps. All other parts of the manager work with Apps only.
 import type { AppStatus } from "../../api/app-status.ts";
 import type { WebhookServer } from "../../api/operator-fields.ts";
 import type { Problem } from "../../api/problems.ts";
@@ -14,8 +14,9 @@ import type { RouteSpec } from "./compile/route-spec.ts";
 import { APPS_SHARE, beyondShare } from "./namespace-share.ts";
 
 /**
- * Names one app. The label of injected pods contains the name without the kind. So the validating webhook refuses an app with the
- * name of another kind's app, and the injecting webhook refuses a pod that both apps select.
+ * Names one app. The label of injected pods contains the name without the kind. So the validating webhook
+ * refuses an app with the name of another kind's app, and the injecting webhook refuses a pod that both apps
+ * select.
  */
 export interface AppRef {
   /** The kind of the source object, for messages. */
@@ -33,7 +34,9 @@ export interface SourceObject extends KubeObject {
 export interface PodSelection {
   /** The app's name. */
   readonly name: string;
-  /** Matches every pod that `selects` accepts, and maybe other pods of the namespace. For the webhook's entry. */
+  /**
+   * Matches every pod that `selects` accepts, and maybe other pods of the namespace. For the webhook's entry.
+   */
   readonly selector: LabelSelector;
   selects(podLabels: Labels | undefined): boolean;
   subsetOf(podLabels: Labels): string;
@@ -53,7 +56,10 @@ export interface AppSpec {
   readonly waitsFor?: string;
   /** Every namespace stays with its present owner. */
   readonly isPaused: boolean;
-  /** If more than this share of the namespaces would move, in percent, they stay until somebody confirms it; absent: no limit, or confirmed. */
+  /**
+   * If more than this share of the namespaces would move, in percent, they stay until somebody confirms it;
+   * absent: no limit, or confirmed.
+   */
   readonly maxMovingPercent?: number | undefined;
   /** Pods retain lost namespaces read-only until they are restarted. */
   readonly retainsLosses: boolean;
@@ -86,7 +92,9 @@ export interface App {
   readonly ref: AppRef;
   /** The first of `objects`. It has the status and the Events of the app. */
   readonly object: SourceObject;
-  /** The source objects that form the app: the live ones, or all of them if the whole app is being deleted. */
+  /**
+   * The source objects that form the app: the live ones, or all of them if the whole app is being deleted.
+   */
   readonly objects: readonly SourceObject[];
   /** The app is being deleted or is switched off: every pod gets the whole view back. */
   readonly isEnding: boolean;
@@ -121,7 +129,9 @@ export interface Source<O extends SourceObject = SourceObject> {
 
 /** Facts that the check of a created or changed object needs. */
 export interface Surroundings {
-  /** The app of which the object is or becomes a part, as this replica knows it; undefined if there is none. */
+  /**
+   * The app of which the object is or becomes a part, as this replica knows it; undefined if there is none.
+   */
   readonly own: App | undefined;
   /** The other apps of the namespace. */
   readonly others: readonly App[];
@@ -164,13 +174,16 @@ export interface Apps {
   /** All apps, or those of one namespace. */
   list(namespace?: string): App[];
   /**
-   * Calls the handler for every existing object, as added, and then for every change. The returned function ends the
-   * subscription.
+   * Calls the handler for every existing object, as added, and then for every change. The returned function
+   * ends the subscription.
    */
   onChange(handler: (change: Change<SourceObject>, kind: string) => void): () => void;
 }
 
-/** An app beyond its namespace's share is treated like one with a refused spec. An app that ends needs no place. */
+/**
+ * An app beyond its namespace's share is treated like one with a refused spec. An app that ends needs no
+ * place.
+ */
 function withinBounds(apps: readonly App[]): readonly App[] {
   const beyond = beyondShare(
     apps.filter(isLive),

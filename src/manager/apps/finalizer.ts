@@ -1,5 +1,6 @@
-// Adds the finalizer to a source object and removes it. Invariant: other finalizers are never lost, because a write needs the
-// resourceVersion of the read. An object that is gone, or was created again under its name, stays unchanged.
+// Adds the finalizer to a source object and removes it. Invariant: other finalizers are never lost, because a
+// write needs the resourceVersion of the read. An object that is gone, or was created again under its name,
+// stays unchanged.
 import { ROUTES_FINALIZER } from "../../api/finalizers.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Resource } from "../../kube/client/resource.ts";

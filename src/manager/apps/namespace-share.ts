@@ -1,5 +1,6 @@
-// How much one namespace may ask of the manager, which compiles and keeps all objects of the cluster. Pure. Invariant: the oldest objects count
-// first, so a new object takes nothing from those that are in force. Used for apps (app.ts) and for policies (accepted-policies.ts).
+// How much one namespace may ask of the manager, which compiles and keeps all objects of the cluster. Pure.
+// Invariant: the oldest objects count first, so a new object takes nothing from those that are in force. Used
+// for apps (app.ts) and for policies (accepted-policies.ts).
 import type { KubeObject } from "../../kube/types.ts";
 
 export interface NamespaceShare {
@@ -8,7 +9,10 @@ export interface NamespaceShare {
 }
 
 const MIB = 1024 * 1024;
-/** As many as there are places for in the webhook configurations. etcd takes objects of 1.5 MiB: a few of the largest fit, and 64 of an ordinary size. */
+/**
+ * As many as there are places for in the webhook configurations. etcd takes objects of 1.5 MiB: a few of the
+ * largest fit, and 64 of an ordinary size.
+ */
 export const APPS_SHARE: NamespaceShare = { count: 64, bytes: 4 * MIB };
 /** Some for each app. */
 export const POLICIES_SHARE: NamespaceShare = { count: 256, bytes: 4 * MIB };

@@ -12,7 +12,9 @@ export function overlapWarnings(kind: string, selector: LabelSelector, others: r
   return [`spec.selector: ${names} may select the same pods as this ${kind}; a pod that two of them select is refused`];
 }
 
-/** True if some labels match both selectors. The result is exact, because each term of a selector has one key. */
+/**
+ * True if some labels match both selectors. The result is exact, because each term of a selector has one key.
+ */
 export function mayOverlap(a: LabelSelector, b: LabelSelector): boolean {
   const byKey = Map.groupBy([...termsOfSelector(a), ...termsOfSelector(b)], ({ key }) => key);
   return [...byKey.values()].every(canAllHold);

@@ -1,5 +1,6 @@
-// The pods of one app as facts. Pure. Invariant: a pod counts as running unless its operator certainly does not run, because a
-// running operator may write. A pod with a proxy that may still write stays in the facts of an app, even if its labels change.
+// The pods of one app as facts. Pure. Invariant: a pod counts as running unless its operator certainly does
+// not run, because a running operator may write. A pod with a proxy that may still write stays in the facts
+// of an app, even if its labels change.
 import type { ContainerStatus, Pod } from "../../kube/client/resources.ts";
 import type { Apps, PodSelection } from "../apps/app.ts";
 import { carriesProxy, INJECTED_LABEL, PROXY_CONTAINER } from "./injected-pod.ts";
@@ -18,7 +19,10 @@ export interface AppPod {
   readonly injectedFor?: string;
   /** The pod's operator may run. */
   readonly running: boolean;
-  /** According to its status, the proxy (a native sidecar) has ended or was restarted, and no container that starts after it has ever started. */
+  /**
+   * According to its status, the proxy (a native sidecar) has ended or was restarted, and no container that
+   * starts after it has ever started.
+   */
   readonly unstarted?: true;
   /** The pod has ended, and only its object is left. */
   readonly ended: boolean;
@@ -33,9 +37,14 @@ export interface AppPod {
 export interface PodView {
   /** True if an app of that name exists in the namespace. */
   isApp(name: string): boolean;
-  /** The names of the apps whose routes the pod's proxy may enforce; undefined if the proxy has not registered to this manager. */
+  /**
+   * The names of the apps whose routes the pod's proxy may enforce; undefined if the proxy has not registered
+   * to this manager.
+   */
   appsOf(pod: PodKey): readonly string[] | undefined;
-  /** An earlier leader may have served the pod's proxy so recently that the pod's status does not show it yet. */
+  /**
+   * An earlier leader may have served the pod's proxy so recently that the pod's status does not show it yet.
+   */
   isStatusLate(pod: Pod): boolean;
   /** An earlier leader may have sent routes to its proxy. */
   mayHaveEarlierRoutes(pod: Pod): boolean;
@@ -49,9 +58,10 @@ const OBJECTS_ALONE: PodView = {
 };
 
 /**
- * True if the pod may belong to the app. The pod is injected for the app or selected by it, or its proxy may enforce the app's
- * routes. A pod whose proxy belongs to no known app also counts, and so does a pod whose label names an app that does not exist,
- * while its operator may run. In doubt the answer is true: counting another app's pod is safe, missing one is not.
+ * True if the pod may belong to the app. The pod is injected for the app or selected by it, or its proxy may
+ * enforce the app's routes. A pod whose proxy belongs to no known app also counts, and so does a pod whose
+ * label names an app that does not exist, while its operator may run. In doubt the answer is true: counting
+ * another app's pod is safe, missing one is not.
  */
 export function isPodOf(app: PodSelection, pod: Pod, view = OBJECTS_ALONE): boolean {
   const { namespace = "", name = "", labels } = pod.metadata;
@@ -93,25 +103,29 @@ function appPod(app: PodSelection, pod: Pod, view: PodView): AppPod {
 }
 
 /**
- * The phase is not enough: a pod can be Pending although some of its containers run. The operator starts when the sidecar has a
- * snapshot.
+ * The phase is not enough: a pod can be Pending although some of its containers run. The operator starts when
+ * the sidecar has a snapshot.
  */
 function mayBeAtWork(pod: Pod, view: PodView): boolean {
   const { spec, status } = pod;
-  // A restarted proxy starts with the routes on its disk. This manager knows the routes that it has sent, so only an earlier leader can
-  // have sent others.
+  // A restarted proxy starts with the routes on its disk. This manager knows the routes that it has sent, so
+  // only an earlier leader can have sent others.
   if (isUnstarted(pod)) return view.mayHaveEarlierRoutes(pod);
   const [started, inits] = [status?.containerStatuses ?? [], status?.initContainerStatuses ?? []];
   if (started.some((each) => each.name !== PROXY_CONTAINER && hasEverRun(each))) return true;
   const sidecar = [...inits, ...started].find(({ name }) => name === PROXY_CONTAINER);
   if (sidecar !== undefined ? !hasNeverServed(sidecar) : (status?.phase ?? "Pending") !== "Pending") return true;
-  // A kubelet reports a start only after it happened, so a pod on a node may run more than its status says. Without a proxy its operator
-  // may already write. With a proxy the operator waits for the proxy's first snapshot.
+  // A kubelet reports a start only after it happened, so a pod on a node may run more than its status says.
+  // Without a proxy its operator may already write. With a proxy the operator waits for the proxy's first
+  // snapshot.
   const isMeshed = pod.metadata.labels?.[INJECTED_LABEL] !== undefined || carriesProxy(pod);
   return (spec?.nodeName ?? "") !== "" && (!isMeshed || view.isStatusLate(pod));
 }
 
-/** True if its proxy is a native sidecar that has ended or was restarted, and none of the containers that start after the sidecar has ever started. */
+/**
+ * True if its proxy is a native sidecar that has ended or was restarted, and none of the containers that
+ * start after the sidecar has ever started.
+ */
 function isUnstarted({ status }: Pod): boolean {
   const inits = status?.initContainerStatuses ?? [];
   const at = inits.findIndex(({ name }) => name === PROXY_CONTAINER);
@@ -122,8 +136,9 @@ function isUnstarted({ status }: Pod): boolean {
 }
 
 /**
- * True if a kubelet has reported that the pod's containers have ended and will not start again. The phase alone does not prove
- * that: pod garbage collection writes Failed for a pod on a lost node, just before it removes the object.
+ * True if a kubelet has reported that the pod's containers have ended and will not start again. The phase
+ * alone does not prove that: pod garbage collection writes Failed for a pod on a lost node, just before it
+ * removes the object.
  */
 export function hasEnded({ metadata, status }: Pod): boolean {
   const states = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].map(({ state }) => state);
@@ -145,7 +160,8 @@ function hasEverRun({ restartCount, state, lastState }: ContainerStatus): boolea
   return restartCount > 0 || [state, lastState].some((each) => each?.running !== undefined || each?.terminated !== undefined);
 }
 
-// The startup probe passes only with a snapshot. A container that has ended or was restarted may have passed it before.
+// The startup probe passes only with a snapshot. A container that has ended or was restarted may have passed
+// it before.
 function hasNeverServed({ started, restartCount, state, lastState }: ContainerStatus): boolean {
   return started !== true && restartCount === 0 && state?.terminated === undefined && lastState?.terminated === undefined;
 }
@@ -167,8 +183,8 @@ export function podViewIn(namespace: string, { apps, factsOf, past }: PodViewSou
 }
 
 /**
- * The names of the apps whose routes a proxy may enforce; undefined if not all of them are known. A proxy has routes of its own
- * namespace only.
+ * The names of the apps whose routes a proxy may enforce; undefined if not all of them are known. A proxy has
+ * routes of its own namespace only.
  */
 export function appsIn(facts: ProxyFacts | undefined): readonly string[] | undefined {
   if (facts === undefined || facts.mayHoldMore) return undefined;

@@ -1,6 +1,6 @@
-// The facts about the cluster that injection needs: the address of the API server for pods, and the server's version. The facts
-// are read again from time to time, because clusters are upgraded while a manager runs. Invariant: once known, the facts stay
-// known. A failed read keeps the last facts.
+// The facts about the cluster that injection needs: the address of the API server for pods, and the server's
+// version. The facts are read again from time to time, because clusters are upgraded while a manager runs.
+// Invariant: once known, the facts stay known. A failed read keeps the last facts.
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";

@@ -1,4 +1,5 @@
-// The names that show that a pod has the proxy, or that a namespace has such pods. Injection and trust write them. Admission, identity and the plan read them.
+// The names that show that a pod has the proxy, or that a namespace has such pods. Injection and trust write
+// them. Admission, identity and the plan read them.
 import type { Pod } from "../../kube/client/resources.ts";
 
 /** Label of the pods with a proxy. Its value is the app's name. */
@@ -8,12 +9,14 @@ export const INJECTED_LABEL = "ctrlmesh.kruise.io/virtual-app-injected";
 export const CA_CONFIG_MAP = "ctrlmesh-ca";
 
 /**
- * The proxy's container: a native sidecar (an init container with restartPolicy Always), or an ordinary container in old
- * clusters.
+ * The proxy's container: a native sidecar (an init container with restartPolicy Always), or an ordinary
+ * container in old clusters.
  */
 export const PROXY_CONTAINER = "ctrlmesh-proxy";
 
-/** True if the pod has the proxy's container. Users can change the labels of a pod, but not its containers. */
+/**
+ * True if the pod has the proxy's container. Users can change the labels of a pod, but not its containers.
+ */
 export function carriesProxy({ spec }: Pod): boolean {
   return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].some(({ name }) => name === PROXY_CONTAINER);
 }
@@ -21,7 +24,10 @@ export function carriesProxy({ spec }: Pod): boolean {
 /** The init container of iptables mode. */
 export const IPTABLES_CONTAINER = "ctrlmesh-iptables";
 
-/** True if the pod's connections to the API server are redirected. Only a container with NET_ADMIN can redirect them, and few users may create one. So its name alone is not enough. */
+/**
+ * True if the pod's connections to the API server are redirected. Only a container with NET_ADMIN can
+ * redirect them, and few users may create one. So its name alone is not enough.
+ */
 export function isRedirected({ spec }: Pod): boolean {
   const container = spec?.initContainers?.find(({ name }) => name === IPTABLES_CONTAINER);
   return container?.securityContext?.capabilities?.add?.includes("NET_ADMIN") ?? false;

@@ -1,9 +1,11 @@
-// Watches the pods that may belong to an app: all pods of namespaces with an app. Other namespaces cost nothing. Labels do not
-// limit the watch, because a pod that loses a label still runs and must not seem deleted.
+// Watches the pods that may belong to an app: all pods of namespaces with an app. Other namespaces cost
+// nothing. Labels do not limit the watch, because a pod that loses a label still runs and must not seem
+// deleted.
 //
-// Invariant: a namespace's pods are undefined, not an empty list, until this watch has listed them and has called the `onListed`
-// handlers. One watch begins when this replica becomes the leader, so its list contains every pod that an earlier leader served.
-// An older watch could lag. Another watch runs before that, for pod-history.ts.
+// Invariant: a namespace's pods are undefined, not an empty list, until this watch has listed them and has
+// called the `onListed` handlers. One watch begins when this replica becomes the leader, so its list contains
+// every pod that an earlier leader served. An older watch could lag. Another watch runs before that, for
+// pod-history.ts.
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
 import { PODS, type Pod } from "../../kube/client/resources.ts";

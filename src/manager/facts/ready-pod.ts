@@ -1,4 +1,5 @@
-// Whether a pod is ready. Pure. Invariant: a terminating pod may still be ready; callers for which it counts as gone test that too.
+// Whether a pod is ready. Pure. Invariant: a terminating pod may still be ready; callers for which it counts
+// as gone test that too.
 import type { Condition, Pod } from "../../kube/client/resources.ts";
 
 /** The pod's condition Ready if it is True. */

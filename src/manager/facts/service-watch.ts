@@ -1,12 +1,16 @@
-// Watches the Services of the namespaces that have an app with webhooks of its own. Other namespaces cost nothing. Invariant: a namespace is
-// watched as long as one of its apps asks. Called by the app reconciler, for the condition WebhookIntercepted.
+// Watches the Services of the namespaces that have an app with webhooks of its own. Other namespaces cost
+// nothing. Invariant: a namespace is watched as long as one of its apps asks. Called by the app reconciler,
+// for the condition WebhookIntercepted.
 import type { Logger } from "../../base/log.ts";
 import { SERVICES, type Service } from "../../kube/client/resources.ts";
 import type { Informer, Informers } from "../../runtime/informers.ts";
 import { formatRequest, type Request } from "../../runtime/reconciler.ts";
 
 export interface ServiceWatch {
-  /** The Services of the app's namespace, which are watched from now on; undefined until they have been listed. */
+  /**
+   * The Services of the app's namespace, which are watched from now on; undefined until they have been
+   * listed.
+   */
   list(app: Request): readonly Service[] | undefined;
   /** The app does not ask any more. */
   forget(app: Request): void;

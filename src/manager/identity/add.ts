@@ -1,5 +1,5 @@
-// Makes the mesh's identity: the source of the CA, the certificate of this replica, the check of callers, and the certifier of proxies.
-// app.ts calls it and starts the parts.
+// Makes the mesh's identity: the source of the CA, the certificate of this replica, the check of callers, and
+// the certifier of proxies. app.ts calls it and starts the parts.
 import { createClientPace } from "../../base/client-pace.ts";
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";

@@ -1,5 +1,5 @@
-// The CA that signs in this replica and the CAs that are trusted, wherever they are kept. managed-ca.ts and provided-ca.ts are the
-// sources; mesh-identity.ts and certifier.ts sign with it. Pure.
+// The CA that signs in this replica and the CAs that are trusted, wherever they are kept. managed-ca.ts and
+// provided-ca.ts are the sources; mesh-identity.ts and certifier.ts sign with it. Pure.
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { type KeyCertificate, type LeafOptions, signServerCertificate } from "../../base/certificates.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -20,8 +20,10 @@ export interface Authority {
 
 export interface AuthoritySource {
   /**
-   * Reads the CA again; the leader also takes the next step of a rotation. mesh-identity.ts calls it, never twice at a time.
-   * @throws MeshError `CERTIFICATE_INVALID` if the CA cannot be used, `CA_MISSING` if there is none yet, or the client's error
+   * Reads the CA again; the leader also takes the next step of a rotation. mesh-identity.ts calls it, never
+   * twice at a time.
+   * @throws MeshError `CERTIFICATE_INVALID` if the CA cannot be used, `CA_MISSING` if there is none yet, or
+   * the client's error
    */
   refresh(signal: AbortSignal): Promise<Authority>;
 }
@@ -44,8 +46,8 @@ export function expiryOf(pem: string): number {
 }
 
 /**
- * Checks that the first certificate of a bundle is a CA's, that the key belongs to it, and that it can sign leaves. An error names the
- * place of the text, and never shows the text.
+ * Checks that the first certificate of a bundle is a CA's, that the key belongs to it, and that it can sign
+ * leaves. An error names the place of the text, and never shows the text.
  * @throws MeshError `CERTIFICATE_INVALID`
  */
 export function checkCa(pems: KeyCertificate, whereCert: string, whereKey: string): void {

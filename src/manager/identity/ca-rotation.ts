@@ -1,6 +1,6 @@
-// The steps of a CA rotation. Pure: (state, now) -> state. managed-ca.ts takes them. Invariants: a CA is trusted everywhere before it
-// signs, and stays trusted while one of its leaves may be in use; a chain leads from each leaf to every valid CA that a pod may have
-// loaded, so that no process has to load another one.
+// The steps of a CA rotation. Pure: (state, now) -> state. managed-ca.ts takes them. Invariants: a CA is
+// trusted everywhere before it signs, and stays trusted while one of its leaves may be in use; a chain leads
+// from each leaf to every valid CA that a pod may have loaded, so that no process has to load another one.
 //
 //     Signing(A) => Signing(A) + Next(B)             a third of A's life is left, or a user asks; A signs B's name and key
 //     Signing(A) + Next(B) => Signing(B) + Old(A)    B was trusted for `settleMs`; A's key is forgotten

@@ -1,5 +1,6 @@
-// Reads and writes the Secret of the mesh's own CA. Pure; managed-ca.ts calls it. Invariant: a Secret that is incomplete, damaged or not
-// the mesh's is an error that names the key, since a new CA in its place would cut off every running proxy.
+// Reads and writes the Secret of the mesh's own CA. Pure; managed-ca.ts calls it. Invariant: a Secret that is
+// incomplete, damaged or not the mesh's is an error that names the key, since a new CA in its place would cut
+// off every running proxy.
 import type { KeyCertificate } from "../../base/certificates.ts";
 import { MeshError } from "../../base/errors.ts";
 import { joinPem, readCertificates, splitPem } from "../../base/pem.ts";

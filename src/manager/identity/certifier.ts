@@ -1,5 +1,6 @@
-// Signs a proxy's key for the pod that its token names. Invariant: only pods that carry the proxy in a namespace of the mesh get a certificate,
-// and only for P-256 keys. The app need not exist, since a proxy serves its operator after the app is gone. The server of certificates calls it.
+// Signs a proxy's key for the pod that its token names. Invariant: only pods that carry the proxy in a
+// namespace of the mesh get a certificate, and only for P-256 keys. The app need not exist, since a proxy
+// serves its operator after the app is gone. The server of certificates calls it.
 import { createPublicKey, type KeyObject } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
@@ -49,7 +50,8 @@ export function createCertifier(options: CertifierOptions): Certifier {
   const { identity, pods, client, isOfMesh, clusterIPs, clusterDomain, lifetimeMs, clock } = options;
   const limiter = createLimiter({ concurrency: CONCURRENCY, maxWaiting: MAX_WAITING });
 
-  // A pod may be in no store: its namespace has no app any more, or the pod is new. Then the API server is asked.
+  // A pod may be in no store: its namespace has no app any more, or the pod is new. Then the API server is
+  // asked.
   async function find({ namespace, name, uid }: PodIdentity): Promise<Pod | undefined> {
     for (const lists of pods) {
       const pod = lists.get(name, namespace);

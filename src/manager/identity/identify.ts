@@ -1,5 +1,5 @@
-// Finds the pod that calls, by the token in the call's metadata. A refusal is counted and logged here. The servers of streams and of
-// certificates call it.
+// Finds the pod that calls, by the token in the call's metadata. A refusal is counted and logged here. The
+// servers of streams and of certificates call it.
 import type { Metadata } from "@grpc/grpc-js";
 import type { ClientPace } from "../../base/client-pace.ts";
 import type { Rejections } from "./rejections.ts";
@@ -13,7 +13,10 @@ export type Identify = (metadata: Metadata, peer: string) => Promise<Verdict>;
 export interface IdentifyOptions {
   readonly reviewer: TokenReviewer;
   readonly rejections: Rejections;
-  /** By address. A review counts from its beginning, and after it only if the token was refused: no address has more than a burst of reviews under way. */
+  /**
+   * By address. A review counts from its beginning, and after it only if the token was refused: no address
+   * has more than a burst of reviews under way.
+   */
   readonly limit: Pick<ClientPace, "allow" | "giveBack">;
 }
 
@@ -31,7 +34,10 @@ export function createIdentify({ reviewer, rejections, limit }: IdentifyOptions)
   };
 }
 
-/** A token has one or two thousand characters. HTTP/2 lets 64 KiB pass, which would stay in memory until the review of the token is over. */
+/**
+ * A token has one or two thousand characters. HTTP/2 lets 64 KiB pass, which would stay in memory until the
+ * review of the token is over.
+ */
 const MAX_METADATA_BYTES = 16 * 1024;
 
 async function verdictOf(metadata: Metadata, reviewer: TokenReviewer): Promise<Verdict> {
@@ -58,5 +64,8 @@ export function hostOf(peer: string): string {
   return peer.replace(/:\d+$/, "");
 }
 
-/** Of one address, so that invented tokens do not keep others from being reviewed. Some clusters show a thousand proxies under one address. */
+/**
+ * Of one address, so that invented tokens do not keep others from being reviewed. Some clusters show a
+ * thousand proxies under one address.
+ */
 export const REFUSED_TOKENS = { perSecond: 10, burst: 1_024 };

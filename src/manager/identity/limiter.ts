@@ -1,5 +1,5 @@
-// Runs a bounded number of tasks at a time and keeps a bounded number waiting, for requests that a thousand proxies may make at once.
-// token-reviewer.ts and certifier.ts use it.
+// Runs a bounded number of tasks at a time and keeps a bounded number waiting, for requests that a thousand
+// proxies may make at once. token-reviewer.ts and certifier.ts use it.
 import { MeshError } from "../../base/errors.ts";
 
 export interface Limiter {

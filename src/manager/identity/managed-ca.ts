@@ -1,5 +1,6 @@
-// The mesh's own CA in its Secret. The first replica makes it, all replicas read it again, and the leader rotates it. Invariants: a CA is
-// made only if there is no Secret, this replica holds no CA and no other replica leads; the leader restores a deleted Secret.
+// The mesh's own CA in its Secret. The first replica makes it, all replicas read it again, and the leader
+// rotates it. Invariants: a CA is made only if there is no Secret, this replica holds no CA and no other
+// replica leads; the leader restores a deleted Secret.
 import { X509Certificate } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -111,8 +112,9 @@ interface LeaseHolderOptions {
 }
 
 /**
- * True while the lease has a holder that may be alive: until this process has seen the lease unchanged for its whole duration, as in leader
- * election. For a replica that does not contend yet. It throws the client's error.
+ * True while the lease has a holder that may be alive: until this process has seen the lease unchanged for
+ * its whole duration, as in leader election. For a replica that does not contend yet. It throws the client's
+ * error.
  */
 export function createIsLed({ client, namespace, name, clock }: LeaseHolderOptions): (signal: AbortSignal) => Promise<boolean> {
   let observation: Observation | undefined;

@@ -1,6 +1,7 @@
-// The certificate of this replica's servers, in memory, and the bundle of trusted CAs. The CA is read again each minute and after each
-// change; the certificate is renewed at half its life, or when another CA signs. Invariants: the last good CA stays in use, whatever
-// the Secret says; the start waits for a CA, or fails with its error.
+// The certificate of this replica's servers, in memory, and the bundle of trusted CAs. The CA is read again
+// each minute and after each change; the certificate is renewed at half its life, or when another CA signs.
+// Invariants: the last good CA stays in use, whatever the Secret says; the start waits for a CA, or fails
+// with its error.
 import { generateKeyPairSync } from "node:crypto";
 import { backoffMs } from "../../base/backoff.ts";
 import type { KeyCertificate } from "../../base/certificates.ts";

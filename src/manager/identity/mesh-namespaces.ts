@@ -1,5 +1,6 @@
-// The namespaces whose pods may be of the mesh: those with an app, and those where injected pods outlive the last app. These keep the ConfigMap
-// with the mesh's CA, which the trust controller removes after the last injected pod. The certifier asks.
+// The namespaces whose pods may be of the mesh: those with an app, and those where injected pods outlive the
+// last app. These keep the ConfigMap with the mesh's CA, which the trust controller removes after the last
+// injected pod. The certifier asks.
 import { CONFIG_MAPS } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { Informers } from "../../runtime/informers.ts";

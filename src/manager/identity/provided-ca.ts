@@ -1,6 +1,7 @@
-// A CA that cert-manager or a user keeps: tls.crt and tls.key of a Secret, and ca.crt if the CA has an issuer. Invariants: the Secret is
-// never written; a successor that comes while this replica runs is trusted for a while before it signs, unless the signing CA has expired; a CA that this
-// replica has seen stays trusted while it is valid.
+// A CA that cert-manager or a user keeps: tls.crt and tls.key of a Secret, and ca.crt if the CA has an
+// issuer. Invariants: the Secret is never written; a successor that comes while this replica runs is trusted
+// for a while before it signs, unless the signing CA has expired; a CA that this replica has seen stays
+// trusted while it is valid.
 import { X509Certificate } from "node:crypto";
 import type { KeyCertificate } from "../../base/certificates.ts";
 import type { Clock } from "../../base/clock.ts";

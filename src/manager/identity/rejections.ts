@@ -1,5 +1,6 @@
-// Counts every refused caller and logs few of them. Invariants: a flood writes one line a minute for each reason and caller, about a
-// bounded number of callers; no line has a token. identify.ts and the servers of proxies use it.
+// Counts every refused caller and logs few of them. Invariants: a flood writes one line a minute for each
+// reason and caller, about a bounded number of callers; no line has a token. identify.ts and the servers of
+// proxies use it.
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { Counter, type Registry } from "../../base/metrics.ts";

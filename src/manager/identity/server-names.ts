@@ -1,5 +1,6 @@
-// The names in certificates. Pure; add.ts and certifier.ts call it. Invariant: unless the user adds such a name
-// (ManagerNames.more), no manager's certificate is valid for the API server; no proxy's is valid for the manager.
+// The names in certificates. Pure; add.ts and certifier.ts call it. Invariant: unless the user adds such a
+// name (ManagerNames.more), no manager's certificate is valid for the API server; no proxy's is valid for the
+// manager.
 import { isIP } from "node:net";
 
 export interface ServerNames {
@@ -29,7 +30,8 @@ export function managerNames({ namespace, serviceName, clusterDomain, more }: Ma
 
 /**
  * The names of a proxy: all by which an operator in its pod may know the API server.
- * @param clusterIPs of the Service `default/kubernetes`, if the pod's connections to them are redirected to the proxy (iptables mode); else none
+ * @param clusterIPs of the Service `default/kubernetes`, if the pod's connections to them are redirected to
+ * the proxy (iptables mode); else none
  */
 export function proxyNames(clusterDomain: string, clusterIPs: readonly string[]): ServerNames {
   const api = "kubernetes.default.svc";

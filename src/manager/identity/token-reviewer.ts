@@ -1,6 +1,6 @@
-// Asks the API server which pod a token belongs to (TokenReview). Only a service account token that is bound to a pod and made for the
-// mesh names a pod. Invariants: only a token's hash is kept, for seconds, and a failed review is not; a bounded number of reviews runs at
-// a time. identify.ts calls it.
+// Asks the API server which pod a token belongs to (TokenReview). Only a service account token that is bound
+// to a pod and made for the mesh names a pod. Invariants: only a token's hash is kept, for seconds, and a
+// failed review is not; a bounded number of reviews runs at a time. identify.ts calls it.
 import { createHash } from "node:crypto";
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -45,8 +45,8 @@ export interface TokenReviewerOptions {
   readonly client: Pick<KubeClient, "request">;
   readonly clock: Clock;
   /**
-   * How long a valid token is accepted without another review, in milliseconds. A proxy asks for a certificate and then connects. The API
-   * server itself does not look at a valid token again for this long.
+   * How long a valid token is accepted without another review, in milliseconds. A proxy asks for a
+   * certificate and then connects. The API server itself does not look at a valid token again for this long.
    */
   readonly goodMs: number;
 }
@@ -55,7 +55,8 @@ export interface TokenReviewerOptions {
 const SKEW_MS = 300_000;
 const BAD_MS = 2_000;
 const MAX_KNOWN = 4_096;
-// With this a thousand proxies that come back at once are reviewed in a few seconds, and the API server hardly notices.
+// With this a thousand proxies that come back at once are reviewed in a few seconds, and the API server
+// hardly notices.
 const CONCURRENCY = 16;
 const MAX_WAITING = 4_096;
 const TIMEOUT_MS = 5_000;
@@ -140,7 +141,10 @@ function refusal(reason: Rejection, message: string): Verdict {
   return { kind: "refuse", reason, message };
 }
 
-/** Why an unverified token cannot be good; undefined if only the API server can tell. Nothing else is believed of it. */
+/**
+ * Why an unverified token cannot be good; undefined if only the API server can tell. Nothing else is believed
+ * of it.
+ */
 function whyHopeless(token: string, nowMs: number): string | undefined {
   const { aud, exp } = claimsOf(token);
   if (aud !== TOKEN_AUDIENCE && !(Array.isArray(aud) && aud.includes(TOKEN_AUDIENCE)))

@@ -1,6 +1,6 @@
-// The volumes through which the operator's containers get their service account. The token must be bound to the pod. The CA file
-// gets the mesh's CA in addition to the cluster's CA. The volume is changed in place, so a container that another webhook adds
-// later gets the same CA file.
+// The volumes through which the operator's containers get their service account. The token must be bound to
+// the pod. The CA file gets the mesh's CA in addition to the cluster's CA. The volume is changed in place, so
+// a container that another webhook adds later gets the same CA file.
 
 import { CA_CONFIG_MAP } from "../facts/injected-pod.ts";
 import type { Refusal } from "./injection.ts";
@@ -51,8 +51,8 @@ function withoutCa(source: VolumeSource): VolumeSource[] {
   const kind = source.configMap === undefined ? "secret" : "configMap";
   const from = source[kind];
   if (from === undefined) return [source];
-  // The source includes all keys of its ConfigMap. The keys are known only for Kubernetes' own ConfigMap. For other ConfigMaps
-  // the mesh's CA, as the last source, replaces a key of the same name.
+  // The source includes all keys of its ConfigMap. The keys are known only for Kubernetes' own ConfigMap. For
+  // other ConfigMaps the mesh's CA, as the last source, replaces a key of the same name.
   if (from.items === undefined) return from.name === CLUSTER_CA_CONFIG_MAP ? [] : [source];
   const items = from.items.filter(({ path }) => path !== CA_FILE);
   if (items.length === from.items.length) return [source];
@@ -73,6 +73,7 @@ function isAccessPath(mountPath: string): boolean {
 
 // In most images /var/run is a link to /run, so both are the same folder.
 function plainPath(mountPath: string): string {
-  // The lookbehind starts only at the first slash of a run. A path can come from any client and be as long as a request.
+  // The lookbehind starts only at the first slash of a run. A path can come from any client and be as long as
+  // a request.
   return mountPath.replace(/(?<!\/)\/+$/, "").replace(/^\/run\//, "/var/run/");
 }

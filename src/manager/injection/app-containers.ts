@@ -1,5 +1,6 @@
-// Sets the environment variables by which clients find the API server and, if the pod asks for it, the egress proxy, in the operator's
-// containers and init containers. Invariant: everything else of a container stays unchanged, also the order of its other variables.
+// Sets the environment variables by which clients find the API server and, if the pod asks for it, the egress
+// proxy, in the operator's containers and init containers. Invariant: everything else of a container stays
+// unchanged, also the order of its other variables.
 import { egressWarnings, withEgressEnv } from "./egress-env.ts";
 import { API_PORT, KUBECONFIG_DIR, KUBECONFIG_VOLUME } from "./names.ts";
 import type { Plan } from "./plan.ts";

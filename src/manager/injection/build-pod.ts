@@ -1,5 +1,6 @@
-// Builds the injected pod from a plan without refusals. Invariant: changes of other webhooks and of the API server to the mesh's
-// containers stay, except in the fields that the proxy needs. So a second build changes nothing.
+// Builds the injected pod from a plan without refusals. Invariant: changes of other webhooks and of the API
+// server to the mesh's containers stay, except in the fields that the proxy needs. So a second build changes
+// nothing.
 import { INJECTED_LABEL, IPTABLES_CONTAINER } from "../facts/injected-pod.ts";
 import { accessVolumes, withMeshCa } from "./api-access.ts";
 import { interceptContainer } from "./app-containers.ts";
@@ -50,8 +51,8 @@ function buildSpec(spec: PodSpec, plan: Plan): PodSpec {
   return plan.hostAliases ? withHostAliases(built, plan.settings.clusterDomain) : built;
 }
 
-// New containers come first, so that they start before all others. An existing container keeps its place: a container before it
-// (another mesh's sidecar) should start earlier.
+// New containers come first, so that they start before all others. An existing container keeps its place: a
+// container before it (another mesh's sidecar) should start earlier.
 function withContainers(containers: readonly Container[], wanted: readonly Container[]): Container[] {
   const missing = wanted.filter(({ name }) => !containers.some((each) => each.name === name));
   const kept = containers.map((each) => {
@@ -62,7 +63,10 @@ function withContainers(containers: readonly Container[], wanted: readonly Conta
   return [...missing, ...kept];
 }
 
-/** The existing proxy with the mesh's program, user and settings. Other fields keep the changes of other webhooks. */
+/**
+ * The existing proxy with the mesh's program, user and settings. Other fields keep the changes of other
+ * webhooks.
+ */
 function refreshed(existing: Container, ours: Container): Container {
   const { command: _, args: __, envFrom: ___, workingDir: ____, ...kept } = existing;
   const names = new Set(ours.env?.map(({ name }) => name));
@@ -100,8 +104,9 @@ const PORT_START = "net.ipv4.ip_unprivileged_port_start";
 const DEFAULT_DOMAIN = "cluster.local";
 
 /**
- * The spec for clients that have `https://kubernetes.default.svc` built in: the names resolve to the loopback. The sysctl lets
- * the proxy listen on 443 without a capability. Kubernetes counts it as safe, and the Pod Security level "restricted" allows it.
+ * The spec for clients that have `https://kubernetes.default.svc` built in: the names resolve to the
+ * loopback. The sysctl lets the proxy listen on 443 without a capability. Kubernetes counts it as safe, and
+ * the Pod Security level "restricted" allows it.
  */
 function withHostAliases(spec: PodSpec, clusterDomain = DEFAULT_DOMAIN): PodSpec {
   const short = ["kubernetes", "kubernetes.default", "kubernetes.default.svc"];

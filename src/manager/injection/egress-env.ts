@@ -1,5 +1,6 @@
-// The environment variables by which HTTP clients find the proxy for requests to other servers than the API server. Invariants: a container that has
-// a proxy of its own keeps it, with a warning; calls inside the cluster go direct, as before. Called for each of the operator's containers.
+// The environment variables by which HTTP clients find the proxy for requests to other servers than the API
+// server. Invariants: a container that has a proxy of its own keeps it, with a warning; calls inside the
+// cluster go direct, as before. Called for each of the operator's containers.
 import { EGRESS_PORT } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import type { Container, EnvVar } from "./pod-manifest.ts";
@@ -35,7 +36,10 @@ export function egressRefusal(containers: readonly Container[], plan: Plan): str
   return `NO_PROXY and no_proxy of all containers have ${chars} characters together, but at most ${MAX_DIRECT_CHARS} are allowed`;
 }
 
-/** Warnings about a container whose requests do not go through the egress proxy, or no longer through its own one. */
+/**
+ * Warnings about a container whose requests do not go through the egress proxy, or no longer through its own
+ * one.
+ */
 export function egressWarnings({ name, env = [], envFrom = [] }: Container, plan: Plan): string[] {
   if (!plan.egress) return [];
   const own = ownProxies(env);
@@ -62,8 +66,9 @@ function ownProxies(env: readonly EnvVar[]): string[] {
 }
 
 /**
- * What clients reach without the proxy: the mesh's proxy for the API server, on the loopback; the API server's own addresses and names; and the
- * Services of the cluster, among them the manager. A NetworkPolicy is the means to limit calls inside the cluster.
+ * What clients reach without the proxy: the mesh's proxy for the API server, on the loopback; the API
+ * server's own addresses and names; and the Services of the cluster, among them the manager. A NetworkPolicy
+ * is the means to limit calls inside the cluster.
  */
 function directHosts({ settings }: Plan): string[] {
   const { kubernetesService, clusterDomain = DEFAULT_DOMAIN } = settings;

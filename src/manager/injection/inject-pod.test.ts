@@ -1,5 +1,5 @@
-// Cases that the golden files (test/golden/injection) do not cover: injected pods that other webhooks have changed, and pods that
-// imitate injected ones.
+// Cases that the golden files (test/golden/injection) do not cover: injected pods that other webhooks have
+// changed, and pods that imitate injected ones.
 
 import { describe, expect, it } from "vitest";
 import { applyPatch, SETTINGS } from "../../../test/support/injection.ts";

@@ -1,6 +1,7 @@
-// Decides about one pod, from the apps of its namespace: the pod with its sidecar, no change, or a refusal. Pure and idempotent:
-// a second call changes nothing, also after defaults of the API server and changes of other webhooks. The function does not trust
-// the pod's labels, but checks its containers. Called by the injecting webhook for the creation of a pod.
+// Decides about one pod, from the apps of its namespace: the pod with its sidecar, no change, or a refusal.
+// Pure and idempotent: a second call changes nothing, also after defaults of the API server and changes of
+// other webhooks. The function does not trust the pod's labels, but checks its containers. Called by the
+// injecting webhook for the creation of a pod.
 import { appAnnotations, HOST_ALIASES, INTERCEPT } from "../../api/annotations.ts";
 import { countTerms } from "../../api/label-selector.ts";
 import { PROXY_IMAGE, podAnnotationSlips, podOptions } from "../../api/pod-annotations.ts";
@@ -31,11 +32,13 @@ export function injectPod(request: InjectionRequest): Injection {
   return apps.length > 1 ? refused(podText(request, pod), [severalApps(apps)]) : injectFor(app, pod, request);
 }
 
-/** Far more than a node runs. Each gets variables and mounts: 50,000 of 30 bytes would get a patch of 37 MB. */
+/**
+ * Far more than a node runs. Each gets variables and mounts: 50,000 of 30 bytes would get a patch of 37 MB.
+ */
 const MAX_CONTAINERS = 1_000;
 
-// An empty selector would select every pod. The API server refuses it, but an invalid stored object must not stop the pods of
-// other apps.
+// An empty selector would select every pod. The API server refuses it, but an invalid stored object must not
+// stop the pods of other apps.
 function selects({ pods }: App, { metadata }: PodManifest): boolean {
   return countTerms(pods.selector) > 0 && pods.selects(metadata.labels);
 }
@@ -92,8 +95,8 @@ function warningsOf({ metadata, spec }: PodManifest, plan: Plan): string[] {
   ];
 }
 
-// Another image may be intended (a registry's mirror) or be a remainder of an older installation. This function cannot
-// distinguish them.
+// Another image may be intended (a registry's mirror) or be a remainder of an older installation. This
+// function cannot distinguish them.
 function imageWarnings(annotations: PodManifest["metadata"]["annotations"], spec: PodManifest["spec"], plan: Plan): string[] {
   if (annotations?.[PROXY_IMAGE] !== undefined) return [];
   return [...(spec.initContainers ?? []), ...spec.containers]

@@ -1,5 +1,5 @@
-// The types of the injection: its request and its result. `injectPod` in inject-pod.ts is a pure function from the request to the
-// result. The webhook server turns the result into the answer to the AdmissionReview:
+// The types of the injection: its request and its result. `injectPod` in inject-pod.ts is a pure function
+// from the request to the result. The webhook server turns the result into the answer to the AdmissionReview:
 //
 //   const injection = injectPod({ pod: request.object, namespace: request.namespace, apps, settings });
 //   changed   => allowed, patch (JSONPatch) of `injection.patch`, warnings
@@ -32,7 +32,10 @@ export interface InjectionSettings {
   readonly defaults?: Readonly<Record<string, string>>;
   /** host:port at which proxies reach the manager. The manager's certificate contains this host. */
   readonly managerAddress: string;
-  /** True if the cluster supports init containers with restartPolicy Always (1.29 or later). See `hasNativeSidecars`. */
+  /**
+   * True if the cluster supports init containers with restartPolicy Always (1.29 or later). See
+   * `hasNativeSidecars`.
+   */
   readonly nativeSidecars: boolean;
   /** The Service `kubernetes` in `default`: its one or two cluster IPs, and its port. */
   readonly kubernetesService: { readonly ips: readonly string[]; readonly port: number };
@@ -54,7 +57,10 @@ export type Injection =
     }
   /** No app selects the pod (`app` is undefined), or the pod is already injected. */
   | { readonly kind: "unchanged"; readonly app: string | undefined; readonly warnings: readonly string[] }
-  /** The pod is refused: without a sidecar it would read and write everything. `message` starts with "ctrlmesh:". */
+  /**
+   * The pod is refused: without a sidecar it would read and write everything. `message` starts with
+   * "ctrlmesh:".
+   */
   | {
       readonly kind: "refused";
       /** For a metric and for logs. */

@@ -1,5 +1,5 @@
-// The JSON Patch (RFC 6902) between two pods: one operation for each changed field of metadata and spec. Such a patch needs no
-// comparison of lists, and is short enough for the audit log. Called by inject-pod.ts.
+// The JSON Patch (RFC 6902) between two pods: one operation for each changed field of metadata and spec. Such
+// a patch needs no comparison of lists, and is short enough for the audit log. Called by inject-pod.ts.
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
 import type { PodManifest } from "./pod-manifest.ts";
 

@@ -1,6 +1,7 @@
-// Gives the names of the operator's webhook port to the proxy's port, in the container that declares them: a Service with such a name as its
-// targetPort then finds the proxy. Not in the proxy's container: EndpointSlices know no port of a native sidecar before Kubernetes 1.33. Pure.
-// Invariant: probes and lifecycle hooks with such a name still reach the operator. Called by build-pod.ts.
+// Gives the names of the operator's webhook port to the proxy's port, in the container that declares them: a
+// Service with such a name as its targetPort then finds the proxy. Not in the proxy's container:
+// EndpointSlices know no port of a native sidecar before Kubernetes 1.33. Pure. Invariant: probes and
+// lifecycle hooks with such a name still reach the operator. Called by build-pod.ts.
 import { WEBHOOK_PORT } from "./names.ts";
 import type { Container, Handler, Lifecycle, Port } from "./pod-manifest.ts";
 

@@ -1,5 +1,5 @@
-// The plan of one pod's injection, from the annotations in force and the manager's settings. The plan contains all decisions. The other modules
-// only build the pod.
+// The plan of one pod's injection, from the annotations in force and the manager's settings. The plan
+// contains all decisions. The other modules only build the pod.
 import type { InterceptMode } from "../../api/annotations.ts";
 import type { WebhookServer } from "../../api/operator-fields.ts";
 import type { PodOptions } from "../../api/pod-annotations.ts";
@@ -23,7 +23,9 @@ export interface Plan {
   readonly egress: boolean;
   /** Ranges of private addresses to which the proxy connects, divided by commas; "" for none. */
   readonly egressPrivateAddresses: string;
-  /** Whether calls of the operator's webhooks reach the proxy; undefined: the operator has no webhook server. */
+  /**
+   * Whether calls of the operator's webhooks reach the proxy; undefined: the operator has no webhook server.
+   */
   readonly webhook: Intercepted | Direct | undefined;
   /** The pod's termination grace period. */
   readonly graceSeconds: number;
@@ -64,7 +66,8 @@ export function planInjection(
 function resourcesOf(options: PodOptions): Resources {
   const limits = withValues(DEFAULT_RESOURCES.limits, { cpu: options.cpuLimit, memory: options.memoryLimit });
   const desired: Readonly<Record<string, string | undefined>> = { cpu: options.cpu, memory: options.memory };
-  // If only the limit is set, it may be below the default request. If only the request is set, it may be above the default limit.
+  // If only the limit is set, it may be below the default request. If only the request is set, it may be
+  // above the default limit.
   const requests = withValues(DEFAULT_RESOURCES.requests, desired);
   const lowered = Object.entries(requests).map(([name, value]) => [name, desired[name] ?? smaller(value, limits[name])]);
   const raised = Object.entries(limits).map(([name, value]) => [name, larger(value, desired[name])]);

@@ -1,5 +1,6 @@
-// The pod of an admission request: the fields that injection reads, and all other fields unchanged. Invariant: fields that this
-// file does not name are passed on, so a field of a later Kubernetes version is never lost.
+// The pod of an admission request: the fields that injection reads, and all other fields unchanged.
+// Invariant: fields that this file does not name are passed on, so a field of a later Kubernetes version is
+// never lost.
 import { z } from "zod";
 import { formatProblem, validate } from "../../api/problems.ts";
 
@@ -94,7 +95,10 @@ export interface Resources {
 
 export type ReadPod = { readonly ok: true; readonly pod: PodManifest } | { readonly ok: false; readonly problem: string };
 
-/** Checks the input. The API server has already decoded the pod, so only a client that is not the API server can fail here. */
+/**
+ * Checks the input. The API server has already decoded the pod, so only a client that is not the API server
+ * can fail here.
+ */
 export function readPod(input: unknown): ReadPod {
   const result = validate(podSchema, input);
   if (!result.ok) return { ok: false, problem: result.problems.map(formatProblem).join("; ") };

@@ -1,5 +1,6 @@
-// The reasons to refuse a pod. Each message says what is wrong and what to do, and all are reported at once. A pod of an app
-// without a sidecar would read and write everything, so a pod that cannot be injected is refused.
+// The reasons to refuse a pod. Each message says what is wrong and what to do, and all are reported at once.
+// A pod of an app without a sidecar would read and write everything, so a pod that cannot be injected is
+// refused.
 import { type PodOptions, podAnnotationProblems } from "../../api/pod-annotations.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { isDeepEqual } from "../../runtime/deep-equal.ts";

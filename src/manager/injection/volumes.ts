@@ -1,5 +1,5 @@
-// The volumes of the proxy and of kubeconfig mode. All of the API server's defaults are written out, so a second injection of a
-// stored pod changes nothing.
+// The volumes of the proxy and of kubeconfig mode. All of the API server's defaults are written out, so a
+// second injection of a stored pod changes nothing.
 
 import type { InterceptMode } from "../../api/annotations.ts";
 import { CA_CONFIG_MAP } from "../facts/injected-pod.ts";

@@ -1,5 +1,6 @@
-// The volume with the certificate of the operator's webhook server, for the proxy, which shows the same one. Pure. The proxy mounts the volume at
-// a path of its own: one of the operator's paths may be in use in the proxy's image. Called by webhook-port.ts.
+// The volume with the certificate of the operator's webhook server, for the proxy, which shows the same one.
+// Pure. The proxy mounts the volume at a path of its own: one of the operator's paths may be in use in the
+// proxy's image. Called by webhook-port.ts.
 import { posix } from "node:path";
 import { WEBHOOK_CERT_MOUNT, WEBHOOK_PORT } from "./names.ts";
 import type { Container, PodSpec, Volume, VolumeMount } from "./pod-manifest.ts";
@@ -57,7 +58,8 @@ function absolute(path: string): string {
 const OTHERS_READ = 0o004;
 const DEFAULT_MODE = 0o644;
 
-// The files of a Secret belong to root, and the proxy is not root. With an fsGroup the kubelet lets the pod's group read them.
+// The files of a Secret belong to root, and the proxy is not root. With an fsGroup the kubelet lets the pod's
+// group read them.
 function isReadable({ secret, projected }: Volume, { securityContext }: PodSpec): boolean {
   const source = secret ?? projected;
   return (

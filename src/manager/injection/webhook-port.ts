@@ -1,6 +1,7 @@
-// Whether the calls of the operator's webhooks reach the proxy of a pod. Pure. In iptables mode the pod's network redirects the operator's port.
-// Otherwise the names of that port are given to the proxy's port (moved-names.ts). Invariant: an injected pod has the same result as before its
-// injection. Called by inject-pod.ts, and for the condition WebhookIntercepted.
+// Whether the calls of the operator's webhooks reach the proxy of a pod. Pure. In iptables mode the pod's
+// network redirects the operator's port. Otherwise the names of that port are given to the proxy's port
+// (moved-names.ts). Invariant: an injected pod has the same result as before its injection. Called by
+// inject-pod.ts, and for the condition WebhookIntercepted.
 import type { WebhookServer } from "../../api/operator-fields.ts";
 import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
 import { hasNamedPort } from "./moved-names.ts";
@@ -34,7 +35,10 @@ export function webhookPort(spec: PodSpec, { port, certDir }: WebhookServer, red
   return "reason" in found ? { kind: "direct", ...found } : { kind: "intercepted", port, ...found };
 }
 
-/** The operator's server whose calls the pod's proxy takes; undefined: it takes none. `certDir` is in the proxy's container. */
+/**
+ * The operator's server whose calls the pod's proxy takes; undefined: it takes none. `certDir` is in the
+ * proxy's container.
+ */
 export function proxiedServer({ containers, initContainers = [] }: PodSpec): WebhookServer | undefined {
   const { env = [] } = [...initContainers, ...containers].find(({ name }) => name === PROXY_CONTAINER) ?? {};
   const [port, certDir = ""] = [WEBHOOK_PORT_ENV, WEBHOOK_CERT_DIR_ENV].map((of) => env.find(({ name }) => name === of)?.value);

@@ -1,5 +1,6 @@
-// What the labels controller watches: the apps, which say what is labelled; the namespaces, which may be opted out; and the policies, as soon as
-// a resource needs one. A request names a resource: its group is the namespace of the request.
+// What the labels controller watches: the apps, which say what is labelled; the namespaces, which may be
+// opted out; and the policies, as soon as a resource needs one. A request names a resource: its group is the
+// namespace of the request.
 import type { Clock, Random, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { metadataOnly, resourceName } from "../../kube/client/resource.ts";
@@ -25,7 +26,10 @@ import { isOptedOut } from "./right-labels.ts";
 
 /** Makes a burst of objects one reconcile. */
 const DEBOUNCE_MS = 50;
-/** A resource that waits for its turn to be patched must not keep another one from withdrawing what it had said. */
+/**
+ * A resource that waits for its turn to be patched must not keep another one from withdrawing what it had
+ * said.
+ */
 const CONCURRENCY = 4;
 
 export interface LabelsControllerOptions {
@@ -113,7 +117,9 @@ async function enqueueLeftOver(client: KubeClient, enqueue: (of: GroupResource) 
   }
 }
 
-/** Followed only if needed, since not every API server serves the kinds, and not every manager may read them. */
+/**
+ * Followed only if needed, since not every API server serves the kinds, and not every manager may read them.
+ */
 function createPolicyStores(informers: Informers, enqueue: (of: GroupResource) => void) {
   const open = () => {
     const policies = informers.acquire(MUTATING_ADMISSION_POLICIES);

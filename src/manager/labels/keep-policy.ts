@@ -1,5 +1,6 @@
-// Keeps the policy of a resource and its binding as label-policy.ts computes them, and removes them. Level-based. Invariant: both are made by
-// server-side apply, so that the right to create them can be restricted to their names.
+// Keeps the policy of a resource and its binding as label-policy.ts computes them, and removes them.
+// Level-based. Invariant: both are made by server-side apply, so that the right to create them can be
+// restricted to their names.
 import type { Resource } from "../../kube/client/resource.ts";
 import { MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";

@@ -1,5 +1,6 @@
-// Which families may use `labelObjects`, and for which resources, as the chart's values say. Pure. Whoever may write a ShardingConfig in any namespace can set
-// that field, and it labels objects of all namespaces. So the chart's values decide.
+// Which families may use `labelObjects`, and for which resources, as the chart's values say. Pure. Whoever
+// may write a ShardingConfig in any namespace can set that field, and it labels objects of all namespaces. So
+// the chart's values decide.
 import { z } from "zod";
 import { tryParseJson } from "../../base/json.ts";
 import { resourceName } from "../../kube/client/resource.ts";

@@ -1,6 +1,7 @@
-// The MutatingAdmissionPolicy that labels the objects of one resource whenever they are created or changed. Pure. Invariants: the policy sets
-// the true values over any other, and depends on the resource alone, so it never changes while it is in force. Each field with a default is
-// written, because the policy counts as in force only if its spec is equal.
+// The MutatingAdmissionPolicy that labels the objects of one resource whenever they are created or changed.
+// Pure. Invariants: the policy sets the true values over any other, and depends on the resource alone, so it
+// never changes while it is in force. Each field with a default is written, because the policy counts as in
+// force only if its spec is equal.
 import { CONTROL, NAMESPACE, SHARD_HASH } from "../../api/sharding-keys.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from "../../kube/client/resources.ts";
@@ -54,8 +55,8 @@ export function labelPolicyBinding(of: GroupResource): MutatingAdmissionPolicyBi
   return { metadata: { name: policyName(of), labels: MANAGED_BY }, spec: { policyName: policyName(of) } };
 }
 
-// The names of namespaces have lower-case letters, digits and "-" only. In this text each of them stands at a place that is equal to its
-// byte modulo 32. (CEL has no bytes to count with.)
+// The names of namespaces have lower-case letters, digits and "-" only. In this text each of them stands at a
+// place that is equal to its byte modulo 32. (CEL has no bytes to count with.)
 const LETTERS = " abcdefghijklmnopqrstuvwxyz".padEnd(0x2d, " ").concat("-  0123456789");
 
 const controlOf = (object: string) => `${object}.metadata.?labels[?'${CONTROL}'].orValue('true')`;

@@ -1,4 +1,5 @@
-// What the manager may not do that labels need. The API server is asked before, because a refused watch would say it only in the log.
+// What the manager may not do that labels need. The API server is asked before, because a refused watch would
+// say it only in the log.
 import { resourceName } from "../../kube/client/resource.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { GroupResource } from "../../kube/types.ts";

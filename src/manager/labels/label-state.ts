@@ -1,5 +1,6 @@
-// How far the labelling of one resource is. Pure but for the list of states, which the labels controller writes and the app reconciler reads.
-// Invariant: a resource is Complete only if every API server labels its new objects, and a list that began later found no object without its labels.
+// How far the labelling of one resource is. Pure but for the list of states, which the labels controller
+// writes and the app reconciler reads. Invariant: a resource is Complete only if every API server labels its
+// new objects, and a list that began later found no object without its labels.
 import { plainText } from "../../base/plain-text.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import type { GroupResource } from "../../kube/types.ts";

@@ -31,7 +31,8 @@ const ORDER: readonly LabelReason[] = [
 
 /**
  * @param resources the labelled resources of the app
- * @param previous stays until every resource has a state, since a manager that has just begun to lead knows nothing worse
+ * @param previous stays until every resource has a state, since a manager that has just begun to lead knows
+ * nothing worse
  */
 export function labelsStatus(
   resources: readonly GroupResource[],

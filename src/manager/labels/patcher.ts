@@ -1,5 +1,6 @@
-// Patches objects that lack labels, so many each second for all resources together. Invariant: an object that could not be patched, or whose
-// patch the watch has not shown yet, is left alone for a while, so that one refused object does not keep the others from their labels.
+// Patches objects that lack labels, so many each second for all resources together. Invariant: an object that
+// could not be patched, or whose patch the watch has not shown yet, is left alone for a while, so that one
+// refused object does not keep the others from their labels.
 import { type Clock, sleep } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { type Resource, resourceName } from "../../kube/client/resource.ts";
@@ -27,7 +28,8 @@ interface Attempt {
 
 export interface Patcher {
   /**
-   * Patches some of these objects, for about a second. Resolves with the time until the next call is due; undefined if all are patched.
+   * Patches some of these objects, for about a second. Resolves with the time until the next call is due;
+   * undefined if all are patched.
    * @throws the signal's reason if it fires
    */
   patch(resource: Resource, all: readonly MissingLabels[], signal: AbortSignal): Promise<number | undefined>;

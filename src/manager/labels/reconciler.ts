@@ -1,6 +1,7 @@
-// Labels the objects of one resource for families with `labelObjects`: keeps its policy, follows its objects and patches those without labels.
-// Level-based; a request names a resource. The memory of a resource can be lost: the next leader lists the objects again, and believes the
-// last status that the resource was complete until its own list says otherwise.
+// Labels the objects of one resource for families with `labelObjects`: keeps its policy, follows its objects
+// and patches those without labels. Level-based; a request names a resource. The memory of a resource can be
+// lost: the next leader lists the objects again, and believes the last status that the resource was complete
+// until its own list says otherwise.
 import type { Clock, Random } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
@@ -22,7 +23,10 @@ import { countLabels, isNamespaces, isOptedOut } from "./right-labels.ts";
 export interface LabelsReconcilerOptions {
   readonly client: Pick<KubeClient, "list" | "watch" | "patch" | "delete" | "request">;
   readonly namespaces: Pick<Store<KubeObject>, "list" | "get">;
-  /** The policy of a resource and its binding; undefined until they are listed. The kinds are followed from the first call on. */
+  /**
+   * The policy of a resource and its binding; undefined until they are listed. The kinds are followed from
+   * the first call on.
+   */
   readonly policyOf: (of: GroupResource) => StoredPolicy | undefined;
   readonly isWanted: (of: GroupResource) => boolean;
   /** True if a proxy may select by the labels of the resource. */
@@ -77,7 +81,8 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
   async function release(of: GroupResource, signal: AbortSignal): Promise<Result> {
     await drop(of);
     states.set(of, undefined);
-    // Without the policy a writer could remove labels, and a watch that selects by them would show the object as deleted.
+    // Without the policy a writer could remove labels, and a watch that selects by them would show the object
+    // as deleted.
     if (options.isReliedOn(of)) return { requeueAfterMs: RELIED_ON_MS };
     // Also what an earlier leader has left.
     if (await mayListPolicies(client, signal)) await removePolicy(client, of, signal);

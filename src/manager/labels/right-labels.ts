@@ -1,5 +1,5 @@
-// Which labels an object must have under `labelObjects`. Pure. Invariant: the values follow from names alone, so they never change while an
-// object lives. label-policy.ts says the same in CEL.
+// Which labels an object must have under `labelObjects`. Pure. Invariant: the values follow from names alone,
+// so they never change while an object lives. label-policy.ts says the same in CEL.
 import { CONTROL, NAMESPACE, SHARD_HASH } from "../../api/sharding-keys.ts";
 import type { Labels } from "../../kube/label-selector.ts";
 import { nameHash } from "../../kube/place.ts";

@@ -1,5 +1,5 @@
-// Keeps the status of the ManagerState object current, and creates the object if it is missing. The leader reconciles when it
-// begins to lead, and when a user deletes or changes the object.
+// Keeps the status of the ManagerState object current, and creates the object if it is missing. The leader
+// reconciles when it begins to lead, and when a user deletes or changes the object.
 import { KRUISE_GROUP } from "../../api/kind.ts";
 import { MANAGER_STATE_NAME, type ManagerState, type ManagerStateStatus } from "../../api/manager-state.ts";
 import { MANAGER_STATES } from "../../api/resources.ts";

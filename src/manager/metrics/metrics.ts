@@ -1,5 +1,6 @@
-// The manager's own metrics. What counts and measures is told to it where it happens; gauges are read when they are scraped.
-// Invariant: labels name apps, subsets and states only, never namespaces of tenants or pods, so their number is bounded.
+// The manager's own metrics. What counts and measures is told to it where it happens; gauges are read when
+// they are scraped. Invariant: labels name apps, subsets and states only, never namespaces of tenants or
+// pods, so their number is bounded.
 
 import type { AppStatus } from "../../api/app-status.ts";
 import { BoundedMap } from "../../base/bounded-map.ts";
@@ -159,8 +160,8 @@ function stateOf({ connected, outstanding, problems }: ProxyFacts): string {
 const MAX_PODS = 10_000;
 
 /**
- * Measures how long proxies take to acknowledge a snapshot. Hooks of the proxy registry. A pod that dies with an update outstanding never
- * answers, so the number of pods is bounded.
+ * Measures how long proxies take to acknowledge a snapshot. Hooks of the proxy registry. A pod that dies with
+ * an update outstanding never answers, so the number of pods is bounded.
  */
 export function measureAcks(
   clock: Pick<Clock, "monotonicMs">,

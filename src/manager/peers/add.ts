@@ -1,4 +1,5 @@
-// What the peers controller watches: the apps with a webhook server, their pods, and the registrations of the proxies. A request names an app.
+// What the peers controller watches: the apps with a webhook server, their pods, and the registrations of the
+// proxies. A request names an app.
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { KubeClient } from "../../kube/client/types.ts";

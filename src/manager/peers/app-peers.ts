@@ -1,5 +1,6 @@
-// The pods of an app, which its proxies forward reviews to. Pure. Invariant: nothing here depends on the streams of the proxies but the subset of a pod
-// whose labels were changed, so a failover of the manager makes no pod unready. Called by the peers controller.
+// The pods of an app, which its proxies forward reviews to. Pure. Invariant: nothing here depends on the
+// streams of the proxies but the subset of a pod whose labels were changed, so a failover of the manager
+// makes no pod unready. Called by the peers controller.
 import type { Pod } from "../../kube/client/resources.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
 import type { App } from "../apps/app.ts";
@@ -11,7 +12,8 @@ import { isReadyToStay } from "../facts/ready-pod.ts";
 
 /** By name. */
 export function appPeers({ ref, pods: selection }: Pick<App, "ref" | "pods">, pods: readonly Pod[], factsOf: FactsOf): PodPeer[] {
-  // Who may label pods must not add peers: a pod without a proxy would be a subset's pod that answers past the proxies.
+  // Who may label pods must not add peers: a pod without a proxy would be a subset's pod that answers past
+  // the proxies.
   const own = pods.filter((pod) => pod.metadata.labels?.[INJECTED_LABEL] === ref.name && carriesProxy(pod) && !hasEnded(pod));
   return own
     .flatMap((pod): PodPeer[] => {

@@ -1,5 +1,6 @@
-// Tells the proxies of an app which other pods take reviews of the operator's webhooks. Level-based, without memory. Invariant: a proxy keeps its list when
-// the app is gone, since it then owns everything and forwards nothing.
+// Tells the proxies of an app which other pods take reviews of the operator's webhooks. Level-based, without
+// memory. Invariant: a proxy keeps its list when the app is gone, since it then owns everything and forwards
+// nothing.
 import type { Clock } from "../../base/clock.ts";
 import type { Reconciler } from "../../runtime/reconciler.ts";
 import { PEERS, type PeersResource, peersDigest } from "../../wire/peer-type.ts";

@@ -1,6 +1,7 @@
-// Compares a table that pods claim with the desired table, class by class: in which namespaces does a subset own something in another way? Pure;
-// called by plan-fences.ts. Invariant: the first comparison of two tables costs as much as there are namespaces, and each later one as much as the
-// subset has classes. Results are kept as long as both tables are, since an app is planned again at each acknowledgement.
+// Compares a table that pods claim with the desired table, class by class: in which namespaces does a subset
+// own something in another way? Pure; called by plan-fences.ts. Invariant: the first comparison of two tables
+// costs as much as there are namespaces, and each later one as much as the subset has classes. Results are
+// kept as long as both tables are, since an app is planned again at each acknowledgement.
 import { isFencedIn, type RouteTable } from "../../route/table.ts";
 import { classNumber } from "./claims.ts";
 import { classFacts } from "./class-facts.ts";
@@ -56,7 +57,10 @@ function createComparison(desired: RouteTable, claimed: RouteTable): TableCompar
 
 type ClassOf = RouteTable["classOf"];
 
-/** By the numbers of the classes in the claimed and in the desired table: the namespaces, in the order of the desired table. */
+/**
+ * By the numbers of the classes in the claimed and in the desired table: the namespaces, in the order of the
+ * desired table.
+ */
 export type ClassPairs = ReadonlyMap<number, ReadonlyMap<number, readonly string[]>>;
 
 // By the classes of the namespaces alone: the tables of the subsets of one plan share them.
@@ -82,7 +86,8 @@ function makePairs(desired: ClassOf, claimed: ClassOf): ClassPairs {
     else names.push(name);
   };
   for (const name of desired.keys()) add(name);
-  // A namespace that is only in the claim's table counts too: under the desired table, the default subset owns what no rule covers in it.
+  // A namespace that is only in the claim's table counts too: under the desired table, the default subset
+  // owns what no rule covers in it.
   for (const name of claimed.keys()) if (!desired.has(name)) add(name);
   return pairs;
 }

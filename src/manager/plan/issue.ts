@@ -1,7 +1,8 @@
-// Gives each set of rules its version. Pure, except that it reads the registry's facts. Invariants: a new version exists only if
-// a proxy must be sent something new, so a restart of the manager or a new pod changes no version. Versions never decrease, and
-// exceed every version that a proxy got from an earlier manager. Unchanged rules stay the same object with the same table, so all
-// pods share it and the next plan compares it once.
+// Gives each set of rules its version. Pure, except that it reads the registry's facts. Invariants: a new
+// version exists only if a proxy must be sent something new, so a restart of the manager or a new pod changes
+// no version. Versions never decrease, and exceed every version that a proxy got from an earlier manager.
+// Unchanged rules stay the same object with the same table, so all pods share it and the next plan compares
+// it once.
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
@@ -48,7 +49,8 @@ export function nextIssue(
     const last = before?.snapshots.get(digest);
     const isKnown = (snapshot: Snapshot | undefined) => snapshot?.digest === digest && snapshot.version <= limit;
     const known = last ?? connected.map(({ acknowledged }) => acknowledged).find((acknowledged) => isKnown(acknowledged));
-    // A proxy refuses a version lower than the highest it knows. So a version is reused only if no proxy knows a higher one.
+    // A proxy refuses a version lower than the highest it knows. So a version is reused only if no proxy
+    // knows a higher one.
     const floor = connected.reduce((highest, facts) => Math.max(highest, highestOther(facts, digest, limit)), 0);
     const [first] = group;
     if (first === undefined) continue;
@@ -59,10 +61,11 @@ export function nextIssue(
 }
 
 /**
- * Bounds of the versions that a manager can have given. One change a second reaches ALWAYS_POSSIBLE in a century. MAX_LOST
- * exceeds the number of versions after the last written status. A higher version comes from an attacker or a damaged file, and
- * the manager ignores it. Otherwise later versions would exceed the safe integers, and the status would keep the high version for
- * later leaders. The proxy with that version refuses every snapshot as stale until its pod is replaced.
+ * Bounds of the versions that a manager can have given. One change a second reaches ALWAYS_POSSIBLE in a
+ * century. MAX_LOST exceeds the number of versions after the last written status. A higher version comes from
+ * an attacker or a damaged file, and the manager ignores it. Otherwise later versions would exceed the safe
+ * integers, and the status would keep the high version for later leaders. The proxy with that version refuses
+ * every snapshot as stale until its pod is replaced.
  */
 const ALWAYS_POSSIBLE = 2 ** 32;
 const MAX_LOST = 2 ** 20;

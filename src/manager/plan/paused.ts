@@ -1,10 +1,11 @@
-// spec.route.paused: the desired table of an app whose namespaces stay with their present owners. Pure; called by plan-app. The
-// table in force gives the present owners. It includes moves that have begun, so these are completed.
-// The spec's rules apply only to namespaces that this table does not contain. Invariant: applied to its own result, the function
-// changes nothing.
+// spec.route.paused: the desired table of an app whose namespaces stay with their present owners. Pure;
+// called by plan-app. The table in force gives the present owners. It includes moves that have begun, so
+// these are completed. The spec's rules apply only to namespaces that this table does not contain. Invariant:
+// applied to its own result, the function changes nothing.
 //
-// Resources that move as a whole (partitioned by label or shared, also by a `sharded` rule) keep the rules in force. A subset that the spec no longer has
-// cannot be kept: it has no pods, so the spec's rules apply to its namespaces.
+// Resources that move as a whole (partitioned by label or shared, also by a `sharded` rule) keep the rules in
+// force. A subset that the spec no longer has cannot be kept: it has no pods, so the spec's rules apply to
+// its namespaces.
 import { isInClusterScope } from "../../kube/place.ts";
 import { classIn, namespacesOf, type RouteRule, type RouteTable } from "../../route/table.ts";
 import { createSignatures } from "./claims.ts";
@@ -22,8 +23,8 @@ export interface PausedRoute {
  */
 export function pauseAt(bySpec: RouteTable, inForce: RouteTable | undefined, subsets: readonly string[]): PausedRoute {
   if (inForce === undefined) return { desired: bySpec, kept: 0 };
-  // Fences and retained namespaces belong to one subset and one moment. Fences are the last rules, so the other rules keep their
-  // places.
+  // Fences and retained namespaces belong to one subset and one moment. Fences are the last rules, so the
+  // other rules keep their places.
   const rules = inForce.rules.filter(({ kind }) => kind !== "fence");
   const isKept = inForce.classes.map((members) =>
     members.every((at) => {
@@ -56,12 +57,15 @@ export function pauseAt(bySpec: RouteTable, inForce: RouteTable | undefined, sub
 
 interface JoinedRules {
   readonly rules: readonly RouteRule[];
-  /** The index of each of the spec's rules in `rules`; undefined for a rule that is not about namespaces, since a pause keeps those in force. */
+  /**
+   * The index of each of the spec's rules in `rules`; undefined for a rule that is not about namespaces,
+   * since a pause keeps those in force.
+   */
   readonly places: readonly (number | undefined)[];
 }
 
-// Appends the spec's rules on namespaces, unless the rules in force already contain them in this order. So the list does not
-// grow.
+// Appends the spec's rules on namespaces, unless the rules in force already contain them in this order. So
+// the list does not grow.
 function joinRules(inForce: readonly RouteRule[], spec: readonly RouteRule[]): JoinedRules {
   const isAboutNamespaces = ({ kind }: RouteRule) => kind === "limit" || kind === "subset";
   const texts = inForce.map((rule) => (isAboutNamespaces(rule) ? textOf(rule) : ""));
@@ -82,7 +86,8 @@ function textOf(rule: RouteRule): string {
   return JSON.stringify([rule.kind, rule.kind === "subset" ? rule.subset : "", rule.resources]);
 }
 
-// The limits of one set of rules do not apply to namespaces under the other set, so they count as containing these namespaces.
+// The limits of one set of rules do not apply to namespaces under the other set, so they count as containing
+// these namespaces.
 function keptMembers(members: readonly number[], inForce: readonly RouteRule[], { rules }: JoinedRules): number[] {
   return [...members, ...limitsOf(rules).filter((at) => at >= inForce.length)];
 }

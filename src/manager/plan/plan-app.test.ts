@@ -1,5 +1,5 @@
-// Whole sequences of plans: rollout, undo, pause, adoption. Each step checks which pods may write. test/fuzz/handover.test.ts
-// checks random orders of steps.
+// Whole sequences of plans: rollout, undo, pause, adoption. Each step checks which pods may write.
+// test/fuzz/handover.test.ts checks random orders of steps.
 import { describe, expect, it } from "vitest";
 import { modelApp } from "../../../test/support/model-app.ts";
 import { appPod } from "../../../test/support/pod-facts.ts";
@@ -255,7 +255,8 @@ describe("an operator that runs without the mesh", () => {
     app.bare("late").settle();
     app.wish({ canary: ["pilot", "mover"] }).settle();
     expect(app.enforced("c").table.fenced).toEqual(new Set(["mover"]));
-    // Namespaces that the canary loses go to the default subset, and the pod without a proxy acts as that subset.
+    // Namespaces that the canary loses go to the default subset, and the pod without a proxy acts as that
+    // subset.
     app.wish({}).pod("d", "").settle();
     expect(app.writers("pilot")).toEqual([""]);
   });

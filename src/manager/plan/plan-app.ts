@@ -1,5 +1,6 @@
-// The plan of one app, computed from facts alone: the desired table, the fences, and the rules of each pod's proxy. Pure. The
-// reconciler gathers the facts and carries out the plan. For an app that is being deleted see plan-dissolution.ts.
+// The plan of one app, computed from facts alone: the desired table, the fences, and the rules of each pod's
+// proxy. Pure. The reconciler gathers the facts and carries out the plan. For an app that is being deleted
+// see plan-dissolution.ts.
 import { MAX_OWNERS_HASHES } from "../../api/app-status.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import type { AppRef } from "../../route/snapshot.ts";
@@ -36,7 +37,10 @@ export interface AppPlan {
   readonly subsets: readonly string[];
   /** What the proxies of each subset enforce now, fences included. A pod may retain more, see `rulesFor`. */
   readonly rules: ReadonlyMap<string, UnversionedSnapshot>;
-  /** The rules for one pod's proxy: one object for all pods with equal rules. Pods that retain something need a restart. */
+  /**
+   * The rules for one pod's proxy: one object for all pods with equal rules. Pods that retain something need
+   * a restart.
+   */
   rulesFor(pod: AppPod): UnversionedSnapshot;
   /** Digest over all subsets' rules. */
   readonly digest: string;

@@ -1,6 +1,6 @@
-// The plan of an app that is being deleted: all its pods own everything again, in an order in which no object has two owners.
-// Pure; called by the reconciler, also if the spec is invalid. The plan follows from what the pods enforce, not from their
-// labels.
+// The plan of an app that is being deleted: all its pods own everything again, in an order in which no object
+// has two owners. Pure; called by the reconciler, also if the spec is invalid. The plan follows from what the
+// pods enforce, not from their labels.
 //
 //   Divided => Drained     the desired table has no rules on namespaces, so an ordinary handover takes all namespaces from the other subsets.
 //                          Resources that move as a whole stay as they are: a list without them would look as if they were deleted
@@ -8,9 +8,9 @@
 //                          their writes until they have acquired this lock. Resources that move as a whole are fenced until all have joined
 //   Whole => (deleted)     every live injected pod enforces that, or is gone, so the finalizer is removed
 //
-// Pods retain the namespaces that they lose meanwhile, also with `onLoss: InPlace`. At the end they own these namespaces again,
-// so no operator sees deletions and no pod needs a restart. The plan does not wait for a pod without a proxy, because it already
-// may write everything.
+// Pods retain the namespaces that they lose meanwhile, also with `onLoss: InPlace`. At the end they own these
+// namespaces again, so no operator sees deletions and no pod needs a restart. The plan does not wait for a
+// pod without a proxy, because it already may write everything.
 import { type AppRef, NO_CALLER_POLICY } from "../../route/snapshot.ts";
 import { DEFAULT_SUBSET, type RouteRule, type RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
@@ -88,8 +88,8 @@ function drainingTable(whole: RouteTable, { app, pods, factsOf }: DissolutionFac
 }
 
 /**
- * True if every live pod with the app's proxy owns everything and may enforce nothing else. Also true if there is no such pod and
- * no other pod enforces the app's routes.
+ * True if every live pod with the app's proxy owns everything and may enforce nothing else. Also true if
+ * there is no such pod and no other pod enforces the app's routes.
  */
 export function isDissolved(plan: AppPlan, pods: readonly AppPod[], factsOf: FactsOf): boolean {
   const whole = plan.rules.get(DEFAULT_SUBSET);
@@ -101,8 +101,9 @@ export function isDissolved(plan: AppPlan, pods: readonly AppPod[], factsOf: Fac
 }
 
 /**
- * The pods with the app's proxy that do not enforce their planned snapshot yet, or may enforce another snapshot. This includes
- * pods that have not started: without an app no manager would send routes to their proxies.
+ * The pods with the app's proxy that do not enforce their planned snapshot yet, or may enforce another
+ * snapshot. This includes pods that have not started: without an app no manager would send routes to their
+ * proxies.
  */
 export function undissolvedPods(plan: AppPlan, pods: readonly AppPod[], factsOf: FactsOf): AppPod[] {
   return pods.filter((pod) => {

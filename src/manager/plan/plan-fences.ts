@@ -1,10 +1,12 @@
-// The handover, level-based. Pure function of (desired table, claims), without memory; called at every reconcile. Invariant: a
-// namespace is granted to a subset only when no live pod of another subset may still claim the namespace under different rules.
+// The handover, level-based. Pure function of (desired table, claims), without memory; called at every
+// reconcile. Invariant: a namespace is granted to a subset only when no live pod of another subset may still
+// claim the namespace under different rules.
 //
 //   Owned(A) => Fenced    when the desired table gives the namespace to B while a pod of A claims it
 //   Fenced => Owned(B)    when every pod of A has acknowledged a table without it, or is gone and can no longer write
 //
-// Resources that are partitioned by label or shared move separately, each with all its objects at once: resource-fences.ts.
+// Resources that are partitioned by label or shared move separately, each with all its objects at once:
+// resource-fences.ts.
 import { isDeepStrictEqual } from "node:util";
 import { isInClusterScope } from "../../kube/place.ts";
 import type { FenceRule, RouteTable } from "../../route/table.ts";
@@ -24,7 +26,9 @@ type WaitCause =
   | "no-proxy"
   /** Its object is gone, and the API server may still accept its token. */
   | "pod-gone"
-  /** `podName` is "": this manager does not know yet which pods were removed just before it became the leader. */
+  /**
+   * `podName` is "": this manager does not know yet which pods were removed just before it became the leader.
+   */
   | "just-listed";
 
 /** The namespaces or resources that one pod keeps from other subsets. */
@@ -34,7 +38,10 @@ export interface Wait {
   /** The pod's subset in the claim; undefined if not known. */
   readonly subset: string | undefined;
   readonly cause: WaitCause;
-  /** The namespaces that wait, by their classes; none if only resources that move as a whole or cluster-scoped objects wait. Pods with equal claims share one array. */
+  /**
+   * The namespaces that wait, by their classes; none if only resources that move as a whole or cluster-scoped
+   * objects wait. Pods with equal claims share one array.
+   */
   readonly namespaces: readonly string[];
   /** The subsets that wait for the pod. */
   readonly to: readonly string[];
@@ -45,11 +52,17 @@ export interface FencePlan {
   readonly fenced: ReadonlyMap<string, ReadonlySet<string>>;
   /** For each subset the fences of resources that it must not have yet. */
   readonly resourceFences: ReadonlyMap<string, readonly FenceRule[]>;
-  /** The pods that subsets wait for. Each claim of a pod has one entry for namespaces and one for resources that move as a whole. */
+  /**
+   * The pods that subsets wait for. Each claim of a pod has one entry for namespaces and one for resources
+   * that move as a whole.
+   */
   readonly waits: readonly Wait[];
 }
 
-/** Plans the fences of every subset. The cost grows with the number of different tables, not with the number of pods. */
+/**
+ * Plans the fences of every subset. The cost grows with the number of different tables, not with the number
+ * of pods.
+ */
 export function planFences(desired: RouteTable, subsets: readonly string[], claims: readonly Claim[]): FencePlan {
   const groups = groupClaims(claims);
   const fenced = new Map(subsets.map((subset) => [subset, new Set<string>()]));
@@ -86,10 +99,14 @@ function waitsOf(claim: Claim, pods: readonly string[], namespaces: readonly str
   return pods.map((podName) => ({ podName, ...common }));
 }
 
-// A cache of the last table with fences of each subset, by the desired table. While thousands of pods register, each plan has the same fences.
+// A cache of the last table with fences of each subset, by the desired table. While thousands of pods
+// register, each plan has the same fences.
 const lastFenced = new WeakMap<RouteTable, Map<string, RouteTable>>();
 
-/** The desired table with a subset's fences. Equal fences give the same object as last time, so that its hash is not computed again. */
+/**
+ * The desired table with a subset's fences. Equal fences give the same object as last time, so that its hash
+ * is not computed again.
+ */
 export function withFences(desired: RouteTable, plan: FencePlan, subset: string): RouteTable {
   const fenced = plan.fenced.get(subset) ?? new Set<string>();
   const fences = plan.resourceFences.get(subset) ?? [];
@@ -116,7 +133,10 @@ function causeOf(claim: Claim): WaitCause {
   return claim.subset === undefined ? "unreported" : "no-proxy";
 }
 
-/** Equal claims: of one table as one subset, or of everything. Claims with different wait causes are in different groups. */
+/**
+ * Equal claims: of one table as one subset, or of everything. Claims with different wait causes are in
+ * different groups.
+ */
 interface ClaimGroup {
   /** One claim of the group. */
   readonly claim: Claim;
@@ -152,8 +172,9 @@ function conflictsOf(desired: RouteTable, claim: Claim): Iterable<string> {
 }
 
 /**
- * True if a pod of the subset already enforces the namespace as desired. The namespace was granted when no other subset had a
- * claim, and no other subset was granted it since. So a pod that has not reported yet is no reason to fence it.
+ * True if a pod of the subset already enforces the namespace as desired. The namespace was granted when no
+ * other subset had a claim, and no other subset was granted it since. So a pod that has not reported yet is
+ * no reason to fence it.
  */
 function createGrants(desired: RouteTable, groups: readonly ClaimGroup[]): (subset: string, namespace: string) => boolean {
   const enforced = new Map<string, TableComparison[]>();

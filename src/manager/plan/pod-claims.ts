@@ -20,7 +20,9 @@ export function podClaims(app: AppRef, pods: readonly AppPod[], factsOf: FactsOf
 /** A pod without an object, with the last facts about its proxy. "unknown": see GonePod. */
 export type GoneAppPod = { readonly pod: AppPod; readonly facts: ProxyFacts | undefined } | "unknown";
 
-/** The claims of removed pods that may still write. Without facts about its proxy, a pod claims everything. */
+/**
+ * The claims of removed pods that may still write. Without facts about its proxy, a pod claims everything.
+ */
 export function goneClaims(app: AppRef, gone: readonly GoneAppPod[]): Claim[] {
   return gone.flatMap((each): Claim[] => {
     if (each === "unknown") return [{ kind: "everything", podName: "", subset: undefined, isGone: true }];

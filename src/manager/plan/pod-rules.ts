@@ -1,5 +1,6 @@
-// The rules of a subset, and the rules of a single pod: the rules of its subset and what the pod retains read-only. Pure.
-// Invariant: pods with equal rules share one object, and each table is compared once for all pods that enforce it.
+// The rules of a subset, and the rules of a single pod: the rules of its subset and what the pod retains
+// read-only. Pure. Invariant: pods with equal rules share one object, and each table is compared once for all
+// pods that enforce it.
 
 import { createHash } from "node:crypto";
 import type { Snapshot } from "../../route/snapshot.ts";
@@ -17,7 +18,8 @@ export interface PodRules {
 
 /**
  * @param base the rules of a subset, with its fences; @param withTable the same with another table
- * @param isYoung true for a namespace that was just created. Such a namespace is usually lost because it gets a label while it is
+ * @param isYoung true for a namespace that was just created. Such a namespace is usually lost because it gets
+ * a label while it is
  *   still empty. It is not retained, because that would restart all pods of a subset
  */
 export function createPodRules(
@@ -73,7 +75,10 @@ export function rulesOfSubsets(subsets: readonly string[], make: (subset: string
 /** A snapshot without the version: the version belongs to the app, not to the rules. */
 export type UnversionedSnapshot = Omit<Snapshot, "version">;
 
-/** The rules that a subset's proxies must enforce. Equal rules have equal digests, in every replica and after restarts. */
+/**
+ * The rules that a subset's proxies must enforce. Equal rules have equal digests, in every replica and after
+ * restarts.
+ */
 export function rulesOf(content: RouteContent): UnversionedSnapshot {
   return { ...content, digest: routeDigest(content) };
 }

@@ -1,8 +1,10 @@
-// The handover of resources that are partitioned by label or shared. Pure; called by plan-fences.ts. The manager does not know the objects, so
-// such a resource moves as a whole when its label rules change, or when it becomes shared or stops being shared. Invariant: a subset gets the
-// resource only when no live pod of another subset may still enforce other rules. resource-reading.ts describes how a table divides a resource.
+// The handover of resources that are partitioned by label or shared. Pure; called by plan-fences.ts. The
+// manager does not know the objects, so such a resource moves as a whole when its label rules change, or when
+// it becomes shared or stops being shared. Invariant: a subset gets the resource only when no live pod of
+// another subset may still enforce other rules. resource-reading.ts describes how a table divides a resource.
 //
-// Limits are left out: a limit takes objects away from all subsets, and never gives objects of one subset to another.
+// Limits are left out: a limit takes objects away from all subsets, and never gives objects of one subset to
+// another.
 import { type FenceRule, isSharded, type ResourceMatch, type RouteTable } from "../../route/table.ts";
 import type { Claim } from "./claims.ts";
 import { keysOf, type ResourceKey, readingOf, textOf } from "./resource-reading.ts";
@@ -47,16 +49,18 @@ function createDoubts(desired: RouteTable, claims: readonly Claim[]): (claim: Cl
   const movable = movableUnder([desired, ...new Set(tables.map(({ table }) => table))]);
   const bySubset = Map.groupBy(tables, ({ subset }) => subset);
   const ownTables = (subset: string) => [...new Set((bySubset.get(subset) ?? []).map(({ table }) => table))];
-  // True if a pod of the subset has the resource as desired, or will have it: a sent update cannot be withdrawn. The resource was granted
-  // when no other subset had it under other rules, and no other subset was granted it since: see plan-fences.ts.
+  // True if a pod of the subset has the resource as desired, or will have it: a sent update cannot be
+  // withdrawn. The resource was granted when no other subset had it under other rules, and no other subset
+  // was granted it since: see plan-fences.ts.
   const isOwnAlready = (subset: string, key: ResourceKey) =>
     ownTables(subset).some((table) => compare(table, key).isSame && compare(table, key).stopped === "none");
 
   const ofTable = remember((table: RouteTable) =>
     movableUnder([desired, table]).filter((key) => !compare(table, key).isSame && compare(table, key).stopped !== "all"),
   );
-  // For a claim with unknown rules. A subset was granted everything in its own table, so only resources that it has under other rules, or
-  // that are fenced from it, are in doubt. If the subset has no table but the fence of everything, everything is in doubt.
+  // For a claim with unknown rules. A subset was granted everything in its own table, so only resources that
+  // it has under other rules, or that are fenced from it, are in doubt. If the subset has no table but the
+  // fence of everything, everything is in doubt.
   const ofUnreported = remember((subset: string): Doubt => {
     const full = ownTables(subset).filter((table) => !hasUnreportedFence(table));
     const keys = full.length === 0 ? sharedUnder(desired) : [...movable, ...full.flatMap(fencesOf)];
@@ -96,8 +100,8 @@ function createKeyComparison(desired: RouteTable) {
 const EVERY_RESOURCE: ResourceKey = { group: "*", resource: "*" };
 
 /**
- * The resources that the tables may divide or share differently. Two `sharded` rules treat alike what neither names. Beside a table without
- * such a rule, every resource may differ.
+ * The resources that the tables may divide or share differently. Two `sharded` rules treat alike what neither
+ * names. Beside a table without such a rule, every resource may differ.
  */
 function movableUnder(tables: readonly RouteTable[]): ResourceKey[] {
   const isMixed = new Set(tables.map(isSharded)).size > 1;

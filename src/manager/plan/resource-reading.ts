@@ -1,7 +1,7 @@
-// Reads from a table how it treats resources that move as a whole: resources that are partitioned by label or shared. Under a `sharded` rule
-// a resource that the rule does not name is shared. Pure;
-// called by resource-fences.ts. A `ResourceKey` is one group and one name, and each may be the wildcard. So a key is also a set,
-// which may overlap other keys. Only this file compares keys:
+// Reads from a table how it treats resources that move as a whole: resources that are partitioned by label or
+// shared. Under a `sharded` rule a resource that the rule does not name is shared. Pure; called by
+// resource-fences.ts. A `ResourceKey` is one group and one name, and each may be the wildcard. So a key is
+// also a set, which may overlap other keys. Only this file compares keys:
 //
 //                       covers(a, b): all of b is in a     meets(a, b): some resource is in both
 //   a = b               yes                                yes
@@ -10,7 +10,8 @@
 //   a "g/*", b "*/r"    no                                 yes
 //   else                no                                 no
 //
-// The fields of a reading. "part" means that a statement is only partly true. The callers then assume the unsafe case.
+// The fields of a reading. "part" means that a statement is only partly true. The callers then assume the
+// unsafe case.
 //
 //   stopped  all:  the table permits nobody to act on any of the key: a fence with the reason `moves` covers it, or a fence
 //                  with the reason `unreported` does and none of the key is shared: that fence does not cover shared resources
@@ -59,7 +60,10 @@ export function textOf({ group, resource }: ResourceKey): string {
   return `${group}/${resource}`;
 }
 
-/** What a table says about resources that move as a whole: read once, since a plan asks for each of hundreds of keys. */
+/**
+ * What a table says about resources that move as a whole: read once, since a plan asks for each of hundreds
+ * of keys.
+ */
 interface ResourceRules {
   readonly objects: readonly { readonly rule: Extract<RouteRule, { kind: "objects" }>; readonly keys: readonly ResourceKey[] }[];
   readonly fences: readonly { readonly fence: ResourceKey; readonly moves: boolean }[];
@@ -90,7 +94,8 @@ function readRules({ rules, sharedResources }: RouteTable): ResourceRules {
 
 /**
  * Reads a table for one key.
- * @param isKnown true for relevant namespaces; a namespace that only one of two tables contains has no owner under the other
+ * @param isKnown true for relevant namespaces; a namespace that only one of two tables contains has no owner
+ * under the other
  */
 export function readingOf(table: RouteTable, key: ResourceKey, isKnown: (namespace: string) => boolean): ResourceReading {
   const { rules, classOf, classes } = table;
@@ -106,8 +111,8 @@ export function readingOf(table: RouteTable, key: ResourceKey, isKnown: (namespa
     inPart: sharing.parts.length > 0 && !isDivided,
     whole: sharing.isWhole && objects.length === 0,
   };
-  // Rules on namespaces that name a shared resource exclude namespaces from sharing, but not in a sharded family. Other resources have fences of
-  // namespaces.
+  // Rules on namespaces that name a shared resource exclude namespaces from sharing, but not in a sharded
+  // family. Other resources have fences of namespaces.
   const taken =
     !shared.inPart || read.sharded !== undefined
       ? []
@@ -133,7 +138,10 @@ interface Sharing {
   readonly parts: readonly string[];
   /** Everything is shared, but for what a `sharded` rule names. */
   readonly isWhole: boolean;
-  /** A `sharded` rule names some of the key. Without such a rule, other subsets own cluster-scoped objects of it. */
+  /**
+   * A `sharded` rule names some of the key. Without such a rule, other subsets own cluster-scoped objects of
+   * it.
+   */
   readonly hasShards: boolean;
 }
 

@@ -1,14 +1,17 @@
-// What a pod retains read-only: what it owned or retained under its present table and does not own under its next table.
-// Otherwise informers would conclude that objects of these namespaces were deleted. Pure and level-based: computed from the two
-// tables alone. pod-rules.ts calls it for each pair of tables, restart/restart-pods.ts asks it whether a pod needs a restart.
+// What a pod retains read-only: what it owned or retained under its present table and does not own under its
+// next table. Otherwise informers would conclude that objects of these namespaces were deleted. Pure and
+// level-based: computed from the two tables alone. pod-rules.ts calls it for each pair of tables,
+// restart/restart-pods.ts asks it whether a pod needs a restart.
 //
-// Invariant: retained namespaces are for reads only. A pod may write only to what it owns, so claims.ts does not use this file.
+// Invariant: retained namespaces are for reads only. A pod may write only to what it owns, so claims.ts does
+// not use this file.
 //
 //   Owned => Retained      the next table does not give the namespace to the pod's subset, or fences it
 //   Retained => Owned      the subset gains the namespace again, for example after an undo: no watch ends, and no pod restarts
 //   Retained => (nothing)  the pod ends: its replacement never owned the namespace
 //
-// Partitioned and shared resources are not retained: they move as a whole, and clients list them again without a restart.
+// Partitioned and shared resources are not retained: they move as a whole, and clients list them again
+// without a restart.
 import { BUCKETS, CLUSTER_SCOPE } from "../../kube/place.ts";
 import {
   DEFAULT_SUBSET,
@@ -33,7 +36,8 @@ export interface SubsetTable {
 }
 
 /**
- * What a pod that enforces `from` retains under `to`, also in the cluster scope. Namespaces that `to` does not contain are not retained.
+ * What a pod that enforces `from` retains under `to`, also in the cluster scope. Namespaces that `to` does
+ * not contain are not retained.
  * @param to with its fences: the subset does not own fenced namespaces
  */
 export function retainedBetween(from: SubsetTable, to: SubsetTable): readonly RetainedClass[] {
@@ -95,7 +99,8 @@ function* ownedUnder({ subset, table }: SubsetTable, next: RouteTable): Iterable
   }
 }
 
-// The tables of the subsets of one plan differ in fences only, so a pod with such a table loses what only the next one fences.
+// The tables of the subsets of one plan differ in fences only, so a pod with such a table loses what only the
+// next one fences.
 function losesNothing(from: SubsetTable, to: SubsetTable): boolean {
   const [before, next] = [from.table, to.table];
   if (from.subset !== to.subset || before.retained !== undefined) return false;
@@ -114,7 +119,10 @@ function stateIn(table: RouteTable, namespace: string): string {
   return isFencedIn(table, namespace) ? "fenced" : String(classNumber(table, namespace));
 }
 
-/** What a subset owns in a namespace, as a list in which the first match decides. Resources that move as a whole are left out. */
+/**
+ * What a subset owns in a namespace, as a list in which the first match decides. Resources that move as a
+ * whole are left out.
+ */
 function ownedIn({ subset, table }: SubsetTable, namespace: string): RetainedRule[] {
   if (isFencedIn(table, namespace)) return [];
   const { fences, limits, hidden, isShardedTable } = hiddenBy(table);
@@ -206,8 +214,8 @@ export function isVisibleBy(rules: readonly RetainedRule[], group: string, resou
 }
 
 /**
- * The one canonical list that gives the same answers as `isVisible`, so that lists do not grow with repeated edits. `isVisible` is called for the
- * names in the lists, and for one placeholder for all other names.
+ * The one canonical list that gives the same answers as `isVisible`, so that lists do not grow with repeated
+ * edits. `isVisible` is called for the names in the lists, and for one placeholder for all other names.
  * @param lists every list that `isVisible` reads
  */
 export function canonicalRules(

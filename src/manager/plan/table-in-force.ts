@@ -1,6 +1,7 @@
-// Which of the tables that proxies claim gives the present owners, for spec.route.paused. Pure; called by plan-app.ts. Any proxy can register a
-// table that no manager has made. So the status keeps hashes of the tables that the managers made, and only a table with such a hash counts.
-// Invariant: a hash gets into the status only from a plan that did not lose the table in force.
+// Which of the tables that proxies claim gives the present owners, for spec.route.paused. Pure; called by
+// plan-app.ts. Any proxy can register a table that no manager has made. So the status keeps hashes of the
+// tables that the managers made, and only a table with such a hash counts. Invariant: a hash gets into the
+// status only from a plan that did not lose the table in force.
 import type { AppRef, Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import { tableHash } from "../../wire/table-codec.ts";
@@ -38,7 +39,10 @@ export function tableInForce(
 const NOTHING: ReadonlySet<string> = new Set();
 const hashesOf = new WeakMap<RouteTable, string>();
 
-/** SHA-256 in hex of who owns what: without fences and what is retained, which belong to one subset, one pod or one moment. */
+/**
+ * SHA-256 in hex of who owns what: without fences and what is retained, which belong to one subset, one pod
+ * or one moment.
+ */
 export function ownersHash(table: RouteTable): string {
   const hash = hashesOf.get(table) ?? tableHash(withoutFences(table)).toString("hex");
   hashesOf.set(table, hash);
@@ -53,7 +57,8 @@ function withoutFences(table: RouteTable): RouteTable {
   return isPlain ? table : { ...rest, rules, fenced: NOTHING };
 }
 
-// A table that fences everything does not count: it was made while other pods had not reported, and does not show the owners.
+// A table that fences everything does not count: it was made while other pods had not reported, and does not
+// show the owners.
 function newestOf(snapshots: readonly Snapshot[]): RouteTable | undefined {
   let newest: Snapshot | undefined;
   for (const snapshot of snapshots) {

@@ -1,6 +1,7 @@
-// The policies in force: of each object its newest valid spec. Invariant: an invalid object does not take away the rules that it had, for
-// as long as this process knows them. A manager that has just started does not know them: then `isDoubtful` is true of the pods that
-// had them, and these keep them. Called by the reconciler; one for each process.
+// The policies in force: of each object its newest valid spec. Invariant: an invalid object does not take
+// away the rules that it had, for as long as this process knows them. A manager that has just started does
+// not know them: then `isDoubtful` is true of the pods that had them, and these keep them. Called by the
+// reconciler; one for each process.
 import { isDeepStrictEqual } from "node:util";
 import type { Problem } from "../../api/problems.ts";
 import { beyondShare, POLICIES_SHARE } from "../apps/namespace-share.ts";
@@ -68,8 +69,8 @@ export function inputsOf({ metadata, status }: PolicyObject): readonly unknown[]
 }
 
 /**
- * True if an earlier manager may have given this pod the rules of a spec that is no longer there. The status names the pods, unless they are too
- * many.
+ * True if an earlier manager may have given this pod the rules of a spec that is no longer there. The status
+ * names the pods, unless they are too many.
  */
 export function isDoubtful({ object: { status }, policy }: KnownPolicy, podName: string): boolean {
   if (policy !== undefined || (status?.currentSpecHash ?? "") === "") return false;

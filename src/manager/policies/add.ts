@@ -1,5 +1,6 @@
-// What the policies controller watches: the objects of all policy kinds, the pods with a proxy and their apps, and the reports of the proxies.
-// A request names a namespace: policies are for pods of their own namespace.
+// What the policies controller watches: the objects of all policy kinds, the pods with a proxy and their
+// apps, and the reports of the proxies. A request names a namespace: policies are for pods of their own
+// namespace.
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
@@ -19,7 +20,10 @@ import { createPoliciesReconciler } from "./reconciler.ts";
 
 /** Gathers the pods of a scale-up and the answers of their proxies. */
 const DEBOUNCE_MS = 50;
-/** A namespace with many pods takes turns with the others, and a status that cannot be written keeps one worker busy. */
+/**
+ * A namespace with many pods takes turns with the others, and a status that cannot be written keeps one
+ * worker busy.
+ */
 const CONCURRENCY = 16;
 
 export interface PoliciesControllerOptions {
@@ -39,7 +43,8 @@ export function addPoliciesController(options: PoliciesControllerOptions): Contr
   const { informers, apps, pods, registry } = options;
   const kinds = options.kinds.map((kind) => ({ kind, store: informers.store(kind.resource) }));
   const namespaceOf = ({ metadata }: KubeObject): Request[] => [requestOf(metadata.namespace ?? "")];
-  // Annotations and labels recover a breaker and switch an object off. The time in the status starts a fault that ends by itself.
+  // Annotations and labels recover a breaker and switch an object off. The time in the status starts a fault
+  // that ends by itself.
   const own = changed<PolicyObject>(inputsOf);
   const builder = kinds.reduce(
     (made, { kind }) => made.watches(kind.resource, namespaceOf, { predicates: [own] }),

@@ -1,5 +1,5 @@
-// The rules of a CircuitBreaker. Pure. Invariant: each of its rules gives at most one, so that requests to the API server and to other servers share its
-// bucket and its breaker. Called by circuit-breaker-kind.ts.
+// The rules of a CircuitBreaker. Pure. Invariant: each of its rules gives at most one, so that requests to
+// the API server and to other servers share its bucket and its breaker. Called by circuit-breaker-kind.ts.
 import type { CircuitBreaker } from "../../api/circuit-breaker.ts";
 import { durationMs } from "../../api/duration.ts";
 import { type RateLimiting, RECOVER } from "../../api/rate-limiting.ts";

@@ -1,5 +1,6 @@
-// The rules of policy objects about other servers than the API server. Pure. Invariant: hosts are in the form in which proxies see them. Called by the
-// compilers of the kinds, and for the warnings about rules that cannot see into tunnels.
+// The rules of policy objects about other servers than the API server. Pure. Invariant: hosts are in the form
+// in which proxies see them. Called by the compilers of the kinds, and for the warnings about rules that
+// cannot see into tunnels.
 import type { HttpFault } from "../../api/fault-injection.ts";
 import type { InterceptRule } from "../../api/intercept-rule.ts";
 import type { RateLimiting } from "../../api/rate-limiting.ts";

@@ -1,5 +1,5 @@
-// The rules of a FaultInjection. Pure. Invariant: a fault that names no requests is about those to the API server, and never about other servers.
-// Called by fault-injection-kind.ts.
+// The rules of a FaultInjection. Pure. Invariant: a fault that names no requests is about those to the API
+// server, and never about other servers. Called by fault-injection-kind.ts.
 import { durationMs } from "../../api/duration.ts";
 import type { FaultInjection, HttpFault } from "../../api/fault-injection.ts";
 import type { FaultRule, RequestMatch, TimeWindow } from "../../policy/policy.ts";

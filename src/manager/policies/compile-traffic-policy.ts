@@ -1,5 +1,5 @@
-// The rules of a TrafficPolicy. Pure. Invariant: the name of a rule is the path of its field below `spec`, so each rule has one limiter and
-// a name of its own. Called by traffic-policy-kind.ts.
+// The rules of a TrafficPolicy. Pure. Invariant: the name of a rule is the path of its field below `spec`, so
+// each rule has one limiter and a name of its own. Called by traffic-policy-kind.ts.
 import type { AdmissionRuleSpec, RatePolicy, TrafficPolicy, TrafficRequests } from "../../api/traffic-policy.ts";
 import type { AdmissionRule, LimiterSpec, LimitRule, RequestMatch } from "../../policy/policy.ts";
 import { compileResourcePolicyRule, modeOf, originOf } from "./compile-requests.ts";

@@ -1,5 +1,5 @@
-// FaultInjection as a policy kind: it selects pods by their labels. Invariant: a fault with maxDuration is in effect only once its start is
-// stored in the status, so a manager that starts anew does not prolong it.
+// FaultInjection as a policy kind: it selects pods by their labels. Invariant: a fault with maxDuration is in
+// effect only once its start is stored in the status, so a manager that starts anew does not prolong it.
 import { durationMs } from "../../api/duration.ts";
 import { FAULT_DISABLED, type FaultInjection, validateFaultInjection } from "../../api/fault-injection.ts";
 import { FAULT_INJECTIONS } from "../../api/resources.ts";

@@ -1,5 +1,5 @@
-// The policies of each pod of a namespace. Pure. Invariant: equal objects make equal sets, in every manager, so that a change of the
-// manager changes no proxy.
+// The policies of each pod of a namespace. Pure. Invariant: equal objects make equal sets, in every manager,
+// so that a change of the manager changes no proxy.
 import { NO_POLICIES, type PolicySet } from "../../policy/policy.ts";
 import { policiesDigest } from "../../wire/policy-type.ts";
 import { isDoubtful, type KnownPolicy } from "./accepted-policies.ts";
@@ -20,14 +20,16 @@ export interface PodPolicies {
 type Combined = Pick<PodPolicies, "policies" | "digest" | "leftOut">;
 
 /**
- * Of all different sets of a namespace together. Each is encoded, hashed, and kept until its proxies have it: a thousand pods that differ by a label each
- * held up the manager for longer than its lease. Room for four times the specs of a namespace (POLICIES_SHARE).
+ * Of all different sets of a namespace together. Each is encoded, hashed, and kept until its proxies have it:
+ * a thousand pods that differ by a label each held up the manager for longer than its lease. Room for four
+ * times the specs of a namespace (POLICIES_SHARE).
  */
 const MAX_SETS_BYTES = 16 * 1024 * 1024;
 
 /**
- * The policies of one pod of the namespace after the other. Pods with the same policies share one set, which is encoded once. A set beyond the
- * bound of the namespace is empty, and doubtful. So the oldest pods come first.
+ * The policies of one pod of the namespace after the other. Pods with the same policies share one set, which
+ * is encoded once. A set beyond the bound of the namespace is empty, and doubtful. So the oldest pods come
+ * first.
  */
 export function podPolicies(known: readonly KnownPolicy[]): (pod: TargetPod) => PodPolicies {
   const sorted = [...known].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
@@ -76,7 +78,10 @@ function combine({ own, leftOut }: Parts): Combined {
   return { policies, digest: policiesDigest(policies), leftOut };
 }
 
-/** A proxy refuses a set above the bound of its message as a whole, so the oldest objects come first, and what does not fit stays out. */
+/**
+ * A proxy refuses a set above the bound of its message as a whole, so the oldest objects come first, and what
+ * does not fit stays out.
+ */
 function partsOf(own: readonly KnownPolicy[]): Parts {
   const leftOut = new Set<string>();
   let size = NO_SIZE;

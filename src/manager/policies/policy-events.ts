@@ -1,5 +1,5 @@
-// The Kubernetes Events for a change of a policy's status: where a person may have to act, and its end. Pure. Invariant: an Event has the
-// message of a condition, so Events contain nothing that the status lacks.
+// The Kubernetes Events for a change of a policy's status: where a person may have to act, and its end. Pure.
+// Invariant: an Event has the message of a condition, so Events contain nothing that the status lacks.
 import type { Condition } from "../../api/conditions.ts";
 import type { PolicyStatus } from "../../api/policy-status.ts";
 import type { EventType } from "../../runtime/events.ts";

@@ -1,5 +1,5 @@
-// What a policy asks for, independent of its kind. Each kind has one file that turns its objects into policies. All other parts of
-// the manager work with policies only.
+// What a policy asks for, independent of its kind. Each kind has one file that turns its objects into
+// policies. All other parts of the manager work with policies only.
 import type { PolicyStatus } from "../../api/policy-status.ts";
 import type { Problem } from "../../api/problems.ts";
 import type { Resource } from "../../kube/client/resource.ts";

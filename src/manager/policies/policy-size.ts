@@ -1,5 +1,6 @@
-// How large the policies of one pod may be together. Pure. Invariant: what fits is far below the bound of a message to the
-// proxy. An object that does not fit alone is not valid. Called by create-policy-kind.ts and pod-policies.ts.
+// How large the policies of one pod may be together. Pure. Invariant: what fits is far below the bound of a
+// message to the proxy. An object that does not fit alone is not valid. Called by create-policy-kind.ts and
+// pod-policies.ts.
 import type { PolicySet } from "../../policy/policy.ts";
 
 export interface PolicySize {

@@ -1,5 +1,5 @@
-// The status of a policy object. Pure. Invariants: bounded, sorted, and worst first, so that equal facts make equal bytes; a state that has
-// not changed keeps its time. Called by the reconciler.
+// The status of a policy object. Pure. Invariants: bounded, sorted, and worst first, so that equal facts make
+// equal bytes; a state that has not changed keeps its time. Called by the reconciler.
 import type { Condition } from "../../api/conditions.ts";
 import { EGRESS } from "../../api/pod-annotations.ts";
 import { MAX_TARGET_STATUS, type PolicyStatus, type RuleSnapshot, type TargetStatus } from "../../api/policy-status.ts";

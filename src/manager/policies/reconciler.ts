@@ -1,6 +1,7 @@
-// Gives every proxy of a namespace its policies, and writes the status of the namespace's policy objects. Invariant: publishing waits for
-// no write, so that no status that cannot be written delays a policy; and the policies and pods of one namespace, however many, delay the others by
-// slices only. Level-based; the memories are the newest valid specs, and when each status was written last.
+// Gives every proxy of a namespace its policies, and writes the status of the namespace's policy objects.
+// Invariant: publishing waits for no write, so that no status that cannot be written delays a policy; and the
+// policies and pods of one namespace, however many, delay the others by slices only. Level-based; the
+// memories are the newest valid specs, and when each status was written last.
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { PolicyStatus } from "../../api/policy-status.ts";
@@ -104,7 +105,9 @@ function oldestFirst({ metadata: a }: Pod, { metadata: b }: Pod): number {
 /** A pod with what is known of its proxy. */
 type ProxyPolicies = PodPolicies & { readonly facts: ProxyFacts | undefined };
 
-/** Returns the time after which the status may be written or changes by itself; undefined if neither will be. */
+/**
+ * Returns the time after which the status may be written or changes by itself; undefined if neither will be.
+ */
 async function writePolicyStatus(
   { client, events, clock }: PoliciesReconcilerOptions,
   { kind, object, policy, problems }: KnownPolicy,

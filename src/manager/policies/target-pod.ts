@@ -1,5 +1,5 @@
-// A pod as a target of policies. Pure. Invariant: a pod is one as long as its proxy may run, whatever labels are left of those that the injection
-// wrote. Called by the reconciler.
+// A pod as a target of policies. Pure. Invariant: a pod is one as long as its proxy may run, whatever labels
+// are left of those that the injection wrote. Called by the reconciler.
 import type { Pod } from "../../kube/client/resources.ts";
 import type { Apps } from "../apps/app.ts";
 import { hasEnded } from "../facts/app-pods.ts";

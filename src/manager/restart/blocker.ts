@@ -1,5 +1,5 @@
-// Finds the reason why the next pod cannot be evicted yet: another pod of the app is not ready, or the leader is not known. Pure. Called by
-// restart-plan.ts.
+// Finds the reason why the next pod cannot be evicted yet: another pod of the app is not ready, or the leader
+// is not known. Pure. Called by restart-plan.ts.
 import { ownerText } from "../../route/table.ts";
 import { needsRestart, type RestartPod } from "./restart-pods.ts";
 
@@ -36,8 +36,9 @@ export function blockerOf(
   };
 }
 
-// The restart of an unready pod makes no ready pod unready. So unready pods restart before ready ones, and no pod waits until another pod that needs
-// a restart is ready. The exception is an unready leader: it restarts last, and ready pods wait until it is ready.
+// The restart of an unready pod makes no ready pod unready. So unready pods restart before ready ones, and no
+// pod waits until another pod that needs a restart is ready. The exception is an unready leader: it restarts
+// last, and ready pods wait until it is ready.
 function hinders(other: RestartPod, next: RestartPod): boolean {
   if (other.terminating) return true;
   return !other.ready && (!needsRestart(other) || (other.leader && next.ready));

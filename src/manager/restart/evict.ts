@@ -1,5 +1,6 @@
-// One call of the eviction API (policy/v1), which respects PodDisruptionBudgets. Invariant: the call evicts only the pod with this uid, never
-// another pod of the same name. It returns the answer, and throws only if the caller aborts. Called by restarter.ts.
+// One call of the eviction API (policy/v1), which respects PodDisruptionBudgets. Invariant: the call evicts
+// only the pod with this uid, never another pod of the same name. It returns the answer, and throws only if
+// the caller aborts. Called by restarter.ts.
 import { errorMessage } from "../../base/errors.ts";
 import { plainText } from "../../base/plain-text.ts";
 import { PODS } from "../../kube/client/resources.ts";
@@ -81,7 +82,8 @@ function evictionOf(error: unknown, { namespace, name }: Pick<EvictedPod, "names
   }
 }
 
-// The API server names the budget in a cause: "The disruption budget shop needs 2 healthy pods and has 2 currently".
+// The API server names the budget in a cause: "The disruption budget shop needs 2 healthy pods and has 2
+// currently".
 function budgetsText({ status }: StatusError): string {
   const causes = (status.details?.causes ?? []).flatMap(({ message }) => (message === undefined ? [] : [message]));
   return causes.length === 0 ? "" : ` (${causes.join("; ")})`;

@@ -1,4 +1,5 @@
-// Events about an evicted pod: on the pod and on its workload, where people look first when pods restart. Called where the manager evicts pods.
+// Events about an evicted pod: on the pod and on its workload, where people look first when pods restart.
+// Called where the manager evicts pods.
 import { plainText } from "../../base/plain-text.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { EventRecorder } from "../../runtime/events.ts";

@@ -1,10 +1,11 @@
-// Plans the restarts of an app, level-based: the pod to evict next, or the reason to wait. Pure function of (pods, the record in
-// the status, now). One pod of an app restarts at a time, one subset after the other, leaders last. The next pod follows only
-// when the last pod is gone and as many pods are ready as before.
+// Plans the restarts of an app, level-based: the pod to evict next, or the reason to wait. Pure function of
+// (pods, the record in the status, now). One pod of an app restarts at a time, one subset after the other,
+// leaders last. The next pod follows only when the last pod is gone and as many pods are ready as before.
 //
-// A record with `expected` means that the eviction of its pod was requested, or was about to be. While that pod lives and needs a restart, no
-// other eviction is requested, even if the order has changed. A record without `expected` only gives the reason of the wait. So a new leader
-// continues where the last one stopped. See restart-record.ts for the states.
+// A record with `expected` means that the eviction of its pod was requested, or was about to be. While that
+// pod lives and needs a restart, no other eviction is requested, even if the order has changed. A record
+// without `expected` only gives the reason of the wait. So a new leader continues where the last one stopped.
+// See restart-record.ts for the states.
 import { ownerText } from "../../route/table.ts";
 import { blockerOf } from "./blocker.ts";
 import { needsRestart, type RestartPod } from "./restart-pods.ts";
@@ -34,7 +35,10 @@ export interface RestartFacts {
   readonly settleMs: number;
   /** The number of recently restarted pods of the subset. */
   readonly recentRestarts: (subset: string) => number;
-  /** True if the workloads of the subset have all pods that they ask for, even if there are fewer than before. Set only after an `isShort` step. */
+  /**
+   * True if the workloads of the subset have all pods that they ask for, even if there are fewer than before.
+   * Set only after an `isShort` step.
+   */
   readonly hasAllWanted?: boolean;
   readonly nowMs: number;
 }
@@ -51,7 +55,10 @@ export type RestartStep = {
       readonly record: RestartRecord;
       /** Plan again after this time; absent if a watch shows the end of the wait. */
       readonly recheckMs?: number;
-      /** Fewer pods are ready than before, and no new pod is starting. The restarter then reads how many pods the workloads ask for. */
+      /**
+       * Fewer pods are ready than before, and no new pod is starting. The restarter then reads how many pods
+       * the workloads ask for.
+       */
       readonly isShort?: boolean;
     }
 );
@@ -160,8 +167,8 @@ function dated(facts: RestartFacts, draft: Draft): RestartRecord {
   return { ...draft, since: isSame ? previous.since : `${new Date(nowMs).toISOString().slice(0, 19)}Z` };
 }
 
-// The reason against an eviction may change every few seconds (a budget, the readiness of a pod), and this is still one wait. After the
-// eviction is accepted, or the pod is gone, another wait begins.
+// The reason against an eviction may change every few seconds (a budget, the readiness of a pod), and this is
+// still one wait. After the eviction is accepted, or the pod is gone, another wait begins.
 function isSameWait(before: RestartRecord, draft: Draft, { pods }: RestartFacts): boolean {
   const isOfAll = draft.reason === "Settling" || draft.reason === "Paused";
   if (before.reason === draft.reason) return before.uid === draft.uid || (isOfAll && before.subset === draft.subset);
@@ -182,8 +189,9 @@ function nameOf(subset: string): string {
 }
 
 /**
- * Sorts the pods: the subset in the record first, then the subsets in the order of the spec. In a subset: pods that do not lead before
- * leaders, so that the lock moves only once; then unready pods before ready pods; then by name.
+ * Sorts the pods: the subset in the record first, then the subsets in the order of the spec. In a subset:
+ * pods that do not lead before leaders, so that the lock moves only once; then unready pods before ready
+ * pods; then by name.
  */
 function orderPods(pods: readonly RestartPod[], subsets: readonly string[], begun: string | undefined): readonly RestartPod[] {
   // A subset that the spec no longer contains has index -1, so it comes before the others.

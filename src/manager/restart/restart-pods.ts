@@ -13,8 +13,8 @@ export interface RestartPod extends AppPod {
   /** Its proxy reports that it holds the operator's lock. */
   readonly leader: boolean;
   /**
-   * The pod retains something under its acknowledged rules and under its next rules, and will not own all of it again after the
-   * handover.
+   * The pod retains something under its acknowledged rules and under its next rules, and will not own all of
+   * it again after the handover.
    */
   readonly retains: boolean;
 }
@@ -23,7 +23,10 @@ export interface RestartPodFacts {
   readonly pods: readonly AppPod[];
   readonly factsOf: FactsOf;
   readonly plan: Pick<AppPlan, "rulesFor" | "desired">;
-  /** True if the API server has accepted the eviction of the pod with this uid, even if the watch has not shown that yet. */
+  /**
+   * True if the API server has accepted the eviction of the pod with this uid, even if the watch has not
+   * shown that yet.
+   */
   readonly isEvicted: (uid: string) => boolean;
 }
 
@@ -36,8 +39,8 @@ export function restartPods({ pods, factsOf, plan, isEvicted }: RestartPodFacts)
       terminating: pod.terminating || isEvicted(pod.uid),
       connected: known?.connected ?? false,
       leader: known?.leader ?? false,
-      // The acknowledged rules may retain namespaces that the pod gets back because an edit was undone. Such namespaces need no
-      // restart, and neither do namespaces that are only fenced.
+      // The acknowledged rules may retain namespaces that the pod gets back because an edit was undone. Such
+      // namespaces need no restart, and neither do namespaces that are only fenced.
       retains:
         retainsSomething(known?.acknowledged?.table) &&
         retainsSomething(plan.rulesFor(pod).table) &&
@@ -51,7 +54,10 @@ export function needsRestart({ retains, controlled, proxy, ended, terminating }:
   return retains && controlled && proxy === "own" && !ended && !terminating;
 }
 
-/** True if a pod that enforces `from` would retain something under the desired table. Compared once for all pods with the same table. */
+/**
+ * True if a pod that enforces `from` would retain something under the desired table. Compared once for all
+ * pods with the same table.
+ */
 function createLosses(desired: RouteTable) {
   const known = new Map<RouteTable, Map<string, boolean>>();
   return ({ subset }: AppPod, from: Snapshot | undefined): boolean => {

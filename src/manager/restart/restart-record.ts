@@ -1,4 +1,5 @@
-// The record of a restart, as it is in `status.restart`, and the state of the eviction that the record describes. Pure. Called by restart-plan.ts.
+// The record of a restart, as it is in `status.restart`, and the state of the eviction that the record
+// describes. Pure. Called by restart-plan.ts.
 //
 //   none => asked      when the pod's record is written, with the number of ready pods of its subset: the eviction follows
 //   asked => leaving   when the eviction is accepted, or its result is not known (believed for a while), or the pod is terminating
@@ -13,7 +14,10 @@ export type RestartRecord = RestartStatus;
 
 /** Why a pod is not restarted yet, or what its restart waits for. */
 export type RestartReason =
-  /** The need for a restart has not lasted long enough yet. So a namespace that moves back and forth restarts no pod. */
+  /**
+   * The need for a restart has not lasted long enough yet. So a namespace that moves back and forth restarts
+   * no pod.
+   */
   | "Settling"
   /** The eviction is requested, or it is accepted and the pod is not gone yet. */
   | "Evicting"
@@ -56,7 +60,8 @@ export function rollStateOf({ pods, subsets, previous: record, hasAllWanted = fa
   if (pod?.terminating) return { kind: "leaving", record };
   if (pod !== undefined) return needsRestart(pod) ? { kind: "asked", record, pod } : { kind: "none" };
   if (hasAllWanted) return { kind: "done", record };
-  // If the spec no longer contains the subset, its new pods belong to another subset, so they cannot be counted here.
+  // If the spec no longer contains the subset, its new pods belong to another subset, so they cannot be
+  // counted here.
   const isBack = subsets.includes(record.subset) && countReady(pods, record.subset) >= record.expected;
   return { kind: isBack ? "done" : "short", record };
 }

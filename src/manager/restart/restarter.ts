@@ -1,6 +1,7 @@
-// Plans the next restart step from the facts and the API server's last answer, and carries it out. Called by write-and-restart.ts, which writes the
-// step's record in between. Invariant: only the leader requests an eviction, and only after its record is in the status. A replica without
-// the memory of this module requests the eviction again.
+// Plans the next restart step from the facts and the API server's last answer, and carries it out. Called by
+// write-and-restart.ts, which writes the step's record in between. Invariant: only the leader requests an
+// eviction, and only after its record is in the status. A replica without the memory of this module requests
+// the eviction again.
 import { type Clock, type Random, systemRandom } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
@@ -52,8 +53,10 @@ export interface Restarter {
   /** The next step. The caller writes its record into the status before it carries the step out. */
   next(facts: AppRestartFacts, signal: AbortSignal): Promise<RestartStep>;
   /**
-   * Carries the step out, and returns when to plan again. Does not wait for the answer to an eviction: `onAnswer` reports it.
-   * @param app with the source object, for its events; @param signal aborts the eviction also after the return
+   * Carries the step out, and returns when to plan again. Does not wait for the answer to an eviction:
+   * `onAnswer` reports it.
+   * @param app with the source object, for its events; @param signal aborts the eviction also after the
+   * return
    */
   carryOut(app: { readonly ref: Request; readonly object: KubeObject }, step: RestartStep, signal: AbortSignal): Result;
   /** Call when the app is gone. */
@@ -78,9 +81,11 @@ interface Memory {
   readonly evicted: Map<string, { readonly subset: string; readonly atMs: number }>;
 }
 
-// The watch usually shows within a second that an evicted pod terminates. If it shows nothing in this time, the pod does not terminate.
+// The watch usually shows within a second that an evicted pod terminates. If it shows nothing in this time,
+// the pod does not terminate.
 const BELIEVED_MS = 10_000;
-// A workload usually creates the new pod within milliseconds. If the pod is missing after this time, the workload may not want it.
+// A workload usually creates the new pod within milliseconds. If the pod is missing after this time, the
+// workload may not want it.
 const SHORT_MS = 10_000;
 // If a subset has no pod left and its workload is not known, a slow workload gets more time.
 const EMPTY_MS = 60_000;
@@ -94,7 +99,8 @@ export function createRestarter(options: RestarterOptions): Restarter {
     return memory;
   };
 
-  // True if the workloads of the subset's pods want no more pods. All their pods count, in every subset, because users may change labels.
+  // True if the workloads of the subset's pods want no more pods. All their pods count, in every subset,
+  // because users may change labels.
   async function isEnough(facts: AppRestartFacts, record: RestartRecord, signal: AbortSignal): Promise<boolean> {
     const { app, pods, plan } = facts;
     if (!plan.subsets.includes(record.subset)) return true;
@@ -108,7 +114,10 @@ export function createRestarter(options: RestarterOptions): Restarter {
     return wanted === "yes" || (wanted === "unknown" && inSubset.length === 0 && isLong);
   }
 
-  /** Requests the eviction without waiting: a slow API server or webhook would delay the whole reconcile of the app. */
+  /**
+   * Requests the eviction without waiting: a slow API server or webhook would delay the whole reconcile of
+   * the app.
+   */
   function ask(app: Request, source: KubeObject, { pod, uid, subset }: RestartRecord, signal: AbortSignal): void {
     // The process may have been stopped since the record was written, and may have lost the lease meanwhile.
     if (!isLeader()) return;

@@ -1,6 +1,7 @@
-// Reads whether the controllers of some pods (ReplicaSets, StatefulSets, all kinds with a scale subresource) have as many pods as
-// they ask for. Called by restarter.ts, only when fewer pods are ready than before a restart and no new pod is starting. A
-// workload that was scaled down or deleted meanwhile never has as many pods again.
+// Reads whether the controllers of some pods (ReplicaSets, StatefulSets, all kinds with a scale subresource)
+// have as many pods as they ask for. Called by restarter.ts, only when fewer pods are ready than before a
+// restart and no new pod is starting. A workload that was scaled down or deleted meanwhile never has as many
+// pods again.
 
 import { dnsLabelSchema, dnsSubdomainSchema } from "../../api/names.ts";
 import { objectPath } from "../../kube/client/resource.ts";
@@ -18,8 +19,9 @@ interface Owner {
 }
 
 /**
- * "yes" if the controllers of the pods `of` have as many of `pods` as their scales ask for. "unknown" if there is no controller, or one has no
- * readable scale. "no" also if the API server does not answer: the caller asks again later.
+ * "yes" if the controllers of the pods `of` have as many of `pods` as their scales ask for. "unknown" if
+ * there is no controller, or one has no readable scale. "no" also if the API server does not answer: the
+ * caller asks again later.
  * @throws the signal's reason if it fires
  */
 export async function haveAllWanted(
@@ -52,9 +54,9 @@ function controllerOf({ metadata }: KubeObject): Owner | undefined {
   return owner && { namespace: metadata.namespace ?? "", ...owner };
 }
 
-// The plural is guessed from the kind. If the guess is wrong, the API server answers 404. The creator of a pod writes the owner
-// reference, and the API server does not check its names. The result is undefined for an invalid name, so that a crafted name
-// cannot lead to another path.
+// The plural is guessed from the kind. If the guess is wrong, the API server answers 404. The creator of a
+// pod writes the owner reference, and the API server does not check its names. The result is undefined for an
+// invalid name, so that a crafted name cannot lead to another path.
 function scalePath({ namespace, apiVersion, kind, name }: Owner): string | undefined {
   const [version = "", group, ...more] = apiVersion.split("/").reverse();
   const plural = `${kind.toLowerCase()}s`;
@@ -85,7 +87,8 @@ async function readReplicas(
     if (!(error instanceof StatusError)) return "no answer";
     const { code, details } = error.status;
     if (code === 429 || code >= 500) return "no answer"; // the answer does not describe the workload
-    // A 404 with a name means that the object is missing. Without a name, the kind or its subresource is missing.
+    // A 404 with a name means that the object is missing. Without a name, the kind or its subresource is
+    // missing.
     return code === 404 && details?.name !== undefined ? 0 : undefined; // undefined: no such subresource, or the manager may not read it
   }
 }

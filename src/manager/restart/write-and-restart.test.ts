@@ -12,7 +12,9 @@ const NOW = "2026-01-01T00:00:00Z";
 const APP = { metadata: { namespace: "ops", name: "shop" } } as VirtualApp;
 const record = (pod: string): RestartStatus => ({ subset: "", pod, uid: `uid-${pod}`, since: NOW, left: 1, reason: "Evicting" });
 
-/** One call. `stored` is the status at the time of the write, `previous` the status at the time of the plan. */
+/**
+ * One call. `stored` is the status at the time of the write, `previous` the status at the time of the plan.
+ */
 async function turn(feed: {
   previous?: RestartStatus;
   stored?: RestartStatus;

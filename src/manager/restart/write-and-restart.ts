@@ -1,5 +1,6 @@
-// Writes the status with the restart's record, and then evicts. Invariant: no pod is evicted without its record in the status, nor after another
-// manager has written another record, nor while a rollout evicts one. Called by the reconciler of apps, as its last step.
+// Writes the status with the restart's record, and then evicts. Invariant: no pod is evicted without its
+// record in the status, nor after another manager has written another record, nor while a rollout evicts one.
+// Called by the reconciler of apps, as its last step.
 
 import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
 import type { ShardingStatus } from "../../api/sharding-config.ts";
@@ -35,7 +36,10 @@ export async function writeAndRestart(turn: RestartTurn, signal: AbortSignal): P
   return soonest(requeueAfterMs, after.requeueAfterMs);
 }
 
-/** The rollout of a family evicts a pod at this moment. Of the two, the one whose status is written first goes first. */
+/**
+ * The rollout of a family evicts a pod at this moment. Of the two, the one whose status is written first goes
+ * first.
+ */
 function isRolling(status: ShardingStatus | undefined): boolean {
   return status?.rollout?.waitingFor === "Evicting";
 }

@@ -1,5 +1,6 @@
-// What the rollout controller watches: the roots, the metadata of StatefulSets, whose every change of status is one of theirs, the pods of such
-// StatefulSets and the reports of their proxies. A StatefulSet without the label `rolling` queues no root without a record.
+// What the rollout controller watches: the roots, the metadata of StatefulSets, whose every change of status
+// is one of theirs, the pods of such StatefulSets and the reports of their proxies. A StatefulSet without the
+// label `rolling` queues no root without a record.
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { ROLL_EXPECTED, ROLLING } from "../../api/sharding-keys.ts";
@@ -41,7 +42,10 @@ export function addRolloutController(options: RolloutControllerOptions): Control
   const { informers, pods, registry } = options;
   const configs = informers.store(SHARDING_CONFIGS);
   const statefulSets = informers.store(metadataOnly(STATEFUL_SETS));
-  /** A root with a record is there also for a StatefulSet that has lost the label: its record and its status are removed. */
+  /**
+   * A root with a record is there also for a StatefulSet that has lost the label: its record and its status
+   * are removed.
+   */
   const rootsOf = ({ metadata: { namespace = "", name, labels } }: KubeObject): Request[] =>
     configs
       .list(namespace)

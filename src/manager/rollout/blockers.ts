@@ -1,5 +1,5 @@
-// Finds the reason why a rollout cannot go on yet: a pause, a pod that is not ready, a proxy without its snapshot, a shard without a leader, the
-// soak time, or a refused eviction. Pure. Called by plan-rollout.ts.
+// Finds the reason why a rollout cannot go on yet: a pause, a pod that is not ready, a proxy without its
+// snapshot, a shard without a leader, the soak time, or a refused eviction. Pure. Called by plan-rollout.ts.
 import { subsetDisplayName } from "../../route/subset-name.ts";
 import type { RolloutFacts, RollPod } from "./roll-facts.ts";
 
@@ -26,7 +26,10 @@ export interface Turn {
   readonly shards: readonly string[];
 }
 
-/** A leader renews its lock every few seconds. A shard whose old pods have been ready for longer has no leader that could be restarted last. */
+/**
+ * A leader renews its lock every few seconds. A shard whose old pods have been ready for longer has no leader
+ * that could be restarted last.
+ */
 const LEADER_UNKNOWN_MS = 30_000;
 
 /** The first reason against the next step; undefined if there is none. */

@@ -1,5 +1,6 @@
-// Gives a new pod of a StatefulSet the template of another revision. Pure. Invariant: what the pod has and its own template has not stays: its
-// identity and volumes from the StatefulSet, its token from the API server's admission. Called by the injecting webhook's keep-revision.ts.
+// Gives a new pod of a StatefulSet the template of another revision. Pure. Invariant: what the pod has and
+// its own template has not stays: its identity and volumes from the StatefulSet, its token from the API
+// server's admission. Called by the injecting webhook's keep-revision.ts.
 
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
 import { SERVICE_ACCOUNT_DIR } from "../injection/names.ts";
@@ -38,7 +39,8 @@ function merge(live: unknown, from: unknown, to: unknown): unknown {
   return left.length === 0 && to === undefined ? undefined : Object.fromEntries(left);
 }
 
-// Containers, volumes and variables are known by their names, mounts by their paths, all else only by being equal.
+// Containers, volumes and variables are known by their names, mounts by their paths, all else only by being
+// equal.
 function mergeLists(live: readonly unknown[], from: readonly unknown[], to: readonly unknown[]): unknown[] | undefined {
   const key = ["mountPath", "name"].find((each) => [live, from, to].every((list) => isListBy(list, each)));
   const isSame = (a: unknown, b: unknown) => (key === undefined ? isDeepEqual(a, b) : fieldOf(a, key) === fieldOf(b, key));

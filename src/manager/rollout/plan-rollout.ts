@@ -1,9 +1,10 @@
-// Plans the rollout of a root's StatefulSet, level-based: the pod to evict next, or the reason to wait. Pure function of (StatefulSet, record,
-// pods, now). Invariants: one pod at a time; the shards in their order, and in a shard the leader last; a pod is evicted only after its record
-// is stored, and until it is gone no other pod is. Called by the rollout reconciler.
+// Plans the rollout of a root's StatefulSet, level-based: the pod to evict next, or the reason to wait. Pure
+// function of (StatefulSet, record, pods, now). Invariants: one pod at a time; the shards in their order, and
+// in a shard the leader last; a pod is evicted only after its record is stored, and until it is gone no other
+// pod is. Called by the rollout reconciler.
 //
-// What counts as done follows from the pods, and the soak time from how long they have been ready. So a restart of the manager, or another
-// revision in the middle of a rollout, needs no state of its own.
+// What counts as done follows from the pods, and the soak time from how long they have been ready. So a
+// restart of the manager, or another revision in the middle of a rollout, needs no state of its own.
 import { MAX_FAMILY_PODS } from "../../api/sharding-config.ts";
 import { subsetDisplayName } from "../../route/subset-name.ts";
 import { compareNames } from "../sharding/shards.ts";
@@ -92,7 +93,8 @@ function planShards(
     total: selected.length + missing.length,
   };
   const turn = { next, isAsked: next !== undefined && isAsked(next), rolled, left, missing, shards };
-  // Without a pod to restart a rollout only waits for its end. A pod that is not ready later, or is created later, is no part of it.
+  // Without a pod to restart a rollout only waits for its end. A pod that is not ready later, or is created
+  // later, is no part of it.
   const isOver = next === undefined && !isGoingOn(facts.previous, revision);
   const blocker = isOver ? undefined : blockerOf(facts, turn);
   if (blocker !== undefined) {

@@ -1,6 +1,7 @@
-// Rolls out the StatefulSet of a root: reads it, plans, stores the record and the status, and then evicts. Invariant: a pod is evicted only by the
-// leader and only after its record is stored in the root, over the root that the plan was made from. Level-based: the memories of
-// this module save only a repeated eviction and repeated Events.
+// Rolls out the StatefulSet of a root: reads it, plans, stores the record and the status, and then evicts.
+// Invariant: a pod is evicted only by the leader and only after its record is stored in the root, over the
+// root that the plan was made from. Level-based: the memories of this module save only a repeated eviction
+// and repeated Events.
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { ROLL_EXPECTED, ROLLING } from "../../api/sharding-keys.ts";
@@ -106,7 +107,10 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
     }
   }
 
-  /** False, without a write, if the status says that a restart evicts a pod, and this one would say that the rollout evicts one too. */
+  /**
+   * False, without a write, if the status says that a restart evicts a pod, and this one would say that the
+   * rollout evicts one too.
+   */
   async function storeStatus(
     config: ShardingConfig,
     status: RolloutStatus | undefined,

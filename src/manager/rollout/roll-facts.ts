@@ -1,4 +1,5 @@
-// What a rollout is planned from, and what its status says. The rollout reconciler gathers the facts; plan-rollout.ts and blockers.ts read them.
+// What a rollout is planned from, and what its status says. The rollout reconciler gathers the facts;
+// plan-rollout.ts and blockers.ts read them.
 import type { ShardingStatus } from "../../api/sharding-config.ts";
 import type { Refusal } from "../restart/restart-record.ts";
 import type { RollRecord } from "./roll-record.ts";
@@ -30,7 +31,9 @@ export interface RolloutFacts {
   readonly isOnDelete: boolean;
   /** Undefined until the StatefulSet's controller has seen its newest spec. */
   readonly updateRevision: string | undefined;
-  /** The names of the pods that the StatefulSet asks for; undefined if these are more than shards can have. */
+  /**
+   * The names of the pods that the StatefulSet asks for; undefined if these are more than shards can have.
+   */
   readonly wanted: readonly string[] | undefined;
   /** The stored record. */
   readonly record: RollRecord | undefined;

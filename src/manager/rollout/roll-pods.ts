@@ -36,7 +36,10 @@ export function rollPods(
     });
 }
 
-/** The names of the pods that the StatefulSet asks for; undefined if these are more than shards can have, which may be billions. */
+/**
+ * The names of the pods that the StatefulSet asks for; undefined if these are more than shards can have,
+ * which may be billions.
+ */
 export function wantedPods({ metadata, spec }: StatefulSet): string[] | undefined {
   const { replicas = 1, ordinals } = spec ?? {};
   if (replicas > MAX_FAMILY_PODS) return undefined;

@@ -1,5 +1,5 @@
-// The Events of a rollout, for a step and the status before it: its start, each shard, its end, and why it cannot begin. Pure. Called by the
-// rollout reconciler.
+// The Events of a rollout, for a step and the status before it: its start, each shard, its end, and why it
+// cannot begin. Pure. Called by the rollout reconciler.
 import type { EventType } from "../../runtime/events.ts";
 import { isGoingOn, type RolloutStep } from "./plan-rollout.ts";
 import type { RolloutStatus } from "./roll-facts.ts";

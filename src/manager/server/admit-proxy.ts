@@ -1,5 +1,6 @@
-// Which proxies are served: only pods that exist, with the same uid, and that carry the proxy of an app that exists. Pure
-// but for the stores it reads. With mesh identity a proxy speaks for the pod that its token is bound to, and for no other.
+// Which proxies are served: only pods that exist, with the same uid, and that carry the proxy of an app that
+// exists. Pure but for the stores it reads. With mesh identity a proxy speaks for the pod that its token is
+// bound to, and for no other.
 import { MAX_NAME_LENGTH } from "../../api/names.ts";
 import type { RegistrationMessage } from "../../wire/messages.ts";
 import { carriesProxy, INJECTED_LABEL } from "../facts/injected-pod.ts";
@@ -23,7 +24,8 @@ export interface AdmissionOptions {
 }
 
 /**
- * @param registration undefined before anything of it is read: a pod that is none of the mesh's is refused then, whatever it sends
+ * @param registration undefined before anything of it is read: a pod that is none of the mesh's is refused
+ * then, whatever it sends
  * @param caller the pod that the token is bound to; absent where nobody proves who it is
  */
 export type Admit = (registration: RegistrationMessage | undefined, caller?: PodIdentity) => WelcomeVerdict;
@@ -57,7 +59,8 @@ export function createAdmission({ pods, apps, leaderElsewhere, rejections }: Adm
       rejections?.reject("no-proxy", key, message);
       return { kind: "refuse", message };
     }
-    // A label may change while the proxy serves. A proxy that enforces a route is served, so that it can get the next route.
+    // A label may change while the proxy serves. A proxy that enforces a route is served, so that it can get
+    // the next route.
     const mayEnforce = registration === undefined || Boolean(registration.route?.acknowledged);
     if (mayEnforce && apps.list(namespace).length > 0) return { kind: "serve" };
     const app = pod.metadata.labels?.[INJECTED_LABEL];

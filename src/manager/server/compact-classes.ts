@@ -1,6 +1,7 @@
-// The classes of a table that a pod has brought, by namespace, in two bytes for each namespace that the manager knows. After a failover the
-// tables of hundreds of apps come with the same ten thousand names, and a Map of them takes half a megabyte each. Invariant: it reads like
-// the Map that it stands for, but in another order. Used by foreign-table.ts.
+// The classes of a table that a pod has brought, by namespace, in two bytes for each namespace that the
+// manager knows. After a failover the tables of hundreds of apps come with the same ten thousand names, and a
+// Map of them takes half a megabyte each. Invariant: it reads like the Map that it stands for, but in another
+// order. Used by foreign-table.ts.
 
 /** The names of the namespaces that the manager knows; many tables share one index. */
 export interface NameIndex {

@@ -1,6 +1,6 @@
-// The delivery of one resource type to one proxy: the desired resource, the sent update and the answer. Pure. Invariants: at most one update is
-// outstanding; only the newest desired resource is sent; only the proxy's own messages can reduce what it may be enforcing. Owned by the proxy
-// registry, one for each type and proxy.
+// The delivery of one resource type to one proxy: the desired resource, the sent update and the answer. Pure.
+// Invariants: at most one update is outstanding; only the newest desired resource is sent; only the proxy's
+// own messages can reduce what it may be enforcing. Owned by the proxy registry, one for each type and proxy.
 import type { UpdateMessage } from "../../wire/messages.ts";
 import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
 import type { SharedUpdates } from "./shared-updates.ts";
@@ -76,7 +76,10 @@ export function endStream(delivery: Delivery): void {
   if (delivery.outstanding !== undefined) delivery.outstanding = { resource: delivery.outstanding.resource, update: undefined };
 }
 
-/** Records an ACK: the proxy enforces this resource and no other. False if no update with this nonce is outstanding. */
+/**
+ * Records an ACK: the proxy enforces this resource and no other. False if no update with this nonce is
+ * outstanding.
+ */
 export function acknowledge(delivery: Delivery, nonce: number): boolean {
   if (delivery.outstanding?.update?.nonce !== nonce) return false;
   const { resource } = delivery.outstanding;
@@ -92,7 +95,10 @@ export function acknowledge(delivery: Delivery, nonce: number): boolean {
   return true;
 }
 
-/** Records a NACK. "needs-whole": the proxy only lacks the base of the delta. Undefined if no update with this nonce is outstanding. */
+/**
+ * Records a NACK. "needs-whole": the proxy only lacks the base of the delta. Undefined if no update with this
+ * nonce is outstanding.
+ */
 export function refuse(
   delivery: Delivery,
   { nonce, problems, needsWhole }: { readonly nonce: number; readonly problems: readonly string[]; readonly needsWhole: boolean },
@@ -106,7 +112,8 @@ export function refuse(
   return "refused";
 }
 
-// The outstanding update differs from the acknowledged resource, and the acknowledged resource is desired again.
+// The outstanding update differs from the acknowledged resource, and the acknowledged resource is desired
+// again.
 function isUndone({ desired, acknowledged, outstanding, inDoubt }: Delivery): boolean {
   if (outstanding === undefined || acknowledged === undefined || inDoubt.length > 0) return false;
   return desired?.digest === acknowledged.digest && outstanding.resource.digest !== acknowledged.digest;

@@ -1,6 +1,7 @@
-// What the tables that pods have brought may take together, in bytes. Invariants: a namespace's pods get at most half of what all others leave, so
-// that no tenant takes the room of the others; a table that the manager has made itself costs nothing; what nobody holds any more is given back.
-// Beyond the budget a pod counts as one that may hold anything, which is safe. Used by shared-tables.ts.
+// What the tables that pods have brought may take together, in bytes. Invariants: a namespace's pods get at
+// most half of what all others leave, so that no tenant takes the room of the others; a table that the
+// manager has made itself costs nothing; what nobody holds any more is given back. Beyond the budget a pod
+// counts as one that may hold anything, which is safe. Used by shared-tables.ts.
 import type { Clock } from "../../base/clock.ts";
 
 /** The tables of 200 apps with 10,000 namespaces take 30 MB. */

@@ -1,6 +1,7 @@
-// Reads a table that a pod has brought, if a spec can lead to it and its plans are cheap enough. Pure. Whoever may create a pod can bring
-// a table of its own making. Invariants: nothing of a table is kept before all bounds hold; what a kept table costs, in memory and in the time of
-// a plan, is bounded whatever its content. A refused table is safe: the pod may then hold anything. Used by registration-tables.ts.
+// Reads a table that a pod has brought, if a spec can lead to it and its plans are cheap enough. Pure.
+// Whoever may create a pod can bring a table of its own making. Invariants: nothing of a table is kept before
+// all bounds hold; what a kept table costs, in memory and in the time of a plan, is bounded whatever its
+// content. A refused table is safe: the pod may then hold anything. Used by registration-tables.ts.
 import { NAME_HASHES } from "../../kube/place.ts";
 import type { ResourceMatch, RouteTable } from "../../route/table.ts";
 import type { MemoryBudget } from "../../wire/bounded-decoder.ts";
@@ -23,7 +24,10 @@ const MAX_NAME_LENGTH = 63;
 const MAX_PAIRS = 65_536;
 /** Pairs of resources that move as a whole. A plan compares each with each. */
 const MAX_MOVING_PAIRS = 512;
-/** What a plan may read to find out what a pod retains: for each class its rules times the groups times the resources. */
+/**
+ * What a plan may read to find out what a pod retains: for each class its rules times the groups times the
+ * resources.
+ */
 const MAX_RETAINED_WORK = 4_000_000;
 /** Shared resources times the namespaces, and the pairs, of the rules that may except some from sharing. */
 const MAX_SHARED_WORK = 1_000_000;
@@ -121,7 +125,8 @@ function distinct(matches: readonly ResourceMatch[], list: keyof ResourceMatch):
   return new Set(matches.flatMap((match) => match[list])).size + 1;
 }
 
-// The names of fences and of what is retained are those of the index, so that the strings of the message are not kept.
+// The names of fences and of what is retained are those of the index, so that the strings of the message are
+// not kept.
 function compact(table: RouteTable, index: NameIndex | undefined): RouteTable {
   if (index === undefined) return table;
   const shared = (names: ReadonlySet<string>) =>

@@ -1,5 +1,6 @@
-// The names of the existing namespaces, as an index that the tables of registrations share. Invariant: an index is replaced rarely, since each
-// table keeps the one that it was read with. Used by registration-tables.ts.
+// The names of the existing namespaces, as an index that the tables of registrations share. Invariant: an
+// index is replaced rarely, since each table keeps the one that it was read with. Used by
+// registration-tables.ts.
 import type { Clock } from "../../base/clock.ts";
 import { createNameIndex, type NameIndex } from "./compact-classes.ts";
 

@@ -1,6 +1,6 @@
-// The gRPC side of the manager: the service, its limits, and the sockets under it. What is said on a stream is proxy-stream.ts'.
-// Invariant: one proxy, however slow, stuck or loud, costs the others nothing: each has a connection, a bounded number of messages
-// and at most one snapshot in it.
+// The gRPC side of the manager: the service, its limits, and the sockets under it. What is said on a stream
+// is proxy-stream.ts'. Invariant: one proxy, however slow, stuck or loud, costs the others nothing: each has
+// a connection, a bounded number of messages and at most one snapshot in it.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import { Server } from "@grpc/grpc-js";
@@ -23,10 +23,16 @@ import { encodeUpdatesOnce } from "./shared-updates.ts";
 
 export interface MeshServerOptions {
   readonly listen: ListenAddress;
-  /** Who the manager and its proxies are. Default: nobody proves anything, and everything is said in plain text. */
+  /**
+   * Who the manager and its proxies are. Default: nobody proves anything, and everything is said in plain
+   * text.
+   */
   readonly security?: ServerSecurity;
   readonly registry: ProxyRegistry;
-  /** Undefined while this replica leads; else where the leader is, "" if nobody is known to lead. Default: `admit` alone says so. */
+  /**
+   * Undefined while this replica leads; else where the leader is, "" if nobody is known to lead. Default:
+   * `admit` alone says so.
+   */
   readonly leaderElsewhere?: () => string | undefined;
   /** Decides about a proxy by the pod that its token is bound to, and then also by its registration. */
   readonly admit: Admit;
@@ -47,7 +53,8 @@ export interface MeshServer extends Runnable {
 const CHANNEL_OPTIONS = {
   "grpc.max_receive_message_length": MAX_MESSAGE_BYTES, // a promise may carry tables
   "grpc.max_send_message_length": MAX_MESSAGE_BYTES,
-  // A proxy has one stream; while it comes back, two. What a stranger's connection may hold: see MAX_UNPROVED in tls-terminator.ts.
+  // A proxy has one stream; while it comes back, two. What a stranger's connection may hold: see MAX_UNPROVED
+  // in tls-terminator.ts.
   "grpc.max_concurrent_streams": 2,
   // A proxy that is gone or stopped is noticed within 20 s.
   "grpc.keepalive_time_ms": 10_000,
@@ -55,12 +62,18 @@ const CHANNEL_OPTIONS = {
   "grpc.keepalive_permit_without_calls": 1,
 };
 
-/** Of one pod, and its calls of Certify. A proxy's own tries come 0.1 to 3 s apart, and only while it is not served. */
+/**
+ * Of one pod, and its calls of Certify. A proxy's own tries come 0.1 to 3 s apart, and only while it is not
+ * served.
+ */
 const REGISTRATIONS = { perSecond: 2, burst: 10 };
 
 const SHUTDOWN_TIMEOUT_MS = 1_000;
 
-/** The contract's. Certify is the same bytes on the wire, but gRPC reads none of its requests, however large, before the caller is known. */
+/**
+ * The contract's. Certify is the same bytes on the wire, but gRPC reads none of its requests, however large,
+ * before the caller is known.
+ */
 const SERVICE = {
   Connect: { ...CONNECT, responseSerialize: encodeUpdatesOnce(CONNECT.responseSerialize) },
   Certify: { ...CERTIFY, requestStream: true },
@@ -112,7 +125,10 @@ export function createMeshServer(options: MeshServerOptions): MeshServer {
   };
 }
 
-/** Node tells of each stream of an HTTP/2 server before any of its body has come. gRPC has no other way to them. */
+/**
+ * Node tells of each stream of an HTTP/2 server before any of its body has come. gRPC has no other way to
+ * them.
+ */
 const STREAM_CREATED = "http2.server.stream.created";
 
 /** New calls of one connection. A proxy has one stream, and asks for a certificate now and then. */

@@ -1,5 +1,6 @@
-// The sockets of the mesh server. They are ours and not gRPC's, since gRPC ends a stream only after everything written to it was
-// read: a proxy that reads nothing would keep its buffers for ever. Invariant: after `close` no socket is left.
+// The sockets of the mesh server. They are ours and not gRPC's, since gRPC ends a stream only after
+// everything written to it was read: a proxy that reads nothing would keep its buffers for ever. Invariant:
+// after `close` no socket is left.
 import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { type Server, ServerCredentials } from "@grpc/grpc-js";
 import type { Clock } from "../../base/clock.ts";
@@ -18,11 +19,14 @@ export interface ProxyListener {
   /** A call has begun on this connection. Nothing without TLS. */
   asked(peer: string): void;
   /**
-   * A call on this connection came from this pod. Of connections of which nothing is said, few are kept, and not for long; of one pod's
-   * the newest are. Nothing without TLS.
+   * A call on this connection came from this pod. Of connections of which nothing is said, few are kept, and
+   * not for long; of one pod's the newest are. Nothing without TLS.
    */
   proved(peer: string, pod: string): void;
-  /** A call on this connection came from nobody: unless another one proves more, it ends once the answer is out. Nothing without TLS. */
+  /**
+   * A call on this connection came from nobody: unless another one proves more, it ends once the answer is
+   * out. Nothing without TLS.
+   */
   refused(peer: string): void;
   /** Waits for the connections to end, for `graceMs`. */
   close(graceMs: number): Promise<void>;
@@ -31,8 +35,8 @@ export interface ProxyListener {
 // Far more than proxies of one cluster: what is beyond finds no room for its stream either.
 const MAX_CONNECTIONS = 8_192;
 
-// A proxy has one connection for its stream and one for certificates; while it comes back, two of the one or the other. Any pod of the
-// cluster can have a token, and one alone must not take the places of all.
+// A proxy has one connection for its stream and one for certificates; while it comes back, two of the one or
+// the other. Any pod of the cluster can have a token, and one alone must not take the places of all.
 const MAX_PER_POD = 8;
 
 export interface ListenerTls {
@@ -84,7 +88,8 @@ export function createProxyListener(options: {
   return {
     listen: () =>
       new Promise((resolve, reject) => {
-        // Stays: a connection that could not be accepted later (no file descriptor left) must not end the process.
+        // Stays: a connection that could not be accepted later (no file descriptor left) must not end the
+        // process.
         server.on("error", (cause) =>
           reject(new MeshError("LISTEN_FAILED", `listening for proxies on ${formatAddress(options.listen)}`, { cause })),
         );
@@ -119,7 +124,8 @@ export function createProxyListener(options: {
 export type PodSocket = Pick<Socket, "destroyed" | "destroy" | "once">;
 
 /**
- * Bounds the connections of one pod: any pod of the cluster can have a token, and one pod must not take all places. The newest stay.
+ * Bounds the connections of one pod: any pod of the cluster can have a token, and one pod must not take all
+ * places. The newest stay.
  * @param max for each pod
  */
 export function createPodConnections(max: number): {

@@ -1,6 +1,6 @@
-// What the manager knows about each pod's proxy: what it should enforce, what it may be enforcing, and the stream to it. Invariant: facts
-// leave only with the pod, so that a lost connection never looks like a lost claim. The streams report to it, the planner reads it, and the
-// controllers publish to it.
+// What the manager knows about each pod's proxy: what it should enforce, what it may be enforcing, and the
+// stream to it. Invariant: facts leave only with the pod, so that a lost connection never looks like a lost
+// claim. The streams report to it, the planner reads it, and the controllers publish to it.
 import { isDeepStrictEqual } from "node:util";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
@@ -31,9 +31,10 @@ export type { ProxyRegistration, ProxyStream } from "./proxy-state.ts";
 
 export interface ProxyRegistry {
   /**
-   * A proxy's stream has opened with its registration. An older stream of the same pod is ended. If this one is the older, by the
-   * proxy's own count, it is ended and changes nothing. With the first registration of another epoch all other streams are ended, and
-   * their pods may hold anything until they register again: who has promised less may follow another leader meanwhile.
+   * A proxy's stream has opened with its registration. An older stream of the same pod is ended. If this one
+   * is the older, by the proxy's own count, it is ended and changes nothing. With the first registration of
+   * another epoch all other streams are ended, and their pods may hold anything until they register again:
+   * who has promised less may follow another leader meanwhile.
    * @param epoch to which the proxy has given its promise
    */
   connected(pod: PodKey, registration: ProxyRegistration, stream: ProxyStream, epoch?: number): void;
@@ -43,16 +44,20 @@ export interface ProxyRegistry {
   nacked(pod: PodKey, stream: ProxyStream, nack: Omit<NackMessage, "version">): void;
   reported(pod: PodKey, stream: ProxyStream, report: ReportMessage): void;
   /**
-   * What the pod's proxy is to enforce from now on, of one type. Ignored for a pod that has not registered to this manager. To a proxy
-   * that does not accept the type nothing is sent, and its facts say so as a problem. After a registration the route has to be published
-   * anew, and after a change of the leader's epoch every type.
+   * What the pod's proxy is to enforce from now on, of one type. Ignored for a pod that has not registered to
+   * this manager. To a proxy that does not accept the type nothing is sent, and its facts say so as a
+   * problem. After a registration the route has to be published anew, and after a change of the leader's
+   * epoch every type.
    */
   publish<R extends Versioned>(pod: PodKey, type: ResourceType<R>, resource: R): void;
   /** The pod is gone: its stream is closed. Returns what was known of it. */
   forget(pod: PodKey): ProxyFacts | undefined;
   facts(pod: PodKey): ProxyFacts | undefined;
   readonly pods: Iterable<PodKey>;
-  /** Calls the listener with each pod whose facts have changed. Of reports, the first at once and what follows within 200 ms as one change. */
+  /**
+   * Calls the listener with each pod whose facts have changed. Of reports, the first at once and what follows
+   * within 200 ms as one change.
+   */
   onChange(listener: (pod: PodKey) => void): void;
   /** For registrations: equal tables are one object. */
   readonly tables: SharedTables;
@@ -122,7 +127,10 @@ export function createProxyRegistry({ log, onSent, onAnswer, clock = systemClock
   const answered = (pod: PodKey, type: ResourceType<Versioned>, answer: UpdateAnswer) => {
     if (type === ROUTE) onAnswer?.(pod, answer);
   };
-  /** The state that a registration is about: a pod made anew under the same name is another pod, of which nothing is known. */
+  /**
+   * The state that a registration is about: a pod made anew under the same name is another pod, of which
+   * nothing is known.
+   */
   const stateFor = (pod: PodKey, uid: string): ProxyState => {
     const known = states.get(pod);
     if (known?.uid === uid) return known;

@@ -1,5 +1,6 @@
-// What a proxy has reported, by kind. Pure. Invariant: a report changes its own kind alone, and only as far as it makes sense: it goes into
-// conditions, and into rules that people are told to add to a Role. Called by the proxy registry.
+// What a proxy has reported, by kind. Pure. Invariant: a report changes its own kind alone, and only as far
+// as it makes sense: it goes into conditions, and into rules that people are told to add to a Role. Called by
+// the proxy registry.
 import { isDeepStrictEqual } from "node:util";
 import { dnsSubdomainSchema } from "../../api/names.ts";
 import { MAX_RULE_SNAPSHOTS } from "../../api/policy-status.ts";
@@ -15,7 +16,10 @@ import {
   type UnnamedLockMessage,
 } from "../../wire/messages.ts";
 
-/** What is left after a reconnection. What concerns locks, policies and webhooks outlives a connection: only a new report changes it. */
+/**
+ * What is left after a reconnection. What concerns locks, policies and webhooks outlives a connection: only a
+ * new report changes it.
+ */
 export function reportsAfter({ lock, unnamedLock, policies, webhookProblem }: Reports): Reports {
   return { ...NO_REPORTS, lock, unnamedLock, policies, webhookProblem };
 }

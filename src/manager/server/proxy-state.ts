@@ -1,5 +1,5 @@
-// What is known about one proxy, and how a registration changes it. Pure. Invariant: only the proxy's own messages
-// can reduce what it may be enforcing. Owned by the proxy registry.
+// What is known about one proxy, and how a registration changes it. Pure. Invariant: only the proxy's own
+// messages can reduce what it may be enforcing. Owned by the proxy registry.
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import { NO_REPORTS, type Reports, type UpdateMessage } from "../../wire/messages.ts";
@@ -52,8 +52,8 @@ export function emptyState(uid: string): ProxyState {
 }
 
 /**
- * The state of a pod at the start of a new epoch: what was known about its proxy no longer counts, so the proxy may enforce anything until
- * it registers again.
+ * The state of a pod at the start of a new epoch: what was known about its proxy no longer counts, so the
+ * proxy may enforce anything until it registers again.
  */
 export function doubtfulState({ uid, streamNumber, reports, route }: ProxyState): ProxyState {
   const { version, lastNonce } = route;
@@ -65,7 +65,9 @@ export function doubtfulState({ uid, streamNumber, reports, route }: ProxyState)
   };
 }
 
-/** Replaces the known state by a registration: the proxy may have restarted with an older route, or with none. */
+/**
+ * Replaces the known state by a registration: the proxy may have restarted with an older route, or with none.
+ */
 export function applyRegistration(state: ProxyState, { streamNumber, capabilities, route }: ProxyRegistration): void {
   state.streamNumber = streamNumber;
   state.capabilities = new Set(capabilities);
@@ -77,8 +79,8 @@ export function applyRegistration(state: ProxyState, { streamNumber, capabilitie
     version: Math.max(state.route.version, route.version),
     lastNonce: state.route.lastNonce,
   });
-  // The planner decides again which route to send, from what the proxy may enforce. The other types have no claims, so their desired
-  // resources stay.
+  // The planner decides again which route to send, from what the proxy may enforce. The other types have no
+  // claims, so their desired resources stay.
   for (const [name, { desired, lastNonce }] of state.others) state.others.set(name, createDelivery({ desired, lastNonce }));
 }
 

@@ -1,5 +1,6 @@
-// One proxy's stream, from its opening to its end: feeds the stream machine and carries out its effects on the stream and the registry.
-// Invariant: what was written must be read within UNREAD_TIMEOUT_MS, and a proxy cannot flood. Called by the mesh server.
+// One proxy's stream, from its opening to its end: feeds the stream machine and carries out its effects on
+// the stream and the registry. Invariant: what was written must be read within UNREAD_TIMEOUT_MS, and a proxy
+// cannot flood. Called by the mesh server.
 import { Metadata, type ServerDuplexStream, status } from "@grpc/grpc-js";
 import type { ClientPace } from "../../base/client-pace.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
@@ -35,7 +36,10 @@ export type ServerStream = ServerDuplexStream<ProxyMessage, ManagerMessage>;
 
 export interface ProxyStreamDeps {
   readonly registry: ProxyRegistry;
-  /** Undefined while this replica leads; else where the leader is, "" if nobody is known to lead. Default: `admit` alone decides. */
+  /**
+   * Undefined while this replica leads; else where the leader is, "" if nobody is known to lead. Default:
+   * `admit` alone decides.
+   */
   readonly leaderElsewhere?: () => string | undefined;
   /** Identifies the caller, before anything is read. Default: nobody proves anything. */
   readonly identify?: Identify;
@@ -53,11 +57,17 @@ export interface ProxyStreamDeps {
   readonly log: Logger;
 }
 
-/** A stream that brings no registration or no promise within this time, in milliseconds, ends: it takes a place and is worth nothing. */
+/**
+ * A stream that brings no registration or no promise within this time, in milliseconds, ends: it takes a
+ * place and is worth nothing.
+ */
 const REGISTRATION_TIMEOUT_MS = 10_000;
 /** How often a proxy that waits is looked at. */
 const LOOK_MS = 100;
-/** What was written must be read within this time, or the proxy is stuck. Its ACK may take longer: that waits for writes. */
+/**
+ * What was written must be read within this time, or the proxy is stuck. Its ACK may take longer: that waits
+ * for writes.
+ */
 const UNREAD_TIMEOUT_MS = 30_000;
 
 /** Serves the stream until its end. */
@@ -86,7 +96,8 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
       pod = key;
       const details = exceededBound(registration);
       if (details !== undefined) return { code: status.INVALID_ARGUMENT, details };
-      // Counted for the caller if its identity is proved. Otherwise a caller that names another pod uses up that pod's registrations.
+      // Counted for the caller if its identity is proved. Otherwise a caller that names another pod uses up
+      // that pod's registrations.
       if (deps.registrations.allow(caller === undefined ? key : podKey(caller), 1)) return undefined;
       return { code: status.RESOURCE_EXHAUSTED, details: `pod ${key} registers too often` };
     },
@@ -209,9 +220,9 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
   const beginLater = (waitedMs: number) => {
     look = clock.after(LOOK_MS, () => begin(waitedMs + LOOK_MS));
   };
-  // A redirect is the same for every caller, so it is sent without reading the registration. That may be long, and flow control stops most
-  // of what is not read. While nobody leads, proxies wait here rather than come back hundreds of times a second, and are served as soon as
-  // this replica leads.
+  // A redirect is the same for every caller, so it is sent without reading the registration. That may be
+  // long, and flow control stops most of what is not read. While nobody leads, proxies wait here rather than
+  // come back hundreds of times a second, and are served as soon as this replica leads.
   const begin = (waitedMs: number) => {
     if (state.kind === "over") return;
     const endpoint = deps.leaderElsewhere?.();

@@ -1,6 +1,7 @@
-// The tables that registrations name by hash. After a failover a thousand proxies name the same few tables, hundreds of kilobytes each, so the
-// manager asks only a few proxies for each table. Invariants: a table's hash is computed from the received bytes; the manager reads only tables
-// that it has asked of the stream; a proxy that does not send a table delays the others only briefly. Used by proxy-stream.ts.
+// The tables that registrations name by hash. After a failover a thousand proxies name the same few tables,
+// hundreds of kilobytes each, so the manager asks only a few proxies for each table. Invariants: a table's
+// hash is computed from the received bytes; the manager reads only tables that it has asked of the stream; a
+// proxy that does not send a table delays the others only briefly. Used by proxy-stream.ts.
 import type { Clock } from "../../base/clock.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
@@ -31,12 +32,14 @@ export interface RegistrationTables {
 /** The tables of one stream. */
 export interface StreamTables {
   /**
-   * The hashes to ask of this stream; undefined if the stream has to wait, because other streams were asked a moment ago.
+   * The hashes to ask of this stream; undefined if the stream has to wait, because other streams were asked a
+   * moment ago.
    * @param mayWait if false, the result is never undefined
    */
   ask(claims: RouteClaimsMessage | null, mayWait: boolean): readonly Uint8Array[] | undefined;
   /**
-   * Takes the received tables, as far as all of them fit into MAX_DECODED_BYTES, each is within its bounds, and there is room for it.
+   * Takes the received tables, as far as all of them fit into MAX_DECODED_BYTES, each is within its bounds,
+   * and there is room for it.
    * @param namespace of the pod
    */
   take(tables: readonly Uint8Array[], namespace: string): void;
@@ -49,8 +52,9 @@ export interface StreamTables {
 /** The number of tables that one registration can name. */
 const MAX_ASKED = 16;
 /**
- * For each table, the manager asks two streams at first, and in total four times as many after each further period without the table. A few
- * silent proxies then delay the others briefly, and a manager that is busy after a failover does not receive a table from every proxy.
+ * For each table, the manager asks two streams at first, and in total four times as many after each further
+ * period without the table. A few silent proxies then delay the others briefly, and a manager that is busy
+ * after a failover does not receive a table from every proxy.
  */
 const ASKED_AT_FIRST = 2;
 const ASKED_FACTOR = 4;

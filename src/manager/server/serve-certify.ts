@@ -1,5 +1,5 @@
-// One call of Certify, from its metadata to its answer. Invariant: nothing of the request is read before it is known who asks, and a
-// pod that asks over and over is told to come back.
+// One call of Certify, from its metadata to its answer. Invariant: nothing of the request is read before it
+// is known who asks, and a pod that asks over and over is told to come back.
 import { type ServerReadableStream, type sendUnaryData, status } from "@grpc/grpc-js";
 import type { ClientPace } from "../../base/client-pace.ts";
 import type { Clock } from "../../base/clock.ts";

@@ -1,6 +1,7 @@
-// One route table object for equal contents: a thousand proxies of one app hold the same table, and the planner reads each table object
-// once. Invariant: a table is found by the hash of its bytes alone, so that no proxy speaks for another. Tables that nobody uses any more
-// are forgotten, and those that pods have brought have a budget. Used by the proxy registry and by registration-tables.ts.
+// One route table object for equal contents: a thousand proxies of one app hold the same table, and the
+// planner reads each table object once. Invariant: a table is found by the hash of its bytes alone, so that
+// no proxy speaks for another. Tables that nobody uses any more are forgotten, and those that pods have
+// brought have a budget. Used by the proxy registry and by registration-tables.ts.
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { RouteTable } from "../../route/table.ts";
 import { tableHash } from "../../wire/table-codec.ts";

@@ -1,6 +1,7 @@
-// The updates in flight. Streams that get the same update share one message with one nonce, so that the resource and the message are encoded
-// once for all of them. Invariants: an update is kept only by the deliveries that wait for its answer; the nonces of a stream grow. Used by
-// the proxy registry, and for encoding by the mesh server.
+// The updates in flight. Streams that get the same update share one message with one nonce, so that the
+// resource and the message are encoded once for all of them. Invariants: an update is kept only by the
+// deliveries that wait for its answer; the nonces of a stream grow. Used by the proxy registry, and for
+// encoding by the mesh server.
 import type { ManagerMessage, UpdateMessage } from "../../wire/messages.ts";
 import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
 import { createWeakIndex } from "./weak-index.ts";

@@ -1,6 +1,7 @@
-// The conversation with one proxy as a state machine: (state, event) -> state and effects. Pure but for the questions in `StreamFacts`.
-// Invariants: a registration counts only after the proxy has promised to follow no older leader; a replica that leads no more sends nothing;
-// the first message is the stream's only registration. proxy-stream.ts runs it and carries out the effects.
+// The conversation with one proxy as a state machine: (state, event) -> state and effects. Pure but for the
+// questions in `StreamFacts`. Invariants: a registration counts only after the proxy has promised to follow
+// no older leader; a replica that leads no more sends nothing; the first message is the stream's only
+// registration. proxy-stream.ts runs it and carries out the effects.
 import { status } from "@grpc/grpc-js";
 import type { ManagerMessage, ProxyMessage, RegistrationMessage, ReportMessage } from "../../wire/messages.ts";
 import { PEERS } from "../../wire/peer-type.ts";
@@ -156,7 +157,8 @@ function answer(state: Extract<StreamState, { kind: "waits" }>, facts: StreamFac
   if (admission.kind !== "serve") return turnAway(state, admission);
   const epoch = facts.epoch();
   if (epoch === undefined) return leadsNoMore(state);
-  // Its word ends only this stream: a leader that took a higher epoch from it would end the streams of all others.
+  // Its word ends only this stream: a leader that took a higher epoch from it would end the streams of all
+  // others.
   if (registration.epoch > epoch) {
     const message = `the proxy follows a newer leader: epoch ${registration.epoch}, not ${epoch} (if no other replica leads, make the pod anew)`;
     return { state: OVER, effects: [{ kind: "newer-epoch", message }, ...fail(state, status.UNAVAILABLE, message).effects] };

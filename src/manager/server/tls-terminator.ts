@@ -1,6 +1,6 @@
-// TLS in front of gRPC. Ours and not gRPC's, so that the leaf can change under open streams, sockets can be counted, and whoever is no
-// proxy is cut off early. Invariants: TLS 1.3 and HTTP/2 only; a bounded number of connections has not yet proved who it is, and each
-// only for a while; and each that fails is told of once.
+// TLS in front of gRPC. Ours and not gRPC's, so that the leaf can change under open streams, sockets can be
+// counted, and whoever is no proxy is cut off early. Invariants: TLS 1.3 and HTTP/2 only; a bounded number of
+// connections has not yet proved who it is, and each only for a while; and each that fails is told of once.
 import type { Socket } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
 import { createClientPace } from "../../base/client-pace.ts";
@@ -53,16 +53,22 @@ interface Connection {
 // For the review of a token, which has to wait while the API server is away.
 const PROOF_MS = 30_000;
 const ANSWER_MS = 1_000;
-// Such a connection holds up to 300 KiB: two calls, each with 64 KiB of headers and 64 KiB of unread data. When 1,000 proxies come back at once, each proves itself
-// within about a second, and one that has lost its place comes back within three.
+// Such a connection holds up to 300 KiB: two calls, each with 64 KiB of headers and 64 KiB of unread data.
+// When 1,000 proxies come back at once, each proves itself within about a second, and one that has lost its
+// place comes back within three.
 const MAX_UNPROVED = 256;
-// A proxy sends its token and the beginning of its registration, for which HTTP/2 gives it 64 KiB. Frames of one byte would take a second of the event loop for each.
+// A proxy sends its token and the beginning of its registration, for which HTTP/2 gives it 64 KiB. Frames of
+// one byte would take a second of the event loop for each.
 const MAX_UNPROVED_BYTES = 128 * 1024;
 const CHECK_MS = 100;
 const TOO_MUCH = `more than ${MAX_UNPROVED_BYTES} bytes before it has said who it is`;
-// Some clusters show all pods of a node, or all pods, under one address: hundreds of proxies may come from there in one moment.
+// Some clusters show all pods of a node, or all pods, under one address: hundreds of proxies may come from
+// there in one moment.
 const PROVED_SHARES = 32;
-/** Of one address. Some clusters show all pods of a node, or all pods, under one address: a thousand proxies then come back within 15 s. */
+/**
+ * Of one address. Some clusters show all pods of a node, or all pods, under one address: a thousand proxies
+ * then come back within 15 s.
+ */
 const HANDSHAKES_PER_SECOND = 48;
 const HANDSHAKES_AT_ONCE = 384;
 const TOO_MANY = "too many connections have not said who they are";

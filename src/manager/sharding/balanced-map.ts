@@ -1,8 +1,10 @@
-// The Balanced map of namespaces to shards: 1024 buckets by a well-mixed hash of the name, and for each bucket the number of its shard. Pure.
-// Invariants: every bucket belongs to an active shard; a bucket moves only if its shard leaves, or has more than its part of the namespaces
-// or of the buckets. Called by placement.ts, which keeps a map as long as the same shards are active.
+// The Balanced map of namespaces to shards: 1024 buckets by a well-mixed hash of the name, and for each
+// bucket the number of its shard. Pure. Invariants: every bucket belongs to an active shard; a bucket moves
+// only if its shard leaves, or has more than its part of the namespaces or of the buckets. Called by
+// placement.ts, which keeps a map as long as the same shards are active.
 //
-// Both parts count: namespaces, so that the load is even now, and buckets, so that it stays even when more namespaces come.
+// Both parts count: namespaces, so that the load is even now, and buckets, so that it stays even when more
+// namespaces come.
 import { mixedHash } from "./mixed-hash.ts";
 
 export const BUCKETS = 1024;
@@ -61,7 +63,10 @@ function take(holder: Holder, bucket: number, counts: readonly number[]): void {
   holder.names += counts[bucket] ?? 0;
 }
 
-/** Takes from the shard what is more than its part, each time the bucket that brings both surpluses nearest to their end together. */
+/**
+ * Takes from the shard what is more than its part, each time the bucket that brings both surpluses nearest to
+ * their end together.
+ */
 function giveAway(holder: Holder, counts: readonly number[]): number[] {
   const given: number[] = [];
   for (;;) {
@@ -78,7 +83,10 @@ function giveAway(holder: Holder, counts: readonly number[]): number[] {
   }
 }
 
-/** Deals out the free buckets, the fullest first. Full ones go where many namespaces for each bucket are missing, the others where few are. */
+/**
+ * Deals out the free buckets, the fullest first. Full ones go where many namespaces for each bucket are
+ * missing, the others where few are.
+ */
 function deal(free: readonly number[], holders: readonly Holder[], counts: readonly number[]): void {
   const fullestFirst = [...free].sort((a, b) => (counts[b] ?? 0) - (counts[a] ?? 0) || a - b);
   const rest = { names: sumOf(free.map((bucket) => counts[bucket] ?? 0)), buckets: free.length };

@@ -1,6 +1,7 @@
-// The children of a root: one ShardingConfig for each shard, with the names and selectors that KusionStack's controller mesh makes. Pure.
-// Invariants: the canary is first and the others follow by number; the limits of the children contain each namespace exactly once, apart
-// from what an entry of the root leaves out itself. The manager shows the children, and compiles the family from them.
+// The children of a root: one ShardingConfig for each shard, with the names and selectors that KusionStack's
+// controller mesh makes. Pure. Invariants: the canary is first and the others follow by number; the limits of
+// the children contain each namespace exactly once, apart from what an entry of the root leaves out itself.
+// The manager shows the children, and compiles the family from them.
 import type { LabelSelector, LabelSelectorRequirement } from "../../api/label-selector.ts";
 import type { ShardingConfig, ShardingRoot } from "../../api/sharding-config.ts";
 import {
@@ -34,7 +35,10 @@ export function childrenOf(config: ShardingConfig, placement: Placement): Shardi
   return [child(name, placement.start, canary.replicas, canaryTerms(canary, name)), ...normals];
 }
 
-/** The numbers of all normal shards: those that the root should have, and active ones that it should no longer have. */
+/**
+ * The numbers of all normal shards: those that the root should have, and active ones that it should no longer
+ * have.
+ */
 function numbersOf({ shards, active }: Placement): number[] {
   const desired = Array.from({ length: shards }, (_, index) => index + 1);
   return [...desired, ...active.filter((number) => number > shards)];

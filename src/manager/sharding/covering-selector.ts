@@ -1,11 +1,11 @@
-// One label selector that matches every pod of a family, for the webhook's entry. Pure. It may match other pods too: the webhook lets these
-// pass. Invariant: a pod that one of the selectors matches is matched.
+// One label selector that matches every pod of a family, for the webhook's entry. Pure. It may match other
+// pods too: the webhook lets these pass. Invariant: a pod that one of the selectors matches is matched.
 import { termsOfSelector } from "../../kube/label-selector.ts";
 import type { LabelSelector, LabelSelectorRequirement } from "../../kube/types.ts";
 
 /**
- * Of each key that every selector restricts to listed values, the values of all selectors. Undefined if there is no such key: then no selector
- * but the empty one matches every pod.
+ * Of each key that every selector restricts to listed values, the values of all selectors. Undefined if there
+ * is no such key: then no selector but the empty one matches every pod.
  */
 export function coveringSelector(selectors: readonly LabelSelector[]): LabelSelector | undefined {
   const valuesOf = selectors.map(listedValues);

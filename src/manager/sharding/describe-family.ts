@@ -1,4 +1,5 @@
-// What the status of a family says beside that of every app: the balance of its shards, gaps and pods that stand by. Pure.
+// What the status of a family says beside that of every app: the balance of its shards, gaps and pods that
+// stand by. Pure.
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import type { AppCounts, Description } from "../apps/app.ts";
 import { countGaps, countOverlaps } from "./table-counts.ts";

@@ -1,5 +1,5 @@
-// The pods of a family, and the shard of each. Pure. Invariants: a pod belongs to the first shard that selects it; a pod of the family that no
-// shard selects stands by, as the default subset, which owns nothing.
+// The pods of a family, and the shard of each. Pure. Invariants: a pod belongs to the first shard that
+// selects it; a pod of the family that no shard selects stands by, as the default subset, which owns nothing.
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { POD_NAME } from "../../api/sharding-keys.ts";
 import { type Labels, matchesSelector } from "../../kube/label-selector.ts";

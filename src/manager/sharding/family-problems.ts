@@ -1,5 +1,5 @@
-// Why a family is refused. Pure. Used for the status, and by admission, which only warns of what the configs of a family must have in common:
-// otherwise nobody could change it in one config after the other.
+// Why a family is refused. Pure. Used for the status, and by admission, which only warns of what the configs
+// of a family must have in common: otherwise nobody could change it in one config after the other.
 import { formatProblem } from "../../api/problems.ts";
 import { type ShardingConfig, validateShardingConfig } from "../../api/sharding-config.ts";
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
@@ -21,7 +21,9 @@ function configProblems({ configs }: Family): string[] {
   });
 }
 
-/** What hand-written configs must have in common, and have not. Nothing is said before each config is valid. */
+/**
+ * What hand-written configs must have in common, and have not. Nothing is said before each config is valid.
+ */
 export function memberProblems(family: Family): string[] {
   const { root, configs } = family;
   if (root !== undefined || configProblems(family).length > 0) return [];

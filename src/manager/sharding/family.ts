@@ -1,6 +1,7 @@
-// Groups the ShardingConfigs of one namespace into families. Pure; never throws, also for specs that are refused. Invariants: every config
-// that has no root as its owner is in exactly one family; a child is a view of its root and never decides anything. A conflict between two
-// families is a problem of both, and names both.
+// Groups the ShardingConfigs of one namespace into families. Pure; never throws, also for specs that are
+// refused. Invariants: every config that has no root as its owner is in exactly one family; a child is a view
+// of its root and never decides anything. A conflict between two families is a problem of both, and names
+// both.
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { rootNameOf } from "../../api/sharding-config-rules.ts";
 import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";

@@ -1,8 +1,12 @@
-// The Legacy map of namespaces to shards: 32 buckets by shard-hash, cut into batches of equal size. Pure. Invariant: where all shards are
-// active, it is the map that KusionStack's controller mesh makes. Called by placement.ts.
+// The Legacy map of namespaces to shards: 32 buckets by shard-hash, cut into batches of equal size. Pure.
+// Invariant: where all shards are active, it is the map that KusionStack's controller mesh makes. Called by
+// placement.ts.
 import { NAME_HASHES } from "../../kube/place.ts";
 
-/** The shard-hashes of one active shard, ascending. Empty for a shard that is not active, and for the last ones of some counts (9, 10, 12, ...). */
+/**
+ * The shard-hashes of one active shard, ascending. Empty for a shard that is not active, and for the last
+ * ones of some counts (9, 10, 12, ...).
+ */
 export function legacyBatch(active: readonly number[], shard: number): number[] {
   const size = batchSize(active);
   const at = active.indexOf(shard);

@@ -1,10 +1,13 @@
-// A hash of names for placement: FNV-1a with the finalizer of MurmurHash3. Pure. FNV-1a alone is badly skewed for short names that differ in
-// their last letters only, and the finalizer mends that. Invariant: the values never change, since annotations of roots depend on them.
+// A hash of names for placement: FNV-1a with the finalizer of MurmurHash3. Pure. FNV-1a alone is badly skewed
+// for short names that differ in their last letters only, and the finalizer mends that. Invariant: the values
+// never change, since annotations of roots depend on them.
 const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 const encoder = new TextEncoder();
 
-/** From 0 to 2^32 - 1. Each use has its own salt, so that its hashes are independent of those of other uses. */
+/**
+ * From 0 to 2^32 - 1. Each use has its own salt, so that its hashes are independent of those of other uses.
+ */
 export function mixedHash(name: string, salt: string): number {
   let hash = FNV_OFFSET;
   for (const byte of encoder.encode(salt + name)) hash = Math.imul(hash ^ byte, FNV_PRIME);

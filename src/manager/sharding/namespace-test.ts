@@ -1,5 +1,6 @@
-// Splits the selector of a limit: terms of computed keys become a test of the namespace, the others stay terms of the objects' labels. Pure.
-// Invariant: the test uses the namespace's name and what the manager computes from it, and never a label that somebody has set.
+// Splits the selector of a limit: terms of computed keys become a test of the namespace, the others stay
+// terms of the objects' labels. Pure. Invariant: the test uses the namespace's name and what the manager
+// computes from it, and never a label that somebody has set.
 import type { LabelSelector } from "../../api/label-selector.ts";
 import { NAMESPACE, SHARD, SHARD_HASH } from "../../api/sharding-keys.ts";
 import { formatTerms, isSetTerm, type SetTerm, termsOfSelector } from "../../kube/label-selector.ts";

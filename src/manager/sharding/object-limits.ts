@@ -1,6 +1,6 @@
-// The terms of object labels in a family's limits. They have to be the same in all shards that name a resource, since a table can only limit
-// a resource for all subsets together. Pure. Invariant: the cost is linear in the resources of the family. Called by shard-rules.ts, and
-// where a family is checked.
+// The terms of object labels in a family's limits. They have to be the same in all shards that name a
+// resource, since a table can only limit a resource for all subsets together. Pure. Invariant: the cost is
+// linear in the resources of the family. Called by shard-rules.ts, and where a family is checked.
 import { createResourceIndex } from "../../api/resource-index.ts";
 import { formatTerms } from "../../kube/label-selector.ts";
 import type { ResourceMatch, RouteRule } from "../../route/table.ts";
@@ -28,7 +28,9 @@ export function unionOf(rules: readonly Pick<ShardRule, "resources">[]): Resourc
   ];
 }
 
-/** Entries that name a common resource with different terms of object labels; each problem names two of them. */
+/**
+ * Entries that name a common resource with different terms of object labels; each problem names two of them.
+ */
 export function objectLimitProblems(shards: readonly Shard[]): string[] {
   const earlier = createResourceIndex<ShardRule>();
   const problems: string[] = [];

@@ -1,5 +1,6 @@
-// The placement as JSON in an annotation of the root. Pure. Invariants: equal placements give equal texts; a placement that was read gives every
-// namespace to an active shard; a text that cannot be read is refused with the reason, and the caller then treats it as absent.
+// The placement as JSON in an annotation of the root. Pure. Invariants: equal placements give equal texts; a
+// placement that was read gives every namespace to an active shard; a text that cannot be read is refused
+// with the reason, and the caller then treats it as absent.
 import { z } from "zod";
 import { type ValidationResult, validate } from "../../api/problems.ts";
 import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";

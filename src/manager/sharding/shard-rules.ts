@@ -1,5 +1,6 @@
-// The rules of a family's route. Pure; tested by golden files. The family must have no problems (objectLimitProblems). As with VirtualApps, the rules
-// contain no selector of namespaces, so all proxies decide alike.
+// The rules of a family's route. Pure; tested by golden files. The family must have no problems
+// (objectLimitProblems). As with VirtualApps, the rules contain no selector of namespaces, so all proxies
+// decide alike.
 import { BUCKETS, CLUSTER_SCOPE } from "../../kube/place.ts";
 import type { RouteRule } from "../../route/table.ts";
 import type { RouteSpec } from "../apps/compile/route-spec.ts";

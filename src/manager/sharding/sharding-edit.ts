@@ -1,5 +1,6 @@
-// The answer of admission to a created or changed ShardingConfig. Pure. Invariants: the answer contains all problems at once; an edit that adds no
-// problem is allowed, so users can correct a stored object step by step. A child may only become what its root says.
+// The answer of admission to a created or changed ShardingConfig. Pure. Invariants: the answer contains all
+// problems at once; an edit that adds no problem is allowed, so users can correct a stored object step by
+// step. A child may only become what its root says.
 import { formatProblem, type Problem } from "../../api/problems.ts";
 import { fieldAt } from "../../api/rule.ts";
 import { type ShardingConfig, validateShardingConfig } from "../../api/sharding-config.ts";

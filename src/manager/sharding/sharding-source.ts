@@ -1,5 +1,5 @@
-// The source kind ShardingConfig: turns the configs of a namespace into families, and each family into one App. Invariant: a root's app follows
-// from its spec and its stored placement alone; children are not read.
+// The source kind ShardingConfig: turns the configs of a namespace into families, and each family into one
+// App. Invariant: a root's app follows from its spec and its stored placement alone; children are not read.
 import { STRIP_MANAGED_FIELDS, stripsManagedFields } from "../../api/annotations.ts";
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";

@@ -1,5 +1,6 @@
-// The shards of a family: for each its pods, and the namespaces of the resources that it owns. Pure. Invariant: a root has the shards that its
-// children describe, so the children that users see are what is compiled.
+// The shards of a family: for each its pods, and the namespaces of the resources that it owns. Pure.
+// Invariant: a root has the shards that its children describe, so the children that users see are what is
+// compiled.
 import type { LabelSelector } from "../../api/label-selector.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import type { ResourceMatch } from "../../route/table.ts";
@@ -28,9 +29,15 @@ export interface FamilyShards {
   readonly shards: readonly Shard[];
   /** The shard to which a root's placement assigns a namespace. */
   readonly shardOf?: (namespace: string) => string;
-  /** The shard of a root that owns cluster-scoped objects. In a hand-written family, the first shard that names a resource owns its objects. */
+  /**
+   * The shard of a root that owns cluster-scoped objects. In a hand-written family, the first shard that
+   * names a resource owns its objects.
+   */
   readonly home?: string;
-  /** The buckets of cluster-scoped names belong to shards as namespaces do. Absent is false: they belong to the home shard. */
+  /**
+   * The buckets of cluster-scoped names belong to shards as namespaces do. Absent is false: they belong to
+   * the home shard.
+   */
   readonly isByName?: boolean;
 }
 

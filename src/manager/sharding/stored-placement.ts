@@ -1,4 +1,5 @@
-// The placement that a root carries. Pure. Invariant: an annotation that cannot be read counts as none, and the placement controller replaces it.
+// The placement that a root carries. Pure. Invariant: an annotation that cannot be read counts as none, and
+// the placement controller replaces it.
 import type { Problem } from "../../api/problems.ts";
 import { PLACEMENT } from "../../api/sharding-keys.ts";
 import type { KubeObject } from "../../kube/types.ts";

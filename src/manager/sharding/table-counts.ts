@@ -1,5 +1,5 @@
-// Counts of a family's route table for its status: gaps and overlaps. Pure. Invariant: the cost grows with the classes of the table, not with
-// the namespaces. The cluster scope is not counted.
+// Counts of a family's route table for its status: gaps and overlaps. Pure. Invariant: the cost grows with
+// the classes of the table, not with the namespaces. The cluster scope is not counted.
 import { createResourceIndex } from "../../api/resource-index.ts";
 import { matchesResource, namespacesOf, type RouteRule, type RouteTable } from "../../route/table.ts";
 

@@ -1,6 +1,6 @@
-// How long something has lasted, in coarse steps. Invariant: the text about one wait changes only a few times, however long the
-// wait lasts, so an age in a message does not cause endless writes of the status. The reconciler computes the text again at the
-// next step (`nextStepMs`).
+// How long something has lasted, in coarse steps. Invariant: the text about one wait changes only a few
+// times, however long the wait lasts, so an age in a message does not cause endless writes of the status. The
+// reconciler computes the text again at the next step (`nextStepMs`).
 
 interface Step {
   readonly ms: number;

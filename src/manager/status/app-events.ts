@@ -1,6 +1,6 @@
-// The Kubernetes Events for a change of status: the start of a move and results, once for each change. Pure. Invariant: every Warning reports the
-// change of a condition, with the condition's message, so Events contain nothing that the status lacks. The restarter itself
-// sends RestartedPod and EvictedPod.
+// The Kubernetes Events for a change of status: the start of a move and results, once for each change. Pure.
+// Invariant: every Warning reports the change of a condition, with the condition's message, so Events contain
+// nothing that the status lacks. The restarter itself sends RestartedPod and EvictedPod.
 
 import type { AppStatus, LastHandover } from "../../api/app-status.ts";
 import type { Condition, ConditionType } from "../../api/conditions.ts";
@@ -21,14 +21,18 @@ export interface WarningRule {
   readonly condition: ConditionType;
   /** True if the condition of this status reports what the Warning is about. */
   readonly says: (condition: Condition, status: AppStatus) => boolean;
-  /** If true, a new message is reported again, because it names what to correct. Otherwise only the beginning is reported. */
+  /**
+   * If true, a new message is reported again, because it names what to correct. Otherwise only the beginning
+   * is reported.
+   */
   readonly retold?: true;
 }
 
 const isFalse = (row: Condition) => row.status === "False";
 const isFalseBy = (reason: string) => (row: Condition) => row.status === "False" && row.reason === reason;
 
-// An old wait is Ready's reason, or its message ends with the wait and the remedy. A wait for a refused snapshot has a Warning of its own.
+// An old wait is Ready's reason, or its message ends with the wait and the remedy. A wait for a refused
+// snapshot has a Warning of its own.
 const isStuck: WarningRule["says"] = ({ status, reason, message }, { handover }) => {
   const [wait] = handover?.waitingOn ?? [];
   if (status !== "False" || wait?.reason === "SnapshotRefused") return false;

@@ -1,6 +1,6 @@
-// Facts and plan -> the status of an app. Pure. Invariants: the size of the status does not grow with the number of namespaces.
-// Each condition carries the generation that it describes. Equal facts give an equal status, except for ages, which change in
-// coarse steps (ages.ts). Called by app-controller/reconciler.ts.
+// Facts and plan -> the status of an app. Pure. Invariants: the size of the status does not grow with the
+// number of namespaces. Each condition carries the generation that it describes. Equal facts give an equal
+// status, except for ages, which change in coarse steps (ages.ts). Called by app-controller/reconciler.ts.
 
 import type { AppStatus } from "../../api/app-status.ts";
 import { CONDITION_TYPES, type Condition, type ConditionType } from "../../api/conditions.ts";

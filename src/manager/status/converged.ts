@@ -1,6 +1,6 @@
-// The condition Converged: every namespace is owned and enforced as the spec of the observed generation says, and no step is
-// left. Pure. Invariant: Converged is True only if every serving pod has acknowledged exactly these rules. So an edit that moves
-// something never finds Converged True for the new generation.
+// The condition Converged: every namespace is owned and enforced as the spec of the observed generation says,
+// and no step is left. Pure. Invariant: Converged is True only if every serving pod has acknowledged exactly
+// these rules. So an edit that moves something never finds Converged True for the new generation.
 import { CONFIRM_MOVES } from "../../api/annotations.ts";
 import { namespacesOf } from "../../route/table.ts";
 import type { Wait } from "../plan/plan-fences.ts";
@@ -27,7 +27,8 @@ export function convergedVerdict(facts: StatusFacts, counts: Counts, { handover 
   const message = syncText(facts, counts);
   const behind = servingPods(facts).find((pod) => !isSynced(facts, pod));
   const [bare] = barePods(facts);
-  // No handover waits for this pod, because the other subsets already own their namespaces. But the pod may write there too.
+  // No handover waits for this pod, because the other subsets already own their namespaces. But the pod may
+  // write there too.
   if (bare !== undefined && (counts.namespaces.conflicting ?? 0) > 0) {
     const what = `pod ${bare.name} carries no proxy and may write what other subsets own`;
     return { status: "False", reason: "PodsWithoutProxy", message: `${what}: restart it to have it injected` };

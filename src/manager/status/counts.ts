@@ -42,7 +42,8 @@ function nonZero<K extends string>(key: K, count: number): { [key in K]?: number
 function countProxies(facts: StatusFacts): Counts["proxies"] {
   const meshed = meshedPods(facts);
   const isConnected = meshed.map((pod) => proxyOf(facts, pod)?.connected === true);
-  // A proxy that has never registered with this manager is still connecting or starting. The reason Rebuilding shows that.
+  // A proxy that has never registered with this manager is still connecting or starting. The reason
+  // Rebuilding shows that.
   const isAway = servingPods(facts).some((pod) => proxyOf(facts, pod)?.connected === false);
   return {
     total: meshed.length,
@@ -53,8 +54,8 @@ function countProxies(facts: StatusFacts): Counts["proxies"] {
 }
 
 /**
- * The number of moving namespaces: those that a pod of another subset still claims, and those that are granted and not enforced
- * yet. A pod that has only not reported yet does not count.
+ * The number of moving namespaces: those that a pod of another subset still claims, and those that are
+ * granted and not enforced yet. A pod that has only not reported yet does not count.
  */
 function movingOf({ plan }: StatusFacts, gains: ReadonlyMap<string, Gain>): number {
   // Pods of equal claims share one list.
@@ -78,8 +79,9 @@ function countNamespaces(desired: RouteTable): ReadonlyMap<string | undefined, n
 }
 
 /**
- * The number of namespaces of other subsets to which a pod that this app does not control may write. A pod without a proxy may
- * write everywhere. For a pod with another app's proxy it is not known where the pod may write.
+ * The number of namespaces of other subsets to which a pod that this app does not control may write. A pod
+ * without a proxy may write everywhere. For a pod with another app's proxy it is not known where the pod may
+ * write.
  */
 function conflictingOf(facts: StatusFacts): number {
   const { pods, plan } = facts;

@@ -1,5 +1,6 @@
-// Translates the name of the default subset: `default` in a written status, the empty string in the code. Pure. Invariant:
-// reading accepts both, because an older manager wrote the empty string. Called wherever a status is read or written.
+// Translates the name of the default subset: `default` in a written status, the empty string in the code.
+// Pure. Invariant: reading accepts both, because an older manager wrote the empty string. Called wherever a
+// status is read or written.
 import type { AppStatus } from "../../api/app-status.ts";
 import { subsetDisplayName, subsetOfDisplayName } from "../../route/subset-name.ts";
 
@@ -24,8 +25,8 @@ function renameSubsets(status: AppStatus, rename: (subset: string) => string): A
   };
 }
 
-// A spec from before `default` was reserved may have a subset of that name, and the API server refuses a list that has a name
-// twice.
+// A spec from before `default` was reserved may have a subset of that name, and the API server refuses a list
+// that has a name twice.
 function uniqueByName<S extends { readonly name: string }>(subsets: readonly S[]): S[] {
   return subsets.filter(({ name }, index) => subsets.findIndex((each) => each.name === name) === index);
 }

@@ -57,7 +57,10 @@ export function meshedPods({ pods }: Pick<StatusFacts, "pods">): AppPod[] {
   return pods.filter(({ proxy, ended }) => proxy === "own" && !ended);
 }
 
-/** The pods with the app's proxy that run. A pod that has not started has no claims, and a terminating pod gets nothing new. */
+/**
+ * The pods with the app's proxy that run. A pod that has not started has no claims, and a terminating pod
+ * gets nothing new.
+ */
 export function servingPods(facts: StatusFacts): AppPod[] {
   return meshedPods(facts).filter((pod) => {
     const known = proxyOf(facts, pod);
@@ -70,7 +73,9 @@ export function barePods({ pods }: Pick<StatusFacts, "pods">): AppPod[] {
   return pods.filter(({ proxy, running }) => proxy === "none" && running);
 }
 
-/** The pod's proxy enforces exactly its planned snapshot, and no other snapshot is on its way to the proxy. */
+/**
+ * The pod's proxy enforces exactly its planned snapshot, and no other snapshot is on its way to the proxy.
+ */
 export function isSynced(facts: StatusFacts, pod: AppPod): boolean {
   const known = proxyOf(facts, pod);
   const { digest } = facts.plan.rulesFor(pod);

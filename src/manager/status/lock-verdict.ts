@@ -1,7 +1,7 @@
-// The condition LockPermitted: the pods of every subset may use the lock under its name upstream, according to the API server's
-// answers to their proxies. Also no proxy refuses an object that looks like another lock of the operator. Pure. Called by
-// app-status.ts. A Role with `resourceNames` names only the operator's own lock. Without this condition users would notice that
-// only by a canary that never leads.
+// The condition LockPermitted: the pods of every subset may use the lock under its name upstream, according
+// to the API server's answers to their proxies. Also no proxy refuses an object that looks like another lock
+// of the operator. Pure. Called by app-status.ts. A Role with `resourceNames` names only the operator's own
+// lock. Without this condition users would notice that only by a canary that never leads.
 import { plainTexts } from "../../base/plain-text.ts";
 import { lockNameFor, unnamedLockText } from "../../route/lock.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
@@ -16,7 +16,9 @@ export interface LockFacts {
   readonly factsOf: FactsOf;
   /** "" if the app names none. */
   readonly lockName: string;
-  /** The previous verdict for this generation. It stays until the proxies have registered with a new manager. */
+  /**
+   * The previous verdict for this generation. It stays until the proxies have registered with a new manager.
+   */
   readonly before?: LockVerdict | undefined;
 }
 

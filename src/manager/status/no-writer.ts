@@ -1,6 +1,7 @@
-// The time without a writer: from sending the new route to the losing pods until the first gaining pod enforces the grant. It is
-// measured for each gaining subset over all its gained namespaces together, so it is never too short. Pure: the status contains
-// the beginning (`subsets[].waitingSince`), also for the next manager.
+// The time without a writer: from sending the new route to the losing pods until the first gaining pod
+// enforces the grant. It is measured for each gaining subset over all its gained namespaces together, so it
+// is never too short. Pure: the status contains the beginning (`subsets[].waitingSince`), also for the next
+// manager.
 //
 //   nothing => waiting    the subset is fenced while a losing pod has the new route and has not acknowledged it, or the subset
 //                         has a grant that none of its pods enforces yet
@@ -17,7 +18,10 @@ import { isSynced, proxyOf, type StatusFacts, servingPods } from "./facts.ts";
 /** What one subset waits for. */
 export interface Gain {
   readonly subset: string;
-  /** The time since which no pod can write to the gained namespaces; undefined if a pod can, or if the subset gains nothing. */
+  /**
+   * The time since which no pod can write to the gained namespaces; undefined if a pod can, or if the subset
+   * gains nothing.
+   */
   readonly since: string | undefined;
   /** No pod of another subset has a claim any more, but no pod of this subset enforces the grant yet. */
   readonly isGranting: boolean;
@@ -62,8 +66,8 @@ function hasFences({ fenced, rules }: RouteTable): boolean {
 }
 
 /**
- * The largest number of the subset's namespaces that one of its pods still fences and the new table does not. Each enforced table
- * is read once, because a thousand pods share it.
+ * The largest number of the subset's namespaces that one of its pods still fences and the new table does not.
+ * Each enforced table is read once, because a thousand pods share it.
  */
 function mostFreed(facts: StatusFacts, pods: readonly AppPod[], table: RouteTable): number {
   const seen = new Set<RouteTable>();

@@ -1,5 +1,6 @@
-// The condition Ready: the spec is accepted, every pod has a proxy that is in sync, each subset that owns something has a ready pod, and nothing is
-// stuck. Pure. It stays True in a healthy handover, with the phase as its reason, and while the proxies may still be connecting to a new manager.
+// The condition Ready: the spec is accepted, every pod has a proxy that is in sync, each subset that owns
+// something has a ready pod, and nothing is stuck. Pure. It stays True in a healthy handover, with the phase
+// as its reason, and while the proxies may still be connecting to a new manager.
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import { ageMs, LOST_AFTER_MS, STALLED_AFTER_MS } from "./ages.ts";
@@ -136,7 +137,10 @@ function wasReady({ previous, generation, now }: StatusFacts): boolean {
   return ready?.status === "True" && ready.observedGeneration === generation && sinceMs < LOST_AFTER_MS;
 }
 
-/** A proxy that enforces the newest route, but has been disconnected for so long that the next change would wait for it. */
+/**
+ * A proxy that enforces the newest route, but has been disconnected for so long that the next change would
+ * wait for it.
+ */
 function lost(facts: StatusFacts, { proxies: { awaySince } }: Counts): Ready | undefined {
   if (awaySince === undefined || ageMs(awaySince, facts.now) < LOST_AFTER_MS) return undefined;
   const away = servingPods(facts).filter((pod) => proxyOf(facts, pod)?.connected === false);

@@ -1,5 +1,5 @@
-// All reasons of conditions, waits and phases. They are types, so the code cannot write another reason, and values, so a test can
-// compare docs/reference/status.md with them.
+// All reasons of conditions, waits and phases. They are types, so the code cannot write another reason, and
+// values, so a test can compare docs/reference/status.md with them.
 import { PHASES } from "../../api/app-status.ts";
 import type { ConditionType } from "../../api/conditions.ts";
 

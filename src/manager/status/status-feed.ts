@@ -1,6 +1,7 @@
-// Writes an app's status, records its Events, and updates the metrics. Invariant: each status is computed from the status that it replaces, so
-// the entries of another manager stay (the start of a handover, the record of a restart). A status about an older spec is not written over a
-// newer object, which is reconciled anyway. Called by the reconciler.
+// Writes an app's status, records its Events, and updates the metrics. Invariant: each status is computed
+// from the status that it replaces, so the entries of another manager stay (the start of a handover, the
+// record of a restart). A status about an older spec is not written over a newer object, which is reconciled
+// anyway. Called by the reconciler.
 
 import type { AppStatus } from "../../api/app-status.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -37,7 +38,9 @@ export interface Written {
 }
 
 export interface StatusFeed {
-  /** The status to compute the next one from: the last one written, even if the watch has not brought it yet. */
+  /**
+   * The status to compute the next one from: the last one written, even if the watch has not brought it yet.
+   */
   previous(app: StatusApp): AppStatus | undefined;
   write(app: StatusApp, make: MakeStatus, signal: AbortSignal): Promise<Written>;
   /** The app is gone. */
@@ -46,7 +49,10 @@ export interface StatusFeed {
 
 interface LastWrite {
   readonly object: SourceObject;
-  /** resourceVersions from before this write, which the watch may still bring. Any other resourceVersion is newer. */
+  /**
+   * resourceVersions from before this write, which the watch may still bring. Any other resourceVersion is
+   * newer.
+   */
   readonly olderVersions: ReadonlySet<string | undefined>;
 }
 
@@ -55,7 +61,10 @@ export function createStatusFeed({ resource, client, events, clock, observed }: 
   /** For each app: when the status last got a new number of held namespaces (monotonic). */
   const heldWrittenMs = new Map<string, number>();
 
-  /** The last written object, while the watch lags behind that write; otherwise the object that the watch has brought. */
+  /**
+   * The last written object, while the watch lags behind that write; otherwise the object that the watch has
+   * brought.
+   */
   const newest = ({ ref, object }: StatusApp): SourceObject => {
     const key = formatRequest(ref);
     const last = written.get(key);
@@ -139,8 +148,8 @@ interface Paced {
 }
 
 /**
- * Limits how often the status gets a new number of held namespaces. The number changes with every waiting request, and each
- * change would be a write.
+ * Limits how often the status gets a new number of held namespaces. The number changes with every waiting
+ * request, and each change would be a write.
  * @param sinceWrittenMs time since a new number was last written
  */
 export function paceHeld(before: AppStatus | undefined, status: AppStatus, sinceWrittenMs: number): Paced {

@@ -1,4 +1,5 @@
-// The sentences about one wait: the pod, the duration, the cause, and what a person can do. Pure. Called by the conditions.
+// The sentences about one wait: the pod, the duration, the cause, and what a person can do. Pure. Called by
+// the conditions.
 import type { WaitingOn } from "../../api/app-status.ts";
 import { plainText } from "../../base/plain-text.ts";
 import { ageText, countSteps } from "./ages.ts";
@@ -95,7 +96,10 @@ function explain(reason: WaitReason, pod: string, details: Details): Explanation
   }
 }
 
-/** For example "pilot waits for pod a, over 10 s: 1 write in flight". A short, usual wait has no cause in its text. */
+/**
+ * For example "pilot waits for pod a, over 10 s: 1 write in flight". A short, usual wait has no cause in its
+ * text.
+ */
 export function waitText(facts: StatusFacts, row: WaitingOn, subject = row.namespace): string {
   const age = ageText(row.since, facts.now);
   const isOrdinary = age === "" && row.reason === "NotAcknowledged";

@@ -1,5 +1,6 @@
-// The pods for which a handover waits: one row for each pod, the longest wait first, at most eight. Pure. The beginning of a wait
-// is read from the previous status, so a restart of the manager or a new reason for the wait does not reset it.
+// The pods for which a handover waits: one row for each pod, the longest wait first, at most eight. Pure. The
+// beginning of a wait is read from the previous status, so a restart of the manager or a new reason for the
+// wait does not reset it.
 import { type AppStatus, MAX_WAITING_ON, type Phase, type WaitingOn } from "../../api/app-status.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import type { Wait } from "../plan/plan-fences.ts";
@@ -80,6 +81,7 @@ function sinceOf(previous: AppStatus | undefined, phase: Phase, pod: string): st
   if (handover?.phase !== phase) return undefined;
   const rows = handover.waitingOn ?? [];
   const own = rows.find((row) => (row.pod ?? "") === pod);
-  // A wait that had no place among the longest waits began at the same time as the shortest of these, or later.
+  // A wait that had no place among the longest waits began at the same time as the shortest of these, or
+  // later.
   return own?.since ?? (rows.length >= MAX_WAITING_ON ? rows.at(-1)?.since : undefined);
 }

@@ -1,5 +1,6 @@
-// The condition WebhookIntercepted: the calls of the operator's webhooks go through the proxies. Pure. It is about pods as they run and Services as
-// they are, so a pod that was injected before a change of the spec counts as not intercepted. Called by the app reconciler.
+// The condition WebhookIntercepted: the calls of the operator's webhooks go through the proxies. Pure. It is
+// about pods as they run and Services as they are, so a pod that was injected before a change of the spec
+// counts as not intercepted. Called by the app reconciler.
 import type { WebhookServer } from "../../api/operator-fields.ts";
 import type { Pod, Service } from "../../kube/client/resources.ts";
 import { IPTABLES_CONTAINER } from "../facts/injected-pod.ts";

@@ -1,5 +1,6 @@
-// What the trust controller watches: the apps, whose namespaces need the ConfigMap, the ConfigMaps themselves, and the mesh's
-// CAs. The controller reconciles namespaces: the name in a request is the ConfigMap's name.
+// What the trust controller watches: the apps, whose namespaces need the ConfigMap, the ConfigMaps
+// themselves, and the mesh's CAs. The controller reconciles namespaces: the name in a request is the
+// ConfigMap's name.
 
 import type { Logger } from "../../base/log.ts";
 import { CONFIG_MAPS } from "../../kube/client/resources.ts";

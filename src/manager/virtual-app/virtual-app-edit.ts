@@ -1,6 +1,7 @@
-// The answer of admission to a created or changed VirtualApp. Pure. Invariants: the answer contains all problems at once. A
-// stored object may be invalid: an older version accepted it, or no manager answered. An edit that adds no problem is allowed, so
-// users can correct the object step by step and remove its finalizer. Called by the validating webhook.
+// The answer of admission to a created or changed VirtualApp. Pure. Invariants: the answer contains all
+// problems at once. A stored object may be invalid: an older version accepted it, or no manager answered. An
+// edit that adds no problem is allowed, so users can correct the object step by step and remove its
+// finalizer. Called by the validating webhook.
 import { oldSpellings } from "../../api/old-spellings.ts";
 import { formatProblem, type Problem } from "../../api/problems.ts";
 import { fieldAt } from "../../api/rule.ts";

@@ -1,5 +1,5 @@
-// The source kind VirtualApp: turns an object into an App. Invariant: each spec is checked once, even if many callers ask for
-// its app.
+// The source kind VirtualApp: turns an object into an App. Invariant: each spec is checked once, even if many
+// callers ask for its app.
 import { CONFIRM_MOVES, STRIP_MANAGED_FIELDS, stripsManagedFields } from "../../api/annotations.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { VIRTUAL_APPS } from "../../api/resources.ts";
@@ -33,7 +33,10 @@ export function createVirtualAppSource(validate = validateVirtualApp): Source<Vi
 
 type Checked = Pick<App, "spec" | "problems">;
 
-/** Checks a spec once, and not again when only the status or the labels of the object change. The result ends with the object. */
+/**
+ * Checks a spec once, and not again when only the status or the labels of the object change. The result ends
+ * with the object.
+ */
 function createChecks(validate: typeof validateVirtualApp) {
   const results = new WeakMap<VirtualApp, Checked>();
   const inputsOf = ({ metadata: { generation, annotations } }: VirtualApp) => JSON.stringify([generation, annotations]);
@@ -57,7 +60,9 @@ function checkedSpec(checked: ReturnType<typeof validateVirtualApp>): Checked {
     : { spec: undefined, problems: checked.problems.map(formatProblem) };
 }
 
-/** The spec is checked when somebody asks for it: an app beyond the share of its namespace is never checked. */
+/**
+ * The spec is checked when somebody asks for it: an app beyond the share of its namespace is never checked.
+ */
 function virtualAppOf(object: VirtualApp, checkOf: (object: VirtualApp) => Checked): App {
   const { namespace = "", name = "" } = object.metadata;
   const { spec } = object;

@@ -1,6 +1,7 @@
-// Decides whether a request may pass, by all rules that match it. Pure but for its state. Invariant: all rules are asked before any is
-// charged, so a refused request costs nothing. State belongs to a rule with its limiter: a change of anything else keeps it. One engine
-// for each proxy; called by the layer `limit` and by the egress proxy.
+// Decides whether a request may pass, by all rules that match it. Pure but for its state. Invariant: all
+// rules are asked before any is charged, so a refused request costs nothing. State belongs to a rule with its
+// limiter: a change of anything else keeps it. One engine for each proxy; called by the layer `limit` and by
+// the egress proxy.
 import { createBackoffLimiter } from "../limiters/backoff.ts";
 import { createBreaker } from "../limiters/breaker.ts";
 import type { BreakerState } from "../limiters/breaker-state.ts";

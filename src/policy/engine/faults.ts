@@ -1,5 +1,6 @@
-// Draws the faults of a request. Pure: the random numbers are a parameter. Invariant: delay and abort are drawn once for each rule and
-// independently of each other, as Envoy's fault filter does; no percent means never. Called by the layer `fault`.
+// Draws the faults of a request. Pure: the random numbers are a parameter. Invariant: delay and abort are
+// drawn once for each rule and independently of each other, as Envoy's fault filter does; no percent means
+// never. Called by the layer `fault`.
 import type { Random } from "../../base/clock.ts";
 import type { Matcher } from "../matcher.ts";
 import type { FaultRule } from "../policy.ts";

@@ -1,5 +1,6 @@
-// Backs off from what fails: after some failures in a row, requests with the same verb and object are refused for a time that doubles with
-// each further failure. Invariant: bounded, however many objects fail; the object whose last failure is oldest is forgotten first.
+// Backs off from what fails: after some failures in a row, requests with the same verb and object are refused
+// for a time that doubles with each further failure. Invariant: bounded, however many objects fail; the
+// object whose last failure is oldest is forgotten first.
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { LimiterSpec } from "../policy.ts";
 import { isFailure, type Limiter, PASS } from "./limiter.ts";

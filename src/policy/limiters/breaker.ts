@@ -1,5 +1,6 @@
-// A circuit breaker: it opens when its bucket runs out or when requests fail, and then refuses everything. After its time one request
-// decides whether it closes. Invariant: while it is open, at most one request is under way that it has let through since.
+// A circuit breaker: it opens when its bucket runs out or when requests fail, and then refuses everything.
+// After its time one request decides whether it closes. Invariant: while it is open, at most one request is
+// under way that it has let through since.
 import type { BreakerSpec } from "../policy.ts";
 import { type BreakerEvent, type BreakerState, CLOSED, nextBreakerState } from "./breaker-state.ts";
 import { createFailureWindow } from "./failure-window.ts";

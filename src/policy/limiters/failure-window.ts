@@ -1,5 +1,6 @@
-// Counts the failures of the last requests in slots of time. Invariant: constant memory; a slot is forgotten when the window has passed it,
-// so that a count covers the window minus one slot at least. Used by the breaker.
+// Counts the failures of the last requests in slots of time. Invariant: constant memory; a slot is forgotten
+// when the window has passed it, so that a count covers the window minus one slot at least. Used by the
+// breaker.
 import type { FailureTrigger } from "../policy.ts";
 
 export interface FailureWindow {

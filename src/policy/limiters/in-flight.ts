@@ -1,5 +1,5 @@
-// A bound of requests at once. Invariant: a slot is given back exactly once. A long-running request (a watch, a followed log) gives it
-// back when its answer begins: the engine's caller releases it then.
+// A bound of requests at once. Invariant: a slot is given back exactly once. A long-running request (a watch,
+// a followed log) gives it back when its answer begins: the engine's caller releases it then.
 import { type Limiter, PASS } from "./limiter.ts";
 
 /** Nobody knows when a slot becomes free. */

@@ -1,5 +1,6 @@
-// The interface of all limiters. Invariant: `ask` changes nothing, so that all rules are asked before any is charged: a request that one
-// rule refuses costs nothing in another one. Called by the engine. Times are milliseconds of one clock that never goes back.
+// The interface of all limiters. Invariant: `ask` changes nothing, so that all rules are asked before any is
+// charged: a request that one rule refuses costs nothing in another one. Called by the engine. Times are
+// milliseconds of one clock that never goes back.
 import type { PolicyRequest } from "../policy-request.ts";
 import type { BreakerState } from "./breaker-state.ts";
 

@@ -1,5 +1,6 @@
-// A token bucket. Invariant: in any time t at most burst + perSecond * t requests pass. A refused request takes no token, so a flood of
-// refused requests does not extend the wait. Used by the limiter of the same name and by the breaker.
+// A token bucket. Invariant: in any time t at most burst + perSecond * t requests pass. A refused request
+// takes no token, so a flood of refused requests does not extend the wait. Used by the limiter of the same
+// name and by the breaker.
 
 import type { BucketSpec } from "../policy.ts";
 import type { PolicyRequest } from "../policy-request.ts";

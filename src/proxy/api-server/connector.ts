@@ -1,5 +1,6 @@
-// Makes the TLS connections to the API server. Invariant: no request goes to a server whose certificate does not verify against the
-// present CA file. The file is checked before each new connection, so that a rotated CA needs no restart. The pools and tunnels use it.
+// Makes the TLS connections to the API server. Invariant: no request goes to a server whose certificate does
+// not verify against the present CA file. The file is checked before each new connection, so that a rotated
+// CA needs no restart. The pools and tunnels use it.
 import { createSecureContext, type TLSSocket } from "node:tls";
 import buildConnector from "undici/lib/core/connect.js";
 import { createLastGoodFile, type LastGoodFile } from "../../base/last-good-file.ts";
@@ -10,7 +11,10 @@ export type Connect = ReturnType<typeof buildConnector>;
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** A trusted CA and the connector that verifies against it. A new CA gets a new connector, so no TLS session outlives it. */
+/**
+ * A trusted CA and the connector that verifies against it. A new CA gets a new connector, so no TLS session
+ * outlives it.
+ */
 export interface Trust {
   readonly caPem: string;
   readonly connect: Connect;

@@ -1,6 +1,7 @@
-// Asks the API server, as the caller, whether a resource is namespaced, so that a CRD that was installed later is known from its first
-// request. Invariant: it never fails and never waits longer than two seconds; without an answer the scope is "unknown", so that one
-// broken aggregated API stops nothing. The isolate layer asks.
+// Asks the API server, as the caller, whether a resource is namespaced, so that a CRD that was installed
+// later is known from its first request. Invariant: it never fails and never waits longer than two seconds;
+// without an answer the scope is "unknown", so that one broken aggregated API stops nothing. The isolate
+// layer asks.
 
 import { z } from "zod";
 import { BoundedMap } from "../../base/bounded-map.ts";
@@ -14,7 +15,9 @@ import { readBody } from "../http/byte-stream.ts";
 import { identityHeaders } from "./headers.ts";
 
 export interface Discovery {
-  /** The scope of the resource that the call is about; "unknown" if it is about none or cannot be found out. */
+  /**
+   * The scope of the resource that the call is about; "unknown" if it is about none or cannot be found out.
+   */
   scopeOf(call: Call): Promise<ResourceScope>;
 }
 

@@ -1,6 +1,6 @@
-// Selects the headers that are forwarded. Invariants: hop-by-hop headers (RFC 9110 section 7.6.1), those named in `Connection`, and every
-// X-Remote-* header, which only a front proxy may send, stop here; the caller's Authorization passes unchanged, and none is added. The
-// client to the API server calls it.
+// Selects the headers that are forwarded. Invariants: hop-by-hop headers (RFC 9110 section 7.6.1), those
+// named in `Connection`, and every X-Remote-* header, which only a front proxy may send, stop here; the
+// caller's Authorization passes unchanged, and none is added. The client to the API server calls it.
 import type { IncomingHttpHeaders } from "node:http";
 import type { ReplyHeaders } from "../http/handler.ts";
 
@@ -59,7 +59,8 @@ function namedInConnection(connection: string | readonly string[] | undefined): 
 }
 
 /**
- * The headers by which the API server knows the caller, for a request that the proxy makes in the caller's name.
+ * The headers by which the API server knows the caller, for a request that the proxy makes in the caller's
+ * name.
  * @param more further headers to take along
  */
 export function identityHeaders(headers: IncomingHttpHeaders, ...more: readonly string[]): IncomingHttpHeaders {

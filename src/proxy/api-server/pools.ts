@@ -1,6 +1,7 @@
-// The connections to the API server, in pools that never wait for each other: no list delays the renewal of a lease, and none a get.
-// Watches share HTTP/2 connections (docs/decisions/0009); all others use HTTP/1.1, where a connection carries one request at a time and a
-// queue keeps the connections few. The client to the API server makes the pools.
+// The connections to the API server, in pools that never wait for each other: no list delays the renewal of a
+// lease, and none a get. Watches share HTTP/2 connections (docs/decisions/0009); all others use HTTP/1.1,
+// where a connection carries one request at a time and a queue keeps the connections few. The client to the
+// API server makes the pools.
 import type { Dispatcher } from "undici";
 import Pool from "undici/lib/dispatcher/pool.js";
 import type { Clock } from "../../base/clock.ts";
@@ -14,22 +15,30 @@ import { connectFailureOf, type LostBy, type PoolName, type UpstreamMetrics } fr
 import { createWatchConnections, type WatchConnections } from "./watch-connections.ts";
 
 /**
- * Single objects. A get takes a millisecond or two, so that one that waits for ten has slow neighbours: a webhook may delay a write
- * for ten seconds, and a get must not wait for it. Most operators have fewer than sixteen workers and never wait here.
+ * Single objects. A get takes a millisecond or two, so that one that waits for ten has slow neighbours: a
+ * webhook may delay a write for ten seconds, and a get must not wait for it. Most operators have fewer than
+ * sixteen workers and never wait here.
  */
 const SHORT: QueueOptions = { limit: 16, patienceMs: 10, max: 256 };
-/** Lists and deletions of collections, which take up to many seconds: more of them at once rarely end sooner. */
+/**
+ * Lists and deletions of collections, which take up to many seconds: more of them at once rarely end sooner.
+ */
 const LIST: QueueOptions = { limit: 3, patienceMs: 1_000, max: 16 };
 /** Below the API server's idle timeout of 90 s, so that no request meets a closing connection. */
 const IDLE_MS = 60_000;
 /** Response heads of aggregated APIs may carry large warnings. */
 const MAX_HEAD_BYTES = 64 * 1024;
-/** Then a connection is replaced, so that a busy one finds an API server that was added behind the same address. */
+/**
+ * Then a connection is replaced, so that a busy one finds an API server that was added behind the same
+ * address.
+ */
 const MAX_REQUESTS = 10_000;
 
 /** Times in milliseconds; 0 turns a bound off. */
 export interface Timeouts {
-  /** Until the response's head. A list of 100,000 objects needs seconds; the API server gives up after 60 s. */
+  /**
+   * Until the response's head. A list of 100,000 objects needs seconds; the API server gives up after 60 s.
+   */
   readonly headersMs: number;
   /** Between two chunks of a body, except of watches and other long-running requests. */
   readonly bodyMs: number;

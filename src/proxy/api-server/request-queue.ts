@@ -1,11 +1,14 @@
-// The queue before a pool's connections: first come, first served. Invariants: at most `limit` requests run while none waits for longer
-// than `patienceMs`, and never more than `max`; each waiter enters, fails or goes away, once. The API server client uses it.
+// The queue before a pool's connections: first come, first served. Invariants: at most `limit` requests run
+// while none waits for longer than `patienceMs`, and never more than `max`; each waiter enters, fails or goes
+// away, once. The API server client uses it.
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { CallSignal } from "../http/call-signal.ts";
 
 export interface RequestQueue {
-  /** Undefined: go ahead. Otherwise wait; rejects with `ABORTED`, or with the error given to `refuseWaiting`. */
+  /**
+   * Undefined: go ahead. Otherwise wait; rejects with `ABORTED`, or with the error given to `refuseWaiting`.
+   */
   enter(signal: CallSignal): Promise<void> | undefined;
   /** Call this once for each request that went ahead. */
   leave(): void;
@@ -15,9 +18,15 @@ export interface RequestQueue {
 }
 
 export interface QueueOptions {
-  /** How many requests run at once, so that an operator with fifty informers costs the API server a few connections. */
+  /**
+   * How many requests run at once, so that an operator with fifty informers costs the API server a few
+   * connections.
+   */
   readonly limit: number;
-  /** A request that has waited for so long goes ahead beyond the limit, so that slow requests do not starve quick ones. */
+  /**
+   * A request that has waited for so long goes ahead beyond the limit, so that slow requests do not starve
+   * quick ones.
+   */
   readonly patienceMs: number;
   /** How many requests run at once at most. */
   readonly max: number;
@@ -93,7 +102,8 @@ export function createRequestQueue({ limit, patienceMs, max }: QueueOptions, clo
   };
 }
 
-// After a response's end undici frees its connection in an immediate. A request that enters earlier gets a new connection.
+// After a response's end undici frees its connection in an immediate. A request that enters earlier gets a
+// new connection.
 function afterUndici(run: () => void): void {
   queueMicrotask(() => setImmediate(run));
 }

@@ -1,11 +1,15 @@
-// Remembers which kinds of server-side filtering the API server has refused or ignored, for each resource, since aggregated API servers
-// differ, and for minutes, since servers are upgraded. Invariant: it decides about speed, never about what is shown, since proxy-side
-// filtering checks every object. Plans of lists and watches ask it.
+// Remembers which kinds of server-side filtering the API server has refused or ignored, for each resource,
+// since aggregated API servers differ, and for minutes, since servers are upgraded. Invariant: it decides
+// about speed, never about what is shown, since proxy-side filtering checks every object. Plans of lists and
+// watches ask it.
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { GroupResource } from "../../kube/types.ts";
 
-/** A kind of server-side filtering; "namespaces" are lists by namespace, "own-labels" the labels of `labelObjects`. */
+/**
+ * A kind of server-side filtering; "namespaces" are lists by namespace, "own-labels" the labels of
+ * `labelObjects`.
+ */
 export type Feature = "labels" | "fields" | "shards" | "namespaces" | "own-labels";
 
 /** `refused`: the request failed because of it. `ignored`: the answer held what it excludes. */

@@ -1,7 +1,8 @@
-// Connects a client's socket with the API server's after an upgrade, as raw bytes in both directions (SPDY and WebSocket
-// of exec, attach and port-forward). Invariant: target, method and headers are those that the pipeline let through, never
-// the client's own; both sockets end together, whenever one of them does and when the call's signal fires. Uses the package
-// http-proxy, loaded at the first upgrade, since most operators never make one.
+// Connects a client's socket with the API server's after an upgrade, as raw bytes in both directions (SPDY
+// and WebSocket of exec, attach and port-forward). Invariant: target, method and headers are those that the
+// pipeline let through, never the client's own; both sockets end together, whenever one of them does and when
+// the call's signal fires. Uses the package http-proxy, loaded at the first upgrade, since most operators
+// never make one.
 import type { ClientRequest } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { PeerWatch, parseRetransmits, readRetransmits } from "./unacknowledged.ts";
 
-// As the kernel prints it: idle, keepalive timer, repeating (ports 50000 and 443, 3rd time), sent just now, zero window.
+// As the kernel prints it: idle, keepalive timer, repeating (ports 50000 and 443, 3rd time), sent just now,
+// zero window.
 const TABLE = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:A599 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 619545 1 0000 100 0 0 10 0
    1: 0100007F:C350 0A000001:01BB 01 00000000:00000000 02:00000ABC 00000000     0        0 1 2 0000 20 4 30 10 -1

@@ -1,6 +1,7 @@
-// Finds connections whose peer acknowledges nothing any more, in the kernel's table /proc/self/net/tcp. Linux sends no keepalive while data
-// is unacknowledged and repeats the data for a quarter of an hour, and Node cannot set TCP_USER_TIMEOUT. Invariant: a slow answer is no
-// dead peer, since the peer's kernel acknowledges a request at once. connections.ts uses it; without the table nothing is found.
+// Finds connections whose peer acknowledges nothing any more, in the kernel's table /proc/self/net/tcp. Linux
+// sends no keepalive while data is unacknowledged and repeats the data for a quarter of an hour, and Node
+// cannot set TCP_USER_TIMEOUT. Invariant: a slow answer is no dead peer, since the peer's kernel acknowledges
+// a request at once. connections.ts uses it; without the table nothing is found.
 import { readFile } from "node:fs/promises";
 
 /** A connection by its two ports. Another one with the same pair, which hangs as well, does no harm. */
@@ -11,14 +12,17 @@ interface Ports {
 
 /** Of the columns with a colon only the timer's begins with two digits. */
 const RETRANSMITTING = " 01:";
-/** Where that column is after the line's number, by the widths that the kernel prints; IPv6 has two addresses of 24 more digits. */
+/**
+ * Where that column is after the line's number, by the widths that the kernel prints; IPv6 has two addresses
+ * of 24 more digits.
+ */
 const TIMER_AT = 50;
 const TIMER6_AT = TIMER_AT + 48;
 const TABLES = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
 
 /**
- * The connections in which the kernel repeats unacknowledged bytes, with the number of repetitions in a row. The table has all sockets of
- * the network namespace, so that only the lines with this timer are split.
+ * The connections in which the kernel repeats unacknowledged bytes, with the number of repetitions in a row.
+ * The table has all sockets of the network namespace, so that only the lines with this timer are split.
  */
 export function parseRetransmits(table: string): Map<string, number> {
   const found = new Map<string, number>();
@@ -49,8 +53,8 @@ export interface Traffic extends Ports {
 }
 
 /**
- * Whether the peer of one connection still acknowledges. Invariant: the table is not needed if bytes were read since the last check, or if
- * a check has shown that all written bytes are acknowledged.
+ * Whether the peer of one connection still acknowledges. Invariant: the table is not needed if bytes were
+ * read since the last check, or if a check has shown that all written bytes are acknowledged.
  */
 export class PeerWatch {
   readonly #limitMs: number;

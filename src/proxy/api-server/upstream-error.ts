@@ -1,11 +1,14 @@
-// Translates an error of undici or of a socket. Pure. Invariant: a request is "unreachable" only if no byte of it was sent, since clients
-// repeat a write upon that. The exchanges call it.
+// Translates an error of undici or of a socket. Pure. Invariant: a request is "unreachable" only if no byte
+// of it was sent, since clients repeat a write upon that. The exchanges call it.
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
 
 const TIMEOUTS = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"]);
 const BAD_REQUEST = new Set(["UND_ERR_INVALID_ARG", "UND_ERR_NOT_SUPPORTED", "UND_ERR_REQ_CONTENT_LENGTH_MISMATCH"]);
 
-/** @param handedOver the request had been handed to a connection: the API server may have processed it, whatever the error is */
+/**
+ * @param handedOver the request had been handed to a connection: the API server may have processed it,
+ * whatever the error is
+ */
 export function upstreamError(cause: unknown, handedOver: boolean): MeshError {
   if (isMeshError(cause, "ABORTED") || isMeshError(cause, "REQUEST_BODY_BROKEN")) return cause;
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";

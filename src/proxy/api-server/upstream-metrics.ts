@@ -1,4 +1,5 @@
-// Metrics of the connections to the API server. Invariant: the labels are bounded, since pools and reasons are closed lists.
+// Metrics of the connections to the API server. Invariant: the labels are bounded, since pools and reasons
+// are closed lists.
 import { Counter, Gauge, type Registry } from "../../base/metrics.ts";
 
 /** The uses of connections. No pool waits for another. */
@@ -71,6 +72,7 @@ export function connectFailureOf(error: Error): ConnectFailure {
   const code = "code" in error ? String(error.code) : "";
   const known = FAILURES[code];
   if (known !== undefined) return known;
-  // OpenSSL's codes, and those of certificate checks: UNABLE_TO_..., CERT_..., SELF_SIGNED_..., DEPTH_ZERO_...
+  // OpenSSL's codes, and those of certificate checks: UNABLE_TO_..., CERT_..., SELF_SIGNED_...,
+  // DEPTH_ZERO_...
   return /^ERR_(SSL|TLS)_|CERT|ISSUER|SIGNATURE/.test(code) ? "tls" : "other";
 }

@@ -1,6 +1,6 @@
-// The client to the API server: trust, pools, and the one way to send a call. Invariant: the destination is the configured server, whatever
-// the request's Host header or target, and the credentials are the caller's own or none. The last handler of the stack and discovery call
-// `send`.
+// The client to the API server: trust, pools, and the one way to send a call. Invariant: the destination is
+// the configured server, whatever the request's Host header or target, and the credentials are the caller's
+// own or none. The last handler of the stack and discovery call `send`.
 import type { Socket } from "node:net";
 import type { Dispatcher } from "undici";
 import type { Clock } from "../../base/clock.ts";
@@ -39,10 +39,10 @@ export interface Upstream extends Runnable {
   readonly origin: URL;
   readonly trust: TrustStore;
   /**
-   * Sends a call and resolves with the response's head. A write that was sent is in flight until that head, a failure, or a minute after
-   * its client has gone.
-   * @throws MeshError `UPSTREAM_UNREACHABLE` if nothing was sent, `UPSTREAM_BROKEN` if the connection broke under the
-   * request, `UPSTREAM_TIMEOUT`, `BAD_REQUEST`, `ABORTED`
+   * Sends a call and resolves with the response's head. A write that was sent is in flight until that head, a
+   * failure, or a minute after its client has gone.
+   * @throws MeshError `UPSTREAM_UNREACHABLE` if nothing was sent, `UPSTREAM_BROKEN` if the connection broke
+   * under the request, `UPSTREAM_TIMEOUT`, `BAD_REQUEST`, `ABORTED`
    */
   send(call: Call): Promise<Reply>;
   /** Adds a tunnel's connection: it is counted, and broken if its peer vanishes. */

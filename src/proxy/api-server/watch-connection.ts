@@ -1,12 +1,16 @@
-// One HTTP/2 connection to the API server that carries many watches. Invariants: after GOAWAY it takes no new stream, and running ones go
-// on; if the peer answers no PING, all streams end at once; a paused stream never stops its neighbours, and holds at most
-// STREAM_WINDOW_BYTES beside its Readable's buffer. watch-connections.ts makes it.
+// One HTTP/2 connection to the API server that carries many watches. Invariants: after GOAWAY it takes no new
+// stream, and running ones go on; if the peer answers no PING, all streams end at once; a paused stream never
+// stops its neighbours, and holds at most STREAM_WINDOW_BYTES beside its Readable's buffer.
+// watch-connections.ts makes it.
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 
-/** The bytes that a watch may hold while its client does not read. At 2 ms to the API server it allows 64 MB/s. */
+/**
+ * The bytes that a watch may hold while its client does not read. At 2 ms to the API server it allows 64
+ * MB/s.
+ */
 const STREAM_WINDOW_BYTES = 128 * 1024;
 const CONNECTION_WINDOW_BYTES = 1024 * 1024;
 /** The API server's bound (100 by default in Go since 2023) counts if it is lower. */
@@ -17,8 +21,8 @@ const ASSUMED_STREAMS = 100;
 const MAX_HEADER_BYTES = 256 * 1024;
 const IDLE_MS = 60_000;
 /**
- * An abandoned stream counts for so long, since its handler may still run. Go's server ends the connection (ENHANCE_YOUR_CALM) if over
- * four times its maximum of streams wait for handlers.
+ * An abandoned stream counts for so long, since its handler may still run. Go's server ends the connection
+ * (ENHANCE_YOUR_CALM) if over four times its maximum of streams wait for handlers.
  */
 const LINGER_MS = 1_000;
 const MAX_UNDER_WAY = 4;
@@ -50,7 +54,10 @@ export class WatchConnection {
   #bytesRead = 0;
   #pingTimer: Timer | undefined;
   #idleTimer: Timer | undefined;
-  /** Resolves once the API server's settings are known, or are not waited for any more; also if the connection has ended. */
+  /**
+   * Resolves once the API server's settings are known, or are not waited for any more; also if the connection
+   * has ended.
+   */
   readonly whenReady: Promise<void>;
 
   constructor(options: WatchConnectionOptions) {
@@ -90,7 +97,8 @@ export class WatchConnection {
   /**
    * Opens a stream for a request without a body.
    * @param headers name, value, name, value, ..., pseudo headers first
-   * @throws Error of Node's if the headers are not valid, or the connection has just ended (then it has no room any more)
+   * @throws Error of Node's if the headers are not valid, or the connection has just ended (then it has no
+   * room any more)
    */
   open(headers: readonly string[]): ClientHttp2Stream {
     const stream = this.#session.request(headers, { endStream: true });

@@ -1,5 +1,6 @@
-// A call of the outbound stack: a request from the operator to the Kubernetes API, with what the layers learn about it. Layers
-// pass on changed copies; only `record` is shared and written. Invariant: `info` always belongs to `target`. Used by the layers.
+// A call of the outbound stack: a request from the operator to the Kubernetes API, with what the layers learn
+// about it. Layers pass on changed copies; only `record` is shared and written. Invariant: `info` always
+// belongs to `target`. Used by the layers.
 import { parseRequestInfo, type RequestInfo, type ResourceInfo } from "../../kube/request-info.ts";
 import type { Passage } from "../../policy/engine/engine.ts";
 import type { PlanName } from "../../route/plan-query.ts";
@@ -15,7 +16,10 @@ export interface CallRecord extends http.CallNotes {
   warning?: string;
   /** The entry of subsetDefaultOnlyUserAgents that excludes the caller from this subset. */
   excludedBy?: string;
-  /** The client (kopf) handles listed objects differently from watch events, so a gained object must reach it through a list. */
+  /**
+   * The client (kopf) handles listed objects differently from watch events, so a gained object must reach it
+   * through a list.
+   */
   tellsListsApart?: true;
   plan?: PlanName;
   /** The call is for the operator's lock. No layer limits, delays or narrows it. */
@@ -26,13 +30,19 @@ export interface CallRecord extends http.CallNotes {
   rule?: string;
   /** Limits have let the call pass: what else the proxy asks to serve it passes too. */
   isAdmitted?: true;
-  /** For the limits that count the call and wait for its outcome; `atMs` is when they let it pass, on the monotonic clock. */
+  /**
+   * For the limits that count the call and wait for its outcome; `atMs` is when they let it pass, on the
+   * monotonic clock.
+   */
   charge?: { readonly passage: Passage; readonly atMs: number };
   /** The head of the answer is known, or there is none. */
   isAnswered?: true;
   /** The client's call that this one serves. Absent for the client's own. */
   serves?: CallRecord;
-  /** Milliseconds spent waiting for the API server's headers or for the manager. They are not the proxy's overhead. */
+  /**
+   * Milliseconds spent waiting for the API server's headers or for the manager. They are not the proxy's
+   * overhead.
+   */
   waitedMs?: number;
 }
 

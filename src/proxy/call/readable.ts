@@ -1,5 +1,5 @@
-// Calls and replies whose bodies the proxy reads. Invariant: fails closed: a successful reply that cannot be read is refused, never
-// passed. Used by the layers that look into bodies.
+// Calls and replies whose bodies the proxy reads. Invariant: fails closed: a successful reply that cannot be
+// read is refused, never passed. Used by the layers that look into bodies.
 
 import type { Encoding } from "../../kube/codec/base/types.ts";
 import { encodingOf, narrowAccept } from "../../kube/codec/content-negotiation.ts";

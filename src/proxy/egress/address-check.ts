@@ -1,5 +1,6 @@
-// Which addresses the egress proxy connects to. Invariant: an IPv4 address is judged alike in each of its IPv6 forms. Called with the addresses
-// to which a name has been resolved, so that no name leads around the check.
+// Which addresses the egress proxy connects to. Invariant: an IPv4 address is judged alike in each of its
+// IPv6 forms. Called with the addresses to which a name has been resolved, so that no name leads around the
+// check.
 import { BlockList, isIP } from "node:net";
 import { embeddedIpv4 } from "../../base/host-name.ts";
 
@@ -29,8 +30,9 @@ const NEVER = [
 ] as const;
 
 /**
- * Addresses inside the pod, the node or the cluster. The last ones contain IPv4 addresses, in places that vary or in forms that nobody needs:
- * 6to4, Teredo, local translation (RFC 8215), and the forms that RFC 4291 and RFC 7915 have given up.
+ * Addresses inside the pod, the node or the cluster. The last ones contain IPv4 addresses, in places that
+ * vary or in forms that nobody needs: 6to4, Teredo, local translation (RFC 8215), and the forms that RFC 4291
+ * and RFC 7915 have given up.
  */
 const PRIVATE = [
   ...["127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"],

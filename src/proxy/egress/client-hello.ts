@@ -1,6 +1,6 @@
-// Reads the name of the server from the first message of a TLS client (RFC 8446 section 4.1.2, RFC 6066 section 3). Pure. Invariants: it never
-// throws, whatever the bytes; it reads at most MAX_HELLO_BYTES; the message may come in any number of records. Nothing is decrypted. Called for
-// every tunnel.
+// Reads the name of the server from the first message of a TLS client (RFC 8446 section 4.1.2, RFC 6066
+// section 3). Pure. Invariants: it never throws, whatever the bytes; it reads at most MAX_HELLO_BYTES; the
+// message may come in any number of records. Nothing is decrypted. Called for every tunnel.
 
 export type ClientHello =
   /** More bytes are needed. */

@@ -1,5 +1,6 @@
-// Connects to a server. Invariants: the address that is checked is the address that is connected to, so a name that changes between two look-ups
-// leads nowhere else; a client that leaves ends the attempt. Called for tunnels and for exchanges.
+// Connects to a server. Invariants: the address that is checked is the address that is connected to, so a
+// name that changes between two look-ups leads nowhere else; a client that leaves ends the attempt. Called
+// for tunnels and for exchanges.
 import { lookup as lookupName } from "node:dns";
 import { isIP, type LookupFunction, type Socket, connect as tcpConnect } from "node:net";
 import { createSecureContext, getCACertificates, type SecureContext, connect as tlsConnect } from "node:tls";

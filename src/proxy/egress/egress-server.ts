@@ -1,6 +1,6 @@
-// The forward proxy for requests to other servers, on loopback. Invariants: every request is admitted by the policies in force, and every address is
-// checked; each request that is refused gets one plain sentence that says by whom; bodies, queries and headers are never logged. Started beside
-// the traffic server.
+// The forward proxy for requests to other servers, on loopback. Invariants: every request is admitted by the
+// policies in force, and every address is checked; each request that is refused gets one plain sentence that
+// says by whom; bodies, queries and headers are never logged. Started beside the traffic server.
 import { createServer, type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Runnable } from "../../base/lifecycle.ts";
@@ -96,7 +96,8 @@ export function createEgressServer(options: EgressServerOptions): EgressServer {
     const visit = visits.begin("CONNECT");
     const before = waiting.get(client);
     if (before !== undefined && before.size > 0) {
-      // The tunnel's bytes would mix with the answers before it. From here on Node tells nobody that this connection closes.
+      // The tunnel's bytes would mix with the answers before it. From here on Node tells nobody that this
+      // connection closes.
       visit.decided("bad-request");
       for (const each of [...before, visit]) each.over();
       client.destroy();

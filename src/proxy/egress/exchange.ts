@@ -1,6 +1,7 @@
-// One request in plain HTTP, named by an absolute URL or by Mesh-Real-Endpoint, and its answer. Invariants: bodies are streamed, and a slow side slows
-// the other one; a body that breaks off breaks the other connection, so that it never looks complete. Each request has a connection of its own:
-// nothing is sent twice, and each address is checked. Called by the egress server.
+// One request in plain HTTP, named by an absolute URL or by Mesh-Real-Endpoint, and its answer. Invariants:
+// bodies are streamed, and a slow side slows the other one; a body that breaks off breaks the other
+// connection, so that it never looks complete. Each request has a connection of its own: nothing is sent
+// twice, and each address is checked. Called by the egress server.
 import { type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { pipeline } from "node:stream/promises";
@@ -97,7 +98,8 @@ function send(req: IncomingMessage, socket: Socket, target: EgressTarget, { answ
       reject(new EgressError("unreachable", `${where} has closed the connection without an answer`));
       req.unpipe(sent).resume(); // the rest is read and dropped, so that the client sees the answer
     });
-    // Not `pipeline`: a server may answer before the end of the body and close, and that must not close the client's connection.
+    // Not `pipeline`: a server may answer before the end of the body and close, and that must not close the
+    // client's connection.
     req.pipe(sent);
   });
 }

@@ -1,5 +1,6 @@
-// Headers of requests and answers that pass the egress proxy, as flat lists of names and values that keep order, case and repetitions. Pure.
-// Invariant: hop-by-hop headers (RFC 9110 section 7.6.1), those that `Connection` names, and those for this proxy stop here.
+// Headers of requests and answers that pass the egress proxy, as flat lists of names and values that keep
+// order, case and repetitions. Pure. Invariant: hop-by-hop headers (RFC 9110 section 7.6.1), those that
+// `Connection` names, and those for this proxy stop here.
 import type { EgressTarget } from "../../policy/policy-request.ts";
 import { REAL_ENDPOINT } from "./target.ts";
 

@@ -1,5 +1,5 @@
-// Whether the server that a TLS client names is the one that it may call. Pure. Invariant: a tunnel to a name carries TLS for this name. Called for
-// every tunnel with the client's first message.
+// Whether the server that a TLS client names is the one that it may call. Pure. Invariant: a tunnel to a name
+// carries TLS for this name. Called for every tunnel with the client's first message.
 import { isIP } from "node:net";
 import type { ClientHello } from "./client-hello.ts";
 import type { EgressResult } from "./egress-error.ts";

@@ -1,5 +1,6 @@
-// Reads where a client of the forward proxy wants to go. Pure. Invariants: what the rules judge is what is sent; a name or an address has one
-// form here, however it is written; a text that servers may read differently is refused. Called for every request to the egress listener.
+// Reads where a client of the forward proxy wants to go. Pure. Invariants: what the rules judge is what is
+// sent; a name or an address has one form here, however it is written; a text that servers may read
+// differently is refused. Called for every request to the egress listener.
 import type { IncomingHttpHeaders } from "node:http";
 import { canonicalHost } from "../../base/host-name.ts";
 import type { EgressTarget } from "../../policy/policy-request.ts";
@@ -39,7 +40,10 @@ function absoluteTarget(target: string): Plain {
   return { scheme: isSecure ? "https" : "http", ...server, path: path === "" ? "/" : path, query };
 }
 
-/** The header has the whole URL, as KusionStack's clients send it, or a prefix of the request's own path and query. */
+/**
+ * The header has the whole URL, as KusionStack's clients send it, or a prefix of the request's own path and
+ * query.
+ */
 function endpointTarget(endpoint: string, target: string): Plain {
   const base = absoluteTarget(endpoint);
   const own = absoluteTarget(target.startsWith("/") ? `http://origin${target}` : target);

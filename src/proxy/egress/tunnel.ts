@@ -1,6 +1,7 @@
-// A tunnel: CONNECT host:port, then TLS of the client with the server, which stays closed to this proxy. Invariants: nothing reaches the server
-// before the client's first message names it; both connections end together, whichever one does; a tunnel holds no slot of a limit beyond its
-// start. Called by the egress server.
+// A tunnel: CONNECT host:port, then TLS of the client with the server, which stays closed to this proxy.
+// Invariants: nothing reaches the server before the client's first message names it; both connections end
+// together, whichever one does; a tunnel holds no slot of a limit beyond its start. Called by the egress
+// server.
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -91,7 +92,10 @@ function endTogether(client: Socket, upstream: Socket, visit: Visit): void {
 
 type Hello = Exclude<ReturnType<typeof readClientHello>, { kind: "incomplete" }>;
 
-/** Resolves with what the client has sent once that is enough to judge it; with undefined if the client leaves. */
+/**
+ * Resolves with what the client has sent once that is enough to judge it; with undefined if the client
+ * leaves.
+ */
 function firstMessage(
   client: Socket,
   head: Buffer,

@@ -1,6 +1,6 @@
-// Ends a body or tunnel without an end of its own (a followed log, a watch that cannot be read) once the routes no longer allow it.
-// Invariant: the routes are asked at every change and once at the beginning, since they may have changed after the decision. Called by
-// the layers.
+// Ends a body or tunnel without an end of its own (a followed log, a watch that cannot be read) once the
+// routes no longer allow it. Invariant: the routes are asked at every change and once at the beginning, since
+// they may have changed after the decision. Called by the layers.
 import { MeshError } from "../../base/errors.ts";
 import { asSource, type ByteSource } from "../http/byte-stream.ts";
 import { CallAbort, type CallSignal } from "../http/call-signal.ts";
@@ -21,7 +21,8 @@ export function endBySnapshot(session: Pick<Session, "current" | "onChange">, is
 
 /**
  * The source, which ends once it is over.
- * @param how `end` for a body written frame by frame, with a last frame or without one; `break` where a clean end would look complete
+ * @param how `end` for a body written frame by frame, with a last frame or without one; `break` where a clean
+ * end would look complete
  */
 export function endWhen(source: ByteSource, end: End, how: "end" | "break" | { readonly lastFrame: Uint8Array }): ByteSource {
   return {

@@ -1,9 +1,10 @@
-// Decides about one watch event by the owners of its objects. Pure. Invariant: an event is shown only if the subset owns every object in
-// it (every row of a Table); an event without a readable object is dropped. Called by the watch filter.
+// Decides about one watch event by the owners of its objects. Pure. Invariant: an event is shown only if the
+// subset owns every object in it (every row of a Table); an event without a readable object is dropped.
+// Called by the watch filter.
 //
-// Where labels decide, the API server was asked for the subset's objects: when an object leaves them, it sends DELETED with the last
-// state that matched. A MODIFIED event with other labels shows that it was not asked, or ignores the selector: the client may know the
-// object, and only a new list takes it away.
+// Where labels decide, the API server was asked for the subset's objects: when an object leaves them, it
+// sends DELETED with the last state that matched. A MODIFIED event with other labels shows that it was not
+// asked, or ignores the selector: the client may know the object, and only a new list takes it away.
 import type { WatchFrame } from "../../kube/codec/watch-frames.ts";
 import { governingPlace, hasOwnLabels, type Ownership, type ResourceView } from "../../route/snapshot.ts";
 
@@ -26,7 +27,8 @@ export interface EventDecision {
 /**
  * Decides.
  * @param givenUp true for an unknown namespace after the wait for its owner
- * @param isFirst the watch's first event: only a first Table says what the columns are, so it is shown without rows
+ * @param isFirst the watch's first event: only a first Table says what the columns are, so it is shown
+ * without rows
  */
 export function decideEvent(
   view: ResourceView,

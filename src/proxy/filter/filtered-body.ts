@@ -1,6 +1,7 @@
-// The body of a list or watch through a filter. Invariants: a list that cannot be filtered to its end breaks the connection and never ends
-// as a shorter list; of a watch only whole frames leave, and an upstream that breaks off leaves a clean end at the last frame. Called by the
-// isolate, excluded-callers, election and strip layers.
+// The body of a list or watch through a filter. Invariants: a list that cannot be filtered to its end breaks
+// the connection and never ends as a shorter list; of a watch only whole frames leave, and an upstream that
+// breaks off leaves a clean end at the last frame. Called by the isolate, excluded-callers, election and
+// strip layers.
 import type { ByteFilter, Encoding } from "../../kube/codec/base/types.ts";
 import { createFrameSplitter } from "../../kube/codec/watch-frames.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
@@ -8,7 +9,8 @@ import { tap } from "../http/tap.ts";
 
 /**
  * The source seen through the filter.
- * @param onDone called once when the body is over, however it ends, with the bytes taken out and the bytes read so far
+ * @param onDone called once when the body is over, however it ends, with the bytes taken out and the bytes
+ * read so far
  */
 export function listStream(
   source: ByteSource,
@@ -36,7 +38,9 @@ export function listStream(
   );
 }
 
-/** The source with each frame replaced by what `map` gives; undefined drops it, a throw breaks the connection. */
+/**
+ * The source with each frame replaced by what `map` gives; undefined drops it, a throw breaks the connection.
+ */
 export function frameStream(
   source: ByteSource,
   encoding: Encoding,

@@ -1,5 +1,6 @@
-// The frames of a watch that wait behind one with an unknown namespace. Invariant: first in, first out; a frame waits for `holdMs`
-// at most, and no longer than its own bound and the bound of all watches together allow. Called by the watch stream.
+// The frames of a watch that wait behind one with an unknown namespace. Invariant: first in, first out; a
+// frame waits for `holdMs` at most, and no longer than its own bound and the bound of all watches together
+// allow. Called by the watch stream.
 import type { Clock, Timer } from "../../base/clock.ts";
 
 interface Held {
@@ -22,7 +23,9 @@ export interface HoldQueueOptions {
   readonly budget: HeldBudget;
   /** Deals with a frame. False if it has to wait. */
   readonly pass: (frame: Uint8Array) => boolean;
-  /** The first frame has waited long enough, or too much waits behind it: the next `pass` must not say "wait". */
+  /**
+   * The first frame has waited long enough, or too much waits behind it: the next `pass` must not say "wait".
+   */
   readonly giveUp: (frame: Uint8Array) => void;
   /** The first frame has waited long enough: `drain` is to be called. */
   readonly onTimeout: () => void;

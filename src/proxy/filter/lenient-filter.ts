@@ -1,10 +1,11 @@
-// A list filter that hides nothing, around one that may fail. Invariant: no byte is lost or written twice. Called by the layers that only
-// read or shorten lists.
+// A list filter that hides nothing, around one that may fail. Invariant: no byte is lost or written twice.
+// Called by the layers that only read or shorten lists.
 import { type ByteFilter, type Emit, isCodecError } from "../../kube/codec/base/types.ts";
 
 /**
- * Lets a list pass as it is if a filter that hides nothing cannot read it. No byte is lost or written twice. After the first part has left,
- * an unreadable rest breaks the body, which would otherwise end as a shorter list.
+ * Lets a list pass as it is if a filter that hides nothing cannot read it. No byte is lost or written twice.
+ * After the first part has left, an unreadable rest breaks the body, which would otherwise end as a shorter
+ * list.
  */
 export class LenientFilter implements ByteFilter {
   /** Undefined once the body passes as it is. */

@@ -1,6 +1,7 @@
-// Lets the watches of a pod show one move together, so that an operator does not see half of a namespace: children are gained before the
-// parents that own them, and lost after them. Watches are released by rank (`rankOf`): when all watches of the rank are ready and all lower
-// ranks are released. Invariant: no watch waits for the others for longer than a second. Called by renewing-watch.ts.
+// Lets the watches of a pod show one move together, so that an operator does not see half of a namespace:
+// children are gained before the parents that own them, and lost after them. Watches are released by rank
+// (`rankOf`): when all watches of the rank are ready and all lower ranks are released. Invariant: no watch
+// waits for the others for longer than a second. Called by renewing-watch.ts.
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import { isNamespaces } from "../../route/snapshot.ts";
@@ -19,7 +20,10 @@ export interface Ticket {
 
 /** The longest time that watches wait for the slowest one. */
 const PATIENCE_MS = 1_000;
-/** The pause between two ranks. The operator reads its watches in parallel, so without a pause it could handle the later rank first. */
+/**
+ * The pause between two ranks. The operator reads its watches in parallel, so without a pause it could handle
+ * the later rank first.
+ */
 const GAP_MS = 100;
 /** Bound of what all waiting watches hold. Above it, watches that are ready do not wait for slower ones. */
 const MAX_BYTES = 32 * 1024 * 1024;
@@ -126,7 +130,10 @@ const BUILT_IN = new Set(
   ].flat(),
 );
 
-/** The place of a resource when a namespace is gained: the namespace, what it holds of built-in kinds, custom resources. Reversed for a loss. */
+/**
+ * The place of a resource when a namespace is gained: the namespace, what it holds of built-in kinds, custom
+ * resources. Reversed for a loss.
+ */
 export function rankOf(target: GroupResource, isGained: boolean): number {
   const rank = isNamespaces(target) ? 0 : BUILT_IN.has(target.group) ? 1 : 2;
   return isGained ? rank : 2 - rank;

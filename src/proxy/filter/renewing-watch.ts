@@ -1,10 +1,11 @@
-// A watch that goes on when its subset gains or loses namespaces, so that its client need not list everything again. The proxy puts
-// together what a list would show: what the namespaces held at the version up to which the client has seen everything, as ADDED or
-// DELETED events, and a new watch from that version on. Called by serve-watch.ts.
+// A watch that goes on when its subset gains or loses namespaces, so that its client need not list everything
+// again. The proxy puts together what a list would show: what the namespaces held at the version up to which
+// the client has seen everything, as ADDED or DELETED events, and a new watch from that version on. Called by
+// serve-watch.ts.
 //
-// Without this, client-go's reflector would wait for up to a minute without any event, and would then list thousands of namespaces
-// because one has moved. Invariants: no event of a gained namespace is sent after another move; any failure ends the
-// watch with a 410, as if this file did not exist.
+// Without this, client-go's reflector would wait for up to a minute without any event, and would then list
+// thousands of namespaces because one has moved. Invariants: no event of a gained namespace is sent after
+// another move; any failure ends the watch with a 410, as if this file did not exist.
 import type { Clock } from "../../base/clock.ts";
 import { isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
@@ -31,7 +32,10 @@ export interface Renewed {
   readonly names: readonly string[];
   /** What they held at the version. */
   readonly events: readonly ListEvent[];
-  /** Sent after the events, whose versions are earlier, so that the client continues from the version. Absent if it takes no bookmarks. */
+  /**
+   * Sent after the events, whose versions are earlier, so that the client continues from the version. Absent
+   * if it takes no bookmarks.
+   */
   readonly bookmark?: Uint8Array | undefined;
   readonly request: SentRequest;
   /** The API server's answer to the watch from the version on. */
@@ -40,7 +44,10 @@ export interface Renewed {
   readonly source: ByteSource;
 }
 
-/** Asks the API server for what `Renewed` holds. Rejects if one answer is missing, after it has cancelled the others. */
+/**
+ * Asks the API server for what `Renewed` holds. Rejects if one answer is missing, after it has cancelled the
+ * others.
+ */
 export type Renew = (known: Known, signal: CallSignal, rank?: number) => Promise<Renewed>;
 
 export interface RenewingDeps extends WatchDeps {
@@ -48,16 +55,26 @@ export interface RenewingDeps extends WatchDeps {
   readonly log: Logger;
 }
 
-/** The longest time for all requests of a renewal and the wait for its turn. The client gets no event meanwhile. */
+/**
+ * The longest time for all requests of a renewal and the wait for its turn. The client gets no event
+ * meanwhile.
+ */
 const RENEWAL_MS = 5_000;
-/** If a namespace moves again during a renewal, the renewal is tried again. After so many tries, the client lists again. */
+/**
+ * If a namespace moves again during a renewal, the renewal is tried again. After so many tries, the client
+ * lists again.
+ */
 const MAX_TRIES = 5;
-/** A client with more unread bytes of renewals than this has to list again. Checked before each renewal, so one renewal may exceed it. */
+/**
+ * A client with more unread bytes of renewals than this has to list again. Checked before each renewal, so
+ * one renewal may exceed it.
+ */
 const MAX_UNREAD_BYTES = 1024 * 1024;
 const GIVEN_UP = new MeshError("ABORTED", "renewing a watch: given up");
 
 /**
- * Renews within `RENEWAL_MS`, counts the result and logs a failure. Undefined if it has failed: the client has to list again.
+ * Renews within `RENEWAL_MS`, counts the result and logs a failure. Undefined if it has failed: the client
+ * has to list again.
  * @param signal fires when the client is gone
  * @throws PolicyError for a new watch that a policy refuses; a watch that has begun is never refused
  */
@@ -182,7 +199,8 @@ class RenewingWatch implements ByteSink, SourceControl {
     this.#finish(error);
   }
 
-  // From this proxy: it drains, or the watch's time is over. The client sees a clean end, as when the API server ends a watch.
+  // From this proxy: it drains, or the watch's time is over. The client sees a clean end, as when the API
+  // server ends a watch.
   #endByCall(reason: unknown): void {
     if (this.#state.kind === "over") return;
     this.#finish(reason instanceof Error ? reason : GIVEN_UP);
@@ -245,7 +263,8 @@ class RenewingWatch implements ByteSink, SourceControl {
     return rankOf(this.#collection, isGain);
   }
 
-  // Something has moved since it was asked for: nothing of a later version than the move's mark may leave before the client is told.
+  // Something has moved since it was asked for: nothing of a later version than the move's mark may leave
+  // before the client is told.
   #hasMoved({ names, request: { told } }: Renewed): boolean {
     const due = this.#deps.moves.of(this.#collection).since(this.#collection, { version: NEVER, told });
     return hasMoved(due) || (due.kind === "moved" && due.departed.some((name) => names.includes(name)));

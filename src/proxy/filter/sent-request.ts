@@ -1,5 +1,5 @@
-// What a list or watch asks for, what the API server was asked for in its place, and whether that still fits the routes. Pure. Used by
-// the watch streams and by the layers that make them.
+// What a list or watch asks for, what the API server was asked for in its place, and whether that still fits
+// the routes. Pure. Used by the watch streams and by the layers that make them.
 import type { ListSize } from "../../route/plan-lists.ts";
 import { type HidingQuery, mayHideUnknown, type PlanName } from "../../route/plan-query.ts";
 import { isNamespaces, type ResourceView } from "../../route/snapshot.ts";
@@ -9,7 +9,10 @@ import type { Known } from "../moves/resource-log.ts";
 /** What one list or watch asks for. */
 export interface CollectionRequest {
   readonly collection: Collection;
-  /** All events come after this version, in order; undefined if the watch sends the whole state first, in any order. */
+  /**
+   * All events come after this version, in order; undefined if the watch sends the whole state first, in any
+   * order.
+   */
   readonly version?: bigint | undefined;
 }
 
@@ -23,7 +26,9 @@ export interface SentRequest extends CollectionRequest {
   readonly departed?: Known["departed"];
   /** A label of the metrics; absent for a watch that passes whole. */
   readonly plan?: PlanName;
-  /** To be called once with an object that the API server was asked to leave out: it ignores the parameter. */
+  /**
+   * To be called once with an object that the API server was asked to leave out: it ignores the parameter.
+   */
   readonly onIgnored?: () => void;
   /** To be called once with what the API server sent, when the list is over. */
   readonly onRead?: ((size: ListSize) => void) | undefined;

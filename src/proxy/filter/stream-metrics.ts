@@ -12,7 +12,9 @@ export interface StreamMetrics {
   readonly filteredBytes: Counter;
   /** Watches of collections that gained or lost namespaces, by result. */
   readonly renewals: Counter<"result">;
-  /** The bytes of one plan's answers; made once a stream, since a look-up by labels costs more than the count. */
+  /**
+   * The bytes of one plan's answers; made once a stream, since a look-up by labels costs more than the count.
+   */
   servedBy(plan: PlanName): PlanCounters;
 }
 

@@ -1,5 +1,5 @@
-// Filters the events of one watch by the routes in force. Invariant: the bytes that it gives out hold no object but those that this
-// pod may read at that instant. Called by the watch stream, which moves the bytes.
+// Filters the events of one watch by the routes in force. Invariant: the bytes that it gives out hold no
+// object but those that this pod may read at that instant. Called by the watch stream, which moves the bytes.
 import type { Clock } from "../../base/clock.ts";
 import type { Encoding, ItemMeta, ReadOptions } from "../../kube/codec/base/types.ts";
 import { filterTableFrame, readFrame, type WatchFrame } from "../../kube/codec/watch-frames.ts";
@@ -13,7 +13,10 @@ import { decideEvent } from "./event-decision.ts";
 import { hidesNamespaces, isAllOwned, type SentRequest } from "./sent-request.ts";
 import type { EventCounters, PlanCounters, StreamMetrics } from "./stream-metrics.ts";
 
-/** What becomes of a frame: bytes to send, nothing, nothing and the client must list again, or the frame has to wait. */
+/**
+ * What becomes of a frame: bytes to send, nothing, nothing and the client must list again, or the frame has
+ * to wait.
+ */
 export type FrameOutcome = Uint8Array | "drop" | "relist" | "wait";
 
 export interface WatchFilterDeps {
@@ -53,8 +56,8 @@ export class WatchFilter {
   }
 
   /**
-   * The client has been shown all objects of the subset up to this version, and nothing later. Undefined if that is not known: before
-   * the initial events are over, and after an event that was not read.
+   * The client has been shown all objects of the subset up to this version, and nothing later. Undefined if
+   * that is not known: before the initial events are over, and after an event that was not read.
    */
   get version(): bigint | undefined {
     return this.#view().isMoving ? undefined : this.#version;
@@ -74,7 +77,8 @@ export class WatchFilter {
       this.#log.give(undefined);
       return this.#show(frame);
     }
-    // The watch is about to end with a 410. Until then no frame, no bookmark either, may say that the client has seen everything.
+    // The watch is about to end with a 410. Until then no frame, no bookmark either, may say that the client
+    // has seen everything.
     if (view.isMoving) return "drop";
     const options = view.labelFilter === undefined ? VERSIONS : LABELS_AND_VERSIONS;
     const event = readFrame(this.#encoding, frame, options);
@@ -111,8 +115,9 @@ export class WatchFilter {
     }
   }
 
-  // The initial events are ADDED, in any order, and only a bookmark says for sure that they are over. In a WatchList the first bookmark
-  // is `k8s.io/initial-events-end` (k8s.io/apiserver, cache_watcher.go): its client waits for it, and no later watch would send it.
+  // The initial events are ADDED, in any order, and only a bookmark says for sure that they are over. In a
+  // WatchList the first bookmark is `k8s.io/initial-events-end` (k8s.io/apiserver, cache_watcher.go): its
+  // client waits for it, and no later watch would send it.
   #follows({ type, objects, isTable }: WatchFrame, isShown: boolean): void {
     if (type === "ERROR") return;
     this.#isInOrder ||= type === "BOOKMARK";
@@ -129,7 +134,9 @@ export class WatchFilter {
     return [...names].filter((namespace) => view.ownershipOf(namespace) === "unknown");
   }
 
-  /** Nobody waits for the owner of the frame's namespaces any more: what the frame holds counts as left out. */
+  /**
+   * Nobody waits for the owner of the frame's namespaces any more: what the frame holds counts as left out.
+   */
   giveUp(frame: Uint8Array): void {
     this.#leaveOut(this.unknownIn(frame));
   }

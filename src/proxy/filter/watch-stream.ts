@@ -1,10 +1,11 @@
-// A watch's body as this subset may see it. Invariants: bytes leave only as whole frames, own frames untouched and in order; no byte
-// of an object leaves that the subset may not read at that instant; bookmarks and errors always pass. Called by the isolate layer and
-// by renewing-watch.ts.
+// A watch's body as this subset may see it. Invariants: bytes leave only as whole frames, own frames
+// untouched and in order; no byte of an object leaves that the subset may not read at that instant; bookmarks
+// and errors always pass. Called by the isolate layer and by renewing-watch.ts.
 //
-// An event of an unknown namespace stalls the stream and pauses the API server until a snapshot names the owner or `holdMs` is over:
-// a later bookmark would skip an event that was passed by. A route change that makes the client's objects incomplete or too many ends
-// the watch with a 410 Expired event, upon which clients list again, or hands it to renewing-watch.ts.
+// An event of an unknown namespace stalls the stream and pauses the API server until a snapshot names the
+// owner or `holdMs` is over: a later bookmark would skip an event that was passed by. A route change that
+// makes the client's objects incomplete or too many ends the watch with a 410 Expired event, upon which
+// clients list again, or hands it to renewing-watch.ts.
 import type { Random, Timer } from "../../base/clock.ts";
 import type { Encoding } from "../../kube/codec/base/types.ts";
 import { createFrameSplitter, type FrameSplitter } from "../../kube/codec/watch-frames.ts";
@@ -31,7 +32,10 @@ export interface WatchDeps extends WatchFilterDeps {
 const HOLD_MS = 5_000;
 /** Watches that must end are spread over this time. */
 export const RELIST_JITTER_MS = 1_000;
-/** A watch does not end because of a doubtful event before this age: where many events are doubtful, each end would cost a list. */
+/**
+ * A watch does not end because of a doubtful event before this age: where many events are doubtful, each end
+ * would cost a list.
+ */
 const DOUBTED_AFTER_MS = 30_000;
 const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 
@@ -39,8 +43,8 @@ export interface Watch {
   readonly encoding: Encoding;
   readonly request: SentRequest;
   /**
-   * Takes over when the collection has gained or lost namespaces. The stream is over then. Default: the watch ends, and its client lists
-   * again.
+   * Takes over when the collection has gained or lost namespaces. The stream is over then. Default: the watch
+   * ends, and its client lists again.
    */
   readonly takeOver?: (known: Known) => void;
 }
@@ -66,7 +70,10 @@ class WatchStream implements ByteSink, SourceControl {
   readonly #openedMs: number;
   /** `expiring`: no event leaves any more, and the client has to list again when a timer fires. */
   #state: "open" | "expiring" | "over" = "open";
-  /** They end the watch. One that is pending while the watch is open says that the client's objects are doubtful. */
+  /**
+   * They end the watch. One that is pending while the watch is open says that the client's objects are
+   * doubtful.
+   */
   readonly #timers: Timer[] = [];
   #received = 0;
   /** Ends the count of the namespaces that the stream waits for. */
@@ -121,7 +128,8 @@ class WatchStream implements ByteSink, SourceControl {
     if (this.#finish()) this.#sink.end();
   }
 
-  // Never an error in the middle of a frame: the client sees a clean end after the last event, as with any closed watch.
+  // Never an error in the middle of a frame: the client sees a clean end after the last event, as with any
+  // closed watch.
   abort(): void {
     this.end();
   }
@@ -191,7 +199,8 @@ class WatchStream implements ByteSink, SourceControl {
     this.#goOn();
   }
 
-  // A watch that sends the whole state shows what has moved since it was sent, unless the API server was asked to leave that out.
+  // A watch that sends the whole state shows what has moved since it was sent, unless the API server was
+  // asked to leave that out.
   #start(): void {
     if (this.#hasStarted || this.#isOver) return;
     this.#hasStarted = true;

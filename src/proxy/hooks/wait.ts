@@ -1,6 +1,7 @@
-// What the lifecycle hooks of a proxy that is a plain container wait for. All containers of a pod stop at the same time, and the operator
-// still has to release its lease: preStop waits until the operator has no connection. The kubelet starts the operator only when postStart
-// has ended, so that this hook never gives up. Called by main.ts.
+// What the lifecycle hooks of a proxy that is a plain container wait for. All containers of a pod stop at the
+// same time, and the operator still has to release its lease: preStop waits until the operator has no
+// connection. The kubelet starts the operator only when postStart has ended, so that this hook never gives
+// up. Called by main.ts.
 import { get } from "node:http";
 import { type Clock, sleep } from "../../base/clock.ts";
 
@@ -19,8 +20,8 @@ export interface WaitIdleOptions {
 }
 
 /**
- * Resolves once there has been no connection for a second, or after `atMostMs`. True if there is none. The containers share the
- * network, so that the kernel's table shows whether the operator is still connected.
+ * Resolves once there has been no connection for a second, or after `atMostMs`. True if there is none. The
+ * containers share the network, so that the kernel's table shows whether the operator is still connected.
  */
 export async function waitIdle({ ports, atMostMs, clock, readTables }: WaitIdleOptions): Promise<boolean> {
   const endMs = clock.monotonicMs() + atMostMs;
@@ -34,7 +35,10 @@ export async function waitIdle({ ports, atMostMs, clock, readTables }: WaitIdleO
   }
 }
 
-/** How many connections to these ports the kernel's table (`sl local_address rem_address st ...`, ports in hex) shows. */
+/**
+ * How many connections to these ports the kernel's table (`sl local_address rem_address st ...`, ports in
+ * hex) shows.
+ */
 export function connections(table: string, ports: readonly number[]): number {
   const ends = ports.map((port) => `:${port.toString(16).toUpperCase().padStart(4, "0")}`);
   return table.split("\n").filter((line) => {

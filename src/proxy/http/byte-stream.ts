@@ -1,12 +1,16 @@
-// A minimal push stream with back-pressure: the source writes into a sink, the sink answers whether it wants more, and
-// asks again through `resume`. Synchronous and without queues of its own, so a filter in the middle costs one call a chunk.
+// A minimal push stream with back-pressure: the source writes into a sink, the sink answers whether it wants
+// more, and asks again through `resume`. Synchronous and without queues of its own, so a filter in the middle
+// costs one call a chunk.
 
 import { Readable } from "node:stream";
 import { MeshError } from "../../base/errors.ts";
 
 /** Takes the bytes of one body. After `end` or `abort` nothing more is called. */
 export interface ByteSink {
-  /** Returns false when the sink is full: stop until `SourceControl.resume` is called. A full sink still accepts writes. */
+  /**
+   * Returns false when the sink is full: stop until `SourceControl.resume` is called. A full sink still
+   * accepts writes.
+   */
   write(chunk: Uint8Array): boolean;
   /** The body is complete. */
   end(): void;
@@ -22,7 +26,10 @@ export interface SourceControl {
   cancel(error: Error): void;
 }
 
-/** A body that is yet to come. `open` may be called once; a body that is never opened must be cancelled through `cancel`. */
+/**
+ * A body that is yet to come. `open` may be called once; a body that is never opened must be cancelled
+ * through `cancel`.
+ */
 export interface ByteSource {
   /** Nothing is written before `open` has returned: the first bytes come in a later microtask. */
   open(sink: ByteSink): SourceControl;
@@ -35,7 +42,9 @@ export function discardBody(body: Uint8Array | ByteSource | null, why = new Erro
   if (body !== null && !(body instanceof Uint8Array)) body.cancel(why);
 }
 
-/** The body as a source; bytes are written in one piece, in a later microtask, as the contract of `open` says. */
+/**
+ * The body as a source; bytes are written in one piece, in a later microtask, as the contract of `open` says.
+ */
 export function asSource(body: Uint8Array | ByteSource): ByteSource {
   if (!(body instanceof Uint8Array)) return body;
   return {
@@ -91,8 +100,8 @@ function tooLarge(maxBytes: number): MeshError {
 }
 
 /**
- * The source as the Readable that undici sends. At most one stream buffer (16 KB and a chunk) is held, so that a slow server slows the
- * client down. Destroying the stream cancels the source.
+ * The source as the Readable that undici sends. At most one stream buffer (16 KB and a chunk) is held, so
+ * that a slow server slows the client down. Destroying the stream cancels the source.
  */
 export function readableOf(source: ByteSource): Readable {
   let control: SourceControl | undefined;

@@ -1,10 +1,12 @@
-// The end of a call, as a signal. Every request has one, and an AbortController for each is dear: Node keeps its signals alive
-// through collections of the young generation (node --trace-gc). This one is a plain object; an AbortSignal may be given
-// wherever it is asked for. Made by the server for each request.
+// The end of a call, as a signal. Every request has one, and an AbortController for each is dear: Node keeps
+// its signals alive through collections of the young generation (node --trace-gc). This one is a plain
+// object; an AbortSignal may be given wherever it is asked for. Made by the server for each request.
 
 import type { AbortSource } from "../../base/clock.ts";
 
-/** What the layers use of an AbortSignal. Listeners are called once, and not at all if added after it fired. */
+/**
+ * What the layers use of an AbortSignal. Listeners are called once, and not at all if added after it fired.
+ */
 export type CallSignal = AbortSource;
 
 /** A signal with the means to fire it. What a listener throws comes out of `abort`, once all have run. */

@@ -1,5 +1,6 @@
-// The parts of any stack: a handler answers a call, a layer wraps the next handler. A body is bytes, a push source or nothing, so
-// that a body of any size passes without being held. Invariant: nothing here knows Kubernetes. Used by the server and all stacks.
+// The parts of any stack: a handler answers a call, a layer wraps the next handler. A body is bytes, a push
+// source or nothing, so that a body of any size passes without being held. Invariant: nothing here knows
+// Kubernetes. Used by the server and all stacks.
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { ByteSource } from "./byte-stream.ts";
@@ -27,9 +28,14 @@ export interface HttpCall<Notes extends CallNotes = CallNotes> {
   readonly target: string;
   /** Header names in lower case. */
   readonly headers: IncomingHttpHeaders;
-  /** The request's body: bytes once a layer has read it, else a source that may be taken once; null if there is none. */
+  /**
+   * The request's body: bytes once a layer has read it, else a source that may be taken once; null if there
+   * is none.
+   */
   readonly body: Uint8Array | ByteSource | null;
-  /** The protocol that the client wants to switch to (exec, attach, port-forward); absent for a plain request. */
+  /**
+   * The protocol that the client wants to switch to (exec, attach, port-forward); absent for a plain request.
+   */
   readonly upgrade?: string;
   /** Fires when the client is gone or the proxy drains. */
   readonly signal: CallSignal;
@@ -40,12 +46,21 @@ export type ReplyHeaders = Readonly<Record<string, string | readonly string[]>>;
 
 export interface Reply {
   readonly status: number;
-  /** Header names in lower case, without hop-by-hop headers. A layer that changes the body drops `content-length`. */
+  /**
+   * Header names in lower case, without hop-by-hop headers. A layer that changes the body drops
+   * `content-length`.
+   */
   readonly headers: ReplyHeaders;
   readonly body: Uint8Array | ByteSource | null;
-  /** With status 101: every layer agreed to the upgrade, and the server connects the two sockets for this call. */
+  /**
+   * With status 101: every layer agreed to the upgrade, and the server connects the two sockets for this
+   * call.
+   */
   readonly tunnel?: HttpCall;
 }
 
-/** Connects the client's socket with another server's after an upgrade. When that fails, it closes the client's socket. */
+/**
+ * Connects the client's socket with another server's after an upgrade. When that fails, it closes the
+ * client's socket.
+ */
 export type Tunnel = (call: HttpCall, req: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>;

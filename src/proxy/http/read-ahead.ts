@@ -1,9 +1,11 @@
-// Reads the beginning of a body before anybody is told of it, so that a body that breaks off early can be replaced. Invariant: the bytes
-// that come out are those that came in. Called where a reply can still be given up.
+// Reads the beginning of a body before anybody is told of it, so that a body that breaks off early can be
+// replaced. Invariant: the bytes that come out are those that came in. Called where a reply can still be
+// given up.
 import type { ByteSink, ByteSource, SourceControl } from "./byte-stream.ts";
 
 /**
- * The body, once it is complete or has more than `maxBytes`. The rest of a longer body is read when the result is opened.
+ * The body, once it is complete or has more than `maxBytes`. The rest of a longer body is read when the
+ * result is opened.
  * @throws what the source broke off with
  */
 export function readAhead(source: ByteSource, maxBytes: number): Promise<ByteSource> {

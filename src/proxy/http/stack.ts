@@ -1,5 +1,6 @@
-// Composes named layers to the handler of one kind of traffic. Invariant: a call passes the layers in the order of the list, and
-// its time counts for the layer that holds it. Called by the stacks, such as outbound/stack.ts.
+// Composes named layers to the handler of one kind of traffic. Invariant: a call passes the layers in the
+// order of the list, and its time counts for the layer that holds it. Called by the stacks, such as
+// outbound/stack.ts.
 import type { Clock } from "../../base/clock.ts";
 import type { CallNotes, Handler, Layer } from "./handler.ts";
 import { LayerTiming } from "./layer-timing.ts";
@@ -28,7 +29,10 @@ export function stack<C extends { readonly record: CallNotes }, R>(
   };
 }
 
-/** The handler, with its time counted for the layer at this index. A call without a timing costs one comparison. */
+/**
+ * The handler, with its time counted for the layer at this index. A call without a timing costs one
+ * comparison.
+ */
 export function timed<C extends { readonly record: CallNotes }, R>(layer: number, handler: Handler<C, R>): Handler<C, R> {
   return (call) => {
     const { timing } = call.record;

@@ -1,6 +1,6 @@
-// Puts a body through a function on its way: the frame of every stream in the middle. Invariants: after any end nothing is written, and
-// `onDone` has been called once; an error of the function breaks the body at both ends.
-// Called by the streams of src/proxy/filter.
+// Puts a body through a function on its way: the frame of every stream in the middle. Invariants: after any
+// end nothing is written, and `onDone` has been called once; an error of the function breaks the body at both
+// ends. Called by the streams of src/proxy/filter.
 import type { ByteSource, SourceControl } from "./byte-stream.ts";
 
 /** Works on the bytes. An error breaks the connection. */
@@ -14,13 +14,17 @@ export interface Passage {
 export interface TapOptions {
   /** Called once when the body is over, however it ends, also if it is never opened. */
   readonly onDone?: () => void;
-  /** How a source that breaks off ends for the receiver: "end" if each part of the body is complete in itself; default "break". */
+  /**
+   * How a source that breaks off ends for the receiver: "end" if each part of the body is complete in itself;
+   * default "break".
+   */
   readonly brokenOff?: "break" | "end";
 }
 
 /**
  * The source as it comes out of a passage.
- * @param start called when the body is opened, with where to write; what is written after the end goes nowhere
+ * @param start called when the body is opened, with where to write; what is written after the end goes
+ * nowhere
  */
 export function tap(
   source: ByteSource,

@@ -1,11 +1,15 @@
-// Reports a certificate that the manager does not issue or renew, at /readyz and in the log. The log has a line when the trouble begins
-// or gets worse (less than a quarter of the life is left, or nothing), and then every ten minutes. mesh-certificate.ts uses it.
+// Reports a certificate that the manager does not issue or renew, at /readyz and in the log. The log has a
+// line when the trouble begins or gets worse (less than a quarter of the life is left, or nothing), and then
+// every ten minutes. mesh-certificate.ts uses it.
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 
 export interface CertificateTrouble {
-  /** Takes the certificate in use, and why the last request for another one failed. To be called every few seconds. */
+  /**
+   * Takes the certificate in use, and why the last request for another one failed. To be called every few
+   * seconds.
+   */
   look(certificate: X509Certificate | undefined, reason: string | undefined): void;
   readonly reason: string | undefined;
   readonly notReady: string | undefined;

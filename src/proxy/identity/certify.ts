@@ -1,5 +1,6 @@
-// Makes keys (ECDSA P-256), and asks a replica of the manager for a certificate for one: a call on a connection of its own, every few
-// days. Invariants: a private key never leaves the process, and the call ends within a bound. mesh-certificate.ts calls it.
+// Makes keys (ECDSA P-256), and asks a replica of the manager for a certificate for one: a call on a
+// connection of its own, every few days. Invariants: a private key never leaves the process, and the call
+// ends within a bound. mesh-certificate.ts calls it.
 import { createPrivateKey, generateKeyPair, type KeyObject } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -10,8 +11,8 @@ import { openManagerChannel } from "./manager-channel.ts";
 
 /**
  * Asks for a certificate for this public key (SPKI, DER).
- * @throws grpc-js' error if the manager says no or cannot be reached; MeshError `TOKEN_UNREADABLE`, `MANAGER_CA_UNREADABLE`,
- * `MANAGER_SILENT`, `ABORTED`
+ * @throws grpc-js' error if the manager says no or cannot be reached; MeshError `TOKEN_UNREADABLE`,
+ * `MANAGER_CA_UNREADABLE`, `MANAGER_SILENT`, `ABORTED`
  */
 export type Certify = (publicKey: Uint8Array, signal: AbortSignal) => Promise<CertificateReplyMessage>;
 

@@ -1,6 +1,6 @@
-// How the proxy trusts the manager and proves itself. Invariant: the token goes only to a server that proves by TLS 1.3 and a CA of the
-// mesh that it has the manager's configured name, also after a redirect to an address, since other pods have certificates of the same
-// CA. The session's stream and certify.ts use it.
+// How the proxy trusts the manager and proves itself. Invariant: the token goes only to a server that proves
+// by TLS 1.3 and a CA of the mesh that it has the manager's configured name, also after a redirect to an
+// address, since other pods have certificates of the same CA. The session's stream and certify.ts use it.
 
 import type { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -49,7 +49,8 @@ export interface MeshAccessOptions {
 export function createMeshAccess({ manager, trust, tokenFile }: MeshAccessOptions): ManagerAccess {
   const name = parseAddress(manager)?.host;
   if (name === undefined) throw new MeshError("CONFIG_INVALID", `reading the manager's address: ${manager} is not host:port`);
-  // An address is no server name in TLS. Then any name will do, since the certificate is checked against the address.
+  // An address is no server name in TLS. Then any name will do, since the certificate is checked against the
+  // address.
   const channelOptions = { "grpc.ssl_target_name_override": isIP(name) === 0 ? name : "ctrlmesh-manager" };
   let made: { readonly by: MeshTrust; readonly credentials: ChannelCredentials } | undefined;
 
@@ -78,7 +79,8 @@ function trustOnly({ pem }: MeshTrust, name: string): ChannelCredentials {
 const MAX_TOKEN_CHARS = 16 * 1024;
 
 /**
- * The pod's service account token. It is read for each call, since the kubelet rotates it; no error, log or variable keeps it.
+ * The pod's service account token. It is read for each call, since the kubelet rotates it; no error, log or
+ * variable keeps it.
  * @throws MeshError `TOKEN_UNREADABLE` that names the file
  */
 export async function readToken(file: string): Promise<string> {
@@ -101,13 +103,19 @@ function unreadable(file: string, why: string): MeshError {
   return new MeshError("TOKEN_UNREADABLE", `reading this pod's token from ${file}: ${why}`);
 }
 
-/** The CAs of the mesh, from the ConfigMap `ctrlmesh-ca`. The same object for as long as the file does not change. */
+/**
+ * The CAs of the mesh, from the ConfigMap `ctrlmesh-ca`. The same object for as long as the file does not
+ * change.
+ */
 export interface MeshTrust {
   readonly pem: string;
   readonly certificates: readonly X509Certificate[];
 }
 
-/** Reads the file each time, so that a rotated CA needs no restart. @throws MeshError `MANAGER_CA_UNREADABLE` if there has never been a good one */
+/**
+ * Reads the file each time, so that a rotated CA needs no restart.
+ * @throws MeshError `MANAGER_CA_UNREADABLE` if there has never been a good one
+ */
 export type MeshTrustStore = LastGoodFile<MeshTrust>;
 
 export function createMeshTrustStore(file: string, log: Logger): MeshTrustStore {

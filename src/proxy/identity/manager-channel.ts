@@ -1,5 +1,5 @@
-// One gRPC connection to one manager replica. Invariant: after `close` no connection is in a handshake. The session's stream and
-// certify.ts use it.
+// One gRPC connection to one manager replica. Invariant: after `close` no connection is in a handshake. The
+// session's stream and certify.ts use it.
 import type { Socket } from "node:net";
 import {
   ChannelCredentials,
@@ -13,9 +13,10 @@ import { MAX_MESSAGE_BYTES } from "../../wire/load-proto.ts";
 import type { ManagerPass } from "./manager-access.ts";
 
 /**
- * A manager that is gone without a word (a stopped process, a lost node, a cut network) is noticed within the sum of the two, in
- * milliseconds: before its lease of 15 s is over, so that proxies look for the next leader when there is one. A thousand proxies send
- * their manager 200 pings a second, which its HTTP/2 library answers. Five seconds are longer than a manager may be busy.
+ * A manager that is gone without a word (a stopped process, a lost node, a cut network) is noticed within the
+ * sum of the two, in milliseconds: before its lease of 15 s is over, so that proxies look for the next leader
+ * when there is one. A thousand proxies send their manager 200 pings a second, which its HTTP/2 library
+ * answers. Five seconds are longer than a manager may be busy.
  */
 export const KEEPALIVE = { everyMs: 5_000, timeoutMs: 5_000 };
 
@@ -40,7 +41,9 @@ export function openManagerChannel(endpoint: string, { credentials, channelOptio
   return new ManagerClient(endpoint, new EndingCredentials(credentials), { ...CHANNEL_OPTIONS, ...channelOptions });
 }
 
-/** A client whose close also ends a connection that is still being made, which gRPC's own client leaves open. */
+/**
+ * A client whose close also ends a connection that is still being made, which gRPC's own client leaves open.
+ */
 class ManagerClient extends Client {
   readonly #credentials: EndingCredentials;
   #isClosed = false;
@@ -75,8 +78,9 @@ class ManagerClient extends Client {
 type Connector = experimental.SecureConnector;
 
 /**
- * Credentials of one channel that end with the channel. gRPC leaves a connection open if its channel is closed during the TLS handshake, and
- * that connection holds one of the manager's places: when a thousand proxies give a busy manager up, no other proxy gets in.
+ * Credentials of one channel that end with the channel. gRPC leaves a connection open if its channel is
+ * closed during the TLS handshake, and that connection holds one of the manager's places: when a thousand
+ * proxies give a busy manager up, no other proxy gets in.
  */
 class EndingCredentials extends ChannelCredentials {
   readonly #inner: ChannelCredentials;

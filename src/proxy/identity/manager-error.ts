@@ -1,4 +1,5 @@
-// What an error of a call to the manager means, and its text for users. The session and mesh-certificate.ts use it.
+// What an error of a call to the manager means, and its text for users. The session and mesh-certificate.ts
+// use it.
 import { status } from "@grpc/grpc-js";
 import { errorMessage } from "../../base/errors.ts";
 import { plainText } from "../../base/plain-text.ts";

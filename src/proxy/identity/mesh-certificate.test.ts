@@ -55,7 +55,10 @@ function setup({ chance = 0, dir = dataDir, by = clock } = {}) {
   return { asked, manager, certificate, start };
 }
 
-/** Steps through the time until something is so. Time stands still while a file is written or a key is made, which takes real time. */
+/**
+ * Steps through the time until something is so. Time stands still while a file is written or a key is made,
+ * which takes real time.
+ */
 const pass = (stepMs: number, until: () => boolean) =>
   eventually(
     async () => {

@@ -1,6 +1,7 @@
-// The certificate that the manager issues to this pod. It is renewed after a quarter of its life, and at once when the mesh has other CAs.
-// Invariants: every certificate is checked before its use; while a renewal fails the old one stays in use, even after its end, since
-// open connections never look at it again. The start waits for the first one.
+// The certificate that the manager issues to this pod. It is renewed after a quarter of its life, and at once
+// when the mesh has other CAs. Invariants: every certificate is checked before its use; while a renewal fails
+// the old one stays in use, even after its end, since open connections never look at it again. The start
+// waits for the first one.
 import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
 import { join } from "node:path";
 import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";
@@ -25,7 +26,9 @@ export interface MeshCertificateOptions {
   readonly trust: MeshTrustStore;
   readonly certify: Certify;
   readonly dataDir: string;
-  /** The URI of this pod, if peers have to know it. A stored certificate of an older version does not have it. */
+  /**
+   * The URI of this pod, if peers have to know it. A stored certificate of an older version does not have it.
+   */
   readonly clientName?: string | undefined;
   readonly holder: CertificateHolder;
   readonly registry: Registry;
@@ -56,7 +59,10 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
   const stopping = new AbortController();
   const first = Promise.withResolvers<void>();
   let held: Held | undefined;
-  /** The CAs of the file when the certificate was issued: the kubelet may bring them later than the manager knows them. */
+  /**
+   * The CAs of the file when the certificate was issued: the kubelet may bring them later than the manager
+   * knows them.
+   */
   let fileSet = "";
   let running: Promise<void> = Promise.resolve();
 
@@ -177,9 +183,10 @@ export function retryBackoff(hasOne: boolean, isRefused: boolean): BackoffOption
 }
 
 /**
- * Wall time in milliseconds, shortly before a quarter of the life is over. So operators go on for three quarters of it without a manager. The time is random, so
- * that pods that started together do not ask together.
- * The life begins when the certificate was issued. The certificate itself is dated back, for late clocks.
+ * Wall time in milliseconds, shortly before a quarter of the life is over. So operators go on for three
+ * quarters of it without a manager. The time is random, so that pods that started together do not ask
+ * together. The life begins when the certificate was issued. The certificate itself is dated back, for late
+ * clocks.
  */
 export function renewalTime({ validFromDate, validToDate }: X509Certificate, random: Random): number {
   const from = validFromDate.getTime() + CLOCK_SKEW_MS;

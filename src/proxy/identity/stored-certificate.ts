@@ -1,6 +1,7 @@
-// The issued certificate and its key in the data folder, so that a restarted proxy serves at once while the manager is away.
-// Invariants: both are in one file, so that no key lies beside another key's certificate; only the proxy can read the file. In a pod
-// the folder is an emptyDir in memory, so that the key is on no disk. mesh-certificate.ts calls it.
+// The issued certificate and its key in the data folder, so that a restarted proxy serves at once while the
+// manager is away. Invariants: both are in one file, so that no key lies beside another key's certificate;
+// only the proxy can read the file. In a pod the folder is an emptyDir in memory, so that the key is on no
+// disk. mesh-certificate.ts calls it.
 import { z } from "zod";
 import { isMissing, readBounded, replaceFile } from "../../base/durable-file.ts";
 import { errorMessage } from "../../base/errors.ts";
@@ -8,7 +9,10 @@ import type { Logger } from "../../base/log.ts";
 
 const schema = z.object({ key: z.string(), chain: z.string(), trust: z.string() });
 
-/** All PEM: the key, the chain with the certificate first, and the CAs that the manager trusted when it issued it. */
+/**
+ * All PEM: the key, the chain with the certificate first, and the CAs that the manager trusted when it issued
+ * it.
+ */
 export type StoredCertificate = Readonly<z.output<typeof schema>>;
 
 /** Name of the file in the data folder. */

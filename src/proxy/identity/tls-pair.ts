@@ -1,5 +1,5 @@
-// A certificate with its key, read from two files. Invariant: the two belong together. In a file of its own, since the thread of the operator's webhooks
-// loads it, and every import costs memory there.
+// A certificate with its key, read from two files. Invariant: the two belong together. In a file of its own,
+// since the thread of the operator's webhooks loads it, and every import costs memory there.
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { MeshError } from "../../base/errors.ts";
@@ -11,7 +11,8 @@ export interface TlsPair {
 }
 
 /**
- * Reads a certificate and its key. Somebody may be replacing the two files, so that a pair that does not match is an error.
+ * Reads a certificate and its key. Somebody may be replacing the two files, so that a pair that does not
+ * match is an error.
  * @throws MeshError `CERTIFICATE_UNREADABLE`
  */
 export async function readPair(certFile: string, keyFile: string): Promise<TlsPair> {

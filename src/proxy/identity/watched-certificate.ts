@@ -1,5 +1,6 @@
-// A serving certificate that is there at the start, and that is looked at again every minute: one from files, as cert-manager renews
-// them in a mounted Secret, or one of the proxy's own. Invariant: while no better one can be had, the old one stays in use.
+// A serving certificate that is there at the start, and that is looked at again every minute: one from files,
+// as cert-manager renews them in a mounted Secret, or one of the proxy's own. Invariant: while no better one
+// can be had, the old one stays in use.
 import { X509Certificate } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -61,8 +62,9 @@ const RENEW_LEAF_MS = 30 * DAY_MS;
 const RENEW_CA_MS = 180 * DAY_MS;
 
 /**
- * A certificate that the proxy makes itself, for the loopback and for tests. Its CA stays in the data folder, so that an operator trusts a
- * restarted proxy. The CA certificate is written before a port is bound, and only the proxy can read the key.
+ * A certificate that the proxy makes itself, for the loopback and for tests. Its CA stays in the data folder,
+ * so that an operator trusts a restarted proxy. The CA certificate is written before a port is bound, and
+ * only the proxy can read the key.
  */
 export function createOwnCertificate({ dataDir, ...options }: OwnCertificateOptions): ServingCertificate {
   const { clock } = options;
@@ -77,7 +79,8 @@ export function createOwnCertificate({ dataDir, ...options }: OwnCertificateOpti
   });
 }
 
-// The CA of the data folder, or a new one. The key is written first, since a certificate without its key is of no use.
+// The CA of the data folder, or a new one. The key is written first, since a certificate without its key is
+// of no use.
 async function loadCa(dataDir: string, clock: Clock): Promise<KeyCertificate> {
   const certFile = join(dataDir, "ca.crt");
   const keyFile = join(dataDir, "ca.key");

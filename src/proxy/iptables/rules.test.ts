@@ -1,4 +1,5 @@
-// The rules as text, and the variant of iptables that writes them. test/integration/proxy/iptables.test.ts tests them in the kernel.
+// The rules as text, and the variant of iptables that writes them. test/integration/proxy/iptables.test.ts
+// tests them in the kernel.
 import { describe, expect, it } from "vitest";
 import { applyRules, familyRules, type Run, type RunResult } from "./rules.ts";
 

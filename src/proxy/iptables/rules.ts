@@ -1,11 +1,14 @@
-// The rules of iptables mode, in chains of their own that are replaced as a whole. Invariants: the rules redirect only new connections of
-// the pod itself to the given addresses, and none of the proxy's user; connections to the operator's webhooks are redirected only if they come
-// from outside of the pod; the rules are written as a whole, or not. Called by main.ts.
+// The rules of iptables mode, in chains of their own that are replaced as a whole. Invariants: the rules
+// redirect only new connections of the pod itself to the given addresses, and none of the proxy's user;
+// connections to the operator's webhooks are redirected only if they come from outside of the pod; the rules
+// are written as a whole, or not. Called by main.ts.
 import { errorMessage, MeshError } from "../../base/errors.ts";
 
 /** The chain of the table `nat` for the pod's own connections. */
 const OUTPUT_CHAIN = "CTRLMESH_OUTPUT";
-/** The chain for connections that arrive from outside of the pod. Those of the pod to itself never pass it. */
+/**
+ * The chain for connections that arrive from outside of the pod. Those of the pod to itself never pass it.
+ */
 const INBOUND_CHAIN = "CTRLMESH_INBOUND";
 
 export interface Redirection {

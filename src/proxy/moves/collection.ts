@@ -1,5 +1,5 @@
-// A collection that a client lists or watches: the objects of one resource, in all namespaces or in one. Used by the move log, the
-// filters and the isolate layer.
+// A collection that a client lists or watches: the objects of one resource, in all namespaces or in one. Used
+// by the move log, the filters and the isolate layer.
 import type { GroupResource } from "../../kube/types.ts";
 import type { ResourceScope } from "../../route/plan-query.ts";
 
@@ -7,6 +7,9 @@ import type { ResourceScope } from "../../route/plan-query.ts";
 export interface Collection extends GroupResource {
   /** "" for all namespaces. */
   readonly namespace: string;
-  /** Whether moves of namespaces concern it, of buckets of the cluster scope, or, with "unknown" (the default), perhaps both. */
+  /**
+   * Whether moves of namespaces concern it, of buckets of the cluster scope, or, with "unknown" (the
+   * default), perhaps both.
+   */
   readonly scope?: ResourceScope;
 }

@@ -1,7 +1,9 @@
-// What a new snapshot changes for one resource: the namespaces that the pod may read now and could not before, and the other way round.
-// Pure; called by the move log. A namespace that the pod owned and now retains, or has back, has not moved.
+// What a new snapshot changes for one resource: the namespaces that the pod may read now and could not
+// before, and the other way round. Pure; called by the move log. A namespace that the pod owned and now
+// retains, or has back, has not moved.
 //
-// The cost for a resource does not depend on the number of namespaces: namespaces with the same class before and after are compared once.
+// The cost for a resource does not depend on the number of namespaces: namespaces with the same class before
+// and after are compared once.
 import { CLUSTER_SCOPE, isBucket } from "../../kube/place.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import { servesAlike } from "../../route/callers.ts";
@@ -13,7 +15,10 @@ import type { Enforced } from "../session/session.ts";
 export interface Moves {
   /** Other things than namespaces have moved, so that everything counts as moved. */
   readonly isEverything: boolean;
-  /** Buckets, and namespaces that were known before and are known now, that the subset gained or lost; undefined if they are more than MAX_NAMED. */
+  /**
+   * Buckets, and namespaces that were known before and are known now, that the subset gained or lost;
+   * undefined if they are more than MAX_NAMED.
+   */
   readonly moved: readonly string[] | undefined;
   /** Namespaces that are new in the table, by whether the subset owns them. */
   readonly born: ReadonlyMap<string, boolean>;
@@ -121,7 +126,8 @@ function classPairs(before: Enforced, now: Enforced): ClassPair[] {
 
 /** Namespaces with equal keys have the same state for every resource, and so have buckets. */
 function classKey({ snapshot: { table } }: Enforced, place: string): string {
-  // Fenced namespaces can differ: shared resources do not move, and the class decides which resources are shared.
+  // Fenced namespaces can differ: shared resources do not move, and the class decides which resources are
+  // shared.
   const byTable = `${isBucket(place) ? "#" : ""}${table.fenced.has(place) ? "!" : ""}${table.classOf.get(place) ?? "unknown"}`;
   if (table.retained === undefined) return byTable;
   return `${byTable}+${table.retained.findIndex(({ namespaces }) => namespaces.has(place))}`;

@@ -1,9 +1,10 @@
-// What has moved of one resource, by resourceVersion: which namespaces a client has to be told of if it knows the resource as of a version.
-// Invariant: a version in it may be too high, but is never too low. Too high, a client is told what it knows; too low, it would miss
-// objects. Pure; called by the move log.
+// What has moved of one resource, by resourceVersion: which namespaces a client has to be told of if it knows
+// the resource as of a version. Invariant: a version in it may be too high, but is never too low. Too high, a
+// client is told what it knows; too low, it would miss objects. Pure; called by the move log.
 //
-// A move is marked with a version at or above everything that clients were given of the resource before it. Whoever continues from a later
-// version began after the move. Versions of one resource can be compared: https://kep.k8s.io/5504.
+// A move is marked with a version at or above everything that clients were given of the resource before it.
+// Whoever continues from a later version began after the move. Versions of one resource can be compared:
+// https://kep.k8s.io/5504.
 
 import { isInClusterScope } from "../../kube/place.ts";
 import { laterOf, NEVER, type Version, WITHOUT_END } from "../../kube/resource-version.ts";
@@ -13,9 +14,15 @@ import { MAX_MOVED, MAX_NAMED, type Moves } from "./moves-between.ts";
 
 /** Where a change stands among the versions of the resource, and among the changes of the routes. */
 interface Mark {
-  /** Everything of the resource that clients were given before the change is of this version or an earlier one. */
+  /**
+   * Everything of the resource that clients were given before the change is of this version or an earlier
+   * one.
+   */
   readonly version: Version;
-  /** Number of the snapshot that brought the change, as this process counts them. Changes of an earlier process have 0. */
+  /**
+   * Number of the snapshot that brought the change, as this process counts them. Changes of an earlier
+   * process have 0.
+   */
   readonly sequence: number;
 }
 
@@ -25,7 +32,10 @@ export const TOLD_NOTHING = -1;
 interface Move extends Mark {
   /** The namespace was the subset's and has left the table: its last events are still to be shown. */
   readonly isDeparted: boolean;
-  /** The namespace is new. Only a client that was shown nothing later than the version may have missed something of it. */
+  /**
+   * The namespace is new. Only a client that was shown nothing later than the version may have missed
+   * something of it.
+   */
   readonly isBirth?: boolean;
 }
 
@@ -41,9 +51,15 @@ export interface OpenList {
 export interface Known {
   /** The version as of which it has been shown everything. NEVER if that is not known. */
   readonly version: Version;
-  /** It was told of all moves up to this number; TOLD_NOTHING if it continues an earlier watch or list, so that the version decides. */
+  /**
+   * It was told of all moves up to this number; TOLD_NOTHING if it continues an earlier watch or list, so
+   * that the version decides.
+   */
   readonly told: number;
-  /** From where on it may still miss the last events of departed namespaces. Default: from `version` and `told` on. */
+  /**
+   * From where on it may still miss the last events of departed namespaces. Default: from `version` and
+   * `told` on.
+   */
   readonly departed?: Omit<Known, "departed"> | undefined;
 }
 
@@ -80,22 +96,32 @@ export class ResourceLog {
   #blindTo: Mark;
   /** At or below it, a version is expired. */
   #horizon: Mark;
-  /** The same for collections with objects in namespaces. It rises when more namespaces have moved than can be remembered by name. */
+  /**
+   * The same for collections with objects in namespaces. It rises when more namespaces have moved than can be
+   * remembered by name.
+   */
   #namespacesHorizon: Mark;
   /** The oldest first. */
   readonly #moves = new Map<string, Move>();
   /** Unknown namespaces of which something was left out. */
   readonly #leftOut = new Set<string>();
-  /** The API server is asked to leave out unknown namespaces, so the proxy does not see which ones it left out. */
+  /**
+   * The API server is asked to leave out unknown namespaces, so the proxy does not see which ones it left
+   * out.
+   */
   #hidesUnknown = false;
   /** The lists under way, each with the position at its request. */
   readonly #lists = new Set<{ readonly told: number }>();
-  /** Versions of events that were sent after later versions. A client that continues from one of them may know more than that version. */
+  /**
+   * Versions of events that were sent after later versions. A client that continues from one of them may know
+   * more than that version.
+   */
   readonly #outOfOrder = new Set<Version>();
 
   /**
    * @param left the caller adds the namespaces of a change after the log has taken the change
-   * @param position number of the last change. Moves up to it were not recorded here, so a watch that was told only of earlier ones is expired
+   * @param position number of the last change. Moves up to it were not recorded here, so a watch that was
+   * told only of earlier ones is expired
    * @param before what the process before has left; undefined if there was none
    */
   constructor(left: ReadonlySet<string>, position: number, before?: StoredResource) {
@@ -121,7 +147,10 @@ export class ResourceLog {
     } else if (version > this.#given) this.#given = version;
   }
 
-  /** A client continues from a version. One above all that were given here is not noted as given, as a client may send any number. */
+  /**
+   * A client continues from a version. One above all that were given here is not noted as given, as a client
+   * may send any number.
+   */
   resume(version: Version): void {
     if (version > this.#given) this.#gaveMore = true;
   }
@@ -152,8 +181,8 @@ export class ResourceLog {
   }
 
   /**
-   * True if nobody waits for the owner of the unknown namespace: some of its objects were left out already, or it has left the table, most
-   * often because it was deleted.
+   * True if nobody waits for the owner of the unknown namespace: some of its objects were left out already,
+   * or it has left the table, most often because it was deleted.
    */
   hasLeftOut(namespace: string): boolean {
     return this.#left.has(namespace) || this.#leftOut.has(namespace);
@@ -164,7 +193,10 @@ export class ResourceLog {
     this.#hidesUnknown = true;
   }
 
-  /** The names of namespaces that left the table were forgotten. A namespace that appears may have one of these names. */
+  /**
+   * The names of namespaces that left the table were forgotten. A namespace that appears may have one of
+   * these names.
+   */
   forgetNames(): void {
     this.#blindTo = { version: this.#bound, sequence: this.#position };
   }
@@ -203,7 +235,8 @@ export class ResourceLog {
       this.#put(name, { version, sequence, isDeparted: false });
     }
     for (const [name, isOwn] of born) this.#takeBorn(name, isOwn, sequence);
-    // Its last events may be of later versions than what was given so far. All are earlier than a version that is learned from now on.
+    // Its last events may be of later versions than what was given so far. All are earlier than a version
+    // that is learned from now on.
     for (const name of departed) this.#put(name, { version: WITHOUT_END, sequence, isDeparted: true });
   }
 
@@ -219,7 +252,8 @@ export class ResourceLog {
       this.#put(name, { version, sequence, isDeparted: false, isBirth: !isLeftOut && isOwn });
   }
 
-  // Adds the move as the newest. If the oldest is forgotten, clients that had to be told of it have to list again.
+  // Adds the move as the newest. If the oldest is forgotten, clients that had to be told of it have to list
+  // again.
   #put(name: string, move: Move): void {
     this.#moves.delete(name);
     this.#moves.set(name, move);
@@ -247,14 +281,17 @@ export class ResourceLog {
     return moved.length + departed.length === 0 ? NOTHING : { kind: "moved", moved, departed };
   }
 
-  /** True if the namespace was the subset's and has left the table: its DELETED events are still the client's. */
+  /**
+   * True if the namespace was the subset's and has left the table: its DELETED events are still the client's.
+   */
   isDeparted(namespace: string): boolean {
     return this.#moves.get(namespace)?.isDeparted === true;
   }
 
   /**
-   * Undefined if all versions are known. Otherwise the API server has to be asked for its version now, which is later than all that was
-   * given before, and the returned function takes it. Until then the versions that are not known count as later than all others.
+   * Undefined if all versions are known. Otherwise the API server has to be asked for its version now, which
+   * is later than all that was given before, and the returned function takes it. Until then the versions that
+   * are not known count as later than all others.
    */
   get learn(): ((version: Version) => void) | undefined {
     const isUnknown = ({ version }: Mark) => version === WITHOUT_END;
@@ -270,13 +307,15 @@ export class ResourceLog {
   }
 
   /**
-   * For the next process. It does not tell clients of these moves: one that was told of a move may continue from one of the told events,
-   * and know more (`#outOfOrder` is not stored). Versions that a list under way may raise are not known yet.
+   * For the next process. It does not tell clients of these moves: one that was told of a move may continue
+   * from one of the told events, and know more (`#outOfOrder` is not stored). Versions that a list under way
+   * may raise are not known yet.
    */
   get stored(): StoredResource {
     const inDoubt = Math.min(...[...this.#lists].map(({ told }) => told));
     const versionOf = (mark: Mark) => (mark.sequence > inDoubt ? WITHOUT_END : mark.version);
-    // Nobody was told of a departure of which the version is not known yet. The others are over for later versions than the horizon.
+    // Nobody was told of a departure of which the version is not known yet. The others are over for later
+    // versions than the horizon.
     const isUntold = (move: Move) => move.isDeparted && move.version === WITHOUT_END;
     const told = [...this.#moves.values()].filter((move) => !isUntold(move));
     const buckets = [...this.#moves].flatMap(([name, move]) => (isInClusterScope(name) ? [move] : []));

@@ -1,6 +1,6 @@
-// The access log: which requests are written, and where. The setting `--access-log` takes a share of all requests into the log, and the
-// page /debug/requests takes the next few. Invariants: off by default; no request can turn it on; no token, body or query is ever written.
-// Called by the observe layer.
+// The access log: which requests are written, and where. The setting `--access-log` takes a share of all
+// requests into the log, and the page /debug/requests takes the next few. Invariants: off by default; no
+// request can turn it on; no token, body or query is ever written. Called by the observe layer.
 import type { Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 
@@ -13,7 +13,10 @@ export interface AccessLog {
   pick(): AccessSink | undefined;
   /** Takes a copy of all requests that begin from now on, until the returned function is called. */
   tap(sink: AccessSink): () => void;
-  /** Calls the listener when somebody begins to take copies (true), and when the last one has ended. For what another thread writes into the log. */
+  /**
+   * Calls the listener when somebody begins to take copies (true), and when the last one has ended. For what
+   * another thread writes into the log.
+   */
   onTapped(listener: (isTapped: boolean) => void): void;
   /** Gives a request that another thread has served to those who take copies. */
   copy(fields: AccessFields): void;

@@ -1,5 +1,5 @@
-// The proxy's metrics about requests. Invariants: the number of label sets is bounded (request-labels.ts); a request only touches plain
-// numbers (metric-cells.ts), found by a few look-ups. Called by the observe layer.
+// The proxy's metrics about requests. Invariants: the number of label sets is bounded (request-labels.ts); a
+// request only touches plain numbers (metric-cells.ts), found by a few look-ups. Called by the observe layer.
 import { measureEventLoop } from "../../base/event-loop-metric.ts";
 import { type CounterCell, createCounterCells, createHistogramCells } from "../../base/metric-cells.ts";
 import { Gauge, type Registry } from "../../base/metrics.ts";
@@ -10,7 +10,10 @@ import { byResource, lazily, verbOf } from "./request-labels.ts";
 /** Resources with labels of their own; further ones share the label "other". */
 const MAX_RESOURCES = 250;
 
-/** Answers without an end of their own: watches, followed logs, other proxied bodies, and upgraded connections. */
+/**
+ * Answers without an end of their own: watches, followed logs, other proxied bodies, and upgraded
+ * connections.
+ */
 const STREAM_KINDS = ["watch", "log", "proxy", "tunnel"] as const;
 export type StreamKind = (typeof STREAM_KINDS)[number];
 

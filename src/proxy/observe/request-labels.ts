@@ -1,10 +1,12 @@
-// One value for each resource, bounded in number. Clients choose paths freely, so a resource gets a value of its own only after the API
-// server has answered for it, and all resources beyond the bound share one. Called by metrics.ts.
+// One value for each resource, bounded in number. Clients choose paths freely, so a resource gets a value of
+// its own only after the API server has answered for it, and all resources beyond the bound share one. Called
+// by metrics.ts.
 import type { RequestInfo } from "../../kube/request-info.ts";
 
 /**
- * Makes the function from requests to what `make` makes; it remembers which resources exist. `asked` is true for an answer of
- * the API server's: what the proxy answers itself says nothing about whether there is such a resource.
+ * Makes the function from requests to what `make` makes; it remembers which resources exist. `asked` is true
+ * for an answer of the API server's: what the proxy answers itself says nothing about whether there is such a
+ * resource.
  * @param maxResources how many get their own
  */
 export function byResource<T>(

@@ -1,5 +1,5 @@
-// The Status for each error. Pure, so that `rescue` (which answers) and `observe` (which counts) agree. Invariant: only a request that
-// was certainly not processed, or that only reads, gets a Retry-After.
+// The Status for each error. Pure, so that `rescue` (which answers) and `observe` (which counts) agree.
+// Invariant: only a request that was certainly not processed, or that only reads, gets a Retry-After.
 import { isMeshError, MeshError } from "../../base/errors.ts";
 import { createStatus, type Status, StatusError } from "../../kube/status.ts";
 import { PolicyError } from "../policies/policy-error.ts";
@@ -61,7 +61,8 @@ function statusOf(error: MeshError, method: string): Status | undefined {
   }
 }
 
-// Layers that read a caller's body answer 413 and 400 by themselves: this body is the API server's, which may have processed the request.
+// Layers that read a caller's body answer 413 and 400 by themselves: this body is the API server's, which may
+// have processed the request.
 function isUnreadable({ code }: MeshError): boolean {
   return code === "BODY_TOO_LARGE" || code.startsWith("CODEC_");
 }

@@ -1,6 +1,7 @@
-// Serves nothing to a caller that `subsetDefaultOnlyUserAgents` excludes from this subset (marked by the `caller` layer). Lists are
-// empty with a real resourceVersion and watches idle, so that informers neither hang nor crash; all else about objects is 403 with
-// the rule's name. Discovery, access reviews and the lock pass: an operator without its lock stops all its other clients too.
+// Serves nothing to a caller that `subsetDefaultOnlyUserAgents` excludes from this subset (marked by the
+// `caller` layer). Lists are empty with a real resourceVersion and watches idle, so that informers neither
+// hang nor crash; all else about objects is 403 with the rule's name. Discovery, access reviews and the lock
+// pass: an operator without its lock stops all its other clients too.
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Encoding } from "../../kube/codec/base/types.ts";
 import { createListFilter } from "../../kube/codec/list-filter.ts";

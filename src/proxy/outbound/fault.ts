@@ -1,5 +1,6 @@
-// Delays and aborts requests by the rules of FaultInjections. Invariant: a delayed request is decided about after its delay, by the routes that
-// are in force then. The operator's lock is exempt unless a rule names it.
+// Delays and aborts requests by the rules of FaultInjections. Invariant: a delayed request is decided about
+// after its delay, by the routes that are in force then. The operator's lock is exempt unless a rule names
+// it.
 import { createStatus, reasonOfCode, type StatusReason } from "../../kube/status.ts";
 import { type FaultRule, ruleName } from "../../policy/policy.ts";
 import { policyRequestOf } from "../../policy/policy-request.ts";

@@ -1,6 +1,6 @@
-// Metrics and the access log, at the head and at the end of each answer. Invariant: the layer changes nothing and counts every call once,
-// a failed one too, with the code of the reply that `rescue` creates, or 499 if the client has left. Costs one call for each chunk of a
-// body.
+// Metrics and the access log, at the head and at the end of each answer. Invariant: the layer changes nothing
+// and counts every call once, a failed one too, with the code of the reply that `rescue` creates, or 499 if
+// the client has left. Costs one call for each chunk of a body.
 import type { Clock } from "../../base/clock.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import { isLongRunning } from "../../kube/request-kind.ts";

@@ -1,5 +1,5 @@
-// No traffic before the first snapshot and the first policies: the proxy does not know what the pod may see and do. Clients retry the answer by themselves,
-// and /readyz says the same to the kubelet.
+// No traffic before the first snapshot and the first policies: the proxy does not know what the pod may see
+// and do. Clients retry the answer by themselves, and /readyz says the same to the kubelet.
 import { StatusError } from "../../kube/status.ts";
 import type { Layer } from "../call/call.ts";
 import type { Session } from "../session/session.ts";

@@ -1,6 +1,7 @@
-// Answers each thrown error with a Kubernetes Status in the encoding that the client asked for. Invariant: every thrown error has an
-// answer, an unexpected error is logged once, and neither log nor answer contains a body or a credential. Errors after the headers do not
-// come here: they break the connection. Two other files write error replies: filter/expired.ts, and the server for other HTTP versions.
+// Answers each thrown error with a Kubernetes Status in the encoding that the client asked for. Invariant:
+// every thrown error has an answer, an unexpected error is logged once, and neither log nor answer contains a
+// body or a credential. Errors after the headers do not come here: they break the connection. Two other files
+// write error replies: filter/expired.ts, and the server for other HTTP versions.
 
 import type { Logger } from "../../base/log.ts";
 import { preferredEncoding } from "../../kube/codec/content-negotiation.ts";
@@ -42,7 +43,8 @@ function statusReply({ status, code, retryAfterSeconds }: ErrorAnswer, accept: s
   };
 }
 
-// The part of a call that may be logged: never headers, and never the query, which may hold tokens of proxied services.
+// The part of a call that may be logged: never headers, and never the query, which may hold tokens of proxied
+// services.
 function subjectOf({ method, record: { info } }: RawCall): object {
   if (info?.kind !== "resource") return { method };
   const { verb, group, resource, namespace, name } = info;

@@ -1,6 +1,6 @@
-// Tells the limits the outcome of what they have let pass. Invariant: the outcome is that of the client's call as a whole, also if the proxy sends
-// several requests for it: it is settled at the head of the answer and released at its end, once. A request without an end of its own is
-// released at the head.
+// Tells the limits the outcome of what they have let pass. Invariant: the outcome is that of the client's
+// call as a whole, also if the proxy sends several requests for it: it is settled at the head of the answer
+// and released at its end, once. A request without an end of its own is released at the head.
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import { isLongRunning } from "../../kube/request-kind.ts";
@@ -32,7 +32,9 @@ export function settle({ clock }: { readonly clock: Clock }): Layer {
   };
 }
 
-/** The API server did not answer. A client that left, or a body that broke off, says nothing of the server. */
+/**
+ * The API server did not answer. A client that left, or a body that broke off, says nothing of the server.
+ */
 function isUpstreamFailure(error: unknown): boolean {
   return error instanceof MeshError && error.code.startsWith("UPSTREAM_");
 }

@@ -1,8 +1,10 @@
-// The layer that removes metadata.managedFields from the answers that the operator reads, where the VirtualApp asks for it. Invariants:
-// only successful answers to get, list and watch change; requests and the answers to writes pass as they are, so that server-side apply
-// works; an answer that cannot be read passes as it is, since this layer hides nothing.
+// The layer that removes metadata.managedFields from the answers that the operator reads, where the
+// VirtualApp asks for it. Invariants: only successful answers to get, list and watch change; requests and the
+// answers to writes pass as they are, so that server-side apply works; an answer that cannot be read passes
+// as it is, since this layer hides nothing.
 //
-// An operator that gets, changes and updates an object sends no managedFields back: the API server then keeps those that it has.
+// An operator that gets, changes and updates an object sends no managedFields back: the API server then keeps
+// those that it has.
 import type { CounterCell } from "../../base/metric-cells.ts";
 import { type ByteFilter, DEFAULT_MAX_BYTES, type Emit, type Encoding } from "../../kube/codec/base/types.ts";
 import { createListFilter } from "../../kube/codec/list-filter.ts";
@@ -58,7 +60,10 @@ function strippedBody(verb: string, body: ByteSource, encoding: Encoding, stripp
   return listStream(body, new LenientFilter(filter), onDone);
 }
 
-/** One object's body. A body that is larger than any object of Kubernetes passes as it is, so that memory is bounded. */
+/**
+ * One object's body. A body that is larger than any object of Kubernetes passes as it is, so that memory is
+ * bounded.
+ */
 export class ObjectStripper implements ByteFilter {
   readonly dropped = 0;
   readonly kept = 1;

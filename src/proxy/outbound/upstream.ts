@@ -1,5 +1,6 @@
-// The last layer: sends the call to the API server as the layers before have left it. For an upgrade (exec, attach, port-forward) it
-// answers with the intent to connect the two sockets, which the server then does. So an upgrade meets the same decisions as any call.
+// The last layer: sends the call to the API server as the layers before have left it. For an upgrade (exec,
+// attach, port-forward) it answers with the intent to connect the two sockets, which the server then does. So
+// an upgrade meets the same decisions as any call.
 import type { ApiServer } from "../api-server/api-server.ts";
 import type { Layer } from "../call/call.ts";
 

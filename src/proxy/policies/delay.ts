@@ -1,5 +1,6 @@
-// The delays of fault rules. Invariants: a client that leaves ends its delay; at most 256 requests of the process are delayed at once, and
-// others pass without a delay. Called by the layer `fault` and by the egress proxy.
+// The delays of fault rules. Invariants: a client that leaves ends its delay; at most 256 requests of the
+// process are delayed at once, and others pass without a delay. Called by the layer `fault` and by the egress
+// proxy.
 import { type AbortSource, type Clock, sleep } from "../../base/clock.ts";
 import type { PolicyMetrics } from "./policy-metrics.ts";
 

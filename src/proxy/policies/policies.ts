@@ -1,6 +1,7 @@
-// The policies that this proxy enforces: the engine of limits, and the rules of faults. Invariants: limits fail static, so what was enforced
-// last stays in force without a manager and over a restart; faults fail off, so a fault that nobody can take back ends by itself. Asked by the
-// layers `fault` and `limit` and by the egress proxy; the handler of the resource type sets the rules.
+// The policies that this proxy enforces: the engine of limits, and the rules of faults. Invariants: limits
+// fail static, so what was enforced last stays in force without a manager and over a restart; faults fail
+// off, so a fault that nobody can take back ends by itself. Asked by the layers `fault` and `limit` and by
+// the egress proxy; the handler of the resource type sets the rules.
 import type { Clock, Random } from "../../base/clock.ts";
 import { createEgressRules, type EgressVerdict } from "../../policy/egress-rules.ts";
 import { type Admission, createEngine, type Engine, type StoredBreaker } from "../../policy/engine/engine.ts";
@@ -45,7 +46,10 @@ export interface RunningPolicies extends Policies {
 export interface PoliciesOptions {
   readonly clock: Clock;
   readonly random: Random;
-  /** Milliseconds for which the proxy has followed no manager; 0 while it follows one, Infinity if this process has followed none. */
+  /**
+   * Milliseconds for which the proxy has followed no manager; 0 while it follows one, Infinity if this
+   * process has followed none.
+   */
   readonly managerAwayMs: () => number;
   readonly metrics: PolicyMetrics;
 }

@@ -1,5 +1,5 @@
-// The answer to a request that a policy refuses. It differs from other refusals in its header x-ctrlmesh-error, and in a wait that the body may
-// name although the header Retry-After does not.
+// The answer to a request that a policy refuses. It differs from other refusals in its header
+// x-ctrlmesh-error, and in a wait that the body may name although the header Retry-After does not.
 import { type Status, StatusError } from "../../kube/status.ts";
 
 export class PolicyError extends StatusError {

@@ -1,5 +1,6 @@
-// The file with the last good policies and the open breakers, so that a restarted proxy limits what the process before has limited. Invariant:
-// what is read is whole and was written for this pod, or it is nothing. Saves run one after the other; those that wait are one, of the newest state.
+// The file with the last good policies and the open breakers, so that a restarted proxy limits what the
+// process before has limited. Invariant: what is read is whole and was written for this pod, or it is
+// nothing. Saves run one after the other; those that wait are one, of the newest state.
 import { z } from "zod";
 import { isErrno, readBounded, removeFile, replaceFile } from "../../base/durable-file.ts";
 import type { Logger } from "../../base/log.ts";
@@ -15,8 +16,8 @@ export interface StoredPolicies {
 export interface PolicyFile {
   load(): Promise<StoredPolicies | undefined>;
   /**
-   * Several saves that wait become one, of the newest state. Resolves when it is stored. If it cannot be stored, the old file is removed, because
-   * rules that no longer hold must not come back.
+   * Several saves that wait become one, of the newest state. Resolves when it is stored. If it cannot be
+   * stored, the old file is removed, because rules that no longer hold must not come back.
    */
   save(read: () => StoredPolicies): Promise<void>;
   /** Resolves when nothing is being stored. */

@@ -1,5 +1,5 @@
-// Metrics of policies. Invariant: the number of time series is bounded, whatever the objects contain: beyond 64 rules
-// in force all others count as `other`. The series of a rule end with it.
+// Metrics of policies. Invariant: the number of time series is bounded, whatever the objects contain: beyond
+// 64 rules in force all others count as `other`. The series of a rule end with it.
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { type EgressRule, type FaultRule, type LimitRule, ruleName } from "../../policy/policy.ts";
 

@@ -1,4 +1,5 @@
-// What the answer to a refused request says: who refuses, and when to come again. Called by the layer `limit` and by the egress proxy.
+// What the answer to a refused request says: who refuses, and when to come again. Called by the layer `limit`
+// and by the egress proxy.
 import type { Random } from "../../base/clock.ts";
 import type { RefusedBy } from "../../policy/engine/engine.ts";
 import type { RuleOrigin } from "../../policy/policy.ts";

@@ -1,5 +1,6 @@
-// Answers one review: here, by a pod of the subset that answers for the object, or by an error. Invariants: a review that a peer has forwarded goes no
-// further; whatever the others' tables say, an answer or an error comes before the caller's time is over. Called by the layer `route`.
+// Answers one review: here, by a pod of the subset that answers for the object, or by an error. Invariants: a
+// review that a peer has forwarded goes no further; whatever the others' tables say, an answer or an error
+// comes before the caller's time is over. Called by the layer `route`.
 import { type AbortSource, type Clock, type Random, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError } from "../../base/errors.ts";
 import { allowReview, type ReviewSubject } from "../../kube/admission-review.ts";
@@ -36,7 +37,10 @@ export interface AnswerDeps {
   readonly random: Random;
 }
 
-/** Between two attempts, unless the routes change before: the list of peers, or how many reviews they have, may be another one then. */
+/**
+ * Between two attempts, unless the routes change before: the list of peers, or how many reviews they have,
+ * may be another one then.
+ */
 const PAUSE_MS = 100;
 /** For a subset without a ready pod that can be reached: the list of peers may be a moment old. */
 const NO_PEER_MS = 1_000;
@@ -210,7 +214,8 @@ async function toPeer(to: Recipient, ownSubset: string, asking: Asking): Promise
   for (;;) {
     const choice = choosePeer(peers.current, to.subset, { inFlightAt, random }, failed?.peer);
     if (choice.kind === "none") {
-      // While the pods are restarted for the webhooks, API servers call the older ones past the proxies: any pod answers, as before.
+      // While the pods are restarted for the webhooks, API servers call the older ones past the proxies: any
+      // pod answers, as before.
       if (choice.why === "direct" && ownSubset !== to.subset) return local({ ...to, subset: ownSubset }, ownSubset, asking);
       const why = `${subsetText} has ${NONE[choice.why]}`;
       if (choice.why === "full") return { kind: "again", why };

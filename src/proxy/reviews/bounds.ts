@@ -1,6 +1,9 @@
 // The bounds of the listener for the operator's webhooks that tests read too.
 
-/** An API server keeps some connections, and has some hundreds of reviews at once. Every pod of the cluster can connect. */
+/**
+ * An API server keeps some connections, and has some hundreds of reviews at once. Every pod of the cluster
+ * can connect.
+ */
 export const MAX_CONNECTIONS = 256;
 
 /** For each address. An API server keeps its connections. A handshake costs a millisecond of a core. */

@@ -1,4 +1,5 @@
-// Chooses the pod that a review is forwarded to, and how long that may take. Pure. Invariant: an answer is due before the API server stops waiting. Called by `answer-review.ts`.
+// Chooses the pod that a review is forwarded to, and how long that may take. Pure. Invariant: an answer is
+// due before the API server stops waiting. Called by `answer-review.ts`.
 import type { Random } from "../../base/clock.ts";
 import { parseDuration } from "../../base/duration.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
@@ -16,7 +17,10 @@ export interface PeerLoad {
   readonly random: Random;
 }
 
-/** The ready peer of the subset with the least in flight, any of equals. `failed` is a peer that a first attempt could not connect to. */
+/**
+ * The ready peer of the subset with the least in flight, any of equals. `failed` is a peer that a first
+ * attempt could not connect to.
+ */
 export function choosePeer(peers: readonly PodPeer[], subset: string, load: PeerLoad, failed?: PodPeer): PeerChoice {
   const [all, direct] = [false, true].map((isDirect) =>
     peers.filter((peer) => peer.subset === subset && (peer.isDirect ?? false) === isDirect),
@@ -32,7 +36,9 @@ export function choosePeer(peers: readonly PodPeer[], subset: string, load: Peer
   return { kind: "none", why: ready.length === 0 ? "not-ready" : "full" };
 }
 
-/** What the API server waits if the webhook does not say (admissionregistration.k8s.io/v1, timeoutSeconds). */
+/**
+ * What the API server waits if the webhook does not say (admissionregistration.k8s.io/v1, timeoutSeconds).
+ */
 const DEFAULT_TIMEOUT_MS = 10_000;
 /** The most that it waits. */
 export const MAX_TIMEOUT_MS = 30_000;
@@ -40,7 +46,9 @@ export const MAX_TIMEOUT_MS = 30_000;
 const MARGIN_MS = 200;
 const MARGIN_PART = 0.1;
 
-/** The time for a call, from its target's `timeout` less a margin. The API server writes it as a Go duration. */
+/**
+ * The time for a call, from its target's `timeout` less a margin. The API server writes it as a Go duration.
+ */
 export function budgetMs(target: string): number {
   const text = new URLSearchParams(target.split("?")[1] ?? "").get("timeout") ?? "";
   const asked = parseDuration(text.slice(0, 32)) || DEFAULT_TIMEOUT_MS;

@@ -1,5 +1,6 @@
-// TLS connections to one server for undici, each checked before any byte of a request is sent. Invariant: a burst of reviews cannot make its own handshakes
-// too late, however busy the two processes are. Called by the clients of the operator and of peers.
+// TLS connections to one server for undici, each checked before any byte of a request is sent. Invariant: a
+// burst of reviews cannot make its own handshakes too late, however busy the two processes are. Called by the
+// clients of the operator and of peers.
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import type { buildConnector } from "undici";
 import type { Clock } from "../../base/clock.ts";
@@ -19,7 +20,8 @@ export interface ConnectTlsOptions {
 }
 
 /**
- * Each handshake takes milliseconds of both processes, so of 64 that begin at the same time all end late. The others wait, and their time has not begun.
+ * Each handshake takes milliseconds of both processes, so of 64 that begin at the same time all end late. The
+ * others wait, and their time has not begun.
  */
 const HANDSHAKES_AT_ONCE = 4;
 

@@ -1,5 +1,6 @@
-// The main thread's side of the listener for the operator's webhooks, if the settings have one: starts its thread, and answers its questions about routes,
-// policies and the mesh's certificate. Invariants: the start waits for nothing that the operator provides; the end of the thread ends nothing else. Called by
+// The main thread's side of the listener for the operator's webhooks, if the settings have one: starts its
+// thread, and answers its questions about routes, policies and the mesh's certificate. Invariants: the start
+// waits for nothing that the operator provides; the end of the thread ends nothing else. Called by
 // assemble.ts.
 import { extname } from "node:path";
 import type { Clock, Random } from "../../base/clock.ts";
@@ -52,7 +53,10 @@ export interface WebhooksDeps {
   readonly random: Random;
   readonly log: Logger;
   readonly drainMs: number;
-  /** How long a client may take to send a whole request; default: the most that an API server waits for a webhook. */
+  /**
+   * How long a client may take to send a whole request; default: the most that an API server waits for a
+   * webhook.
+   */
   readonly requestMs?: number;
 }
 
@@ -66,8 +70,9 @@ export interface Webhooks {
 }
 
 /**
- * In MiB. Bodies are no part of the heap and have a bound of their own (read.ts); 256 connections, each with what is read of a review, take some tens. With a
- * small young generation, the bytes that have passed are collected soon.
+ * In MiB. Bodies are no part of the heap and have a bound of their own (read.ts); 256 connections, each with
+ * what is read of a review, take some tens. With a small young generation, the bytes that have passed are
+ * collected soon.
  */
 const HEAP = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 2 };
 

@@ -1,5 +1,6 @@
-// Decides about one review in the main thread, where routes and policies are. Invariants: a policy judges a review once, in the pod that got the call from the
-// API server; an answer costs some microseconds, since the operator's own requests wait meanwhile. Called by create-webhooks.ts for the thread of the listener.
+// Decides about one review in the main thread, where routes and policies are. Invariants: a policy judges a
+// review once, in the pod that got the call from the API server; an answer costs some microseconds, since the
+// operator's own requests wait meanwhile. Called by create-webhooks.ts for the thread of the listener.
 import type { ReviewSubject } from "../../kube/admission-review.ts";
 import { ruleName } from "../../policy/policy.ts";
 import { reviewRequestOf } from "../../policy/policy-request.ts";

@@ -1,5 +1,5 @@
-// Lets only peers use the name of peers. Invariant: the mark of a forwarded review counts only from a peer in the list, so no other client can have a
-// review answered by a pod that does not own the object.
+// Lets only peers use the name of peers. Invariant: the mark of a forwarded review counts only from a peer in
+// the list, so no other client can have a review answered by a pod that does not own the object.
 import type { PodPeer } from "../../wire/peer-type.ts";
 import { createPeerFinder } from "./peer-names.ts";
 import { FORWARDED, ReviewError, type ReviewLayer } from "./review-call.ts";

@@ -1,5 +1,6 @@
-// Puts the listener for the operator's webhooks together, in its thread: the server, its stack, the operator's certificate and the connections to the operator
-// and to peers. Invariant: the main thread is asked for nothing but decisions and the mesh's certificate. Called by thread.ts.
+// Puts the listener for the operator's webhooks together, in its thread: the server, its stack, the
+// operator's certificate and the connections to the operator and to peers. Invariant: the main thread is
+// asked for nothing but decisions and the mesh's certificate. Called by thread.ts.
 import type { Socket } from "node:net";
 import { createClientPace } from "../../base/client-pace.ts";
 import type { Clock, Random } from "../../base/clock.ts";

@@ -1,5 +1,5 @@
-// Gathers what became of the calls, for the metrics in the main thread. Invariants: no call waits for it; few messages, and what is not sent yet is small.
-// Called by the layer `observe` and by listener.ts.
+// Gathers what became of the calls, for the metrics in the main thread. Invariants: no call waits for it; few
+// messages, and what is not sent yet is small. Called by the layer `observe` and by listener.ts.
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { ReviewResult } from "./review-call.ts";
 import type { Observation } from "./thread-messages.ts";

@@ -1,5 +1,5 @@
-// Metrics and the access log of the calls of webhooks. Invariant: each call counts once, at the head of its answer. Outside of `rescue`, whose answers
-// have results too.
+// Metrics and the access log of the calls of webhooks. Invariant: each call counts once, at the head of its
+// answer. Outside of `rescue`, whose answers have results too.
 import type { Clock } from "../../base/clock.ts";
 import { plainText } from "../../base/plain-text.ts";
 import type { AccessLog } from "../observe/access-log.ts";

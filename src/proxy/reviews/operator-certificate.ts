@@ -1,6 +1,7 @@
-// The certificate of the operator's webhook server, from the folder that the operator reads too. Invariants: a pair that cannot be read or does not
-// match leaves the last good one in use; the server beside this proxy counts as the operator only with the present certificate or the one before.
-// The listener shows it to API servers.
+// The certificate of the operator's webhook server, from the folder that the operator reads too. Invariants:
+// a pair that cannot be read or does not match leaves the last good one in use; the server beside this proxy
+// counts as the operator only with the present certificate or the one before. The listener shows it to API
+// servers.
 import { X509Certificate } from "node:crypto";
 import { join } from "node:path";
 import type { Clock, Timer } from "../../base/clock.ts";
@@ -15,7 +16,9 @@ export interface OperatorCertificate extends Runnable {
   onChange(listener: (now: TlsPair) => void): () => void;
   /** Why the files cannot be used, with the remedy; undefined if they can. */
   readonly problem: string | undefined;
-  /** True if this is the present certificate (DER) or the one before. Reads the files again if it is neither. */
+  /**
+   * True if this is the present certificate (DER) or the one before. Reads the files again if it is neither.
+   */
   isOperators(leaf: Buffer): Promise<boolean>;
   /** A name of the certificate, for SNI. */
   readonly serverName: string | undefined;
@@ -23,7 +26,10 @@ export interface OperatorCertificate extends Runnable {
 
 export interface OperatorCertificateOptions {
   readonly certDir: string;
-  /** Called often with why there is no certificate at all, once this has lasted for a while; otherwise with "". */
+  /**
+   * Called often with why there is no certificate at all, once this has lasted for a while; otherwise with
+   * "".
+   */
   readonly report: (problem: string) => void;
   readonly clock: Clock;
   readonly log: Logger;

@@ -1,5 +1,6 @@
-// The way to the operator's webhook server, on the loopback of the pod. Invariant: only the server with the certificate of `certDir` counts as the
-// operator: any container of the pod can listen on a port that is free.
+// The way to the operator's webhook server, on the loopback of the pod. Invariant: only the server with the
+// certificate of `certDir` counts as the operator: any container of the pod can listen on a port that is
+// free.
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage, MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
@@ -10,7 +11,10 @@ import { unavailable } from "./review-call.ts";
 import { createServerPool, type Sent, send } from "./send.ts";
 
 export interface OperatorClient extends Runnable {
-  /** @throws ReviewError if the operator does not answer; MeshError `ABORTED`, `BAD_REQUEST`, `REQUEST_BODY_BROKEN` */
+  /**
+   * @throws ReviewError if the operator does not answer; MeshError `ABORTED`, `BAD_REQUEST`,
+   * `REQUEST_BODY_BROKEN`
+   */
   send(sent: Sent): Promise<Reply>;
 }
 

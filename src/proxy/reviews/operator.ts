@@ -1,4 +1,5 @@
-// The last layer, for everything but reviews (conversions, GETs, unknown versions): the operator beside this proxy answers.
+// The last layer, for everything but reviews (conversions, GETs, unknown versions): the operator beside this
+// proxy answers.
 import type { OperatorClient } from "./operator-client.ts";
 import type { ReviewLayer } from "./review-call.ts";
 

@@ -1,18 +1,26 @@
-// Slows down an address that sends much: the rest of a body is read when what came before is paid. Invariants: every byte counts, of reviews and of all other
-// bodies; calls of peers never wait. The layer stands before `read`. API servers share the thread with strangers, who would fill it with large bodies otherwise.
+// Slows down an address that sends much: the rest of a body is read when what came before is paid.
+// Invariants: every byte counts, of reviews and of all other bodies; calls of peers never wait. The layer
+// stands before `read`. API servers share the thread with strangers, who would fill it with large bodies
+// otherwise.
 import { type ClientPace, createClientPace } from "../../base/client-pace.ts";
 import { type Clock, sleep, type Timer } from "../../base/clock.ts";
 import { MAX_REVIEW_BYTES } from "../../kube/admission-review.ts";
 import type { ByteSource, SourceControl } from "../http/byte-stream.ts";
 import type { ReviewLayer } from "./review-call.ts";
 
-/** Of bodies, for each address: room for a thousand reviews of ordinary objects a second, or one of the largest. */
+/**
+ * Of bodies, for each address: room for a thousand reviews of ordinary objects a second, or one of the
+ * largest.
+ */
 const BYTES_PER_SECOND = 8 * 1024 * 1024;
 /** At once, after a pause: two of the largest reviews. */
 const BURST_BYTES = 2 * MAX_REVIEW_BYTES;
 /** What a chunk costs at least: a tiny one takes as long as one of this size. */
 const CHUNK_BYTES = 512;
-/** What a call costs beside its body. The main thread answers the questions of 2,000 calls a second with a few percent of a core. */
+/**
+ * What a call costs beside its body. The main thread answers the questions of 2,000 calls a second with a few
+ * percent of a core.
+ */
 const CALL_BYTES = 4 * 1024;
 
 export function pace(

@@ -1,5 +1,6 @@
-// The connections to peers, with mTLS by the mesh's identity. Invariant: a review goes only to the very pod that the list names: its certificate leads
-// to a CA of the mesh and has the pod's URI. Called by `answer-review.ts`.
+// The connections to peers, with mTLS by the mesh's identity. Invariant: a review goes only to the very pod
+// that the list names: its certificate leads to a CA of the mesh and has the pod's URI. Called by
+// `answer-review.ts`.
 
 import type { Clock } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
@@ -29,7 +30,10 @@ export interface PeerClientsOptions {
   readonly clock: Clock;
 }
 
-/** The kernel of a peer's node answers far sooner. A second attempt must fit into the shortest time of a webhook, 1 s. */
+/**
+ * The kernel of a peer's node answers far sooner. A second attempt must fit into the shortest time of a
+ * webhook, 1 s.
+ */
 const CONNECT_MS = 500;
 /** A peer with little of its node's CPU takes a part of this time. */
 const HANDSHAKE_MS = 1_000;

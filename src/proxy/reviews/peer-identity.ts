@@ -1,5 +1,6 @@
-// What the thread of the listener shows to peers: the certificate and the CAs of the mesh, which the main thread has. Invariant: at most one question a
-// second, however many handshakes a stranger begins. Used by reviews-tls.ts and peer-clients.ts.
+// What the thread of the listener shows to peers: the certificate and the CAs of the mesh, which the main
+// thread has. Invariant: at most one question a second, however many handshakes a stranger begins. Used by
+// reviews-tls.ts and peer-clients.ts.
 import type { Clock } from "../../base/clock.ts";
 import type { PeerCredentials } from "./thread-messages.ts";
 

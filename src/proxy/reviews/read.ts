@@ -1,6 +1,7 @@
-// Reads the review of a call while it arrives, so that no step takes the event loop long. Invariants: all bodies that are held at one time are bounded by
-// the memory that they take, and a client that sends nothing takes nothing from others. No address has more than what is left for all others. Whatever
-// is no review is passed on with all its bytes.
+// Reads the review of a call while it arrives, so that no step takes the event loop long. Invariants: all
+// bodies that are held at one time are bounded by the memory that they take, and a client that sends nothing
+// takes nothing from others. No address has more than what is left for all others. Whatever is no review is
+// passed on with all its bytes.
 import { MeshError } from "../../base/errors.ts";
 import { createFairBudget, type FairBudget } from "../../base/fair-budget.ts";
 import { createGrowingBytes } from "../../base/growing-bytes.ts";
@@ -11,8 +12,10 @@ import { tap } from "../http/tap.ts";
 import { type ReviewCall, ReviewError, type ReviewLayer } from "./review-call.ts";
 
 /**
- * Bytes of all bodies that are held, and of what is kept of them. One address may hold one of the largest reviews. Another has room for 4.5 MiB then: etcd takes
- * objects of 1.5 MiB, and an update has two. Others have room for hundreds of ordinary reviews. Buffers that are not collected yet take about twice as much again.
+ * Bytes of all bodies that are held, and of what is kept of them. One address may hold one of the largest
+ * reviews. Another has room for 4.5 MiB then: etcd takes objects of 1.5 MiB, and an update has two. Others
+ * have room for hundreds of ordinary reviews. Buffers that are not collected yet take about twice as much
+ * again.
  */
 export const MAX_HELD_BYTES = 16 * 1024 * 1024;
 

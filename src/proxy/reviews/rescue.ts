@@ -1,5 +1,5 @@
-// Answers each thrown error with a Status, whose message the API server shows to the user. Invariant: no log and no answer contains a body. The
-// outermost layer.
+// Answers each thrown error with a Status, whose message the API server shows to the user. Invariant: no log
+// and no answer contains a body. The outermost layer.
 import { isMeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { JSON_TYPE } from "../../kube/media-types.ts";

@@ -1,5 +1,5 @@
-// A call of the listener for the operator's webhooks: an admission review, or anything else that a webhook server answers. The layers note in
-// its record what they decide. Used by all files of this folder.
+// A call of the listener for the operator's webhooks: an admission review, or anything else that a webhook
+// server answers. The layers note in its record what they decide. Used by all files of this folder.
 import type { ReviewSubject } from "../../kube/admission-review.ts";
 import type { Recipient } from "../../route/route-review.ts";
 import type { Handler as AnyHandler, Layer as AnyLayer, CallNotes, HttpCall, Reply } from "../http/handler.ts";
@@ -26,9 +26,15 @@ export type ReviewResult =
   | "client-gone";
 
 export interface ReviewNotes extends CallNotes {
-  /** Of the client. Whatever is counted for it is counted for the address, since API servers do not prove who they are. */
+  /**
+   * Of the client. Whatever is counted for it is counted for the address, since API servers do not prove who
+   * they are.
+   */
   readonly address: string;
-  /** The names (URIs) in the certificate of a client that uses the name of peers; undefined for all other clients. */
+  /**
+   * The names (URIs) in the certificate of a client that uses the name of peers; undefined for all other
+   * clients.
+   */
   readonly peerNames: readonly string[] | undefined;
   /** Undefined if the call is no review. */
   subject?: ReviewSubject;

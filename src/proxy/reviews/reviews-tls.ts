@@ -1,5 +1,6 @@
-// The two certificates of the listener: API servers see the operator's, and peers the mesh's. Invariant: a client is verified only under the name of
-// peers, and by the present CAs of the mesh. Used by the traffic server.
+// The two certificates of the listener: API servers see the operator's, and peers the mesh's. Invariant: a
+// client is verified only under the name of peers, and by the present CAs of the mesh. Used by the traffic
+// server.
 import { createSecureContext, type SecureContext } from "node:tls";
 import type { ServerTls } from "../server/server-tls.ts";
 import type { OperatorCertificate } from "./operator-certificate.ts";

@@ -1,5 +1,6 @@
-// Sends a call to a webhook server: the operator's, or that of a peer. Invariants: headers of one connection stop here, and the mesh's own headers never
-// reach the operator; a client that is gone, or whose time is up, ends the request. Called by the clients of both.
+// Sends a call to a webhook server: the operator's, or that of a peer. Invariants: headers of one connection
+// stop here, and the mesh's own headers never reach the operator; a client that is gone, or whose time is up,
+// ends the request. Called by the clients of both.
 import type { IncomingHttpHeaders } from "node:http";
 import { type buildConnector, type Dispatcher, Pool } from "undici";
 import type { Clock } from "../../base/clock.ts";
@@ -22,7 +23,8 @@ const MAX_MS = 120_000;
 
 /**
  * Connections to one server, with at most one request at once on each.
- * @param idleMs less than the server's own idle timeout, since a review on a connection that just closes has no answer
+ * @param idleMs less than the server's own idle timeout, since a review on a connection that just closes has
+ * no answer
  */
 export function createServerPool(origin: string, connect: buildConnector.connector, idleMs: number): Pool {
   return new Pool(origin, { connect, connections: null, pipelining: 1, allowH2: false, keepAliveTimeout: idleMs });

@@ -1,4 +1,5 @@
-// A wait for something that the thread of the listener tells. Invariant: whoever waits at the same time waits for the same. Used by create-webhooks.ts.
+// A wait for something that the thread of the listener tells. Invariant: whoever waits at the same time waits
+// for the same. Used by create-webhooks.ts.
 export interface Wait {
   /** Resolves, or rejects, with the next `end`. */
   begin(): Promise<void>;

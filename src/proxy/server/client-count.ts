@@ -1,4 +1,5 @@
-// Counts connected clients. At shutdown the listener stays open while there are any. Called by the traffic server.
+// Counts connected clients. At shutdown the listener stays open while there are any. Called by the traffic
+// server.
 import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import { type Clock, sleep } from "../../base/clock.ts";

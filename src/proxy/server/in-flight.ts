@@ -1,6 +1,7 @@
-// The calls that run now, with the means to end them. Invariant: the signal of a call fires once: when its client is gone, its time is up
-// or the drain is over, and at the latest when the call is over, so that nothing outlives it (an unread body holds a connection). The
-// layers end a watch at a frame boundary. Called by the traffic server.
+// The calls that run now, with the means to end them. Invariant: the signal of a call fires once: when its
+// client is gone, its time is up or the drain is over, and at the latest when the call is over, so that
+// nothing outlives it (an unread body holds a connection). The layers end a watch at a frame boundary. Called
+// by the traffic server.
 
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -21,11 +22,15 @@ export interface InFlight<Notes extends CallNotes> {
   readonly draining: boolean;
   /** From now on `draining` is true. */
   beginDrain(): void;
-  /** Resolves when no call with an end of its own runs any more, or after this time. Watches are not waited for. */
+  /**
+   * Resolves when no call with an end of its own runs any more, or after this time. Watches are not waited
+   * for.
+   */
   untilNoneWithEnd(withinMs: number): Promise<void>;
   /**
-   * Fires the signals of the watches and other calls without an end, one after the other over `spreadMs`, so that their
-   * clients do not all come back at once. Resolves when they have ended, at once if there are none.
+   * Fires the signals of the watches and other calls without an end, one after the other over `spreadMs`, so
+   * that their clients do not all come back at once. Resolves when they have ended, at once if there are
+   * none.
    */
   endLongRunning(spreadMs: number): Promise<void>;
   /** Fires the signals of all that is left. */

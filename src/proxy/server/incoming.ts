@@ -1,6 +1,7 @@
-// What the server makes of a request before the layers see it: its headers without Node's losses, whether it must become a tunnel, and its
-// body as a ByteSource. Invariant: nothing of a body is read before a layer opens it, so that a refused upload costs no memory, and a client
-// that waits for `100 Continue` gets it only then. Called by the traffic server.
+// What the server makes of a request before the layers see it: its headers without Node's losses, whether it
+// must become a tunnel, and its body as a ByteSource. Invariant: nothing of a body is read before a layer
+// opens it, so that a refused upload costs no memory, and a client that waits for `100 Continue` gets it only
+// then. Called by the traffic server.
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { MeshError } from "../../base/errors.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
@@ -8,7 +9,10 @@ import type { ByteSource } from "../http/byte-stream.ts";
 /** True for a request that may become a tunnel. */
 export type MayUpgrade = (method: string, target: string) => boolean;
 
-/** The protocol of a request that must become a tunnel. The server ignores every other upgrade, as RFC 9110 allows. */
+/**
+ * The protocol of a request that must become a tunnel. The server ignores every other upgrade, as RFC 9110
+ * allows.
+ */
 export function upgradeOf(
   { method = "GET", url = "", headers }: IncomingMessage,
   mayUpgrade: MayUpgrade | undefined,
@@ -18,7 +22,10 @@ export function upgradeOf(
   return mayUpgrade?.(method, url) ? upgrade : undefined;
 }
 
-/** Node joins repeated headers with commas, but two Impersonate-Group lines are two groups: those keep their lines. */
+/**
+ * Node joins repeated headers with commas, but two Impersonate-Group lines are two groups: those keep their
+ * lines.
+ */
 export function headersOf(req: IncomingMessage): IncomingHttpHeaders {
   const { headers } = req;
   if (!Object.keys(headers).some((name) => name.startsWith("impersonate-"))) return headers;

@@ -1,6 +1,7 @@
-// Writes a reply to the client. Invariants: a body that breaks off destroys the connection, so that it never looks complete; a full socket
-// pauses the source; the head leaves at once if the body is not there yet. `ServerResponse.cork` is not used: with a deferred `uncork` it
-// loses data at `end`. Called by the traffic server for requests and refused upgrades.
+// Writes a reply to the client. Invariants: a body that breaks off destroys the connection, so that it never
+// looks complete; a full socket pauses the source; the head leaves at once if the body is not there yet.
+// `ServerResponse.cork` is not used: with a deferred `uncork` it loses data at `end`. Called by the traffic
+// server for requests and refused upgrades.
 import type { ServerResponse } from "node:http";
 import { MeshError } from "../../base/errors.ts";
 import { type ByteSink, type ByteSource, discardBody } from "../http/byte-stream.ts";
@@ -57,7 +58,8 @@ function pump(res: ServerResponse, body: ByteSource): void {
     over = true;
     control.cancel(clientGone());
   });
-  // What was already there is written in the source's microtask, together with the head. Else the head goes alone.
+  // What was already there is written in the source's microtask, together with the head. Else the head goes
+  // alone.
   queueMicrotask(() => {
     if (!wrote && !over && !res.destroyed) res.flushHeaders();
   });
@@ -71,8 +73,9 @@ function clientGone(): MeshError {
 export const STALLED_MS = 60_000;
 
 /**
- * Breaks the connection of a client that has stopped reading. Until then it holds a chunk and the sockets' buffers: the
- * stream behind it is paused. Every chunk that the kernel takes is progress, so a slow client keeps its connection.
+ * Breaks the connection of a client that has stopped reading. Until then it holds a chunk and the sockets'
+ * buffers: the stream behind it is paused. Every chunk that the kernel takes is progress, so a slow client
+ * keeps its connection.
  */
 export function dropStalledReader(res: ServerResponse, stalledMs: number, onDropped: () => void): void {
   res.setTimeout(stalledMs, () => {

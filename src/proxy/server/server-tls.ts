@@ -1,4 +1,5 @@
-// The certificates of the traffic server's listener. Invariant: a new certificate is for new connections, and cuts none. Used by the traffic server.
+// The certificates of the traffic server's listener. Invariant: a new certificate is for new connections, and
+// cuts none. Used by the traffic server.
 import type { Server, TlsOptions } from "node:tls";
 import type { ServingCertificate } from "../identity/serving-certificate.ts";
 
@@ -6,7 +7,10 @@ export interface ServerTls {
   readonly options?: Pick<TlsOptions, "SNICallback" | "requestCert" | "rejectUnauthorized">;
   /** What the reader of the log should ask when a client breaks off the handshake. */
   readonly question: string;
-  /** Sets the certificate for all clients that `options` does not name, now and after each change. Returns the unsubscription. */
+  /**
+   * Sets the certificate for all clients that `options` does not name, now and after each change. Returns the
+   * unsubscription.
+   */
   follow(server: Pick<Server, "setSecureContext">): () => void;
 }
 

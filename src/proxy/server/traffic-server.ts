@@ -1,6 +1,6 @@
-// The listener that the operator talks to: HTTPS, HTTP/1.1 (client-go falls back to it by ALPN), loopback by default.
-// Turns each request into a call for the stack and the reply into bytes, and drains at the end. Invariant: no timeout
-// of Node's cuts a watch; a call's signal fires as soon as its client is gone.
+// The listener that the operator talks to: HTTPS, HTTP/1.1 (client-go falls back to it by ALPN), loopback by
+// default. Turns each request into a call for the stack and the reply into bytes, and drains at the end.
+// Invariant: no timeout of Node's cuts a watch; a call's signal fires as soon as its client is gone.
 import { type IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { Socket } from "node:net";
@@ -33,13 +33,22 @@ export interface TrafficServerOptions<Notes extends CallNotes> {
   readonly log: Logger;
   /** How long requests that have an end may take to reach it at shutdown. Default 8,000. */
   readonly drainMs?: number;
-  /** Set if every pod of the cluster can connect: addresses share the connections fairly, and heads are small and quick. Default: no bound. */
+  /**
+   * Set if every pod of the cluster can connect: addresses share the connections fairly, and heads are small
+   * and quick. Default: no bound.
+   */
   readonly strangers?: Strangers;
-  /** How long a draining server takes new connections while clients are there, at most half of the drain. Default 1,000. */
+  /**
+   * How long a draining server takes new connections while clients are there, at most half of the drain.
+   * Default 1,000.
+   */
   readonly openMs?: number;
   /** How long a client may take to send a whole request. Default: for ever. */
   readonly requestMs?: number;
-  /** How long a client may take nothing of an answer that waits for it. Default 60,000, and 10,000 for strangers. */
+  /**
+   * How long a client may take nothing of an answer that waits for it. Default 60,000, and 10,000 for
+   * strangers.
+   */
   readonly stalledMs?: number;
 }
 
@@ -61,7 +70,10 @@ export interface TrafficServer extends Runnable {
 /** Enough for a query that names many namespaces, and for large bearer tokens. */
 const MAX_HEADER_BYTES = 128 * 1024;
 const HEADERS_TIMEOUT_MS = 30_000;
-/** Of clients that may be anybody: API servers and peers send some hundred bytes at once, or two thousand with a token. */
+/**
+ * Of clients that may be anybody: API servers and peers send some hundred bytes at once, or two thousand with
+ * a token.
+ */
 const STRANGERS_HEAD = { maxHeaderSize: 4 * 1024, headersMs: 10_000 };
 const STRANGERS_STALLED_MS = 10_000;
 /** Of TLS. */
@@ -132,7 +144,8 @@ export function createTrafficServer<Notes extends CallNotes>(options: TrafficSer
       const halfMs = drainMs / 2;
       const untilAnswered = () => inFlight.untilNoneWithEnd(Math.max(0, endMs - clock.monotonicMs()));
       inFlight.beginDrain();
-      // The listener stays open all this time: an operator that ends together with the proxy releases its lease only now.
+      // The listener stays open all this time: an operator that ends together with the proxy releases its
+      // lease only now.
       await Promise.all([
         inFlight.endLongRunning(Math.min(MAX_SPREAD_MS, halfMs)),
         clients.untilNone(Math.min(openMs, halfMs), QUIET_MS),
@@ -201,7 +214,10 @@ async function serve<Notes extends CallNotes>(
   sendReply(res, reply);
 }
 
-/** An answer that the client does not read keeps its memory and its place. The kernel takes a small one of an operator at once. */
+/**
+ * An answer that the client does not read keeps its memory and its place. The kernel takes a small one of an
+ * operator at once.
+ */
 function boundReading(
   res: ServerResponse,
   { body }: Reply,

@@ -1,6 +1,7 @@
-// The marker that a process of the proxy leaves on disk: it ended with no write in flight. Invariant: the marker counts for one start of
-// the same pod, and is removed before that process lets a first write through. A full disk allows its removal, and a marker that
-// cannot be written costs only time. Called by the session at its start and at its end.
+// The marker that a process of the proxy leaves on disk: it ended with no write in flight. Invariant: the
+// marker counts for one start of the same pod, and is removed before that process lets a first write through.
+// A full disk allows its removal, and a marker that cannot be written costs only time. Called by the session
+// at its start and at its end.
 
 import { isMissing, readBounded, removeFile, replaceFile } from "../../base/durable-file.ts";
 import { MeshError } from "../../base/errors.ts";

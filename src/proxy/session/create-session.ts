@@ -1,5 +1,6 @@
-// The proxy's session with the manager: one object that the pipeline asks (Session), tells who leads (LeaderSink) and the
-// process runs (Runnable). It is ready at once: with the stored snapshot, or without one until the manager sends it.
+// The proxy's session with the manager: one object that the pipeline asks (Session), tells who leads
+// (LeaderSink) and the process runs (Runnable). It is ready at once: with the stored snapshot, or without one
+// until the manager sends it.
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { BackoffOptions } from "../../base/backoff.ts";

@@ -1,5 +1,6 @@
-// Holds the enforced snapshot, its compiled views, its listeners and the writes in flight. Invariant: `whenDrained` runs its callback only
-// when no write is in flight that the enforced snapshot refuses; writes to retained namespaces count as refused. Called by the session.
+// Holds the enforced snapshot, its compiled views, its listeners and the writes in flight. Invariant:
+// `whenDrained` runs its callback only when no write is in flight that the enforced snapshot refuses; writes
+// to retained namespaces count as refused. Called by the session.
 
 import type { GroupResource } from "../../kube/types.ts";
 import { isWithin, type WriteReach } from "../../route/decide.ts";
@@ -10,11 +11,14 @@ import type { Backlog, ChangeListener, Enforced, Session } from "./session.ts";
 export interface Enforcer extends Session, Backlog {
   /** Puts a snapshot in force and calls the listeners, in the order of their subscription. */
   enforce(snapshot: Snapshot): void;
-  /** Takes the version and the digest of a snapshot with the same rules as the one in force. Calls no listener. */
+  /**
+   * Takes the version and the digest of a snapshot with the same rules as the one in force. Calls no
+   * listener.
+   */
   relabel(snapshot: Snapshot): void;
   /**
-   * Calls `run` once, at once or later, when every write that the snapshot in force refuses has finished. A later call
-   * replaces an earlier one that has not run.
+   * Calls `run` once, at once or later, when every write that the snapshot in force refuses has finished. A
+   * later call replaces an earlier one that has not run.
    */
   whenDrained(run: () => void): void;
   /** True if no write is in flight. */
@@ -29,7 +33,10 @@ interface Write {
   readonly labelSelector: string | undefined;
 }
 
-/** @param onListenerError called with the error of a listener. The snapshot stays in force, and the other listeners are called. */
+/**
+ * @param onListenerError called with the error of a listener. The snapshot stays in force, and the other
+ * listeners are called.
+ */
 export function createEnforcer(onListenerError: (error: unknown) => void = () => {}): Enforcer {
   const listeners = new Set<ChangeListener>();
   const writes = new Set<Write>();

@@ -1,12 +1,14 @@
-// The writes of the previous process that an API server may still carry out. The kernel closes the connections of a killed process, but a
-// stalled API server reads the bytes of a request before the end of its connection. Invariant: until these writes are over the proxy
-// acknowledges nothing, since the killed process may have let through more than it had stored. Called by the route handler.
+// The writes of the previous process that an API server may still carry out. The kernel closes the
+// connections of a killed process, but a stalled API server reads the bytes of a request before the end of
+// its connection. Invariant: until these writes are over the proxy acknowledges nothing, since the killed
+// process may have let through more than it had stored. Called by the route handler.
 import { type Clock, sleep } from "../../base/clock.ts";
 
 /**
- * How long after a start a write of the process before may still be carried out, in milliseconds. An API server cancels a request
- * whose connection is gone as soon as it reads that; this bounds how long one that lives leaves a connection unread. The strict
- * bound would be its timeout of a request, 60 s, for which each crash of a sidecar would then hold up every handover.
+ * How long after a start a write of the process before may still be carried out, in milliseconds. An API
+ * server cancels a request whose connection is gone as soon as it reads that; this bounds how long one that
+ * lives leaves a connection unread. The strict bound would be its timeout of a request, 60 s, for which each
+ * crash of a sidecar would then hold up every handover.
  */
 export const INHERITED_WRITES_MS = 10_000;
 

@@ -172,8 +172,9 @@ it("is served within 3 s of a new leader, however long there was none", async ()
 });
 
 it("is served within 20 s (98 % of runs; all within 30 s) after a leader stops without a word, with the default lease times", async () => {
-  // The service chooses one of three replicas at random, also the stopped one. The leader's lease expires after 15 s, and another replica
-  // takes the lease within its retry period. The proxy notices by keepalive, after 10 s at the latest, that the leader is gone.
+  // The service chooses one of three replicas at random, also the stopped one. The leader's lease expires
+  // after 15 s, and another replica takes the lease within its retry period. The proxy notices by keepalive,
+  // after 10 s at the latest, that the leader is gone.
   const ELECTED_MS = 17_000;
   const late: number[] = [];
   for (let seed = 1; seed <= 300; seed++) {
@@ -196,7 +197,10 @@ it("is served within 20 s (98 % of runs; all within 30 s) after a leader stops w
   expect(late.at(-1)).toBeLessThan(30_000);
 });
 
-/** Numbers in [0, 1) from a seed: the first bytes of SHA-256 in counter mode, because successive draws must be independent. */
+/**
+ * Numbers in [0, 1) from a seed: the first bytes of SHA-256 in counter mode, because successive draws must be
+ * independent.
+ */
 function chance(seed: number): () => number {
   let count = 0;
   return () => createHash("sha256").update(`${seed}/${count++}`).digest().readUInt32BE() / 2 ** 32;

@@ -1,6 +1,6 @@
-// Keeps a stream to the leading manager replica for ever: connects, registers, hands updates to the handlers, reports, follows redirects,
-// and comes back after any failure with backoff. Invariants: a failure never touches what is in force, and the proxy waits for no replica
-// without end. Called by the session.
+// Keeps a stream to the leading manager replica for ever: connects, registers, hands updates to the handlers,
+// reports, follows redirects, and comes back after any failure with backoff. Invariants: a failure never
+// touches what is in force, and the proxy waits for no replica without end. Called by the session.
 import type { BackoffOptions } from "../../base/backoff.ts";
 import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
@@ -48,9 +48,10 @@ export interface MeshClient extends ManagerContact {
 }
 
 /**
- * How long a replica may take to answer the handshake, and then the registration, in milliseconds. Each time in a row without an answer
- * doubles it, up to `most`: the replicas may be busy with proxies that gave up. The Service may lead to a stopped replica again and again
- * until its probe fails, so the first is short; a manager answers the handshakes of a thousand proxies within it.
+ * How long a replica may take to answer the handshake, and then the registration, in milliseconds. Each time
+ * in a row without an answer doubles it, up to `most`: the replicas may be busy with proxies that gave up.
+ * The Service may lead to a stopped replica again and again until its probe fails, so the first is short; a
+ * manager answers the handshakes of a thousand proxies within it.
  */
 const PATIENCE = { reach: { ms: 1_000, most: 2_000 }, answer: { ms: 10_000, most: 80_000 } };
 /** A stream that lasted so long, in milliseconds, was neither turned away nor a failure from the start. */
@@ -64,7 +65,10 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
   const backoff = deps.backoff ?? BACKOFF;
   let stream: MeshStream | undefined;
   let current: MeshDialog | undefined;
-  /** When the proxy last followed a manager. A replica that redirects or fails could take nothing back, and a restart proves nothing. */
+  /**
+   * When the proxy last followed a manager. A replica that redirects or fails could take nothing back, and a
+   * restart proves nothing.
+   */
   let followedMs = Number.NEGATIVE_INFINITY;
   const patience = { reach: PATIENCE.reach.ms, answer: PATIENCE.answer.ms };
 

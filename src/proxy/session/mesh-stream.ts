@@ -1,5 +1,5 @@
-// One gRPC stream to one manager replica, from the registration to its end. Invariant: after `ended` nothing is sent or received any more.
-// Called by mesh-client.
+// One gRPC stream to one manager replica, from the registration to its end. Invariant: after `ended` nothing
+// is sent or received any more. Called by mesh-client.
 import type { ClientDuplexStream, Metadata } from "@grpc/grpc-js";
 import { CONNECT } from "../../wire/load-proto.ts";
 import type { ManagerMessage, ProxyMessage } from "../../wire/messages.ts";
@@ -21,7 +21,10 @@ export interface MeshStreamOptions {
   readonly registration: ProxyMessage;
   /** Default: the contract's. */
   readonly method?: typeof CONNECT;
-  /** A living process is at the other end: it has answered the handshake. A stopped one's kernel accepts connections still. */
+  /**
+   * A living process is at the other end: it has answered the handshake. A stopped one's kernel accepts
+   * connections still.
+   */
   onReachable(): void;
   /** The manager has taken the registration. */
   onConnected(): void;

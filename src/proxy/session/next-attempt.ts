@@ -1,6 +1,7 @@
-// Where and when the proxy tries to reach a manager next. Invariants: after every failure it asks the Service again, which knows the living
-// replicas; it follows redirects, but neither in circles nor to a replica that has just failed; after a stream that was of use, and while
-// nobody leads, the delay stays below 2 s, so that a new leader soon has all its proxies. Called by mesh-client.ts.
+// Where and when the proxy tries to reach a manager next. Invariants: after every failure it asks the Service
+// again, which knows the living replicas; it follows redirects, but neither in circles nor to a replica that
+// has just failed; after a stream that was of use, and while nobody leads, the delay stays below 2 s, so that
+// a new leader soon has all its proxies. Called by mesh-client.ts.
 import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";
 import type { Clock, Random } from "../../base/clock.ts";
 import { isMeshError } from "../../base/errors.ts";
@@ -23,7 +24,9 @@ export interface LeaderFinder {
 
 /** How long a replica that did not serve is not gone to upon a redirect, in milliseconds: most of a lease. */
 const AVOID_MS = 10_000;
-/** Redirects in a row that are followed; replicas that send each other's proxies around do not know who leads. */
+/**
+ * Redirects in a row that are followed; replicas that send each other's proxies around do not know who leads.
+ */
 const MAX_HOPS = 2;
 
 /** @param service host:port that leads to any replica */
@@ -73,14 +76,23 @@ export interface Retries {
 
 export const NO_RETRIES: Retries = { unserved: 0, failed: 0, refused: 0 };
 
-/** A thousand proxies that wait for a leader make some 700 tries a second between them, and are all there 2 s after the leader is. */
+/**
+ * A thousand proxies that wait for a leader make some 700 tries a second between them, and are all there 2 s
+ * after the leader is.
+ */
 export const BACKOFF: BackoffOptions = { baseMs: 200, maxMs: 2_000 };
 
-/** A leader whose every stream fails is alive, and its fault hardly goes away in a second: the longest delay is so many times longer. */
+/**
+ * A leader whose every stream fails is alive, and its fault hardly goes away in a second: the longest delay
+ * is so many times longer.
+ */
 const FAILED_STREAM_FACTOR = 10;
 /** For a manager that does not believe who this pod is. Only a rotated token changes that. */
 const UNBELIEVED_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 60_000 };
-/** For a manager that knows no such pod, or no app for it. It may learn of them any moment: its watches lag, an app is made. */
+/**
+ * For a manager that knows no such pod, or no app for it. It may learn of them any moment: its watches lag,
+ * an app is made.
+ */
 const TURNED_AWAY_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 5_000 };
 
 /**

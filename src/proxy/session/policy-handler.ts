@@ -1,6 +1,6 @@
-// The handler of the resource type "policy": checks the policies, enforces them at once, and acknowledges them when they are stored. Invariant:
-// it waits for no write and for no handover; a set or a rule that cannot be read leaves the last good one in force. Called by the dialog with the
-// manager.
+// The handler of the resource type "policy": checks the policies, enforces them at once, and acknowledges
+// them when they are stored. Invariant: it waits for no write and for no handover; a set or a rule that
+// cannot be read leaves the last good one in force. Called by the dialog with the manager.
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { NO_POLICIES, type PolicySet, type RuleOrigin } from "../../policy/policy.ts";
@@ -14,7 +14,9 @@ import type { ResourceHandler } from "./resource-handler.ts";
 export interface PolicyHandler extends ResourceHandler {
   /** Enforces the stored policies, if there are usable ones. */
   restore(): Promise<void>;
-  /** The manager sends policies, and none have come or were stored: a new proxy must not serve without them. */
+  /**
+   * The manager sends policies, and none have come or were stored: a new proxy must not serve without them.
+   */
   readonly isAwaited: boolean;
 }
 

@@ -22,7 +22,10 @@ const greet = (claims: Claims) => {
   return { registration, tablesFor, mayHoldMore, named: [...(acknowledged === null ? [] : [acknowledged]), ...inDoubt] };
 };
 
-/** Versions of what a manager that is sent all tables takes for held, the acknowledged first; "anything" if there may be more. */
+/**
+ * Versions of what a manager that is sent all tables takes for held, the acknowledged first; "anything" if
+ * there may be more.
+ */
 function toldOf(claims: Claims): (number | "anything")[] {
   const { named, mayHoldMore, tablesFor } = greet(claims);
   const hashes = named.flatMap((route) => claimedRoute(route).tableHash ?? []);

@@ -1,6 +1,7 @@
-// What a proxy sends first on a stream: who it is, what it supports, and every route that it may be enforcing, tables by hash. The Welcome
-// asks for the tables that the manager does not know. Pure. Invariant: the manager grants by it, so it never claims less than the proxy may
-// hold; and the tables are those that the registration has named, whatever the proxy holds by then. Made by mesh-client for each stream.
+// What a proxy sends first on a stream: who it is, what it supports, and every route that it may be
+// enforcing, tables by hash. The Welcome asks for the tables that the manager does not know. Pure. Invariant:
+// the manager grants by it, so it never claims less than the proxy may hold; and the tables are those that
+// the registration has named, whatever the proxy holds by then. Made by mesh-client for each stream.
 import type { RouteTable } from "../../route/table.ts";
 import type { PodRef, RegistrationMessage } from "../../wire/messages.ts";
 import { namedRoute } from "../../wire/route-type.ts";
@@ -31,7 +32,8 @@ export function greetingOf({ claims, version, ...facts }: RegistrationFacts): Gr
   const newest = inDoubt.at(-1);
   const isMany = inDoubt.length > MAX_IN_DOUBT;
   const named = isMany && newest !== undefined ? [newest] : inDoubt;
-  // Equal tables once: a table can come back under a newer version, and a manager reads no more tables than it has asked for.
+  // Equal tables once: a table can come back under a newer version, and a manager reads no more tables than
+  // it has asked for.
   const byHash = new Map<string, RouteTable>();
   for (const { table } of [...(acknowledged === undefined ? [] : [acknowledged]), ...named]) {
     byHash.set(tableHash(table).toString("base64"), table);

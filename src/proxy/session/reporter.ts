@@ -1,13 +1,17 @@
-// Reports what the proxy sees to the manager, each kind by itself. Invariants: the last value of a kind is always sent, to each new manager
-// too; equal values are not. Counts change with every request, and a manager listens to a thousand proxies: a kind that is paced is sent at
-// most once in REPORT_EVERY_MS, but its step from or to zero at once, unless the last such step was. Called by the session.
+// Reports what the proxy sees to the manager, each kind by itself. Invariants: the last value of a kind is
+// always sent, to each new manager too; equal values are not. Counts change with every request, and a manager
+// listens to a thousand proxies: a kind that is paced is sent at most once in REPORT_EVERY_MS, but its step
+// from or to zero at once, unless the last such step was. Called by the session.
 import { isDeepStrictEqual } from "node:util";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { NO_REPORTS, type ReportMessage, type Reports } from "../../wire/messages.ts";
 
 export interface Reporter {
   tell<K extends keyof Reports>(kind: K, value: Reports[K]): void;
-  /** The last report of each kind, for a new stream. A kind without one has its initial value: the process before may have reported another. */
+  /**
+   * The last report of each kind, for a new stream. A kind without one has its initial value: the process
+   * before may have reported another.
+   */
   readonly all: readonly ReportMessage[];
   stop(): void;
 }

@@ -1,5 +1,6 @@
-// What the proxy does with the resources of one type. Invariant: a handler answers each update once, or leaves that to a later update. The
-// dialog with the manager looks up the handler of an update in a table, by the name of its type.
+// What the proxy does with the resources of one type. Invariant: a handler answers each update once, or
+// leaves that to a later update. The dialog with the manager looks up the handler of an update in a table, by
+// the name of its type.
 import type { UpdateMessage } from "../../wire/messages.ts";
 import { acceptsType } from "../../wire/resource-type.ts";
 

@@ -1,6 +1,7 @@
-// The handler of the resource type "route": checks a snapshot, enforces it, stores it (or removes the old one if the disk is full), and only
-// then acknowledges it. Invariant: an ACK means that the rules are in force, that no write that they refuse is in flight (from this process or
-// the one before), and that a restart cannot restore older rules. Called by the dialog with the manager. Its only I/O is the snapshot file.
+// The handler of the resource type "route": checks a snapshot, enforces it, stores it (or removes the old one
+// if the disk is full), and only then acknowledges it. Invariant: an ACK means that the rules are in force,
+// that no write that they refuse is in flight (from this process or the one before), and that a restart
+// cannot restore older rules. Called by the dialog with the manager. Its only I/O is the snapshot file.
 import { type Clock, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
@@ -19,10 +20,14 @@ export interface RouteHandler extends ResourceHandler {
   /**
    * Puts the stored snapshot in force, if there is a usable one.
    * @param endedCleanly the process before left no write in flight: see clean-end.ts
-   * @param hasPromised an earlier process has followed a leader, so it may have served although no snapshot is stored
+   * @param hasPromised an earlier process has followed a leader, so it may have served although no snapshot
+   * is stored
    */
   restore(endedCleanly: boolean, hasPromised?: boolean): Promise<void>;
-  /** Stores the snapshot in force again, because other content of the file has changed. Does nothing if the snapshot is not stored yet. */
+  /**
+   * Stores the snapshot in force again, because other content of the file has changed. Does nothing if the
+   * snapshot is not stored yet.
+   */
   storeAgain(): void;
   readonly claims: Claims;
   /** True when no write of the process before can reach the API server any more. */
@@ -32,27 +37,36 @@ export interface RouteHandler extends ResourceHandler {
 }
 
 /**
- * What this proxy may still write to, for its registration. A new manager knows nothing else, so the claims cover every write in flight:
+ * What this proxy may still write to, for its registration. A new manager knows nothing else, so the claims
+ * cover every write in flight:
  *
- * - The snapshot in force refuses new writes to what the pod has lost, but older writes may still run there. So a snapshot becomes
- *   `acknowledged` only when its ACK can be sent. Until then, the snapshot before it stays `acknowledged`.
- * - The snapshots that came into force since then already allow writes to what the pod has gained. So they are listed too (`inDoubt`).
- *   Each write in flight was allowed by one of the listed snapshots.
- * - The manager ends the doubt only after an ACK. It always sends a snapshot to such a proxy, and that ACK waits for the writes, as every
- *   ACK does. So a proxy can register at any time, and a write that never ends delays only its own ACK.
- * - A new process starts with the snapshot on disk, which was stored after the writes had ended and before the ACK. Writes of a killed
- *   process may outlive it, also in namespaces of a snapshot that was not stored yet. Until they are over, the proxy acknowledges nothing
- *   and may hold more than it lists (`mayHoldMore`).
+ * - The snapshot in force refuses new writes to what the pod has lost, but older writes may still run there.
+ *   So a snapshot becomes `acknowledged` only when its ACK can be sent. Until then, the snapshot before it
+ *   stays `acknowledged`.
+ * - The snapshots that came into force since then already allow writes to what the pod has gained. So they
+ *   are listed too (`inDoubt`). Each write in flight was allowed by one of the listed snapshots.
+ * - The manager ends the doubt only after an ACK. It always sends a snapshot to such a proxy, and that ACK
+ *   waits for the writes, as every ACK does. So a proxy can register at any time, and a write that never ends
+ *   delays only its own ACK.
+ * - A new process starts with the snapshot on disk, which was stored after the writes had ended and before
+ *   the ACK. Writes of a killed process may outlive it, also in namespaces of a snapshot that was not stored
+ *   yet. Until they are over, the proxy acknowledges nothing and may hold more than it lists (`mayHoldMore`).
  */
 export interface Claims {
   readonly acknowledged: Snapshot | undefined;
-  /** Oldest first; empty if `acknowledged` is in force. More than MAX_IN_DOUBT entries mean that older ones may have been dropped. */
+  /**
+   * Oldest first; empty if `acknowledged` is in force. More than MAX_IN_DOUBT entries mean that older ones
+   * may have been dropped.
+   */
   readonly inDoubt: readonly Snapshot[];
   /** The proxy may also hold what is not listed. */
   readonly mayHoldMore: boolean;
 }
 
-/** A disk that is full for a day must not fill the memory. With more snapshots the registration sets `mayHoldMore`. */
+/**
+ * A disk that is full for a day must not fill the memory. With more snapshots the registration sets
+ * `mayHoldMore`.
+ */
 export const MAX_IN_DOUBT = 4;
 
 const STORE_RETRY_MS = 1_000;

@@ -1,6 +1,6 @@
-// What the pipeline needs of the session: the snapshot in force, its changes, and the accounting of writes in flight.
-// Invariant: a snapshot is enforced from the moment `current` changes; it is acknowledged only after every write that it
-// no longer allows has finished.
+// What the pipeline needs of the session: the snapshot in force, its changes, and the accounting of writes in
+// flight. Invariant: a snapshot is enforced from the moment `current` changes; it is acknowledged only after
+// every write that it no longer allows has finished.
 import { StatusError } from "../../kube/status.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import type { WriteReach } from "../../route/decide.ts";
@@ -23,15 +23,16 @@ export interface Session {
   /** Calls the listener synchronously after every newly enforced snapshot. Returns the unsubscription. */
   onChange(listener: ChangeListener): () => void;
   /**
-   * Counts a write in a namespace as in flight until the returned function is called (calling it again does nothing). A
-   * write of a named resource delays only snapshots that take the namespace away for that resource; without one, all that
-   * do for any.
-   * @param reach what it reaches beyond that namespace, which then also has to stay the subset's; default: nothing
+   * Counts a write in a namespace as in flight until the returned function is called (calling it again does
+   * nothing). A write of a named resource delays only snapshots that take the namespace away for that
+   * resource; without one, all that do for any.
+   * @param reach what it reaches beyond that namespace, which then also has to stay the subset's; default:
+   * nothing
    */
   beginWrite(namespace: string, target?: GroupResource, reach?: WriteReach): () => void;
   /**
-   * Counts a request, or a watch, as waiting for the owner of an unknown namespace until the returned function is called
-   * (calling it again does nothing).
+   * Counts a request, or a watch, as waiting for the owner of an unknown namespace until the returned
+   * function is called (calling it again does nothing).
    */
   beginHold(namespace: string): () => void;
 }
@@ -43,13 +44,18 @@ export function enforcedNow({ current }: Pick<Session, "current">): Enforced {
   return current;
 }
 
-/** What waits in this proxy, for its reports. Costs grow with the writes under way: to be asked now and then. */
+/**
+ * What waits in this proxy, for its reports. Costs grow with the writes under way: to be asked now and then.
+ */
 export interface Backlog {
   /** Namespaces whose requests or watches wait for their owner. */
   readonly heldNamespaces: number;
   /** Writes under way that the snapshot in force would refuse and whose end its acknowledgement waits for. */
   readonly drainingWrites: number;
-  /** Calls the listener synchronously whenever one of the numbers may have changed. Returns the unsubscription. */
+  /**
+   * Calls the listener synchronously whenever one of the numbers may have changed. Returns the
+   * unsubscription.
+   */
   onBacklogChange(listener: () => void): () => void;
 }
 
@@ -78,7 +84,10 @@ export interface StoredLock {
 
 /** The part of the session that keeps the gate of the election layer over restarts of the proxy. */
 export interface GateKeeper {
-  /** What the process before this one has left; undefined if there was none. Known before the first routes are told. */
+  /**
+   * What the process before this one has left; undefined if there was none. Known before the first routes are
+   * told.
+   */
   readonly lockBefore: StoredLock | undefined;
   /** Keeps the gate's state. It is stored with the routes, before these are acknowledged. */
   keepGate(closed: ClosedGate | undefined): void;
@@ -88,7 +97,9 @@ export interface GateKeeper {
 
 /** The part of the session that keeps the move log over restarts of the proxy. */
 export interface MoveKeeper {
-  /** What the process before has left; undefined if there was none. Known before the first routes are told. */
+  /**
+   * What the process before has left; undefined if there was none. Known before the first routes are told.
+   */
   readonly movesBefore: StoredMoves | undefined;
   /** Names the source of the moves that are stored with each snapshot, before it is acknowledged. */
   keepMoves(read: () => StoredMoves): void;
@@ -96,7 +107,10 @@ export interface MoveKeeper {
 
 /** The part of the session that says how it stands with the manager. */
 export interface ManagerContact {
-  /** Why the manager cannot be asked, or what it has against this pod, in words for a user; undefined if nothing is known. */
+  /**
+   * Why the manager cannot be asked, or what it has against this pod, in words for a user; undefined if
+   * nothing is known.
+   */
   readonly trouble: string | undefined;
 }
 

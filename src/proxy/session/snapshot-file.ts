@@ -1,6 +1,7 @@
-// The file with the last good snapshot, the last moves and the state of the lock gate, so that a restarted proxy serves while the manager is away. Invariant:
-// what is read is whole and was written for this pod, or it is nothing; a file that cannot be used is removed. Called by the session,
-// which acknowledges a snapshot only after `save`: the snapshot is stored, or (on a full disk) the old snapshot is removed. Else a restart
+// The file with the last good snapshot, the last moves and the state of the lock gate, so that a restarted
+// proxy serves while the manager is away. Invariant: what is read is whole and was written for this pod, or
+// it is nothing; a file that cannot be used is removed. Called by the session, which acknowledges a snapshot
+// only after `save`: the snapshot is stored, or (on a full disk) the old snapshot is removed. Else a restart
 // could enforce an older snapshot.
 
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
@@ -22,12 +23,14 @@ export interface SnapshotFile {
   /** The stored snapshot if it is this pod's; undefined if there is none or it cannot be used. */
   load(): Promise<Snapshot | undefined>;
   /**
-   * A snapshot that is not stored comes into force at once. Until the next `save`, another process does not believe the stored moves:
-   * clients may have been told of more. Synchronous, since nothing of the snapshot may be shown before.
+   * A snapshot that is not stored comes into force at once. Until the next `save`, another process does not
+   * believe the stored moves: clients may have been told of more. Synchronous, since nothing of the snapshot
+   * may be shown before.
    */
   willChange(): void;
   /**
-   * Stores the snapshot in place of what was there. If it cannot be written, `save` removes the old one instead and resolves.
+   * Stores the snapshot in place of what was there. If it cannot be written, `save` removes the old one
+   * instead and resolves.
    * @throws MeshError `SNAPSHOT_FILE` if it is not known what is there: the old one, this one, or nothing
    */
   save(snapshot: Snapshot): Promise<void>;
@@ -105,7 +108,8 @@ export function createSnapshotFile(options: {
   };
 }
 
-// The old snapshot must go, since it may say more than what is about to be acknowledged; its room may do for the rest.
+// The old snapshot must go, since it may say more than what is about to be acknowledged; its room may do for
+// the rest.
 async function keepLockOnly(path: string, text: string, cause: unknown): Promise<void> {
   try {
     await replaceFile(path, text);
@@ -179,12 +183,14 @@ function toJson(
 
 /**
  * Reads the file's text.
- * @throws MeshError `SNAPSHOT_FILE` for another pod's or unreadable text, `RESOURCE_INVALID` for a snapshot with problems
+ * @throws MeshError `SNAPSHOT_FILE` for another pod's or unreadable text, `RESOURCE_INVALID` for a snapshot
+ * with problems
  */
 export function storedFromJson(text: string, pod: PodRef): Stored {
   const { pod: owner, route, lock, moves } = parse(text);
-  // A pod of a StatefulSet comes back under its name with another uid, perhaps in another subset. A pod of unknown uid is not
-  // believed to be this one either, unless this one's uid is unknown too: then the folder has to end with the pod.
+  // A pod of a StatefulSet comes back under its name with another uid, perhaps in another subset. A pod of
+  // unknown uid is not believed to be this one either, unless this one's uid is unknown too: then the folder
+  // has to end with the pod.
   if (owner.namespace !== pod.namespace || owner.name !== pod.name || owner.uid !== pod.uid) {
     throw new MeshError(
       "SNAPSHOT_FILE",

@@ -1,5 +1,5 @@
-// The moves that a process leaves to the next one, and their form in the snapshot file. Pure. Invariant: what is read is what was written,
-// or everything is lost. Used by the move log and the snapshot file.
+// The moves that a process leaves to the next one, and their form in the snapshot file. Pure. Invariant: what
+// is read is what was written, or everything is lost. Used by the move log and the snapshot file.
 import { z } from "zod";
 import { NEVER, parseResourceVersion, type Version, WITHOUT_END } from "../../kube/resource-version.ts";
 

@@ -1,7 +1,8 @@
-// What the proxy remembers of its streams over restarts: their numbers, by which a manager recognizes a late registration, and the promised epoch.
-// Invariants: a later stream has a higher number, also after a restart and after the clock was set back, as long as the disk takes a few
-// bytes; the file never names a lower epoch than was promised. A proxy that has routes and finds no file waits until older leaders are
-// over, so that a promise needs no disk. Called by the session and mesh-client.
+// What the proxy remembers of its streams over restarts: their numbers, by which a manager recognizes a late
+// registration, and the promised epoch. Invariants: a later stream has a higher number, also after a restart
+// and after the clock was set back, as long as the disk takes a few bytes; the file never names a lower epoch
+// than was promised. A proxy that has routes and finds no file waits until older leaders are over, so that a
+// promise needs no disk. Called by the session and mesh-client.
 import { type Clock, sleep } from "../../base/clock.ts";
 import { emptyFile, isMissing, readBounded, removeFile, replaceFile } from "../../base/durable-file.ts";
 import type { Logger } from "../../base/log.ts";
@@ -10,16 +11,18 @@ export interface StreamLedger {
   /** Reads what the process before has left; to be called once, before anything else. */
   open(): Promise<void>;
   /**
-   * For a process that holds routes of the one before, which has promised something therefore. Where it is not known what, resolves
-   * only when no leader from before that promise can believe any more that it leads, or the signal fires.
+   * For a process that holds routes of the one before, which has promised something therefore. Where it is
+   * not known what, resolves only when no leader from before that promise can believe any more that it leads,
+   * or the signal fires.
    */
   outlastOlderLeaders(signal: AbortSignal): Promise<void>;
   /** The number of the next stream. */
   next(): Promise<number>;
   /**
-   * A process before may have promised something, so that it may have served, whatever else it has left: there is a file, which the
-   * first stream makes. What is in it does not matter. A full disk takes an empty one only, and a process that has promised nothing writes
-   * over what it has found while writes of the one before are still under way.
+   * A process before may have promised something, so that it may have served, whatever else it has left:
+   * there is a file, which the first stream makes. What is in it does not matter. A full disk takes an empty
+   * one only, and a process that has promised nothing writes over what it has found while writes of the one
+   * before are still under way.
    */
   readonly hasPromised: boolean;
   /** The highest epoch that was promised; 0 if none. */
@@ -37,18 +40,21 @@ export interface StreamLedgerOptions {
 }
 
 interface Entry {
-  /** A bound that is some way ahead of what was used, so that proxies that wait for a manager do not write with every try. */
+  /**
+   * A bound that is some way ahead of what was used, so that proxies that wait for a manager do not write
+   * with every try.
+   */
   readonly bound: number;
   readonly epoch: number;
 }
 
 /**
- * A manager's lease by default, in milliseconds. Whoever leads believes it for two thirds of its lease, which is 20 s at most
- * (src/manager/config.ts): one that was followed by another is over after this.
+ * A manager's lease by default, in milliseconds. Whoever leads believes it for two thirds of its lease, which
+ * is 20 s at most (src/manager/config.ts): one that was followed by another is over after this.
  */
 export const LEASE_MS = 15_000;
-// Numbers are milliseconds since the epoch where nothing keeps them from it: a proxy that has lost its file is late by no more
-// than this for each restart.
+// Numbers are milliseconds since the epoch where nothing keeps them from it: a proxy that has lost its file
+// is late by no more than this for each restart.
 const RESERVED = 10_000;
 const MAX_BYTES = 64;
 
@@ -67,7 +73,8 @@ export function createStreamLedger({ path, clock, log, unstored }: StreamLedgerO
       await emptyFile(path).catch(() => removeFile(path));
       stored = undefined;
     } catch {
-      // A disk that takes nothing at all does not take the first number of the next process either: that one waits as well.
+      // A disk that takes nothing at all does not take the first number of the next process either: that one
+      // waits as well.
     }
   };
   const write = async (next: Entry) => {
@@ -80,12 +87,14 @@ export function createStreamLedger({ path, clock, log, unstored }: StreamLedgerO
       isStored = false;
       if (!hasFailed) log.warn({ err: error, path }, "streams and promises not stored: a restart may wait before it connects");
       hasFailed = true;
-      // The next process waits if it finds nothing; by an older promise it would follow whom this one does not.
+      // The next process waits if it finds nothing; by an older promise it would follow whom this one does
+      // not.
       if (stored === undefined || stored.epoch < next.epoch) await forget();
     }
     unstored.set(hasFailed ? 1 : 0);
   };
-  // One after the other, and always what holds by then: an older number or promise must not come after a newer one.
+  // One after the other, and always what holds by then: an older number or promise must not come after a
+  // newer one.
   const save = (): Promise<void> => {
     saving = saving.then(async () => {
       const isSame = isStored && stored?.bound === now.bound && stored.epoch === now.epoch;

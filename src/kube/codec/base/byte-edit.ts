@@ -1,5 +1,5 @@
-// Edits of bytes. Every edit gives its place in the original, so edits that were found apart can be made at once and each byte is
-// copied once. Used to replace names and to leave parts out.
+// Edits of bytes. Every edit gives its place in the original, so edits that were found apart can be made at
+// once and each byte is copied once. Used to replace names and to leave parts out.
 
 /** Replaces the bytes from `start` to `end`, or leaves them out. */
 export interface Edit {
@@ -8,7 +8,10 @@ export interface Edit {
   readonly replacement?: Uint8Array;
 }
 
-/** The bytes with the edits made: the same array if there are none. The edits must be in order and must not overlap. */
+/**
+ * The bytes with the edits made: the same array if there are none. The edits must be in order and must not
+ * overlap.
+ */
 export function applyEdits(bytes: Uint8Array, edits: readonly Edit[]): Uint8Array {
   if (edits.length === 0) return bytes;
   const parts: Uint8Array[] = [];

@@ -1,22 +1,34 @@
-// Decides for each element of a list whether it passes, and in which form. Used by the list filters of both encodings, which read
-// the elements.
+// Decides for each element of a list whether it passes, and in which form. Used by the list filters of both
+// encodings, which read the elements.
 import type { ObjectType } from "./object-type.ts";
 import type { ItemMeta, Keep, ListPart, ReadOptions, Rewrite } from "./types.ts";
 
 export interface ListFilterOptions extends ReadOptions {
   /** Upper bound of one item in bytes; the default is 16 MiB. A larger item is `CODEC_TOO_LARGE`. */
   readonly maxItemBytes?: number | undefined;
-  /** Protobuf only: how many kept bytes to hold for an exact length before filler is used. The default is 4 MiB. */
+  /**
+   * Protobuf only: how many kept bytes to hold for an exact length before filler is used. The default is 4
+   * MiB.
+   */
   readonly maxHeldBytes?: number | undefined;
   /** The new form of a kept element. By default it stays as it is. */
   readonly rewrite?: Rewrite | undefined;
-  /** For a filter that only rewrites: elements that cannot be read pass unchanged, and `remainingItemCount` stays. */
+  /**
+   * For a filter that only rewrites: elements that cannot be read pass unchanged, and `remainingItemCount`
+   * stays.
+   */
   readonly keepsAll?: boolean | undefined;
-  /** Called once with the list's own resourceVersion, at the latest before `end` returns; undefined if the list has none. */
+  /**
+   * Called once with the list's own resourceVersion, at the latest before `end` returns; undefined if the
+   * list has none.
+   */
   readonly onVersion?: ((resourceVersion: string | undefined) => void) | undefined;
   /** Called with the list's kind and its apiVersion where they stand, which may be behind the elements. */
   readonly onType?: ((part: Partial<ObjectType>) => void) | undefined;
-  /** JSON only: called between what is emitted before the elements, the elements with their commas, and the rest. */
+  /**
+   * JSON only: called between what is emitted before the elements, the elements with their commas, and the
+   * rest.
+   */
   readonly onPart?: ((part: "items" | "tail") => void) | undefined;
   /** The list's `metadata.shardInfo` is left out: it repeats the request's shard selector. */
   readonly cutShardInfo?: boolean | undefined;

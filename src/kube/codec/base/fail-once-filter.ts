@@ -1,5 +1,5 @@
-// A filter that fails once and for all: after an error the state machine must not continue, since it could read the middle of an object as
-// an object.
+// A filter that fails once and for all: after an error the state machine must not continue, since it could
+// read the middle of an object as an object.
 import type { ElementFilter } from "./element-filter.ts";
 import type { ByteFilter, Emit } from "./types.ts";
 

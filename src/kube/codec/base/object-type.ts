@@ -16,7 +16,8 @@ export function isTableType({ apiVersion, kind }: ObjectType): boolean {
   return kind === "Table" && apiVersion.startsWith("meta.k8s.io/");
 }
 
-// The generic v1 List holds RawExtensions. The values of the metrics APIs have another field in ObjectMeta's place.
+// The generic v1 List holds RawExtensions. The values of the metrics APIs have another field in ObjectMeta's
+// place.
 const LISTS_WITHOUT_METADATA: ReadonlySet<string> = new Set(["List", "MetricValueList", "ExternalMetricValueList"]);
 
 /** True for a list of objects with an ObjectMeta each. */

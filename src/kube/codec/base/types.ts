@@ -1,5 +1,6 @@
-// The contracts of the codecs. The codecs are pure: they read as little as possible of Kubernetes' wire formats and pass on the
-// original bytes. They drop or refuse objects that they cannot read with certainty. Called by the proxy.
+// The contracts of the codecs. The codecs are pure: they read as little as possible of Kubernetes' wire
+// formats and pass on the original bytes. They drop or refuse objects that they cannot read with certainty.
+// Called by the proxy.
 import { MeshError } from "../../../base/errors.ts";
 
 /** The wire formats whose objects the filter can find without decoding them. */
@@ -9,7 +10,10 @@ export type Encoding = "json" | "protobuf";
 export interface ItemMeta {
   readonly namespace: string;
   readonly name: string;
-  /** Present if labels were requested. It has no prototype, so a label `constructor` is there only if it is set. */
+  /**
+   * Present if labels were requested. It has no prototype, so a label `constructor` is there only if it is
+   * set.
+   */
   readonly labels?: Readonly<Record<string, string>>;
   /** Present if versions were requested. */
   readonly resourceVersion?: string;
@@ -23,12 +27,15 @@ export interface ReadOptions {
   readonly versions?: boolean | undefined;
 }
 
-/** True for an object that the client may see. Called once for each object. If it throws, the filter throws the same error. */
+/**
+ * True for an object that the client may see. Called once for each object. If it throws, the filter throws
+ * the same error.
+ */
 export type Keep = (meta: ItemMeta) => boolean;
 
 /**
- * The new bytes of a kept element of a list, which is an item or a Table's row; the same array leaves it unchanged. In protobuf
- * an element may only become shorter, by at least two bytes.
+ * The new bytes of a kept element of a list, which is an item or a Table's row; the same array leaves it
+ * unchanged. In protobuf an element may only become shorter, by at least two bytes.
  */
 export type Rewrite = (element: Uint8Array, meta: ItemMeta, part: ListPart) => Uint8Array;
 export type ListPart = "item" | "row";
@@ -37,8 +44,8 @@ export type ListPart = "item" | "row";
 export type Emit = (slice: Uint8Array) => void;
 
 /**
- * Transforms one response body, which may be split at any byte. Both methods throw MeshError `CODEC_*`. After the first error the
- * filter always throws that error.
+ * Transforms one response body, which may be split at any byte. Both methods throw MeshError `CODEC_*`. After
+ * the first error the filter always throws that error.
  */
 export interface ByteFilter {
   push(chunk: Uint8Array, emit: Emit): void;
@@ -52,8 +59,10 @@ export interface ByteFilter {
 /** Joins lists that differ only in their items into one list, see list-joiner.ts. */
 export interface ListJoiner {
   /**
-   * The filter for the next list, which ends before the one after it begins. Items that are not kept are left out.
-   * @throws MeshError (by push and end) as `createListFilter`; `CODEC_MALFORMED` for a list that differs in more than its items
+   * The filter for the next list, which ends before the one after it begins. Items that are not kept are left
+   * out.
+   * @throws MeshError (by push and end) as `createListFilter`; `CODEC_MALFORMED` for a list that differs in
+   * more than its items
    */
   next(keep: Keep): ByteFilter;
   /** Ends the one list. */
@@ -61,11 +70,16 @@ export interface ListJoiner {
 }
 
 export interface ListJoinerOptions {
-  /** Protobuf only, where the length comes first: how many bytes of items to hold. More are `CODEC_TOO_LARGE`. */
+  /**
+   * Protobuf only, where the length comes first: how many bytes of items to hold. More are `CODEC_TOO_LARGE`.
+   */
   readonly maxHeldBytes: number;
 }
 
-/** Default bound of one list item and of one watch frame, in bytes. etcd's limit for an object is about 1.5 MiB. */
+/**
+ * Default bound of one list item and of one watch frame, in bytes. etcd's limit for an object is about 1.5
+ * MiB.
+ */
 export const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
 
 /**
@@ -87,7 +101,10 @@ export function isCodecError(thrown: unknown): thrown is MeshError {
   return thrown instanceof MeshError && thrown.code.startsWith("CODEC_");
 }
 
-/** The bytes as a Buffer over the same memory. Its decoders are fast, and one class keeps the hot loops monomorphic. */
+/**
+ * The bytes as a Buffer over the same memory. Its decoders are fast, and one class keeps the hot loops
+ * monomorphic.
+ */
 export function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

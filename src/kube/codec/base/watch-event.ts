@@ -9,17 +9,24 @@ export type WatchEventType = (typeof TYPES)[number];
 /** The parts of a watch event that the filter reads. */
 export interface WatchFrame {
   readonly type: WatchEventType;
-  /** The objects whose metadata can be read with certainty: at most one, unless the event has a Table. None for ERROR. */
+  /**
+   * The objects whose metadata can be read with certainty: at most one, unless the event has a Table. None
+   * for ERROR.
+   */
   readonly objects: readonly ItemMeta[];
   /**
-   * How many objects cannot be read with certainty. Such an event must not be forwarded whole, unless it is a BOOKMARK or ERROR.
+   * How many objects cannot be read with certainty. Such an event must not be forwarded whole, unless it is a
+   * BOOKMARK or ERROR.
    */
   readonly unreadable: number;
   /** True for a JSON event with a metav1.Table. `filterTableFrame` can drop its rows one by one. */
   readonly isTable: boolean;
 }
 
-/** Cuts a watch stream into frames. Throws `CODEC_MALFORMED` and `CODEC_TOO_LARGE`, and must not be used after that. */
+/**
+ * Cuts a watch stream into frames. Throws `CODEC_MALFORMED` and `CODEC_TOO_LARGE`, and must not be used after
+ * that.
+ */
 export interface FrameSplitter {
   /** A frame is one whole watch event: a JSON document and a newline, or a 4-byte length and a message. */
   push(chunk: Uint8Array, onFrame: (frame: Uint8Array) => void): void;

@@ -1,5 +1,5 @@
-// Splits a JSON watch stream into its documents: one chunk may hold several, and white space between them is free. Each frame
-// ends with one newline, for clients that read lines. Used through watch-frames.ts.
+// Splits a JSON watch stream into its documents: one chunk may hold several, and white space between them is
+// free. Each frame ends with one newline, for clients that read lines. Used through watch-frames.ts.
 import { ByteWindow } from "../base/byte-window.ts";
 import { codecError } from "../base/types.ts";
 import type { FrameSplitter } from "../base/watch-event.ts";

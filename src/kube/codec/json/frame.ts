@@ -1,5 +1,5 @@
-// Reads one JSON watch event in one pass: its keys and the keys of its object, no deeper. Used through watch-frames.ts and by
-// json/rename.ts.
+// Reads one JSON watch event in one pass: its keys and the keys of its object, no deeper. Used through
+// watch-frames.ts and by json/rename.ts.
 
 import { equalsAscii } from "../base/ascii.ts";
 import { applyEdits } from "../base/byte-edit.ts";
@@ -120,7 +120,8 @@ class EventReader {
     }
   }
 
-  // The kind or version. A second one makes the object unreadable. Another case is a custom resource's own field.
+  // The kind or version. A second one makes the object unreadable. Another case is a custom resource's own
+  // field.
   #readType(match: KeyMatch, before: string | undefined): string | undefined {
     if (match === "exact" && before === undefined) return readText(this.#walker) ?? "";
     if (match === "exact") this.#reader.refuse();
@@ -136,7 +137,8 @@ class EventReader {
 }
 
 /**
- * Calls back with the metadata of each row's object, and with the row's place. The metadata is undefined if it cannot be read.
+ * Calls back with the metadata of each row's object, and with the row's place. The metadata is undefined if
+ * it cannot be read.
  */
 function forEachRow(
   bytes: Buffer,

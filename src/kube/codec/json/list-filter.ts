@@ -1,8 +1,8 @@
-// The filter for JSON lists and Tables. It copies runs of kept bytes and leaves dropped elements out, with their commas. Used
-// through list-filter.ts.
+// The filter for JSON lists and Tables. It copies runs of kept bytes and leaves dropped elements out, with
+// their commas. Used through list-filter.ts.
 //
-// It emits nothing before it has found the array, so a document that is not a list never gets out. It emits an element only after
-// reading it to its end, and it holds at most one element.
+// It emits nothing before it has found the array, so a document that is not a list never gets out. It emits
+// an element only after reading it to its end, and it holds at most one element.
 import { equalsAscii } from "../base/ascii.ts";
 import type { Edit } from "../base/byte-edit.ts";
 import { ByteWindow } from "../base/byte-window.ts";

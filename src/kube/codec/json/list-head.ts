@@ -25,7 +25,8 @@ export class JsonListHead {
   readonly #apiVersions: string[] = [];
 
   /**
-   * The key that the walker has just read. Throws `CODEC_MALFORMED` for a second array of items, and for its key in another case.
+   * The key that the walker has just read. Throws `CODEC_MALFORMED` for a second array of items, and for its
+   * key in another case.
    */
   classifyKey(walker: JsonWalker): ListKey {
     for (const [key, name] of KEYS) {

@@ -1,5 +1,6 @@
-// The bytes of a JSON list that go to the client: runs of kept bytes, without the dropped elements and their commas. Each byte is
-// released once, in order, and only after its element was read. Used by json/list-filter.ts only.
+// The bytes of a JSON list that go to the client: runs of kept bytes, without the dropped elements and their
+// commas. Each byte is released once, in order, and only after its element was read. Used by
+// json/list-filter.ts only.
 //
 // Positions in the window: [mark, hold) goes to the client, [hold, ...) is read and not decided yet.
 import type { Edit } from "../base/byte-edit.ts";

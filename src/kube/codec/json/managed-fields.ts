@@ -1,5 +1,6 @@
-// Finds `metadata.managedFields` in JSON text. It cuts only that member of the object's own metadata, with one comma; it resolves
-// escapes and keeps the case, as sigs.k8s.io/json does. Used through strip-managed-fields.ts.
+// Finds `metadata.managedFields` in JSON text. It cuts only that member of the object's own metadata, with
+// one comma; it resolves escapes and keeps the case, as sigs.k8s.io/json does. Used through
+// strip-managed-fields.ts.
 import type { Edit } from "../base/byte-edit.ts";
 import { isTableType } from "../base/object-type.ts";
 import type { ListPart } from "../base/types.ts";
@@ -26,14 +27,17 @@ export function jsonFrameCuts(bytes: Buffer): readonly Edit[] {
   return memberCuts(walkerAt(bytes), OBJECT, documentCuts);
 }
 
-/** The cuts in an item of a list, or in the object of a Table's row, at which the walker is. It reads no further. */
+/**
+ * The cuts in an item of a list, or in the object of a Table's row, at which the walker is. It reads no
+ * further.
+ */
 export function jsonElementCuts(walker: JsonWalker, part: ListPart): readonly Edit[] {
   if (part === "row" && !goToMember(walker, OBJECT)) return [];
   return goToMember(walker, METADATA) ? metadataCuts(walker) : [];
 }
 
-// In lists of custom resources the kind may come after the items. So the cuts are found first, and made only if the kind confirms
-// them.
+// In lists of custom resources the kind may come after the items. So the cuts are found first, and made only
+// if the kind confirms them.
 function documentCuts(walker: JsonWalker): Edit[] {
   const found: { readonly part: "object" | ListPart; readonly cuts: Edit[] }[] = [];
   let kind = "";

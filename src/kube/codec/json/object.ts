@@ -1,6 +1,6 @@
-// Reads the metadata of a JSON object: of an item, of a Table row's object or of a watch event's object. `meta` exists only if
-// every decoder reads the same, also one that ignores case or takes the first of two equal keys. Used by the list filter, the
-// frame reader and the renamer.
+// Reads the metadata of a JSON object: of an item, of a Table row's object or of a watch event's object.
+// `meta` exists only if every decoder reads the same, also one that ignores case or takes the first of two
+// equal keys. Used by the list filter, the frame reader and the renamer.
 //
 // It stops at the end of the bytes and continues there when more arrive.
 import { equalsAscii } from "../base/ascii.ts";
@@ -25,21 +25,23 @@ const IN_METADATA = 2;
 const IN_LABELS = 3;
 
 /**
- * The role of the current value, which is read once all of it has arrived. `noLabels`: labels that are not an object must be
- * null.
+ * The role of the current value, which is read once all of it has arrived. `noLabels`: labels that are not an
+ * object must be null.
  */
 type Pending = "namespace" | "name" | "label" | "noLabels" | "version" | "noVersion";
 
 /**
- * Reads one object at a time. The properties are those of the last one. The reader is reused, so that an item allocates only its
- * strings.
+ * Reads one object at a time. The properties are those of the last one. The reader is reused, so that an item
+ * allocates only its strings.
  */
 export class JsonObjectReader {
   /** A key that is read occurs twice or in another case. */
   ambiguous = false;
   namespace = "";
   name = "";
-  /** The place of the name's string, with its quotes; 0 if there is no name. Valid over complete text only. */
+  /**
+   * The place of the name's string, with its quotes; 0 if there is no name. Valid over complete text only.
+   */
   nameStart = 0;
   nameEnd = 0;
   readonly #walker: JsonWalker;
@@ -156,7 +158,8 @@ export class JsonObjectReader {
     }
   }
 
-  // True for the first key of exactly this name. A second one or one in another case makes the object unreadable.
+  // True for the first key of exactly this name. A second one or one in another case makes the object
+  // unreadable.
   #takes(name: KeyName, seen: boolean): boolean {
     const match = this.#walker.matches(name);
     if (match === "no") return false;
@@ -211,7 +214,8 @@ export class JsonObjectReader {
     else this.#labels[key] = value;
   }
 
-  // Lists are sorted by namespace, so the next namespace is most often the same. A comparison is cheaper than a new string.
+  // Lists are sorted by namespace, so the next namespace is most often the same. A comparison is cheaper than
+  // a new string.
   #namespaceText(bytes: Buffer, start: number, end: number): string {
     if (equalsAscii(bytes, start, end, this.#lastNamespace)) return this.#lastNamespace;
     const text = this.#text(bytes, start, end);

@@ -1,7 +1,8 @@
-// The hot loops over JSON text: white space, strings and whole nested values. Used by json/walker.ts and json/cost.ts.
+// The hot loops over JSON text: white space, strings and whole nested values. Used by json/walker.ts and
+// json/cost.ts.
 //
-// For valid JSON every end found here is the end that any JSON parser finds. Brackets are matched by kind, and punctuation must
-// follow a string: a lost quote or bracket is noticed.
+// For valid JSON every end found here is the end that any JSON parser finds. Brackets are matched by kind,
+// and punctuation must follow a string: a lost quote or bracket is noticed.
 import { codecError } from "../base/types.ts";
 
 export const QUOTE = 0x22;
@@ -51,7 +52,8 @@ function isScalarByte(byte: number): boolean {
 
 /**
  * Skips a string whose opening quote is before `position`.
- * @returns the position after the closing quote. If there is none before `end`: the negative position to continue from, which may
+ * @returns the position after the closing quote. If there is none before `end`: the negative position to
+ * continue from, which may
  *   be one after `end`. Never 0, since a quote is before it.
  */
 export function skipString(bytes: Buffer, view: DataView, position: number, end: number): number {
@@ -78,19 +80,24 @@ export function skipString(bytes: Buffer, view: DataView, position: number, end:
   return -at;
 }
 
-// Checks four bytes at once. The lowest bit set is in the first byte that is a quote or backslash; 0 means that there is none. A
-// byte is zero exactly if subtracting 1 sets its high bit and the bit was not set before; a borrow can only set bits above the
-// first zero.
+// Checks four bytes at once. The lowest bit set is in the first byte that is a quote or backslash; 0 means
+// that there is none. A byte is zero exactly if subtracting 1 sets its high bit and the bit was not set
+// before; a borrow can only set bits above the first zero.
 function specials(word: number): number {
   const quotes = word ^ 0x22222222;
   const slashes = word ^ 0x5c5c5c5c;
   return (((quotes - 0x01010101) & ~quotes) | ((slashes - 0x01010101) & ~slashes)) & 0x80808080;
 }
 
-/** The brackets that are open at a position, outermost first, and the scan over the content of the innermost. */
+/**
+ * The brackets that are open at a position, outermost first, and the scan over the content of the innermost.
+ */
 export class BracketStack {
   depth = 0;
-  /** Where `skipTo` stopped at the end of the bytes. It is one after the end if an escape lacks its second byte. */
+  /**
+   * Where `skipTo` stopped at the end of the bytes. It is one after the end if an escape lacks its second
+   * byte.
+   */
   position = 0;
   #inString = false;
   #brackets = new Uint8Array(32);
@@ -163,7 +170,8 @@ export class BracketStack {
   }
 }
 
-// Without this check a lost quote would swap strings and structure: text inside a string would be read as objects.
+// Without this check a lost quote would swap strings and structure: text inside a string would be read as
+// objects.
 function textAfterString(): Error {
   return codecError("CODEC_MALFORMED", "reading JSON: text follows a string");
 }

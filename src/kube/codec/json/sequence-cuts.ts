@@ -1,4 +1,5 @@
-// Finds the cuts that remove members or elements from JSON text and leave it valid. Used by the readers of frames and metadata.
+// Finds the cuts that remove members or elements from JSON text and leave it valid. Used by the readers of
+// frames and metadata.
 import type { Edit } from "../base/byte-edit.ts";
 import { COMMA, isSpace } from "./scan.ts";
 

@@ -13,7 +13,8 @@ export function walkerAt(bytes: Buffer, position = 0): JsonWalker {
 }
 
 /**
- * Calls back at the value of each member and skips the values that are not entered. False, without a call, if there is no object.
+ * Calls back at the value of each member and skips the values that are not entered. False, without a call, if
+ * there is no object.
  */
 export function forEachMember(walker: JsonWalker, onMember: () => void): boolean {
   if (!walker.enter(OPEN_BRACE)) return false;
@@ -41,7 +42,9 @@ export function skipOver(walker: JsonWalker): number {
   return walker.valueEnd;
 }
 
-/** The text of the current value; undefined if it is not a string, or if two readers may read it differently. */
+/**
+ * The text of the current value; undefined if it is not a string, or if two readers may read it differently.
+ */
 export function readText(walker: JsonWalker): string | undefined {
   const isText = walker.valueByte === QUOTE;
   const end = skipOver(walker);

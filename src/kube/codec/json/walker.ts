@@ -1,8 +1,9 @@
-// Walks over JSON text that arrives in pieces. It visits the values of the containers that its user enters and skips all others.
-// Used by the list filter and the frame splitter, and over whole text through json/text.ts.
+// Walks over JSON text that arrives in pieces. It visits the values of the containers that its user enters
+// and skips all others. Used by the list filter and the frame splitter, and over whole text through
+// json/text.ts.
 //
-// It stops at any byte and continues there when more bytes arrive: no byte is scanned twice. It checks the punctuation of the
-// containers it enters.
+// It stops at any byte and continues there when more bytes arrive: no byte is scanned twice. It checks the
+// punctuation of the containers it enters.
 
 import { codecError } from "../base/types.ts";
 import {
@@ -20,7 +21,8 @@ import {
 import { type KeyMatch, type KeyName, matchKey, textOf } from "./string.ts";
 
 /**
- * - `value` the walker is at a value of the container entered last; it skips the value unless `enter` is called
+ * - `value` the walker is at a value of the container entered last; it skips the value unless `enter` is
+ *   called
  * - `closed` the container entered last has ended; the walker is in the container around it
  * - `more` there are no more bytes
  */

@@ -1,5 +1,5 @@
-// The envelope of protobuf objects: `k8s\0`, then runtime.Unknown {1: type, 2: the object's message}. Used by the protobuf
-// readers and by the encoders of answers.
+// The envelope of protobuf objects: `k8s\0`, then runtime.Unknown {1: type, 2: the object's message}. Used by
+// the protobuf readers and by the encoders of answers.
 import type { ObjectType } from "../base/object-type.ts";
 import { asBuffer, codecError } from "../base/types.ts";
 import { BYTES, ENVELOPE_PREFIX, encodeBytes, encodeString, fieldsOf } from "./wire.ts";

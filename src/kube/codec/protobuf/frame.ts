@@ -1,6 +1,6 @@
-// Protobuf watch events: a 4-byte big-endian length, then metav1.WatchEvent {1: type, 2: RawExtension {1: raw}} without an
-// envelope of its own; raw is an enveloped object. Source: k8s.io/apimachinery's framer and streaming serializer, and client-go's
-// watch decoder. Used through watch-frames.ts.
+// Protobuf watch events: a 4-byte big-endian length, then metav1.WatchEvent {1: type, 2: RawExtension {1:
+// raw}} without an envelope of its own; raw is an enveloped object. Source: k8s.io/apimachinery's framer and
+// streaming serializer, and client-go's watch decoder. Used through watch-frames.ts.
 import type { ObjectType } from "../base/object-type.ts";
 import { asBuffer, codecError, type ReadOptions } from "../base/types.ts";
 import { isWatchEventType, type WatchEventType, type WatchFrame } from "../base/watch-event.ts";
@@ -32,7 +32,10 @@ export function encodeProtobufFrame(type: WatchEventType, object: Uint8Array): U
   return Buffer.concat([framePrefix(event.length), event]);
 }
 
-/** Encodes whole frames with objects of one type from their messages. What all frames have in common is encoded once. */
+/**
+ * Encodes whole frames with objects of one type from their messages. What all frames have in common is
+ * encoded once.
+ */
 export function createFrameEncoder(eventType: WatchEventType, type: ObjectType): (raw: Uint8Array) => Uint8Array {
   const start = encodeString(1, eventType);
   const { head, tail } = envelopeAround(type);

@@ -1,7 +1,8 @@
-// The filter for protobuf lists: `k8s\0`, then runtime.Unknown with the list message as field 2. Used through list-filter.ts.
+// The filter for protobuf lists: `k8s\0`, then runtime.Unknown with the list message as field 2. Used through
+// list-filter.ts.
 //
-// It refuses a message that is not a list before it emits a byte. It holds at most one item and the writer's bound, however long
-// the list is.
+// It refuses a message that is not a list before it emits a byte. It holds at most one item and the writer's
+// bound, however long the list is.
 import { ElementFilter, type ListFilterOptions } from "../base/element-filter.ts";
 import { FailOnceFilter } from "../base/fail-once-filter.ts";
 import { isListType, isStatusType, type ObjectType } from "../base/object-type.ts";

@@ -1,5 +1,5 @@
-// Joins protobuf lists. The envelope begins with the length of the list, so all items are held until the last list has come. Used through
-// list-joiner.ts.
+// Joins protobuf lists. The envelope begins with the length of the list, so all items are held until the last
+// list has come. Used through list-joiner.ts.
 import { parseResourceVersion, type Version } from "../../resource-version.ts";
 import { type ByteFilter, codecError, type Emit, type Keep, type ListJoiner, type ListJoinerOptions } from "../base/types.ts";
 import { createProtobufListFilter } from "./list-filter.ts";

@@ -1,5 +1,5 @@
-// The fields of a protobuf list message, {1: ListMeta, 2: items}. Only whole fields 1 and 2 pass. Used by protobuf/list-filter.ts
-// only.
+// The fields of a protobuf list message, {1: ListMeta, 2: items}. Only whole fields 1 and 2 pass. Used by
+// protobuf/list-filter.ts only.
 import type { ElementFilter, ListFilterOptions } from "../base/element-filter.ts";
 import { codecError, DEFAULT_MAX_BYTES, type Emit } from "../base/types.ts";
 import type { ProtobufListOutput } from "./list-output.ts";

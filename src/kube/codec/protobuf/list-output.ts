@@ -1,5 +1,6 @@
-// The position in a protobuf list and the bytes that go to the client. Each byte of the list's message is kept, replaced or left
-// out, once and in order, so that the writer can promise a length. Used by protobuf/list-filter.ts and protobuf/list-message.ts.
+// The position in a protobuf list and the bytes that go to the client. Each byte of the list's message is
+// kept, replaced or left out, once and in order, so that the writer can promise a length. Used by
+// protobuf/list-filter.ts and protobuf/list-message.ts.
 import { ByteWindow } from "../base/byte-window.ts";
 import { codecError, type Emit } from "../base/types.ts";
 import type { ProtobufRawWriter } from "./raw-writer.ts";
@@ -7,7 +8,8 @@ import { encodeBytes } from "./wire.ts";
 
 export class ProtobufListOutput {
   /**
-   * Everything before it is processed. It may be after the end of the window, when bytes that have not arrived yet are left out.
+   * Everything before it is processed. It may be after the end of the window, when bytes that have not
+   * arrived yet are left out.
    */
   position = 0;
   /** Bytes of the list's message after `position`. */

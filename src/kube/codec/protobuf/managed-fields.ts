@@ -1,5 +1,6 @@
-// Finds ObjectMeta's field 17, managedFields, in protobuf messages. A cut shortens every length around it, so each level returns
-// the edits inside it and the edit of its own header. Used through strip-managed-fields.ts.
+// Finds ObjectMeta's field 17, managedFields, in protobuf messages. A cut shortens every length around it, so
+// each level returns the edits inside it and the edit of its own header. Used through
+// strip-managed-fields.ts.
 import { type Edit, savedBy } from "../base/byte-edit.ts";
 import { isListType, isStatusType } from "../base/object-type.ts";
 import { codecError } from "../base/types.ts";

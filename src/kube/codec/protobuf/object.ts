@@ -1,5 +1,5 @@
-// Reads the metadata of a protobuf object. An object is `readable` only if no field that is read occurs twice: there decoders
-// merge, or take the last. Used by the protobuf readers of this folder.
+// Reads the metadata of a protobuf object. An object is `readable` only if no field that is read occurs
+// twice: there decoders merge, or take the last. Used by the protobuf readers of this folder.
 //
 // The field numbers are those of the published generated.proto files: every object has ObjectMeta as field 1.
 

@@ -1,9 +1,9 @@
 // Writes the filtered list message into its envelope. Used by protobuf/list-output.ts.
 //
-// The envelope's length comes before the message, but the size of the kept part is known only at the end. So kept bytes are held,
-// up to a bound. If the message ends within the bound, its exact length is written. If not, the original length is promised, and
-// filler replaces what is dropped from then on: an unknown field of zeros of exactly the same size, which every protobuf decoder
-// skips.
+// The envelope's length comes before the message, but the size of the kept part is known only at the end. So
+// kept bytes are held, up to a bound. If the message ends within the bound, its exact length is written. If
+// not, the original length is promised, and filler replaces what is dropped from then on: an unknown field of
+// zeros of exactly the same size, which every protobuf decoder skips.
 
 import type { Emit } from "../base/types.ts";
 import { BYTES, encodeVarint, varintLength } from "./wire.ts";
@@ -97,8 +97,8 @@ export class ProtobufRawWriter {
   }
 }
 
-// A field of n zeros takes 1 + varintLength(n) + n bytes. Some sizes cannot be reached so (130, for one): there an empty field
-// comes first.
+// A field of n zeros takes 1 + varintLength(n) + n bytes. Some sizes cannot be reached so (130, for one):
+// there an empty field comes first.
 function emitFiller(size: number, emit: Emit): void {
   const length = fillerLength(size) ?? fillerLength(size - 2);
   if (length === undefined) throw new RangeError(`no filler has ${size} bytes`);

@@ -1,4 +1,5 @@
-// Renames in protobuf messages: replaces the innermost field and rewrites the lengths around it. Used through rename.ts.
+// Renames in protobuf messages: replaces the innermost field and rewrites the lengths around it. Used through
+// rename.ts.
 
 import { isStatusType } from "../base/object-type.ts";
 import { type Rename, renameInMessage, renameName } from "../base/renamed-text.ts";

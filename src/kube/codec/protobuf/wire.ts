@@ -1,5 +1,6 @@
-// The protobuf wire format as Kubernetes uses it. Pure; used by the protobuf readers of this folder. Where decoders differ it
-// throws: groups, field numbers over 29 bits, lengths beyond the message, varints over 2^53.
+// The protobuf wire format as Kubernetes uses it. Pure; used by the protobuf readers of this folder. Where
+// decoders differ it throws: groups, field numbers over 29 bits, lengths beyond the message, varints over
+// 2^53.
 import { asBuffer, codecError } from "../base/types.ts";
 
 const VARINT = 0;
@@ -14,8 +15,9 @@ const NO_BYTES = Buffer.alloc(0);
 const MAX_TAG = 0xffff_ffff; // 29 bits of number, 3 of wire type
 
 /**
- * Walks the fields of a message between two positions of a buffer. `next` sets the properties to the field's place. It returns
- * false at the end, and also when the bytes up to `end` do not hold the whole field; then `incomplete` is true.
+ * Walks the fields of a message between two positions of a buffer. `next` sets the properties to the field's
+ * place. It returns false at the end, and also when the bytes up to `end` do not hold the whole field; then
+ * `incomplete` is true.
  */
 export class FieldCursor {
   bytes: Buffer = NO_BYTES;
@@ -119,7 +121,8 @@ export class FieldCursor {
 }
 
 /**
- * The fields of a whole message in order, all with the same cursor. Throws `CODEC_MALFORMED` if the message ends inside a field.
+ * The fields of a whole message in order, all with the same cursor. Throws `CODEC_MALFORMED` if the message
+ * ends inside a field.
  */
 export function* fieldsOf(message: Uint8Array): Generator<FieldCursor, void, undefined> {
   const cursor = new FieldCursor().reset(asBuffer(message), 0, message.length);
@@ -177,8 +180,9 @@ export function encodeNumber(number: number, value: number | undefined): Buffer 
 }
 
 /**
- * The message with another value in one BYTES field and a new length; every other byte stays. Returns the message itself if it
- * has no such field, or if `replace` returns the same array. Throws `CODEC_AMBIGUOUS` if the field occurs twice.
+ * The message with another value in one BYTES field and a new length; every other byte stays. Returns the
+ * message itself if it has no such field, or if `replace` returns the same array. Throws `CODEC_AMBIGUOUS` if
+ * the field occurs twice.
  */
 export function replaceField(message: Uint8Array, number: number, replace: (value: Buffer) => Uint8Array): Uint8Array {
   let found: { readonly start: number; readonly end: number; readonly value: Buffer } | undefined;

@@ -1,5 +1,5 @@
-// What the webhook-configuration controller watches: the apps, the mesh's CAs, and the two objects themselves. One request covers
-// both objects, because most changes concern both.
+// What the webhook-configuration controller watches: the apps, the mesh's CAs, and the two objects
+// themselves. One request covers both objects, because most changes concern both.
 
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";

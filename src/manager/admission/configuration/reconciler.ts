@@ -1,6 +1,6 @@
-// Keeps the two webhook configurations as configurations.ts computes them. Level-based: every change (of an app, of the CAs, of
-// the objects by a user) leads to the same comparison. Invariants: an object without a difference is not written. Labels and
-// annotations of other writers stay.
+// Keeps the two webhook configurations as configurations.ts computes them. Level-based: every change (of an
+// app, of the CAs, of the objects by a user) leads to the same comparison. Invariants: an object without a
+// difference is not written. Labels and annotations of other writers stay.
 import type { Clock } from "../../../base/clock.ts";
 import { errorMessage } from "../../../base/errors.ts";
 import type { Logger } from "../../../base/log.ts";
@@ -126,7 +126,10 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
   };
 }
 
-/** True if the object is too large. The API server's own limit has its own reason. etcd's limits are only in the text. */
+/**
+ * True if the object is too large. The API server's own limit has its own reason. etcd's limits are only in
+ * the text.
+ */
 export function isTooLarge(error: unknown): boolean {
   return isStatus(error, "RequestEntityTooLarge") || /request is too large|message larger than max/.test(errorMessage(error));
 }

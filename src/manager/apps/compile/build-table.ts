@@ -1,19 +1,24 @@
-// Builds a route table from the rules of an app and the namespaces, step by step. Pure. Invariants: a step judges one namespace, so the caller
-// may pause after each; a namespace that has not changed since the last table keeps its class and is not judged again; if nothing differs, the
-// result is the last table itself, so that all comparisons with it stay valid. Called by compiler.ts.
+// Builds a route table from the rules of an app and the namespaces, step by step. Pure. Invariants: a step
+// judges one namespace, so the caller may pause after each; a namespace that has not changed since the last
+// table keeps its class and is not judged again; if nothing differs, the result is the last table itself, so
+// that all comparisons with it stay valid. Called by compiler.ts.
 import type { RouteTable } from "../../../route/table.ts";
 import type { Matches, NamespaceFacts, RouteSpec } from "./route-spec.ts";
 
 /** A table of the same rules for earlier facts. */
 export interface EarlierTable {
   readonly table: RouteTable;
-  /** The namespaces that are new since then, or have other labels. A set, since others may change while the table is built. */
+  /**
+   * The namespaces that are new since then, or have other labels. A set, since others may change while the
+   * table is built.
+   */
   readonly changed: ReadonlySet<string>;
 }
 
 /**
- * Rules in all classes together. 10,000 namespaces in 64 classes have some hundred, and 4,096 namespaces with a rule of their own and 30 limits this many.
- * Each takes 8 bytes, and a namespace may have 64 apps: without the bound, 4,096 rules and 2,000 namespaces took 23 MB for each.
+ * Rules in all classes together. 10,000 namespaces in 64 classes have some hundred, and 4,096 namespaces with
+ * a rule of their own and 30 limits this many. Each takes 8 bytes, and a namespace may have 64 apps: without
+ * the bound, 4,096 rules and 2,000 namespaces took 23 MB for each.
  */
 export const MAX_TABLE_ENTRIES = 131_072;
 

@@ -1,5 +1,5 @@
-// The main thread's side of match-thread.ts. Invariant: every question is answered, also if the thread ends. The thread starts with the first
-// question and does not keep the process alive.
+// The main thread's side of match-thread.ts. Invariant: every question is answered, also if the thread ends.
+// The thread starts with the first question and does not keep the process alive.
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { MeshError } from "../../../base/errors.ts";
@@ -7,7 +7,8 @@ import type { MatchAnswer, MatchCancellation, MatchQuestion } from "./match-thre
 import type { Matches } from "./route-spec.ts";
 
 /**
- * Matches all expressions with all names. Undefined if that takes longer than the limit, or if the signal fires first.
+ * Matches all expressions with all names. Undefined if that takes longer than the limit, or if the signal
+ * fires first.
  * @param limitMs of computing; other questions do not count
  * @throws MeshError `MATCHING_FAILED` if the thread has ended
  */

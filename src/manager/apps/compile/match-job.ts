@@ -1,11 +1,15 @@
-// Matches regular expressions with names, in slices. Pure but for the clock that it is given. Invariant: a job exceeds its limit by one match at
-// most, of one expression with one name. re2js is linear in the name, but some expressions within the bounds of a spec take 30 ms for one name.
+// Matches regular expressions with names, in slices. Pure but for the clock that it is given. Invariant: a
+// job exceeds its limit by one match at most, of one expression with one name. re2js is linear in the name,
+// but some expressions within the bounds of a spec take 30 ms for one name.
 import { RE2JS } from "re2js";
 
 export interface MatchJob {
   readonly expressions: readonly string[];
   readonly names: readonly string[];
-  /** A bit for each expression and name, set where it matches: all names for the first expression, then for the second, and so on. */
+  /**
+   * A bit for each expression and name, set where it matches: all names for the first expression, then for
+   * the second, and so on.
+   */
   readonly answers: Uint8Array;
 }
 

@@ -1,6 +1,7 @@
-// The thread in which the manager matches regular expressions, so that no expression of a tenant keeps the manager from its other work.
-// Invariant: a job waits only for jobs that have taken no longer than it has. So each costly job of a tenant delays the others by at most the limit of the
-// first level. Started by expression-matcher.ts.
+// The thread in which the manager matches regular expressions, so that no expression of a tenant keeps the
+// manager from its other work. Invariant: a job waits only for jobs that have taken no longer than it has. So
+// each costly job of a tenant delays the others by at most the limit of the first level. Started by
+// expression-matcher.ts.
 import { parentPort } from "node:worker_threads";
 import { systemClock } from "../../../base/clock.ts";
 import { type MatchRun, startMatching } from "./match-job.ts";
@@ -28,7 +29,10 @@ export interface MatchAnswer {
 const SLICE_MS = 20;
 
 interface Level {
-  /** A job that is not complete by then begins again at the next level: what it has done is not kept, since any number may wait. */
+  /**
+   * A job that is not complete by then begins again at the next level: what it has done is not kept, since
+   * any number may wait.
+   */
   readonly limitMs: number;
   /** Each running job keeps its answers, and the automaton of one expression, up to 8 MB. */
   readonly maxRunning: number;

@@ -1,4 +1,5 @@
-// The rules of an app's route, and which of them contain a namespace: what every source kind gives to the compilation. Pure.
+// The rules of an app's route, and which of them contain a namespace: what every source kind gives to the
+// compilation. Pure.
 import type { Labels } from "../../../kube/label-selector.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import type { ResourceMatch, RouteRule } from "../../../route/table.ts";
@@ -20,7 +21,10 @@ export interface RouteSpec {
   /** As in RouteTable, without fences. */
   readonly rules: readonly RouteRule[];
   readonly sharedResources: readonly ResourceMatch[];
-  /** Places beside the namespaces, with the rules that contain them: the cluster scope and the buckets of a family. */
+  /**
+   * Places beside the namespaces, with the rules that contain them: the cluster scope and the buckets of a
+   * family.
+   */
   readonly places: readonly (readonly [place: string, members: readonly number[]])[];
   /** The regular expressions about which `membersOf` asks. */
   readonly expressions: readonly string[];

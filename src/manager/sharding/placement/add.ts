@@ -1,5 +1,6 @@
-// What the placement controller watches: the roots, the metadata of StatefulSets, whose generation grows with each change of their size, and
-// the readiness of the roots' pods. Namespaces do not queue a root: as long as the same shards are active, no namespace moves.
+// What the placement controller watches: the roots, the metadata of StatefulSets, whose generation grows with
+// each change of their size, and the readiness of the roots' pods. Namespaces do not queue a root: as long as
+// the same shards are active, no namespace moves.
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
 import { PLACEMENT } from "../../../api/sharding-keys.ts";
 import type { Clock } from "../../../base/clock.ts";

@@ -1,5 +1,6 @@
-// Decides which shards of a root own which namespaces, and stores that in an annotation of the root. Invariant: the app of the root is compiled
-// from this annotation alone, so nothing is granted by a placement that is not stored. Level-based: equal facts write nothing.
+// Decides which shards of a root own which namespaces, and stores that in an annotation of the root.
+// Invariant: the app of the root is compiled from this annotation alone, so nothing is granted by a placement
+// that is not stored. Level-based: equal facts write nothing.
 
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
 import { type ShardingConfig, validateShardingConfig } from "../../../api/sharding-config.ts";

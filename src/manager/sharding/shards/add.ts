@@ -1,5 +1,5 @@
-// What the shards controller watches: all ShardingConfigs, with their status, since the status of a family contains that of its shards.
-// A request names a family.
+// What the shards controller watches: all ShardingConfigs, with their status, since the status of a family
+// contains that of its shards. A request names a family.
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
 import type { Logger } from "../../../base/log.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";

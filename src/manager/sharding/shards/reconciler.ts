@@ -1,5 +1,6 @@
-// Keeps what a family shows: the children of a root, and the status of every config but the one that has the app's status. Level-based.
-// Invariant: children are never read to decide who owns what, so a child that is edited or deleted changes nothing until it is repaired.
+// Keeps what a family shows: the children of a root, and the status of every config but the one that has the
+// app's status. Level-based. Invariant: children are never read to decide who owns what, so a child that is
+// edited or deleted changes nothing until it is repaired.
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
 import type { ShardingConfig } from "../../../api/sharding-config.ts";
 import type { Logger } from "../../../base/log.ts";
@@ -101,7 +102,10 @@ export function createShardsReconciler({ client, configs, apps, log }: ShardsRec
   };
 }
 
-/** False if the API server would refuse the change: a selector is for ever, and so is the lock of an object without root. */
+/**
+ * False if the API server would refuse the change: a selector is for ever, and so is the lock of an object
+ * without root.
+ */
 function canBecome(before: ShardingConfig["spec"], after: ShardingConfig["spec"]): boolean {
   return isDeepEqual([before.selector, before.controller ?? null], [after.selector, after.controller ?? null]);
 }

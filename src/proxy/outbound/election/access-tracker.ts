@@ -1,6 +1,7 @@
-// Whether RBAC lets the operator use its lock under the name that it has upstream, as the API server's own answers show. A
-// Role pinned by resourceNames knows the operator's name for the lock only, so that a subset would never lead. Invariant: no
-// request waits for this or is refused by it. The election layer makes one for each name that the lock has upstream.
+// Whether RBAC lets the operator use its lock under the name that it has upstream, as the API server's own
+// answers show. A Role pinned by resourceNames knows the operator's name for the lock only, so that a subset
+// would never lead. Invariant: no request waits for this or is refused by it. The election layer makes one
+// for each name that the lock has upstream.
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "../../../base/log.ts";
 import { plainText } from "../../../base/plain-text.ts";
@@ -41,7 +42,10 @@ interface Answer {
 const UNKNOWN: Sight = { kind: "unknown" };
 /** The order in which verbs are reported. */
 const VERBS = ["get", "create", "update", "patch", "list", "watch", "delete"] as const;
-/** The authorizer's own words (apiserver, responsewriters.Forbidden). Quotas and ending namespaces also answer 403, with others. */
+/**
+ * The authorizer's own words (apiserver, responsewriters.Forbidden). Quotas and ending namespaces also answer
+ * 403, with others.
+ */
 const BY_AUTHORIZER = / is forbidden: (User ".*)/s;
 /** The reason goes into a condition. */
 const MAX_REASON_CHARS = 256;
@@ -85,7 +89,8 @@ function step(before: Sight, { verb, status, message }: Answer): Sight {
     denied.delete(verb);
     // The lock exists, so that no elector has to create it.
     if (showsLock && verb !== "delete") denied.delete("create");
-    // A leader of client-go renews its lock by updates alone, so no later get would clear a get that was denied for a moment.
+    // A leader of client-go renews its lock by updates alone, so no later get would clear a get that was
+    // denied for a moment.
     if (status < 300 && (verb === "update" || verb === "patch")) denied.delete("get");
   }
   // unknown, allowed => denied   the authorizer denies a verb
@@ -100,7 +105,8 @@ function accessOf(lockName: string, resource: string, sight: Sight): LockAccess 
   if (sight.kind === "unknown") return null;
   if (sight.kind === "allowed") return { lockName, resource, deniedVerbs: [], reason: "" };
   const denied = new Set(sight.reasons.keys());
-  // An elector that may not get the lock tries nothing else, and a Role that lacks the name for get lacks it for update.
+  // An elector that may not get the lock tries nothing else, and a Role that lacks the name for get lacks it
+  // for update.
   if (denied.has("get") && !denied.has("patch")) denied.add("update");
   const deniedVerbs = VERBS.filter((verb) => denied.has(verb));
   const [reason = ""] = deniedVerbs.flatMap((verb) => sight.reasons.get(verb) ?? []);

@@ -1,6 +1,7 @@
-// Follows from the lock traffic whether this pod leads. Invariant: the pod leads from its own successful renewal until it releases the
-// lock, another holder is seen, the lock is lost, or the lease ends, whichever comes first. With client-go's multilocks, which are two
-// objects, it leads while it holds both. The election layer makes one for each name that the lock has upstream.
+// Follows from the lock traffic whether this pod leads. Invariant: the pod leads from its own successful
+// renewal until it releases the lock, another holder is seen, the lock is lost, or the lease ends, whichever
+// comes first. With client-go's multilocks, which are two objects, it leads while it holds both. The election
+// layer makes one for each name that the lock has upstream.
 import type { Clock, Timer } from "../../../base/clock.ts";
 import type { LeaderSink } from "../../session/session.ts";
 import type { LockRecord } from "./lock-record.ts";
@@ -68,8 +69,8 @@ export function createLeaderTracker(sink: LeadSink, clock: Clock): LeaderTracker
     // Reading its own record renews nothing.
     if (holder !== undefined && (own === "" || holder !== own)) note(resource, false, durationMs);
   };
-  // A write that changes neither the holder nor the time of the renewal renews nothing, as when a user labels the lock. A lock without
-  // a time is renewed by naming the holder again.
+  // A write that changes neither the holder nor the time of the renewal renews nothing, as when a user labels
+  // the lock. A lock without a time is renewed by naming the holder again.
   const isRenewal = (sent: LockRecord, before: LockRecord | undefined) => {
     if (before === undefined || sent.holder !== before.holder) return true;
     if (sent.renewedMs !== undefined) return sent.renewedMs !== before.renewedMs;
@@ -95,7 +96,8 @@ export function createLeaderTracker(sink: LeadSink, clock: Clock): LeaderTracker
       if (sights.has(resource)) note(resource, false);
     },
     conflict(resource, { holder }) {
-      // The conflict of another elector in the pod says nothing. Only a leader releases the lock (its holder is "").
+      // The conflict of another elector in the pod says nothing. Only a leader releases the lock (its holder
+      // is "").
       if (sights.has(resource) && (holder === own || holder === "")) note(resource, false);
     },
     end() {

@@ -1,5 +1,5 @@
-// Reads the bodies of requests and replies where locks live. Invariants: a body is bounded and read by its own content type, and a
-// unreadable request is refused. The parts of the election layer call it.
+// Reads the bodies of requests and replies where locks live. Invariants: a body is bounded and read by its
+// own content type, and a unreadable request is refused. The parts of the election layer call it.
 import { isMeshError, MeshError } from "../../../base/errors.ts";
 import type { Encoding } from "../../../kube/codec/base/types.ts";
 import { readObjectMeta } from "../../../kube/codec/object-meta.ts";
@@ -25,7 +25,9 @@ import { type LockRecord, NO_RECORD, readLockRecord } from "./lock-record.ts";
 
 /** Bound of a lease's body. */
 const MAX_LEASE_BYTES = 1024 * 1024;
-/** Bound of a configmap's or endpoints' body, which may be no lock: the API server's own limit for requests. */
+/**
+ * Bound of a configmap's or endpoints' body, which may be no lock: the API server's own limit for requests.
+ */
 export const MAX_OBJECT_BYTES = 3 * 1024 * 1024;
 
 /** A request's body where locks live, which can be read and renamed. */
@@ -55,7 +57,8 @@ const READERS: ReadonlyMap<string, ReadBody> = new Map<string, ReadBody>([
 /**
  * Reads the body.
  * @param needed false if a body that cannot be read may pass, and then says nothing
- * @throws StatusError RequestEntityTooLarge, BadRequest; UnsupportedMediaType if the content type hides the object's name
+ * @throws StatusError RequestEntityTooLarge, BadRequest; UnsupportedMediaType if the content type hides the
+ * object's name
  */
 export async function requestBody(call: ResourceCall, needed: boolean): Promise<LockBody> {
   const { verb, resource } = call.info;
@@ -144,7 +147,8 @@ export function backwards({ from, to }: Rename): Rename {
   return { from: to, to: from };
 }
 
-// RBAC knows the lock by its name upstream only. Without that name the operator's log would mislead the author of the Role.
+// RBAC knows the lock by its name upstream only. Without that name the operator's log would mislead the
+// author of the Role.
 function noted(rename: Rename, status: number): Rename {
   return status === 403 ? { ...rename, note: ` (ctrlmesh: upstream "${rename.from}")` } : rename;
 }

@@ -1,5 +1,5 @@
-// Lists, watches and deletecollections where locks live: the subset's own lock appears under the operator's name, and other subsets'
-// locks are hidden and out of reach. The election layer calls it.
+// Lists, watches and deletecollections where locks live: the subset's own lock appears under the operator's
+// name, and other subsets' locks are hidden and out of reach. The election layer calls it.
 //
 //                        by the lock's name        in the pods' namespace       over all namespaces
 //   list, watch          asked by NAME---SUBSET,   others' locks taken out;     as left, by the item's namespace; what
@@ -8,8 +8,9 @@
 //                                                  the app is undivided; else
 //                                                  spares the names in the routes
 //
-// The calls of an app without subsets (isOnlySubset) pass untouched, except for the deletecollection of leases. Its watches end when it
-// gets subsets. Invariant: only objects in the lock's namespace are renamed, and an unreadable object is not shown.
+// The calls of an app without subsets (isOnlySubset) pass untouched, except for the deletecollection of
+// leases. Its watches end when it gets subsets. Invariant: only objects in the lock's namespace are renamed,
+// and an unreadable object is not shown.
 
 import type { Encoding, ItemMeta, Keep } from "../../../kube/codec/base/types.ts";
 import { createListFilter } from "../../../kube/codec/list-filter.ts";
@@ -31,7 +32,8 @@ import { type LockCall, sendMarked, translatedPath } from "./lock-object.ts";
 /** The own lock by a field selector, and nothing else of what the API server may answer. */
 export async function selectedLock(lock: LockCall): Promise<Reply> {
   const { call, rename, leader } = lock;
-  // The selector goes on as it was read here, even if nothing is renamed, since no other layer filters lock traffic.
+  // The selector goes on as it was read here, even if nothing is renamed, since no other layer filters lock
+  // traffic.
   const selector = renameSelector(call.info.query.get("fieldSelector") ?? "", rename);
   const reply = await sendMarked(lock, withParameter(translatedPath(call, undefined), "fieldSelector", selector));
   if (call.info.verb === "deletecollection" && reply.status === 200 && !call.info.query.get("dryRun"))
@@ -84,8 +86,9 @@ function isOwn({ podNamespace, lockName, subset }: Snapshot, { namespace, name }
   return namespace === podNamespace && name === lockNameFor(lockName, subset);
 }
 
-// Deleting by a selector must not reach other subsets' locks. Their names are known from the routes. For leases, which are mostly locks,
-// that is not enough: pods of a subset that left the routes may still lead by theirs.
+// Deleting by a selector must not reach other subsets' locks. Their names are known from the routes. For
+// leases, which are mostly locks, that is not enough: pods of a subset that left the routes may still lead by
+// theirs.
 function sparingLocks(call: ResourceCall, selector: string, snapshot: Snapshot): Call {
   if (call.info.resource === "leases") {
     call.record.decision = "refused";

@@ -1,6 +1,7 @@
-// Holds back an operator's writes after its lock got another name upstream: the operator may still believe that it leads by the
-// old lock, while another pod leads by the new one. Invariant: while the gate is closed, no write of a leader reaches the API
-// server, except writes of events and of single leases. The election layer moves the gate; the layer next to the wire asks it.
+// Holds back an operator's writes after its lock got another name upstream: the operator may still believe
+// that it leads by the old lock, while another pod leads by the new one. Invariant: while the gate is closed,
+// no write of a leader reaches the API server, except writes of events and of single leases. The election
+// layer moves the gate; the layer next to the wire asks it.
 import type { Clock, Timer } from "../../../base/clock.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { isAct } from "../../../route/decide.ts";
@@ -86,7 +87,8 @@ export function createLockGate(clock: Clock, keeper: GateKeeper): LockGate {
       if (stored !== undefined) longestLeaseMs = stored.longestLeaseMs;
       const lock = nameIn(now, last);
       const isOther = nameIn(last, now) !== lock;
-      // How much of a stored lease is over is not known, since clocks may have been set: it lasts as long again.
+      // How much of a stored lease is over is not known, since clocks may have been set: it lasts as long
+      // again.
       const storedMs = stored?.closed?.leaseMs ?? 0;
       const leaseMs = Math.max(isOther ? (longestLeaseMs ?? DEFAULT_LEASE_MS) : 0, storedMs);
       if (isOther || stored?.closed !== undefined) on({ kind: "renamed", lock, untilMs: clock.monotonicMs() + leaseMs });
@@ -104,7 +106,10 @@ export function createLockGate(clock: Clock, keeper: GateKeeper): LockGate {
   };
 }
 
-/** The layer that refuses a leader's writes while the gate is closed. It throws StatusError ServiceUnavailable. */
+/**
+ * The layer that refuses a leader's writes while the gate is closed. It throws StatusError
+ * ServiceUnavailable.
+ */
 export function lockGate(gate: Pick<LockGate, "closedFor">): Layer {
   return (next) => (call) => {
     const lock = gate.closedFor;
@@ -118,7 +123,8 @@ function nameIn(lock: Lock, other: Lock): string {
   return lock.lockName === "" ? other.lockName : lockNameFor(lock.lockName, lock.subset);
 }
 
-// Events tell of an election. Other leases belong to other electors, which would end the operator if they lost them.
+// Events tell of an election. Other leases belong to other electors, which would end the operator if they
+// lost them.
 function isLeaderAct({ info }: ResourceCall): boolean {
   const { verb, group, resource } = info;
   if (!isAct(info)) return false;

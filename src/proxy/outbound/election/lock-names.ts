@@ -1,5 +1,5 @@
-// Finds the lock in a request, and renames it in paths and field selectors. Pure. Invariant: only the lock's name changes; a namespace,
-// group or label of the same name stays. The election layer calls it.
+// Finds the lock in a request, and renames it in paths and field selectors. Pure. Invariant: only the lock's
+// name changes; a namespace, group or label of the same name stays. The election layer calls it.
 import type { Rename } from "../../../kube/codec/rename.ts";
 import { type FieldTerm, formatFieldTerm, parseFieldSelector } from "../../../kube/field-selector.ts";
 import type { ResourceInfo } from "../../../kube/request-info.ts";
@@ -23,8 +23,8 @@ export type LockTouch =
 
 export function touchOf(snapshot: Snapshot, info: ResourceInfo): LockTouch {
   const isCollection = info.verb === "list" || info.verb === "watch" || info.verb === "deletecollection";
-  // Nothing is hidden from the only subset, and its lock keeps its name, so that such answers pass as they are. But pods of former
-  // subsets may still lead, so that their leases are not deleted with all others.
+  // Nothing is hidden from the only subset, and its lock keeps its name, so that such answers pass as they
+  // are. But pods of former subsets may still lead, so that their leases are not deleted with all others.
   const isFree = isCollection && isOnlySubset(snapshot) && !(info.verb === "deletecollection" && info.resource === "leases");
   if (isFree && selectedNames(info).length === 0) return { kind: "none" };
   if (!isLockPlace(snapshot, info)) {
@@ -41,7 +41,10 @@ export function touchOf(snapshot: Snapshot, info: ResourceInfo): LockTouch {
   return { kind: "collection", whole: false };
 }
 
-/** The meaning of a name in a request. The operator knows its lock by its own name only, and no lock by its name upstream. */
+/**
+ * The meaning of a name in a request. The operator knows its lock by its own name only, and no lock by its
+ * name upstream.
+ */
 export function touchByName(snapshot: Snapshot, name: string, own: "own" | "selected"): LockTouch | undefined {
   if (name === snapshot.lockName) return { kind: own };
   return isAnyLock(snapshot, name) ? { kind: "other-subset", name } : undefined;
@@ -70,7 +73,10 @@ function termsOf(selector: string): FieldTerm[] {
   }
 }
 
-/** The path with another object name. Only the segment that is the name changes, not a namespace of the same text. */
+/**
+ * The path with another object name. Only the segment that is the name changes, not a namespace of the same
+ * text.
+ */
 export function renamePath(info: ResourceInfo, to: string): string {
   const behind = info.subresource === "" ? 0 : info.subresource.split("/").length;
   const parts = info.path.split("/");
@@ -88,7 +94,9 @@ export function renameSelector(selector: string, rename: Rename | undefined): st
     .join(",");
 }
 
-/** The part of a field selector over all namespaces that goes upstream, and the part that the proxy filters. */
+/**
+ * The part of a field selector over all namespaces that goes upstream, and the part that the proxy filters.
+ */
 export interface WholeSelector {
   readonly selector: string;
   /** Decides by the name that the operator sees. */
@@ -96,9 +104,10 @@ export interface WholeSelector {
 }
 
 /**
- * Splits a field selector over all namespaces that names the lock. In other namespaces an object may have that name by right, and no
- * selector can say "NAME there and NAME---SUBSET here". So unless the selector has one namespace, its terms with that name are not sent,
- * and the proxy filters the answer. Undefined if the selector can stay as it is.
+ * Splits a field selector over all namespaces that names the lock. In other namespaces an object may have
+ * that name by right, and no selector can say "NAME there and NAME---SUBSET here". So unless the selector has
+ * one namespace, its terms with that name are not sent, and the proxy filters the answer. Undefined if the
+ * selector can stay as it is.
  */
 export function wholeSelector(snapshot: Snapshot, selector: string, rename: Rename): WholeSelector | undefined {
   const { from } = rename;

@@ -1,5 +1,5 @@
-// Requests for one object where locks live: the subset's own lock, which is renamed in path and body and translated back, and creates,
-// whose body has the name. The election layer calls it.
+// Requests for one object where locks live: the subset's own lock, which is renamed in path and body and
+// translated back, and creates, whose body has the name. The election layer calls it.
 import type { Rename } from "../../../kube/codec/rename.ts";
 import { readStatusMessage } from "../../../kube/codec/status-bytes.ts";
 import { StatusError } from "../../../kube/status.ts";

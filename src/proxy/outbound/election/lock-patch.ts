@@ -1,6 +1,6 @@
-// Reads and renames JSON Patches (RFC 6902) of a lock, which the codecs do not read, since a list of operations is no object. Pure;
-// lock-body.ts calls it. Invariant: only the object's own name changes; every other byte stays, also integers that JavaScript cannot
-// hold.
+// Reads and renames JSON Patches (RFC 6902) of a lock, which the codecs do not read, since a list of
+// operations is no object. Pure; lock-body.ts calls it. Invariant: only the object's own name changes; every
+// other byte stays, also integers that JavaScript cannot hold.
 
 import { z } from "zod";
 import { readJson } from "../../../base/json.ts";
@@ -63,7 +63,8 @@ function nameIn(bytes: Buffer, operation: Span): Span | undefined {
   return span;
 }
 
-// The values in an array by their index, or in an object by their key, of which the last one counts; none in anything else.
+// The values in an array by their index, or in an object by their key, of which the last one counts; none in
+// anything else.
 function childrenOf(bytes: Buffer, { start, end }: Span, bracket: typeof OPEN_BRACE | typeof OPEN_BRACKET): Map<unknown, Span> {
   const children = new Map<unknown, Span>();
   const walker = new JsonWalker().start(bytes, start, end);

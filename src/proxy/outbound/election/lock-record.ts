@@ -1,5 +1,6 @@
-// Reads the holder and the duration of a leader-election lock from its body: Lease.spec, or the annotation of client-go's old ConfigMap
-// and Endpoints locks. Pure; the leader tracker uses it, and no request passes or fails by it.
+// Reads the holder and the duration of a leader-election lock from its body: Lease.spec, or the annotation of
+// client-go's old ConfigMap and Endpoints locks. Pure; the leader tracker uses it, and no request passes or
+// fails by it.
 import { z } from "zod";
 import type { Encoding } from "../../../kube/codec/base/types.ts";
 import { readEnvelope } from "../../../kube/codec/protobuf/envelope.ts";
@@ -72,8 +73,8 @@ function recordInAnnotation(text: string | undefined): LockRecord {
   }
 }
 
-// k8s.io/api/coordination/v1: Lease.spec = 2, LeaseSpec.holderIdentity = 1, .leaseDurationSeconds = 2, .renewTime = 4. metav1:
-// metadata = 1, annotations = 12; MicroTime.seconds = 1, .nanos = 2.
+// k8s.io/api/coordination/v1: Lease.spec = 2, LeaseSpec.holderIdentity = 1, .leaseDurationSeconds = 2,
+// .renewTime = 4. metav1: metadata = 1, annotations = 12; MicroTime.seconds = 1, .nanos = 2.
 function recordInProtobuf(resource: string, raw: Uint8Array): LockRecord {
   if (resource === "leases") {
     const [spec] = messages(raw, 2);

@@ -1,6 +1,7 @@
-// YAML bodies where locks live (apply patches, and creates by hand). Invariants: only the one scalar with the name changes; YAML that
-// parsers may read in two ways (aliases, anchors, tags, merges, equal keys, several documents, odd line breaks) is refused. The parser
-// is loaded for the first such body, since most clients of Kubernetes send JSON.
+// YAML bodies where locks live (apply patches, and creates by hand). Invariants: only the one scalar with the
+// name changes; YAML that parsers may read in two ways (aliases, anchors, tags, merges, equal keys, several
+// documents, odd line breaks) is refused. The parser is loaded for the first such body, since most clients of
+// Kubernetes send JSON.
 import type { ParsedNode } from "yaml";
 import type { Rename } from "../../../kube/codec/rename.ts";
 import { StatusError } from "../../../kube/status.ts";
@@ -54,7 +55,8 @@ export async function readYaml(body: Uint8Array, needsName: boolean): Promise<Ya
   };
 }
 
-// YAML 1.1 breaks lines at some of these, YAML 1.2 does not, so that a comment in the one may be a name in the other.
+// YAML 1.1 breaks lines at some of these, YAML 1.2 does not, so that a comment in the one may be a name in
+// the other.
 const MARKS = /[\u0080-\u009f\u2028\u2029\ufeff]/;
 
 function decode(body: Uint8Array): string {

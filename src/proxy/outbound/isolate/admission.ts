@@ -1,6 +1,6 @@
-// Decides about a call, after a bounded wait where its namespace is unknown, unless the API server says that the namespace does not
-// exist. Invariant: a write counts as in flight from the tick of its decision, so that no snapshot comes in between. Called by the
-// isolate layer.
+// Decides about a call, after a bounded wait where its namespace is unknown, unless the API server says that
+// the namespace does not exist. Invariant: a write counts as in flight from the tick of its decision, so that
+// no snapshot comes in between. Called by the isolate layer.
 import type { ResourceInfo } from "../../../kube/request-info.ts";
 import { isListOrWatch } from "../../../kube/request-kind.ts";
 import { StatusError } from "../../../kube/status.ts";
@@ -44,7 +44,8 @@ const RETRY_SECONDS = 1;
 const AGAIN = `try again in ${RETRY_SECONDS} s`;
 
 /**
- * Admits a call or throws. `admitted` is called in the very tick of the decision, with the call to send: its body may have been read.
+ * Admits a call or throws. `admitted` is called in the very tick of the decision, with the call to send: its
+ * body may have been read.
  * @throws StatusError Forbidden, or ServiceUnavailable where a retry may help
  */
 export async function admit<T>(

@@ -1,5 +1,5 @@
-// What a client's list, or the beginning of its watch, asks for, where lists by namespace can answer it. Pure. Called by by-namespace.ts,
-// list-form.ts and isolate.ts.
+// What a client's list, or the beginning of its watch, asks for, where lists by namespace can answer it.
+// Pure. Called by by-namespace.ts, list-form.ts and isolate.ts.
 import { isTrue } from "../../../kube/request-info.ts";
 import { NEVER, parseResourceVersion, type Version } from "../../../kube/resource-version.ts";
 import type { ResourceCall } from "../../call/call.ts";
@@ -17,8 +17,8 @@ export interface AskedList {
 }
 
 /**
- * A client with a smaller limit wants little. A larger one protects client and server from a long answer, and the API server itself ignores
- * it for lists from its cache. client-go and kubectl send 500.
+ * A client with a smaller limit wants little. A larger one protects client and server from a long answer, and
+ * the API server itself ignores it for lists from its cache. client-go and kubectl send 500.
  */
 const MIN_LIMIT = 500;
 const TABLE = /;\s*as=Table\s*(?:[;,]|$)/;
@@ -33,8 +33,9 @@ export function askedList(call: ResourceCall): AskedList | undefined {
 }
 
 /**
- * The same for a watch that begins with what there is, whether its client asks for that by `sendInitialEvents` or, as before that parameter, by
- * leaving out the version. Undefined also for events with Tables, where the API server computes cells for the bookmark.
+ * The same for a watch that begins with what there is, whether its client asks for that by
+ * `sendInitialEvents` or, as before that parameter, by leaving out the version. Undefined also for events
+ * with Tables, where the API server computes cells for the bookmark.
  */
 export function askedInitialEvents(call: ResourceCall): AskedList | undefined {
   const { query, verb, legacyWatch } = call.info;

@@ -1,5 +1,5 @@
-// Cluster-scoped objects that shards own by name, through the whole layer: single objects, creates, lists, and watches whose shard gains or
-// loses buckets.
+// Cluster-scoped objects that shards own by name, through the whole layer: single objects, creates, lists,
+// and watches whose shard gains or loses buckets.
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { isolateDeps } from "../../../../test/support/isolate.ts";

@@ -1,6 +1,7 @@
-// Answers a list over all namespaces, or the beginning of a watch, by a list of each own namespace, all at one version, joined into one
-// (docs/decisions/0021). Invariants: the answer is what the one list at that version shows of the subset's objects; what fails before the
-// first byte leaves the one list to be sent, and what fails later breaks the connection. Called by narrow.ts and initial-events.ts.
+// Answers a list over all namespaces, or the beginning of a watch, by a list of each own namespace, all at
+// one version, joined into one (docs/decisions/0021). Invariants: the answer is what the one list at that
+// version shows of the subset's objects; what fails before the first byte leaves the one list to be sent, and
+// what fails later breaks the connection. Called by narrow.ts and initial-events.ts.
 import type { Clock } from "../../../base/clock.ts";
 import type { Encoding, Keep } from "../../../kube/codec/base/types.ts";
 import { watchContentType } from "../../../kube/codec/content-negotiation.ts";

@@ -1,4 +1,5 @@
-// Watches whose subset gains or loses namespaces: what is asked of the API server, what the client sees, and when it has to list again.
+// Watches whose subset gains or loses namespaces: what is asked of the API server, what the client sees, and
+// when it has to list again.
 import { describe, expect, it } from "vitest";
 import { jsonReply } from "../../../../test/support/layer-call.ts";
 import {

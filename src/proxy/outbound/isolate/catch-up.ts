@@ -1,6 +1,7 @@
-// Asks the API server, as the caller, for what a watch needs to go on although namespaces have moved: what each of them held at one
-// version, and the watch from that version on. Invariant: the answers hold exactly what a list of the caller would at that version; any
-// other answer is an error. Called by serve-watch.ts for a watch that continues, and by filter/renewing-watch.ts for a live one.
+// Asks the API server, as the caller, for what a watch needs to go on although namespaces have moved: what
+// each of them held at one version, and the watch from that version on. Invariant: the answers hold exactly
+// what a list of the caller would at that version; any other answer is an error. Called by serve-watch.ts for
+// a watch that continues, and by filter/renewing-watch.ts for a live one.
 import type { Clock } from "../../../base/clock.ts";
 import { MeshError } from "../../../base/errors.ts";
 import type { Encoding, ItemMeta } from "../../../kube/codec/base/types.ts";
@@ -137,7 +138,8 @@ export function takesBookmarks({ info }: ResourceCall): boolean {
   return isTrue(info.query.get("allowWatchBookmarks"));
 }
 
-// The last events of a departed namespace come with the watch, unless the API server is asked to leave them out.
+// The last events of a departed namespace come with the watch, unless the API server is asked to leave them
+// out.
 function namesToTell(due: Due, plan: QueryPlan): readonly string[] {
   if (due.kind === "nothing") return [];
   if (due.kind === "expired") throw refused("too much has moved");
@@ -146,7 +148,10 @@ function namesToTell(due: Due, plan: QueryPlan): readonly string[] {
   return [...due.moved, ...hidden];
 }
 
-/** Asks for the API server's version of the resource if the move log needs it. @throws MeshError, StatusError */
+/**
+ * Asks for the API server's version of the resource if the move log needs it.
+ * @throws MeshError, StatusError
+ */
 export async function learnVersion(asked: Call, collection: Collection, { moves, list }: ListDeps): Promise<void> {
   const learn = moves.of(collection).learn;
   if (learn === undefined) return;
@@ -212,7 +217,10 @@ function refused(why: string): MeshError {
 
 /** Limits how many tasks run at a time, the lowest rank first: each task holds much memory. */
 export interface Turns {
-  /** Runs the work when it is its turn. @throws MeshError `ABORTED` if the signal fires before that, or what the work throws */
+  /**
+   * Runs the work when it is its turn.
+   * @throws MeshError `ABORTED` if the signal fires before that, or what the work throws
+   */
   run<T>(signal: CallSignal, rank: number, work: () => Promise<T>): Promise<T>;
 }
 

@@ -22,9 +22,9 @@ export function requestOf(call: ResourceCall, scope: ResourceScope): CollectionR
 }
 
 /**
- * True for a watch that goes on from an earlier list: it has a resourceVersion other than "0" and is no WatchList. Other watches send
- * the whole state first. While a namespace moves, such a watch is never answered 503: client-go repeats it silently with its old
- * version, and would never list again.
+ * True for a watch that goes on from an earlier list: it has a resourceVersion other than "0" and is no
+ * WatchList. Other watches send the whole state first. While a namespace moves, such a watch is never
+ * answered 503: client-go repeats it silently with its old version, and would never list again.
  */
 export function continuesFromList({ info: { verb, query } }: ResourceCall): boolean {
   const version = query.get("resourceVersion") ?? "";

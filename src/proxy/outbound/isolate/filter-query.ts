@@ -1,5 +1,6 @@
-// Writes a plan into the query of a call. Pure. Invariants: the query keeps the caller's own selectors, ANDed with the plan's; where the
-// grammar has no AND, it keeps the caller's alone; a target with a shard selector has a bounded length. Called by server-side-filter.ts.
+// Writes a plan into the query of a call. Pure. Invariants: the query keeps the caller's own selectors, ANDed
+// with the plan's; where the grammar has no AND, it keeps the caller's alone; a target with a shard selector
+// has a bounded length. Called by server-side-filter.ts.
 import {
   type Capabilities,
   excludedNamespaces,
@@ -34,8 +35,8 @@ export interface NotSent {
 }
 
 /**
- * Bound of a target with a shard selector. kube-apiserver takes a megabyte. A proxy in front of it often takes 8 KiB for the request
- * line (nginx), which has the method and the version beside the target.
+ * Bound of a target with a shard selector. kube-apiserver takes a megabyte. A proxy in front of it often
+ * takes 8 KiB for the request line (nginx), which has the method and the version beside the target.
  */
 export const MAX_TARGET_BYTES = 8_000;
 
@@ -76,7 +77,10 @@ export function filterQueryFor(call: Call, plan: QueryPlan, lackOf: (feature: Fe
   };
 }
 
-/** The query with fewer ranges, or without ranges or names of namespaces, where the caller's selectors leave little room. */
+/**
+ * The query with fewer ranges, or without ranges or names of namespaces, where the caller's selectors leave
+ * little room.
+ */
 export function fitQuery(call: Call, query: FilterQuery, replan: (capabilities: Capabilities) => QueryPlan): FilterQuery {
   if (query.shards === undefined && query.ownLabels === undefined) return query;
   const over = withFilterQuery(call, query).target.length - MAX_TARGET_BYTES;

@@ -1,12 +1,16 @@
-// Writes to objects that the subset does not own, where the guard only warns (`guard: Warn`). Invariant: each of them is counted by its decision,
-// and its answer says who owns the object; the log has a line at times, however many they are. Called by the isolate layer.
+// Writes to objects that the subset does not own, where the guard only warns (`guard: Warn`). Invariant: each
+// of them is counted by its decision, and its answer says who owns the object; the log has a line at times,
+// however many they are. Called by the isolate layer.
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { plainText } from "../../../base/plain-text.ts";
 import type { ResourceCall } from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
 
-/** Lets a write pass that the subset's guard would otherwise refuse with `message`. Of two messages the first stays. */
+/**
+ * Lets a write pass that the subset's guard would otherwise refuse with `message`. Of two messages the first
+ * stays.
+ */
 export function passForeign({ record }: ResourceCall, message: string): void {
   record.decision = "warned";
   record.reason = "other-subset";
@@ -14,7 +18,10 @@ export function passForeign({ record }: ResourceCall, message: string): void {
 }
 
 export interface ForeignWrites {
-  /** The answer to the call: with a warning and a line in the log if the call passed as above, otherwise unchanged. */
+  /**
+   * The answer to the call: with a warning and a line in the log if the call passed as above, otherwise
+   * unchanged.
+   */
   told(call: ResourceCall, reply: Reply): Reply;
 }
 
@@ -43,7 +50,8 @@ export function createForeignWrites(clock: Clock, log: Logger): ForeignWrites {
 /** The API server too cuts its warnings. */
 const MAX_CHARS = 512;
 
-// As Kubernetes writes a warning: code 299, no agent, a quoted text (RFC 9111, section 5.5). A header is ASCII.
+// As Kubernetes writes a warning: code 299, no agent, a quoted text (RFC 9111, section 5.5). A header is
+// ASCII.
 function warningHeader(message: string): string {
   const text = plainText(`${message}; it passes, since the guard is Warn`, MAX_CHARS).replaceAll(/[^ -~]/g, "?");
   return `299 - "${text.replaceAll(/[\\"]/g, "\\$&")}"`;

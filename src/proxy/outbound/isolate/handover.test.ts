@@ -1,5 +1,5 @@
-// What a request is told while a handover runs, by its verb, and what a pod may do in a namespace that it only shows until it
-// is restarted.
+// What a request is told while a handover runs, by its verb, and what a pod may do in a namespace that it
+// only shows until it is restarted.
 
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";

@@ -1,6 +1,7 @@
-// The wait of one call for the owner of an unknown namespace. Beside it, the API server is asked whether the namespace exists:
-// an unknown namespace is either newer than the snapshot or not there. Invariant: a new decision follows the first of both answers, and a
-// wait has its bounds in time and number. Called by admission.ts.
+// The wait of one call for the owner of an unknown namespace. Beside it, the API server is asked whether the
+// namespace exists: an unknown namespace is either newer than the snapshot or not there. Invariant: a new
+// decision follows the first of both answers, and a wait has its bounds in time and number. Called by
+// admission.ts.
 import type { Clock } from "../../../base/clock.ts";
 import { MeshError } from "../../../base/errors.ts";
 import { parseRequestInfo } from "../../../kube/request-info.ts";
@@ -27,7 +28,10 @@ export interface Hold {
   readonly deadlineMs: number;
   /** The API server's 404, if it has come. The caller has to read or cancel its body. */
   takeMissing(): Reply | undefined;
-  /** Resolves with the next snapshot, the API server's 404, or the end of the wait. Rejects when the client goes. */
+  /**
+   * Resolves with the next snapshot, the API server's 404, or the end of the wait. Rejects when the client
+   * goes.
+   */
   next(): Promise<void>;
   /** To be called once. */
   end(): void;
@@ -107,8 +111,8 @@ function nextChange(
 }
 
 /**
- * Asks as the caller. Only a 404 comes out of here, never an object: for the object, or for the namespace if the call may create the object.
- * Undefined if there is an object or no answer.
+ * Asks as the caller. Only a 404 comes out of here, never an object: for the object, or for the namespace if
+ * the call may create the object. Undefined if there is an object or no answer.
  */
 async function askMissing(call: ResourceCall, namespace: string, signal: CallSignal, ask: Handler): Promise<Reply | undefined> {
   const target = namesObject(call) ? objectPath(call.info) : `/api/v1/namespaces/${encodeURIComponent(namespace)}`;

@@ -1,6 +1,7 @@
-// Begins a watch with what there is, by lists by namespace, and lets it go on as any watch from the version of the lists. Invariants: the
-// client is shown what a list at that version shows, and then everything that is later; what moves meanwhile is told as to a client that
-// has listed and watches from there. Called by narrow.ts.
+// Begins a watch with what there is, by lists by namespace, and lets it go on as any watch from the version
+// of the lists. Invariants: the client is shown what a list at that version shows, and then everything that
+// is later; what moves meanwhile is told as to a client that has listed and watches from there. Called by
+// narrow.ts.
 import type { Clock } from "../../../base/clock.ts";
 import type { QueryPlan } from "../../../route/plan-query.ts";
 import { createRecord, type Handler, isResourceCall, type ResourceCall } from "../../call/call.ts";

@@ -1,7 +1,8 @@
-// The layer that limits a subset to what it owns: it allows, refuses or narrows every call for objects. Invariants: a narrowed call
-// requests no more objects than the caller did (but metadata in a Table's rows); a reply that cannot be filtered is refused, never passed;
-// a write counts as in flight from its decision to its answer. Lock traffic passes (the election layer marks it), and so do calls that
-// excluded-callers has let through.
+// The layer that limits a subset to what it owns: it allows, refuses or narrows every call for objects.
+// Invariants: a narrowed call requests no more objects than the caller did (but metadata in a Table's rows);
+// a reply that cannot be filtered is refused, never passed; a write counts as in flight from its decision to
+// its answer. Lock traffic passes (the election layer marks it), and so do calls that excluded-callers has
+// let through.
 import type { Clock, Random } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import type { ResourceInfo } from "../../../kube/request-info.ts";
@@ -45,7 +46,9 @@ export interface IsolateDeps {
   readonly plans: PlanLog;
   readonly clock: Clock;
   readonly random: Random;
-  /** Requests that may wait so at a time; further ones get the answer for a wait that is over. Default 256. */
+  /**
+   * Requests that may wait so at a time; further ones get the answer for a wait that is over. Default 256.
+   */
   readonly maxHeld?: number;
   /** Chooses between one list and lists by namespace. Default `planLists`. */
   readonly planLists?: typeof planLists | undefined;
@@ -75,7 +78,8 @@ export function isolate(deps: IsolateDeps): Layer {
     if (!isResourceCall(asked) || asked.record.lock || asked.record.excludedBy !== undefined) return next(asked);
     refuseUpgrade(asked);
     const scope = needsScope(asked.info, session) ? await deps.discovery.scopeOf(asked) : "unknown";
-    // Before the list, so that the list is of a later version; before the decision, which may only hold for this moment.
+    // Before the list, so that the list is of a later version; before the decision, which may only hold for
+    // this moment.
     if (asked.info.verb === "list" || askedInitialEvents(asked) !== undefined)
       await learnVersion(asked, requestOf(asked, scope).collection, { moves, list: next }).catch(() => undefined);
     return admit(asked, scope, { session, clock, ask: next, places, planner, recentLoss }, async (admitted, call) => {
@@ -106,8 +110,8 @@ export function isolate(deps: IsolateDeps): Layer {
 }
 
 /**
- * A reply without an end of its own (a followed log, a proxy, a tunnel) breaks off when the routes no longer allow it. A watch has an end
- * of its own, which knows what frames are.
+ * A reply without an end of its own (a followed log, a proxy, a tunnel) breaks off when the routes no longer
+ * allow it. A watch has an end of its own, which knows what frames are.
  * @param objects the labels by which it was decided; it goes on for as long as these decide
  */
 function whileAllowed(reply: Reply, { info, record }: ResourceCall, session: Session, objects?: LabelFilter): Reply {
@@ -146,8 +150,9 @@ function needsScope(info: ResourceInfo, session: Session): boolean {
 }
 
 /**
- * Calls `done` exactly once: when the write of the reply is over. The API server answers after its commit, so a write is over with the head of
- * its answer. Only a write that another server answers (the subresource `proxy`) may go on until the body is read or cancelled.
+ * Calls `done` exactly once: when the write of the reply is over. The API server answers after its commit, so
+ * a write is over with the head of its answer. Only a write that another server answers (the subresource
+ * `proxy`) may go on until the body is read or cancelled.
  */
 export function whenReplyDone({ info }: Call, reply: Reply, done: () => void): Reply {
   if (!isProxied(info) || reply.body === null || reply.body instanceof Uint8Array) {

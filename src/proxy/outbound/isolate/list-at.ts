@@ -1,5 +1,5 @@
-// Small lists that the proxy itself sends, as the caller and with the caller's selectors and encoding. Called by catch-up.ts and
-// by-namespace.ts, which check the replies.
+// Small lists that the proxy itself sends, as the caller and with the caller's selectors and encoding. Called
+// by catch-up.ts and by-namespace.ts, which check the replies.
 import { isBucket } from "../../../kube/place.ts";
 import type { Version } from "../../../kube/resource-version.ts";
 import { joinSelectors } from "../../../route/plan-query.ts";

@@ -1,5 +1,5 @@
-// Remembers how large a list over all namespaces was when it was last seen, so that small lists need no measuring. Invariant: bounded, and
-// each entry is forgotten after some minutes. Called by by-namespace.ts.
+// Remembers how large a list over all namespaces was when it was last seen, so that small lists need no
+// measuring. Invariant: bounded, and each entry is forgotten after some minutes. Called by by-namespace.ts.
 import { BoundedMap } from "../../../base/bounded-map.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { ListSize } from "../../../route/plan-lists.ts";

@@ -1,5 +1,5 @@
-// The version and the size of a collection, by the smallest list of it, and the checks of the replies to lists by namespace. Called by
-// by-namespace.ts.
+// The version and the size of a collection, by the smallest list of it, and the checks of the replies to
+// lists by namespace. Called by by-namespace.ts.
 import { MeshError } from "../../../base/errors.ts";
 import type { Encoding } from "../../../kube/codec/base/types.ts";
 import { readListMeta } from "../../../kube/codec/list-meta.ts";

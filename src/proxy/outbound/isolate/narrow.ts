@@ -1,5 +1,6 @@
-// Sends lists and watches with what the API server can filter, and filters the reply. Invariant: fails closed. A successful reply that is
-// not a readable list or watch is refused, never passed. Called by isolate.ts.
+// Sends lists and watches with what the API server can filter, and filters the reply. Invariant: fails
+// closed. A successful reply that is not a readable list or watch is refused, never passed. Called by
+// isolate.ts.
 import { NEVER } from "../../../kube/resource-version.ts";
 import { type HidingQuery, NO_PLAN, type Planner, type QueryPlan, type ResourceScope } from "../../../route/plan-query.ts";
 import type { Feature, ServerFeatures } from "../../api-server/server-features.ts";
@@ -56,8 +57,9 @@ export function createNarrow(deps: NarrowDeps): Narrow {
     const asked = { ...request, told, departed };
     if (queryPlan === WHOLE) return { reply: await next(call), sent: { ...asked, serverFilter: NO_SERVER_FILTER } };
     const { reply, plan, serverFilter } = await serverSideFilter(call, request.collection, queryPlan, next);
-    // Never "labels": a server that seems to ignore label selectors is still sent them. Without them, every object that leaves the subset by
-    // a change of labels would make the client list again, also on a server that applies them.
+    // Never "labels": a server that seems to ignore label selectors is still sent them. Without them, every
+    // object that leaves the subset by a change of labels would make the client list again, also on a server
+    // that applies them.
     const onIgnored = () => features.lacks(request.collection, featureOf(serverFilter), "ignored");
     return { reply, sent: { ...asked, serverFilter, plan, onIgnored } };
   };

@@ -1,7 +1,8 @@
-// Limits a subset to its objects of a resource that is partitioned by label. A get of another subset's object is a 404, as for an object
-// that does not exist; a write needs the stored object and its result to have the subset's labels. The proxy asks the API server for
-// both, as the caller. Called by isolate.ts for single objects and deletecollection. docs/decisions/0008-object-selectors.md says which
-// checks are atomic with their write.
+// Limits a subset to its objects of a resource that is partitioned by label. A get of another subset's object
+// is a 404, as for an object that does not exist; a write needs the stored object and its result to have the
+// subset's labels. The proxy asks the API server for both, as the caller. Called by isolate.ts for single
+// objects and deletecollection. docs/decisions/0008-object-selectors.md says which checks are atomic with
+// their write.
 
 import type { ItemMeta } from "../../../kube/codec/base/types.ts";
 import { preferredEncoding } from "../../../kube/codec/content-negotiation.ts";
@@ -137,7 +138,10 @@ function deleteCollection({ call, view, next }: GuardedCall): Promise<Reply> {
   );
 }
 
-/** The stored object is the subset's, or the API server has answered otherwise: there is none, or the caller may not read it. */
+/**
+ * The stored object is the subset's, or the API server has answered otherwise: there is none, or the caller
+ * may not read it.
+ */
 type Stored = { readonly kind: "own"; readonly labels: Labels } | { readonly kind: "answer"; readonly reply: Reply };
 
 // Asks for the newest state. Throws Forbidden if the object is not the subset's.
@@ -155,7 +159,8 @@ async function askStored({ call, view, next }: GuardedCall): Promise<Stored> {
 
 const METADATA = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
-// An error passes as it is, so it comes in the caller's encoding. Plain JSON is for servers without such a type.
+// An error passes as it is, so it comes in the caller's encoding. Plain JSON is for servers without such a
+// type.
 function metadataOnly({ headers }: Call): string {
   const json = `application/json;${METADATA},application/json;q=0.9`;
   return preferredEncoding(headers.accept) === "json" ? json : `application/vnd.kubernetes.protobuf;${METADATA},${json}`;

@@ -1,5 +1,5 @@
-// The labels of the objects in a body. Invariant: a body that cannot be read with certainty is an error. Called by object-guard.ts, only
-// for resources that are partitioned by label.
+// The labels of the objects in a body. Invariant: a body that cannot be read with certainty is an error.
+// Called by object-guard.ts, only for resources that are partitioned by label.
 import { isMeshError } from "../../../base/errors.ts";
 import { parseJson } from "../../../base/json.ts";
 import { codecError, type Encoding, type ItemMeta, isCodecError } from "../../../kube/codec/base/types.ts";
@@ -37,7 +37,10 @@ export function labelsInRequest(call: ResourceCall, body: Uint8Array): Labels {
   return metaInRequest(call, body, "labels decide").labels ?? {};
 }
 
-/** A create with the name that its body gives to the object: "" if the API server generates the name. @throws as above */
+/**
+ * A create with the name that its body gives to the object: "" if the API server generates the name.
+ * @throws as above
+ */
 export async function namedByBody(call: ResourceCall): Promise<ResourceCall> {
   const body = await requestBytes(call);
   const { name } = metaInRequest(call, body, "the name decides");
@@ -65,7 +68,10 @@ export interface ReadReply {
   readonly objects: readonly ItemMeta[];
 }
 
-/** Reads a reply of status 200 or 201. @throws StatusError NotAcceptable; MeshError of the codec, or BODY_TOO_LARGE */
+/**
+ * Reads a reply of status 200 or 201.
+ * @throws StatusError NotAcceptable; MeshError of the codec, or BODY_TOO_LARGE
+ */
 export async function objectsInReply(reply: Reply): Promise<ReadReply> {
   const encoding = readableEncoding(reply);
   if (encoding === undefined) {
@@ -90,8 +96,8 @@ function objectsIn(encoding: Encoding, body: Uint8Array): readonly ItemMeta[] {
 }
 
 /**
- * True unless the patch certainly leaves metadata.labels as they are, by its text alone. So most patches (of spec, status, finalizers) need
- * no dry run.
+ * True unless the patch certainly leaves metadata.labels as they are, by its text alone. So most patches (of
+ * spec, status, finalizers) need no dry run.
  */
 export function mayChangeLabels(mediaType: string, body: Uint8Array): boolean {
   switch (mediaType) {
@@ -129,7 +135,8 @@ function hasDirective(patch: Readonly<Record<string, unknown>>): boolean {
   return Object.keys(patch).some((key) => key.startsWith("$"));
 }
 
-// The path of an operation is a JSON pointer; "" is the whole object. What is moved is taken away from where it was.
+// The path of an operation is a JSON pointer; "" is the whole object. What is moved is taken away from where
+// it was.
 function isElsewhere(operation: unknown): boolean {
   if (!isObject(operation)) return false;
   const { op, path, from } = operation;

@@ -1,5 +1,6 @@
-// A list's body as this subset may see it. Invariants: an object passes only if the snapshot in force at that instant gives it to the
-// subset; a list that cannot be filtered to its end breaks off and never ends as a shorter list. Called by narrow.ts.
+// A list's body as this subset may see it. Invariants: an object passes only if the snapshot in force at that
+// instant gives it to the subset; a list that cannot be filtered to its end breaks off and never ends as a
+// shorter list. Called by narrow.ts.
 
 import type { Encoding, ItemMeta } from "../../../kube/codec/base/types.ts";
 import { createListFilter } from "../../../kube/codec/list-filter.ts";
@@ -69,7 +70,8 @@ export function ownedList(
 
 /**
  * The view for reads that is in force at the time of the call.
- * @throws StatusError while the resource moves: the rest of a list would come out empty, and clients would believe it
+ * @throws StatusError while the resource moves: the rest of a list would come out empty, and clients would
+ * believe it
  */
 export function readViewNow(session: Session, { group, resource }: GroupResource): () => ResourceView {
   let enforced: Enforced | undefined;

@@ -1,11 +1,11 @@
-// Later pages of a list that began in one namespace. Invariant: a page is asked for in the path to which its token
-// belongs, or answered 410 Expired, upon which clients list anew; the proxy never asks in a way that skips objects. Called by
-// server-side-filter.ts and isolate.ts.
+// Later pages of a list that began in one namespace. Invariant: a page is asked for in the path to which its
+// token belongs, or answered 410 Expired, upon which clients list anew; the proxy never asks in a way that
+// skips objects. Called by server-side-filter.ts and isolate.ts.
 //
-// kube-apiserver (seen on 1.36) makes the token of `fieldSelector=metadata.namespace=x` relative to x, but reads it relative to all
-// namespaces, and so silently loses the rest of x. In x's own path it reads the token correctly, so the proxy asks for later pages
-// there. Tokens of all other plans are relative to all namespaces and go on under any plan but that one. The start of a token shows
-// its kind.
+// kube-apiserver (seen on 1.36) makes the token of `fieldSelector=metadata.namespace=x` relative to x, but
+// reads it relative to all namespaces, and so silently loses the rest of x. In x's own path it reads the
+// token correctly, so the proxy asks for later pages there. Tokens of all other plans are relative to all
+// namespaces and go on under any plan but that one. The start of a token shows its kind.
 import { BoundedMap } from "../../../base/bounded-map.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { parseFieldSelector } from "../../../kube/field-selector.ts";
@@ -31,7 +31,10 @@ export interface Pages {
   resume(call: Call, collection: Collection, plan: QueryPlan, without: () => QueryPlan): Page;
 }
 
-/** A compaction, every 5 minutes by default, voids the tokens before it. The rest is a margin for rarer compactions. */
+/**
+ * A compaction, every 5 minutes by default, voids the tokens before it. The rest is a margin for rarer
+ * compactions.
+ */
 const TOKEN_MS = 15 * 60_000;
 /** Clients choose resources freely. */
 const MAX_RESOURCES = 1_000;
@@ -86,7 +89,8 @@ function namesNamespace({ info }: Call): boolean {
   }
 }
 
-// k8s.io/apiserver's tokens are JSON in base64: {"v":"meta.k8s.io/v1","rv":7,"start":"/namespace/name\u0000"}.
+// k8s.io/apiserver's tokens are JSON in base64:
+// {"v":"meta.k8s.io/v1","rv":7,"start":"/namespace/name\u0000"}.
 function kindOfToken(token: string): "all-namespaces" | "one-namespace" | "unknown" {
   try {
     const read: unknown = JSON.parse(Buffer.from(token, "base64url").toString("utf8"));

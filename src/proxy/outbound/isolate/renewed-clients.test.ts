@@ -1,5 +1,5 @@
-// What a watch that went on without its client owes it, and what it says for others: namespaces that were hidden or have gone, further
-// clients of the same shape, clients that do not read.
+// What a watch that went on without its client owes it, and what it says for others: namespaces that were
+// hidden or have gone, further clients of the same shape, clients that do not read.
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { isolateDeps } from "../../../../test/support/isolate.ts";

@@ -1,6 +1,7 @@
-// Serves a watch without a version, or one from a version that the client got from a list, an event, a create or elsewhere. If something
-// has moved since that version, the client is first told of it, or has to list again. Invariant: after a watch that continues, the client
-// knows exactly what a list at its version and the events after that version would show. Called by isolate.ts.
+// Serves a watch without a version, or one from a version that the client got from a list, an event, a create
+// or elsewhere. If something has moved since that version, the client is first told of it, or has to list
+// again. Invariant: after a watch that continues, the client knows exactly what a list at its version and the
+// events after that version would show. Called by isolate.ts.
 import type { Encoding } from "../../../kube/codec/base/types.ts";
 import { NEVER } from "../../../kube/resource-version.ts";
 import type { QueryPlan, ResourceScope } from "../../../route/plan-query.ts";
@@ -18,7 +19,10 @@ import { type CatchUpDeps, createCatchUp, WHOLE } from "./catch-up.ts";
 
 export type WatchServerDeps = CatchUpDeps & RenewingDeps;
 
-/** A watch that passes whole, without filtering, is sent as the client wrote it. If its answer cannot be read, it breaks off at a move. */
+/**
+ * A watch that passes whole, without filtering, is sent as the client wrote it. If its answer cannot be read,
+ * it breaks off at a move.
+ */
 export async function serveWatch(
   asked: ResourceCall,
   request: CollectionRequest,

@@ -1,5 +1,6 @@
-// Sends a list or watch with the part of its plan that the API server can filter. Invariants: the caller never sees a refusal of the
-// proxy's own selectors; the move log knows before the call goes whether the query leaves out unknown namespaces. Called by narrow.ts.
+// Sends a list or watch with the part of its plan that the API server can filter. Invariants: the caller
+// never sees a refusal of the proxy's own selectors; the move log knows before the call goes whether the
+// query leaves out unknown namespaces. Called by narrow.ts.
 import {
   type Capabilities,
   type HidingQuery,
@@ -73,7 +74,8 @@ export function createServerSideFilter(deps: ServerSideFilterDeps): ServerSideFi
     if (suspect === undefined) return served(first, query);
     const { isRefused, reply } = await readRefusal(first, suspect);
     if (!isRefused) return served(reply, query);
-    // The API server may dislike the proxy's selectors or the caller's: the same call without the proxy's shows which.
+    // The API server may dislike the proxy's selectors or the caller's: the same call without the proxy's
+    // shows which.
     discardBody(reply.body);
     const plain = plainQuery(query);
     const second = await next(withFilterQuery(call, plain));

@@ -5,13 +5,13 @@
 // Options: --objects N (default 100000), --rounds N (5), --json.
 import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
+import { preloadVitals, readVitals } from "../test/soak/vitals.ts";
 import { compileProxy } from "../test/support/compiled-proxy.ts";
 import { demoVirtualApp } from "../test/support/demo-app.ts";
 import { startKube } from "../test/support/kube.ts";
 import { startMesh } from "../test/support/mesh.ts";
 import { createProbe } from "../test/support/probe.ts";
 import { seedConfigMaps } from "../test/support/seed-config-maps.ts";
-import { preloadVitals, readVitals } from "../test/support/soak/vitals.ts";
 import type { Probed } from "./probe.ts";
 
 const { values } = parseArgs({

@@ -4,7 +4,7 @@
 //
 // Options: --namespaces N (default 1000), --foos N in each (10), --json.
 import { parseArgs } from "node:util";
-import { runHandover } from "../test/support/handover/run-handover.ts";
+import { runHandover } from "../test/handover/run-handover.ts";
 
 const TARGET_MS = 5_000;
 const { values } = parseArgs({

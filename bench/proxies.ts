@@ -14,9 +14,9 @@
 // - --only changes,restart,failover: default all
 import { parseArgs } from "node:util";
 import { LEASES, NAMESPACES } from "../src/kube/client/resources.ts";
+import { type FleetWorld, namespaceOf, startFleetWorld } from "../test/fleet/fleet-world.ts";
 import type { Child } from "../test/support/child-process.ts";
 import { eventually } from "../test/support/eventually.ts";
-import { type FleetWorld, namespaceOf, startFleetWorld } from "../test/support/fleet/fleet-world.ts";
 import { cpuSecondsOf, memoryOf } from "../test/support/process-memory.ts";
 
 const { values } = parseArgs({

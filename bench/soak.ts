@@ -4,8 +4,8 @@
 //
 // Options: --minutes N (default 10), --rate N a second (200), --seed N (1), --rounds N (one each minute), --json.
 import { parseArgs } from "node:util";
+import { complaints, runSoak } from "../test/soak/run-soak.ts";
 import { startKube } from "../test/support/kube.ts";
-import { complaints, runSoak } from "../test/support/soak/run-soak.ts";
 
 const { values } = parseArgs({
   options: {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that the tests need and a plain image may lack: network namespaces, the test node
-# (test/support/node), the processes of the demo, and the environment of the Python clients. Needs root on Debian or Ubuntu;
+# (test/node), the processes of the demo, and the environment of the Python clients. Needs root on Debian or Ubuntu;
 # elsewhere it does nothing, and the tests report what is missing. kubectl and Go are not installed.
 set -euo pipefail
 

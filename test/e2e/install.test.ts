@@ -3,6 +3,8 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { EGRESS, EGRESS_PRIVATE_ADDRESSES } from "../../src/api/pod-annotations.ts";
+import { pod } from "../node/manifests.ts";
+import { nodeImage } from "../node/test-image.ts";
 import { eventually } from "../support/eventually.ts";
 import { CHART_ARGS, helm, MESH_NAMESPACE, RELEASE } from "../support/helm.ts";
 import {
@@ -15,11 +17,9 @@ import {
 } from "../support/install/operator.ts";
 import { type InstalledMesh, startInstalledMesh } from "../support/install/world.ts";
 import type { AuditEvent } from "../support/kube.ts";
-import { pod } from "../support/node/manifests.ts";
-import { nodeImage } from "../support/node/test-image.ts";
 import { describeWithTestNode } from "../support/requirements.ts";
 
-const NODE_PROGRAMS = fileURLToPath(new URL("../support/node/programs", import.meta.url));
+const NODE_PROGRAMS = fileURLToPath(new URL("../node/programs", import.meta.url));
 const WEB_IMAGE = "web:1";
 
 interface Foo {

@@ -1,8 +1,8 @@
 // What clients of the proxy may rely on, in the model test of watches. Once the world is quiet, an informer knows exactly its slice, a
 // creator what has become of the slice since its own create, and each was shown every event of namespaces that did not move exactly once.
 import { expect } from "vitest";
-import { type History, keyOf } from "../support/watch-model/history.ts";
-import type { SeenEvent } from "../support/watch-model/memory.ts";
+import { type History, keyOf } from "./watch-model/history.ts";
+import type { SeenEvent } from "./watch-model/memory.ts";
 import { rest } from "./watch-steps.ts";
 import type { World } from "./watch-world.ts";
 

@@ -1,6 +1,6 @@
 // Sees what the clients of the model test of watches are shown, and notes what must not be shown at that moment.
-import type { ModelClient, Observer } from "../support/watch-model/client.ts";
-import type { SeenEvent } from "../support/watch-model/memory.ts";
+import type { ModelClient, Observer } from "./watch-model/client.ts";
+import type { SeenEvent } from "./watch-model/memory.ts";
 import type { Place, Resource } from "./watch-script.ts";
 
 export interface WatchedClient {

@@ -1,6 +1,6 @@
 // A small run of bench/handover.ts: one edit moves many namespaces. The test checks the result and the number of messages, not the time.
 import { expect, it } from "vitest";
-import { runHandover } from "../support/handover/run-handover.ts";
+import { runHandover } from "../handover/run-handover.ts";
 import { describeWithKube } from "../support/requirements.ts";
 
 describeWithKube("fifty namespaces that move in one edit", () => {

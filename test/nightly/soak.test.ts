@@ -1,8 +1,8 @@
 // A short run of bench/soak.ts: half a minute of aborted requests leaves a proxy's memory and resources unchanged.
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { complaints, runSoak } from "../soak/run-soak.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { describeWithKube } from "../support/requirements.ts";
-import { complaints, runSoak } from "../support/soak/run-soak.ts";
 
 const RATE = 200;
 const SEED = 1;

@@ -24,10 +24,10 @@ import {
   type Start,
   scopesOf,
   takeVersion,
-} from "../support/watch-versions/cells.ts";
-import { type FollowedCell, followCell } from "../support/watch-versions/followed.ts";
-import { type Reference, startReference } from "../support/watch-versions/reference.ts";
-import { birthsAndDeaths, CLUSTER_ROLES, moves, ownWrites, type Traffic } from "../support/watch-versions/traffic.ts";
+} from "./watch-versions/cells.ts";
+import { type FollowedCell, followCell } from "./watch-versions/followed.ts";
+import { type Reference, startReference } from "./watch-versions/reference.ts";
+import { birthsAndDeaths, CLUSTER_ROLES, moves, ownWrites, type Traffic } from "./watch-versions/traffic.ts";
 
 const ROAMING = ["roam-0", "roam-1", "roam-2"];
 const SUBSETS = {

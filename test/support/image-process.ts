@@ -3,10 +3,10 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sandboxScript } from "../node/sandbox.ts";
+import { userOf } from "../node/test-image.ts";
 import { type Child, startChild } from "./child-process.ts";
 import type { Image } from "./images.ts";
-import { sandboxScript } from "./node/sandbox.ts";
-import { userOf } from "./node/test-image.ts";
 
 export interface ImageProcessOptions {
   readonly name: string;

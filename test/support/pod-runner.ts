@@ -1,5 +1,5 @@
 // A small replacement for the kubelet: it runs the pods that real controllers (Deployments, StatefulSets) create in one namespace
-// as processes of this machine. No process of a pod lives longer than the pod's object. Needs no root, unlike test/support/node,
+// as processes of this machine. No process of a pod lives longer than the pod's object. Needs no root, unlike test/node,
 // where pods are injected and have networks.
 //
 // It binds the pods, runs the proxy and the operator of their containers, reports their status, and restarts processes that ended. At

@@ -2,9 +2,9 @@
 // line, so that all other tests still give a true result.
 import { spawnSync } from "node:child_process";
 import { describe, it } from "vitest";
+import { whyNoTestNode } from "../node/prerequisites.ts";
 import { whyNoGo } from "./go-build.ts";
 import { hasKubeAssets } from "./kube-assets/folder.ts";
-import { whyNoTestNode } from "./node/prerequisites.ts";
 import { pythonEnvironment } from "./python.ts";
 
 const isCi = process.env.CI === "true";
@@ -39,7 +39,7 @@ export function describeWithNetworkNamespaces(name: string, body: () => void): v
   describe.skipIf(skipped)(name, body);
 }
 
-/** `describe` for tests on a cluster with running pods (test/support/node). In CI its first hook fails with the reason. */
+/** `describe` for tests on a cluster with running pods (test/node). In CI its first hook fails with the reason. */
 export function describeWithTestNode(name: string, body: () => void): void {
   const missing = noKube ?? whyNoTestNode();
   const skipped = missing !== undefined && !isCi;

@@ -3,9 +3,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LEASES } from "../../../src/kube/client/resources.ts";
 import { LEASE_NAME } from "../../../src/manager/leadership.ts";
+import { type FleetWorld, namespaceOf, startFleetWorld } from "../../fleet/fleet-world.ts";
 import type { Child } from "../../support/child-process.ts";
 import { eventually } from "../../support/eventually.ts";
-import { type FleetWorld, namespaceOf, startFleetWorld } from "../../support/fleet/fleet-world.ts";
 import { memoryOf } from "../../support/process-memory.ts";
 import { openProxy } from "../../support/scripted-proxy.ts";
 import { claimsOf } from "../../support/updates.ts";

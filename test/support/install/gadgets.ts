@@ -5,8 +5,8 @@ import { parse } from "yaml";
 import { createCa, issueServerCertificate, type KeyCertificate } from "../../../src/base/certificates.ts";
 import type { Resource } from "../../../src/kube/client/resource.ts";
 import type { KubeObject } from "../../../src/kube/types.ts";
+import type { TestImage } from "../../node/test-image.ts";
 import { goProgram } from "../go-build.ts";
-import type { TestImage } from "../node/test-image.ts";
 
 export const GADGET_IMAGE = "test/go-webhooks:1";
 /** Name of the operator's lock, service account and VirtualApp. */

@@ -3,9 +3,9 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
+import { nodeImage, type TestImage } from "../../node/test-image.ts";
 import { demoVirtualApp } from "../demo-app.ts";
 import { goProgram } from "../go-build.ts";
-import { nodeImage, type TestImage } from "../node/test-image.ts";
 
 export const OPERATOR_IMAGE = "test/go-foo:1";
 /** Namespace of the operator, and name of its VirtualApp, its lock and its service account. */

@@ -1,10 +1,11 @@
 // A cluster after `helm install`: the real control plane, a node that runs pods, and the chart and images of this checkout. Tests
 // use it through kubectl, like a user.
+
+import { startTestCluster, type TestCluster } from "../../node/cluster.ts";
 import { eventually } from "../eventually.ts";
 import { CHART_ARGS, helm, MESH_NAMESPACE, meshImage, RELEASE } from "../helm.ts";
 import { imageOf } from "../images.ts";
 import { type KubectlResult, kubectl, tryKubectl } from "../kubectl.ts";
-import { startTestCluster, type TestCluster } from "../node/cluster.ts";
 import { OPERATOR_IMAGE, operatorImage } from "./operator.ts";
 
 export interface InstalledMesh {

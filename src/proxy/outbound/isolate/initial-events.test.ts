@@ -1,13 +1,13 @@
 // Watches that begin with lists by namespace, as the client and the API server see them.
 import { describe, expect, it } from "vitest";
+import type { WireEvent } from "../../../../test/fuzz/watch-model/answers.ts";
+import { createApiServer } from "../../../../test/fuzz/watch-model/api-server.ts";
+import { createHistory } from "../../../../test/fuzz/watch-model/history.ts";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { alwaysByNamespace, isolateDeps } from "../../../../test/support/isolate.ts";
 import { callOf, jsonReply } from "../../../../test/support/layer-call.ts";
 import { type RecordingSink, recordingSink } from "../../../../test/support/scripted-body.ts";
 import { type Routes, routes } from "../../../../test/support/test-routes.ts";
-import type { WireEvent } from "../../../../test/support/watch-model/answers.ts";
-import { createApiServer } from "../../../../test/support/watch-model/api-server.ts";
-import { createHistory } from "../../../../test/support/watch-model/history.ts";
 import { MeshError } from "../../../base/errors.ts";
 import { planLists } from "../../../route/plan-lists.ts";
 import type { Call } from "../../call/call.ts";

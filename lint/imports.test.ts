@@ -67,7 +67,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
 };
 
 /** Folders that do no I/O, with the packages that they may import. */
-const PURE: Readonly<Record<string, string>> = { route: "", policy: "re2js", "kube/codec": "" };
+const PURE: Readonly<Record<string, string>> = { route: "", policy: "re2js zod", "kube/codec": "" };
 
 const IMPORT = /(?:\bfrom |\bimport\()"([^"]+)"/g;
 

@@ -2,9 +2,9 @@
 // namespaces, so that its size does not grow with the cluster. Every field is optional and unknown fields are
 // kept, since an older version may have written it.
 import { z } from "zod";
+import type { Immutable } from "../base/immutable.ts";
 import { conditionsSchema, timestampSchema } from "./conditions.ts";
 import { listMap } from "./extensions.ts";
-import type { Immutable } from "./immutable.ts";
 import { MAX_INT32 } from "./structural-schema.ts";
 
 const countSchema = z.int().min(0).max(MAX_INT32);

@@ -2,9 +2,9 @@
 // KusionStack's kind is here with its spelling; a field of an older form of it is refused with the new one.
 // The manager compiles it into rules; admission validates it.
 import { z } from "zod";
+import type { Immutable } from "../base/immutable.ts";
 import { withChecks } from "./checks.ts";
 import { listMap } from "./extensions.ts";
-import type { Immutable } from "./immutable.ts";
 import { interceptRuleSchema } from "./intercept-rule.ts";
 import { type KindDefinition, KUSIONSTACK_GROUP } from "./kind.ts";
 import { nonEmptySelector } from "./label-selector.ts";

@@ -1,8 +1,8 @@
 // The schema of status conditions (metav1.Condition), for every kind. The manager writes them; `kubectl wait`
 // reads them.
 import { z } from "zod";
+import type { Immutable } from "../base/immutable.ts";
 import { listMap } from "./extensions.ts";
-import type { Immutable } from "./immutable.ts";
 
 /**
  * The conditions of an app, in their order in the status. Only a family of shards has Balanced, and only an

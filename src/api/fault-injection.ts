@@ -2,10 +2,10 @@
 // KusionStack's kind is here with its spelling; an unknown or older field is refused, since a fault that
 // fires too often does harm. The manager compiles it into rules.
 import { z } from "zod";
+import type { Immutable } from "../base/immutable.ts";
 import { type Check, withChecks } from "./checks.ts";
 import { durationSchema } from "./duration.ts";
 import { celRules } from "./extensions.ts";
-import type { Immutable } from "./immutable.ts";
 import { type KindDefinition, KUSIONSTACK_GROUP } from "./kind.ts";
 import { nonEmptySelector } from "./label-selector.ts";
 import { objectMetaSchema } from "./object-meta.ts";

@@ -1,7 +1,7 @@
 // One rule of a CircuitBreaker about the hosts that its pods may call. Invariant: each field of KusionStack's
 // kind is here with its spelling. Used by circuit-breaker.ts.
 import { z } from "zod";
-import type { Immutable } from "./immutable.ts";
+import type { Immutable } from "../base/immutable.ts";
 import { MAX_REGEX_LENGTH, regexProblems } from "./regex.ts";
 import { type Finding, fieldAt, itemsOf, withRules } from "./rule.ts";
 import { methodsSchema, noDuplicates, parseServer } from "./server-match.ts";

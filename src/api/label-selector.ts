@@ -1,8 +1,8 @@
 // The schema of metav1.LabelSelector, with Kubernetes' own checks. Invariant: its type is assignable to the
 // one in src/kube/types.ts. Used for selectors of pods, namespaces and objects.
 import { z } from "zod";
+import type { Immutable } from "../base/immutable.ts";
 import { atomicMap, type CelRule, celRules } from "./extensions.ts";
-import type { Immutable } from "./immutable.ts";
 import { labelKeySchema, labelValueSchema } from "./names.ts";
 import { type Finding, fieldAt, fieldsOf, isObject, itemsOf, withRules } from "./rule.ts";
 

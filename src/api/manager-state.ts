@@ -1,8 +1,8 @@
 // The kind ManagerState: one cluster-scoped object with the replicas of the manager and their leader. The
 // manager writes it; users and older proxies read it.
 import { z } from "zod";
+import type { Immutable } from "../base/immutable.ts";
 import { celRules, listMap } from "./extensions.ts";
-import type { Immutable } from "./immutable.ts";
 import { AGE_COLUMN, type KindDefinition, KRUISE_GROUP } from "./kind.ts";
 import { objectMetaSchema } from "./object-meta.ts";
 

@@ -2,8 +2,8 @@
 // objects by labels. Invariant: exactly one of the three is set; the CEL rules and the check here both
 // enforce it. Used by virtual-app.ts.
 import { z } from "zod";
+import type { Immutable } from "../base/immutable.ts";
 import { celRules } from "./extensions.ts";
-import type { Immutable } from "./immutable.ts";
 import { labelSelectorSchema } from "./label-selector.ts";
 import { MAX_REGEX_LENGTH, regexSchema } from "./regex.ts";
 import { slowPart } from "./regex-shape.ts";

@@ -2,8 +2,8 @@
 // with the number of pods. Every field is optional and unknown fields are kept, since an older version may
 // have written it.
 import { z } from "zod";
+import type { Immutable } from "../base/immutable.ts";
 import { conditionsSchema, timestampSchema } from "./conditions.ts";
-import type { Immutable } from "./immutable.ts";
 import { AGE_COLUMN, conditionPath, type PrinterColumn } from "./kind.ts";
 import { MAX_INT32 } from "./structural-schema.ts";
 

@@ -1,8 +1,8 @@
 // The schema of a rule's resources: API groups and plural resource names. Used by every kind with rules.
 
 import { z } from "zod";
+import type { Immutable } from "../base/immutable.ts";
 import { jsonText } from "../base/json.ts";
-import type { Immutable } from "./immutable.ts";
 
 /** Matches every group, or every resource. */
 export const WILDCARD = "*";

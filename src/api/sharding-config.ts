@@ -2,9 +2,9 @@
 // of KusionStack's kind is here with its spelling. The manager compiles families into route tables; admission
 // validates each object. Rules over several fields are in sharding-config-rules.ts.
 import { z } from "zod";
+import type { Immutable } from "../base/immutable.ts";
 import { appAnnotations } from "./annotations.ts";
 import { celRules } from "./extensions.ts";
-import type { Immutable } from "./immutable.ts";
 import { AGE_COLUMN, conditionPath, type KindDefinition, KUSIONSTACK_GROUP, MESSAGE_COLUMN, READY_COLUMNS } from "./kind.ts";
 import { nonEmptySelector } from "./label-selector.ts";
 import { limitSelectorSchema, MAX_LISTED_NAMESPACES } from "./limit-selector.ts";

@@ -1,9 +1,9 @@
 // The kind TrafficPolicy: limits and denials for the requests of apps. Invariant: each field of OpenKruise's
 // kind is here with its spelling. The manager compiles it into rules; admission validates it.
 import { z } from "zod";
+import type { Immutable } from "../base/immutable.ts";
 import { type Check, withChecks } from "./checks.ts";
 import { listMap } from "./extensions.ts";
-import type { Immutable } from "./immutable.ts";
 import { type KindDefinition, KRUISE_GROUP } from "./kind.ts";
 import { dnsSubdomainSchema } from "./names.ts";
 import { objectMetaSchema } from "./object-meta.ts";

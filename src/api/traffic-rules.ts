@@ -2,8 +2,8 @@
 // Invariants: `*` stands alone in a list and no list is empty, so that a list says plainly what it matches;
 // all rules of an object together are small enough for an index.
 import { z } from "zod";
+import type { Immutable } from "../base/immutable.ts";
 import { celRules } from "./extensions.ts";
-import type { Immutable } from "./immutable.ts";
 import { labelValueSchema } from "./names.ts";
 import { apiGroupSchema, WILDCARD } from "./resource-match.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf, withRules } from "./rule.ts";

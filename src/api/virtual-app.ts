@@ -1,10 +1,10 @@
 // The kind VirtualApp: one operator, its subsets, and the rules of ownership. The manager compiles it into
 // route tables; admission validates it. Rules over several fields are in virtual-app-rules.ts.
 import { z } from "zod";
+import type { Immutable } from "../base/immutable.ts";
 import { appAnnotations } from "./annotations.ts";
 import { appStatusSchema } from "./app-status.ts";
 import { celRules, listMap } from "./extensions.ts";
-import type { Immutable } from "./immutable.ts";
 import { AGE_COLUMN, type KindDefinition, KRUISE_GROUP, MESSAGE_COLUMN, READY_COLUMNS } from "./kind.ts";
 import { labelsSchema, MAX_LABELS, nonEmptySelector } from "./label-selector.ts";
 import { matchLimitSelectorSchema } from "./match-limit-selector.ts";

@@ -1,14 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { egressRequest, egressRule } from "../../test/support/policies.ts";
 import { createEgressRules } from "./egress-rules.ts";
-import type { EgressRule, HostMatch } from "./policy.ts";
+import type { EgressRule } from "./policy.ts";
 
 const ruleNames = (rules: readonly EgressRule[], line: string) => {
   const { refusedBy, words } = createEgressRules(rules).judge(egressRequest(line));
   return { refusedBy: refusedBy?.origin.rule, words: words.map(({ rule, decision }) => `${rule.origin.rule} ${decision}`) };
 };
 const isOpen = (rules: readonly EgressRule[], line: string) => ruleNames(rules, line).refusedBy === undefined;
-const A: readonly HostMatch[] = [{ host: "a.example" }];
+type HostMatch = EgressRule["hosts"][number];
+const A: EgressRule["hosts"] = [{ host: "a.example" }];
 
 describe("hosts of other servers", () => {
   it.each<[HostMatch, string, boolean]>([

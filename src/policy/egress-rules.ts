@@ -1,7 +1,7 @@
 // Decides which other servers a pod may call. Pure. Invariant: every rule that matches applies, and the
 // present rules alone decide: without an enforced rule with Allow everything is open but for what a rule with
 // Deny refuses. Called by the egress proxy for every request.
-import type { EgressRule, HostMatch } from "./policy.ts";
+import type { EgressRule } from "./policy.ts";
 import type { EgressTarget, PolicyRequest } from "./policy-request.ts";
 import { compilePattern } from "./text-match.ts";
 
@@ -61,7 +61,7 @@ function isMethod({ methods }: EgressRule, method: string): boolean {
   return methods.length === 0 || methods.includes(ALL) || methods.includes(method);
 }
 
-function compileHost(match: HostMatch): (target: EgressTarget) => boolean {
+function compileHost(match: EgressRule["hosts"][number]): (target: EgressTarget) => boolean {
   if ("regex" in match) {
     const matches = compilePattern(match.regex);
     return ({ host, port }) => matches(host) || matches(`${host}:${port}`);

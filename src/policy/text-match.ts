@@ -1,8 +1,6 @@
 // Compiles texts and expressions of rules. Pure. Invariant: an expression takes time that is linear in the
-// text, whoever wrote it (RE2), and both are bounded: one request must not stop the event loop. Called by the
-// matchers of rules, and by the wire to check expressions.
+// text, whoever wrote it (RE2), and both are bounded: one request must not stop the event loop.
 import { RE2JS } from "re2js";
-import type { TextMatch } from "./policy.ts";
 
 const MAX_PATTERN_LENGTH = 512;
 /** A longer text matches no expression. Hosts are always shorter. */
@@ -27,6 +25,6 @@ export function compilePattern(pattern: string): TextTest {
   return (text) => text.length <= MAX_TEXT_LENGTH && compiled.test(text);
 }
 
-export function compileTextMatch(match: TextMatch): TextTest {
+export function compileTextMatch(match: { readonly exact: string } | { readonly regex: string }): TextTest {
   return "regex" in match ? compilePattern(match.regex) : (text) => text === match.exact;
 }

@@ -1,112 +1,13 @@
-// Policies as a resource type. The body is JSON, since a policy set is a tree of small alternatives that no
-// client but the proxy reads: this schema is its contract. Invariant: a rule that is read can be enforced,
-// and of each other one a problem names why not. Called by both ends of the stream.
+// Policies as a resource type. The body is JSON; the schemas of src/policy/policy.ts are its contract.
+// Invariant: a rule that is read can be enforced, and a problem says of every other rule why it cannot.
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { tryParseJson } from "../base/json.ts";
-import { type EgressRule, type FaultRule, type LimitRule, type PolicySet, type RuleOrigin, ruleName } from "../policy/policy.ts";
-import { isPattern } from "../policy/text-match.ts";
+import { egressSchema, faultSchema, limitSchema, type PolicySet, type RuleOrigin, ruleName } from "../policy/policy.ts";
 import { headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
 
 export type PolicyResource = Versioned & PolicySet;
 
-const list = z.array(z.string());
-const count = z.number().nonnegative();
-const bucket = { perSecond: count, burst: count };
-
-const regex = z.strictObject({
-  regex: z.string().refine(isPattern, { error: "is not an expression in RE2 syntax, or is too long" }),
-});
-const textMatchSchema = z.union([z.strictObject({ exact: z.string() }), regex]);
-
-const matchSchema = z.strictObject({
-  resources: z.array(
-    z.strictObject({ apiGroups: list, resources: list, verbs: list, namespaces: list, clusterScope: z.boolean() }),
-  ),
-  urls: z.array(z.strictObject({ url: z.string(), methods: list })),
-  http: z.array(
-    z.strictObject({
-      host: textMatchSchema.exactOptional(),
-      path: textMatchSchema.exactOptional(),
-      method: z.string().exactOptional(),
-      headers: z.array(z.strictObject({ name: z.string(), value: z.string() })),
-    }),
-  ),
-  admissions: z
-    .array(
-      z.strictObject({
-        apiGroups: list,
-        apiVersions: list,
-        operations: list,
-        resources: list,
-        scope: z.enum(["Cluster", "Namespaced", "*"]),
-      }),
-    )
-    .exactOptional(),
-});
-
-const place = {
-  origin: z.strictObject({
-    kind: z.enum(["TrafficPolicy", "CircuitBreaker", "FaultInjection"]),
-    namespace: z.string(),
-    name: z.string(),
-    uid: z.string(),
-    rule: z.string(),
-  }),
-  mode: z.enum(["Enforce", "Shadow"]),
-};
-const ruleFields = { ...place, match: matchSchema };
-
-const limiterSchema = z.discriminatedUnion("kind", [
-  z.strictObject({ kind: z.literal("deny") }),
-  z.strictObject({ kind: z.literal("bucket"), ...bucket }),
-  z.strictObject({ kind: z.literal("in-flight"), max: count }),
-  z.strictObject({ kind: z.literal("backoff"), baseMs: count, maxMs: count, failures: count }),
-  z.strictObject({
-    kind: z.literal("breaker"),
-    bucket: z.strictObject(bucket).exactOptional(),
-    trigger: z
-      .strictObject({
-        consecutive: count.exactOptional(),
-        percent: count.exactOptional(),
-        minimumRequests: count,
-        windowMs: z.number().positive(),
-        slowerThanMs: count.exactOptional(),
-      })
-      .exactOptional(),
-    sleepMs: count.exactOptional(),
-  }),
-]);
-
-const windowSchema = z.strictObject({
-  startSecond: count,
-  endSecond: count,
-  daysOfWeek: z.array(z.number()),
-  daysOfMonth: z.array(z.number()),
-  months: z.array(z.number()),
-});
-
-const limitSchema: z.ZodType<LimitRule> = z
-  .strictObject({ ...ruleFields, limiter: limiterSchema, recovery: z.string() })
-  .refine(({ match, limiter }) => (match.admissions ?? []).length === 0 || limiter.kind === "deny", {
-    // Anybody can send a review, so a limiter that counts them would refuse the API server what a stranger
-    // has used up.
-    error: 'must have kind "deny" if match.admissions is set: other limiters would count the reviews of strangers',
-    path: ["limiter"],
-  });
-const faultSchema: z.ZodType<FaultRule> = z.strictObject({
-  ...ruleFields,
-  delay: z.strictObject({ ms: count, percent: count }).exactOptional(),
-  abort: z.strictObject({ status: count, percent: count }).exactOptional(),
-  effective: windowSchema.exactOptional(),
-  untilMs: count.exactOptional(),
-});
-const egressSchema: z.ZodType<EgressRule> = z.strictObject({
-  ...place,
-  effect: z.enum(["Allow", "Deny"]),
-  hosts: z.array(z.union([z.strictObject({ host: z.string(), port: z.number().exactOptional() }), regex])),
-  methods: list,
-});
 const bodySchema = z.record(z.string(), z.array(z.unknown()));
 /** What is read of the origin of any rule, also of a newer version. */
 const originSchema = z.object({ origin: z.object({ uid: z.string(), name: z.string(), rule: z.string() }) });

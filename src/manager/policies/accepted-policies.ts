@@ -1,7 +1,6 @@
-// The policies in force: of each object its newest valid spec. Invariant: an invalid object does not take
-// away the rules that it had, for as long as this process knows them. A manager that has just started does
-// not know them: then `isDoubtful` is true of the pods that had them, and these keep them. Called by the
-// reconciler; one for each process.
+// The policies in force: the newest valid spec of each object. Invariant: an invalid object keeps the rules that
+// it had, for as long as this process knows them. A manager that has just started does not know them: then
+// `isDoubtful` is true of the pods that had them, and these keep them.
 import { isDeepStrictEqual } from "node:util";
 import type { Problem } from "../../api/problems.ts";
 import { beyondShare, POLICIES_SHARE } from "../apps/namespace-share.ts";
@@ -13,7 +12,7 @@ export interface KnownPolicy {
   readonly object: PolicyObject;
   /** The newest valid spec that this process has seen. */
   readonly policy: Policy | undefined;
-  /** Of its rules. */
+  /** The size of its rules. */
   readonly size: PolicySize;
   /** Why the present spec is refused; empty if it is in force. */
   readonly problems: readonly Problem[];
@@ -22,7 +21,7 @@ export interface KnownPolicy {
 }
 
 export interface AcceptedPolicies {
-  /** What is known of these objects of one namespace. Other objects of the namespace are forgotten. */
+  /** The policies of these objects of one namespace. Other objects of the namespace are forgotten. */
   update(namespace: string, objects: readonly { readonly kind: PolicyKind; readonly object: PolicyObject }[]): KnownPolicy[];
 }
 
@@ -32,28 +31,28 @@ export function createAcceptedPolicies(): AcceptedPolicies {
     update(namespace, objects) {
       const before = byNamespace.get(namespace);
       const beyond = beyondShare(objects, ({ object }) => [object], POLICIES_SHARE, "policies");
-      const known = objects.map((each) => {
+      const policies = objects.map((each) => {
         const { kind, object } = each;
         const previous = before?.get(object.metadata.uid ?? "");
-        const why = beyond.get(each);
-        return why === undefined ? check(kind, object, previous) : refused(kind, object, previous, [{ path: "", message: why }]);
+        const message = beyond.get(each);
+        return message === undefined ? check(kind, object, previous) : refused(kind, object, previous, [{ path: "", message }]);
       });
-      if (known.length === 0) byNamespace.delete(namespace);
-      else byNamespace.set(namespace, new Map(known.map((each) => [each.object.metadata.uid ?? "", each])));
-      return known;
+      if (policies.length === 0) byNamespace.delete(namespace);
+      else byNamespace.set(namespace, new Map(policies.map((each) => [each.object.metadata.uid ?? "", each])));
+      return policies;
     },
   };
 }
 
 function check(kind: PolicyKind, object: PolicyObject, before: KnownPolicy | undefined): KnownPolicy {
-  // A status that this manager has written itself compiles nothing anew.
+  // A status that this manager has written itself does not change the rules.
   if (before?.isChecked === true && isDeepStrictEqual(inputsOf(before.object), inputsOf(object))) return { ...before, object };
   const compiled = kind.compile(object);
   if (!compiled.ok) return { ...refused(kind, object, before, compiled.problems), isChecked: true };
   return { kind, object, policy: compiled.policy, size: sizeOf(compiled.policy.rules), problems: [], isChecked: true };
 }
 
-/** With the rules that it had. */
+/** The object keeps the rules that it had. */
 function refused(
   kind: PolicyKind,
   object: PolicyObject,
@@ -63,7 +62,7 @@ function refused(
   return { kind, object, policy: before?.policy, size: before?.size ?? NO_SIZE, problems, isChecked: false };
 }
 
-/** What a policy depends on: the generation stands for the spec. */
+/** The values that a policy depends on. The generation stands for the spec. */
 export function inputsOf({ metadata, status }: PolicyObject): readonly unknown[] {
   return [metadata.generation, metadata.annotations, metadata.labels, status?.specSince, status?.observedGeneration];
 }

@@ -20,10 +20,7 @@ import { createPoliciesReconciler } from "./reconciler.ts";
 
 /** Gathers the pods of a scale-up and the answers of their proxies. */
 const DEBOUNCE_MS = 50;
-/**
- * A namespace with many pods takes turns with the others, and a status that cannot be written keeps one
- * worker busy.
- */
+/** Namespaces with many pods take turns with the others, and a status that cannot be written keeps one worker busy. */
 const CONCURRENCY = 16;
 
 export interface PoliciesControllerOptions {
@@ -45,11 +42,9 @@ export function addPoliciesController(options: PoliciesControllerOptions): Contr
   const namespaceOf = ({ metadata }: KubeObject): Request[] => [requestOf(metadata.namespace ?? "")];
   // Annotations and labels recover a breaker and switch an object off. The time in the status starts a fault
   // that ends by itself.
-  const own = changed<PolicyObject>(inputsOf);
-  const builder = kinds.reduce(
-    (made, { kind }) => made.watches(kind.resource, namespaceOf, { predicates: [own] }),
-    controllerOf({ name: "policies", debounceMs: DEBOUNCE_MS, concurrency: CONCURRENCY, ...options }),
-  );
+  const predicates = [changed<PolicyObject>(inputsOf)];
+  let builder = controllerOf({ name: "policies", debounceMs: DEBOUNCE_MS, concurrency: CONCURRENCY, ...options });
+  for (const { kind } of kinds) builder = builder.watches(kind.resource, namespaceOf, { predicates });
   const controller = builder.withReconciler(createPoliciesReconciler({ ...options, kinds }));
   const enqueue = (namespace: string) => controller.enqueue(requestOf(namespace));
   pods.onListed(enqueue);

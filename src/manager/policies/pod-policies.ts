@@ -1,53 +1,79 @@
-// The policies of each pod of a namespace. Pure. Invariant: equal objects make equal sets, in every manager,
-// so that a change of the manager changes no proxy.
+// The pods that policies are for, and the policies of each pod of a namespace. Pure. Invariant: equal objects make
+// equal sets, in every manager, so that a change of the manager changes no proxy.
+import type { Pod } from "../../kube/client/resources.ts";
 import { NO_POLICIES, type PolicySet } from "../../policy/policy.ts";
 import { policiesDigest } from "../../wire/policy-type.ts";
+import type { Apps } from "../apps/app.ts";
+import { hasEnded } from "../facts/app-pods.ts";
+import { carriesProxy, hasEgress, INJECTED_LABEL } from "../facts/injected-pod.ts";
+import { podKey } from "../facts/pod-key.ts";
+import type { FactsOf } from "../facts/proxy-facts.ts";
 import { isDoubtful, type KnownPolicy } from "./accepted-policies.ts";
 import type { TargetPod } from "./policy-kind.ts";
-import { addSizes, fits, NO_SIZE } from "./policy-size.ts";
+import { addSizes, fits, NO_SIZE, type PolicySize } from "./policy-size.ts";
 
-/** A pod with what its proxy should enforce. */
+/**
+ * The pod as a target of policies. Undefined if it has no proxy or has ended. A pod is a target as long as its
+ * proxy may run, whatever labels are left of those that the injection wrote.
+ */
+export function targetPod(pod: Pod, apps: Pick<Apps, "get">, factsOf: FactsOf): TargetPod | undefined {
+  const { namespace = "", name = "", labels = {} } = pod.metadata;
+  const injectedApp = labels[INJECTED_LABEL];
+  if (hasEnded(pod) || (injectedApp === undefined && !carriesProxy(pod))) return undefined;
+  // Labels can be removed from a running pod. Then the routes that its proxy enforces name its app.
+  const app = injectedApp ?? factsOf(podKey({ namespace, name }))?.acknowledged?.app.name ?? "";
+  const subset = apps.get(app, namespace)?.pods.subsetOf(labels) ?? "";
+  return { namespace, name, labels, ip: pod.status?.podIP ?? "", app, subset, hasEgress: hasEgress(pod) };
+}
+
+/** A pod with the policies that its proxy should enforce. */
 export interface PodPolicies {
   readonly pod: TargetPod;
   readonly policies: PolicySet;
   readonly digest: string;
-  /** Its rules are not known for certain: a proxy that has some keeps them. */
+  /** The manager does not know the pod's rules for certain: a proxy that has some keeps them. */
   readonly isDoubtful: boolean;
-  /** The uids of the objects that do not fit beside older ones. */
+  /** The uids of the objects that do not fit in addition to older ones. */
   readonly leftOut: ReadonlySet<string>;
 }
 
 type Combined = Pick<PodPolicies, "policies" | "digest" | "leftOut">;
 
 /**
- * Of all different sets of a namespace together. Each is encoded, hashed, and kept until its proxies have it:
- * a thousand pods that differ by a label each held up the manager for longer than its lease. Room for four
- * times the specs of a namespace (POLICIES_SHARE).
+ * The bound of all different sets of a namespace together. The manager encodes and hashes each set, and keeps it
+ * until its proxies have it: with a thousand pods that differed by a label each, this took longer than its lease.
+ * The bound is four times the share of a namespace (POLICIES_SHARE).
  */
 const MAX_SETS_BYTES = 16 * 1024 * 1024;
 
 /**
- * The policies of one pod of the namespace after the other. Pods with the same policies share one set, which
- * is encoded once. A set beyond the bound of the namespace is empty, and doubtful. So the oldest pods come
- * first.
+ * A function that returns the policies of one pod of the namespace. Pods with the same policies share one set,
+ * which is encoded once. A set beyond the bound of the namespace is empty, and doubtful, so the caller begins with
+ * the oldest pods.
  */
-export function podPolicies(known: readonly KnownPolicy[]): (pod: TargetPod) => PodPolicies {
-  const sorted = [...known].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+export function podPolicies(policies: readonly KnownPolicy[]): (pod: TargetPod) => PodPolicies {
+  const sorted = [...policies].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
   const shared = new Map<string, Combined>();
   let bytes = 0;
-  const make = (own: readonly KnownPolicy[]): Combined | undefined => {
-    const parts = partsOf(own);
-    if (bytes + parts.bytes > MAX_SETS_BYTES) return undefined;
-    bytes += parts.bytes;
-    return combine(parts);
+  const combine = (ofPod: readonly KnownPolicy[]): Combined | undefined => {
+    const { leftOut, size } = leaveOut(ofPod);
+    if (bytes + size.bytes > MAX_SETS_BYTES) return undefined;
+    bytes += size.bytes;
+    const rules = ofPod.flatMap((each) => (leftOut.has(uidOf(each)) ? [] : (each.policy?.rules ?? [])));
+    const set: PolicySet = {
+      limits: rules.flatMap(({ limits }) => limits),
+      faults: rules.flatMap(({ faults }) => faults),
+      egress: rules.flatMap(({ egress }) => egress),
+    };
+    return { policies: set, digest: policiesDigest(set), leftOut };
   };
   return (pod) => {
-    const own = sorted.filter(({ policy }) => policy?.isFor(pod));
-    const key = own.map(nameOf).join(" ");
-    const made = shared.get(key) ?? make(own);
-    if (made === undefined) return { pod, ...NO_SET, isDoubtful: true, leftOut: new Set(own.map(uidOf)) };
-    shared.set(key, made);
-    return { pod, ...made, isDoubtful: known.some((each) => isDoubtful(each, pod.name)) };
+    const ofPod = sorted.filter(({ policy }) => policy?.isFor(pod));
+    const key = ofPod.map(nameOf).join(" ");
+    const combined = shared.get(key) ?? combine(ofPod);
+    if (combined === undefined) return { pod, ...NO_SET, isDoubtful: true, leftOut: new Set(ofPod.map(uidOf)) };
+    shared.set(key, combined);
+    return { pod, ...combined, isDoubtful: policies.some((each) => isDoubtful(each, pod.name)) };
   };
 }
 
@@ -61,35 +87,18 @@ function uidOf({ object }: KnownPolicy): string {
   return object.metadata.uid ?? "";
 }
 
-interface Parts {
-  /** In the order of the arguments. */
-  readonly own: readonly KnownPolicy[];
-  readonly leftOut: ReadonlySet<string>;
-  readonly bytes: number;
-}
-
-function combine({ own, leftOut }: Parts): Combined {
-  const rules = own.flatMap((each) => (leftOut.has(uidOf(each)) ? [] : (each.policy?.rules ?? [])));
-  const policies: PolicySet = {
-    limits: rules.flatMap(({ limits }) => limits),
-    faults: rules.flatMap(({ faults }) => faults),
-    egress: rules.flatMap(({ egress }) => egress),
-  };
-  return { policies, digest: policiesDigest(policies), leftOut };
-}
-
 /**
- * A proxy refuses a set above the bound of its message as a whole, so the oldest objects come first, and what
- * does not fit stays out.
+ * The objects that do not fit, and the size of the others. A proxy refuses a set above the bound of its message as
+ * a whole, so the oldest objects come first.
  */
-function partsOf(own: readonly KnownPolicy[]): Parts {
+function leaveOut(ofPod: readonly KnownPolicy[]): { readonly leftOut: ReadonlySet<string>; readonly size: PolicySize } {
   const leftOut = new Set<string>();
   let size = NO_SIZE;
   const createdAt = ({ object }: KnownPolicy) => Date.parse(object.metadata.creationTimestamp ?? "") || 0;
-  for (const each of [...own].sort((a, b) => createdAt(a) - createdAt(b))) {
+  for (const each of [...ofPod].sort((a, b) => createdAt(a) - createdAt(b))) {
     const next = addSizes(size, each.size);
     if (fits(next)) size = next;
     else leftOut.add(uidOf(each));
   }
-  return { own, leftOut, bytes: size.bytes };
+  return { leftOut, size };
 }

@@ -1,7 +1,7 @@
 // The policy kinds of this version.
-import { circuitBreakerKind } from "./circuit-breaker-kind.ts";
-import { faultInjectionKind } from "./fault-injection-kind.ts";
+import { circuitBreakers } from "./circuit-breakers.ts";
+import { faultInjections } from "./fault-injections.ts";
 import type { PolicyKind } from "./policy-kind.ts";
-import { trafficPolicyKind } from "./traffic-policy-kind.ts";
+import { trafficPolicies } from "./traffic-policies.ts";
 
-export const POLICY_KINDS: readonly PolicyKind[] = [trafficPolicyKind, circuitBreakerKind, faultInjectionKind];
+export const POLICY_KINDS: readonly PolicyKind[] = [trafficPolicies, circuitBreakers, faultInjections];

@@ -1,16 +1,18 @@
-// The status of a policy object. Pure. Invariants: bounded, sorted, and worst first, so that equal facts make
-// equal bytes; a state that has not changed keeps its time. Called by the reconciler.
+// The status of a policy object, and the Kubernetes Events for its changes. Pure. Invariants: the status is
+// bounded and sorted, worst first, so that equal facts make equal bytes; a state that has not changed keeps its
+// time; an Event has the message of a condition, so Events contain nothing that the status lacks.
 import type { Condition } from "../../api/conditions.ts";
 import { EGRESS } from "../../api/pod-annotations.ts";
 import { MAX_TARGET_STATUS, type PolicyStatus, type RuleSnapshot, type TargetStatus } from "../../api/policy-status.ts";
 import type { Problem } from "../../api/problems.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { plainTexts } from "../../base/plain-text.ts";
+import type { EventType } from "../../runtime/events.ts";
 import { withBoundedTexts } from "../status/bounded-texts.ts";
 import { conditionOf, countText } from "../status/facts.ts";
 import { SIZE_BOUND } from "./policy-size.ts";
 
-/** What is known of one pod that the policy is for. */
+/** The state of one pod that the policy is for. */
 export interface TargetFacts {
   readonly name: string;
   readonly ip: string;
@@ -21,7 +23,7 @@ export interface TargetFacts {
   readonly isLeftOut: boolean;
   /** The policy has rules about other servers, which its proxy does not see. */
   readonly lacksEgress: boolean;
-  /** The digest of what its proxy enforces; "" if nothing is known. */
+  /** The digest of the policies that its proxy enforces; "" if it has reported none. */
   readonly enforced: string;
   /** Why its proxy refuses them. */
   readonly problems: readonly string[];
@@ -31,30 +33,30 @@ export interface TargetFacts {
 
 export interface PolicyStatusFacts {
   readonly generation: number;
-  /** Of the spec in force; "" if none is. */
+  /** The hash of the spec in force; "" if none is. */
   readonly specHash: string;
   readonly problems: readonly Problem[];
   /** Why the valid spec enforces nothing, in words; "" if it does. */
   readonly off: string;
   /** When the valid spec ends by itself, in milliseconds since the epoch; undefined if it does not. */
   readonly endsMs: number | undefined;
-  /** It has limits, and each proxy counts by itself. */
+  /** The policy has limits, and each proxy counts by itself. */
   readonly isLimit: boolean;
-  /** Its rules are only counted. */
+  /** The rules of the policy are only counted. */
   readonly isShadow: boolean;
-  /** What of the spec has no effect, or not the expected one, in sentences. */
+  /** The parts of the spec that have no effect, or not the expected one, in sentences. */
   readonly notes: readonly string[];
   readonly targets: readonly TargetFacts[];
   readonly previous: PolicyStatus | undefined;
-  /** RFC 3339. */
+  /** The time of the status, as RFC 3339. */
   readonly now: string;
 }
 
 const NO_EGRESS = `rules about other servers have no effect, since the pod was created without the annotation ${EGRESS}`;
 
-type Verdict = Pick<Condition, "status" | "reason" | "message">;
+type State = Pick<Condition, "status" | "reason" | "message">;
 
-/** The status, with its time: only a status that differs in anything else should be written. */
+/** The status, with its time. Only a status that differs in anything else needs a write. */
 export function policyStatus(facts: PolicyStatusFacts): PolicyStatus {
   const { generation, specHash, targets, previous, now } = facts;
   const sorted = [...targets].sort(worstFirst);
@@ -92,8 +94,13 @@ function isEnforced({ isSynced, lacksEgress }: TargetFacts): boolean {
 }
 
 function worstFirst(a: TargetFacts, b: TargetFacts): number {
-  const rank = (facts: TargetFacts) => (isOpen(facts) ? 0 : facts.isSynced ? (facts.lacksEgress ? 2 : 3) : 1);
   return rank(a) - rank(b) || (a.name < b.name ? -1 : 1);
+}
+
+function rank(facts: TargetFacts): number {
+  if (isOpen(facts)) return 0;
+  if (!facts.isSynced) return 1;
+  return facts.lacksEgress ? 2 : 3;
 }
 
 function targetStatus({ name, ip, enforced, rules, ...facts }: TargetFacts): TargetStatus {
@@ -116,7 +123,7 @@ function targetMessage({ problems, isSynced, isConnected, isLeftOut, lacksEgress
   return isConnected ? "the newest rules are on their way" : "the proxy is not connected: it keeps its rules";
 }
 
-function accepted({ problems, off, endsMs, notes, specHash, targets, now }: PolicyStatusFacts): Verdict {
+function accepted({ problems, off, endsMs, notes, specHash, targets, now }: PolicyStatusFacts): State {
   if (problems.length > 0) {
     const kept = specHash === "" ? "" : "; the rules of the previous spec stay in force";
     return { status: "False", reason: "Invalid", message: plainTexts(problems.map(formatProblem)).join("; ") + kept };
@@ -134,7 +141,7 @@ function accepted({ problems, off, endsMs, notes, specHash, targets, now }: Poli
   return { status: "True", reason: "Valid", message: ["the spec is valid", ...plainTexts(notes)].join("; ") };
 }
 
-function synced(targets: readonly TargetFacts[], isLimit: boolean): Verdict {
+function synced(targets: readonly TargetFacts[], isLimit: boolean): State {
   if (targets.length === 0) return { status: "Unknown", reason: "NoTargets", message: "selects no pod with a proxy" };
   const late = targets.filter((target) => !isEnforced(target));
   const first = late.find(({ isSynced }) => !isSynced) ?? late[0];
@@ -147,7 +154,7 @@ function synced(targets: readonly TargetFacts[], isLimit: boolean): Verdict {
   return { status: "False", reason, message: `${message}; pod ${first.name}: ${targetMessage(first)}` };
 }
 
-function open(targets: readonly TargetFacts[], isShadow: boolean): Verdict {
+function open(targets: readonly TargetFacts[], isShadow: boolean): State {
   const opened = targets.filter(isOpen);
   const [first] = opened;
   if (first === undefined) return { status: "False", reason: "Closed", message: "no breaker is open" };
@@ -159,14 +166,36 @@ function open(targets: readonly TargetFacts[], isShadow: boolean): Verdict {
 }
 
 function conditions(
-  verdicts: Readonly<Record<string, Verdict>>,
+  states: Readonly<Record<string, State>>,
   observedGeneration: number,
   previous: PolicyStatus | undefined,
   now: string,
 ): Condition[] {
-  return Object.entries(verdicts).map(([type, verdict]) => {
+  return Object.entries(states).map(([type, state]) => {
     const before = conditionOf(previous, type);
-    const lastTransitionTime = before?.status === verdict.status ? before.lastTransitionTime : now;
-    return { type, ...verdict, observedGeneration, lastTransitionTime };
+    const lastTransitionTime = before?.status === state.status ? before.lastTransitionTime : now;
+    return { type, ...state, observedGeneration, lastTransitionTime };
   });
+}
+
+export interface PolicyEvent {
+  readonly type: EventType;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The Events for a change of the status: a change on which a person may have to act, and its end. */
+export function policyEvents(before: PolicyStatus | undefined, after: PolicyStatus): PolicyEvent[] {
+  const was = (type: string, status: Condition["status"]) => conditionOf(before, type)?.status === status;
+  const became = (type: string, status: Condition["status"]) => conditionOf(after, type)?.status === status && !was(type, status);
+  const event = (type: EventType, reason: string, condition: string): PolicyEvent => ({
+    type,
+    reason,
+    message: conditionOf(after, condition)?.message ?? "",
+  });
+  return [
+    ...(became("Accepted", "False") ? [event("Warning", "PolicyRejected", "Accepted")] : []),
+    ...(became("Open", "True") ? [event("Warning", "BreakerOpened", "Open")] : []),
+    ...(became("Open", "False") && was("Open", "True") ? [event("Normal", "BreakerClosed", "Open")] : []),
+  ];
 }

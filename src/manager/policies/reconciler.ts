@@ -22,12 +22,9 @@ import type { PodLists } from "../facts/pod-watch.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import type { ProxyRegistry } from "../server/proxy-registry.ts";
 import { createAcceptedPolicies, type KnownPolicy } from "./accepted-policies.ts";
-import { needsEgress } from "./compile-egress.ts";
-import { type PodPolicies, podPolicies } from "./pod-policies.ts";
-import { policyEvents } from "./policy-events.ts";
-import type { PolicyKind, PolicyObject } from "./policy-kind.ts";
-import { policyStatus, type TargetFacts } from "./policy-status.ts";
-import { targetPod } from "./target-pod.ts";
+import { type PodPolicies, podPolicies, targetPod } from "./pod-policies.ts";
+import { needsEgress, type PolicyKind, type PolicyObject } from "./policy-kind.ts";
+import { policyEvents, policyStatus, type TargetFacts } from "./policy-status.ts";
 
 export interface PoliciesReconcilerOptions {
   readonly kinds: readonly { readonly kind: PolicyKind; readonly store: Pick<Store<PolicyObject>, "list"> }[];

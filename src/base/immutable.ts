@@ -1,5 +1,4 @@
-// The readonly form of an inferred type. Kind files export their types in this form, so that the compiler
-// rejects code that changes an object in a store.
+// The readonly form of an inferred type, so that the compiler rejects code that changes a stored object or a rule.
 
 /** `T` with all properties and arrays readonly, at every depth. */
 export type Immutable<T> = T extends readonly (infer Item)[]

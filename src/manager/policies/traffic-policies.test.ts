@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { PODS_RULE, sampleTrafficPolicy } from "../../../test/support/traffic-objects.ts";
-import { validateTrafficPolicy } from "../../api/traffic-policy.ts";
-import { compileTrafficPolicy } from "./compile-traffic-policy.ts";
+import type { TrafficPolicy } from "../../api/traffic-policy.ts";
+import { trafficPolicies } from "./traffic-policies.ts";
 
 function compile(spec: object) {
-  const checked = validateTrafficPolicy(sampleTrafficPolicy({ ...spec }));
-  if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
-  return compileTrafficPolicy(checked.value);
+  const compiled = trafficPolicies.compile(sampleTrafficPolicy({ ...spec }) as unknown as TrafficPolicy);
+  if (!compiled.ok) throw new Error(JSON.stringify(compiled.problems));
+  return compiled.policy.rules.limits;
 }
 const rules = { resourceRules: [PODS_RULE] };
 const limiters = (policy: object) =>
   compile({ rateLimiting: { ratePolicies: [{ rules, ...policy }] } }).map(({ origin, limiter }) => [origin.rule, limiter]);
 
-describe("compileTrafficPolicy", () => {
+describe("the rules of a TrafficPolicy", () => {
   it("makes a bucket of rateLimiting alone, with the place of the rule", () => {
     expect(compile({})).toEqual([
       {

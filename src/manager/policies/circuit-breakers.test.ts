@@ -1,21 +1,22 @@
 import { describe, expect, it } from "vitest";
 import { egressRequest, policyRequest } from "../../../test/support/policies.ts";
 import { PODS_RULE, sampleCircuitBreaker } from "../../../test/support/traffic-objects.ts";
-import { validateCircuitBreaker } from "../../api/circuit-breaker.ts";
+import type { CircuitBreaker } from "../../api/circuit-breaker.ts";
 import { RECOVER } from "../../api/rate-limiting.ts";
 import { createMatcher } from "../../policy/matcher.ts";
-import { compileCircuitBreaker } from "./compile-circuit-breaker.ts";
+import { circuitBreakers } from "./circuit-breakers.ts";
 
 function compile(limiting: object = {}, spec: object = {}, annotations: Readonly<Record<string, string>> = {}) {
   const { metadata, ...object } = sampleCircuitBreaker({ ...limiting }, { ...spec });
-  const checked = validateCircuitBreaker({ ...object, metadata: { ...(metadata as object), annotations } });
-  if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
-  return compileCircuitBreaker(checked.value);
+  const breaker = { ...object, metadata: { ...(metadata as object), annotations } };
+  const compiled = circuitBreakers.compile(breaker as unknown as CircuitBreaker);
+  if (!compiled.ok) throw new Error(JSON.stringify(compiled.problems));
+  return compiled.policy.rules;
 }
 const limiter = (limiting: object) => compile(limiting).limits[0]?.limiter;
 const bucket = { burst: 5, interval: "10s", limit: 1 };
 
-describe("compileCircuitBreaker", () => {
+describe("the rules of a CircuitBreaker", () => {
   it("makes a breaker of a Normal rule, with the place and the name of the rule", () => {
     expect(compile().limits).toEqual([
       {

@@ -1,17 +1,20 @@
 import { describe, expect, it } from "vitest";
 import { egressRequest, policyRequest } from "../../../test/support/policies.ts";
 import { PODS_RULE, sampleFaultInjection } from "../../../test/support/traffic-objects.ts";
-import { validateFaultInjection } from "../../api/fault-injection.ts";
+import type { FaultInjection } from "../../api/fault-injection.ts";
 import { createMatcher } from "../../policy/matcher.ts";
-import { compileFaultInjection } from "./compile-fault-injection.ts";
+import { faultInjections } from "./fault-injections.ts";
 
-function compile(fault: object = {}, spec: object = {}, untilMs?: number) {
-  const checked = validateFaultInjection(sampleFaultInjection({ ...fault }, { ...spec }));
-  if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
-  return compileFaultInjection(checked.value, untilMs);
+function compile(fault: object = {}, spec: object = {}, status?: object) {
+  const compiled = faultInjections.compile({
+    ...sampleFaultInjection({ ...fault }, { ...spec }),
+    status,
+  } as unknown as FaultInjection);
+  if (!compiled.ok) throw new Error(JSON.stringify(compiled.problems));
+  return compiled.policy.rules.faults;
 }
 
-describe("compileFaultInjection", () => {
+describe("the rules of a FaultInjection", () => {
   it("makes a rule with the place and the name of the fault", () => {
     expect(compile()).toEqual([
       {
@@ -89,6 +92,8 @@ describe("compileFaultInjection", () => {
   });
 
   it("counts in the shadow, and ends at its time", () => {
-    expect(compile({}, { mode: "Shadow" }, 7)[0]).toMatchObject({ mode: "Shadow", untilMs: 7 });
+    const status = { observedGeneration: 1, specSince: "1969-12-31T23:59:59.007Z" };
+    const [rule] = compile({}, { mode: "Shadow", maxDuration: "1s" }, status);
+    expect(rule).toMatchObject({ mode: "Shadow", untilMs: 7 });
   });
 });

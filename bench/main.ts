@@ -91,8 +91,6 @@ if (sections.some((section) => !OTHERS.includes(section))) {
       }
       usage.push(await idleWatches(world, tenth));
     }
-    // Last, since all objects are longer from here on.
-    if (sections.includes("lists")) rows.push(...(await labelRows(world, "")));
     note("an idle minute");
     await sleep(60_000);
     usage.push(world.usage(tenth, "an idle minute"));
@@ -108,7 +106,6 @@ if (sections.includes("shards") || sections.includes("lists")) {
     ];
     rows.push(...(await listRows(world.direct, lists, { objects, rounds, apiServerPid: world.kube.pid })));
     usage.push(world.usage(world.tenth, `lists of ${objects} by shardSelector`));
-    rows.push(...(await labelRows(world, ", with the gate")));
   });
 }
 if (sections.includes("webhooks")) {
@@ -121,14 +118,6 @@ const tables = [
   ...(scaled === undefined ? [] : [renderScaleOut(scaled)]),
 ];
 process.stdout.write(`${values.json ? JSON.stringify({ rows, usage, facts, scaleOut: scaled }) : tables.join("\n\n")}\n`);
-
-async function labelRows(world: World, how: string): Promise<Row[]> {
-  note(`labelling ${objects} ConfigMaps`);
-  const side = await world.labelled();
-  const targets = { JSON: atMost(0.22), protobuf: atMost(0.22) };
-  const work = { plan: "own-labels", name: `20 namespaces of 200 by labels${how}`, side, targets };
-  return listRows(world.direct, [work], { objects, rounds, apiServerPid: world.kube.pid });
-}
 
 function atMost(ratio: number): Target {
   return { of: "ratio", atMost: ratio };

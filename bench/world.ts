@@ -2,10 +2,8 @@
 // server-side filtering. Called by main.ts.
 import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
-import { SHARDING_CONFIGS } from "../src/api/resources.ts";
 import { startChild } from "../test/support/child-process.ts";
 import { compileProxy } from "../test/support/compiled-proxy.ts";
-import { eventually } from "../test/support/eventually.ts";
 import { type Kube, startKube } from "../test/support/kube.ts";
 import { createManyConfigMaps } from "../test/support/many-config-maps.ts";
 import { type Mesh, type MeshPod, startMesh } from "../test/support/mesh.ts";
@@ -38,8 +36,6 @@ export interface World {
   readonly most: Side;
   /** Starts another pod, whose proxy requests go through. */
   addSide(options: Parameters<Mesh["addPod"]>[0]): Promise<Side>;
-  /** Labels all objects, and starts a shard that owns the namespaces of `tenth`. */
-  labelled(): Promise<Side>;
   /** The resources that the proxy's process used since the last call. */
   usage(side: Side, after: string): Usage;
   stop(): Promise<void>;
@@ -61,7 +57,7 @@ export interface WorldOptions {
 export async function startWorld({ objects, featureGates }: WorldOptions, note: (text: string) => void): Promise<World> {
   const kube = await startKube(featureGates === undefined ? {} : { featureGates });
   const compiled = await compileProxy();
-  const mesh = await startMesh({ kube, appName: "bench", proxyMain: compiled.main, labelsPerSecond: 1_000 });
+  const mesh = await startMesh({ kube, appName: "bench", proxyMain: compiled.main });
   for (let index = 0; index < NAMESPACES; index++) await mesh.createNamespace(namespaceName(index), labelsOf(index));
   await mesh.apply(virtualApp("bench", { one: "one", tenth: "tenth" }));
   await mesh.apply(virtualApp("bench-most", { few: "few" }));
@@ -88,15 +84,6 @@ export async function startWorld({ objects, featureGates }: WorldOptions, note: 
     tenth: await side({ name: "bench-tenth", labels: { subset: "tenth" } }),
     most: await side({ name: "bench-most", app: "bench-most" }),
     addSide: side,
-    async labelled() {
-      await mesh.apply(JSON.stringify(LABELLED));
-      const own = await side({ name: "bench-labelled", app: "bench-labelled", labels: { subset: "labelled" } });
-      await eventually(async () => {
-        const { status } = await mesh.client.get(SHARDING_CONFIGS, LABELLED.metadata);
-        if (status?.labels?.complete?.includes("configmaps") !== true) throw new Error(JSON.stringify(status?.labels));
-      }, LABELLING_MS);
-      return own;
-    },
     usage(of, after) {
       const { pid } = of.pod.proxy;
       const before = seen.get(of);
@@ -124,33 +111,6 @@ function labelsOf(index: number): Record<string, string> {
   if (index === 0) return { one: "in" };
   return { ...(index <= 20 ? { tenth: "in" } : {}), ...(index >= 195 ? { few: "in" } : {}) };
 }
-
-const LABELLING_MS = 20 * 60_000;
-
-const LABELLED = {
-  apiVersion: "ctrlmesh.kusionstack.io/v1alpha1",
-  kind: "ShardingConfig",
-  metadata: { name: "labelled", namespace: "foo-system" },
-  spec: {
-    selector: { matchLabels: { subset: "labelled" } },
-    controller: { leaderElectionName: "bench-labelled" },
-    labelObjects: true,
-    limits: [
-      {
-        relateResources: [{ apiGroups: [""], resources: ["configmaps"] }],
-        selector: {
-          matchExpressions: [
-            {
-              key: "ctrlmesh.kusionstack.io/namespace",
-              operator: "In",
-              values: Array.from({ length: 20 }, (_, index) => namespaceName(index + 1)),
-            },
-          ],
-        },
-      },
-    ],
-  },
-};
 
 /** @param subsets the label of the namespaces that each subset owns, by the subset's name */
 function virtualApp(name: string, subsets: Readonly<Record<string, string>>): string {

@@ -25,7 +25,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     identity: "apps facts",
     injection: "apps facts identity",
     server: "apps facts identity",
-    labels: "apps facts server",
+    labels: "apps",
     plan: "apps facts",
     sharding: "apps facts",
     "virtual-app": "apps",

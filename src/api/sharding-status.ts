@@ -40,13 +40,15 @@ const labelsSchema = z.object({
     .max(256)
     .optional()
     .meta({ "x-kubernetes-list-type": "atomic" })
-    .describe("Resources of which every object is known to have its labels and to keep them: the proxies may select by them."),
+    .describe(
+      "Resources of which every object is known to have its labels, while the policy that labels new objects is in force.",
+    ),
   waitingFor: z
     .string()
     .max(64)
     .optional()
     .describe(
-      "What a resource waits for, for example Labelling, Settling, OptedOut, NoPolicy, Forbidden or Failing; absent if all are complete.",
+      "What a resource waits for, for example Labelling, OptedOut, NoPolicy, Forbidden or Failing; absent if all are complete.",
     ),
   message: z.string().max(1024).optional().describe("The state as a sentence."),
 });

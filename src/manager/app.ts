@@ -223,8 +223,8 @@ function createControllers(
   const configurations =
     mesh && entries ? [addWebhookConfigurationController({ ...base, ...entries, identity: mesh.identity })] : [];
   const rollout = addRolloutController({ ...base, pods, events, isLeader });
-  const { labelsPerSecond: perSecond, labelSettleMs } = config;
-  const labelling = addLabelsController({ ...base, families, states: labels, perSecond, settleMs: labelSettleMs });
+  const { labelsPerSecond: perSecond } = config;
+  const labelling = addLabelsController({ ...base, families, states: labels, perSecond });
   const sharding = [addPlacementController({ ...base, pods }), addShardsController(base), rollout, labelling];
   const policies = addPoliciesController({ ...base, kinds: POLICY_KINDS, pods, events });
   const peers = addPeersController({ ...base, pods });

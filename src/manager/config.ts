@@ -48,7 +48,6 @@ const fields = z.object({
   leaseDurationMs: milliseconds(1_000, MAX_LEASE_MS),
   apiServerTokenCacheMs: milliseconds(1_000, 600_000),
   labelsPerSecond: z.coerce.number().int().min(1).max(1_000),
-  labelSettleMs: milliseconds(0, 600_000),
   labelFamilies,
   identity: z.enum(["mesh", "none"]),
   serviceName: requiredText,
@@ -110,10 +109,6 @@ export const managerCommandLine: CommandLine<typeof schema> = {
       help: "how long kube-apiserver accepts a token that it has found valid; a pod removed by force counts for 2 s more",
     },
     labelsPerSecond: { fallback: "30", help: "how many objects a second are patched for labelObjects, at most 1000" },
-    labelSettleMs: {
-      fallback: "60000",
-      help: "how long a policy for labels must be in force until every API server is sure to know it",
-    },
     labelFamilies: {
       fallback: "",
       help: 'JSON of the families (namespace/name, or * for every family) whose labelObjects is honoured, by resource: {"configmaps":["foo-system/foo-operator"]}; empty: none',

@@ -31,7 +31,6 @@ describe("/debug/snapshot", () => {
       fenced: { total: 1, first: ["a"], truncated: false },
       callers: { userAgent: "", defaultOnlyUserAgents: [], stripManagedFields: false },
       guard: "Enforce",
-      labelled: { total: 0, first: [], truncated: false },
     });
   });
 

@@ -108,7 +108,7 @@ interface Bounded<T> {
 /** /debug/snapshot: what the proxy enforces. A list that is cut says so. */
 export function snapshotPage(snapshot: Snapshot | undefined): object {
   if (snapshot === undefined) return { snapshot: null };
-  const { version, digest, app, subset, podNamespace, lockName, table, callers, guard = "Enforce", labelled = [] } = snapshot;
+  const { version, digest, app, subset, podNamespace, lockName, table, callers, guard = "Enforce" } = snapshot;
   const names: string[][] = table.classes.map(() => []);
   for (const [place, index] of table.classOf) names[index]?.push(placeText(place));
   const classes = table.classes.map((rules, index) => ({ rules, namespaces: bounded(names[index]?.sort() ?? [], MAX_NAMES) }));
@@ -125,7 +125,6 @@ export function snapshotPage(snapshot: Snapshot | undefined): object {
     fenced: bounded([...table.fenced].map(placeText).sort(), MAX_NAMES),
     callers,
     guard,
-    labelled: bounded(labelled, MAX_RULES),
   };
 }
 

@@ -44,13 +44,6 @@ describe("lists by namespace", () => {
     expect(planLists({ namespaces, size, maxAnswerBytes: 20_000 * KB })).toMatchObject({ way: "by-namespace" });
   });
 
-  it("are rarely worth it where the one list is selected by labels: then it costs a look at each object", () => {
-    const way = (own: number, items: number) => planLists(facts(own, 200 - own, items, { isLabelled: true })).way;
-    expect([way(20, 10_000), way(2, 10_000), way(20, 100_000), way(2, 100_000)]).toEqual([
-      ...["one-list", "one-list", "by-namespace", "by-namespace"],
-    ]);
-  });
-
   it("come with the estimates of both ways", () => {
     const { oneListMs, byNamespaceMs } = planLists(facts(20, 180, 10_000));
     expect([Math.round(oneListMs), Math.round(byNamespaceMs)]).toEqual([164, 37]);

@@ -13,11 +13,6 @@ export interface ListFacts {
   /** Known namespaces. */
   readonly namespaces: { readonly own: number; readonly foreign: number };
   readonly size: ListSize;
-  /**
-   * The one list is selected by labels: the API server looks at all objects and sends the own ones. Default
-   * false.
-   */
-  readonly isLabelled?: boolean | undefined;
   /** Bound of the answer; undefined if it is streamed. */
   readonly maxAnswerBytes?: number | undefined;
 }
@@ -43,10 +38,10 @@ const BYTE_US = 0.014;
 const MIN_SAVED_US = 5_000;
 
 /** Takes each namespace to have the same share of the objects. */
-export function planLists({ namespaces, size, isLabelled = false, maxAnswerBytes }: ListFacts): ListChoice {
+export function planLists({ namespaces, size, maxAnswerBytes }: ListFacts): ListChoice {
   const share = namespaces.own / Math.max(1, namespaces.own + namespaces.foreign);
   const wholeUs = size.items * ITEM_US + size.bytes * BYTE_US;
-  const oneListUs = REQUEST_US + size.items * ITEM_US + size.bytes * BYTE_US * (isLabelled ? share : 1);
+  const oneListUs = REQUEST_US + wholeUs;
   // One more request learns the version.
   const byNamespaceUs = REQUEST_US * (namespaces.own + 1) + wholeUs * share;
   const estimates = { oneListMs: oneListUs / 1_000, byNamespaceMs: byNamespaceUs / 1_000 };

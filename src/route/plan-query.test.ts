@@ -1,14 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { group, limit, sharded, snapshot, subset, table } from "../../test/support/route-table.ts";
-import {
-  createPlanner,
-  excludedNamespaces,
-  isHiddenBy,
-  joinSelectors,
-  mayHideUnknown,
-  NO_PLAN,
-  planQuery,
-} from "./plan-query.ts";
+import { createPlanner, excludedNamespaces, isHiddenBy, joinSelectors, NO_PLAN, planQuery } from "./plan-query.ts";
 import { type ResourceView, viewOf } from "./snapshot.ts";
 
 const many = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
@@ -58,26 +50,6 @@ describe("the plan for a list over all namespaces", () => {
 
   it("is nothing where many are foreign and the server knows no ranges", () => {
     expect(planQuery(view(["a", "c"], many("b", 40)), "namespaced", { shardBytes: 0 })).toMatchObject({ namespacePlan: "none" });
-  });
-
-  it("is the labels of the own namespaces where all objects have them", () => {
-    const of = { ...view(many("a", 40), many("b", 40)), isLabelled: true };
-    const plan = planQuery(of, "namespaced");
-    expect(plan).toMatchObject({ namespacePlan: "own-labels", fieldSelector: "", namespaces: { own: 40, foreign: 40 } });
-    expect(plan.ownLabels?.selector).toBe(`ctrlmesh.kusionstack.io/namespace in (${many("a", 40).sort().join(",")})`);
-    expect(plan.shards).toBeUndefined();
-    const hiding = { only: undefined, excluded: [], ownLabels: plan.ownLabels };
-    expect([...many("a", 40), "b-0", "born-later"].filter((name) => isHiddenBy(hiding, name))).toEqual(["b-0", "born-later"]);
-    expect(mayHideUnknown(plan)).toBe(true);
-  });
-
-  it("is not the labels where others are few or none, or the names too long", () => {
-    const labelledView = (own: readonly string[], rest: readonly string[]) => ({ ...view(own, rest), isLabelled: true });
-    expect(planQuery(labelledView(many("a", 40), []), "namespaced").ownLabels).toBeUndefined();
-    expect(planQuery(labelledView(["a", "c"], ["b"]), "namespaced").namespacePlan).toBe("without-namespaces");
-    expect(planQuery(labelledView(["a"], many("b", 40)), "namespaced").namespacePlan).toBe("one-namespace");
-    const long = many(`a${"x".repeat(60)}`, 120);
-    expect(planQuery(labelledView(long, many("b", 40)), "namespaced").namespacePlan).toBe("shards");
   });
 
   it("asks for nothing at all where no namespace is owned", () => {

@@ -2,7 +2,6 @@
 // result is an intersection with what the caller asked for and hides no object of the subset; proxy-side
 // filtering checks every object again. Called by decide.ts; the proxy's server-side-filter.ts sends the plan.
 import { formatFieldTerm, parseFieldSelector } from "../kube/field-selector.ts";
-import { formatTerms } from "../kube/label-selector.ts";
 import { cutShards, formatShardSelector, isInRanges, type ShardRange } from "./shard-ranges.ts";
 import type { ResourceView } from "./snapshot.ts";
 
@@ -12,14 +11,7 @@ import type { ResourceView } from "./snapshot.ts";
 export type ResourceScope = "namespaced" | "cluster" | "unknown";
 
 /** How the query expresses namespaces; "by-namespace" is a query for each of them. */
-export type NamespacePlan =
-  | "none"
-  | "one-namespace"
-  | "without-namespaces"
-  | "own-labels"
-  | "shards"
-  | "by-namespace"
-  | "nothing";
+export type NamespacePlan = "none" | "one-namespace" | "without-namespaces" | "shards" | "by-namespace" | "nothing";
 
 /**
  * The name of a plan, the label value in `ctrlmesh_proxy_pushdown_total{plan}`; with "labels+" in front where
@@ -44,7 +36,6 @@ export interface QueryPlan {
   /** Terms to AND into the caller's label selector. */
   readonly labelSelector?: string;
   readonly shards?: ShardPlan;
-  readonly ownLabels?: OwnLabels;
   /**
    * How many namespaces are known; absent unless the resource lives in namespaces and is asked for in all of
    * them.
@@ -59,13 +50,6 @@ export interface ShardPlan {
   readonly ranges: readonly ShardRange[];
   /** The ranges may hide unknown namespaces. */
   readonly hidesUnknown: boolean;
-}
-
-/** The own namespaces, by the labels that `labelObjects` has given to all objects of the resource. */
-export interface OwnLabels {
-  /** Terms to AND into the caller's label selector. */
-  readonly selector: string;
-  readonly namespaces: ReadonlySet<string>;
 }
 
 /** What the API server can be asked for. */
@@ -93,17 +77,11 @@ const MAX_EXCLUDED_NAMESPACES = 16;
  */
 const MAX_SHARD_BYTES = 7_000;
 
-/** The same for the names of the own namespaces in a label selector, as they are in the URL. */
-const MAX_LABEL_BYTES = 7_000;
-
 /** `shardRange(object.metadata.namespace,'0x...','0x...')` and `%7C%7C`; the top bound has a digit more. */
 const SHARD_TERM_BYTES = 86;
 
 /** As the only namespace of an answer: it can hold no namespace's objects. */
 export const NO_NAMESPACE = "";
-
-/** The label of `labelObjects` with the name of the object's namespace. */
-export const NAMESPACE_LABEL = "ctrlmesh.kusionstack.io/namespace";
 
 /** Not the name of any namespace: asked about in the place of every unknown namespace. */
 const UNHEARD_OF = "/";
@@ -184,23 +162,12 @@ function planNamespaces(view: ResourceView, { oneNamespace = true, shardBytes = 
     const fieldSelector = others.map((name) => term(name, "!=")).join(",");
     return { namespacePlan: "without-namespaces", fieldSelector, only: undefined, namespaces };
   }
-  const isDivided = view.isLabelled === true && !isOpen && others.length > 0;
-  const ownLabels = isDivided ? ownLabelsOf(own) : undefined;
-  if (ownLabels !== undefined) {
-    return { namespacePlan: "own-labels", fieldSelector: "", only: undefined, ownLabels, namespaces };
-  }
   const maxRanges = Math.floor(shardBytes / SHARD_TERM_BYTES);
   const cut = maxRanges < 1 ? undefined : cutShards(own, others, { maxRanges, mayHideUnknown: !isOpen });
   if (cut === undefined) return { ...NO_PLAN, namespaces };
   const { ranges, hidesUnknown } = cut;
   const shards = { selector: formatShardSelector(ranges), ranges, hidesUnknown };
   return { namespacePlan: "shards", fieldSelector: "", only: undefined, shards, namespaces };
-}
-
-/** Undefined if the selector would be too long. */
-function ownLabelsOf(own: readonly string[]): OwnLabels | undefined {
-  const selector = formatTerms([{ key: NAMESPACE_LABEL, operator: "in", values: own }]);
-  return encodeURIComponent(selector).length > MAX_LABEL_BYTES ? undefined : { selector, namespaces: new Set(own) };
 }
 
 /** The name for what is really sent. */
@@ -214,9 +181,8 @@ function term(namespace: string, operator: "=" | "!="): string {
 }
 
 /** True if the API server leaves the namespace's objects out when it is asked so. */
-export function isHiddenBy({ only, excluded, shards, ownLabels }: HidingQuery, namespace: string): boolean {
+export function isHiddenBy({ only, excluded, shards }: HidingQuery, namespace: string): boolean {
   if (only !== undefined && namespace !== only) return true;
-  if (ownLabels !== undefined && !ownLabels.namespaces.has(namespace)) return true;
   return excluded.includes(namespace) || (shards !== undefined && !isInRanges(shards.ranges, namespace));
 }
 
@@ -225,10 +191,9 @@ export interface HidingQuery {
   readonly only: string | undefined;
   readonly excluded: readonly string[];
   readonly shards?: Pick<ShardPlan, "ranges" | "hidesUnknown"> | undefined;
-  readonly ownLabels?: Pick<OwnLabels, "namespaces"> | undefined;
 }
 
 /** True if the query may leave out namespaces that are not known yet. */
-export function mayHideUnknown({ only, shards, ownLabels }: Omit<HidingQuery, "excluded">): boolean {
-  return only !== undefined || shards !== undefined || ownLabels !== undefined;
+export function mayHideUnknown({ only, shards }: Omit<HidingQuery, "excluded">): boolean {
+  return only !== undefined || shards !== undefined;
 }

@@ -3,7 +3,6 @@
 import type { ItemMeta } from "../kube/codec/base/types.ts";
 import { formatTerms, type Labels, matchesTerms } from "../kube/label-selector.ts";
 import { BUCKETS, CLUSTER_SCOPE, clusterPlace } from "../kube/place.ts";
-import type { GroupResource } from "../kube/types.ts";
 import { indexRetained, type RetainedIndex, retainedIn } from "./retained.ts";
 import { isOwnedBy, namespacesOf, type Owner, ownersOf, type RouteTable } from "./table.ts";
 
@@ -40,8 +39,6 @@ export interface Snapshot {
   readonly table: RouteTable;
   readonly callers: CallerPolicy;
   readonly guard?: Guard | undefined;
-  /** Resources of which every object has the label of its namespace. Absent: none. */
-  readonly labelled?: readonly GroupResource[];
 }
 
 /**
@@ -85,8 +82,6 @@ export interface ResourceView {
   readonly labelFilter: LabelFilter | undefined;
   /** Of the snapshot. */
   readonly guard?: Guard | undefined;
-  /** Every object has the label of its namespace. Absent is false. */
-  readonly isLabelled?: boolean;
   /** Shards own cluster-scoped objects by name. Absent is false. */
   readonly isByName?: boolean;
   /** Of a place. */
@@ -142,7 +137,6 @@ export function viewOf(
     hasNoRules: snapshot.table.rules.length === 0 && snapshot.table.fenced.size === 0,
     labelFilter,
     guard: snapshot.guard,
-    isLabelled: (snapshot.labelled ?? []).some((each) => each.group === group && each.resource === resource),
     isByName: BUCKETS.some((bucket) => snapshot.table.classOf.has(bucket)),
     ownershipOf,
     ownerOf: owners.ownerOf,

@@ -169,7 +169,6 @@ export interface RouteMessage {
   readonly tableHash: Uint8Array;
   /** The guard of the snapshot is `Warn`. */
   readonly warnOnly: boolean;
-  readonly labelled: readonly { readonly group: string; readonly resource: string }[];
 }
 
 /** The difference between two routes. The .proto file describes how to apply it. */

@@ -128,7 +128,6 @@ const CONTENT: { readonly [K in keyof RouteContent]: RouteContent[K] } = {
   table: table([], {}),
   callers: { userAgent: "agent/", defaultOnlyUserAgents: ["x"], stripManagedFields: true },
   guard: "Warn",
-  labelled: [{ group: "apps", resource: "deployments" }],
 };
 const TABLE: { readonly [K in keyof Required<RouteTable>]: Partial<RouteTable> } = {
   rules: { rules: [...routes.rules].reverse() },
@@ -219,7 +218,6 @@ const FILLED: Filled<RouteContent> = {
   lockName: "lock",
   callers: { userAgent: "agent/", defaultOnlyUserAgents: ["x"], stripManagedFields: true },
   guard: "Warn",
-  labelled: [{ group: "apps", resource: "deployments" }],
   table: {
     rules: Object.values(FILLED_RULES),
     classes: [[1]],

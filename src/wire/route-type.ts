@@ -2,7 +2,6 @@
 // `routeFromWire` are the only lists of a snapshot's fields. Digest, deltas, registrations and the stored
 // file all use the message, so a new field reaches all of them. Invariant: a snapshot that decodes without an
 // error can be enforced. Otherwise the error names every problem. Called by both ends of the stream.
-import type { GroupResource } from "../kube/types.ts";
 import { type AppRef, type CallerPolicy, NO_CALLER_POLICY, type Snapshot } from "../route/snapshot.ts";
 import type { RouteTable } from "../route/table.ts";
 import { ROUTE_DELTA_MESSAGE, ROUTE_MESSAGE } from "./load-proto.ts";
@@ -78,8 +77,8 @@ const NO_HASH = new Uint8Array();
 
 /** All fields except the table. */
 function routeToWire(content: RouteContent): Omit<RouteMessage, "table" | "tableHash"> {
-  const { app, subset, podNamespace, lockName, callers, guard, labelled = [] } = content;
-  return { app, subset, podNamespace, lockName, callers, warnOnly: guard === "Warn", labelled: labelled.map(resourceOf) };
+  const { app, subset, podNamespace, lockName, callers, guard } = content;
+  return { app, subset, podNamespace, lockName, callers, warnOnly: guard === "Warn" };
 }
 
 function routeFromWire(
@@ -87,7 +86,7 @@ function routeFromWire(
   { version, digest }: Versioned,
   readTable: (problems: string[]) => RouteTable | null | undefined,
 ): Snapshot {
-  const { app, subset, podNamespace, lockName, callers, warnOnly, labelled } = message;
+  const { app, subset, podNamespace, lockName, callers, warnOnly } = message;
   const problems = headProblems({ version, digest });
   if (app === null || app.name === "") problems.push("app: missing");
   if (podNamespace === "") problems.push("podNamespace: missing");
@@ -98,7 +97,6 @@ function routeFromWire(
   return {
     ...{ version, digest, ...content },
     ...(warnOnly ? { guard: "Warn" } : {}),
-    ...(labelled.length > 0 ? { labelled: labelled.map(resourceOf) } : {}),
   };
 }
 
@@ -133,10 +131,6 @@ function decodedOrUndefined(body: Uint8Array): RouteMessage | undefined {
 
 function appFromWire({ namespace, name }: AppRef): AppRef {
   return { namespace, name };
-}
-
-function resourceOf({ group, resource }: GroupResource): GroupResource {
-  return { group, resource };
 }
 
 function callersFromWire(message: RouteMessage["callers"]): CallerPolicy {

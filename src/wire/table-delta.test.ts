@@ -100,7 +100,6 @@ describe("the difference between two snapshots", () => {
     ["the lock", { lockName: "" }],
     ["the callers", { callers: { userAgent: "x", defaultOnlyUserAgents: [], stripManagedFields: false } }],
     ["the guard", { guard: "Warn" }],
-    ["the labelled resources", { labelled: [{ group: "", resource: "pods" }] }],
     ["the rules", { table: { ...of(2, many).table, rules: [...RULES].reverse() } }],
     ["the shared resources", { table: { ...of(2, many).table, sharedResources: [group("")] } }],
     ["the retained namespaces", { table: { ...of(2, many).table, retained: [{ namespaces: new Set(["x"]), rules: [] }] } }],

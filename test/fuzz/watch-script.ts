@@ -45,7 +45,6 @@ const command = fc.oneof(
   of(2, "break during a move", { client, events: fc.integer({ min: 1, max: 2 }), namespace: near, place }),
   of(2, "break after a move", { client, namespace: near, place, isFar: fc.boolean() }),
   of(3, "move during a list", { client, namespace: near, place, killsProxy: fc.boolean() }),
-  of(1, "rely on labels", { isLabelled: fc.boolean() }),
   of(1, "list", { resource }),
   of(1, "server breaks", { watch }),
   of(1, "compact", { resource }),
@@ -61,8 +60,6 @@ export interface Script {
   readonly isLarge: boolean;
   /** Lists are sent by namespace wherever they can be. */
   readonly isByNamespace: boolean;
-  /** The manager says at first that all objects have their labels. */
-  readonly isLabelled: boolean;
   readonly commands: readonly Command[];
 }
 
@@ -70,7 +67,6 @@ export const script: fc.Arbitrary<Script> = fc.record({
   first: fc.array(place, { minLength: NAMESPACES.length, maxLength: NAMESPACES.length }),
   isLarge: fc.boolean(),
   isByNamespace: fc.boolean(),
-  isLabelled: fc.boolean(),
   commands: fc
     .tuple(of(1, "start", start).arbitrary, fc.array(command, { maxLength: 60, size: "max" }))
     .map(([first, more]) => [first, ...more]),

@@ -71,7 +71,6 @@ function stepsOf(world: World): Steps {
     "kill proxy": ({ leaves, awayMs }) => world.killProxy(leaves, awayMs),
     start: (start) => world.start(start),
     forget: ({ client }) => clientOf(client)?.forget(),
-    "rely on labels": ({ isLabelled }) => world.relyOnLabels(isLabelled),
     list: ({ resource }) => void world.list(resource),
     "server breaks": ({ watch }) => apiServer.breakWatch(watch),
     compact: ({ resource }) => histories[resource].compact(),

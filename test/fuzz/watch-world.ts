@@ -15,10 +15,6 @@ import { type WatchedClient, Witness } from "./watch-witness.ts";
 
 const MAX_CLIENTS = 4;
 const PATHS: Readonly<Record<Resource, string>> = { pods: "/api/v1/pods", widgets: "/apis/example.io/v1/widgets" };
-const LABELLED = [
-  { group: "", resource: "pods" },
-  { group: "example.io", resource: "widgets" },
-];
 const INFORMER: ClientKind = { begins: "list", takesBookmarks: true, isMetadataOnly: false };
 const KINDS: Readonly<Record<Start["kind"], ClientKind>> = {
   lists: INFORMER,
@@ -43,19 +39,16 @@ export class World {
   readonly #moved = new Set<string>();
   readonly #isByNamespace: boolean;
   #hasLostMoves = false;
-  #isLabelled: boolean;
-  #hasLostLabels = false;
   #version = 0;
   #proxy;
 
-  constructor({ first, isLarge, isByNamespace, isLabelled }: Omit<Script, "commands">, seenBy: SeenBy) {
+  constructor({ first, isLarge, isByNamespace }: Omit<Script, "commands">, seenBy: SeenBy) {
     const near = NAMESPACES.map((name, index): [string, Place] => [name, first[index] ?? "own"]);
     const far = FAR.map((name, index): [string, Place] => [name, index % 2 === 0 ? "own" : "theirs"]);
     this.#places = new Map(isLarge ? [...near, ...far] : near);
-    this.witness = new Witness(this.#places, () => this.#moved.size > 0 || this.#hasLostMoves || this.#hasLostLabels);
+    this.witness = new Witness(this.#places, () => this.#moved.size > 0 || this.#hasLostMoves);
     this.#seenBy = seenBy;
     this.#isByNamespace = isByNamespace;
-    this.#isLabelled = isLabelled;
     this.#proxy = this.#startProxy(undefined, this.#snapshot());
   }
 
@@ -79,14 +72,6 @@ export class World {
       this.#places.set(name, place);
       this.#moved.add(name);
     }
-    this.#proxy.enforce(this.#snapshot());
-  }
-
-  /** All objects have their labels, whether the manager knows it or not. */
-  relyOnLabels(isLabelled: boolean): void {
-    if (isLabelled === this.#isLabelled) return;
-    this.#hasLostLabels ||= !isLabelled;
-    this.#isLabelled = isLabelled;
     this.#proxy.enforce(this.#snapshot());
   }
 
@@ -127,7 +112,7 @@ export class World {
 
   #snapshot(): Snapshot {
     this.witness.noteOurs();
-    return routes(++this.#version, routesOf(this.#places), this.#isLabelled ? { labelled: LABELLED } : {});
+    return routes(++this.#version, routesOf(this.#places));
   }
 }
 

@@ -50,7 +50,7 @@ const SMALL = tableOfSize("small");
 export function registrationWith({ namespace, name, uid }: FakePod, { hash }: ForeignTable): ProxyMessage {
   const route: Snapshot = {
     ...{ version: 1, digest: "00".repeat(16), app: { namespace, name: "tenant" }, subset: "", podNamespace: namespace },
-    ...{ lockName: "tenant", callers: NO_CALLER_POLICY, warnOnly: false, labelled: [], table: SMALL },
+    ...{ lockName: "tenant", callers: NO_CALLER_POLICY, warnOnly: false, table: SMALL },
   };
   const named = namedRoute(route);
   const body = Buffer.from(named.body);

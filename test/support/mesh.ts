@@ -34,8 +34,6 @@ export interface MeshOptions {
   readonly managers?: number;
   /** The duration of the managers' lease; default 5,000. */
   readonly leaseDurationMs?: number;
-  /** How many objects a second the managers label; the default is 30. */
-  readonly labelsPerSecond?: number;
   /** Proxies and managers know each other by the mesh's identity, as after an installation; the default is false. Every pod needs a proxy container. */
   readonly identity?: boolean;
   /** Restarts proxies and operators that end; the default is false. (Managers are always restarted.) */
@@ -93,7 +91,6 @@ export async function startMesh(options: MeshOptions): Promise<Mesh> {
     replicas: options.managers ?? 1,
     leaseDurationMs: options.leaseDurationMs ?? 5_000,
     verbose,
-    labelsPerSecond: options.labelsPerSecond ?? 30,
     ...(options.managerKubeconfig === undefined ? {} : { kubeconfig: options.managerKubeconfig }),
     ...(options.random === undefined ? {} : { random: options.random }),
   });

@@ -7,7 +7,6 @@ import { parseFieldSelector } from "../../src/kube/field-selector.ts";
 import { matchesTerms, parseTerms } from "../../src/kube/label-selector.ts";
 import type { Call } from "../../src/proxy/call/call.ts";
 import type { Reply } from "../../src/proxy/http/handler.ts";
-import { NAMESPACE_LABEL } from "../../src/route/plan-query.ts";
 import { jsonReply } from "./layer-call.ts";
 
 export interface ServedObject {
@@ -21,8 +20,6 @@ export interface Server {
   readonly objects: readonly ServedObject[];
   /** The feature gate ShardedListAndWatch; without it the parameter is ignored. The default is true. */
   readonly shards?: boolean;
-  /** All objects have the labels of `labelObjects`. The default is true. */
-  readonly labels?: boolean;
   /** Returns 400 for these parameters, as aggregated API servers may. */
   readonly refuses?: readonly string[];
 }
@@ -57,9 +54,7 @@ export function select(server: Server, query: URLSearchParams, inNamespace = "")
   return server.objects
     .filter(({ namespace }) => inNamespace === "" || namespace === inNamespace)
     .filter((object) => fields.every(({ field, operator, value }) => (fieldOf(object, field) === value) === (operator === "=")))
-    .filter((object) =>
-      matchesTerms(labels, { ...object.labels, ...(server.labels === false ? {} : { [NAMESPACE_LABEL]: object.namespace }) }),
-    )
+    .filter((object) => matchesTerms(labels, object.labels ?? {}))
     .filter((object) => shards === "" || matchesShards(shards, object))
     .sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }

@@ -28,7 +28,7 @@ import type { PodLists } from "../facts/pod-watch.ts";
 import type { ServiceWatch } from "../facts/service-watch.ts";
 import { youngAt } from "../facts/young-namespaces.ts";
 import type { LabelStates } from "../labels/label-state.ts";
-import { completeResources, type LabelsStatus, labelsStatus } from "../labels/labels-status.ts";
+import { type LabelsStatus, labelsStatus } from "../labels/labels-status.ts";
 import type { ManagerMetrics } from "../metrics/metrics.ts";
 import { type Issue, nextIssue } from "../plan/issue.ts";
 import { type AppPlan, planApp } from "../plan/plan-app.ts";
@@ -189,7 +189,6 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
             ...app.spec,
             ...common,
             bySpec,
-            labelled: completeResources(app.spec.labelled ?? [], (of) => labels.get(of, app.ref), statuses.previous(app)),
             ownersHashes: statuses.previous(app)?.ownersHashes,
             isYoung: youngAt(namespaces, clock.now()),
           });

@@ -1,7 +1,7 @@
 // What the labels controller watches: the apps, which say what is labelled; the namespaces, which may be
 // opted out; and the policies, as soon as a resource needs one. A request names a resource: its group is the
 // namespace of the request.
-import type { Clock, Random, Timer } from "../../base/clock.ts";
+import type { Clock, Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { metadataOnly, resourceName } from "../../kube/client/resource.ts";
 import { MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS, NAMESPACES } from "../../kube/client/resources.ts";
@@ -13,23 +13,17 @@ import type { Informers } from "../../runtime/informers.ts";
 import { changed, generationChanged } from "../../runtime/predicates.ts";
 import type { Request } from "../../runtime/reconciler.ts";
 import { type App, type Apps, isLive, type Source } from "../apps/app.ts";
-import type { ProxyFacts } from "../facts/proxy-facts.ts";
-import type { ProxyRegistry } from "../server/proxy-registry.ts";
 import type { StoredPolicy } from "./keep-policy.ts";
 import { type LabelFamilies, mayLabel } from "./label-families.ts";
 import { policyName, resourceOfPolicy } from "./label-policy.ts";
 import { mayListPolicies } from "./label-rights.ts";
 import type { LabelStates } from "./label-state.ts";
-import { completeLabels } from "./labels-status.ts";
 import { createLabelsReconciler } from "./reconciler.ts";
 import { isOptedOut } from "./right-labels.ts";
 
 /** Makes a burst of objects one reconcile. */
 const DEBOUNCE_MS = 50;
-/**
- * A resource that waits for its turn to be patched must not keep another one from withdrawing what it had
- * said.
- */
+/** A resource that waits for its turn to be patched must not delay the state of another one. */
 const CONCURRENCY = 4;
 
 export interface LabelsControllerOptions {
@@ -39,9 +33,7 @@ export interface LabelsControllerOptions {
   readonly apps: Apps;
   readonly families: LabelFamilies;
   readonly states: LabelStates;
-  readonly registry: Pick<ProxyRegistry, "pods" | "facts">;
   readonly perSecond: number;
-  readonly settleMs: number;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
@@ -51,26 +43,23 @@ export interface LabelsControllerOptions {
 const requestOf = ({ group, resource }: GroupResource): Request => ({ namespace: group, name: resource });
 
 export function addLabelsController(options: LabelsControllerOptions): Controller {
-  const { client, informers, sources, apps, families, registry, clock, log } = options;
+  const { client, informers, sources, apps, families, log } = options;
   const namespaces = informers.store(metadataOnly(NAMESPACES));
   const wantedBy = ({ ref, spec }: App) => (spec?.labelled ?? []).filter((of) => mayLabel(families, ref, of));
   const wanted = () => apps.list().flatMap((app) => (isLive(app) ? wantedBy(app) : []));
   const enqueue = (of: GroupResource) => controller.enqueue(requestOf(of));
   const policies = createPolicyStores(informers, enqueue);
   const reconciler = createLabelsReconciler({
-    ...{ ...options, namespaces, enqueue },
+    ...options,
+    namespaces,
+    enqueue,
     policyOf: policies.policyOf,
     isWanted: (of) => wanted().some((each) => resourceName(each) === resourceName(of)),
-    isReliedOn: (of) => [...registry.pods].some((pod) => reliesOn(registry.facts(pod), of)),
-    wasComplete: (of) =>
-      apps
-        .list()
-        .some(({ ref, object }) => mayLabel(families, ref, of) && completeLabels(object.status).includes(resourceName(of))),
   });
   const controller = sources
     .reduce(
       (builder, source) =>
-        // Also for the object of before an edit: what nobody wants any more is removed.
+        // The resources of the object before an edit are queued too: what nobody wants any more is removed.
         builder.watches(source.resource, (object) => source.labelledBy(object).map(requestOf), {
           predicates: [generationChanged],
         }),
@@ -80,32 +69,20 @@ export function addLabelsController(options: LabelsControllerOptions): Controlle
       predicates: [changed(isOptedOut)],
     })
     .withReconciler(reconciler);
-  let leftOver: Timer | undefined;
   return {
     ...controller,
     async start(signal) {
       await controller.start(signal);
-      // By then all proxies have registered, and it is known which of them rely on labels.
-      leftOver = clock.after(options.settleMs, () => {
-        enqueueLeftOver(client, enqueue, signal).catch((error: unknown) =>
-          log.warn({ err: error }, "policies of an earlier leader not listed"),
-        );
-      });
+      enqueueLeftOver(client, enqueue, signal).catch((error: unknown) =>
+        log.warn({ err: error }, "policies of an earlier leader not listed"),
+      );
     },
     async stop() {
-      leftOver?.cancel();
       await controller.stop();
       await reconciler.stop();
       await policies.stop();
     },
   };
-}
-
-function reliesOn(facts: ProxyFacts | undefined, of: GroupResource): boolean {
-  if (facts === undefined) return false;
-  const { acknowledged, outstanding, inDoubt, mayHoldMore } = facts;
-  const named = [acknowledged, outstanding, ...inDoubt].flatMap((snapshot) => snapshot?.labelled ?? []);
-  return mayHoldMore || named.some((each) => resourceName(each) === resourceName(of));
 }
 
 /** An earlier leader may have ended before it removed a policy that nobody wants any more. */

@@ -2,8 +2,12 @@ import { expect, it } from "vitest";
 import { createLabelStates, judgeLabels, type LabelFacts } from "./label-state.ts";
 
 const FACTS: LabelFacts = {
-  ...{ total: 5, labelled: 5, isListed: true, isChecked: true, optedOut: undefined, failure: undefined, settleMs: 60_000 },
-  policy: { isInForce: true, forMs: 60_000 },
+  total: 5,
+  labelled: 5,
+  policy: { isInForce: true },
+  isListed: true,
+  optedOut: undefined,
+  failure: undefined,
 };
 
 it.each<[string, Partial<LabelFacts>, string]>([
@@ -11,16 +15,10 @@ it.each<[string, Partial<LabelFacts>, string]>([
   ["Listing", { isListed: false, total: 0, labelled: 0 }, "the objects are being listed"],
   ["Labelling", { labelled: 4 }, "4 of 5 are labelled"],
   ["Failing", { labelled: 4, failure: "patching a/b: refused" }, "4 of 5 are labelled: patching a/b: refused"],
-  [
-    "Failing",
-    { policy: { isInForce: false, forMs: 0, failure: "refused" } },
-    "5 of 5 are labelled; the policy is missing: refused",
-  ],
+  ["Failing", { policy: { isInForce: false, failure: "refused" } }, "5 of 5 are labelled; the policy is missing: refused"],
   ["NoPolicy", { policy: "why" }, "all 5 are labelled; why, so new objects get their labels a moment later"],
   ["OptedOut", { optedOut: "out" }, "namespace out is opted out"],
-  ["Settling", { policy: { isInForce: false, forMs: 90_000 } }, "in force for 60 s"],
-  ["Settling", { policy: { isInForce: true, forMs: 59_999 } }, "in force for 60 s"],
-  ["Settling", { isChecked: false }, "in force for 60 s"],
+  ["NoPolicy", { policy: { isInForce: false } }, "all 5 are labelled; the policy is being written"],
 ])("a resource is %s with %j", (reason, facts, message) => {
   const state = judgeLabels({ ...FACTS, ...facts });
   expect(state.reason).toBe(reason);

@@ -1,6 +1,6 @@
 // How far the labelling of one resource is. Pure but for the list of states, which the labels controller
-// writes and the app reconciler reads. Invariant: a resource is Complete only if every API server labels its
-// new objects, and a list that began later found no object without its labels.
+// writes and the app reconciler reads. Invariant: a resource is Complete only while its policy is in force and
+// no object without its labels is known.
 import { plainText } from "../../base/plain-text.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import type { GroupResource } from "../../kube/types.ts";
@@ -20,8 +20,7 @@ export type LabelReason =
   | "Failing"
   | "Labelling"
   | "NoPolicy"
-  | "OptedOut"
-  | "Settling";
+  | "OptedOut";
 
 export interface LabelState extends LabelCounts {
   readonly reason: LabelReason;
@@ -30,47 +29,30 @@ export interface LabelState extends LabelCounts {
 
 export interface LabelFacts extends LabelCounts {
   /** A string: why no policy can label new objects. */
-  readonly policy: string | { readonly isInForce: boolean; readonly forMs: number; readonly failure?: string | undefined };
+  readonly policy: string | { readonly isInForce: boolean; readonly failure?: string | undefined };
   /** A list of the objects is known. */
   readonly isListed: boolean;
-  /** The list began when the policy had been in force for `settleMs`. */
-  readonly isChecked: boolean;
   /** A namespace that is opted out. */
   readonly optedOut: string | undefined;
   /** Why an object could not be patched. */
   readonly failure: string | undefined;
-  readonly settleMs: number;
 }
 
-export function judgeLabels(facts: LabelFacts): LabelState {
-  const { total, labelled, policy, settleMs, optedOut } = facts;
-  const said = (reason: LabelReason, message: string): LabelState => ({ total, labelled, reason, message });
-  if (!facts.isListed) return said("Listing", "the objects are being listed");
+export function judgeLabels({ total, labelled, policy, isListed, optedOut, failure }: LabelFacts): LabelState {
+  const stateOf = (reason: LabelReason, message: string): LabelState => ({ total, labelled, reason, message });
+  if (!isListed) return stateOf("Listing", "the objects are being listed");
   const policyFailure = typeof policy === "string" ? undefined : policy.failure;
   if (policyFailure !== undefined)
-    return said("Failing", `${labelled} of ${total} are labelled; the policy is missing: ${plainText(policyFailure)}`);
+    return stateOf("Failing", `${labelled} of ${total} are labelled; the policy is missing: ${plainText(policyFailure)}`);
   if (labelled < total) {
-    if (facts.failure !== undefined) return said("Failing", `${labelled} of ${total} are labelled: ${plainText(facts.failure)}`);
-    return said("Labelling", `${labelled} of ${total} are labelled`);
+    if (failure !== undefined) return stateOf("Failing", `${labelled} of ${total} are labelled: ${plainText(failure)}`);
+    return stateOf("Labelling", `${labelled} of ${total} are labelled`);
   }
-  if (typeof policy === "string") {
-    const text = `${policy}, so new objects get their labels a moment later, and the proxies do not select by labels`;
-    return said("NoPolicy", `all ${total} are labelled; ${text}`);
-  }
-  if (optedOut !== undefined) {
-    return said(
-      "OptedOut",
-      `all others are labelled, but namespace ${optedOut} is opted out, so the proxies do not select by labels`,
-    );
-  }
-  if (!policy.isInForce || policy.forMs < settleMs || !facts.isChecked) {
-    const seconds = Math.round(settleMs / 1000);
-    return said(
-      "Settling",
-      `all ${total} are labelled; they are checked again when the policy has been in force for ${seconds} s`,
-    );
-  }
-  return said("Complete", `all ${total} are labelled`);
+  if (typeof policy === "string")
+    return stateOf("NoPolicy", `all ${total} are labelled; ${policy}, so new objects get their labels a moment later`);
+  if (!policy.isInForce) return stateOf("NoPolicy", `all ${total} are labelled; the policy is being written`);
+  if (optedOut !== undefined) return stateOf("OptedOut", `all others are labelled, but namespace ${optedOut} is opted out`);
+  return stateOf("Complete", `all ${total} are labelled`);
 }
 
 export interface LabelStates {

@@ -1,8 +1,7 @@
 import { expect, it } from "vitest";
-import type { AppStatus } from "../../api/app-status.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import type { LabelReason } from "./label-state.ts";
-import { completeResources, labelsStatus } from "./labels-status.ts";
+import { labelsStatus } from "./labels-status.ts";
 
 const resources = ["namespaces", "pods", "secrets"].map((resource) => ({ group: "", resource }));
 const known =
@@ -13,11 +12,11 @@ const known =
   };
 
 it("the status sums the resources, and names the worst and the complete ones", () => {
-  const states = known({ namespaces: "Complete", pods: "Complete", secrets: "Settling" });
+  const states = known({ namespaces: "Complete", pods: "Complete", secrets: "OptedOut" });
   expect(labelsStatus(resources, states, undefined)).toEqual({
-    ...{ total: 9, labelled: 6, complete: ["pods"], waitingFor: "Settling", message: "secrets: it is Settling" },
+    ...{ total: 9, labelled: 6, complete: ["pods"], waitingFor: "OptedOut", message: "secrets: it is OptedOut" },
   });
-  const worse = known({ namespaces: "Labelling", pods: "Forbidden", secrets: "Settling" });
+  const worse = known({ namespaces: "Labelling", pods: "Forbidden", secrets: "OptedOut" });
   expect(labelsStatus(resources, worse, undefined)).toMatchObject({
     ...{ complete: [], waitingFor: "Forbidden", message: "pods: it is Forbidden (and 2 more of 3 resources)" },
   });
@@ -32,22 +31,17 @@ it("a new leader keeps the status until it knows all resources", () => {
   expect(labelsStatus([], known({}), before)).toBeUndefined();
 });
 
-it("the complete resources are those of the status, also of a leader that knows nothing yet", () => {
-  const pods = [{ group: "", resource: "pods" }];
-  expect(
-    completeResources(resources, known({ namespaces: "Complete", pods: "Complete", secrets: "Failing" }), undefined),
-  ).toEqual(pods);
-  const before = { labels: { total: 9, labelled: 9, complete: ["pods"] } } as AppStatus;
-  expect(completeResources(resources, known({}), before)).toEqual(pods);
-  expect(completeResources(resources, known({ namespaces: "Complete", pods: "Labelling", secrets: "Failing" }), before)).toEqual(
-    [],
-  );
-  expect(completeResources([], known({}), before)).toEqual([]);
+it("a new leader keeps the status while it lists the complete resources, and no longer", () => {
+  const before = { total: 9, labelled: 9, complete: ["namespaces", "pods"] };
+  const both = resources.slice(0, 2);
+  expect(labelsStatus(both, known({ namespaces: "Complete", pods: "Listing" }), before)).toBe(before);
+  expect(labelsStatus(both, known({ namespaces: "Complete", pods: "Labelling" }), before)).toMatchObject({ complete: [] });
+  const added = known({ namespaces: "Complete", pods: "Complete", secrets: "Listing" });
+  expect(labelsStatus(resources, added, before)).toMatchObject({ complete: ["pods"], waitingFor: "Listing" });
 });
 
-it("more resources than the status has room for are not relied on", () => {
+it("the status names at most as many complete resources as it has room for", () => {
   const many = Array.from({ length: 300 }, (_, index) => ({ group: "x.io", resource: `kind${index}` }));
   const complete = () => ({ total: 1, labelled: 1, reason: "Complete" as const, message: "" });
   expect(labelsStatus(many, complete, undefined)?.complete).toHaveLength(256);
-  expect(completeResources(many, complete, undefined)).toHaveLength(256);
 });

@@ -1,5 +1,4 @@
 // The status field `labels` of an app, from the states of its labelled resources. Pure.
-import type { AppStatus } from "../../api/app-status.ts";
 import type { ShardingStatus } from "../../api/sharding-config.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import type { GroupResource } from "../../kube/types.ts";
@@ -8,12 +7,7 @@ import { isNamespaces } from "./right-labels.ts";
 
 export type LabelsStatus = NonNullable<ShardingStatus["labels"]>;
 
-/** The names of the resources of which the status says that every object has its labels. */
-export function completeLabels(status: AppStatus | undefined): readonly string[] {
-  return ((status ?? {}) as ShardingStatus).labels?.complete ?? [];
-}
-
-/** As many as the status has room for. The proxies select by the labels of no others. */
+/** The most resources that the status has room for. */
 const MAX_COMPLETE = 256;
 
 /** The status shows the first of these reasons. */
@@ -26,13 +20,12 @@ const ORDER: readonly LabelReason[] = [
   "Labelling",
   "NoPolicy",
   "OptedOut",
-  "Settling",
 ];
 
 /**
  * @param resources the labelled resources of the app
- * @param previous stays until every resource has a state, since a manager that has just begun to lead knows
- * nothing worse
+ * @param previous stays until every resource has a state, and while a complete resource is listed: a manager
+ * that has just begun to lead knows nothing worse
  */
 export function labelsStatus(
   resources: readonly GroupResource[],
@@ -47,6 +40,9 @@ export function labelsStatus(
   if (known.some(({ state }) => state === undefined)) {
     return previous ?? { ...counts, complete: [], waitingFor: "Listing", message: "the objects are being listed" };
   }
+  const listing = known.filter(({ state }) => state?.reason === "Listing");
+  if (previous !== undefined && listing.length > 0 && listing.every(({ of }) => previous.complete?.includes(resourceName(of))))
+    return previous;
   const complete = known.filter(({ of, state }) => state?.reason === "Complete" && !isNamespaces(of));
   const worst = ORDER.flatMap((reason) => known.filter(({ state }) => state?.reason === reason));
   const [first] = worst;
@@ -56,17 +52,4 @@ export function labelsStatus(
     complete: complete.map(({ of }) => resourceName(of)).slice(0, MAX_COMPLETE),
     ...(first?.state && { waitingFor: first.state.reason, message: `${resourceName(first.of)}: ${first.state.message}${more}` }),
   };
-}
-
-/** The resources of which every object has its labels, in a fixed order. */
-export function completeResources(
-  resources: readonly GroupResource[],
-  stateOf: (of: GroupResource) => LabelState | undefined,
-  previous: AppStatus | undefined,
-): readonly GroupResource[] {
-  const names = labelsStatus(resources, stateOf, ((previous ?? {}) as ShardingStatus).labels)?.complete ?? [];
-  return resources
-    .filter((of) => names.includes(resourceName(of)))
-    .sort((a, b) => (resourceName(a) < resourceName(b) ? -1 : 1))
-    .map(({ group, resource }) => ({ group, resource }));
 }

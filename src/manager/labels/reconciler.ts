@@ -1,7 +1,6 @@
 // Labels the objects of one resource for families with `labelObjects`: keeps its policy, follows its objects
 // and patches those without labels. Level-based; a request names a resource. The memory of a resource can be
-// lost: the next leader lists the objects again, and believes the last status that the resource was complete
-// until its own list says otherwise.
+// lost: the next leader lists the objects again.
 import type { Clock, Random } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
@@ -29,15 +28,9 @@ export interface LabelsReconcilerOptions {
    */
   readonly policyOf: (of: GroupResource) => StoredPolicy | undefined;
   readonly isWanted: (of: GroupResource) => boolean;
-  /** True if a proxy may select by the labels of the resource. */
-  readonly isReliedOn: (of: GroupResource) => boolean;
-  /** True if the status of a family says that the resource is complete. */
-  readonly wasComplete: (of: GroupResource) => boolean;
   readonly states: LabelStates;
   readonly enqueue: (of: GroupResource) => void;
   readonly perSecond: number;
-  /** How long a policy must be in force until every API server is sure to know it. */
-  readonly settleMs: number;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
@@ -46,15 +39,10 @@ export interface LabelsReconcilerOptions {
 /** What is known of a resource. */
 interface Labelling {
   readonly resource: Resource;
+  readonly tracker: LabelTracker;
   /** Why no policy can label the objects. */
   noPolicy: string | undefined;
   checkedRightsMs: number;
-  tracker: LabelTracker | undefined;
-  trackedFromMs: number;
-  /** Undefined while the policy is not in force. */
-  inForceFromMs: number | undefined;
-  /** The last known state is Complete. */
-  isComplete: boolean;
   /** Why the policy could not be written. */
   policyFailure: string | undefined;
   policyWrittenMs: number;
@@ -64,27 +52,23 @@ const LOOK_AGAIN_MS = 60_000;
 const NO_RIGHTS_MS = 10_000;
 const NOT_LISTED_MS = 100;
 const POLICY_EVERY_MS = 1_000;
-const RELIED_ON_MS = 500;
 
 export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconciler & { stop(): Promise<void> } {
-  const { client, namespaces, states, clock, settleMs } = options;
-  const known = new Map<string, Labelling>();
+  const { client, namespaces, states, clock } = options;
+  const labellings = new Map<string, Labelling>();
   const patcher = createPatcher(options);
 
   async function drop(of: GroupResource) {
-    const labelling = known.get(resourceName(of));
-    known.delete(resourceName(of));
-    await labelling?.tracker?.stop();
+    const labelling = labellings.get(resourceName(of));
+    labellings.delete(resourceName(of));
+    await labelling?.tracker.stop();
     if (labelling !== undefined) patcher.forget(labelling.resource);
   }
 
   async function release(of: GroupResource, signal: AbortSignal): Promise<Result> {
     await drop(of);
     states.set(of, undefined);
-    // Without the policy a writer could remove labels, and a watch that selects by them would show the object
-    // as deleted.
-    if (options.isReliedOn(of)) return { requeueAfterMs: RELIED_ON_MS };
-    // Also what an earlier leader has left.
+    // An earlier leader may have left the policy.
     if (await mayListPolicies(client, signal)) await removePolicy(client, of, signal);
     return {};
   }
@@ -92,9 +76,9 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
   /** What is labelled, or else the reason why nothing is. */
   async function begin(of: GroupResource, signal: AbortSignal): Promise<Labelling | readonly [LabelReason, string]> {
     const name = resourceName(of);
-    const before = known.get(name);
-    const now = clock.monotonicMs();
-    if (before !== undefined && now - before.checkedRightsMs < LOOK_AGAIN_MS) return before;
+    const before = labellings.get(name);
+    const checkedRightsMs = clock.monotonicMs();
+    if (before !== undefined && checkedRightsMs - before.checkedRightsMs < LOOK_AGAIN_MS) return before;
     const resource = await findResource(client, of, signal);
     if (resource === undefined) return ["NotServed", `the API server does not serve ${name}`];
     if (!resource.namespaced && !isNamespaces(of)) return ["ClusterScoped", "objects without a namespace get no labels"];
@@ -103,82 +87,50 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
     if (missing !== undefined) return ["Forbidden", missing];
     const notServed = isServed ? undefined : "the API server does not serve MutatingAdmissionPolicy v1";
     const noPolicy = (await isAggregated(client, resource, signal)) ? "an aggregated API server serves the resource" : notServed;
-    if (before !== undefined) return Object.assign(before, { noPolicy, checkedRightsMs: now });
-    const labelling: Labelling = {
-      ...{ resource, noPolicy, checkedRightsMs: now, trackedFromMs: now, inForceFromMs: undefined, tracker: undefined },
-      ...{ isComplete: options.wasComplete(of), policyFailure: undefined, policyWrittenMs: Number.NEGATIVE_INFINITY },
-    };
-    known.set(name, labelling);
+    if (before !== undefined) return Object.assign(before, { noPolicy, checkedRightsMs });
+    const tracker = track(of, resource);
+    const policyWrittenMs = Number.NEGATIVE_INFINITY;
+    const labelling: Labelling = { resource, tracker, noPolicy, checkedRightsMs, policyFailure: undefined, policyWrittenMs };
+    labellings.set(name, labelling);
     return labelling;
   }
 
-  /** Whether new objects get their labels; undefined until the policies are listed. */
-  function lookAtPolicy(of: GroupResource, labelling: Labelling): boolean | undefined {
-    if (labelling.noPolicy !== undefined) return false;
-    const stored = options.policyOf(of);
-    if (stored === undefined) return undefined;
-    const inForce = isInForce(of, stored);
-    // Of a policy that was in force under an earlier leader, the status knows whether that was long enough.
-    const fromMs = labelling.isComplete ? Number.NEGATIVE_INFINITY : clock.monotonicMs();
-    labelling.inForceFromMs = inForce ? (labelling.inForceFromMs ?? fromMs) : undefined;
-    return inForce;
+  function track(of: GroupResource, resource: Resource): LabelTracker {
+    const onMissing = (object?: KubeObject) => {
+      const home = namespaces.get(object?.metadata.namespace ?? object?.metadata.name ?? "");
+      if (home === undefined || !isOptedOut(home)) options.enqueue(of);
+    };
+    return startLabelTracker({ ...options, resource, onMissing });
   }
 
   /** The watch shows what was written, and queues the resource again. */
-  async function writePolicy(of: GroupResource, labelling: Labelling, signal: AbortSignal) {
-    const stored = labelling.noPolicy === undefined ? options.policyOf(of) : undefined;
-    const isRight = stored === undefined || isInForce(of, stored);
-    if (isRight) labelling.policyFailure = undefined;
+  async function writePolicy(of: GroupResource, labelling: Labelling, stored: StoredPolicy, signal: AbortSignal) {
     // Another writer may restore its own version each time.
-    if (isRight || clock.monotonicMs() - labelling.policyWrittenMs < POLICY_EVERY_MS) return;
+    if (clock.monotonicMs() - labelling.policyWrittenMs < POLICY_EVERY_MS) return;
     labelling.policyWrittenMs = clock.monotonicMs();
     try {
       await keepPolicy(client, of, stored, signal);
       labelling.policyFailure = undefined;
     } catch (error) {
       signal.throwIfAborted();
-      labelling.policyFailure = errorMessage(error); // the status says it, and existing objects get their labels all the same
+      labelling.policyFailure = errorMessage(error); // for the status: existing objects get their labels all the same
     }
   }
 
-  function track(of: GroupResource, labelling: Labelling): LabelTracker {
-    const { resource, inForceFromMs = Number.POSITIVE_INFINITY, tracker } = labelling;
-    const now = clock.monotonicMs();
-    const isSettled = now - inForceFromMs >= settleMs;
-    const isFromBefore = labelling.trackedFromMs - inForceFromMs < settleMs;
-    if (tracker !== undefined && !(isSettled && isFromBefore)) return tracker;
-    void tracker?.stop();
-    labelling.trackedFromMs = now;
-    const onMissing = (object?: KubeObject) => {
-      const home = namespaces.get(object?.metadata.namespace ?? object?.metadata.name ?? "");
-      if (home === undefined || !isOptedOut(home)) options.enqueue(of);
-    };
-    labelling.tracker = startLabelTracker({ ...options, resource, onMissing });
-    return labelling.tracker;
-  }
-
-  /** Says how far the resource is, and returns the objects without their labels. */
-  function judge(of: GroupResource, labelling: Labelling, isInForce: boolean, tracker: LabelTracker): MissingLabels[] {
+  /** Sets the state of the resource, and returns the objects without their labels. */
+  function judge(of: GroupResource, labelling: Labelling, isInForce: boolean): MissingLabels[] {
+    const { resource, tracker, noPolicy, policyFailure } = labelling;
     const missing: MissingLabels[] = [];
     const optedOut = new Set(namespaces.list().flatMap((each) => (isOptedOut(each) ? [each.metadata.name ?? ""] : [])));
     const onMissing = (object: KubeObject, labels: Labels) => missing.push({ object, labels });
     const counts = countLabels(of, tracker.list(), (name) => optedOut.has(name), onMissing);
-    const { noPolicy, policyFailure: failure, trackedFromMs, inForceFromMs = Number.POSITIVE_INFINITY } = labelling;
     const state = judgeLabels({
       ...counts,
-      policy: noPolicy ?? { isInForce, failure, forMs: clock.monotonicMs() - inForceFromMs },
+      policy: noPolicy ?? { isInForce, failure: policyFailure },
       isListed: tracker.hasSynced,
-      isChecked: trackedFromMs - inForceFromMs >= settleMs,
       optedOut: isNamespaces(of) ? undefined : [...optedOut][0],
-      failure: patcher.failureOf(labelling.resource, missing),
-      settleMs,
+      failure: patcher.failureOf(resource, missing),
     });
-    // A new leader has nothing to say against the last status until its own list is there.
-    if (!tracker.hasSynced && isInForce && labelling.isComplete) return [];
-    const isComplete = state.reason === "Complete";
-    // What a lagging API server, or another writer, has done once it may do again.
-    if (labelling.isComplete && !isComplete && isInForce) labelling.inForceFromMs = clock.monotonicMs();
-    labelling.isComplete = isComplete;
     states.set(of, state);
     return missing;
   }
@@ -194,21 +146,20 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
         states.set(of, { total: 0, labelled: 0, reason, message });
         return { requeueAfterMs: reason === "ClusterScoped" ? LOOK_AGAIN_MS : NO_RIGHTS_MS };
       }
-      const inForce = lookAtPolicy(of, labelling);
-      if (inForce === undefined) return { requeueAfterMs: NOT_LISTED_MS };
-      const missing = judge(of, labelling, inForce, track(of, labelling));
-      await writePolicy(of, labelling, signal);
+      const hasPolicy = labelling.noPolicy === undefined;
+      const stored = hasPolicy ? options.policyOf(of) : undefined;
+      if (hasPolicy && stored === undefined) return { requeueAfterMs: NOT_LISTED_MS };
+      const isRight = stored !== undefined && isInForce(of, stored);
+      if (isRight) labelling.policyFailure = undefined;
+      const missing = judge(of, labelling, isRight);
+      if (stored !== undefined && !isRight) await writePolicy(of, labelling, stored, signal);
       const againMs = await patcher.patch(labelling.resource, missing, signal);
-      const { trackedFromMs, inForceFromMs = Number.POSITIVE_INFINITY } = labelling;
-      // Also if the time has come since the objects were looked at: then a list is due at once.
-      const isChecked = trackedFromMs - inForceFromMs >= settleMs;
-      const settledMs = isChecked ? LOOK_AGAIN_MS : inForceFromMs + settleMs - clock.monotonicMs();
-      const policyMs = inForce || labelling.noPolicy !== undefined ? LOOK_AGAIN_MS : POLICY_EVERY_MS;
-      return { requeueAfterMs: Math.max(1, Math.min(againMs ?? LOOK_AGAIN_MS, settledMs, policyMs)) };
+      const policyMs = isRight || !hasPolicy ? LOOK_AGAIN_MS : POLICY_EVERY_MS;
+      return { requeueAfterMs: Math.max(1, Math.min(againMs ?? LOOK_AGAIN_MS, policyMs)) };
     },
     async stop() {
-      await Promise.all([...known.values()].map(({ tracker }) => tracker?.stop()));
-      known.clear();
+      await Promise.all([...labellings.values()].map(({ tracker }) => tracker.stop()));
+      labellings.clear();
     },
   };
 }

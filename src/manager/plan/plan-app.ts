@@ -2,7 +2,6 @@
 // proxy. Pure. The reconciler gathers the facts and carries out the plan. For an app that is being deleted
 // see plan-dissolution.ts.
 import { MAX_OWNERS_HASHES } from "../../api/app-status.ts";
-import type { GroupResource } from "../../kube/types.ts";
 import type { AppRef } from "../../route/snapshot.ts";
 import { namespacesOf, type RouteTable } from "../../route/table.ts";
 import type { AppSpec } from "../apps/app.ts";
@@ -18,8 +17,6 @@ import { type InForce, ownersHash, tableInForce } from "./table-in-force.ts";
 export interface AppFacts
   extends Pick<AppSpec, "subsets" | "lockName" | "callers" | "guard" | "isPaused" | "maxMovingPercent" | "retainsLosses"> {
   readonly app: AppRef;
-  /** Resources of which every object has its labels; default none. */
-  readonly labelled?: readonly GroupResource[] | undefined;
   /** The spec's route for the existing namespaces. */
   readonly bySpec: RouteTable;
   readonly pods: readonly AppPod[];
@@ -68,8 +65,7 @@ export function planApp(facts: AppFacts): AppPlan {
   const added = inForce.isLost ? [] : [ownersHash(desired)];
   const ownersHashes = [...inForce.hashes.filter((hash) => !added.includes(hash)), ...added].slice(-MAX_OWNERS_HASHES);
   const fences = planFences(desired, subsets, [...podClaims(app, pods, factsOf), ...goneClaims(app, gone)]);
-  const labelled = facts.labelled?.length ? { labelled: facts.labelled } : {};
-  const common = { app, podNamespace: app.namespace, lockName, callers, guard, ...labelled };
+  const common = { app, podNamespace: app.namespace, lockName, callers, guard };
   const rules = rulesOfSubsets(subsets, (subset) => rulesOf({ ...common, subset, table: withFences(desired, fences, subset) }));
   const ofPods = createPodRules(rules.of, ({ subset }, table) => rulesOf({ ...common, subset, table }), facts.isYoung);
   return {

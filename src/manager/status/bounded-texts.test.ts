@@ -81,8 +81,8 @@ describe("a status with texts from outside", () => {
           const { message } = eviction;
           world.restart = { subset: "", pod: name, uid: "u", since: NOW, left: 1, reason: "EvictionFailed", message };
         }
-        const facts = { total: 2, labelled: 1, policy: { isInForce: true, forMs: 0 }, isListed: true, isChecked: false };
-        const state = judgeLabels({ ...facts, optedOut: undefined, failure: text, settleMs: 1 });
+        const facts = { total: 2, labelled: 1, policy: { isInForce: true }, isListed: true };
+        const state = judgeLabels({ ...facts, optedOut: undefined, failure: text });
         world.labelsAfter = () => labelsStatus(OF_PODS, () => state, undefined);
         world.reconcile();
         world.nowMs += 400_000;

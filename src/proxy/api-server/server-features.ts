@@ -6,11 +6,8 @@ import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { GroupResource } from "../../kube/types.ts";
 
-/**
- * A kind of server-side filtering; "namespaces" are lists by namespace, "own-labels" the labels of
- * `labelObjects`.
- */
-export type Feature = "labels" | "fields" | "shards" | "namespaces" | "own-labels";
+/** A kind of server-side filtering; "namespaces" are lists by namespace. */
+export type Feature = "labels" | "fields" | "shards" | "namespaces";
 
 /** `refused`: the request failed because of it. `ignored`: the answer held what it excludes. */
 export type Lack = "refused" | "ignored";

@@ -65,7 +65,7 @@ export function createStreamMetrics(registry: Registry): StreamMetrics {
     },
     narrowed: new Counter({
       name: "ctrlmesh_proxy_pushdown_total",
-      help: "Narrowed lists and watches, by the part of the rule that the API server was asked to filter: none, labels, one-namespace, without-namespaces (few excluded by name), own-labels (the namespaces by the labels of labelObjects), shards, by-namespace (a list for each own one), nothing (of a foreign namespace), or labels+ one of those.",
+      help: "Narrowed lists and watches, by the part of the rule that the API server was asked to filter: none, labels, one-namespace, without-namespaces (few excluded by name), shards, by-namespace (a list for each own one), nothing (of a foreign namespace), or labels+ one of those.",
       labelNames: ["plan"],
       registers,
     }),

@@ -181,13 +181,3 @@ it("is the same from one namespace of each class as from all", () => {
     { interruptAfterTimeLimit: 2_000, numRuns: 2_000 },
   );
 });
-
-it("everything counts as moved where labels are not relied on any more, and nothing where they begin to be", () => {
-  const of = { blue: ["a"], defaultSubset: ["b"] };
-  const [labelled, plain] = [routes(1, of, { labelled: [{ group: "", resource: "pods" }] }), routes(2, of)];
-  const isEverything = (before: Snapshot, now: Snapshot, resource: string) =>
-    between(before, now).of({ group: "", resource }).isEverything;
-  expect(isEverything(labelled, plain, "pods")).toBe(true);
-  expect(isEverything(labelled, plain, "configmaps")).toBe(false);
-  expect(isEverything(plain, labelled, "pods")).toBe(false);
-});

@@ -46,9 +46,7 @@ export function movesBetween(before: Enforced, now: Enforced): SnapshotChange {
     removed,
     of({ group, resource }) {
       const [old, next] = [readViewOf(before.view(group, resource)), readViewOf(now.view(group, resource))];
-      // An object without its label may have been hidden, which is why labels are not relied on any more.
-      const losesLabels = old.isLabelled === true && next.isLabelled !== true;
-      const isComparable = sameCallers && hasSameTerms(old, next) && !losesLabels;
+      const isComparable = sameCallers && hasSameTerms(old, next);
       const moved = pairs.filter(({ sample }) => hasMoved(sample, old, next));
       const names = namesOf(moved, next);
       // Buckets are few, and a list of them that is too long has no horizon of its own.

@@ -15,7 +15,6 @@ export interface ManagersOptions {
   readonly identity: boolean;
   readonly replicas: number;
   readonly leaseDurationMs: number;
-  readonly labelsPerSecond: number;
   readonly verbose: boolean;
   /** Random numbers from 0 to 1, with which the Service chooses a replica for each connection. */
   readonly random?: () => number;
@@ -53,7 +52,7 @@ const LABEL_FAMILIES = JSON.stringify(
 );
 
 function startReplica(index: number, options: ManagersOptions): Promise<Supervised> {
-  const { kube, kubeconfig, identity, leaseDurationMs, labelsPerSecond, verbose } = options;
+  const { kube, kubeconfig, identity, leaseDurationMs, verbose } = options;
   const name = `ctrlmesh-manager-${index}`;
   // A replica keeps its first gRPC port, and so its address for proxies. The health port is a new one at each start.
   let grpc = "127.0.0.1:0";
@@ -78,10 +77,6 @@ function startReplica(index: number, options: ManagersOptions): Promise<Supervis
         String(identity ? Math.max(kube.tokenCacheMs, 10_000) : kube.tokenCacheMs),
         "--restart-settle-ms",
         "2000",
-        "--label-settle-ms",
-        "2000",
-        "--labels-per-second",
-        String(labelsPerSecond),
         "--label-families",
         LABEL_FAMILIES,
         "--log-level",

@@ -75,7 +75,7 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
     const view = readViewNow(session, collection)();
     if (view.ownsAll || view.labelFilter !== undefined || ownsUnknown(view)) return undefined;
     const { own, others } = view.namespaces();
-    return { own: [...own].sort(byKey), foreign: others.length, isLabelled: view.isLabelled };
+    return { own: [...own].sort(byKey), foreign: others.length };
   };
 
   /** The namespaces to ask for; undefined if the one list is the better way. */
@@ -83,7 +83,7 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
     const namespaces = namespacesNow(collection);
     if (namespaces === undefined) return undefined;
     const counts = { own: namespaces.own.length, foreign: namespaces.foreign };
-    const choice = choiceOf({ namespaces: counts, size, isLabelled: namespaces.isLabelled, maxAnswerBytes });
+    const choice = choiceOf({ namespaces: counts, size, maxAnswerBytes });
     plans.chose(collection, { ...choice, ...size });
     return choice.way === "by-namespace" ? namespaces.own : undefined;
   };
@@ -184,12 +184,11 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
       const events = await answer(call, eventsForm, collection, plan, open, next);
       return events && { ...events, headers: { ...events.headers, "content-type": watchContentType(events.encoding) } };
     },
-    learner(call, { collection, serverFilter: { only, excluded, shards, ownLabels } }) {
+    learner(call, { collection, serverFilter: { only, excluded, shards } }) {
       const asked = isResourceCall(call) ? askedList(call) : undefined;
       // The API server takes no notice of a limit with this version.
       const isWhole = !call.info.query.has("limit") || call.info.query.get("resourceVersion") === "0";
-      if (asked === undefined || !isWhole || only !== undefined || excluded.length > 0 || ownLabels !== undefined)
-        return undefined;
+      if (asked === undefined || !isWhole || only !== undefined || excluded.length > 0) return undefined;
       return (size) => {
         if (shards === undefined || features.lackOf(collection, "shards") === "ignored") sizes.note(asked.key, size);
       };
@@ -228,7 +227,7 @@ interface JoinRequest {
 
 /** The other plans are cheaper, since the API server looks at no or few objects of others. */
 function isReplaceable({ scope, namespacePlan, labelSelector }: QueryPlan): boolean {
-  return scope === "namespaced" && labelSelector === undefined && ["none", "shards", "own-labels"].includes(namespacePlan);
+  return scope === "namespaced" && labelSelector === undefined && (namespacePlan === "none" || namespacePlan === "shards");
 }
 
 // As the API server orders objects: by key, where a slash follows the namespace.

@@ -7,7 +7,6 @@ import {
   type HidingQuery,
   joinSelectors,
   type NamespacePlan,
-  type OwnLabels,
   type QueryPlan,
   type ShardPlan,
 } from "../../../route/plan-query.ts";
@@ -21,7 +20,6 @@ export interface FilterQuery extends HidingQuery {
   readonly labelSelector: string | undefined;
   readonly fieldSelector: string | undefined;
   readonly shards: ShardPlan | undefined;
-  readonly ownLabels: OwnLabels | undefined;
   readonly isByPath: boolean;
   /** The rarest last: if the server refuses the query, the last one is the first suspect. */
   readonly features: readonly Feature[];
@@ -55,20 +53,17 @@ export function filterQueryFor(call: Call, plan: QueryPlan, lackOf: (feature: Fe
   const labelSelector = plan.labelSelector !== undefined && can("labels") ? plan.labelSelector : undefined;
   const fieldSelector = plan.fieldSelector !== "" && can("fields") ? plan.fieldSelector : undefined;
   const shards = plan.shards !== undefined && can("shards") ? plan.shards : undefined;
-  const ownLabels = plan.ownLabels !== undefined && can("own-labels") ? plan.ownLabels : undefined;
   const isByPath = plan.isByPath === true;
   const features: Feature[] = [];
   if (labelSelector !== undefined) features.push("labels");
   if (fieldSelector !== undefined) features.push("fields");
   if (shards !== undefined) features.push("shards");
-  if (ownLabels !== undefined) features.push("own-labels");
-  const hidesNamespaces = isByPath || fieldSelector !== undefined || shards !== undefined || ownLabels !== undefined;
+  const hidesNamespaces = isByPath || fieldSelector !== undefined || shards !== undefined;
   return {
     namespacePlan: hidesNamespaces ? plan.namespacePlan : "none",
     labelSelector,
     fieldSelector,
     shards,
-    ownLabels,
     only: isByPath || fieldSelector !== undefined ? plan.only : undefined,
     isByPath,
     excluded: fieldSelector === undefined ? [] : excludedNamespaces(plan),
@@ -82,23 +77,18 @@ export function filterQueryFor(call: Call, plan: QueryPlan, lackOf: (feature: Fe
  * little room.
  */
 export function fitQuery(call: Call, query: FilterQuery, replan: (capabilities: Capabilities) => QueryPlan): FilterQuery {
-  if (query.shards === undefined && query.ownLabels === undefined) return query;
+  if (query.shards === undefined) return query;
   const over = withFilterQuery(call, query).target.length - MAX_TARGET_BYTES;
   if (over <= 0) return query;
-  if (query.shards === undefined) return withoutFeature(query, "own-labels");
   const shardBytes = encodeShards(query.shards.selector).length - over;
   const { shards } = replan({ oneNamespace: false, shardBytes });
-  return shards === undefined ? withoutFeature(query, "shards") : { ...query, shards };
-}
-
-function withoutFeature(query: FilterQuery, feature: "shards" | "own-labels"): FilterQuery {
+  if (shards !== undefined) return { ...query, shards };
   return {
     ...query,
-    shards: undefined,
-    ownLabels: undefined,
+    shards,
     namespacePlan: "none",
-    features: query.features.filter((each) => each !== feature),
-    notSent: [...query.notSent, { feature, why: "too-long" }],
+    features: query.features.filter((each) => each !== "shards"),
+    notSent: [...query.notSent, { feature: "shards", why: "too-long" }],
   };
 }
 
@@ -110,7 +100,6 @@ export function plainQuery(query: FilterQuery): FilterQuery {
     labelSelector: undefined,
     fieldSelector: undefined,
     shards: undefined,
-    ownLabels: undefined,
     only: isByPath ? query.only : undefined,
     isByPath,
     excluded: [],
@@ -121,18 +110,13 @@ export function plainQuery(query: FilterQuery): FilterQuery {
 
 /** The call with the query. */
 export function withFilterQuery(call: Call, filterQuery: FilterQuery): Call {
-  const { fieldSelector, shards, features } = filterQuery;
+  const { labelSelector, fieldSelector, shards, features } = filterQuery;
   if (features.length === 0) return call;
   const query = new URLSearchParams(call.info.query);
-  for (const terms of labelTermsOf(filterQuery)) query.set("labelSelector", joinSelectors(query.get("labelSelector"), terms));
+  if (labelSelector !== undefined) query.set("labelSelector", joinSelectors(query.get("labelSelector"), labelSelector));
   if (fieldSelector !== undefined) query.set("fieldSelector", joinSelectors(query.get("fieldSelector"), fieldSelector));
   const parts = [query.toString(), shards === undefined ? "" : `shardSelector=${encodeShards(shards.selector)}`];
   return withTarget(call, `${call.info.path}?${parts.filter((part) => part !== "").join("&")}`);
-}
-
-/** The parts of the query that go into the label selector. */
-export function labelTermsOf({ labelSelector, ownLabels }: FilterQuery): readonly string[] {
-  return [labelSelector, ownLabels?.selector].filter((terms) => terms !== undefined);
 }
 
 // RFC 3986 allows all of its characters but one in a query. Escaped, the selector would be a quarter longer.

@@ -117,7 +117,6 @@ export function createNarrow(deps: NarrowDeps): Narrow {
   };
 }
 
-function featureOf({ shards, ownLabels }: HidingQuery): Feature {
-  if (ownLabels !== undefined) return "own-labels";
+function featureOf({ shards }: HidingQuery): Feature {
   return shards === undefined ? "fields" : "shards";
 }

@@ -178,57 +178,6 @@ describe("a shard selector", () => {
   });
 });
 
-describe("the labels of the own namespaces", () => {
-  const labelled = { labelled: [{ group: "", resource: "pods" }] };
-  const byLabels = (answer: Parameters<typeof setup>[1] = {}) => {
-    const state = setup({ blue: OWN, defaultSubset: FOREIGN }, answer);
-    state.enforce({ blue: OWN, defaultSubset: FOREIGN }, labelled);
-    return state;
-  };
-  const selectorOf = (call: Call | undefined) => call?.info.query.get("labelSelector");
-  const terms = `ctrlmesh.kusionstack.io/namespace in (${[...OWN].sort().join(",")})`;
-
-  it("are sent for a resource whose objects have them, beside the caller's own selector, and for no other resource", async () => {
-    const { list, upstream, plans } = byLabels();
-    expect(await list()).toEqual({ names: owned, plan: "own-labels" });
-    expect(selectorOf(upstream.calls[0])).toBe(terms);
-    expect((await list(`${PODS}?labelSelector=ctrlmesh.kusionstack.io%2Fnamespace%3Dforeign-1`)).names).toEqual([]);
-    expect(selectorOf(upstream.calls[1])).toBe(`ctrlmesh.kusionstack.io/namespace=foreign-1,${terms}`);
-    expect((await list("/api/v1/configmaps")).plan).toBe("shards");
-    const entry = plans.list().find(({ resource }) => resource === "pods");
-    expect(entry).toMatchObject({ plan: "own-labels", selectorChars: { label: expect.any(Number), shard: 0 } });
-  });
-
-  it("are left out where the caller's own selectors are too long, and where the API server refuses them", async () => {
-    const { send, upstream, plans } = byLabels();
-    await send(`${PODS}?labelSelector=%21${"x".repeat(7_900)}`);
-    expect(selectorOf(upstream.calls[0])).not.toContain("kusionstack");
-    expect(plans.list()[0]?.notSent).toEqual([{ feature: "own-labels", why: "too-long" }]);
-    const other = byLabels({ refuses: ["labelSelector"] });
-    expect(await other.list()).toEqual({ names: owned, plan: "none" });
-    expect((await other.list()).names).toEqual(owned);
-    expect(other.upstream.calls).toHaveLength(3); // asked once, not again
-  });
-
-  it("once not relied on any more, may have hidden objects: watches from before list again", async () => {
-    const source = scriptedSource();
-    const watching = { status: 200, headers: { "content-type": "application/json" } };
-    const { send, enforce, clock, upstream } = byLabels((call) =>
-      call.info.query.has("watch") ? { ...watching, body: source } : answerList({ objects, labels: false }, call),
-    );
-    await send(PODS); // an object without its label is hidden
-    const { reply } = await send(`${PODS}?watch=1&resourceVersion=7`);
-    expect(selectorOf(upstream.calls.at(-1))).toBe(terms);
-    const sink = recordingSink();
-    (reply.body as typeof source).open(sink);
-    enforce({ blue: OWN, defaultSubset: FOREIGN });
-    await clock.advance(2_000);
-    expect(sink.text).toContain('"code":410');
-    const resumed = await send(`${PODS}?watch=1&resourceVersion=7`);
-    expect(await textOf(resumed.reply)).toContain('"code":410');
-  });
-});
-
 describe("what a shard selector has hidden", () => {
   // So many, all over the space of hashes, that gaps between foreign namespaces have to be closed.
   const crowd = many("foreign", 600).map((name) => `${name}-in-production`);

@@ -21,7 +21,7 @@ import type { Reply } from "../../http/handler.ts";
 import type { Collection } from "../../moves/collection.ts";
 import type { MoveLog } from "../../moves/move-log.ts";
 import { enforcedNow, type Session } from "../../session/session.ts";
-import { type FilterQuery, filterQueryFor, fitQuery, labelTermsOf, plainQuery, withFilterQuery } from "./filter-query.ts";
+import { type FilterQuery, filterQueryFor, fitQuery, plainQuery, withFilterQuery } from "./filter-query.ts";
 import type { Pages } from "./pages.ts";
 import type { PlanEntry, PlanLog } from "./plan-log.ts";
 
@@ -113,7 +113,7 @@ function entryOf(
     resource,
     verb: info.verb,
     selectorChars: {
-      label: chars("labelSelector", labelTermsOf(query).join(",") || undefined),
+      label: chars("labelSelector", query.labelSelector),
       field: chars("fieldSelector", query.fieldSelector),
       shard: chars("shardSelector", query.shards?.selector),
     },

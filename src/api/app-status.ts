@@ -177,9 +177,7 @@ export const appStatusSchema = z.object({
   handover: handoverSchema.optional().describe("The running handover or pause; absent if there is none."),
   lastHandover: lastHandoverSchema.optional().describe("The last finished handover."),
   restart: restartSchema.optional().describe("The running restart of pods; absent if there is none."),
-  conditions: conditionsSchema
-    .optional()
-    .describe("Ready, Accepted, Converged, LockPermitted, InjectionReady, TrafficIntercepted and WebhookIntercepted."),
+  conditions: conditionsSchema.optional().describe("The conditions of the app, Ready first, which summarizes the others."),
 });
 
 export type AppStatus = Immutable<z.output<typeof appStatusSchema>>;

@@ -4,23 +4,6 @@ import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { listMap } from "./extensions.ts";
 
-/**
- * The conditions of an app, in their order in the status. Only a family of shards has Balanced, and only an
- * app with webhooks WebhookIntercepted.
- */
-export const CONDITION_TYPES = [
-  "Ready",
-  "Accepted",
-  "Converged",
-  "LockPermitted",
-  "InjectionReady",
-  "TrafficIntercepted",
-  "WebhookIntercepted",
-  "Balanced",
-] as const;
-
-export type ConditionType = (typeof CONDITION_TYPES)[number];
-
 /** A point in time as Kubernetes writes it (RFC 3339). */
 export const timestampSchema = z.iso.datetime({ offset: true });
 

@@ -87,7 +87,5 @@ export const shardingStatusSchema = appStatusSchema.extend({
   standby: countSchema
     .optional()
     .describe("Pods of the family that belong to no shard. They own nothing of the named resources."),
-  conditions: conditionsSchema
-    .optional()
-    .describe("Ready, Accepted, Converged, LockPermitted, InjectionReady, TrafficIntercepted, WebhookIntercepted and Balanced."),
+  conditions: conditionsSchema.optional().describe("The conditions of the app, Ready first, which summarizes the others."),
 });

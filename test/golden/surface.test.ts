@@ -3,9 +3,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { CONDITION_TYPES } from "../../src/api/conditions.ts";
 import { EVENT_REASONS } from "../../src/manager/status/app-events.ts";
-import { CONDITION_REASONS, WAIT_REASONS } from "../../src/manager/status/reasons.ts";
+import { CONDITIONS } from "../../src/manager/status/conditions.ts";
+import { WAIT_REASONS } from "../../src/manager/status/wait-text.ts";
 
 const SRC = fileURLToPath(new URL("../../src/", import.meta.url));
 const text = readdirSync(SRC, { recursive: true, encoding: "utf8" })
@@ -33,9 +33,9 @@ it("the error codes stay", async () => {
 });
 
 it("conditions, reasons and Events stay", async () => {
-  const reasons = CONDITION_TYPES.map((type) => `${type}: ${[...CONDITION_REASONS[type]].sort().join(" ")}`);
+  const rows = CONDITIONS.map(({ type, reasons }) => `${type}: ${[...reasons].sort().join(" ")}`);
   const lines = [
-    ...reasons,
+    ...rows,
     `waits: ${[...WAIT_REASONS].sort().join(" ")}`,
     `Events: ${[...new Set(EVENT_REASONS)].sort().join(" ")}`,
   ];

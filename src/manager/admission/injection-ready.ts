@@ -9,7 +9,7 @@ import { formatRequest } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
 import { type App, type AppRef, type Apps, endingText, isLive } from "../apps/app.ts";
 import { isHeld } from "../apps/finalizer.ts";
-import type { Verdict } from "../status/facts.ts";
+import type { InjectionReason, Verdict } from "../status/facts.ts";
 import { injectionWebhook, injectionWebhookName, MUTATING_NAME, type WebhookTarget } from "./configurations.ts";
 import { fitsEntry, MAX_ENTRIES_PER_NAMESPACE, withinShare } from "./webhook-share.ts";
 
@@ -40,7 +40,7 @@ export interface InjectionReadyOptions {
 
 export interface InjectionLook {
   /** Undefined: the condition stays as it is, for example before the first list of the entries. */
-  readonly verdict: Verdict<"InjectionReady"> | undefined;
+  readonly verdict: Verdict<InjectionReason> | undefined;
   /** Look again after this time; undefined: the watch of the entries queues the app. */
   readonly againMs: number | undefined;
 }
@@ -103,8 +103,8 @@ interface EntryFacts {
   readonly target: WebhookTarget;
 }
 
-function verdictOf(app: App, { isInForce, isTooLarge, hasRoom, target }: EntryFacts): Verdict<"InjectionReady"> {
-  const no = (reason: Verdict<"InjectionReady">["reason"], message: string) => ({ status: "False", reason, message }) as const;
+function verdictOf(app: App, { isInForce, isTooLarge, hasRoom, target }: EntryFacts): Verdict<InjectionReason> {
+  const no = (reason: InjectionReason, message: string) => ({ status: "False", reason, message }) as const;
   if (!isLive(app)) {
     const until = isHeld(app) ? ", and pods are refused until all namespaces have one owner again" : "";
     return no("Dissolving", `the ${app.ref.kind} ${endingText(app)}: no new pod is injected${until}`);

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { AppStatus, LastHandover } from "../../api/app-status.ts";
-import type { ConditionType } from "../../api/conditions.ts";
 import { appEvents, WARNINGS } from "./app-events.ts";
 
-const status = (type: ConditionType, is: "True" | "False", reason: string, message = "m"): AppStatus => ({
+const status = (type: string, is: "True" | "False", reason: string, message = "m"): AppStatus => ({
   routeVersion: 3,
   conditions: [{ type, status: is, reason, message, lastTransitionTime: "2026-01-01T00:00:00Z" }],
 });
@@ -39,10 +38,10 @@ describe("every Warning", () => {
   );
 
   it("is repeated with a new message if the message names what to correct, and never because of an age", () => {
-    for (const { reason, retold } of WARNINGS) {
+    for (const { reason, repeatsMessage } of WARNINGS) {
       const said = SAID[reason];
       const other = { ...said, conditions: said?.conditions?.map((row) => ({ ...row, message: "other" })) };
-      expect(appEvents(said, other as AppStatus)).toHaveLength(retold ? 1 : 0);
+      expect(appEvents(said, other as AppStatus)).toHaveLength(repeatsMessage ? 1 : 0);
     }
   });
 

@@ -1,12 +1,9 @@
 // The Kubernetes Events for a change of status: the start of a move and results, once for each change. Pure.
-// Invariant: every Warning reports the change of a condition, with the condition's message, so Events contain
-// nothing that the status lacks. The restarter itself sends RestartedPod and EvictedPod.
-
+// conditions.ts has the Warnings, and the restarter itself sends RestartedPod and EvictedPod.
 import type { AppStatus, LastHandover } from "../../api/app-status.ts";
-import type { Condition, ConditionType } from "../../api/conditions.ts";
 import type { EventType } from "../../runtime/events.ts";
+import { CONDITIONS, type Warning } from "./conditions.ts";
 import { conditionOf, countText, subsetText } from "./facts.ts";
-import { REMEDY_MARK, WAIT_REASONS } from "./reasons.ts";
 
 export interface AppEvent {
   readonly type: EventType;
@@ -15,49 +12,15 @@ export interface AppEvent {
   readonly message: string;
 }
 
-/** A Warning and the state of the condition that it reports. */
-export interface WarningRule {
-  readonly reason: string;
-  readonly condition: ConditionType;
-  /** True if the condition of this status reports what the Warning is about. */
-  readonly says: (condition: Condition, status: AppStatus) => boolean;
-  /**
-   * If true, a new message is reported again, because it names what to correct. Otherwise only the beginning
-   * is reported.
-   */
-  readonly retold?: true;
-}
-
-const isFalse = (row: Condition) => row.status === "False";
-const isFalseBy = (reason: string) => (row: Condition) => row.status === "False" && row.reason === reason;
-
-// An old wait is Ready's reason, or its message ends with the wait and the remedy. A wait for a refused
-// snapshot has a Warning of its own.
-const isStuck: WarningRule["says"] = ({ status, reason, message }, { handover }) => {
-  const [wait] = handover?.waitingOn ?? [];
-  if (status !== "False" || wait?.reason === "SnapshotRefused") return false;
-  const isReason = reason !== "SnapshotRefused" && WAIT_REASONS.some((each) => each === reason);
-  return isReason || message.includes(REMEDY_MARK);
-};
-
-/** All Warnings. */
-export const WARNINGS: readonly WarningRule[] = [
-  { reason: "ConfigRejected", condition: "Accepted", says: isFalse, retold: true },
-  { reason: "SnapshotRefused", condition: "Ready", says: isFalseBy("SnapshotRefused") },
-  { reason: "OwnershipConflict", condition: "Ready", says: isFalseBy("OwnershipConflict") },
-  { reason: "ProxyLost", condition: "Ready", says: isFalseBy("ProxyLost") },
-  { reason: "LockDenied", condition: "LockPermitted", says: isFalseBy("LockDenied"), retold: true },
-  { reason: "LockNotNamed", condition: "LockPermitted", says: isFalseBy("LockNotNamed"), retold: true },
-  { reason: "ConfirmationRequired", condition: "Converged", says: isFalseBy("ConfirmationRequired"), retold: true },
-  { reason: "InjectionMissed", condition: "TrafficIntercepted", says: isFalse },
-  { reason: "WebhookNotIntercepted", condition: "WebhookIntercepted", says: isFalse },
-  { reason: "MoveStuck", condition: "Ready", says: isStuck },
-];
+/** All Warnings, each with the type of its condition. */
+export const WARNINGS: readonly (Warning & { readonly condition: string })[] = CONDITIONS.flatMap(({ type, warnings = [] }) =>
+  warnings.map((warning) => ({ ...warning, condition: type })),
+);
 
 /** The reasons of all Events about an app. */
 export const EVENT_REASONS: readonly string[] = [
   ...WARNINGS.map(({ reason }) => reason),
-  "LockPermitted",
+  ...CONDITIONS.flatMap(({ recovery }) => recovery ?? []),
   "MovingNamespaces",
   "MovedNamespaces",
   "MoveUndone",
@@ -67,10 +30,11 @@ export const EVENT_REASONS: readonly string[] = [
 
 /** The events between two statuses. */
 export function appEvents(before: AppStatus | undefined, now: AppStatus): AppEvent[] {
-  const events = WARNINGS.flatMap((rule) => warning(rule, before, now));
-  const lock = conditionOf(now, "LockPermitted");
-  if (lock?.status === "True" && conditionOf(before, "LockPermitted")?.status === "False") {
-    events.push({ type: "Normal", reason: "LockPermitted", message: lock.message });
+  const events = WARNINGS.flatMap((rule) => warningEvent(rule, before, now));
+  for (const { type, recovery } of CONDITIONS) {
+    const row = conditionOf(now, type);
+    if (recovery === undefined || row?.status !== "True" || conditionOf(before, type)?.status !== "False") continue;
+    events.push({ type: "Normal", reason: recovery, message: row.message });
   }
   const moving = movingEvent(before, now);
   if (moving !== undefined) events.push(moving);
@@ -79,14 +43,14 @@ export function appEvents(before: AppStatus | undefined, now: AppStatus): AppEve
   return events;
 }
 
-function warning(rule: WarningRule, before: AppStatus | undefined, now: AppStatus): AppEvent[] {
-  const { reason, condition, says, retold } = rule;
+function warningEvent(rule: (typeof WARNINGS)[number], before: AppStatus | undefined, now: AppStatus): AppEvent[] {
+  const { reason, condition, says, repeatsMessage } = rule;
   const row = conditionOf(now, condition);
   if (row === undefined || !says(row, now)) return [];
   const last = conditionOf(before, condition);
   const wasReported = last !== undefined && before !== undefined && says(last, before);
-  const isTold = wasReported && (retold === undefined || last.message === row.message);
-  return isTold ? [] : [{ type: "Warning", reason, message: row.message }];
+  if (wasReported && (repeatsMessage === undefined || last.message === row.message)) return [];
+  return [{ type: "Warning", reason, message: row.message }];
 }
 
 /** One for a whole handover, however many namespaces it moves. */

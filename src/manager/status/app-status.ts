@@ -1,21 +1,20 @@
 // Facts and plan -> the status of an app. Pure. Invariants: the size of the status does not grow with the
 // number of namespaces. Each condition carries the generation that it describes. Equal facts give an equal
-// status, except for ages, which change in coarse steps (ages.ts). Called by app-controller/reconciler.ts.
-
+// status, except for ages, which change in coarse steps (ages.ts).
 import type { AppStatus } from "../../api/app-status.ts";
-import { CONDITION_TYPES, type Condition, type ConditionType } from "../../api/conditions.ts";
+import type { Condition } from "../../api/conditions.ts";
 import type { ShardingStatus } from "../../api/sharding-config.ts";
 import { withBoundedTexts } from "./bounded-texts.ts";
+import { acceptedVerdict, CONDITIONS, type StatusParts } from "./conditions.ts";
 import { convergedVerdict } from "./converged.ts";
 import { countsOf } from "./counts.ts";
-import { barePods, conditionOf, countText, meshedPods, type StatusFacts, type Verdict, wholeSeconds } from "./facts.ts";
+import { conditionOf, type StatusFacts, type Verdict, wholeSeconds } from "./facts.ts";
 import { handoverOf } from "./handover.ts";
-import { lockVerdict } from "./lock-verdict.ts";
 import { gainsOf } from "./no-writer.ts";
 import { readyVerdict } from "./ready.ts";
 
-/** The new content of each condition; undefined: the condition stays as it is; null: there is none. */
-type Verdicts = { readonly [T in ConditionType]: Verdict<T> | undefined | null };
+/** The new content of conditions by their type; undefined: the condition stays as it is; null: there is none. */
+type Verdicts = Readonly<Record<string, Verdict | undefined | null>>;
 
 /** The status of an app with a valid spec. */
 export function appStatus(facts: StatusFacts): AppStatus {
@@ -23,19 +22,7 @@ export function appStatus(facts: StatusFacts): AppStatus {
   const counts = countsOf(facts, gains);
   const handover = handoverOf(facts, gains, counts);
   const converged = convergedVerdict(facts, counts, handover);
-  const lock = lockVerdict({ ...facts, before: lockBefore(facts) });
-  const intercepted = interceptedVerdict(facts);
   const described = facts.describe?.({ subsets: counts.subsets, desired: facts.plan.desired });
-  const verdicts: Verdicts = {
-    Ready: readyVerdict(facts, { counts, handover, converged, lock, intercepted }),
-    Accepted: acceptedVerdict(facts),
-    Converged: converged,
-    LockPermitted: lock,
-    InjectionReady: facts.injection,
-    TrafficIntercepted: intercepted,
-    WebhookIntercepted: facts.webhook ?? null,
-    Balanced: described?.balanced,
-  };
   return withBoundedTexts({
     ...described?.fields,
     ...rolloutOf(facts.previous),
@@ -50,8 +37,20 @@ export function appStatus(facts: StatusFacts): AppStatus {
     ...present("handover", handover.handover),
     ...present("lastHandover", handover.lastHandover),
     ...present("restart", facts.restart),
-    conditions: conditionsOf(facts, verdicts),
+    conditions: conditionsOf(facts, verdictsOf(facts, { counts, handover, converged, balanced: described?.balanced })),
   });
+}
+
+function verdictsOf(facts: StatusFacts, parts: StatusParts): Verdicts {
+  const verdicts = Object.fromEntries(CONDITIONS.map(({ type, verdict }) => [type, verdict?.(facts, parts)]));
+  const partsOfReady = CONDITIONS.flatMap(({ type, partOfReady }) => {
+    const own = verdicts[type];
+    const verdict = own && partOfReady?.verdict(own, facts, parts);
+    return verdict && partOfReady ? [{ verdict, isUrgent: partOfReady.isUrgent }] : [];
+  });
+  const ofUrgency = (isUrgent: boolean) => partsOfReady.flatMap((part) => (part.isUrgent === isUrgent ? [part.verdict] : []));
+  const Ready = readyVerdict(facts, { ...parts, urgent: ofUrgency(true), others: ofUrgency(false) });
+  return { ...verdicts, Ready };
 }
 
 // The rollout controller writes this field of a root's status.
@@ -90,22 +89,22 @@ export function notPlacedStatus(facts: NotPlacedFacts): AppStatus {
   return withoutNewRoute(facts, { Ready: verdict, Accepted: acceptedVerdict({}), Converged: verdict });
 }
 
-function withoutNewRoute(facts: Omit<RejectedFacts, "reason" | "message">, verdicts: Partial<Verdicts>): AppStatus {
+function withoutNewRoute(facts: Omit<RejectedFacts, "reason" | "message">, verdicts: Verdicts): AppStatus {
   const { previous } = facts;
   const unknown = { status: "Unknown", reason: "NotKnown", message: "not checked while the app has no new route" } as const;
+  const missing = CONDITIONS.filter(({ type, isOfEveryApp }) => isOfEveryApp && conditionOf(previous, type) === undefined);
   const conditions = conditionsOf(facts, {
     ...verdicts,
     InjectionReady: facts.injection,
     // A condition about pods stays, with the generation that it describes.
-    ...(conditionOf(previous, "LockPermitted") === undefined ? { LockPermitted: unknown } : {}),
-    ...(conditionOf(previous, "TrafficIntercepted") === undefined ? { TrafficIntercepted: unknown } : {}),
+    ...Object.fromEntries(missing.map(({ type }) => [type, unknown])),
   });
   return withBoundedTexts({ ...previous, observedGeneration: facts.generation, conditions });
 }
 
 /** The conditions in order. A condition without a new verdict stays as it is. */
-function conditionsOf(facts: Pick<StatusFacts, "generation" | "previous" | "now">, verdicts: Partial<Verdicts>): Condition[] {
-  return CONDITION_TYPES.flatMap((type) => {
+function conditionsOf(facts: Pick<StatusFacts, "generation" | "previous" | "now">, verdicts: Verdicts): Condition[] {
+  return CONDITIONS.flatMap(({ type }) => {
     const before = conditionOf(facts.previous, type);
     const verdict = verdicts[type];
     if (verdict === null) return [];
@@ -116,37 +115,6 @@ function conditionsOf(facts: Pick<StatusFacts, "generation" | "previous" | "now"
   });
 }
 
-/** The previous LockPermitted, if it describes this generation. */
-function lockBefore({ previous, generation }: StatusFacts): Verdict<"LockPermitted"> | undefined {
-  const before = conditionOf(previous, "LockPermitted");
-  if (before?.observedGeneration !== generation) return undefined;
-  const { status, reason, message } = before;
-  return { status, reason: reason as Verdict<"LockPermitted">["reason"], message };
-}
-
 function present<K extends string, V>(key: K, value: V | undefined): { readonly [key in K]?: V } {
   return value === undefined ? {} : ({ [key]: value } as { readonly [key in K]: V });
-}
-
-/** @param facts without the plan while there is no route */
-function acceptedVerdict({ plan }: Partial<Pick<StatusFacts, "plan">>): Verdict<"Accepted"> {
-  const warnsOnly = [...(plan?.rules.values() ?? [])].some(({ guard }) => guard === "Warn");
-  const message = `the spec is valid${warnsOnly ? "; the guard is Warn: writes to objects of other subsets pass" : ""}`;
-  return { status: "True", reason: "Valid", message };
-}
-
-function interceptedVerdict({ pods }: Pick<StatusFacts, "pods">): Verdict<"TrafficIntercepted"> {
-  const bare = barePods({ pods });
-  const [first] = bare;
-  if (first !== undefined) {
-    const who = bare.length === 1 ? `pod ${first.name} carries` : `${bare.length} running pods, pod ${first.name} first, carry`;
-    const message = `${who} no proxy and may write everything: restart to have the proxy injected`;
-    return { status: "False", reason: "PodsWithoutProxy", message };
-  }
-  const meshed = meshedPods({ pods }).length;
-  if (meshed === 0) {
-    const message = "no pod has the proxy yet, so nothing is isolated: a pod gets it when it is created";
-    return { status: "Unknown", reason: "NoPods", message };
-  }
-  return { status: "True", reason: "AllInjected", message: `${countText(meshed, "pod")} with the proxy, none without` };
 }

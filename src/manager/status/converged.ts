@@ -20,7 +20,24 @@ import {
 import type { Handover } from "./handover.ts";
 import { waitText } from "./wait-text.ts";
 
-export function convergedVerdict(facts: StatusFacts, counts: Counts, { handover }: Handover): Verdict<"Converged"> {
+/** The reasons of the condition Converged. */
+export const CONVERGED_REASONS = [
+  "InSync",
+  "Moving",
+  "Rebuilding",
+  "PodsWithoutProxy",
+  "ProxiesBehind",
+  "Restarting",
+  "Paused",
+  "ConfirmationRequired",
+  "Dissolving",
+  "Invalid",
+  "NotPlaced",
+] as const;
+
+type ConvergedVerdict = Verdict<(typeof CONVERGED_REASONS)[number]>;
+
+export function convergedVerdict(facts: StatusFacts, counts: Counts, { handover }: Handover): ConvergedVerdict {
   const [first] = facts.plan.waits;
   if (first !== undefined && facts.plan.waits.every(isUnheard)) return rebuilding(facts, first);
   if (handover !== undefined) return handoverVerdict(facts, counts, handover);
@@ -43,7 +60,7 @@ export function syncText({ version }: StatusFacts, { proxies }: Counts): string 
   return `${proxies.synced} of ${proxies.total} proxies enforce route ${version}`;
 }
 
-function rebuilding(facts: StatusFacts, { podName, cause }: Wait): Verdict<"Converged"> {
+function rebuilding(facts: StatusFacts, { podName, cause }: Wait): ConvergedVerdict {
   const before = conditionOf(facts.previous, "Converged");
   const age = before?.reason === "Rebuilding" ? ageText(before.lastTransitionTime, facts.now) : "";
   const own = facts.pods.find(({ name }) => name === podName);
@@ -56,7 +73,7 @@ function rebuilding(facts: StatusFacts, { podName, cause }: Wait): Verdict<"Conv
   return { status: "Unknown", reason: "Rebuilding", message };
 }
 
-function handoverVerdict(facts: StatusFacts, counts: Counts, handover: NonNullable<Handover["handover"]>): Verdict<"Converged"> {
+function handoverVerdict(facts: StatusFacts, counts: Counts, handover: NonNullable<Handover["handover"]>): ConvergedVerdict {
   const status = "False";
   const { phase } = handover;
   const [row] = handover.waitingOn ?? [];

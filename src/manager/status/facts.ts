@@ -1,7 +1,6 @@
 // The facts from which a status is computed, and functions that several parts of the status share. Pure.
-
 import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
-import type { Condition, ConditionType } from "../../api/conditions.ts";
+import type { Condition } from "../../api/conditions.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import type { AppSpec } from "../apps/app.ts";
@@ -11,7 +10,6 @@ import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
 import type { LabelsStatus } from "../labels/labels-status.ts";
 import type { AppPlan } from "../plan/plan-app.ts";
 import type { Wait } from "../plan/plan-fences.ts";
-import type { ReasonOf } from "./reasons.ts";
 
 export interface StatusFacts {
   readonly generation: number;
@@ -29,17 +27,43 @@ export interface StatusFacts {
   /** The running restart of pods. */
   readonly restart?: RestartStatus | undefined;
   /** The new InjectionReady; absent: the condition stays as it is. */
-  readonly injection?: Verdict<"InjectionReady"> | undefined;
-  /** Undefined if the operator has no webhook server: then there is no such condition. */
-  readonly webhook?: Verdict<"WebhookIntercepted"> | undefined;
+  readonly injection?: Verdict<InjectionReason> | undefined;
+  /** The new WebhookIntercepted; undefined if the operator has no webhook server. */
+  readonly webhook?: Verdict<WebhookReason> | undefined;
   /** RFC 3339; with milliseconds if measured times need them. */
   readonly now: string;
 }
 
+/** The reasons of the condition InjectionReady. */
+export const INJECTION_REASONS = [
+  "InForce",
+  "WebhookPending",
+  "WebhookTooLarge",
+  "ManagerNamespace",
+  "Invalid",
+  "Dissolving",
+] as const;
+
+export type InjectionReason = (typeof INJECTION_REASONS)[number];
+
+/** Why calls of the operator's webhooks go past the proxies. */
+export const WEBHOOK_FAULTS = [
+  "PortNotNamed",
+  "NoCertificateVolume",
+  "CertificateUnreadable",
+  "InjectedBefore",
+  "NumericTargetPort",
+] as const;
+
+/** The reasons of the condition WebhookIntercepted. */
+export const WEBHOOK_REASONS = ["Intercepted", ...WEBHOOK_FAULTS, "NoPods", "NoService", "NotKnown"] as const;
+
+export type WebhookReason = (typeof WEBHOOK_REASONS)[number];
+
 /** The content of a condition. */
-export interface Verdict<T extends ConditionType> {
+export interface Verdict<R extends string = string> {
   readonly status: Condition["status"];
-  readonly reason: ReasonOf<T>;
+  readonly reason: R;
   readonly message: string;
 }
 
@@ -107,10 +131,9 @@ export function wholeSeconds(time: string): string {
   return `${time.slice(0, 19)}Z`;
 }
 
-/** @param type of the conditions of an app, or of a policy */
-export function conditionOf<T extends string = ConditionType>(
+export function conditionOf(
   status: { readonly conditions?: readonly Condition[] | undefined } | undefined,
-  type: T,
+  type: string,
 ): Condition | undefined {
   return status?.conditions?.find((row) => row.type === type);
 }

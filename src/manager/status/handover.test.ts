@@ -5,7 +5,7 @@ import { type AppStatus, MAX_WAITING_ON } from "../../api/app-status.ts";
 import { isDissolved, planDissolution } from "../plan/plan-dissolution.ts";
 import { appStatus } from "./app-status.ts";
 import { conditionOf } from "./facts.ts";
-import { WAIT_REASONS } from "./reasons.ts";
+import { WAIT_REASONS } from "./wait-text.ts";
 
 const NAMESPACES = ["prod", "pilot", "extra"];
 const world = () => {

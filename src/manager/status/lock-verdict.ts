@@ -1,6 +1,6 @@
 // The condition LockPermitted: the pods of every subset may use the lock under its name upstream, according
 // to the API server's answers to their proxies. Also no proxy refuses an object that looks like another lock
-// of the operator. Pure. Called by app-status.ts. A Role with `resourceNames` names only the operator's own
+// of the operator. Pure. A Role with `resourceNames` names only the operator's own
 // lock. Without this condition users would notice that only by a canary that never leads.
 import { plainTexts } from "../../base/plain-text.ts";
 import { lockNameFor, unnamedLockText } from "../../route/lock.ts";
@@ -9,7 +9,7 @@ import type { LockAccessMessage } from "../../wire/messages.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf } from "../facts/proxy-facts.ts";
-import { meshedPods, subsetText, type Verdict } from "./facts.ts";
+import { conditionOf, meshedPods, type StatusFacts, subsetText, type Verdict } from "./facts.ts";
 
 export interface LockFacts {
   readonly pods: readonly AppPod[];
@@ -22,7 +22,18 @@ export interface LockFacts {
   readonly before?: LockVerdict | undefined;
 }
 
-type LockVerdict = Verdict<"LockPermitted">;
+/** The reasons of the condition LockPermitted. */
+export const LOCK_REASONS = [
+  "NoLock",
+  "LockDenied",
+  "LockNotNamed",
+  "NotReviewed",
+  "NotRenamed",
+  "Permitted",
+  "NotKnown",
+] as const;
+
+type LockVerdict = Verdict<(typeof LOCK_REASONS)[number]>;
 
 /** What is known about one subset whose lock is renamed and that has pods. */
 interface SubsetLock {
@@ -34,6 +45,14 @@ interface SubsetLock {
   readonly permitted: boolean;
   /** A proxy of the subset has registered. */
   readonly heard: boolean;
+}
+
+/** The condition for the facts of a status. */
+export function lockPermitted(facts: StatusFacts): LockVerdict {
+  const before = conditionOf(facts.previous, "LockPermitted");
+  if (before?.observedGeneration !== facts.generation) return lockVerdict(facts);
+  const { status, reason, message } = before;
+  return lockVerdict({ ...facts, before: { status, reason: reason as LockVerdict["reason"], message } });
 }
 
 export function lockVerdict(facts: LockFacts): LockVerdict {

@@ -1,6 +1,7 @@
 // The condition Ready: the spec is accepted, every pod has a proxy that is in sync, each subset that owns
 // something has a ready pod, and nothing is stuck. Pure. It stays True in a healthy handover, with the phase
 // as its reason, and while the proxies may still be connecting to a new manager.
+import { PHASES } from "../../api/app-status.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import { ageMs, LOST_AFTER_MS, STALLED_AFTER_MS } from "./ages.ts";
@@ -19,48 +20,65 @@ import {
   type Verdict,
 } from "./facts.ts";
 import type { Handover } from "./handover.ts";
-import { REMEDY_MARK, type WaitReason } from "./reasons.ts";
-import { remedyText, waitText } from "./wait-text.ts";
+import { REMEDY_MARK, remedyText, WAIT_REASONS, type WaitReason, waitText } from "./wait-text.ts";
 
-/** The other parts of the status, which Ready summarizes. */
-export interface Rest {
+/** The reasons of the condition Ready that do not come from another condition. */
+export const READY_REASONS = [
+  "InSync",
+  ...PHASES,
+  "ConfirmationRequired",
+  "Rebuilding",
+  "Invalid",
+  "NotPlaced",
+  "SnapshotRefused",
+  "OwnershipConflict",
+  ...WAIT_REASONS,
+  "SubsetWithoutPods",
+  "ProxiesBehind",
+  "ProxyLost",
+] as const;
+
+type Ready = Verdict<(typeof READY_REASONS)[number]>;
+
+interface Parts {
   readonly counts: Counts;
   readonly handover: Handover;
-  readonly converged: Verdict<"Converged">;
-  readonly lock: Verdict<"LockPermitted">;
-  readonly intercepted: Verdict<"TrafficIntercepted">;
+  readonly converged: Verdict;
 }
 
-type Ready = Verdict<"Ready">;
+/** The other parts of the status, which Ready summarizes. */
+export interface Summary extends Parts {
+  /** What other conditions say with priority over an old wait, the first one before the others. */
+  readonly urgent: readonly Verdict[];
+  /** What other conditions say after an old wait. */
+  readonly others: readonly Verdict[];
+}
 
-export function readyVerdict(facts: StatusFacts, rest: Rest): Ready {
-  const { counts, handover, converged, lock } = rest;
+export function readyVerdict(facts: StatusFacts, { counts, handover, converged, urgent, others }: Summary): Verdict {
   const stalled = stalledWait(facts, handover, converged);
-  const isFalse = refused(facts) ?? conflict(facts, counts) ?? denied(lock) ?? directWebhooks(facts);
-  if (isFalse !== undefined) return { ...isFalse, message: isFalse.message + addition(isFalse, stalled) };
+  const fault = refusedSnapshot(facts) ?? conflict(facts, counts) ?? urgent[0];
+  if (fault !== undefined) return { ...fault, message: fault.message + addition(fault, stalled) };
   if (stalled !== undefined) return { status: "False", reason: stalled.reason, message: messageOf(stalled) };
-  const notServed = notIntercepted(facts, rest) ?? withoutPods(facts, counts) ?? behind(facts, counts) ?? lost(facts, counts);
-  if (notServed !== undefined) return notServed;
-  const { phase } = handover.handover ?? {};
-  if (converged.reason === "ConfirmationRequired")
-    return { status: "True", reason: converged.reason, message: converged.message };
-  if (phase !== undefined) return { status: "True", reason: phase, message: converged.message };
-  return { status: "True", reason: "InSync", message: syncText(facts, counts) };
+  const gap = others[0] ?? withoutPods(facts, counts) ?? behind(facts, counts) ?? lostProxy(facts, counts);
+  if (gap !== undefined) return gap;
+  return readyText(facts, { counts, handover, converged });
 }
 
-/** An old wait beside another reason, with its remedy; only the remedy if both are the same. */
-function addition(isFalse: Ready, stalled: Stalled | undefined): string {
+function readyText(facts: StatusFacts, { counts, handover, converged }: Parts): Ready {
+  const { phase } = handover.handover ?? {};
+  const status = "True";
+  if (converged.reason === "ConfirmationRequired") return { status, reason: converged.reason, message: converged.message };
+  if (phase !== undefined) return { status, reason: phase, message: converged.message };
+  return { status, reason: "InSync", message: syncText(facts, counts) };
+}
+
+/** The text about an old wait in addition to another reason: only its remedy if both reasons are the same. */
+function addition(isFalse: Verdict, stalled: Stalled | undefined): string {
   if (stalled === undefined) return "";
   return stalled.reason === isFalse.reason ? REMEDY_MARK + stalled.remedy : `; ${messageOf(stalled)}`;
 }
 
-/** Explains an app whose pods never get a proxy because it is in the manager's namespace. */
-function neverInjectedText({ injection: next, previous }: StatusFacts): string {
-  const injection = next ?? conditionOf(previous, "InjectionReady");
-  return injection?.reason === "ManagerNamespace" ? `; ${injection.message}` : "";
-}
-
-function refused(facts: StatusFacts): Ready | undefined {
+function refusedSnapshot(facts: StatusFacts): Ready | undefined {
   for (const pod of facts.pods) {
     const [[type, problems] = []] = Object.entries(proxyOf(facts, pod)?.problems ?? {});
     if (problems === undefined) continue;
@@ -84,22 +102,6 @@ function conflict({ pods }: StatusFacts, { namespaces: { conflicting = 0 } }: Co
   if (bare === undefined || conflicting === 0) return undefined;
   const message = `pod ${bare.name} carries no proxy and may write to ${countText(conflicting, "namespace")} that other subsets own: restart it to have it injected`;
   return { status, reason, message };
-}
-
-function denied({ status, reason, message }: Rest["lock"]): Ready | undefined {
-  if (status !== "False") return undefined;
-  return { status, reason: reason === "LockNotNamed" ? reason : "LockDenied", message };
-}
-
-function directWebhooks({ webhook }: StatusFacts): Ready | undefined {
-  if (webhook?.status !== "False") return undefined;
-  return { status: "False", reason: webhook.reason as Ready["reason"], message: `the operator's webhooks: ${webhook.message}` };
-}
-
-/** The mesh is not in force for every pod. Of an app that is being deleted, this is the aim. */
-function notIntercepted(facts: StatusFacts, { intercepted, handover }: Rest): Ready | undefined {
-  if (intercepted.status === "True" || handover.handover?.phase === "Dissolving") return undefined;
-  return { status: "False", reason: "NotIntercepted", message: intercepted.message + neverInjectedText(facts) };
 }
 
 function withoutPods({ plan, pods }: StatusFacts, { owned }: Counts): Ready | undefined {
@@ -141,7 +143,7 @@ function wasReady({ previous, generation, now }: StatusFacts): boolean {
  * A proxy that enforces the newest route, but has been disconnected for so long that the next change would
  * wait for it.
  */
-function lost(facts: StatusFacts, { proxies: { awaySince } }: Counts): Ready | undefined {
+function lostProxy(facts: StatusFacts, { proxies: { awaySince } }: Counts): Ready | undefined {
   if (awaySince === undefined || ageMs(awaySince, facts.now) < LOST_AFTER_MS) return undefined;
   const away = servingPods(facts).filter((pod) => proxyOf(facts, pod)?.connected === false);
   const [first] = away;
@@ -164,7 +166,7 @@ function messageOf({ wait, remedy }: Stalled): string {
   return wait + REMEDY_MARK + remedy;
 }
 
-function stalledWait(facts: StatusFacts, { handover }: Handover, converged: Verdict<"Converged">): Stalled | undefined {
+function stalledWait(facts: StatusFacts, { handover }: Handover, converged: Verdict): Stalled | undefined {
   const [row] = handover?.waitingOn ?? [];
   if (row !== undefined && isOld(facts, row.since)) {
     const subject = row.namespace ?? (handover?.phase === "Restarting" ? "the restart" : undefined);

@@ -1,10 +1,33 @@
-// The sentences about one wait: the pod, the duration, the cause, and what a person can do. Pure. Called by
-// the conditions.
+// The sentences about one wait: the pod, the duration, the cause, and what a person can do. Pure.
 import type { WaitingOn } from "../../api/app-status.ts";
 import { plainText } from "../../base/plain-text.ts";
 import { ageText, countSteps } from "./ages.ts";
 import { proxyOf, routeProblems, type StatusFacts } from "./facts.ts";
-import type { WaitReason } from "./reasons.ts";
+
+/** The reasons for which a handover or a restart waits. */
+export const WAIT_REASONS = [
+  "NotAcknowledged",
+  "WriteInFlight",
+  "NotReported",
+  "NotStarted",
+  "NotConnected",
+  "PodGone",
+  "NoProxy",
+  "ForeignProxy",
+  "SnapshotRefused",
+  "Settling",
+  "Evicting",
+  "PodDisruptionBudget",
+  "NotReady",
+  "LeaderUnknown",
+  "EvictionForbidden",
+  "EvictionFailed",
+] as const;
+
+export type WaitReason = (typeof WAIT_REASONS)[number];
+
+/** Separates a wait that needs help from its remedy, in the message of Ready. */
+export const REMEDY_MARK = "; to do: ";
 
 interface Explanation {
   readonly why: string;

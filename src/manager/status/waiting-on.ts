@@ -5,7 +5,7 @@ import { type AppStatus, MAX_WAITING_ON, type Phase, type WaitingOn } from "../.
 import type { AppPod } from "../facts/app-pods.ts";
 import type { Wait } from "../plan/plan-fences.ts";
 import { proxyOf, routeProblems, type StatusFacts, wholeSeconds } from "./facts.ts";
-import type { WaitReason } from "./reasons.ts";
+import type { WaitReason } from "./wait-text.ts";
 
 /** A pod for which the handover waits. */
 export interface Waiting {

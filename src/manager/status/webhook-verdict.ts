@@ -1,15 +1,15 @@
 // The condition WebhookIntercepted: the calls of the operator's webhooks go through the proxies. Pure. It is
 // about pods as they run and Services as they are, so a pod that was injected before a change of the spec
-// counts as not intercepted. Called by the app reconciler.
+// counts as not intercepted.
 import type { WebhookServer } from "../../api/operator-fields.ts";
 import type { Pod, Service } from "../../kube/client/resources.ts";
 import { IPTABLES_CONTAINER } from "../facts/injected-pod.ts";
 import { OUR_CONTAINERS, WEBHOOK_PORT } from "../injection/names.ts";
 import type { PodSpec } from "../injection/pod-manifest.ts";
 import { proxiedServer, webhookPort } from "../injection/webhook-port.ts";
-import { countText, type Verdict } from "./facts.ts";
+import { countText, type Verdict, type WebhookReason } from "./facts.ts";
 
-type Webhook = Verdict<"WebhookIntercepted">;
+type Webhook = Verdict<WebhookReason>;
 
 export interface WebhookFacts {
   readonly server: WebhookServer;

@@ -36,6 +36,7 @@ import { createManagerMetrics, measureAcks } from "./metrics/metrics.ts";
 import { addPeersController } from "./peers/add.ts";
 import { addPoliciesController } from "./policies/add.ts";
 import { POLICY_KINDS } from "./policies/policy-kinds.ts";
+import { createEvictor } from "./restart/evictor.ts";
 import { addRolloutController } from "./rollout/add.ts";
 import { createAdmission } from "./server/admit-proxy.ts";
 import { createMeshServer } from "./server/mesh-server.ts";
@@ -215,14 +216,15 @@ function createControllers(
   };
   const entries = webhooks && { target, size: { isTooLarge: false } };
   const { isLeader } = leadership;
+  const evictor = createEvictor({ ...base, pods, events, isLeader });
   const { labelFamilies: families } = config;
   const labels = createLabelStates(families);
-  const common = { ...base, pods, past, events, isLeader, labels, settleMs: config.restartSettleMs, webhooks: entries };
+  const common = { ...base, pods, past, events, isLeader, evictor, labels, settleMs: config.restartSettleMs, webhooks: entries };
   const apps = base.sources.map((source) => addAppController(source, common));
   const trust = mesh ? [addTrustController({ ...base, identity: mesh.identity })] : [];
   const configurations =
     mesh && entries ? [addWebhookConfigurationController({ ...base, ...entries, identity: mesh.identity })] : [];
-  const rollout = addRolloutController({ ...base, pods, events, isLeader });
+  const rollout = addRolloutController({ ...base, pods, events, evictor });
   const { labelsPerSecond: perSecond } = config;
   const labelling = addLabelsController({ ...base, families, states: labels, perSecond });
   const sharding = [addPlacementController({ ...base, pods }), addShardsController(base), rollout, labelling];

@@ -6,7 +6,7 @@ import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
 import { PLACEMENT, ROLL_EXPECTED } from "../../src/api/sharding-keys.ts";
 import { PODS, STATEFUL_SETS } from "../../src/kube/client/resources.ts";
 import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
-import { REVISION_LABEL } from "../../src/manager/rollout/roll-pods.ts";
+import { REVISION_LABEL } from "../../src/manager/rollout/roll-facts.ts";
 import { createShardingSource } from "../../src/manager/sharding/sharding-source.ts";
 import { storedPlacement } from "../../src/manager/sharding/stored-placement.ts";
 import { eventually } from "../support/eventually.ts";

@@ -12,6 +12,7 @@ import { createAppReconciler } from "../../src/manager/app-controller/reconciler
 import { createPodHistory, recordPods } from "../../src/manager/facts/pod-history.ts";
 import { createPodWatch } from "../../src/manager/facts/pod-watch.ts";
 import { createLabelStates } from "../../src/manager/labels/label-state.ts";
+import { createEvictor } from "../../src/manager/restart/evictor.ts";
 import { createAdmission } from "../../src/manager/server/admit-proxy.ts";
 import { createProxyRegistry } from "../../src/manager/server/proxy-registry.ts";
 import { serveProxyStream } from "../../src/manager/server/proxy-stream.ts";
@@ -76,6 +77,7 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
     registry,
     services: { list: () => undefined, forget: () => undefined },
     labels: createLabelStates(new Map()),
+    evictor: createEvictor({ client, pods, events, clock, log }),
     events,
     compile: compileHere,
     onCompiled: () => undefined,

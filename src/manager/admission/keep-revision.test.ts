@@ -7,7 +7,7 @@ import type { StatefulSet } from "../../kube/client/resources.ts";
 import { StatusError } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { Apps } from "../apps/app.ts";
-import { REVISION_LABEL } from "../rollout/roll-pods.ts";
+import { REVISION_LABEL } from "../rollout/roll-facts.ts";
 import { createShardingSource } from "../sharding/sharding-source.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
 import { createInjectWebhook } from "./inject-webhook.ts";

@@ -13,7 +13,7 @@ import type { Store } from "../../runtime/store.ts";
 import type { App } from "../apps/app.ts";
 import type { PodManifest } from "../injection/pod-manifest.ts";
 import { type Template, withTemplate } from "../rollout/old-template.ts";
-import { isPodOf, REVISION_LABEL } from "../rollout/roll-pods.ts";
+import { isPodOf, REVISION_LABEL } from "../rollout/roll-facts.ts";
 import { expectedRevision, parseRecord } from "../rollout/roll-record.ts";
 import type { ReadLimit } from "./read-limit.ts";
 import type { Caller } from "./webhook.ts";

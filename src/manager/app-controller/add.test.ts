@@ -19,6 +19,7 @@ import { createPodHistory, recordPods } from "../facts/pod-history.ts";
 import { createPodWatch } from "../facts/pod-watch.ts";
 import { createLabelStates } from "../labels/label-state.ts";
 import { createManagerMetrics } from "../metrics/metrics.ts";
+import { createEvictor } from "../restart/evictor.ts";
 import { createProxyRegistry } from "../server/proxy-registry.ts";
 import { createVirtualAppSource } from "../virtual-app/virtual-app-source.ts";
 import { addAppController } from "./add.ts";
@@ -46,12 +47,14 @@ async function setUp(names: readonly string[], hangs: (call: FakeCall) => boolea
   const registry = createProxyRegistry({ log });
   const past = createPodHistory({ clock, tokenCacheMs: 10_000 });
   recordPods(pods, past, registry);
+  const events = { event: () => undefined } as unknown as Parameters<typeof addAppController>[1]["events"];
   const controller = addAppController(source, {
     ...(managerNamespace === undefined ? {} : { webhooks: { target, size: { isTooLarge: false } } }),
     ...{ client, informers, pods, clock, log, settleMs: 0, isLeader: () => true, registry, apps, past },
     labels: createLabelStates(new Map()),
     compile: compileHere,
-    events: { event: () => undefined } as unknown as Parameters<typeof addAppController>[1]["events"],
+    events,
+    evictor: createEvictor({ client, pods, events, clock, log }),
     metrics: createControllerMetrics(metricsRegistry),
     observed: createManagerMetrics({ metricsRegistry }),
   });

@@ -39,7 +39,9 @@ const RECONCILE_TIMEOUT_MS = 15_000;
 // must be short.
 const BACKOFF = { baseMs: 50, maxMs: 15_000 };
 
-export interface AppControllerOptions extends Required<Pick<RestarterOptions, "isLeader" | "settleMs">> {
+export interface AppControllerOptions extends Required<Pick<RestarterOptions, "evictor" | "settleMs">> {
+  /** True if this replica leads at this moment. */
+  readonly isLeader: () => boolean;
   readonly client: KubeClient;
   readonly informers: Informers;
   /** The apps of all source kinds. */

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { compileHere } from "../../../test/support/compile.ts";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts";
+import { noEvictor } from "../../../test/support/no-evictor.ts";
 import { sampleShardingConfig } from "../../../test/support/sharding-config.ts";
 import { ROUTES_FINALIZER } from "../../api/finalizers.ts";
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
@@ -58,6 +59,7 @@ async function reconciled(given: Readonly<Record<string, Given>>, pods: readonly
     source,
     ...{ client, namespaces, clock, labels: createLabelStates(new Map()) },
     services: { list: () => undefined, forget: () => undefined },
+    evictor: noEvictor,
     apps: createApps({ store: () => configs } as unknown as Informers, [source]),
     pods: { list: () => pods, get: () => pods[0] },
     past: { gone: () => [], isStatusLate: () => true, mayHaveEarlierRoutes: () => true },

@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { compileHere } from "../../../test/support/compile.ts";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts";
+import { noEvictor } from "../../../test/support/no-evictor.ts";
 import { appsIn } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import { VIRTUAL_APPS } from "../../api/resources.ts";
@@ -47,6 +48,7 @@ function setUp(wasListed: boolean, status: VirtualApp["status"] = undefined, com
     source: createVirtualAppSource(),
     ...{ client, store: apps, apps: appsIn(apps), namespaces, clock },
     services: { list: () => undefined, forget: () => undefined },
+    evictor: noEvictor,
     labels: createLabelStates(new Map()),
     pods: { list: () => [unstarted], get: () => unstarted },
     past: { gone: () => [], isStatusLate: () => wasListed, mayHaveEarlierRoutes: () => wasListed },

@@ -43,9 +43,9 @@ import { conditionOf, type StatusFacts } from "../status/facts.ts";
 import { createStatusFeed } from "../status/status-feed.ts";
 import { webhookVerdict } from "../status/webhook-verdict.ts";
 
-export interface AppReconcilerOptions extends Pick<RestarterOptions, "isLeader" | "onAnswer" | "settleMs"> {
+export interface AppReconcilerOptions extends Pick<RestarterOptions, "evictor" | "onAnswer" | "settleMs"> {
   readonly source: Source;
-  readonly client: Pick<KubeClient, "get" | "patch" | "createSubresource" | "request">;
+  readonly client: Pick<KubeClient, "get" | "patch" | "request">;
   /** The apps of all source kinds. */
   readonly apps: Pick<Apps, "get">;
   readonly pods: PodLists;

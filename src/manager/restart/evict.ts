@@ -1,13 +1,12 @@
 // One call of the eviction API (policy/v1), which respects PodDisruptionBudgets. Invariant: the call evicts
 // only the pod with this uid, never another pod of the same name. It returns the answer, and throws only if
-// the caller aborts. Called by restarter.ts.
+// the caller aborts.
 import { errorMessage } from "../../base/errors.ts";
 import { plainText } from "../../base/plain-text.ts";
 import { PODS } from "../../kube/client/resources.ts";
 import { retryAfterMs } from "../../kube/client/response-error.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { StatusError } from "../../kube/status.ts";
-import type { Refusal } from "./restart-record.ts";
 
 export interface EvictedPod {
   readonly namespace: string;
@@ -22,12 +21,14 @@ export type Eviction =
   | { readonly kind: "gone" }
   /** No answer came: the pod may be ending. */
   | { readonly kind: "unknown"; readonly message: string }
-  | {
-      readonly kind: "refused";
-      readonly reason: Refusal["reason"];
-      readonly message: string;
-      readonly retryAfterMs: number | undefined;
-    };
+  | RefusedEviction;
+
+export interface RefusedEviction {
+  readonly kind: "refused";
+  readonly reason: "PodDisruptionBudget" | "EvictionForbidden" | "EvictionFailed";
+  readonly message: string;
+  readonly retryAfterMs: number | undefined;
+}
 
 // The next step of the restart waits for the answer.
 const TIMEOUT_MS = 5_000;
@@ -45,7 +46,7 @@ export async function evict(
     deleteOptions: { preconditions: { uid } },
   };
   try {
-    // No retry here: a budget may refuse for hours, and the status has to report the refusal at once.
+    // No retry here: a budget may refuse for hours, and the status has to report the refusal immediately.
     await client.createSubresource(PODS, { namespace, name }, "eviction", body, { signal, timeoutMs: TIMEOUT_MS, maxRetries: 0 });
     return { kind: "accepted" };
   } catch (error) {
@@ -93,6 +94,6 @@ function unknown(message: string): Eviction {
   return { kind: "unknown", message };
 }
 
-function refused(reason: Refusal["reason"], message: string): Eviction & { readonly kind: "refused" } {
+function refused(reason: RefusedEviction["reason"], message: string): RefusedEviction {
   return { kind: "refused", reason, message, retryAfterMs: undefined };
 }

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { appPod } from "../../../test/support/pod-facts.ts";
+import type { Refusal } from "./evictor.ts";
 import { planRestart, type RestartFacts, type RestartStep } from "./restart-plan.ts";
 import type { RestartPod } from "./restart-pods.ts";
-import type { Refusal, RestartRecord } from "./restart-record.ts";
+import type { RestartRecord } from "./restart-record.ts";
 
 const NOW = "2026-01-01T00:00:00Z";
 const LATER = "2026-01-01T00:01:00Z";

@@ -7,17 +7,10 @@
 // without `expected` only gives the reason of the wait. So a new leader continues where the last one stopped.
 // See restart-record.ts for the states.
 import { ownerText } from "../../route/table.ts";
-import { blockerOf } from "./blocker.ts";
+import type { Refusal } from "./evictor.ts";
+import { LEADER_UNKNOWN_MS, restartBlocker } from "./restart-blocker.ts";
 import { needsRestart, type RestartPod } from "./restart-pods.ts";
-import {
-  countReady,
-  type Refusal,
-  type RestartReason,
-  type RestartRecord,
-  type RollState,
-  rollStateOf,
-} from "./restart-record.ts";
-import { settleMs } from "./settling.ts";
+import { countReady, type RestartReason, type RestartRecord, type RollState, rollStateOf, settleMs } from "./restart-record.ts";
 
 export interface RestartFacts {
   readonly pods: readonly RestartPod[];
@@ -64,9 +57,6 @@ export type RestartStep = {
 );
 
 type Draft = Omit<RestartRecord, "since" | "reason"> & { readonly reason: RestartReason };
-
-// A leader renews its lock every few seconds, and its proxy reports the renewal.
-const LEADER_UNKNOWN_MS = 30_000;
 
 /** The next step of an app. */
 export function planRestart(facts: RestartFacts): RestartStep {
@@ -120,7 +110,7 @@ function planNext(facts: RestartFacts, roll: RollState, left: readonly RestartPo
   const isSettled = isAsked && previous?.reason !== "Paused" && previous?.reason !== "Settling";
   const settling = isSettled ? undefined : settlingOf(facts, roll, kept);
   if (settling !== undefined) return settling;
-  const blocker = blockerOf({ ...facts, isAsked }, next, left);
+  const blocker = restartBlocker({ ...facts, isAsked }, next, left);
   if (blocker !== undefined) {
     const record = dated(facts, { ...kept, ...blocker });
     if (blocker.reason !== "LeaderUnknown") return { kind: "wait", record };

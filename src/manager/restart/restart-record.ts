@@ -1,5 +1,5 @@
 // The record of a restart, as it is in `status.restart`, and the state of the eviction that the record
-// describes. Pure. Called by restart-plan.ts.
+// describes. Pure.
 //
 //   none => asked      when the pod's record is written, with the number of ready pods of its subset: the eviction follows
 //   asked => leaving   when the eviction is accepted, or its result is not known (believed for a while), or the pod is terminating
@@ -32,15 +32,6 @@ export type RestartReason =
   | "EvictionForbidden"
   | "EvictionFailed";
 
-/** The API server has refused an eviction, or has not answered. */
-export interface Refusal {
-  readonly reason: "PodDisruptionBudget" | "EvictionForbidden" | "EvictionFailed";
-  /** A sentence for people. */
-  readonly message: string;
-  /** When to request the eviction again: wall time in milliseconds. */
-  readonly retryAtMs: number;
-}
-
 /** The state of the eviction. `pod` is the record's pod. */
 export type RollState =
   | { readonly kind: "none" }
@@ -68,4 +59,39 @@ export function rollStateOf({ pods, subsets, previous: record, hasAllWanted = fa
 
 export function countReady(pods: readonly RestartPod[], subset: string): number {
   return pods.filter((pod) => pod.subset === subset && pod.ready && !pod.terminating).length;
+}
+
+// A user who moves namespaces on purpose waits this long once. A label that a controller adds after the
+// creation comes sooner.
+export const SETTLE_MS = 20_000;
+// Less than STALLED_AFTER_MS, the time after which a wait sets Ready to False.
+const MAX_SETTLE_MS = 240_000;
+/** For this time a restart counts as recent. */
+export const RECENT_MS = 1_800_000;
+
+interface Roll {
+  readonly previous: RestartRecord | undefined;
+  /** The restart in the record has ended before this step. */
+  readonly isFinished: boolean;
+  /** The subset of the next pod. */
+  readonly subset: string;
+  /** The number of pods in the subset. */
+  readonly size: number;
+  /** The number of recent restarts in the subset. */
+  readonly recent: number;
+}
+
+/** How long the need must last, in milliseconds; 0 during a roll. */
+export function settleMs(baseMs: number, { previous, isFinished, subset, size, recent }: Roll): number {
+  const rolls = Math.floor(recent / Math.max(1, size));
+  const isOver = recent > 0 && recent % Math.max(1, size) === 0;
+  const begins = isFinished ? isOver : previous === undefined || !isGoingOn(previous, subset);
+  return begins ? Math.min(baseMs * 2 ** Math.min(rolls, 30), Math.max(baseMs, MAX_SETTLE_MS)) : 0;
+}
+
+// If an eviction was requested and is no longer needed, the edit was undone, and the present need is a new
+// one. After a pause the need must also last again: an undo may arrive after the end of the pause, by another
+// watch.
+function isGoingOn({ subset: before, reason, expected }: RestartRecord, subset: string): boolean {
+  return expected === undefined && reason !== "Settling" && reason !== "Paused" && before === subset;
 }

@@ -7,9 +7,10 @@ import type { Pod } from "../../kube/client/resources.ts";
 import { StatusError } from "../../kube/status.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
+import { createEvictor, type EvictorOptions } from "./evictor.ts";
 import type { RestartStep } from "./restart-plan.ts";
 import type { RestartRecord } from "./restart-record.ts";
-import { createRestarter } from "./restarter.ts";
+import { createRestarter, type RestarterOptions } from "./restarter.ts";
 
 const APP = { namespace: "ops", name: "shop" };
 const ALL = [{ resources: [], visible: true }];
@@ -37,7 +38,7 @@ function setUp({ settleMs = 0 } = {}) {
     subsets: [""],
   };
   const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "rs", uid: "u", controller: true };
-  const restarter = createRestarter({
+  const options: Omit<EvictorOptions & RestarterOptions, "evictor"> = {
     client: {
       async createSubresource(_resource, { name }) {
         evicted.push(name);
@@ -55,7 +56,8 @@ function setUp({ settleMs = 0 } = {}) {
     clock,
     random: () => 0,
     log: createLogger({ name: "test", level: "silent" }),
-  });
+  };
+  const restarter = createRestarter({ ...options, evictor: createEvictor(options) });
   const { signal } = new AbortController();
   let previous: RestartRecord | undefined;
   const next = async (): Promise<RestartStep> => {

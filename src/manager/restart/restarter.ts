@@ -1,8 +1,6 @@
-// Plans the next restart step from the facts and the API server's last answer, and carries it out. Called by
-// write-and-restart.ts, which writes the step's record in between. Invariant: only the leader requests an
-// eviction, and only after its record is in the status. A replica without the memory of this module requests
-// the eviction again.
-import { type Clock, type Random, systemRandom } from "../../base/clock.ts";
+// Plans the next restart step from the facts and the last eviction, and carries it out. The caller writes the
+// step's record in between. Invariant: a pod is evicted only after its record is in the status.
+import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
@@ -14,27 +12,22 @@ import type { AppPod } from "../facts/app-pods.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
 import type { FactsOf } from "../facts/proxy-facts.ts";
 import type { AppPlan } from "../plan/plan-app.ts";
-import { type Eviction, evict } from "./evict.ts";
-import { recordEviction } from "./eviction-events.ts";
-import { refusalBy } from "./refusal.ts";
+import type { Evictor } from "./evictor.ts";
 import { planRestart, type RestartFacts, type RestartStep } from "./restart-plan.ts";
 import { restartPods } from "./restart-pods.ts";
-import type { Refusal, RestartRecord } from "./restart-record.ts";
-import { RECENT_MS, SETTLE_MS } from "./settling.ts";
+import { RECENT_MS, type RestartRecord, SETTLE_MS } from "./restart-record.ts";
 import { haveAllWanted } from "./workloads.ts";
 
 export interface RestarterOptions {
-  readonly client: Pick<KubeClient, "createSubresource" | "request">;
+  readonly client: Pick<KubeClient, "request">;
+  readonly evictor: Evictor;
   readonly pods: Pick<PodLists, "get">;
   readonly events: Pick<EventRecorder, "event">;
-  /** True if this replica leads at this moment; default: it leads. */
-  readonly isLeader?: () => boolean;
   /** Called after the answer to an eviction, so that the caller plans again. */
   readonly onAnswer?: (app: Request) => void;
   /** How long the need for a restart must last before a roll begins, in milliseconds; default 20,000. */
   readonly settleMs?: number;
   readonly clock: Clock;
-  readonly random?: Random;
   readonly log: Logger;
 }
 
@@ -55,7 +48,7 @@ export interface Restarter {
   /**
    * Carries the step out, and returns when to plan again. Does not wait for the answer to an eviction:
    * `onAnswer` reports it.
-   * @param app with the source object, for its events; @param signal aborts the eviction also after the
+   * @param app with the source object, for its events; @param signal aborts the eviction even after the
    * return
    */
   carryOut(app: { readonly ref: Request; readonly object: KubeObject }, step: RestartStep, signal: AbortSignal): Result;
@@ -63,27 +56,9 @@ export interface Restarter {
   forget(app: Request): void;
 }
 
-/** The answer of the API server to the last eviction of an app. */
-interface Answer {
-  readonly uid: string;
-  /** The pod at that time, if it was known. Its owner reference names the workload. */
-  readonly object: KubeObject | undefined;
-  /** Until this wall time the pod counts as terminating; 0 if it does not. */
-  readonly endsUntilMs: number;
-  /** Undefined if the eviction was accepted. */
-  readonly refusal: Refusal | undefined;
-  readonly attempts: number;
-}
+/** The recently evicted pods of an app, by uid. */
+type RecentRestarts = Map<string, { readonly subset: string; readonly atMs: number }>;
 
-interface Memory {
-  answer?: Answer;
-  /** The recently evicted pods, by uid. */
-  readonly evicted: Map<string, { readonly subset: string; readonly atMs: number }>;
-}
-
-// The watch usually shows within a second that an evicted pod terminates. If it shows nothing in this time,
-// the pod does not terminate.
-const BELIEVED_MS = 10_000;
 // A workload usually creates the new pod within milliseconds. If the pod is missing after this time, the
 // workload may not want it.
 const SHORT_MS = 10_000;
@@ -91,12 +66,12 @@ const SHORT_MS = 10_000;
 const EMPTY_MS = 60_000;
 
 export function createRestarter(options: RestarterOptions): Restarter {
-  const { client, pods: store, events, clock, random = systemRandom, log, isLeader = () => true, onAnswer = () => {} } = options;
-  const memories = new Map<string, Memory>();
-  const memoryOf = (app: Request): Memory => {
-    const memory = memories.get(formatRequest(app)) ?? { evicted: new Map() };
-    memories.set(formatRequest(app), memory);
-    return memory;
+  const { client, evictor, pods: store, events, clock, log, onAnswer = () => {} } = options;
+  const recentByApp = new Map<string, RecentRestarts>();
+  const recentOf = (app: Request): RecentRestarts => {
+    const recent: RecentRestarts = recentByApp.get(formatRequest(app)) ?? new Map();
+    recentByApp.set(formatRequest(app), recent);
+    return recent;
   };
 
   // True if the workloads of the subset's pods want no more pods. All their pods count, in every subset,
@@ -107,8 +82,8 @@ export function createRestarter(options: RestarterOptions): Restarter {
     const live = pods.filter((pod) => pod.controlled && !pod.ended && !pod.terminating);
     const objectsOf = (some: readonly AppPod[]) => some.flatMap(({ name, namespace }) => store.get(name, namespace) ?? []);
     const inSubset = objectsOf(live.filter(({ subset }) => subset === record.subset));
-    const { answer } = memoryOf(app);
-    const evicted = answer?.uid === record.uid && answer.object !== undefined ? [answer.object] : [];
+    const last = evictor.lastAttempt(app);
+    const evicted = last?.uid === record.uid && last.object !== undefined ? [last.object] : [];
     const wanted = await haveAllWanted(client, [...inSubset, ...evicted], objectsOf(live), signal);
     const isLong = clock.now() - Date.parse(record.since) >= EMPTY_MS;
     return wanted === "yes" || (wanted === "unknown" && inSubset.length === 0 && isLong);
@@ -118,74 +93,54 @@ export function createRestarter(options: RestarterOptions): Restarter {
    * Requests the eviction without waiting: a slow API server or webhook would delay the whole reconcile of
    * the app.
    */
-  function ask(app: Request, source: KubeObject, { pod, uid, subset }: RestartRecord, signal: AbortSignal): void {
-    // The process may have been stopped since the record was written, and may have lost the lease meanwhile.
-    if (!isLeader()) return;
-    const { namespace } = app;
-    const memory = memoryOf(app);
-    const before = memory.answer?.uid === uid ? memory.answer : undefined;
-    const known = { uid, object: store.get(pod, namespace) ?? before?.object, attempts: before?.attempts ?? 0 };
-    memory.answer = { ...known, refusal: before?.refusal, endsUntilMs: clock.now() + BELIEVED_MS };
-    evict(client, { namespace, name: pod, uid }, signal).then(
-      (eviction) => {
-        const fields = { app: formatRequest(app), pod };
-        memory.answer = { ...known, ...answerTo(eviction, known.attempts) };
-        const { refusal } = memory.answer;
-        if (refusal === undefined) {
-          memory.evicted.set(uid, { subset, atMs: clock.now() });
-          log.info({ ...fields, eviction: eviction.kind }, "pod evicted");
-          if (known.object !== undefined && eviction.kind === "accepted")
-            recordEviction(events, source, known.object, "its subset has lost namespaces that it retains");
-        } else if (before?.refusal?.reason !== refusal.reason) {
-          log.warn({ ...fields, reason: refusal.reason, message: refusal.message }, "eviction refused");
-        }
+  function requestEviction(app: Request, source: KubeObject, { pod, uid, subset }: RestartRecord, signal: AbortSignal): void {
+    const recent = recentOf(app);
+    const why = "its subset has lost namespaces that it retains";
+    evictor.evict({ app, source, pod: { name: pod, uid }, why }, signal).then(
+      (attempt) => {
+        if (attempt === undefined) return;
+        if (attempt.refusal === undefined) recent.set(uid, { subset, atMs: clock.now() });
         onAnswer(app);
       },
       (reason: unknown) => log.debug({ app: formatRequest(app), pod, reason: errorMessage(reason) }, "eviction given up"),
     );
   }
 
-  function answerTo(eviction: Eviction, attempts: number): Pick<Answer, "refusal" | "endsUntilMs" | "attempts"> {
+  function planFacts(facts: AppRestartFacts): RestartFacts {
+    const { app, plan } = facts;
     const nowMs = clock.now();
-    const refusal = refusalBy(eviction, attempts, nowMs, random);
-    if (refusal === undefined) return { refusal, endsUntilMs: nowMs + BELIEVED_MS, attempts };
-    return { refusal, endsUntilMs: eviction.kind === "unknown" ? refusal.retryAtMs : 0, attempts: attempts + 1 };
-  }
-
-  function planFacts(facts: AppRestartFacts, { answer, evicted }: Memory): RestartFacts {
-    const { plan } = facts;
-    const nowMs = clock.now();
-    for (const [uid, { atMs }] of evicted) if (nowMs - atMs >= RECENT_MS) evicted.delete(uid);
+    const last = evictor.lastAttempt(app);
+    const recent = recentOf(app);
+    for (const [uid, { atMs }] of recent) {
+      if (nowMs - atMs >= RECENT_MS) recent.delete(uid);
+    }
     return {
       ...facts,
-      pods: restartPods({ ...facts, isEvicted: (uid) => uid === answer?.uid && nowMs < answer.endsUntilMs }),
+      pods: restartPods({ ...facts, isEvicted: (uid) => uid === last?.uid && nowMs < last.endsUntilMs }),
       subsets: plan.subsets,
       isDissolving: plan.isDissolving,
       // If the watch shows that the pod terminates, an earlier refusal no longer counts.
       refusalOf: (uid) =>
-        uid === answer?.uid && !facts.pods.some((pod) => pod.uid === uid && pod.terminating) ? answer.refusal : undefined,
+        facts.pods.some((pod) => pod.uid === uid && pod.terminating) ? undefined : evictor.refusalOf(app, uid),
       settleMs: options.settleMs ?? SETTLE_MS,
-      recentRestarts: (subset) => [...evicted.values()].filter((each) => each.subset === subset).length,
+      recentRestarts: (subset) => [...recent.values()].filter((each) => each.subset === subset).length,
       nowMs,
     };
   }
 
   return {
     async next(facts, signal) {
-      const { app, pods, previous } = facts;
-      const memory = memoryOf(app);
-      const { answer } = memory;
-      const known = planFacts(facts, memory);
-      if (answer !== undefined && previous?.uid !== answer.uid && !pods.some(({ uid }) => uid === answer.uid))
-        delete memory.answer;
-      const step = planRestart(known);
+      const { app, previous } = facts;
+      const last = evictor.lastAttempt(app);
+      const planned = planFacts(facts);
+      const step = planRestart(planned);
       if (step.kind !== "wait") return step;
       if (step.isShort === true && previous !== undefined) {
-        const dueMs = Date.parse(step.record.since) + SHORT_MS - known.nowMs;
-        if (dueMs <= 0 && (await isEnough(facts, step.record, signal))) return planRestart({ ...known, hasAllWanted: true });
+        const dueMs = Date.parse(step.record.since) + SHORT_MS - planned.nowMs;
+        if (dueMs <= 0 && (await isEnough(facts, step.record, signal))) return planRestart({ ...planned, hasAllWanted: true });
         return { ...step, recheckMs: dueMs > 0 ? dueMs : SHORT_MS };
       }
-      const believedMs = answer?.uid === step.record.uid ? answer.endsUntilMs - known.nowMs : 0;
+      const believedMs = last?.uid === step.record.uid ? last.endsUntilMs - planned.nowMs : 0;
       return believedMs > 0 ? { ...step, recheckMs: believedMs } : step;
     },
     carryOut({ ref, object }, step, signal) {
@@ -195,10 +150,13 @@ export function createRestarter(options: RestarterOptions): Restarter {
         const message = `restarted pod ${pod} of ${owner}, which retained namespaces that its subset has lost; ${left} left`;
         events.event(object, "Normal", "RestartedPod", message);
       }
-      if (step.kind === "evict") ask(ref, object, step.record, signal);
+      if (step.kind === "evict") requestEviction(ref, object, step.record, signal);
       if (step.kind === "wait" && step.recheckMs !== undefined) return { requeueAfterMs: step.recheckMs };
       return {};
     },
-    forget: (app) => memories.delete(formatRequest(app)),
+    forget(app) {
+      recentByApp.delete(formatRequest(app));
+      evictor.forget(app);
+    },
   };
 }

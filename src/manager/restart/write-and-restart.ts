@@ -1,11 +1,9 @@
 // Writes the status with the restart's record, and then evicts. Invariant: no pod is evicted without its
 // record in the status, nor after another manager has written another record, nor while a rollout evicts one.
-// Called by the reconciler of apps, as its last step.
-
 import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
-import type { ShardingStatus } from "../../api/sharding-config.ts";
 import type { Result } from "../../runtime/reconciler.ts";
 import type { StatusApp, StatusFeed } from "../status/status-feed.ts";
+import { isEvicting } from "./evictor.ts";
 import type { AppRestartFacts, Restarter } from "./restarter.ts";
 
 export interface RestartTurn {
@@ -26,7 +24,7 @@ export async function writeAndRestart(turn: RestartTurn, signal: AbortSignal): P
   const record = step.kind === "none" ? undefined : step.record;
   let isOurs = true;
   const make = (previous: AppStatus | undefined, now: string) => {
-    isOurs = isSame(previous?.restart, before) && !(step.kind === "evict" && isRolling(previous));
+    isOurs = isSame(previous?.restart, before) && !(step.kind === "evict" && isEvicting(previous, "rollout"));
     return makeStatus(previous, now, isOurs ? record : previous?.restart);
   };
   const { isWritten, requeueAfterMs } = await statuses.write(app, make, signal);
@@ -34,14 +32,6 @@ export async function writeAndRestart(turn: RestartTurn, signal: AbortSignal): P
   if (!isOurs) return soonest(requeueAfterMs, AGAIN_MS);
   const after = restarter.carryOut(app, step, signal);
   return soonest(requeueAfterMs, after.requeueAfterMs);
-}
-
-/**
- * The rollout of a family evicts a pod at this moment. Of the two, the one whose status is written first goes
- * first.
- */
-function isRolling(status: ShardingStatus | undefined): boolean {
-  return status?.rollout?.waitingFor === "Evicting";
 }
 
 function isSame(a: RestartStatus | undefined, b: RestartStatus | undefined): boolean {

@@ -18,6 +18,7 @@ import { anyOf, changed, generationChanged } from "../../runtime/predicates.ts";
 import { parseRequest, type Request } from "../../runtime/reconciler.ts";
 import type { Apps } from "../apps/app.ts";
 import type { PodWatch } from "../facts/pod-watch.ts";
+import type { Evictor } from "../restart/evictor.ts";
 import type { ProxyRegistry } from "../server/proxy-registry.ts";
 import { ordinalOf } from "../sharding/pod-ordinal.ts";
 import { createRolloutReconciler } from "./reconciler.ts";
@@ -32,7 +33,7 @@ export interface RolloutControllerOptions {
   readonly pods: PodWatch;
   readonly registry: ProxyRegistry;
   readonly events: Pick<EventRecorder, "event">;
-  readonly isLeader: () => boolean;
+  readonly evictor: Evictor;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: ControllerMetrics;

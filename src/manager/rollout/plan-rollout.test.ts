@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { planRollout, type RolloutStep } from "./plan-rollout.ts";
+import { planRollout, type RolloutStep, rolloutEvents } from "./plan-rollout.ts";
 import type { RolloutFacts, RollPod } from "./roll-facts.ts";
-import { rolloutEvents } from "./rollout-events.ts";
 
 const NOW = 1_000_000;
 const CANARY = "foo-0-canary";

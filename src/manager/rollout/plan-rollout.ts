@@ -1,16 +1,17 @@
 // Plans the rollout of a root's StatefulSet, level-based: the pod to evict next, or the reason to wait. Pure
 // function of (StatefulSet, record, pods, now). Invariants: one pod at a time; the shards in their order, and
 // in a shard the leader last; a pod is evicted only after its record is stored, and until it is gone no other
-// pod is. Called by the rollout reconciler.
+// pod is.
 //
 // What counts as done follows from the pods, and the soak time from how long they have been ready. So a
 // restart of the manager, or another revision in the middle of a rollout, needs no state of its own.
 import { MAX_FAMILY_PODS } from "../../api/sharding-config.ts";
 import { subsetDisplayName } from "../../route/subset-name.ts";
+import type { EventType } from "../../runtime/events.ts";
 import { compareNames } from "../sharding/shards.ts";
-import { type Blocker, blockerOf } from "./blockers.ts";
 import type { RolloutFacts, RolloutStatus, RollPod } from "./roll-facts.ts";
 import { type RollRecord, recordOf } from "./roll-record.ts";
+import { type Blocker, rolloutBlocker } from "./rollout-blocker.ts";
 
 /** Store the record and the status, then do what the step says. */
 export type RolloutStep =
@@ -96,7 +97,7 @@ function planShards(
   // Without a pod to restart a rollout only waits for its end. A pod that is not ready later, or is created
   // later, is no part of it.
   const isOver = next === undefined && !isGoingOn(facts.previous, revision);
-  const blocker = isOver ? undefined : blockerOf(facts, turn);
+  const blocker = isOver ? undefined : rolloutBlocker(facts, turn);
   if (blocker !== undefined) {
     const { reason, message, recheckMs } = blocker;
     const status = { ...counts, ...placeOf(blocker, next), waitingFor: reason, message };
@@ -130,4 +131,30 @@ export function isGoingOn(status: RolloutStatus | undefined, revision: string): 
 function placeOf({ pod }: Pick<Partial<Blocker>, "pod">, next: RollPod | undefined): Pick<RolloutStatus, "shard" | "pod"> {
   const shown = pod ?? next;
   return shown === undefined ? {} : { shard: subsetDisplayName(shown.shard), pod: shown.name };
+}
+
+export interface RolloutEvent {
+  readonly type: EventType;
+  readonly reason: "RolloutStarted" | "RolloutShard" | "RolloutFinished" | "RolloutRefused";
+  readonly message: string;
+}
+
+const REFUSED = ["NotOnDelete", "TooManyPods", "UnknownShard"];
+
+export function rolloutEvents(before: RolloutStatus | undefined, step: RolloutStep): RolloutEvent[] {
+  if (step.kind === "off") return [];
+  const { revision, shard, waitingFor = "", message = "", total } = step.status;
+  if (REFUSED.includes(waitingFor)) {
+    return before?.message === message ? [] : [{ type: "Warning", reason: "RolloutRefused", message }];
+  }
+  if (revision === undefined) return [];
+  const type = "Normal";
+  if (step.kind === "done") return isGoingOn(before, revision) ? [{ type, reason: "RolloutFinished", message }] : [];
+  const begun = `shard ${shard} gets revision ${revision}, beginning with pod ${step.status.pod}`;
+  return [
+    ...(isGoingOn(before, revision)
+      ? []
+      : [{ type, reason: "RolloutStarted", message: `revision ${revision} is rolled out to ${total} pods` } as const]),
+    ...(step.kind === "evict" && step.isFirst ? [{ type, reason: "RolloutShard", message: begun } as const] : []),
+  ];
 }

@@ -7,9 +7,10 @@ import { PLACEMENT, ROLL_EXPECTED, ROLLING } from "../../api/sharding-keys.ts";
 import { createLogger } from "../../base/log.ts";
 import type { Pod, StatefulSet } from "../../kube/client/resources.ts";
 import { StatusError } from "../../kube/status.ts";
+import { createEvictor } from "../restart/evictor.ts";
 import { createShardingSource } from "../sharding/sharding-source.ts";
 import { createRolloutReconciler } from "./reconciler.ts";
-import { REVISION_LABEL } from "./roll-pods.ts";
+import { REVISION_LABEL } from "./roll-facts.ts";
 
 const NAMESPACE = "ops";
 const ROOT = { namespace: NAMESPACE, name: "shop" };
@@ -86,19 +87,26 @@ function setUp() {
       return world.answer();
     },
   };
+  const events = { event: (_object: unknown, _type: unknown, reason: string) => void done.push(`event ${reason}`) };
   const create = () =>
     createRolloutReconciler({
       client: client as never,
+      evictor: createEvictor({
+        client: client as never,
+        pods: { get: (name) => world.pods.find(({ metadata }) => metadata.name === name) },
+        events,
+        isLeader: () => world.isLeading,
+        clock,
+        random: () => 1,
+        log: createLogger({ name: "test", level: "silent" }),
+      }),
       configs: { get: () => world.config },
       statefulSets: { get: statefulSet },
       apps: { get: () => createShardingSource().appsOf([world.config])[0] },
       pods: { list: () => world.pods },
       registry: { facts: () => proxyFacts({ acknowledged: snapshot(table([subset("a")], {})) }) },
-      events: { event: (_object, _type, reason) => void done.push(`event ${reason}`) },
-      isLeader: () => world.isLeading,
+      events,
       clock,
-      random: () => 1,
-      log: createLogger({ name: "test", level: "silent" }),
     });
   let reconciler = create();
   return {

@@ -1,7 +1,12 @@
-// What a rollout is planned from, and what its status says. The rollout reconciler gathers the facts;
-// plan-rollout.ts and blockers.ts read them.
-import type { ShardingStatus } from "../../api/sharding-config.ts";
-import type { Refusal } from "../restart/restart-record.ts";
+// What a rollout is planned from, and how the pods of a StatefulSet are read for it. Pure.
+import { MAX_FAMILY_PODS, type ShardingStatus } from "../../api/sharding-config.ts";
+import type { Pod, StatefulSet } from "../../kube/client/resources.ts";
+import type { App } from "../apps/app.ts";
+import { INJECTED_LABEL } from "../facts/injected-pod.ts";
+import { podKey } from "../facts/pod-key.ts";
+import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
+import { readyCondition } from "../facts/ready-pod.ts";
+import type { Refusal } from "../restart/evictor.ts";
 import type { RollRecord } from "./roll-record.ts";
 
 export type RolloutStatus = NonNullable<ShardingStatus["rollout"]>;
@@ -50,4 +55,63 @@ export interface RolloutFacts {
   /** The refusal of the last eviction of the pod with this uid, or a missing answer. */
   readonly refusalOf: (uid: string) => Refusal | undefined;
   readonly nowMs: number;
+}
+
+/** Label of a StatefulSet's pod: the name of its ControllerRevision. */
+export const REVISION_LABEL = "controller-revision-hash";
+
+export function rollPods(
+  { ref, pods: selection }: Pick<App, "ref" | "pods">,
+  statefulSet: StatefulSet,
+  pods: readonly Pod[],
+  factsOf: FactsOf,
+): RollPod[] {
+  return pods
+    .filter((pod) => isPodOf(statefulSet, pod))
+    .map((pod) => {
+      const { namespace = "", name = "", uid = "", labels = {}, deletionTimestamp } = pod.metadata;
+      const known = factsOf(podKey({ namespace, name }));
+      const readySinceMs = readySince(pod);
+      return {
+        name,
+        uid,
+        shard: selection.subsetOf(labels),
+        revision: labels[REVISION_LABEL],
+        ready: readySinceMs !== undefined,
+        readySinceMs,
+        terminating: deletionTimestamp !== undefined,
+        proxy: labels[INJECTED_LABEL] === ref.name,
+        connected: known?.connected ?? false,
+        acknowledged: isAcknowledged(known),
+        leader: known?.leader ?? false,
+      };
+    });
+}
+
+/**
+ * The names of the pods that the StatefulSet asks for; undefined if these are more than shards can have,
+ * which may be billions.
+ */
+export function wantedPods({ metadata, spec }: StatefulSet): string[] | undefined {
+  const { replicas = 1, ordinals } = spec ?? {};
+  if (replicas > MAX_FAMILY_PODS) return undefined;
+  return Array.from({ length: replicas }, (_, index) => `${metadata.name}-${(ordinals?.start ?? 0) + index}`);
+}
+
+export function isPodOf({ metadata: { uid } }: Pick<StatefulSet, "metadata">, { metadata }: Pick<Pod, "metadata">): boolean {
+  return metadata.ownerReferences?.some((owner) => owner.controller === true && owner.uid === uid) ?? false;
+}
+
+/** The transition of the condition is set by every kubelet; without it, the creation is the earliest time. */
+function readySince(pod: Pod): number | undefined {
+  const { metadata } = pod;
+  const ready = readyCondition(pod);
+  if (ready === undefined || metadata.deletionTimestamp !== undefined) return undefined;
+  const ms = Date.parse(ready.lastTransitionTime ?? metadata.creationTimestamp ?? "");
+  return Number.isNaN(ms) ? 0 : ms;
+}
+
+function isAcknowledged(known: ProxyFacts | undefined): boolean {
+  if (known?.acknowledged === undefined || known.outstanding !== undefined) return false;
+  return known.inDoubt.length === 0 && !known.mayHoldMore;
 }

@@ -12,9 +12,10 @@ it("a condition has one row, and its Warnings have names of their own", () => {
 });
 
 it("Ready has each reason that it takes over from another condition", () => {
+  const { Ready: ready } = CONDITION_REASONS;
   const shared = CONDITIONS.flatMap(({ partOfReady }) => partOfReady?.reasons ?? []);
   expect(shared).toContain("LockDenied");
-  expect(CONDITION_REASONS["Ready"]).toEqual(expect.arrayContaining(shared));
+  expect(ready).toEqual(expect.arrayContaining(shared));
 });
 
 it("a status has its conditions in the order of the table", () => {

@@ -1,6 +1,7 @@
 // Finds the reason why a rollout cannot go on yet: a pause, a pod that is not ready, a proxy without its
-// snapshot, a shard without a leader, the soak time, or a refused eviction. Pure. Called by plan-rollout.ts.
+// snapshot, a shard without a leader, the soak time, or a refused eviction. Pure.
 import { subsetDisplayName } from "../../route/subset-name.ts";
+import { LEADER_UNKNOWN_MS } from "../restart/restart-blocker.ts";
 import type { RolloutFacts, RollPod } from "./roll-facts.ts";
 
 export interface Blocker {
@@ -26,14 +27,8 @@ export interface Turn {
   readonly shards: readonly string[];
 }
 
-/**
- * A leader renews its lock every few seconds. A shard whose old pods have been ready for longer has no leader
- * that could be restarted last.
- */
-const LEADER_UNKNOWN_MS = 30_000;
-
 /** The first reason against the next step; undefined if there is none. */
-export function blockerOf(facts: RolloutFacts, turn: Turn): Blocker | undefined {
+export function rolloutBlocker(facts: RolloutFacts, turn: Turn): Blocker | undefined {
   const { next, isAsked } = turn;
   const before = pauseOf(facts, turn) ?? unreadyOf(facts, turn) ?? silentOf(turn);
   if (before !== undefined) return before;

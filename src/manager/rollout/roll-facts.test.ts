@@ -1,8 +1,7 @@
 import { expect, it } from "vitest";
 import { MAX_FAMILY_PODS } from "../../api/sharding-config.ts";
-import { planRollout } from "./plan-rollout.ts";
-import { wantedPods } from "./roll-pods.ts";
-import { rolloutEvents } from "./rollout-events.ts";
+import { planRollout, rolloutEvents } from "./plan-rollout.ts";
+import { wantedPods } from "./roll-facts.ts";
 
 const statefulSet = (replicas: number, start?: number) => ({
   metadata: { namespace: "ops", name: "foo", uid: "set" },

@@ -1,15 +1,21 @@
 // Finds the reason why the next pod cannot be evicted yet: another pod of the app is not ready, or the leader
-// is not known. Pure. Called by restart-plan.ts.
+// is not known. Pure.
 import { ownerText } from "../../route/table.ts";
 import { needsRestart, type RestartPod } from "./restart-pods.ts";
 
-export interface Blocker {
+/**
+ * A leader renews its lock every few seconds, and its proxy reports the renewal. If no leader is known for this
+ * time, the subset has none that could be restarted last.
+ */
+export const LEADER_UNKNOWN_MS = 30_000;
+
+interface Blocker {
   readonly reason: "NotReady" | "NotReported" | "LeaderUnknown";
   readonly message: string;
 }
 
 /** The first reason against the eviction of `next`, which is one of `left`; undefined if there is none. */
-export function blockerOf(
+export function restartBlocker(
   { pods, hasLock, isAsked }: { readonly pods: readonly RestartPod[]; readonly hasLock: boolean; readonly isAsked: boolean },
   next: RestartPod,
   left: readonly RestartPod[],

@@ -1,0 +1,89 @@
+import { describe, expect, it } from "vitest";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { silentLogger } from "../../base/log.ts";
+import { StatusError } from "../../kube/status.ts";
+import type { KubeObject } from "../../kube/types.ts";
+import { createEvictor, isEvicting } from "./evictor.ts";
+
+const app = { namespace: "ops", name: "shop" };
+const source = { kind: "VirtualApp", metadata: app };
+const pod = { name: "a", uid: "uid-a" };
+const { signal } = new AbortController();
+
+function setUp() {
+  const clock = createFakeClock();
+  const recorded: string[] = [];
+  const world = { answer: (): unknown => undefined };
+  const evictor = createEvictor({
+    client: { createSubresource: async () => world.answer() },
+    pods: { get: (name) => ({ metadata: { namespace: "ops", name } }) },
+    events: { event: ({ kind }: KubeObject, _type, reason) => void recorded.push(`${kind} ${reason}`) },
+    clock,
+    random: () => 1,
+    log: silentLogger(),
+  });
+  return { clock, evictor, recorded, world };
+}
+
+const refuses = () => {
+  throw new StatusError("TooManyRequests", "no");
+};
+
+describe("an evictor", () => {
+  it("remembers the refusal of this pod only, and waits longer after each", async () => {
+    const { clock, evictor, world } = setUp();
+    world.answer = refuses;
+    await evictor.evict({ app, source, pod }, signal);
+    expect(evictor.refusalOf(app, "uid-a")?.retryAtMs).toBe(clock.now() + 1_000);
+    expect(evictor.refusalOf(app, "uid-b")).toBeUndefined();
+    expect(evictor.refusalOf({ ...app, name: "other" }, "uid-a")).toBeUndefined();
+    await evictor.evict({ app, source, pod }, signal);
+    expect(evictor.refusalOf(app, "uid-a")?.retryAtMs).toBe(clock.now() + 2_000);
+    await evictor.evict({ app, source, pod: { name: "b", uid: "uid-b" } }, signal);
+    expect(evictor.refusalOf(app, "uid-b")?.retryAtMs).toBe(clock.now() + 1_000);
+  });
+
+  it("counts the pod as terminating while the answer is not here, and for ten seconds after it was accepted", async () => {
+    const { clock, evictor, world } = setUp();
+    let accept = (_: unknown): void => undefined;
+    world.answer = () => new Promise((resolve) => (accept = resolve));
+    const answered = evictor.evict({ app, source, pod }, signal);
+    expect(evictor.lastAttempt(app)?.endsUntilMs).toBe(clock.now() + 10_000);
+    await clock.advance(3_000);
+    accept(undefined);
+    await answered;
+    expect(evictor.lastAttempt(app)?.endsUntilMs).toBe(clock.now() + 10_000);
+  });
+
+  it("sends an Event about the pod if it has a reason for people, and only if the eviction was accepted", async () => {
+    const { evictor, recorded, world } = setUp();
+    await evictor.evict({ app, source, pod }, signal);
+    expect(recorded).toEqual([]);
+    world.answer = refuses;
+    await evictor.evict({ app, source, pod, why: "why" }, signal);
+    expect(recorded).toEqual([]);
+    world.answer = () => undefined;
+    await evictor.evict({ app, source, pod, why: "why" }, signal);
+    expect(recorded).toEqual(["Pod EvictedPod"]);
+  });
+
+  it("keeps nothing of an app that is forgotten while the answer is not here", async () => {
+    const { evictor, world } = setUp();
+    let accept = (_: unknown): void => undefined;
+    world.answer = () => new Promise((resolve) => (accept = resolve));
+    const answered = evictor.evict({ app, source, pod }, signal);
+    evictor.forget(app);
+    accept(undefined);
+    await answered;
+    expect(evictor.lastAttempt(app)).toBeUndefined();
+  });
+});
+
+it("the stored status says which part evicts a pod, so that the other part waits", () => {
+  const restart = { subset: "", pod: "a", uid: "u", since: "2026-01-01T00:00:00Z", left: 1, reason: "Evicting" };
+  expect(isEvicting({ restart }, "restart")).toBe(true);
+  expect(isEvicting({ restart }, "rollout")).toBe(false);
+  expect(isEvicting({ rollout: { done: 0, total: 1, waitingFor: "Evicting" } }, "rollout")).toBe(true);
+  expect(isEvicting({ rollout: { done: 0, total: 1, waitingFor: "NotReady" } }, "rollout")).toBe(false);
+  expect(isEvicting(undefined, "restart")).toBe(false);
+});

@@ -1,0 +1,159 @@
+// Evicts the pods of apps, for restarts and for rollouts, and remembers the API server's last answer for each
+// app. Invariant: only the leader requests an eviction. A replica without this memory requests the eviction
+// again, which is harmless.
+
+import type { ShardingStatus } from "../../api/sharding-config.ts";
+import { backoffMs } from "../../base/backoff.ts";
+import { type Clock, type Random, systemRandom } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import { plainText } from "../../base/plain-text.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
+import type { KubeObject } from "../../kube/types.ts";
+import type { EventRecorder } from "../../runtime/events.ts";
+import { formatRequest, type Request } from "../../runtime/reconciler.ts";
+import type { PodLists } from "../facts/pod-watch.ts";
+import { type Eviction, evict, type RefusedEviction } from "./evict.ts";
+
+/** The API server has refused an eviction, or has not answered. */
+export interface Refusal {
+  readonly reason: RefusedEviction["reason"];
+  /** A sentence for people. */
+  readonly message: string;
+  /** When to request the eviction again: wall time in milliseconds. */
+  readonly retryAtMs: number;
+}
+
+/** The last request to evict a pod of an app, and its answer. */
+export interface Attempt {
+  readonly uid: string;
+  /** The pod at that time, if it was known. Its owner reference names the workload. */
+  readonly object: KubeObject | undefined;
+  /** Until this wall time the pod counts as terminating; 0 if it does not. */
+  readonly endsUntilMs: number;
+  /** Undefined if the eviction was accepted. */
+  readonly refusal: Refusal | undefined;
+  /** How often the eviction of this pod was refused, or not answered. */
+  readonly refusals: number;
+}
+
+export interface EvictionRequest {
+  readonly app: Request;
+  /** The object of the app, for Events. */
+  readonly source: KubeObject;
+  readonly pod: { readonly name: string; readonly uid: string };
+  /** The end of the sentence "ctrlmesh evicts pod NAME: ..."; absent: there is no Event about the pod. */
+  readonly why?: string;
+}
+
+export interface Evictor {
+  /** The last attempt for a pod of the app. */
+  lastAttempt(app: Request): Attempt | undefined;
+  /** The refusal of the last eviction of the pod with this uid, or a missing answer. */
+  refusalOf(app: Request, uid: string): Refusal | undefined;
+  /**
+   * Requests the eviction. Returns undefined if this replica does not lead any more.
+   * @throws the signal's reason if it fires
+   */
+  evict(request: EvictionRequest, signal: AbortSignal): Promise<Attempt | undefined>;
+  /** Call when the app is gone. */
+  forget(app: Request): void;
+}
+
+export interface EvictorOptions {
+  readonly client: Pick<KubeClient, "createSubresource">;
+  readonly pods: Pick<PodLists, "get">;
+  readonly events: Pick<EventRecorder, "event">;
+  /** True if this replica leads at this moment; default: it leads. */
+  readonly isLeader?: () => boolean;
+  readonly clock: Pick<Clock, "now">;
+  readonly random?: Random;
+  readonly log: Logger;
+}
+
+/**
+ * The watch usually shows within a second that an evicted pod terminates. If it shows nothing in this time, the
+ * pod does not terminate, and its eviction is requested again.
+ */
+export const BELIEVED_MS = 10_000;
+
+const RETRY = { baseMs: 1_000, maxMs: 15_000 };
+const DOUBTED_MS = 5_000;
+
+export function createEvictor(options: EvictorOptions): Evictor {
+  const { client, pods, events, isLeader = () => true, clock, random = systemRandom, log } = options;
+  const attempts = new Map<string, Attempt>();
+
+  function refusalBy(eviction: Eviction, refusals: number): Refusal | undefined {
+    if (eviction.kind === "accepted" || eviction.kind === "gone") return undefined;
+    const isUnknown = eviction.kind === "unknown";
+    const leastMs = isUnknown ? DOUBTED_MS : (eviction.retryAfterMs ?? 0);
+    const retryAtMs = clock.now() + Math.max(leastMs, backoffMs(refusals, RETRY, random));
+    return { reason: isUnknown ? "EvictionFailed" : eviction.reason, message: eviction.message, retryAtMs };
+  }
+
+  return {
+    lastAttempt: (app) => attempts.get(formatRequest(app)),
+    refusalOf(app, uid) {
+      const last = attempts.get(formatRequest(app));
+      return last?.uid === uid ? last.refusal : undefined;
+    },
+    async evict({ app, source, pod: { name, uid }, why }, signal) {
+      // The process may have been stopped since the record was written, and may have lost the lease meanwhile.
+      if (!isLeader()) return undefined;
+      const key = formatRequest(app);
+      const last = attempts.get(key);
+      const before = last?.uid === uid ? last : undefined;
+      const { refusal: refusalBefore, refusals = 0 } = before ?? {};
+      const object = pods.get(name, app.namespace) ?? before?.object;
+      const asked = { uid, object, refusals, refusal: refusalBefore, endsUntilMs: clock.now() + BELIEVED_MS };
+      attempts.set(key, asked);
+      const eviction = await evict(client, { namespace: app.namespace, name, uid }, signal);
+      const refusal = refusalBy(eviction, refusals);
+      const answered: Attempt = {
+        ...asked,
+        refusal,
+        refusals: refusal === undefined ? refusals : refusals + 1,
+        endsUntilMs: endsUntil(eviction, refusal),
+      };
+      if (attempts.get(key) === asked) attempts.set(key, answered);
+      if (refusal === undefined) {
+        log.info({ app: key, pod: name, eviction: eviction.kind }, "pod evicted");
+        if (why !== undefined && object !== undefined && eviction.kind === "accepted")
+          recordEviction(events, source, object, why);
+      } else if (refusalBefore?.reason !== refusal.reason) {
+        log.warn({ app: key, pod: name, reason: refusal.reason, message: refusal.message }, "eviction refused");
+      }
+      return answered;
+    },
+    forget: (app) => attempts.delete(formatRequest(app)),
+  };
+
+  function endsUntil({ kind }: Eviction, refusal: Refusal | undefined): number {
+    if (refusal === undefined) return clock.now() + BELIEVED_MS;
+    return kind === "unknown" ? refusal.retryAtMs : 0;
+  }
+}
+
+/**
+ * True if the stored status says that a restart or a rollout evicts a pod at this moment. The other one waits:
+ * the one whose status is written first goes first.
+ */
+export function isEvicting(status: ShardingStatus | undefined, by: "restart" | "rollout"): boolean {
+  return (by === "restart" ? status?.restart?.reason : status?.rollout?.waitingFor) === "Evicting";
+}
+
+/** Longer names are cut: they come from objects of users. */
+const MAX_NAME = 253;
+
+/** Sends an Event on the pod and on its workload, where people look first when pods restart. */
+function recordEviction(events: Pick<EventRecorder, "event">, app: KubeObject, pod: KubeObject, why: string): void {
+  const { namespace, name = "" } = pod.metadata;
+  const source = `${app.kind ?? "app"} ${plainText(app.metadata.name ?? "", MAX_NAME)}`;
+  const message = `ctrlmesh evicts pod ${plainText(name, MAX_NAME)}: ${why} (${source})`;
+  events.event({ ...pod, apiVersion: "v1", kind: "Pod" }, "Normal", "EvictedPod", message);
+  const owner = pod.metadata.ownerReferences?.find(({ controller }) => controller === true);
+  if (owner === undefined) return;
+  const { apiVersion, kind, uid } = owner;
+  const metadata = { name: owner.name, uid, ...(namespace === undefined ? {} : { namespace }) };
+  events.event({ apiVersion, kind, metadata }, "Normal", "EvictedPod", message);
+}

@@ -84,10 +84,10 @@ export function backoffMemory(): Fact[] {
   engine.update([limitRule({ kind: "backoff", baseMs: 1_000, maxMs: 60_000, failures: 1 })]);
   const failed = (from: number, to: number) => {
     for (let at = from; at < to; at++) {
-      const admission = engine.admit(policyRequest(`GET /api/v1/namespaces/a/configmaps/object-${at}`));
-      if (admission.kind !== "admitted") throw new Error(`object-${at} has not failed before`);
-      admission.passage.settle({ kind: "answered", status: 500, tookMs: 1 });
-      admission.passage.release();
+      const decision = engine.decide(policyRequest(`GET /api/v1/namespaces/a/configmaps/object-${at}`));
+      if (decision.kind !== "permitted") throw new Error(`object-${at} has not failed before`);
+      decision.permit.settle({ kind: "answered", status: 500, tookMs: 1 });
+      decision.permit.release();
     }
     collectGarbage();
     const { heapUsed, rss } = process.memoryUsage();

@@ -4,8 +4,11 @@ import { createEgressRules } from "./egress-rules.ts";
 import type { EgressRule } from "./policy.ts";
 
 const ruleNames = (rules: readonly EgressRule[], line: string) => {
-  const { refusedBy, words } = createEgressRules(rules).judge(egressRequest(line));
-  return { refusedBy: refusedBy?.origin.rule, words: words.map(({ rule, decision }) => `${rule.origin.rule} ${decision}`) };
+  const { refusedBy, decisions } = createEgressRules(rules).judge(egressRequest(line));
+  return {
+    refusedBy: refusedBy?.origin.rule,
+    decisions: decisions.map(({ rule, decision }) => `${rule.origin.rule} ${decision}`),
+  };
 };
 const isOpen = (rules: readonly EgressRule[], line: string) => ruleNames(rules, line).refusedBy === undefined;
 type HostMatch = EgressRule["hosts"][number];
@@ -51,11 +54,14 @@ describe("the rules together", () => {
   });
 
   it("refuse what no rule allows, and name the list", () => {
-    expect(ruleNames([allow], "GET http://b.example/")).toEqual({ refusedBy: "allow", words: ["allow deny"] });
+    expect(ruleNames([allow], "GET http://b.example/")).toEqual({ refusedBy: "allow", decisions: ["allow deny"] });
   });
 
   it("refuse what one rule denies and another one allows", () => {
-    expect(ruleNames([allow, deny], "GET http://a.example/")).toEqual({ refusedBy: "deny", words: ["allow pass", "deny deny"] });
+    expect(ruleNames([allow, deny], "GET http://a.example/")).toEqual({
+      refusedBy: "deny",
+      decisions: ["allow pass", "deny deny"],
+    });
   });
 
   it("allow what one of several lists allows", () => {
@@ -65,17 +71,20 @@ describe("the rules together", () => {
 
   it("count in the shadow and refuse nothing", () => {
     const [list, ban] = [{ ...allow, mode: "Shadow" } as const, { ...deny, mode: "Shadow" } as const];
-    expect(ruleNames([list, ban], "GET http://b.example/")).toEqual({ refusedBy: undefined, words: ["allow deny"] });
-    expect(ruleNames([list, ban], "GET http://a.example/")).toEqual({ refusedBy: undefined, words: ["allow pass", "deny deny"] });
+    expect(ruleNames([list, ban], "GET http://b.example/")).toEqual({ refusedBy: undefined, decisions: ["allow deny"] });
+    expect(ruleNames([list, ban], "GET http://a.example/")).toEqual({
+      refusedBy: undefined,
+      decisions: ["allow pass", "deny deny"],
+    });
     expect(createEgressRules([list]).isAllowList).toBe(false);
   });
 
   it("in the shadow say what they would do beside the enforced ones", () => {
     const shadow = { ...egressRule("Allow", [{ host: "b.example" }], { name: "shadow" }), mode: "Shadow" } as const;
-    expect(ruleNames([allow, shadow], "GET http://a.example/").words).toEqual(["allow pass"]);
+    expect(ruleNames([allow, shadow], "GET http://a.example/").decisions).toEqual(["allow pass"]);
     expect(ruleNames([allow, shadow], "GET http://b.example/")).toEqual({
       refusedBy: "allow",
-      words: ["shadow pass", "allow deny"],
+      decisions: ["shadow pass", "allow deny"],
     });
   });
 });

@@ -1,26 +1,25 @@
-// Decides which other servers a pod may call. Pure. Invariant: every rule that matches applies, and the
-// present rules alone decide: without an enforced rule with Allow everything is open but for what a rule with
-// Deny refuses. Called by the egress proxy for every request.
+// Decides which other servers a pod may call. Pure. Invariant: every rule that matches applies, and only the
+// present rules decide. Without an enforced rule with Allow, only a rule with Deny refuses requests.
 import type { EgressRule } from "./policy.ts";
 import type { EgressTarget, PolicyRequest } from "./policy-request.ts";
 import { compilePattern } from "./text-match.ts";
 
-/** One rule's word about one request. */
-export interface EgressWord {
+/** One rule's decision about one request. */
+export interface EgressRuleDecision {
   readonly rule: EgressRule;
   readonly decision: "pass" | "deny";
 }
 
-export interface EgressVerdict {
+export interface EgressDecision {
   /** The rule that refuses the request; undefined if it may pass. */
   readonly refusedBy: EgressRule | undefined;
-  /** What each rule says, also in the shadow. */
-  readonly words: readonly EgressWord[];
+  /** The decision of each rule, including those in the shadow. */
+  readonly decisions: readonly EgressRuleDecision[];
 }
 
 export interface EgressRules {
-  judge(request: PolicyRequest): EgressVerdict;
-  /** An enforced rule with Allow exists, so what no rule names is refused. */
+  judge(request: PolicyRequest): EgressDecision;
+  /** An enforced rule with Allow exists, so a server that no rule names is refused. */
   readonly isAllowList: boolean;
 }
 
@@ -41,18 +40,20 @@ export function createEgressRules(rules: readonly EgressRule[]): EgressRules {
   return {
     isAllowList: enforced.length > 0,
     judge({ egress, method }) {
-      if (egress === undefined || compiled.length === 0) return { refusedBy: undefined, words: [] };
+      if (egress === undefined || compiled.length === 0) return { refusedBy: undefined, decisions: [] };
       const matching = compiled.flatMap(({ rule, matches }) => (isMethod(rule, method) && matches(egress) ? [rule] : []));
-      const words = matching.map((rule): EgressWord => ({ rule, decision: rule.effect === "Allow" ? "pass" : "deny" }));
-      // Nobody allows it: the first rule of the list says so. With the rules in the shadow enforced, they
-      // would allow it as well.
+      const decisions = matching.map(
+        (rule): EgressRuleDecision => ({ rule, decision: rule.effect === "Allow" ? "pass" : "deny" }),
+      );
+      // If no rule allows the request, the first rule with Allow is the one that refuses it. The rules in the
+      // shadow decide as if they were enforced in addition to the others.
       const isAllowed = (modes: readonly string[]) =>
         matching.some(({ effect, mode }) => effect === "Allow" && modes.includes(mode));
       const [missing] = isAllowed(["Enforce"]) ? [] : enforced;
       const [shadowMissing] = isAllowed(["Enforce", "Shadow"]) ? [] : shadow;
-      for (const rule of [missing, shadowMissing]) if (rule !== undefined) words.push({ rule, decision: "deny" });
-      const denying = words.find(({ rule, decision }) => rule.mode === "Enforce" && decision === "deny");
-      return { refusedBy: denying?.rule, words };
+      for (const rule of [missing, shadowMissing]) if (rule !== undefined) decisions.push({ rule, decision: "deny" });
+      const denying = decisions.find(({ rule, decision }) => rule.mode === "Enforce" && decision === "deny");
+      return { refusedBy: denying?.rule, decisions };
     },
   };
 }

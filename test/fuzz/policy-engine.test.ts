@@ -2,7 +2,7 @@
 // and its rate allow, no bound of requests at once is exceeded, and an open breaker lets one request through at a time.
 import fc from "fast-check";
 import { it } from "vitest";
-import { createEngine, type Engine, type Passage } from "../../src/policy/engine/engine.ts";
+import { createEngine, type Engine, type Permit } from "../../src/policy/engine/engine.ts";
 import type { BreakerState } from "../../src/policy/limiters/breaker-state.ts";
 import type { LimitRule } from "../../src/policy/policy.ts";
 import { FUZZ_SEED, shareOf } from "../support/fuzz.ts";
@@ -52,7 +52,7 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
 );
 
 interface Passed {
-  readonly passage: Passage;
+  readonly permit: Permit;
   /** It decides whether the breaker closes. */
   readonly isProbe: boolean;
 }
@@ -118,12 +118,12 @@ class Run {
 
   #send(): void {
     const { kind } = this.#breaker();
-    const admission = this.#engine.admit(REQUEST);
-    if (admission.kind === "refused") return;
+    const decision = this.#engine.decide(REQUEST);
+    if (decision.kind === "refused") return;
     if (this.ms < this.#sleepsUntilMs) throw new Error("a request passed before the time of the breaker was over");
     if (this.#open.some(({ isProbe }) => isProbe)) throw new Error("a second request passed while one decides about the breaker");
     this.#passed.push(this.ms);
-    this.#open.push({ passage: admission.passage, isProbe: kind === "open" });
+    this.#open.push({ permit: decision.permit, isProbe: kind === "open" });
     if (this.#has("in-flight") && this.#open.length > MAX) throw new Error(`${this.#open.length} requests at once`);
     if (this.#has("bucket")) this.#checkRate();
   }
@@ -139,10 +139,10 @@ class Run {
   #end(which: number, status: number | "left" | "failed"): void {
     const wasClosed = this.#breaker().kind === "closed";
     const [ended] = this.#open.splice(which % Math.max(1, this.#open.length), 1);
-    if (typeof status === "number") ended?.passage.settle({ kind: "answered", status, tookMs: 1 });
-    if (status === "failed") ended?.passage.settle({ kind: "failed" });
-    ended?.passage.release();
-    ended?.passage.release();
+    if (typeof status === "number") ended?.permit.settle({ kind: "answered", status, tookMs: 1 });
+    if (status === "failed") ended?.permit.settle({ kind: "failed" });
+    ended?.permit.release();
+    ended?.permit.release();
     const hasFailed = status === "failed" || status === 500 || status === 429;
     const opens = wasClosed && this.#breaker().kind === "open";
     if (opens || (ended?.isProbe && hasFailed)) this.#sleepsUntilMs = this.ms + SLEEP_MS;

@@ -17,13 +17,13 @@ function setup(...rules: readonly LimitRule[]) {
 }
 
 function clientOf(engine: Engine) {
-  const send = (line = GET, isLock = false) => engine.admit(policyRequest(line, isLock));
-  /** Sends the request and lets it end with this outcome. Returns its verdict. */
+  const send = (line = GET, isLock = false) => engine.decide(policyRequest(line, isLock));
+  /** Sends the request and lets it end with this outcome. Returns the decision. */
   const done = (outcome: Outcome = OK, line = GET) => {
-    const admission = send(line);
-    if (admission.kind === "refused") return { kind: admission.refusal.kind, waitMs: admission.refusal.waitMs };
-    admission.passage.settle(outcome);
-    admission.passage.release();
+    const decision = send(line);
+    if (decision.kind === "refused") return { kind: decision.refusal.kind, waitMs: decision.refusal.waitMs };
+    decision.permit.settle(outcome);
+    decision.permit.release();
     return { kind: "pass" };
   };
   return { send, done };
@@ -85,8 +85,8 @@ describe("several rules", () => {
   it("refuse by the one that lasts longest", () => {
     const { send, done } = setup(limitRule(bucket(1, 1), { name: "short" }), limitRule(bucket(0.1, 1), { name: "long" }));
     done();
-    const admission = send();
-    expect(admission).toMatchObject({ kind: "refused", rule: { origin: { rule: "long" } }, refusal: { waitMs: 10_000 } });
+    const decision = send();
+    expect(decision).toMatchObject({ kind: "refused", rule: { origin: { rule: "long" } }, refusal: { waitMs: 10_000 } });
   });
 
   it("keep their state when another one is edited, and lose it when their limiter is", () => {
@@ -101,13 +101,13 @@ describe("several rules", () => {
 
   it("in the shadow refuse nothing and are asked all the same", () => {
     const { send } = setup(limitRule({ kind: "deny" }, { mode: "Shadow" }));
-    expect(send()).toMatchObject({ kind: "admitted", decisions: [{ verdict: { kind: "open" } }] });
+    expect(send()).toMatchObject({ kind: "permitted", decisions: [{ decision: { kind: "open" } }] });
   });
 
   it("in the shadow take tokens as if they were alone", () => {
     const { send } = setup(limitRule(bucket(0, 2), { mode: "Shadow" }));
-    const verdicts = [send(), send(), send()].map(({ decisions }) => decisions[0]?.verdict.kind);
-    expect(verdicts).toEqual(["pass", "pass", "limited"]);
+    const kinds = [send(), send(), send()].map(({ decisions }) => decisions[0]?.decision.kind);
+    expect(kinds).toEqual(["pass", "pass", "limited"]);
   });
 });
 
@@ -116,13 +116,13 @@ describe("a bound of requests at once", () => {
     const { send, done } = setup(limitRule({ kind: "in-flight", max: 1 }));
     const first = send();
     expect(done().kind).toBe("limited");
-    if (first.kind === "admitted") {
-      first.passage.settle(OK);
+    if (first.kind === "permitted") {
+      first.permit.settle(OK);
       expect(done().kind).toBe("limited");
-      first.passage.release();
-      first.passage.release();
+      first.permit.release();
+      first.permit.release();
     }
-    expect(send().kind).toBe("admitted");
+    expect(send().kind).toBe("permitted");
     expect(send().kind).toBe("refused");
   });
 });
@@ -163,7 +163,7 @@ describe("backoff", () => {
     const { done, send } = setup(limitRule(spec));
     done(broken());
     const left = send();
-    if (left.kind === "admitted") left.passage.release();
+    if (left.kind === "permitted") left.permit.release();
     done({ kind: "failed" });
     expect(done().kind).toBe("limited");
   });
@@ -181,9 +181,9 @@ describe("a breaker", () => {
     expect(done()).toEqual({ kind: "open", waitMs: 1_000 });
     time.ms += 1_000;
     const probe = send();
-    expect(probe.kind).toBe("admitted");
+    expect(probe.kind).toBe("permitted");
     expect(done().kind).toBe("open");
-    if (probe.kind === "admitted") probe.passage.settle(OK);
+    if (probe.kind === "permitted") probe.permit.settle(OK);
     expect(done().kind).toBe("pass");
   });
 
@@ -192,7 +192,7 @@ describe("a breaker", () => {
     for (let i = 0; i < 3; i++) done();
     time.ms += 60_000;
     const probe = send();
-    if (probe.kind === "admitted") probe.passage.release();
+    if (probe.kind === "permitted") probe.permit.release();
     expect(done().kind).toBe("pass");
   });
 
@@ -206,7 +206,7 @@ describe("a breaker", () => {
     open();
     time.ms += 60_000;
     send();
-    if (late.kind === "admitted") late.passage.settle(OK);
+    if (late.kind === "permitted") late.permit.settle(OK);
     expect(done().kind).toBe("open");
   });
 
@@ -347,8 +347,8 @@ describe("the operator's lock", () => {
   const LEASE = "PUT /apis/coordination.k8s.io/v1/namespaces/a/leases/l";
 
   it("is exempt from rules about everything", () => {
-    expect(setup(limitRule({ kind: "deny" })).send(LEASE, true).kind).toBe("admitted");
-    expect(setup(limitRule({ kind: "deny" })).send("PUT /api/v1/namespaces/a/configmaps/l", true).kind).toBe("admitted");
+    expect(setup(limitRule({ kind: "deny" })).send(LEASE, true).kind).toBe("permitted");
+    expect(setup(limitRule({ kind: "deny" })).send("PUT /api/v1/namespaces/a/configmaps/l", true).kind).toBe("permitted");
   });
 
   it("is limited by a rule that names leases and their group", () => {

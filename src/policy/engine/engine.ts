@@ -1,35 +1,30 @@
-// Decides whether a request may pass, by all rules that match it. Pure but for its state. Invariant: all
-// rules are asked before any is charged, so a refused request costs nothing. State belongs to a rule with its
-// limiter: a change of anything else keeps it. One engine for each proxy; called by the layer `limit` and by
-// the egress proxy.
-import { createBackoffLimiter } from "../limiters/backoff.ts";
-import { createBreaker } from "../limiters/breaker.ts";
+// Decides whether a request may pass, by all limits that match it. Pure but for its state. Invariant: all limits
+// are asked before any is charged, so a refused request costs nothing. State belongs to a rule with its limiter:
+// a change of anything else keeps it.
 import type { BreakerState } from "../limiters/breaker-state.ts";
-import { DENY } from "../limiters/deny.ts";
-import { createInFlightLimiter } from "../limiters/in-flight.ts";
-import type { Limiter, LimiterState, Outcome, Ticket, Verdict } from "../limiters/limiter.ts";
-import { createBucketLimiter } from "../limiters/token-bucket.ts";
+import { createLimiter } from "../limiters/create-limiter.ts";
+import type { Decision, Limiter, LimiterState, Outcome, Ticket } from "../limiters/limiter.ts";
 import { createMatcher, type Matcher } from "../matcher.ts";
 import type { LimitRule } from "../policy.ts";
 import type { PolicyRequest } from "../policy-request.ts";
 
-export type Refusal = Exclude<Verdict, { kind: "pass" }>;
+export type Refusal = Exclude<Decision, { kind: "pass" }>;
 
 /** A rule's decision about one request. */
 export interface RuleDecision {
   readonly rule: LimitRule;
-  readonly verdict: Verdict;
+  readonly decision: Decision;
 }
 
-export type Admission =
+export type LimitDecision =
   | ({ readonly kind: "refused"; readonly decisions: readonly RuleDecision[] } & RefusedBy)
-  | { readonly kind: "admitted"; readonly decisions: readonly RuleDecision[]; readonly passage: Passage };
+  | { readonly kind: "permitted"; readonly decisions: readonly RuleDecision[]; readonly permit: Permit };
 
-/** A request that passes. Its end has to be told. */
-export interface Passage {
-  /** The answer has begun, or will not come. Later calls do nothing. */
+/** A request that passes. Its owner has to report its end. */
+export interface Permit {
+  /** Reports that the answer has begun, or will not come. Later calls do nothing. */
   settle(outcome: Outcome): void;
-  /** The request is over; without an answer it was abandoned. Later calls do nothing. */
+  /** Reports that the request is over; without an answer it was abandoned. Later calls do nothing. */
   release(): void;
 }
 
@@ -46,7 +41,7 @@ export interface StoredBreaker {
 }
 
 export interface Engine {
-  admit(request: PolicyRequest): Admission;
+  decide(request: PolicyRequest): LimitDecision;
   /** Enforces these rules from now on. */
   update(rules: readonly LimitRule[]): void;
   states(): readonly { readonly rule: LimitRule; readonly state: LimiterState; readonly breaker: BreakerState | undefined }[];
@@ -70,7 +65,7 @@ interface Entry {
   readonly limiter: Limiter;
 }
 
-const NOTHING: Passage = { settle: () => {}, release: () => {} };
+const FREE: Permit = { settle: () => {}, release: () => {} };
 
 export function createEngine({ now, stored = [], changed = () => {} }: EngineOptions): Engine {
   const before = new Map(stored.map(({ key, state }) => [key, state]));
@@ -79,26 +74,27 @@ export function createEngine({ now, stored = [], changed = () => {} }: EngineOpt
 
   const entryOf = (rule: LimitRule, known: Entry | undefined): Entry => {
     const key = keyOf(rule);
-    const limiter = known?.limiter ?? createLimiter(rule, now(), before.get(key), changed);
+    const { limiter: spec, recovery } = rule;
+    const limiter = known?.limiter ?? createLimiter({ spec, startMs: now(), recovery, before: before.get(key), changed });
     limiter.recover?.(rule.recovery, now());
     return { key, rule, match: rule.match, limiter };
   };
   return {
-    admit(request) {
+    decide(request) {
       const nowMs = now();
-      const asked = matcher.match(request).map((entry) => ({ entry, verdict: entry.limiter.ask(request, nowMs) }));
-      if (asked.length === 0) return { kind: "admitted", decisions: [], passage: NOTHING };
-      const decisions = asked.map(({ entry, verdict }) => ({ rule: entry.rule, verdict }));
-      const refusing = asked.filter(({ verdict }) => verdict.kind !== "pass");
-      // What a rule that refuses everything keeps from the server is no reason to open another breaker.
+      const asked = matcher.match(request).map((entry) => ({ entry, decision: entry.limiter.ask(request, nowMs) }));
+      if (asked.length === 0) return { kind: "permitted", decisions: [], permit: FREE };
+      const decisions = asked.map(({ entry, decision }) => ({ rule: entry.rule, decision }));
+      const refusing = asked.filter(({ decision }) => decision.kind !== "pass");
+      // A request that a rule refuses in any case must not open the breaker of another rule.
       const isStopped = refusing.some(({ entry: { rule, limiter } }) => rule.mode !== "Shadow" && limiter.state() === "Opened");
       if (!isStopped) for (const { entry } of refusing) entry.limiter.refuse?.(request, nowMs);
       const refused = worstOf(decisions);
       if (refused !== undefined) return { kind: "refused", decisions, ...refused };
-      const tickets = asked.flatMap(({ entry, verdict }) =>
-        verdict.kind === "pass" ? (entry.limiter.charge(request, nowMs) ?? []) : [],
+      const tickets = asked.flatMap(({ entry, decision }) =>
+        decision.kind === "pass" ? (entry.limiter.charge(request, nowMs) ?? []) : [],
       );
-      return { kind: "admitted", decisions, passage: passageOf(tickets, now) };
+      return { kind: "permitted", decisions, permit: permitOf(tickets, now) };
     },
     update(rules) {
       const known = new Map(entries.map((entry) => [entry.key, entry]));
@@ -120,40 +116,18 @@ function keyOf({ origin, limiter }: LimitRule): string {
   return JSON.stringify([origin.uid, origin.rule, limiter]);
 }
 
-function createLimiter(
-  { limiter: spec, recovery }: LimitRule,
-  startMs: number,
-  before: BreakerState | undefined,
-  changed: () => void,
-): Limiter {
-  switch (spec.kind) {
-    case "deny":
-      return DENY;
-    case "bucket":
-      return createBucketLimiter(spec, startMs);
-    case "in-flight":
-      return createInFlightLimiter(spec.max);
-    case "backoff":
-      return createBackoffLimiter(spec);
-    case "breaker":
-      return createBreaker({ spec, startMs, recovery, before, changed });
-    default:
-      return spec satisfies never;
-  }
-}
-
 /** The refusal that lasts longest, of the rules that are enforced. */
 function worstOf(decisions: readonly RuleDecision[]): RefusedBy | undefined {
   let worst: RefusedBy | undefined;
-  for (const { rule, verdict } of decisions) {
-    if (verdict.kind === "pass" || rule.mode === "Shadow") continue;
-    if (worst === undefined || verdict.waitMs > worst.refusal.waitMs) worst = { rule, refusal: verdict };
+  for (const { rule, decision } of decisions) {
+    if (decision.kind === "pass" || rule.mode === "Shadow") continue;
+    if (worst === undefined || decision.waitMs > worst.refusal.waitMs) worst = { rule, refusal: decision };
   }
   return worst;
 }
 
-function passageOf(tickets: readonly Ticket[], now: () => number): Passage {
-  if (tickets.length === 0) return NOTHING;
+function permitOf(tickets: readonly Ticket[], now: () => number): Permit {
+  if (tickets.length === 0) return FREE;
   let isSettled = false;
   let isReleased = false;
   const settle = (outcome: Outcome) => {
@@ -167,7 +141,7 @@ function passageOf(tickets: readonly Ticket[], now: () => number): Passage {
     release() {
       if (isReleased) return;
       isReleased = true;
-      // Whoever gives up without an answer has learned nothing of the server.
+      // A client that gives up without an answer says nothing of the server.
       settle({ kind: "abandoned" });
       for (const ticket of tickets) ticket.release?.();
     },

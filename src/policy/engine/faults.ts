@@ -1,23 +1,21 @@
-// Draws the faults of a request. Pure: the random numbers are a parameter. Invariant: delay and abort are
-// drawn once for each rule and independently of each other, as Envoy's fault filter does; no percent means
-// never. Called by the layer `fault`.
+// Draws the faults of a request. Pure: the random numbers are a parameter. Invariant: delay and abort are drawn
+// once for each rule and independently of each other, as Envoy's fault filter does; no percent means never.
 import type { Random } from "../../base/clock.ts";
 import type { Matcher } from "../matcher.ts";
-import type { FaultRule } from "../policy.ts";
+import type { FaultRule, TimeWindow } from "../policy.ts";
 import type { PolicyRequest } from "../policy-request.ts";
-import { isInWindow } from "../time-window.ts";
 
 export interface Fault {
   /** Milliseconds; 0 for none. The delays of all rules add up. */
   readonly delayMs: number;
   /** The first rule that aborts. */
   readonly abort?: { readonly status: number; readonly rule: FaultRule };
-  /** Every rule that fires, also in the shadow. */
+  /** Every rule that fires, including those in the shadow. */
   readonly fired: readonly { readonly rule: FaultRule; readonly what: "delay" | "abort" }[];
 }
 
 export const NO_FAULT: Fault = { delayMs: 0, fired: [] };
-/** A longer delay would look like a dead server, and hold memory. */
+/** The longest delay of a request. A longer one would look like a dead server, and hold memory. */
 const MAX_DELAY_MS = 30_000;
 
 /** @param nowMs milliseconds since the epoch */
@@ -44,4 +42,25 @@ function isInEffect({ effective, untilMs = Number.POSITIVE_INFINITY }: FaultRule
 
 function isHit(part: { readonly percent: number } | undefined, random: Random): boolean {
   return part !== undefined && random() * 100 < part.percent;
+}
+
+const DAY_SECONDS = 86_400;
+
+/**
+ * True if the window contains the time. A window that ends on the next day belongs to the day on which it started.
+ * @param nowMs milliseconds since the epoch
+ */
+export function isInWindow({ startSecond, endSecond, ...days }: TimeWindow, nowMs: number): boolean {
+  const second = Math.floor(nowMs / 1_000) % DAY_SECONDS;
+  if (startSecond < endSecond) return second >= startSecond && second < endSecond && isDay(days, nowMs);
+  if (second >= startSecond) return isDay(days, nowMs);
+  return second < endSecond && isDay(days, nowMs - DAY_SECONDS * 1_000);
+}
+
+type Days = Pick<TimeWindow, "daysOfWeek" | "daysOfMonth" | "months">;
+
+function isDay({ daysOfWeek, daysOfMonth, months }: Days, ms: number): boolean {
+  const date = new Date(ms);
+  const has = (list: readonly number[], value: number) => list.length === 0 || list.includes(value);
+  return has(daysOfWeek, date.getUTCDay()) && has(daysOfMonth, date.getUTCDate()) && has(months, date.getUTCMonth() + 1);
 }

@@ -32,13 +32,13 @@ export function nextBreakerState(state: BreakerState, event: BreakerEvent): Brea
     case "tripped": // closed => open       the bucket ran out, or too many requests failed
       if (state.kind !== "closed") return state;
       return { kind: "open", sinceMs: event.nowMs, cause: event.cause, recovery: event.recovery };
-    case "probe": // open => probing        the time is over, and a request may try
+    case "probe": // open => probing         the time is over, and a request may try
       return state.kind === "open" ? { ...state, kind: "probing" } : state;
-    case "probe-passed": // probing => closed    it was answered
+    case "probe-passed": // probing => closed  it was answered
       return state.kind === "probing" ? CLOSED : state;
-    case "probe-failed": // probing => open      it failed: the time begins anew
+    case "probe-failed": // probing => open    it failed: the time starts again
       return state.kind === "probing" ? { ...state, kind: "open", sinceMs: event.nowMs } : state;
-    case "probe-lost": // probing => open        its client left: the next request may try
+    case "probe-lost": // probing => open      its client left: the next request may try
       return state.kind === "probing" ? { ...state, kind: "open" } : state;
     case "recovered": // open, probing => closed a person has asked for it
       return state.kind === "closed" || state.recovery === event.recovery ? state : CLOSED;

@@ -1,6 +1,6 @@
 // A circuit breaker: it opens when its bucket runs out or when requests fail, and then refuses everything.
-// After its time one request decides whether it closes. Invariant: while it is open, at most one request is
-// under way that it has let through since.
+// After its time one request decides whether it closes. Invariant: while it is open, at most one request that it
+// has let through since is under way.
 import type { BreakerSpec } from "../policy.ts";
 import { type BreakerEvent, type BreakerState, CLOSED, nextBreakerState } from "./breaker-state.ts";
 import { createFailureWindow } from "./failure-window.ts";
@@ -66,10 +66,10 @@ export function createBreaker({ spec, startMs, recovery: first, before = CLOSED,
       if (state.kind === "probing") return { kind: "open", waitMs: PROBE_WAIT_MS };
       const waitMs = state.kind === "open" ? leftMs(state.sinceMs, nowMs) : 0;
       if (waitMs > 0) return { kind: "open", waitMs };
-      const verdict = bucket?.ask(request, nowMs) ?? PASS;
+      const decision = bucket?.ask(request, nowMs) ?? PASS;
       // The refused request opens the breaker, so it is answered like those that follow.
-      if (verdict.kind === "limited" && state.kind === "closed") return { kind: "open", waitMs: sleepMs };
-      return verdict;
+      if (decision.kind === "limited" && state.kind === "closed") return { kind: "open", waitMs: sleepMs };
+      return decision;
     },
     refuse(_request, nowMs) {
       step({ kind: "tripped", cause: "rate", nowMs, recovery });
@@ -86,7 +86,7 @@ export function createBreaker({ spec, startMs, recovery: first, before = CLOSED,
       recovery = next;
       if (isClosed()) return;
       step({ kind: "recovered", recovery });
-      // Who closes it by hand expects requests to pass: an empty bucket would open it again at once.
+      // A person who closes it expects requests to pass: an empty bucket would open it again immediately.
       if (isClosed()) bucket = spec.bucket && createTokenBucket(spec.bucket, nowMs);
     },
     stored: () => state,

@@ -1,6 +1,5 @@
 // Counts the failures of the last requests in slots of time. Invariant: constant memory; a slot is forgotten
-// when the window has passed it, so that a count covers the window minus one slot at least. Used by the
-// breaker.
+// when the window has passed it, so that a count covers at least the window minus one slot.
 import type { FailureTrigger } from "../policy.ts";
 
 export interface FailureWindow {

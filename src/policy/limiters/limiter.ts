@@ -1,19 +1,20 @@
 // The interface of all limiters. Invariant: `ask` changes nothing, so that all rules are asked before any is
-// charged: a request that one rule refuses costs nothing in another one. Called by the engine. Times are
-// milliseconds of one clock that never goes back.
+// charged: a request that one rule refuses costs nothing in another one. Times are milliseconds of one clock
+// that never goes back.
 import type { PolicyRequest } from "../policy-request.ts";
 import type { BreakerState } from "./breaker-state.ts";
 
-export type Verdict =
+/** A limiter's decision about one request. */
+export type Decision =
   | { readonly kind: "pass" }
   /** The request may come again after `waitMs`; Infinity if no wait helps. */
   | { readonly kind: "limited"; readonly waitMs: number }
   /** Nothing passes for `waitMs`; Infinity until a person acts. */
   | { readonly kind: "open"; readonly waitMs: number };
 
-export const PASS: Verdict = { kind: "pass" };
+export const PASS: Decision = { kind: "pass" };
 
-/** What came of a request that passed. */
+/** The outcome of a request that passed. */
 export type Outcome =
   /** The time is from the request to the headers of the answer. */
   | { readonly kind: "answered"; readonly status: number; readonly tookMs: number }
@@ -22,7 +23,7 @@ export type Outcome =
   /** The client left before the answer came. */
   | { readonly kind: "abandoned" };
 
-/** What a limiter wants to hear of a request that has passed. */
+/** The end of a request that has passed, as a limiter needs to hear of it. */
 export interface Ticket {
   /** The answer has begun, or will not come. Called once. */
   settle?(outcome: Outcome, nowMs: number): void;
@@ -34,14 +35,14 @@ export interface Ticket {
 export type LimiterState = "Closed" | "Opened";
 
 export interface Limiter {
-  /** Would the request pass now? Changes nothing. */
-  ask(request: PolicyRequest, nowMs: number): Verdict;
+  /** The decision about the request if it came now. Changes nothing. */
+  ask(request: PolicyRequest, nowMs: number): Decision;
   /** The request passes. */
   charge(request: PolicyRequest, nowMs: number): Ticket | undefined;
-  /** The request was refused because this limiter's verdict was not "pass". */
+  /** The request was refused because this limiter's decision was not "pass". */
   refuse?(request: PolicyRequest, nowMs: number): void;
   state(): LimiterState;
-  /** What a restart of the process must not lose; absent if nothing. */
+  /** The state that a restart of the process must not lose; absent if there is none. */
   stored?(): BreakerState;
   /** The rule's `recovery` has this text now. A breaker that closes by it has a full bucket again. */
   recover?(recovery: string, nowMs: number): void;

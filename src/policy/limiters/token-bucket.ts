@@ -1,13 +1,11 @@
 // A token bucket. Invariant: in any time t at most burst + perSecond * t requests pass. A refused request
-// takes no token, so a flood of refused requests does not extend the wait. Used by the limiter of the same
-// name and by the breaker.
-
+// takes no token, so a flood of refused requests does not extend the wait.
 import type { BucketSpec } from "../policy.ts";
 import type { PolicyRequest } from "../policy-request.ts";
-import { type Limiter, PASS, type Verdict } from "./limiter.ts";
+import { type Decision, type Limiter, PASS } from "./limiter.ts";
 
 export interface TokenBucket {
-  ask(request: PolicyRequest, nowMs: number): Verdict;
+  ask(request: PolicyRequest, nowMs: number): Decision;
   take(request: PolicyRequest, nowMs: number): void;
 }
 
@@ -17,8 +15,9 @@ const EPSILON = 1e-9;
 /** The bucket is full at first. */
 export function createTokenBucket({ perSecond, burst }: BucketSpec, startMs: number): TokenBucket {
   let tokens = burst;
-  let at = startMs;
-  const tokensAt = (nowMs: number) => Math.min(burst, tokens + (Math.max(0, nowMs - at) / 1_000) * perSecond);
+  /** The time at which the bucket had `tokens`. */
+  let countedMs = startMs;
+  const tokensAt = (nowMs: number) => Math.min(burst, tokens + (Math.max(0, nowMs - countedMs) / 1_000) * perSecond);
   const costOf = ({ isBulk }: PolicyRequest) => (isBulk ? Math.max(1, burst) : 1);
   return {
     ask(request, nowMs) {
@@ -30,7 +29,7 @@ export function createTokenBucket({ perSecond, burst }: BucketSpec, startMs: num
     },
     take(request, nowMs) {
       tokens = Math.max(0, tokensAt(nowMs) - costOf(request));
-      at = Math.max(at, nowMs);
+      countedMs = Math.max(countedMs, nowMs);
     },
   };
 }

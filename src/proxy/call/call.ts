@@ -2,7 +2,7 @@
 // about it. Layers pass on changed copies; only `record` is shared and written. Invariant: `info` always
 // belongs to `target`. Used by the layers.
 import { parseRequestInfo, type RequestInfo, type ResourceInfo } from "../../kube/request-info.ts";
-import type { Passage } from "../../policy/engine/engine.ts";
+import type { Permit } from "../../policy/engine/engine.ts";
 import type { PlanName } from "../../route/plan-query.ts";
 import type * as http from "../http/handler.ts";
 
@@ -34,7 +34,7 @@ export interface CallRecord extends http.CallNotes {
    * For the limits that count the call and wait for its outcome; `atMs` is when they let it pass, on the
    * monotonic clock.
    */
-  charge?: { readonly passage: Passage; readonly atMs: number };
+  charge?: { readonly permit: Permit; readonly atMs: number };
   /** The head of the answer is known, or there is none. */
   isAnswered?: true;
   /** The client's call that this one serves. Absent for the client's own. */

@@ -2,11 +2,11 @@
 // breakers. Invariant: a delayed request is judged by the rules in force after its delay, and a refused one
 // costs no token. Called for tunnels and for exchanges.
 import type { AbortSource, Random } from "../../base/clock.ts";
-import type { Passage } from "../../policy/engine/engine.ts";
+import type { Permit } from "../../policy/engine/engine.ts";
 import { ruleName } from "../../policy/policy.ts";
 import { type EgressTarget, egressRequestOf } from "../../policy/policy-request.ts";
 import type { Policies } from "../policies/policies.ts";
-import { nameOfRule, refusalText, retryAfterOf } from "../policies/refusal-text.ts";
+import { nameOfRule, refusalText, retryAfterOf } from "../policies/policy-refusal.ts";
 import type { Session } from "../session/session.ts";
 import { EgressError } from "./egress-error.ts";
 
@@ -22,7 +22,7 @@ export async function admit(
   target: EgressTarget,
   { session, policies, random }: AdmitDeps,
   signal: AbortSource,
-): Promise<Passage> {
+): Promise<Permit> {
   const request = egressRequestOf(method, target);
   const server = `${target.host}:${target.port}`;
   if (session.current === undefined) {
@@ -42,10 +42,10 @@ export async function admit(
     const why = effect === "Deny" ? `refused by ${nameOfRule(origin)}` : `no rule allows it, as ${nameOfRule(origin)} demands`;
     throw new EgressError("denied", `ctrlmesh egress: ${method} to ${server}: ${why}`, { rule: ruleName(origin) });
   }
-  const admission = policies.admit(request);
-  if (admission.kind === "admitted") return admission.passage;
-  const message = `ctrlmesh egress: ${method} to ${server}: ${refusalText(admission)}`;
-  const rule = ruleName(admission.rule.origin);
-  if (admission.refusal.kind === "open") throw new EgressError("open", message, { rule });
-  throw new EgressError("limited", message, { rule, retryAfterSeconds: retryAfterOf(admission, random) });
+  const decision = policies.limit(request);
+  if (decision.kind === "permitted") return decision.permit;
+  const message = `ctrlmesh egress: ${method} to ${server}: ${refusalText(decision)}`;
+  const rule = ruleName(decision.rule.origin);
+  if (decision.refusal.kind === "open") throw new EgressError("open", message, { rule });
+  throw new EgressError("limited", message, { rule, retryAfterSeconds: retryAfterOf(decision, random) });
 }

@@ -39,7 +39,7 @@ export async function serveExchange(req: IncomingMessage, res: ServerResponse, d
   if (/websocket/i.test(req.headers.upgrade ?? "")) {
     throw new EgressError("upgrade", "ctrlmesh egress: WebSockets pass only through a tunnel: use wss, or CONNECT");
   }
-  const passage = await admit(method, target, deps, visit.signal);
+  const permit = await admit(method, target, deps, visit.signal);
   const startedMs = clock.monotonicMs();
   try {
     const socket = await dial.connect(target, visit.signal);
@@ -48,7 +48,7 @@ export async function serveExchange(req: IncomingMessage, res: ServerResponse, d
     const answer = await send(req, socket, target, deps);
     const status = answer.statusCode ?? 502;
     beginAnswer(res, answer, status, target);
-    passage.settle({ kind: "answered", status, tookMs: clock.monotonicMs() - startedMs });
+    permit.settle({ kind: "answered", status, tookMs: clock.monotonicMs() - startedMs });
     visit.decided("allowed");
     visit.notes.code = status;
     // A client that has left, or a server that has: pipeline has destroyed both sides.
@@ -56,10 +56,10 @@ export async function serveExchange(req: IncomingMessage, res: ServerResponse, d
   } catch (error) {
     // A client that leaves breaks the connection off, which says nothing of the server.
     const isServersFault = error instanceof EgressError && error.result !== "address-refused" && !visit.signal.aborted;
-    if (isServersFault) passage.settle({ kind: "failed" });
+    if (isServersFault) permit.settle({ kind: "failed" });
     throw error;
   } finally {
-    passage.release();
+    permit.release();
   }
 }
 

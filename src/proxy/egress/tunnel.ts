@@ -38,17 +38,17 @@ export async function serveTunnel(
   const { clock, dial, idleMs, log } = deps;
   const target = targetOf("CONNECT", req.url ?? "", {});
   Object.assign(visit.notes, { host: target.host, port: target.port });
-  const passage = await admit("CONNECT", target, deps, visit.signal);
+  const permit = await admit("CONNECT", target, deps, visit.signal);
   const startedMs = clock.monotonicMs();
   let upstream: Socket;
   try {
     upstream = await dial.plain(target, visit.signal);
-    passage.settle({ kind: "answered", status: 200, tookMs: clock.monotonicMs() - startedMs });
+    permit.settle({ kind: "answered", status: 200, tookMs: clock.monotonicMs() - startedMs });
   } catch (error) {
-    if (error instanceof EgressError && error.result !== "address-refused") passage.settle({ kind: "failed" });
+    if (error instanceof EgressError && error.result !== "address-refused") permit.settle({ kind: "failed" });
     throw error;
   } finally {
-    passage.release();
+    permit.release();
   }
   endTogether(client, upstream, visit);
   client.write("HTTP/1.1 200 Connection established\r\n\r\n");

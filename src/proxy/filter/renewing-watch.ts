@@ -18,7 +18,7 @@ import { CallAbort, type CallSignal } from "../http/call-signal.ts";
 import type { Reply } from "../http/handler.ts";
 import type { Collection } from "../moves/collection.ts";
 import { hasMoved, type Known } from "../moves/resource-log.ts";
-import { PolicyError } from "../policies/policy-error.ts";
+import { PolicyError } from "../policies/policy-refusal.ts";
 import { enforcedNow } from "../session/session.ts";
 import { expiredFrame } from "./expired.ts";
 import { type ReleaseOrder, rankOf } from "./release-order.ts";

@@ -2,7 +2,7 @@
 // Invariant: only a request that was certainly not processed, or that only reads, gets a Retry-After.
 import { isMeshError, MeshError } from "../../base/errors.ts";
 import { createStatus, type Status, StatusError } from "../../kube/status.ts";
-import { PolicyError } from "../policies/policy-error.ts";
+import { PolicyError } from "../policies/policy-refusal.ts";
 
 /** An error as an answer. */
 export interface ErrorAnswer {

@@ -3,7 +3,7 @@ import { callOf, fakeUpstream, jsonReply } from "../../../test/support/layer-cal
 import { ALL_OBJECTS } from "../../../test/support/policies.ts";
 import { runningPolicies } from "../../../test/support/running-policies.ts";
 import type { FaultRule } from "../../policy/policy.ts";
-import { PolicyError } from "../policies/policy-error.ts";
+import { PolicyError } from "../policies/policy-refusal.ts";
 import { fault } from "./fault.ts";
 
 const POD = "/api/v1/namespaces/a/pods/x";

@@ -7,8 +7,7 @@ import { policyRequestOf } from "../../policy/policy-request.ts";
 import type { Call, Layer } from "../call/call.ts";
 import { discardBody } from "../http/byte-stream.ts";
 import type { Policies } from "../policies/policies.ts";
-import { PolicyError } from "../policies/policy-error.ts";
-import { nameOfRule } from "../policies/refusal-text.ts";
+import { nameOfRule, PolicyError } from "../policies/policy-refusal.ts";
 
 export interface FaultDeps {
   readonly policies: Pick<Policies, "hasFaults" | "fault" | "delay">;

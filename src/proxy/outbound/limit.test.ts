@@ -9,7 +9,7 @@ import type { LimiterSpec, LimitRule } from "../../policy/policy.ts";
 import { type Call, type CallRecord, createRecord, type Handler } from "../call/call.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
-import { PolicyError } from "../policies/policy-error.ts";
+import { PolicyError } from "../policies/policy-refusal.ts";
 import { limit } from "./limit.ts";
 import { settle } from "./settle.ts";
 

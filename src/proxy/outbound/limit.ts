@@ -10,11 +10,10 @@ import { policyRequestOf } from "../../policy/policy-request.ts";
 import { type Call, clientsRecord, type Layer } from "../call/call.ts";
 import { discardBody } from "../http/byte-stream.ts";
 import type { Policies } from "../policies/policies.ts";
-import { PolicyError } from "../policies/policy-error.ts";
-import { refusalText, retryAfterOf, waitSeconds } from "../policies/refusal-text.ts";
+import { PolicyError, refusalText, retryAfterOf, waitSeconds } from "../policies/policy-refusal.ts";
 
 export interface LimitDeps {
-  readonly policies: Pick<Policies, "hasLimits" | "admit">;
+  readonly policies: Pick<Policies, "hasLimits" | "limit">;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -27,15 +26,15 @@ export function limit({ policies, clock, random }: LimitDeps): Layer {
       own.isAdmitted = true;
       return next(call);
     }
-    const admission = policies.admit(policyRequestOf(own.info ?? call.info, own.lock));
-    if (admission.kind === "refused") {
+    const decision = policies.limit(policyRequestOf(own.info ?? call.info, own.lock));
+    if (decision.kind === "refused") {
       discardBody(call.body);
-      throw refusal(call, admission, random);
+      throw refusal(call, decision, random);
     }
     own.isAdmitted = true;
     // What is sent behind the answer is settled by nobody.
-    if (own.isAnswered) admission.passage.release();
-    else own.charge = { passage: admission.passage, atMs: clock.monotonicMs() };
+    if (own.isAnswered) decision.permit.release();
+    else own.charge = { permit: decision.permit, atMs: clock.monotonicMs() };
     return next(call);
   };
 }

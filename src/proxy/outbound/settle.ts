@@ -15,19 +15,19 @@ export function settle({ clock }: { readonly clock: Clock }): Layer {
     try {
       reply = await next(call);
     } catch (error) {
-      if (isUpstreamFailure(error)) record.charge?.passage.settle({ kind: "failed" });
-      record.charge?.passage.release();
+      if (isUpstreamFailure(error)) record.charge?.permit.settle({ kind: "failed" });
+      record.charge?.permit.release();
       throw error;
     } finally {
       record.isAnswered = true;
     }
     if (record.charge === undefined) return reply;
-    const { passage, atMs } = record.charge;
-    passage.settle({ kind: "answered", status: reply.status, tookMs: clock.monotonicMs() - atMs });
+    const { permit, atMs } = record.charge;
+    permit.settle({ kind: "answered", status: reply.status, tookMs: clock.monotonicMs() - atMs });
     const { body } = reply;
     if (body !== null && !(body instanceof Uint8Array) && !isLongRunning(call.info))
-      return { ...reply, body: countedSource(body, passage.release) };
-    passage.release();
+      return { ...reply, body: countedSource(body, permit.release) };
+    permit.release();
     return reply;
   };
 }

@@ -11,24 +11,24 @@ describe("the report to the manager", () => {
     const { policies, clock } = runningPolicies({ limits: [limitRule(BREAKER)] });
     expect(policies.report).toEqual({ digest: "digest", rules: [] });
     const openedMs = clock.now();
-    for (let i = 0; i < 2; i++) policies.admit(GET);
+    for (let i = 0; i < 2; i++) policies.limit(GET);
     expect(policies.report.rules).toEqual([{ uid: "uid-1", rule: "rule", opened: true, sinceMs: openedMs }]);
     await clock.advance(10_000);
-    const probe = policies.admit(GET);
-    if (probe.kind === "admitted") probe.passage.settle({ kind: "answered", status: 200, tookMs: 1 });
+    const probe = policies.limit(GET);
+    if (probe.kind === "permitted") probe.permit.settle({ kind: "answered", status: 200, tookMs: 1 });
     expect(policies.report.rules).toEqual([{ uid: "uid-1", rule: "rule", opened: false, sinceMs: openedMs + 10_000 }]);
   });
 
   it("forgets a rule that is gone", () => {
     const { policies } = runningPolicies({ limits: [limitRule(BREAKER)] });
-    for (let i = 0; i < 2; i++) policies.admit(GET);
+    for (let i = 0; i < 2; i++) policies.limit(GET);
     policies.enforce({ limits: [], faults: [], egress: [] }, "other");
     expect(policies.report).toEqual({ digest: "other", rules: [] });
   });
 
   it("does not know a rule that comes back", () => {
     const { policies } = runningPolicies({ limits: [limitRule(BREAKER)] });
-    for (let i = 0; i < 2; i++) policies.admit(GET);
+    for (let i = 0; i < 2; i++) policies.limit(GET);
     policies.enforce(NO_POLICIES, "none");
     policies.enforce({ ...NO_POLICIES, limits: [limitRule(BREAKER)] }, "again");
     expect(policies.report).toEqual({ digest: "again", rules: [] });
@@ -37,7 +37,7 @@ describe("the report to the manager", () => {
   it("lists 64 rules at most, open ones first", () => {
     const limits = Array.from({ length: 80 }, (_, at) => limitRule(BREAKER, { name: `rule-${at}` }));
     const { policies } = runningPolicies({ limits });
-    for (let i = 0; i < 2; i++) policies.admit(GET);
+    for (let i = 0; i < 2; i++) policies.limit(GET);
     expect(policies.report.rules).toHaveLength(64);
   });
 });
@@ -55,7 +55,7 @@ it("an allow-list holds as long as it is in force, and its decisions are a metri
 
 it("a breaker that is open in the shadow refuses nothing, and is no open breaker in the metrics", async () => {
   const { policies, registry } = runningPolicies({ limits: [limitRule(BREAKER, { mode: "Shadow" })] });
-  for (let i = 0; i < 3; i++) expect(policies.admit(GET).kind).toBe("admitted");
+  for (let i = 0; i < 3; i++) expect(policies.limit(GET).kind).toBe("permitted");
   expect(await registry.metrics()).not.toMatch(/breaker_open\{/);
   policies.enforce({ limits: [limitRule(BREAKER)], faults: [], egress: [] }, "enforced");
   expect(await registry.metrics()).toMatch(/breaker_open\{rule="guard\/rule"\} 1/);
@@ -64,7 +64,7 @@ it("a breaker that is open in the shadow refuses nothing, and is no open breaker
 it("decisions and open breakers are metrics, and rules beyond the 64th are one", async () => {
   const limits = Array.from({ length: 70 }, (_, at) => limitRule(BREAKER, { name: `rule-${at}` }));
   const { policies, registry } = runningPolicies({ limits });
-  for (let i = 0; i < 2; i++) policies.admit(GET);
+  for (let i = 0; i < 2; i++) policies.limit(GET);
   const text = await registry.metrics();
   expect(text).toMatch(/policy_decisions_total\{kind="CircuitBreaker",rule="guard\/rule-0",decision="open",mode="Enforce"\} 1/);
   expect(text).toMatch(/breaker_open\{rule="guard\/rule-0"\} 1/);
@@ -76,9 +76,9 @@ it("a rule that is gone takes its metrics along, and leaves its place to another
   const named = (from: number, to: number) =>
     Array.from({ length: to - from }, (_, at) => limitRule({ kind: "deny" }, { name: `rule-${from + at}` }));
   const { policies, registry } = runningPolicies({ limits: named(0, 64) });
-  policies.admit(GET);
+  policies.limit(GET);
   policies.enforce({ ...NO_POLICIES, limits: named(1, 65) }, "next");
-  for (let i = 0; i < 2; i++) policies.admit(GET);
+  for (let i = 0; i < 2; i++) policies.limit(GET);
   const text = await registry.metrics();
   const count = (rule: string) => text.match(new RegExp(`decisions_total{.*rule="${rule}".*} (\\d+)`))?.[1];
   expect([count("guard/rule-0"), count("guard/rule-1"), count("guard/rule-64"), count("other")]).toEqual([

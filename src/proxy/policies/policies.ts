@@ -1,27 +1,28 @@
-// The policies that this proxy enforces: the engine of limits, and the rules of faults. Invariants: limits
-// fail static, so what was enforced last stays in force without a manager and over a restart; faults fail
-// off, so a fault that nobody can take back ends by itself. Asked by the layers `fault` and `limit` and by
-// the egress proxy; the handler of the resource type sets the rules.
-import type { Clock, Random } from "../../base/clock.ts";
-import { createEgressRules, type EgressVerdict } from "../../policy/egress-rules.ts";
-import { type Admission, createEngine, type Engine, type StoredBreaker } from "../../policy/engine/engine.ts";
+// The policies that this proxy enforces: limits, faults and rules about other servers. Invariants: limits fail
+// static, so the limits that were enforced last stay in force without a manager and over a restart; faults fail
+// off, so a fault that nobody can take back ends by itself; a client that leaves ends its delay.
+import { type AbortSource, type Clock, type Random, sleep } from "../../base/clock.ts";
+import { createEgressRules, type EgressDecision } from "../../policy/egress-rules.ts";
+import { createEngine, type Engine, type LimitDecision, type StoredBreaker } from "../../policy/engine/engine.ts";
 import { drawFault, type Fault, NO_FAULT } from "../../policy/engine/faults.ts";
 import { createMatcher, type Matcher } from "../../policy/matcher.ts";
 import { type FaultRule, NO_POLICIES, type PolicySet } from "../../policy/policy.ts";
 import type { PolicyRequest } from "../../policy/policy-request.ts";
 import type { PolicyReportMessage, RuleStateMessage } from "../../wire/messages.ts";
-import { createDelay, type Delay } from "./delay.ts";
 import type { PolicyMetrics } from "./policy-metrics.ts";
 
-/** What the layers and the egress proxy ask. */
+/** Resolves after the delay. @throws MeshError `ABORTED` when the signal fires */
+export type Delay = (ms: number, signal: AbortSource) => Promise<void>;
+
+/** The questions of the layers and of the egress proxy. */
 export interface Policies {
-  /** Without rules nothing has to be asked. */
+  /** If there are no rules, a caller may save the question. */
   readonly hasLimits: boolean;
   readonly hasFaults: boolean;
-  admit(request: PolicyRequest): Admission;
+  limit(request: PolicyRequest): LimitDecision;
   fault(request: PolicyRequest): Fault;
-  /** May a request go to this other server? */
-  judge(request: PolicyRequest): EgressVerdict;
+  /** Decides whether a request may go to its server, which is not the API server. */
+  judge(request: PolicyRequest): EgressDecision;
   /** An enforced rule allows some servers, so all others are refused. */
   readonly isAllowList: boolean;
   readonly delay: Delay;
@@ -56,6 +57,8 @@ export interface PoliciesOptions {
 
 /** Faults stop when no manager could take them back for so long. */
 const FAULTS_END_MS = 60_000;
+/** At most so many requests of the process are delayed at a time. Further ones pass without a delay. */
+const MAX_DELAYED = 256;
 const MAX_REPORTED = 64;
 
 export function createPolicies({ clock, random, managerAwayMs, metrics }: PoliciesOptions): RunningPolicies {
@@ -96,10 +99,10 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
     get hasFaults() {
       return current.faults.length > 0;
     },
-    admit(request) {
-      const admission = engine.admit(request);
-      for (const { rule, verdict } of admission.decisions) metrics.decided(rule, verdict.kind);
-      return admission;
+    limit(request) {
+      const limited = engine.decide(request);
+      for (const { rule, decision } of limited.decisions) metrics.decided(rule, decision.kind);
+      return limited;
     },
     fault(request) {
       if (managerAwayMs() >= FAULTS_END_MS) return NO_FAULT;
@@ -108,9 +111,9 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
       return fault;
     },
     judge(request) {
-      const verdict = egress.judge(request);
-      for (const { rule, decision } of verdict.words) metrics.decided(rule, decision);
-      return verdict;
+      const judged = egress.judge(request);
+      for (const { rule, decision } of judged.decisions) metrics.decided(rule, decision);
+      return judged;
     },
     get isAllowList() {
       return egress.isAllowList;
@@ -133,6 +136,22 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
       const rules = states().sort((a, b) => Number(b.opened) - Number(a.opened));
       return { digest, rules: rules.slice(0, MAX_REPORTED) };
     },
-    onChange: (listener) => void listeners.push(listener),
+    onChange(listener) {
+      listeners.push(listener);
+    },
+  };
+}
+
+function createDelay(clock: Clock, metrics: Pick<PolicyMetrics, "delayed" | "delaySkipped">): Delay {
+  let delayed = 0;
+  return async (ms, signal) => {
+    if (delayed >= MAX_DELAYED) return metrics.delaySkipped();
+    delayed++;
+    try {
+      await sleep(clock, ms, signal);
+      metrics.delayed(ms / 1_000);
+    } finally {
+      delayed--;
+    }
   };
 }

@@ -47,7 +47,7 @@ export function createPolicyMetrics(registry: Registry): PolicyMetrics {
     help: "Delays of fault rules that were left out, because 256 requests were delayed already.",
     registers,
   });
-  /** The counted series of each rule that has a label of its own. */
+  /** The label sets that were counted for each rule with a label of its own. */
   const seriesOf = new Map<string, Map<string, DecisionLabels>>();
   const label = ({ origin }: Pick<Rule, "origin">) => {
     const rule = ruleName(origin);

@@ -6,7 +6,7 @@ import { ruleName } from "../../policy/policy.ts";
 import { reviewRequestOf } from "../../policy/policy-request.ts";
 import { type Recipient, type ReviewRoute, routeReview } from "../../route/route-review.ts";
 import type { Policies } from "../policies/policies.ts";
-import { refusalText } from "../policies/refusal-text.ts";
+import { refusalText } from "../policies/policy-refusal.ts";
 import type { Session } from "../session/session.ts";
 import type { PlacesBefore } from "./places-before.ts";
 
@@ -30,17 +30,17 @@ export type ReviewDecision =
 export interface DecideDeps {
   readonly session: Pick<Session, "current">;
   readonly before: PlacesBefore;
-  readonly policies: Pick<Policies, "hasLimits" | "admit">;
+  readonly policies: Pick<Policies, "hasLimits" | "limit">;
 }
 
 export function decideReview(question: ReviewQuestion, { session, before, policies }: DecideDeps): ReviewDecision {
   const { subject, forwardedAs, isFirst } = question;
   if (isFirst && forwardedAs === undefined && policies.hasLimits) {
-    const admission = policies.admit(reviewRequestOf(subject));
-    if (admission.kind === "refused")
-      return { kind: "limited", rule: ruleName(admission.rule.origin), message: `ctrlmesh: ${refusalText(admission)}` };
-    // At once: a rule about reviews counts nothing (docs/decisions/0028).
-    admission.passage.release();
+    const decision = policies.limit(reviewRequestOf(subject));
+    if (decision.kind === "refused")
+      return { kind: "limited", rule: ruleName(decision.rule.origin), message: `ctrlmesh: ${refusalText(decision)}` };
+    // Immediately, since a rule about reviews counts nothing (docs/decisions/0028).
+    decision.permit.release();
   }
   const { current } = session;
   if (current === undefined) return { kind: "no-routes" };

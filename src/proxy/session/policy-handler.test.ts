@@ -46,7 +46,7 @@ async function startProcess(pod = POD) {
     const set = { limits: limiters.map((limiter) => limitRule(limiter)), faults: [], egress: [] };
     return take(POLICY.encode({ version: 1, digest: policiesDigest(set), ...set }));
   };
-  return { ...world, handler, reports, answers, take, send, idle: file.idle, verdict: () => world.policies.admit(GET).kind };
+  return { ...world, handler, reports, answers, take, send, idle: file.idle, verdict: () => world.policies.limit(GET).kind };
 }
 
 describe("policies that come", () => {
@@ -76,7 +76,7 @@ describe("policies that come", () => {
     handler.announced?.(true);
     const newer = { ...limitRule({ kind: "deny" }, { name: "new" }), match: { ...ALL_OBJECTS, callers: ["a"] } };
     await take(bodyOf({ limits: [newer] }));
-    expect([verdict(), handler.isAwaited]).toEqual(["admitted", false]);
+    expect([verdict(), handler.isAwaited]).toEqual(["permitted", false]);
     expect(answers).toEqual([expect.stringMatching(/^rule "guard\/new": match: /)]);
     expect(reports.at(-1)?.digest).not.toBe("d");
     await take(bodyOf({ limits: [newer, limitRule({ kind: "deny" })] }));
@@ -91,7 +91,7 @@ describe("policies that come", () => {
     await take(bodyOf({ limits: [{ ...limitRule({ kind: "deny" }), limiter: { kind: "magic" } }] }));
     expect(verdict()).toBe("refused");
     await take(bodyOf({ limits: [] }));
-    expect(verdict()).toBe("admitted");
+    expect(verdict()).toBe("permitted");
   });
 
   it("may lack lists that an older manager does not know, and have others", async () => {
@@ -123,10 +123,10 @@ describe("a restart", () => {
 
   it("believes no file of another pod, and none that is half written", async () => {
     await (await startProcess()).send({ kind: "deny" });
-    expect((await startProcess({ ...POD, uid: "other" })).verdict()).toBe("admitted");
+    expect((await startProcess({ ...POD, uid: "other" })).verdict()).toBe("permitted");
     const path = join(dir, "policies.json");
     writeFileSync(path, readFileSync(path, "utf8").slice(0, -10));
-    expect((await startProcess()).verdict()).toBe("admitted");
+    expect((await startProcess()).verdict()).toBe("permitted");
   });
 });
 

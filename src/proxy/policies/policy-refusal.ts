@@ -1,8 +1,25 @@
-// What the answer to a refused request says: who refuses, and when to come again. Called by the layer `limit`
-// and by the egress proxy.
+// The answer to a request that a policy refuses: who refuses, and when to come again. It differs from other
+// refusals in its header x-ctrlmesh-error, and in a wait that the body may name although Retry-After does not.
 import type { Random } from "../../base/clock.ts";
+import { type Status, StatusError } from "../../kube/status.ts";
 import type { RefusedBy } from "../../policy/engine/engine.ts";
 import type { RuleOrigin } from "../../policy/policy.ts";
+
+export class PolicyError extends StatusError {
+  override readonly status: Status;
+  /** Value of x-ctrlmesh-error. */
+  readonly errorCode: string;
+  /** Value of Retry-After, in seconds; absent: the header is not sent, even if the body names a wait. */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(errorCode: string, status: Status, retryAfterSeconds?: number) {
+    super(status.reason, status.message, status.details);
+    this.name = "PolicyError";
+    this.status = status;
+    this.errorCode = errorCode;
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
 
 /** client-go repeats a request ten times at most and holds a worker meanwhile, so longer waits are cut. */
 const MAX_WAIT_SECONDS = 10;
@@ -23,7 +40,7 @@ export function refusalText(refused: RefusedBy): string {
   return `${what} by ${nameOfRule(refused.rule.origin)}${seconds === undefined ? "" : `: try again in ${seconds} s`}`;
 }
 
-/** The value of Retry-After: spread, so that all who wait do not come back at one moment. */
+/** The value of Retry-After. It is spread, so that not all waiting clients come back at one moment. */
 export function retryAfterOf(refused: RefusedBy, random: Random): number {
   const capped = Math.min(MAX_WAIT_SECONDS, waitSeconds(refused) ?? MAX_WAIT_SECONDS);
   return capped < MAX_WAIT_SECONDS ? capped + Math.floor(random() * 2) : MAX_WAIT_SECONDS - Math.floor(random() * 3);

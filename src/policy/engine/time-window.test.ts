@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { TimeWindow } from "./policy.ts";
-import { isInWindow } from "./time-window.ts";
+import type { TimeWindow } from "../policy.ts";
+import { isInWindow } from "./faults.ts";
 
 const window = (start: number, end: number, days: Partial<TimeWindow> = {}): TimeWindow => ({
   startSecond: start * 3_600,

@@ -1,4 +1,4 @@
-// Writes the generated pages of docs/reference from what the code declares: the kinds, the flags, and the queries of the chart's dashboard and alerts; and
+// Writes the generated pages of docs/reference from what the code declares: the kinds, the annotations, the flags, and the queries of the chart's dashboard and alerts; and
 // the chart's README from its values. Part of
 // `npm run generate`; `--check` only compares and exits 1 if a page is stale, missing or left over.
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -6,6 +6,7 @@ import { parse } from "yaml";
 import { crdOf, KIND_NAMES, type KindName } from "../src/api/crd.ts";
 import { managerCommandLine } from "../src/manager/config.ts";
 import { proxyCommandLine } from "../src/proxy/config.ts";
+import { annotationsPage } from "./reference/annotations-page.ts";
 import { flagsPage } from "./reference/flags-page.ts";
 import { kindPage } from "./reference/kind-page.ts";
 import { HEADER } from "./reference/markdown.ts";
@@ -33,6 +34,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     pages.set(`${FOLDER}${name.toLowerCase()}.md`, kindPage(crdOf(name), path === undefined ? "" : await read(path)));
   }
   pages.set(`${FOLDER}flags.md`, flagsPage([managerCommandLine, proxyCommandLine]));
+  pages.set(`${FOLDER}annotations.md`, annotationsPage());
   const dashboard = JSON.parse(await read("charts/ctrlmesh/files/dashboard.json")) as Dashboard;
   pages.set(`${FOLDER}queries.md`, queriesPage(dashboard, parse(await read("charts/ctrlmesh/files/alerts.yaml")) as AlertRules));
   const schema = JSON.parse(await read("charts/ctrlmesh/values.schema.json")) as ValueSchema;

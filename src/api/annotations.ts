@@ -1,61 +1,167 @@
-// The annotations of a VirtualApp. Invariant: an invalid value is a problem of the object, as in any field; a
-// CRD schema cannot check annotations. Read by the manager's translation and injection. The annotations of
-// pods are in pod-annotations.ts.
+// The table of the mesh's annotations on pods and on the objects that describe apps. Pure. A row is all that an
+// annotation needs: the checks, the injection, the defaults of the cluster and the reference are derived from it.
+// Invariant: an invalid value on an app's object is a problem of the object, as in any field; a CRD schema cannot
+// check annotations.
 import { jsonText } from "../base/json.ts";
-import { didYouMean } from "./nearest.ts";
+import { ADDRESS_RANGES, type AnnotationValue, BOOLEAN, IMAGE, oneOf, quantityOfAtLeast } from "./annotation-values.ts";
 import { type Finding, fieldAt } from "./rule.ts";
 
-/** On a VirtualApp: "true" removes metadata.managedFields from the objects that its operator reads. */
-export const STRIP_MANAGED_FIELDS = "ctrlmesh.kruise.io/strip-managed-fields";
+/** One annotation. */
+export interface AnnotationRow extends AnnotationValue {
+  /** Where users set it. The annotation of a pod takes precedence over the same one of its app. */
+  readonly on: "app" | "pod" | "both";
+  /** What it does, for the reference, as Markdown. */
+  readonly meaning: string;
+  /** The value in force without the annotation. Default: none, "". */
+  readonly fallback?: string;
+  /** True if it decides about one pod, so that the cluster may have no default of it. */
+  readonly isPerPod?: boolean;
+  /** The environment variable of the proxy that gets the value. */
+  readonly env?: string;
+  /** The field of the proxy's container that gets the value. */
+  readonly field?: string;
+  /** The resource of which the value is the proxy's request. */
+  readonly requests?: string;
+  /** The resource of which the value is the proxy's limit. */
+  readonly limits?: string;
+}
 
-/**
- * On a VirtualApp: the generation whose moves are confirmed although they exceed
- * `spec.route.maxMovingPercent`.
- */
-export const CONFIRM_MOVES = "ctrlmesh.kruise.io/confirm-moves";
-
-/** On a VirtualApp or a pod (which takes precedence): how the operator's requests reach its proxy. */
-export const INTERCEPT = "ctrlmesh.kruise.io/intercept";
-
-/** On a VirtualApp or a pod: "true" resolves the names of the Service `kubernetes` to the proxy. */
-export const HOST_ALIASES = "ctrlmesh.kruise.io/host-aliases";
-
-/** Values of the annotation INTERCEPT; the first is the default. */
+/** Values of the annotation `intercept`: how the operator's requests reach its proxy. */
 export const INTERCEPT_MODES = ["env", "kubeconfig", "iptables"] as const;
 
 export type InterceptMode = (typeof INTERCEPT_MODES)[number];
 
-const BOOLEAN: readonly string[] = ["true", "false"];
+const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
 
-const APP_VALUES: readonly (readonly [annotation: string, allowed: readonly string[]])[] = [
-  [STRIP_MANAGED_FIELDS, BOOLEAN],
-  [INTERCEPT, INTERCEPT_MODES],
-  [HOST_ALIASES, BOOLEAN],
-];
+const ROWS = {
+  "strip-managed-fields": {
+    on: "app",
+    ...BOOLEAN,
+    fallback: "false",
+    meaning: "`true` removes `metadata.managedFields` from the objects that the operator reads",
+  },
+  "confirm-moves": {
+    on: "app",
+    values: "the object's `metadata.generation`",
+    wrong: () => undefined,
+    meaning: "on a VirtualApp: confirms the moves of this generation that exceed `spec.route.maxMovingPercent`",
+  },
+  intercept: {
+    on: "both",
+    ...oneOf(INTERCEPT_MODES),
+    fallback: "env",
+    meaning: "how requests reach the proxy, see [the modes](injection.md#which-mode-for-which-client)",
+  },
+  "host-aliases": {
+    on: "both",
+    ...BOOLEAN,
+    fallback: "false",
+    meaning: "`true` resolves the names of the Service `kubernetes` to the proxy; no effect in `iptables` mode",
+  },
+  inject: {
+    on: "pod",
+    ...BOOLEAN,
+    fallback: "true",
+    isPerPod: true,
+    meaning: "a pod of an app needs its proxy: with `false` it is [refused](injection.md#what-is-refused)",
+  },
+  "native-sidecar": {
+    on: "pod",
+    ...BOOLEAN,
+    meaning: "whether the proxy is a native sidecar; default: `true` if the API server is 1.29 or later",
+  },
+  "proxy-image": {
+    on: "pod",
+    ...IMAGE,
+    isPerPod: true,
+    field: "image",
+    meaning: "the sidecar's image, but not that of the init container of `iptables` mode",
+  },
+  "proxy-log-level": {
+    on: "pod",
+    ...oneOf(LOG_LEVELS),
+    fallback: "info",
+    env: "CTRLMESH_LOG_LEVEL",
+    meaning: "the sidecar's log level",
+  },
+  "proxy-cpu": {
+    on: "pod",
+    ...quantityOfAtLeast("1m"),
+    fallback: "50m",
+    requests: "cpu",
+    meaning: "the sidecar's request; the default is at most the limit",
+  },
+  "proxy-memory": {
+    on: "pod",
+    ...quantityOfAtLeast("32Mi"),
+    fallback: "128Mi",
+    requests: "memory",
+    meaning: "the sidecar's request; the default is at most the limit",
+  },
+  "proxy-cpu-limit": {
+    on: "pod",
+    ...quantityOfAtLeast("1m"),
+    limits: "cpu",
+    meaning: "the sidecar's limit",
+  },
+  "proxy-memory-limit": {
+    on: "pod",
+    ...quantityOfAtLeast("128Mi"), // An idle proxy uses about 100 MB.
+    fallback: "512Mi",
+    limits: "memory",
+    meaning: "the sidecar's limit; the default is at least the request",
+  },
+  egress: {
+    on: "pod",
+    ...BOOLEAN,
+    fallback: "false",
+    meaning: "see [calls to other servers](injection.md#calls-to-other-servers)",
+  },
+  "egress-private-addresses": {
+    on: "pod",
+    ...ADDRESS_RANGES,
+    env: "CTRLMESH_EGRESS_PRIVATE_ADDRESSES",
+    meaning: "private addresses that the proxy may connect to; only with `egress`",
+  },
+} satisfies Readonly<Record<string, AnnotationRow>>;
 
-/** Finds invalid annotations in the metadata of an object that describes an app. */
-export function* appAnnotations(metadata: unknown): Iterable<Finding> {
-  for (const [annotation, allowed] of APP_VALUES) {
-    const value = fieldAt(metadata, "annotations", annotation);
-    const message = wrongChoice(value, allowed);
-    if (message !== undefined) yield { path: ["annotations", annotation], value, message };
-  }
+/** The name of an annotation without its prefix. */
+export type AnnotationName = keyof typeof ROWS;
+
+/** All annotations of pods and apps, in the order of the reference, by their names without the prefix. */
+export const ANNOTATIONS: Readonly<Record<AnnotationName, AnnotationRow>> = ROWS;
+
+/** The names of the annotations that these objects may have. */
+export function annotationsOn(place: "app" | "pod"): AnnotationName[] {
+  return (Object.keys(ROWS) as AnnotationName[]).filter((name) => [place, "both"].includes(ROWS[name].on));
 }
 
-/** Why the value of an annotation is not allowed; undefined if it is allowed or absent. */
-export function wrongChoice(value: unknown, allowed: readonly string[]): string | undefined {
-  if (value === undefined || allowed.some((each) => each === value)) return undefined;
-  if (allowed === BOOLEAN) return 'must be "true" or "false"';
-  const listed = allowed.map((each) => JSON.stringify(each)).join(", ");
-  return `must be one of ${listed}${didYouMean(jsonText(value), allowed)}`;
+/** The prefix of all annotations in the table. */
+export const ANNOTATION_PREFIX = "ctrlmesh.kruise.io/";
+
+export type Annotations = Readonly<Record<string, string>>;
+
+/** The annotation as it is in metadata, with its prefix. */
+export function annotationKey(name: AnnotationName): string {
+  return `${ANNOTATION_PREFIX}${name}`;
 }
 
-/** Why the value is not "true" or "false"; undefined if it is one of them or absent. */
-export function wrongBoolean(value: unknown): string | undefined {
-  return wrongChoice(value, BOOLEAN);
+/** The value in force: that of the annotation, else its fallback, else "". */
+export function annotationValue(annotations: Annotations | undefined, name: AnnotationName): string {
+  return annotations?.[annotationKey(name)] ?? ANNOTATIONS[name].fallback ?? "";
 }
 
 /** True if the operator reads objects without managedFields. */
-export function stripsManagedFields(metadata: { readonly annotations?: Readonly<Record<string, string>> }): boolean {
-  return metadata.annotations?.[STRIP_MANAGED_FIELDS] === "true";
+export function stripsManagedFields({ annotations }: { readonly annotations?: Annotations }): boolean {
+  return annotationValue(annotations, "strip-managed-fields") === "true";
+}
+
+/** Finds invalid annotations in the metadata of an object that describes an app. */
+export function* appAnnotations(metadata: unknown): Iterable<Finding> {
+  for (const name of annotationsOn("app")) {
+    const key = annotationKey(name);
+    const value = fieldAt(metadata, "annotations", key);
+    const message = value === undefined ? undefined : ANNOTATIONS[name].wrong(jsonText(value));
+    if (message !== undefined) yield { path: ["annotations", key], value, message };
+  }
 }

@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { podAnnotationProblems, podAnnotationSlips, podOptions } from "./pod-annotations.ts";
+import { settingNames } from "../base/settings.ts";
+import { proxyCommandLine } from "../proxy/config.ts";
+import { ANNOTATIONS } from "./annotations.ts";
+import { annotationsInForce, podAnnotationMisspellings, podAnnotationProblems, proxyAnnotations } from "./pod-annotations.ts";
 import { formatProblem } from "./problems.ts";
 
 const ours = (annotations: Readonly<Record<string, string>>) =>
@@ -9,11 +12,11 @@ const problems = (annotations: Readonly<Record<string, string>>, ...reserved: re
 
 describe("the annotations of a pod", () => {
   it("set no option if there are none", () => {
-    expect(podOptions(undefined)).toMatchObject({ inject: true, intercept: undefined, hostAliases: undefined, env: [] });
+    expect(proxyAnnotations(undefined)).toEqual({ env: [{ name: "CTRLMESH_LOG_LEVEL", value: "info" }], fields: {} });
     expect(podAnnotationProblems()).toEqual([]);
   });
   it("set the proxy's variables in the order of their names", () => {
-    expect(podOptions(ours({ "proxy-env.B": "2", "proxy-env.A": "" })).env).toEqual([
+    expect(proxyAnnotations(ours({ "proxy-env.B": "2", "proxy-env.A": "" })).env.slice(1)).toEqual([
       { name: "A", value: "" },
       { name: "B", value: "2" },
     ]);
@@ -56,14 +59,48 @@ describe("the annotations of a pod", () => {
       'has no effect without ctrlmesh.kruise.io/egress: "true"',
       'has no effect without ctrlmesh.kruise.io/egress: "true"',
     ]);
-    expect(podOptions(ours({ egress: "true", "egress-private-addresses": " 10.0.0.0/8 , ::1/128" }))).toMatchObject({
-      egress: true,
-      egressPrivateAddresses: "10.0.0.0/8,::1/128",
+    expect(proxyAnnotations(ours({ egress: "true", "egress-private-addresses": " 10.0.0.0/8 , ::1/128" })).env).toContainEqual({
+      name: "CTRLMESH_EGRESS_PRIVATE_ADDRESSES",
+      value: "10.0.0.0/8,::1/128",
     });
   });
   it("of other programs, and those that the mesh writes itself, are ignored", () => {
     const foreign = { "ctrlmesh.kruise.io/something-else-entirely": "x", "example.com/intercept": "y", toString: "z" };
     expect(podAnnotationProblems(foreign)).toEqual([]);
-    expect(podAnnotationSlips(foreign)).toEqual([]);
+    expect(podAnnotationMisspellings(foreign)).toEqual([]);
+  });
+});
+
+describe("the annotations in force for a pod", () => {
+  it("are its own before the app's, and these before the defaults", () => {
+    const defaults = ours({ intercept: "iptables", "host-aliases": "true", "proxy-log-level": "warn" });
+    const app = { ...ours({ intercept: "kubeconfig", "strip-managed-fields": "true" }), other: "x" };
+    expect(annotationsInForce(ours({ "proxy-log-level": "debug" }), app, defaults)).toEqual(
+      ours({ intercept: "kubeconfig", "host-aliases": "true", "proxy-log-level": "debug" }),
+    );
+    expect(annotationsInForce(ours({ intercept: "env" }), app, defaults)).toMatchObject(ours({ intercept: "env" }));
+    expect(annotationsInForce(undefined, undefined, undefined)).toEqual({});
+  });
+  it("have no default request of a resource whose limit the pod sets", () => {
+    const defaults = ours({ "proxy-memory": "1Gi", "proxy-memory-limit": "2Gi", "proxy-cpu": "200m" });
+    expect(annotationsInForce(ours({ "proxy-memory-limit": "256Mi" }), {}, defaults)).toEqual(
+      ours({ "proxy-memory-limit": "256Mi", "proxy-cpu": "200m" }),
+    );
+  });
+});
+
+describe("the table of annotations", () => {
+  it("passes values on only in variables that the proxy's settings have", () => {
+    const settings = Object.keys(proxyCommandLine.settings).map((name) => settingNames("CTRLMESH", name).variable);
+    const variables = Object.values(ANNOTATIONS).flatMap(({ env }) => env ?? []);
+    expect(settings).toEqual(expect.arrayContaining(variables));
+  });
+  it("has values by default that are allowed", () => {
+    const wrong = Object.values(ANNOTATIONS).flatMap(({ fallback, wrong }) => (fallback && wrong(fallback)) ?? []);
+    expect(wrong).toEqual([]);
+  });
+  it("has a request and a limit of each resource", () => {
+    const rows = Object.values(ANNOTATIONS);
+    expect(new Set(rows.flatMap(({ requests }) => requests ?? []))).toEqual(new Set(rows.flatMap(({ limits }) => limits ?? [])));
   });
 });

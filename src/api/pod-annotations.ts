@@ -1,108 +1,82 @@
-// The annotations of a pod, which control its injection. Pure. Invariant: every invalid value is reported,
-// and so is a name that is almost a known one. Called by the manager's injection.
-import { isIP } from "node:net";
-import { HOST_ALIASES, INTERCEPT, INTERCEPT_MODES, type InterceptMode, wrongBoolean, wrongChoice } from "./annotations.ts";
+// The annotations of a pod, which control its injection. Pure. Invariant: every invalid value is reported, and so
+// is a name that is almost a known one.
+import {
+  ANNOTATION_PREFIX,
+  ANNOTATIONS,
+  type AnnotationName,
+  type Annotations,
+  annotationKey,
+  annotationsOn,
+  annotationValue,
+} from "./annotations.ts";
 import { nearest } from "./nearest.ts";
 import { formatPath, type Problem } from "./problems.ts";
 import { parseQuantity } from "./quantity.ts";
 
-/** Of all annotations of the mesh on pods. */
-export const ANNOTATION_PREFIX = "ctrlmesh.kruise.io/";
-const PREFIX = ANNOTATION_PREFIX;
-
-/** "false" requests a pod without a sidecar. A pod of an app needs a sidecar, so "false" is refused. */
-export const INJECT = `${PREFIX}inject`;
-/**
- * "false": an ordinary container instead of a native sidecar. "true": a native sidecar, for any version of
- * the API server.
- */
-export const NATIVE_SIDECAR = `${PREFIX}native-sidecar`;
-export const PROXY_IMAGE = `${PREFIX}proxy-image`;
-export const PROXY_LOG_LEVEL = `${PREFIX}proxy-log-level`;
-export const PROXY_CPU = `${PREFIX}proxy-cpu`;
-export const PROXY_MEMORY = `${PREFIX}proxy-memory`;
-export const PROXY_CPU_LIMIT = `${PREFIX}proxy-cpu-limit`;
-export const PROXY_MEMORY_LIMIT = `${PREFIX}proxy-memory-limit`;
-/** "true": the requests of the pod's containers to other servers than the API server go through the proxy. */
-export const EGRESS = `${PREFIX}egress`;
-/** Ranges of private addresses to which the proxy connects: `10.0.0.0/8,fd00::/8`. */
-export const EGRESS_PRIVATE_ADDRESSES = `${PREFIX}egress-private-addresses`;
 /** The prefix of annotations that set an environment variable of the proxy. */
-export const PROXY_ENV = `${PREFIX}proxy-env.`;
+export const PROXY_ENV = `${ANNOTATION_PREFIX}proxy-env.`;
 
-const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
+const POD_ANNOTATIONS = annotationsOn("pod");
+const NAMES: ReadonlyMap<string, AnnotationName> = new Map(POD_ANNOTATIONS.map((name) => [annotationKey(name), name]));
 const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
-const IMAGE = /^[^\s"'\\]{1,512}$/;
-const MIN_MEMORY_REQUEST = "32Mi";
-/** An idle proxy uses about 100 MB. */
-const MIN_MEMORY_LIMIT = "128Mi";
 
-/** The settings in the annotations of a pod; undefined if absent. */
-export interface PodOptions {
-  readonly inject: boolean;
-  readonly intercept: InterceptMode | undefined;
-  readonly hostAliases: boolean | undefined;
-  readonly nativeSidecar: boolean | undefined;
-  readonly image: string | undefined;
-  readonly logLevel: string | undefined;
-  readonly cpu: string | undefined;
-  readonly memory: string | undefined;
-  readonly cpuLimit: string | undefined;
-  readonly memoryLimit: string | undefined;
-  readonly egress: boolean;
-  /** Ranges of private addresses, divided by commas; "" for none. */
-  readonly egressPrivateAddresses: string;
-  /** Further environment variables of the proxy, by name. */
+/** A request and its limit, which belong together. */
+export interface ResourcePair {
+  readonly resource: string;
+  readonly request: AnnotationName;
+  readonly limit: AnnotationName;
+}
+
+/** Each resource of the proxy that has annotations. */
+export const RESOURCE_PAIRS: readonly ResourcePair[] = POD_ANNOTATIONS.flatMap((request) => {
+  const { requests: resource } = ANNOTATIONS[request];
+  const limit = POD_ANNOTATIONS.find((name) => resource !== undefined && ANNOTATIONS[name].limits === resource);
+  return resource === undefined || limit === undefined ? [] : [{ resource, request, limit }];
+});
+
+/** The annotations that an app's object sets for all of its pods. */
+export const SHARED_ANNOTATIONS: readonly string[] = annotationsOn("app")
+  .filter((name) => ANNOTATIONS[name].on === "both")
+  .map(annotationKey);
+
+/**
+ * The annotations in force for a pod: its own take precedence over the app's, and these over the defaults of the
+ * cluster.
+ * @param app the annotations of the app's object, of which only those that pods share count
+ */
+export function annotationsInForce(own: Annotations = {}, app: Annotations = {}, defaults: Annotations = {}): Annotations {
+  // A request and a limit belong together: a pod that sets one gets no default of the other, which might
+  // contradict it.
+  const replaced = RESOURCE_PAIRS.map(({ request, limit }) => [annotationKey(request), annotationKey(limit)])
+    .filter((pair) => pair.some((key) => own[key] !== undefined))
+    .flat();
+  const kept = Object.entries(defaults).filter(([key]) => !replaced.includes(key));
+  const shared = Object.entries(app).filter(([key]) => SHARED_ANNOTATIONS.includes(key));
+  return { ...Object.fromEntries(kept), ...Object.fromEntries(shared), ...own };
+}
+
+/** What the annotations set in the proxy's container, besides its resources. */
+export interface ProxyAnnotations {
+  /** Variables with a value, in the order of the table, and then the further ones by name. */
   readonly env: readonly { readonly name: string; readonly value: string }[];
+  readonly fields: Readonly<Record<string, string>>;
 }
 
-type Annotations = Readonly<Record<string, string>>;
-type Check = (value: string) => string | undefined;
-
-const CHECKS: Readonly<Record<string, Check>> = {
-  [INJECT]: wrongBoolean,
-  [INTERCEPT]: (value) => wrongChoice(value, INTERCEPT_MODES),
-  [HOST_ALIASES]: wrongBoolean,
-  [NATIVE_SIDECAR]: wrongBoolean,
-  [PROXY_IMAGE]: (value) => (IMAGE.test(value) ? undefined : "must be the name of an image"),
-  [PROXY_LOG_LEVEL]: (value) => wrongChoice(value, LOG_LEVELS),
-  [PROXY_CPU]: (value) => wrongQuantity(value, "1m"),
-  [PROXY_MEMORY]: (value) => wrongQuantity(value, MIN_MEMORY_REQUEST),
-  [PROXY_CPU_LIMIT]: (value) => wrongQuantity(value, "1m"),
-  [PROXY_MEMORY_LIMIT]: (value) => wrongQuantity(value, MIN_MEMORY_LIMIT),
-  [EGRESS]: wrongBoolean,
-  [EGRESS_PRIVATE_ADDRESSES]: wrongRanges,
-};
-
-/** The annotations of a pod that the manager reads, without those that begin with {@link PROXY_ENV}. */
-export const POD_ANNOTATIONS: readonly string[] = Object.keys(CHECKS);
-
-/** The options of a pod. They are meaningful only if `podAnnotationProblems` finds no problem. */
-export function podOptions(annotations: Annotations = {}): PodOptions {
-  const boolean = (name: string) => (annotations[name] === undefined ? undefined : annotations[name] === "true");
+/** Reads the annotations that are only passed on. It expects that `podAnnotationProblems` finds no problem. */
+export function proxyAnnotations(annotations: Annotations = {}): ProxyAnnotations {
+  const passed = POD_ANNOTATIONS.flatMap((name) => {
+    const { env, field, normalize = (value: string) => value } = ANNOTATIONS[name];
+    const value = normalize(annotationValue(annotations, name));
+    return value === "" ? [] : [{ env, field, value }];
+  });
+  const others = Object.entries(annotations)
+    .filter(([name]) => name.startsWith(PROXY_ENV))
+    .map(([name, value]) => ({ name: name.slice(PROXY_ENV.length), value }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
   return {
-    inject: boolean(INJECT) ?? true,
-    intercept: interceptMode(annotations),
-    hostAliases: boolean(HOST_ALIASES),
-    nativeSidecar: boolean(NATIVE_SIDECAR),
-    image: annotations[PROXY_IMAGE],
-    logLevel: annotations[PROXY_LOG_LEVEL],
-    cpu: annotations[PROXY_CPU],
-    memory: annotations[PROXY_MEMORY],
-    cpuLimit: annotations[PROXY_CPU_LIMIT],
-    memoryLimit: annotations[PROXY_MEMORY_LIMIT],
-    egress: boolean(EGRESS) ?? false,
-    egressPrivateAddresses: rangesOf(annotations[EGRESS_PRIVATE_ADDRESSES] ?? "").join(","),
-    env: Object.entries(annotations)
-      .filter(([name]) => name.startsWith(PROXY_ENV))
-      .map(([name, value]) => ({ name: name.slice(PROXY_ENV.length), value }))
-      .sort((a, b) => (a.name < b.name ? -1 : 1)),
+    env: [...passed.flatMap(({ env: name, value }) => (name === undefined ? [] : [{ name, value }])), ...others],
+    fields: Object.fromEntries(passed.flatMap(({ field, value }) => (field === undefined ? [] : [[field, value]]))),
   };
-}
-
-/** The mode in the annotations of a pod or a VirtualApp. */
-export function interceptMode(annotations: Annotations = {}): InterceptMode | undefined {
-  return INTERCEPT_MODES.find((mode) => mode === annotations[INTERCEPT]);
 }
 
 /**
@@ -112,34 +86,29 @@ export function podAnnotationProblems(
   annotations: Annotations = {},
   isReserved: (variable: string) => boolean = () => false,
 ): Problem[] {
-  const wrong = Object.entries(annotations).flatMap(([name, value]) => {
-    const check = Object.hasOwn(CHECKS, name) ? CHECKS[name] : undefined;
-    const message = name.startsWith(PROXY_ENV) ? wrongEnv(name.slice(PROXY_ENV.length), isReserved) : check?.(value);
-    return message === undefined ? [] : [{ path: annotationPath(name), value, message }];
+  const wrong = Object.entries(annotations).flatMap(([key, value]) => {
+    const name = NAMES.get(key);
+    const message = key.startsWith(PROXY_ENV)
+      ? wrongEnv(key.slice(PROXY_ENV.length), isReserved)
+      : name && ANNOTATIONS[name].wrong(value);
+    return message === undefined ? [] : [problemOf(key, value, message)];
   });
-  return wrong.length > 0
-    ? wrong
-    : [
-        ...aboveLimit(annotations, PROXY_CPU, PROXY_CPU_LIMIT),
-        ...aboveLimit(annotations, PROXY_MEMORY, PROXY_MEMORY_LIMIT),
-        ...withoutEgress(annotations),
-      ];
+  if (wrong.length > 0) return wrong;
+  return [...RESOURCE_PAIRS.flatMap((pair) => aboveLimit(annotations, pair)), ...withoutEgress(annotations)];
 }
-
-/** Annotations that decide about one pod only. */
-const NO_DEFAULTS: readonly string[] = [INJECT, PROXY_IMAGE];
 
 /** Why these annotations cannot be the defaults of all pods. */
 export function defaultAnnotationProblems(annotations: Annotations, isReserved: (variable: string) => boolean): string[] {
-  const unknown = Object.keys(annotations).filter(
-    (name) => NO_DEFAULTS.includes(name) || !(POD_ANNOTATIONS.includes(name) || name.startsWith(PROXY_ENV)),
-  );
-  const known = POD_ANNOTATIONS.filter((name) => !NO_DEFAULTS.includes(name)).map((name) => name.slice(PREFIX.length));
+  const allowed: readonly string[] = POD_ANNOTATIONS.filter((name) => ANNOTATIONS[name].isPerPod !== true);
+  const unknown = Object.keys(annotations)
+    .filter((key) => !key.startsWith(PROXY_ENV))
+    .map((key) => key.slice(ANNOTATION_PREFIX.length))
+    .filter((name) => !allowed.includes(name));
   return [
     ...unknown.map((name) => {
-      const short = name.slice(PREFIX.length);
-      const meant = nearest(short, known);
-      return `${JSON.stringify(short)} is not a default of pods${meant === undefined ? `; these are: ${known.join(", ")}, proxy-env.NAME` : `; did you mean "${meant}"?`}`;
+      const meant = nearest(name, allowed);
+      const hint = meant === undefined ? `; these are: ${allowed.join(", ")}, proxy-env.NAME` : `; did you mean "${meant}"?`;
+      return `${JSON.stringify(name)} is not a default of pods${hint}`;
     }),
     ...podAnnotationProblems(annotations, isReserved).map(
       ({ path, value, message }) => `${path}: ${JSON.stringify(value)}: ${message}`,
@@ -147,68 +116,38 @@ export function defaultAnnotationProblems(annotations: Annotations, isReserved: 
   ];
 }
 
-function aboveLimit(annotations: Annotations, request: string, limit: string): Problem[] {
-  const [value = "", most = ""] = [annotations[request], annotations[limit]];
+/** How many unknown names are compared with the known ones: a pod has few, and each takes 30 µs. */
+const MAX_COMPARED = 100;
+const MAX_MISSPELLINGS = 10;
+
+/** A warning for each name that is almost a known one. Only the first unknown names are compared. */
+export function podAnnotationMisspellings(annotations: Annotations = {}): string[] {
+  return Object.keys(annotations)
+    .filter((key) => key.startsWith(ANNOTATION_PREFIX) && !NAMES.has(key) && !key.startsWith(PROXY_ENV))
+    .slice(0, MAX_COMPARED)
+    .flatMap((key) => {
+      const meant = nearest(key.slice(ANNOTATION_PREFIX.length), POD_ANNOTATIONS);
+      return meant === undefined ? [] : [`unknown annotation ${key}: did you mean ${ANNOTATION_PREFIX}${meant}?`];
+    })
+    .slice(0, MAX_MISSPELLINGS);
+}
+
+function aboveLimit(annotations: Annotations, { request, limit }: ResourcePair): Problem[] {
+  const [value = "", most = ""] = [annotations[annotationKey(request)], annotations[annotationKey(limit)]];
   const [asked, allowed] = [parseQuantity(value), parseQuantity(most)];
   if (asked === undefined || allowed === undefined || asked <= allowed) return [];
-  return [{ path: annotationPath(request), value, message: `must be at most the ${most} of ${limit}` }];
+  return [problemOf(annotationKey(request), value, `must be at most the ${most} of ${annotationKey(limit)}`)];
 }
 
 function withoutEgress(annotations: Annotations): Problem[] {
-  const value = annotations[EGRESS_PRIVATE_ADDRESSES];
-  if (value === undefined || annotations[EGRESS] === "true") return [];
-  return [{ path: annotationPath(EGRESS_PRIVATE_ADDRESSES), value, message: `has no effect without ${EGRESS}: "true"` }];
+  const key = annotationKey("egress-private-addresses");
+  const value = annotations[key];
+  if (value === undefined || annotationValue(annotations, "egress") === "true") return [];
+  return [problemOf(key, value, `has no effect without ${annotationKey("egress")}: "true"`)];
 }
 
-/** Unknown names that are compared with the known ones: a pod has few, and each takes 30 µs. */
-const MAX_COMPARED = 100;
-const MAX_SLIPS = 10;
-
-/** A warning for each name that is almost a known one, of the first ones. */
-export function podAnnotationSlips(annotations: Annotations = {}): string[] {
-  const known = POD_ANNOTATIONS;
-  return Object.keys(annotations)
-    .filter((name) => name.startsWith(PREFIX) && !Object.hasOwn(CHECKS, name) && !name.startsWith(PROXY_ENV))
-    .slice(0, MAX_COMPARED)
-    .flatMap((name) => {
-      const meant = nearest(
-        name.slice(PREFIX.length),
-        known.map((each) => each.slice(PREFIX.length)),
-      );
-      return meant === undefined ? [] : [`unknown annotation ${name}: did you mean ${PREFIX}${meant}?`];
-    })
-    .slice(0, MAX_SLIPS);
-}
-
-/** The path of an annotation, as in problems. */
-export function annotationPath(name: string): string {
-  return formatPath(["metadata", "annotations", name]);
-}
-
-function wrongQuantity(value: string, least: string): string | undefined {
-  const amount = parseQuantity(value);
-  if (amount === undefined) return 'must be a quantity such as "100m" or "128Mi"';
-  return amount < (parseQuantity(least) ?? 0) ? `must be at least ${least}` : undefined;
-}
-
-function rangesOf(text: string): string[] {
-  return text.split(",").flatMap((part) => part.trim() || []);
-}
-
-const MAX_RANGES_CHARS = 16_384;
-
-function wrongRanges(value: string): string | undefined {
-  if (value.length > MAX_RANGES_CHARS) return `must have at most ${MAX_RANGES_CHARS} characters`;
-  const ranges = rangesOf(value);
-  const wrong = ranges.find((range) => !isRange(range));
-  if (wrong !== undefined) return `${JSON.stringify(wrong.slice(0, 64))} is not a range of addresses such as 10.0.0.0/8`;
-  return ranges.length === 0 ? "must be ranges of addresses such as 10.0.0.0/8, divided by commas" : undefined;
-}
-
-function isRange(text: string): boolean {
-  const [, address = "", bits = ""] = /^([0-9a-fA-F:.]+)\/(\d{1,3})$/.exec(text) ?? [];
-  const version = isIP(address);
-  return version !== 0 && Number(bits) <= (version === 4 ? 32 : 128);
+function problemOf(key: string, value: string, message: string): Problem {
+  return { path: formatPath(["metadata", "annotations", key]), value, message };
 }
 
 function wrongEnv(name: string, isReserved: (variable: string) => boolean): string | undefined {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { sampleShardingConfig, sampleShardingRoot, shardingProblemsOf } from "../../test/support/sharding-config.ts";
 import type { KubeObject, LabelSelector } from "../kube/types.ts";
-import { INTERCEPT } from "./annotations.ts";
+import { annotationKey } from "./annotations.ts";
 import type { AppStatus } from "./app-status.ts";
 import { type ShardingConfig, type ShardingConfigSpec, validateShardingConfig } from "./sharding-config.ts";
 
@@ -97,7 +97,10 @@ describe("validateShardingConfig", () => {
   });
 
   it("checks the annotations of an app", () => {
-    const object = { ...sampleShardingConfig(), metadata: { name: "shop-east", annotations: { [INTERCEPT]: "kubeconfg" } } };
+    const object = {
+      ...sampleShardingConfig(),
+      metadata: { name: "shop-east", annotations: { [annotationKey("intercept")]: "kubeconfg" } },
+    };
     expect(shardingProblemsOf(object)).toEqual([expect.stringContaining('did you mean "kubeconfig"?')]);
   });
 

@@ -3,7 +3,7 @@ import { describe, expect, expectTypeOf, it } from "vitest";
 import type { z } from "zod";
 import { problemsOf, sampleVirtualApp } from "../../test/support/virtual-app.ts";
 import type { KubeObject, LabelSelector } from "../kube/types.ts";
-import { INTERCEPT } from "./annotations.ts";
+import { annotationKey } from "./annotations.ts";
 import {
   lockNameOf,
   type Subset,
@@ -124,7 +124,9 @@ describe("validateVirtualApp", () => {
     const subsets = [{ name: bad, labels: { version: "v2" }, routeRules: ["objects"] }];
     const match = [{ objectSelector: { matchLabels: { a: "b", c: "d" } }, resources: [{ apiGroups: [""], resources: [bad] }] }];
     const spec = { route: { onLoss: bad, subRules: [{ name: "objects", match }] }, subsets };
-    expect(validateVirtualApp({ metadata: { annotations: { [INTERCEPT]: bad } }, spec })).toMatchObject({ ok: false });
+    expect(validateVirtualApp({ metadata: { annotations: { [annotationKey("intercept")]: bad } }, spec })).toMatchObject({
+      ok: false,
+    });
   });
 
   it("never throws, for any input", () => {

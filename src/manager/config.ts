@@ -1,6 +1,7 @@
 // The manager's settings. See src/base/settings.ts for how they are read.
 import { z } from "zod";
-import { ANNOTATION_PREFIX, defaultAnnotationProblems } from "../api/pod-annotations.ts";
+import { ANNOTATION_PREFIX } from "../api/annotations.ts";
+import { defaultAnnotationProblems } from "../api/pod-annotations.ts";
 import { tryParseJson } from "../base/json.ts";
 import { type CommandLine, listenAddress, listenAddresses, logLevel, milliseconds, requiredText } from "../base/settings.ts";
 import { isReservedEnv } from "./injection/proxy-container.ts";

@@ -3,7 +3,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { podOptions } from "../../src/api/pod-annotations.ts";
 import { planInjection } from "../../src/manager/injection/plan.ts";
 import { proxyContainer } from "../../src/manager/injection/proxy-container.ts";
 
@@ -70,6 +69,6 @@ it("the PodMonitor uses a port that the sidecar has", () => {
     ...{ proxyImage: "proxy:1", managerAddress: "manager:5447", nativeSidecars: true },
     kubernetesService: { ips: ["10.96.0.1"], port: 443 },
   };
-  const { ports } = proxyContainer(planInjection(podOptions(), settings, { containers: [] }, undefined));
+  const { ports } = proxyContainer(planInjection({}, settings, { containers: [] }, undefined));
   expect(ports?.map((port) => port.name)).toEqual([name]);
 });

@@ -6,7 +6,7 @@ import { kindPage } from "../../scripts/reference/kind-page.ts";
 import { table } from "../../scripts/reference/markdown.ts";
 import { referencePages, stalePages } from "../../scripts/reference.ts";
 import { crdOf, KIND_NAMES } from "../../src/api/crd.ts";
-import { POD_ANNOTATIONS } from "../../src/api/pod-annotations.ts";
+import * as shardingKeys from "../../src/api/sharding-keys.ts";
 import type { StructuralSchema } from "../../src/api/structural-schema.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -93,13 +93,24 @@ describe("tables that are written by hand", () => {
     expect(own.length).toBeGreaterThan(20);
     expect(missingIn(page("errors.md"), [...own, ...reasons, "EXPIRED", "INTERNAL"])).toEqual([]);
   });
+});
 
-  it("have every annotation of a pod", () => {
+describe("the page of annotations", () => {
+  it("has every annotation, label and finalizer in the source", () => {
+    const written = sources.flatMap((text) =>
+      [...text.matchAll(/"((?:[a-z]+\.)?ctrlmesh\.(?:kruise|kusionstack)\.io\/[a-z-]+)"/g)].map(([, key = ""]) => key),
+    );
+    const sharding = Object.values(shardingKeys).filter((value) => typeof value === "string");
+    const keys = [...written, ...sharding].filter((key) => !NO_KEYS.includes(key));
+    expect(keys.length).toBeGreaterThan(10);
     expect(
       missingIn(
-        page("injection.md"),
-        POD_ANNOTATIONS.map((name) => name.replace("ctrlmesh.kruise.io/", "")),
+        page("annotations.md"),
+        keys.map((key) => `${key}\``),
       ),
     ).toEqual([]);
   });
 });
+
+/** A prefix, the key of a selector that matches no object, and a label of Kubernetes. */
+const NO_KEYS = [shardingKeys.SHARDING_PREFIX, "ctrlmesh.kruise.io/nothing", shardingKeys.POD_NAME];

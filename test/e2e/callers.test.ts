@@ -2,7 +2,7 @@
 // without managedFields. Server-side apply keeps working without managedFields in the reads.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
-import { STRIP_MANAGED_FIELDS } from "../../src/api/annotations.ts";
+import { annotationKey } from "../../src/api/annotations.ts";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { CONFIG_MAPS, LEASES } from "../../src/kube/client/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
@@ -57,7 +57,7 @@ describeWithKube("callers", () => {
     return mesh.apply(
       stringify({
         ...app,
-        metadata: { ...app.metadata, annotations: { [STRIP_MANAGED_FIELDS]: annotation } },
+        metadata: { ...app.metadata, annotations: { [annotationKey("strip-managed-fields")]: annotation } },
         spec: {
           ...app.spec,
           configuration: { ...configuration, restConfigOverrides: { userAgentOrPrefix: "mesh/" } },
@@ -241,7 +241,7 @@ describeWithKube("callers", () => {
         expect(status?.conditions?.find(({ type }) => type === "Accepted")).toMatchObject({
           status: "False",
           message: expect.stringContaining(
-            `metadata.annotations[${STRIP_MANAGED_FIELDS}]: "yes please": must be "true" or "false"`,
+            `metadata.annotations[${annotationKey("strip-managed-fields")}]: "yes please": must be "true" or "false"`,
           ),
         });
       });

@@ -2,7 +2,7 @@
 // The operator is a Go program on controller-runtime with an unchanged Deployment. Its namespace enforces restricted pods.
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { EGRESS, EGRESS_PRIVATE_ADDRESSES } from "../../src/api/pod-annotations.ts";
+import { annotationKey } from "../../src/api/annotations.ts";
 import { pod } from "../node/manifests.ts";
 import { nodeImage } from "../node/test-image.ts";
 import { eventually } from "../support/eventually.ts";
@@ -162,7 +162,7 @@ describeWithTestNode("the mesh that helm installs", () => {
     await mesh.apply(...["listed", "other"].map((name) => pod(name, [{ name: "web", image: WEB_IMAGE }])));
     await mesh.run("wait", "pod", "listed", "other", "--for=condition=Ready", "--timeout=60s");
     const [listed, other] = [await mesh.cluster.podIP("default", "listed"), await mesh.cluster.podIP("default", "other")];
-    const annotations = { [EGRESS]: "true", [EGRESS_PRIVATE_ADDRESSES]: "10.200.0.0/16" };
+    const annotations = { [annotationKey("egress")]: "true", [annotationKey("egress-private-addresses")]: "10.200.0.0/16" };
     await mesh.apply(operatorWorkload({ name: "foo-canary", replicas: 1, version: "v2", annotations }));
     await rolledOut("deployment/foo-canary");
     expect(await canaryLeader("foo-canary-")).toBeTruthy();

@@ -2,12 +2,11 @@
 // Pure and idempotent: a second call changes nothing, also after defaults of the API server and changes of
 // other webhooks. The function does not trust the pod's labels, but checks its containers. Called by the
 // injecting webhook for the creation of a pod.
-import { appAnnotations, HOST_ALIASES, INTERCEPT } from "../../api/annotations.ts";
+import { annotationKey, appAnnotations } from "../../api/annotations.ts";
 import { countTerms } from "../../api/label-selector.ts";
-import { PROXY_IMAGE, podAnnotationSlips, podOptions } from "../../api/pod-annotations.ts";
+import { annotationsInForce, podAnnotationMisspellings, SHARED_ANNOTATIONS } from "../../api/pod-annotations.ts";
 import { formatPath } from "../../api/problems.ts";
 import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
-import { annotationsInForce } from "./annotations-in-force.ts";
 import { accessWarnings } from "./api-access.ts";
 import { containerWarnings } from "./app-containers.ts";
 import { buildPod } from "./build-pod.ts";
@@ -51,12 +50,12 @@ function injectFor(app: App, pod: PodManifest, request: InjectionRequest): Injec
     const message = `spec.containers and spec.initContainers have ${count} entries together, but at most ${MAX_CONTAINERS} are allowed`;
     return refused(podText(request, pod), [{ reason: "Unreadable", message }]);
   }
-  const options = podOptions(annotationsInForce(annotations, app.object.metadata.annotations, settings.defaults));
-  const plan = planInjection(options, settings, pod.spec, app.spec?.webhook);
+  const inForce = annotationsInForce(annotations, app.object.metadata.annotations, settings.defaults);
+  const plan = planInjection(inForce, settings, pod.spec, app.spec?.webhook);
   const warnings = warningsOf(pod, plan);
   const refusals = [
     ...appRefusals(app),
-    ...annotationRefusals(annotations, options),
+    ...annotationRefusals(annotations),
     ...specRefusals(pod.spec, plan, ourVolumes(plan.mode)),
   ];
   const { kind, name } = app.ref;
@@ -70,7 +69,7 @@ function injectFor(app: App, pod: PodManifest, request: InjectionRequest): Injec
 // The validating webhook refuses such annotations too, but it may not have answered.
 function appRefusals({ ref, object }: App): Refusal[] {
   return [...appAnnotations(object.metadata)]
-    .filter(({ path: [, annotation] }) => annotation === INTERCEPT || annotation === HOST_ALIASES)
+    .filter(({ path: [, annotation] }) => SHARED_ANNOTATIONS.includes(String(annotation)))
     .map(({ path, message }) => {
       const where = `${ref.kind} ${ref.name}: ${formatPath(["metadata", ...path])}`;
       return { reason: "BadAnnotation", message: `${where}: ${message}` };
@@ -86,7 +85,7 @@ function severalApps(apps: readonly App[]): Refusal {
 function warningsOf({ metadata, spec }: PodManifest, plan: Plan): string[] {
   const theirs = [...(spec.initContainers ?? []), ...spec.containers].filter(({ name }) => !OUR_CONTAINERS.includes(name));
   return [
-    ...podAnnotationSlips(metadata.annotations),
+    ...podAnnotationMisspellings(metadata.annotations),
     ...theirs.flatMap((container) => containerWarnings(container, plan)),
     ...accessWarnings(spec),
     ...(plan.webhook?.kind === "direct" ? [`webhooks are not intercepted: ${plan.webhook.message}`] : []),
@@ -98,7 +97,7 @@ function warningsOf({ metadata, spec }: PodManifest, plan: Plan): string[] {
 // Another image may be intended (a registry's mirror) or be a remainder of an older installation. This
 // function cannot distinguish them.
 function imageWarnings(annotations: PodManifest["metadata"]["annotations"], spec: PodManifest["spec"], plan: Plan): string[] {
-  if (annotations?.[PROXY_IMAGE] !== undefined) return [];
+  if (annotations?.[annotationKey("proxy-image")] !== undefined) return [];
   return [...(spec.initContainers ?? []), ...spec.containers]
     .filter(({ name, image = plan.image }) => name === PROXY_CONTAINER && image !== plan.image)
     .map(({ name, image }) => `container ${name} has the image ${image} already, which is kept; the mesh's is ${plan.image}`);

@@ -1,8 +1,15 @@
-// The plan of one pod's injection, from the annotations in force and the manager's settings. The plan
+// The plan of one pod's injection, from the annotations in force and the manager's settings. Pure. The plan
 // contains all decisions. The other modules only build the pod.
-import type { InterceptMode } from "../../api/annotations.ts";
+import {
+  ANNOTATIONS,
+  type Annotations,
+  annotationKey,
+  annotationValue,
+  INTERCEPT_MODES,
+  type InterceptMode,
+} from "../../api/annotations.ts";
 import type { WebhookServer } from "../../api/operator-fields.ts";
-import type { PodOptions } from "../../api/pod-annotations.ts";
+import { type ProxyAnnotations, proxyAnnotations, RESOURCE_PAIRS } from "../../api/pod-annotations.ts";
 import { parseQuantity } from "../../api/quantity.ts";
 import type { InjectionSettings } from "./injection.ts";
 import type { PodSpec, Resources } from "./pod-manifest.ts";
@@ -14,15 +21,13 @@ export interface Plan {
   readonly hostAliases: boolean;
   /** A native sidecar, not an ordinary container. */
   readonly native: boolean;
-  /** Of the sidecar. */
-  readonly image: string;
-  readonly logLevel: string;
-  readonly resources: Resources;
-  readonly env: PodOptions["env"];
   /** The containers send their requests to other servers through the proxy. */
   readonly egress: boolean;
-  /** Ranges of private addresses to which the proxy connects, divided by commas; "" for none. */
-  readonly egressPrivateAddresses: string;
+  /** The image of the sidecar. */
+  readonly image: string;
+  readonly resources: Resources;
+  /** What the annotations only pass on to the sidecar. */
+  readonly annotated: ProxyAnnotations;
   /**
    * Whether calls of the operator's webhooks reach the proxy; undefined: the operator has no webhook server.
    */
@@ -32,62 +37,54 @@ export interface Plan {
   readonly settings: InjectionSettings;
 }
 
-const DEFAULT_RESOURCES: Resources = { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: "512Mi" } };
-
 /** Kubernetes' own default of terminationGracePeriodSeconds. */
 const DEFAULT_GRACE_SECONDS = 30;
 
-/** The plan for a pod with these options. */
+/** The plan for a pod with these annotations in force. */
 export function planInjection(
-  options: PodOptions,
+  annotations: Annotations,
   settings: InjectionSettings,
   spec: PodSpec,
   server: WebhookServer | undefined,
 ): Plan {
-  const mode = options.intercept ?? "env";
-  const webhook = server && webhookPort(spec, server, mode === "iptables");
+  const mode = INTERCEPT_MODES.find((each) => each === annotationValue(annotations, "intercept")) ?? "env";
+  const native = annotationValue(annotations, "native-sidecar");
   const { terminationGracePeriodSeconds: graceSeconds } = spec;
+  const annotated = proxyAnnotations(annotations);
   return {
     mode,
-    hostAliases: options.hostAliases === true && mode !== "iptables",
-    native: options.nativeSidecar ?? settings.nativeSidecars,
-    image: options.image ?? settings.proxyImage,
-    logLevel: options.logLevel ?? "info",
-    resources: resourcesOf(options),
-    env: options.env,
-    egress: options.egress,
-    egressPrivateAddresses: options.egressPrivateAddresses,
-    webhook,
+    hostAliases: annotationValue(annotations, "host-aliases") === "true" && mode !== "iptables",
+    native: native === "" ? settings.nativeSidecars : native === "true",
+    egress: annotationValue(annotations, "egress") === "true",
+    image: annotated.fields.image ?? settings.proxyImage,
+    resources: resourcesOf(annotations),
+    annotated,
+    webhook: server && webhookPort(spec, server, mode === "iptables"),
     graceSeconds: typeof graceSeconds === "number" ? graceSeconds : DEFAULT_GRACE_SECONDS,
     settings,
   };
 }
 
-function resourcesOf(options: PodOptions): Resources {
-  const limits = withValues(DEFAULT_RESOURCES.limits, { cpu: options.cpuLimit, memory: options.memoryLimit });
-  const desired: Readonly<Record<string, string | undefined>> = { cpu: options.cpu, memory: options.memory };
-  // If only the limit is set, it may be below the default request. If only the request is set, it may be
-  // above the default limit.
-  const requests = withValues(DEFAULT_RESOURCES.requests, desired);
-  const lowered = Object.entries(requests).map(([name, value]) => [name, desired[name] ?? smaller(value, limits[name])]);
-  const raised = Object.entries(limits).map(([name, value]) => [name, larger(value, desired[name])]);
-  return { requests: Object.fromEntries(lowered), limits: Object.fromEntries(raised) };
+// If only the limit is set, it may be below the default request. If only the request is set, it may be above the
+// default limit. The default gives way in both cases.
+function resourcesOf(annotations: Annotations): Resources {
+  const resources = { requests: {} as Record<string, string>, limits: {} as Record<string, string> };
+  for (const { resource, request, limit } of RESOURCE_PAIRS) {
+    const [asked, allowed] = [annotations[annotationKey(request)], annotations[annotationKey(limit)]];
+    const requested = asked ?? lesser(ANNOTATIONS[request].fallback, allowed);
+    const limited = allowed ?? greater(ANNOTATIONS[limit].fallback, asked);
+    if (requested !== undefined) resources.requests[resource] = requested;
+    if (limited !== undefined) resources.limits[resource] = limited;
+  }
+  return resources;
 }
 
-function withValues(
-  defaults: Readonly<Record<string, string>> = {},
-  set: Readonly<Record<string, string | undefined>>,
-): Record<string, string> {
-  const given = Object.entries(set).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  return { ...defaults, ...Object.fromEntries(given) };
+function lesser(fallback: string | undefined, limit: string | undefined): string | undefined {
+  return fallback !== undefined && limit !== undefined && amount(limit) < amount(fallback) ? limit : fallback;
 }
 
-function smaller(value: string, other: string | undefined): string {
-  return other !== undefined && amount(other) < amount(value) ? other : value;
-}
-
-function larger(value: string, other: string | undefined): string {
-  return other !== undefined && amount(other) > amount(value) ? other : value;
+function greater(fallback: string | undefined, request: string | undefined): string | undefined {
+  return fallback !== undefined && request !== undefined && amount(request) > amount(fallback) ? request : fallback;
 }
 
 function amount(quantity: string): number {

@@ -34,6 +34,7 @@ export function proxyContainer(plan: Plan): Container {
     name: PROXY_CONTAINER,
     image: plan.image,
     imagePullPolicy: plan.settings.imagePullPolicy ?? "IfNotPresent",
+    ...plan.annotated.fields,
     ...(plan.native ? { restartPolicy: "Always" } : { lifecycle: plainLifecycle(plan) }),
     env: proxyEnv(plan),
     ports: [{ name: "ctrlmesh-health", containerPort: HEALTH_PORT, protocol: "TCP" }],
@@ -104,13 +105,9 @@ function proxyEnv(plan: Plan): EnvVar[] {
     { name: "CTRLMESH_LISTEN", value: `127.0.0.1:${API_PORT}` },
     ...(also.length === 0 ? [] : [{ name: "CTRLMESH_ALSO_LISTEN", value: also.join(",") }]),
     ...(plan.egress ? [{ name: EGRESS_LISTEN_ENV, value: `127.0.0.1:${EGRESS_PORT}` }] : []),
-    ...(plan.egressPrivateAddresses === ""
-      ? []
-      : [{ name: "CTRLMESH_EGRESS_PRIVATE_ADDRESSES", value: plan.egressPrivateAddresses }]),
     ...(plan.webhook?.kind === "intercepted" ? webhookEnv(plan.webhook, anyAddress) : []),
     { name: "CTRLMESH_HEALTH_LISTEN", value: `${anyAddress}:${HEALTH_PORT}` },
-    { name: "CTRLMESH_LOG_LEVEL", value: plan.logLevel },
-    ...plan.env,
+    ...plan.annotated.env,
   ];
 }
 

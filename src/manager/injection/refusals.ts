@@ -1,7 +1,8 @@
 // The reasons to refuse a pod. Each message says what is wrong and what to do, and all are reported at once.
 // A pod of an app without a sidecar would read and write everything, so a pod that cannot be injected is
 // refused.
-import { type PodOptions, podAnnotationProblems } from "../../api/pod-annotations.ts";
+import { type Annotations, annotationKey, annotationValue } from "../../api/annotations.ts";
+import { podAnnotationProblems } from "../../api/pod-annotations.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
 import { IPTABLES_CONTAINER, PROXY_CONTAINER } from "../facts/injected-pod.ts";
@@ -21,13 +22,12 @@ const OUR_PORTS: Readonly<Record<number, string>> = {
 };
 
 /** Refusals because of invalid annotations, or because the pod opts out of injection. */
-export function annotationRefusals(annotations: Readonly<Record<string, string>> | undefined, { inject }: PodOptions): Refusal[] {
+export function annotationRefusals(annotations: Annotations | undefined): Refusal[] {
   const problems = podAnnotationProblems(annotations, isReservedEnv).map(
     (problem): Refusal => ({ reason: "BadAnnotation", message: formatProblem(problem) }),
   );
-  if (inject || problems.length > 0) return problems;
-  const message =
-    'ctrlmesh.kruise.io/inject is "false", but a pod of an app without a proxy would own every namespace and stop every rollout; let the app not select it instead';
+  if (annotationValue(annotations, "inject") !== "false" || problems.length > 0) return problems;
+  const message = `${annotationKey("inject")} is "false", but a pod of an app without a proxy would own every namespace and stop every rollout; let the app not select it instead`;
   return [{ reason: "InjectionUnwanted", message }];
 }
 

@@ -1,8 +1,8 @@
 // The status of a policy object, and the Kubernetes Events for its changes. Pure. Invariants: the status is
 // bounded and sorted, worst first, so that equal facts make equal bytes; a state that has not changed keeps its
 // time; an Event has the message of a condition, so Events contain nothing that the status lacks.
+import { annotationKey } from "../../api/annotations.ts";
 import type { Condition } from "../../api/conditions.ts";
-import { EGRESS } from "../../api/pod-annotations.ts";
 import { MAX_TARGET_STATUS, type PolicyStatus, type RuleSnapshot, type TargetStatus } from "../../api/policy-status.ts";
 import type { Problem } from "../../api/problems.ts";
 import { formatProblem } from "../../api/problems.ts";
@@ -52,7 +52,7 @@ export interface PolicyStatusFacts {
   readonly now: string;
 }
 
-const NO_EGRESS = `rules about other servers have no effect, since the pod was created without the annotation ${EGRESS}`;
+const NO_EGRESS = `rules about other servers have no effect, since the pod was created without the annotation ${annotationKey("egress")}`;
 
 type State = Pick<Condition, "status" | "reason" | "message">;
 

@@ -1,6 +1,6 @@
 // The source kind ShardingConfig: turns the configs of a namespace into families, and each family into one
 // App. Invariant: a root's app follows from its spec and its stored placement alone; children are not read.
-import { STRIP_MANAGED_FIELDS, stripsManagedFields } from "../../api/annotations.ts";
+import { annotationValue, stripsManagedFields } from "../../api/annotations.ts";
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { NO_CALLER_POLICY } from "../../route/snapshot.ts";
@@ -21,7 +21,7 @@ export function createShardingSource(): Source<ShardingConfig> {
   return {
     resource: SHARDING_CONFIGS,
     controllerName: "sharding-config",
-    inputsOf: (config) => [placementInputs(config), config.metadata.annotations?.[STRIP_MANAGED_FIELDS]],
+    inputsOf: (config) => [placementInputs(config), annotationValue(config.metadata.annotations, "strip-managed-fields")],
     appNameOf: familyNameOf,
     labelledBy: labelledResources,
     appsOf: (configs) => familiesOf(configs).map(appOf),

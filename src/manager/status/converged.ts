@@ -1,7 +1,7 @@
 // The condition Converged: every namespace is owned and enforced as the spec of the observed generation says,
 // and no step is left. Pure. Invariant: Converged is True only if every serving pod has acknowledged exactly
 // these rules. So an edit that moves something never finds Converged True for the new generation.
-import { CONFIRM_MOVES } from "../../api/annotations.ts";
+import { annotationKey } from "../../api/annotations.ts";
 import { namespacesOf } from "../../route/table.ts";
 import type { Wait } from "../plan/plan-fences.ts";
 import { ageText } from "./ages.ts";
@@ -134,7 +134,7 @@ function pausedText({ plan, restart }: StatusFacts): string {
 
 function confirmationText({ plan, generation }: StatusFacts): string {
   const all = countText(namespacesOf(plan.desired).length, "namespace");
-  return `${plan.kept} of ${all} would move, which is more than spec.route.maxMovingPercent: they keep their owners until you confirm it with the annotation ${CONFIRM_MOVES}=${generation}, or take the edit back`;
+  return `${plan.kept} of ${all} would move, which is more than spec.route.maxMovingPercent: they keep their owners until you confirm it with the annotation ${annotationKey("confirm-moves")}=${generation}, or take the edit back`;
 }
 
 function noProxyText(facts: StatusFacts, row: Row): string {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { compileNow } from "../../../test/support/compile-now.ts";
 import { specOf } from "../../../test/support/source-apps.ts";
 import { problemsOf, sampleVirtualApp } from "../../../test/support/virtual-app.ts";
-import { STRIP_MANAGED_FIELDS } from "../../api/annotations.ts";
+import { annotationKey } from "../../api/annotations.ts";
 import type { VirtualAppSpec } from "../../api/virtual-app.ts";
 import { NO_CALLER_POLICY } from "../../route/snapshot.ts";
 import { planApp } from "../plan/plan-app.ts";
@@ -22,12 +22,12 @@ describe("callersOf", () => {
       configuration: { restConfigOverrides: { userAgentOrPrefix: "mesh/" } },
       route: { subsetDefaultOnlyUserAgents: ["b", "a/*", "b"] },
     };
-    expect(callersOf(spec, { [STRIP_MANAGED_FIELDS]: "true" })).toEqual({
+    expect(callersOf(spec, { [annotationKey("strip-managed-fields")]: "true" })).toEqual({
       userAgent: "mesh/",
       defaultOnlyUserAgents: ["a/*", "b"],
       stripManagedFields: true,
     });
-    expect(callersOf(spec, { [STRIP_MANAGED_FIELDS]: "false" }).stripManagedFields).toBe(false);
+    expect(callersOf(spec, { [annotationKey("strip-managed-fields")]: "false" }).stripManagedFields).toBe(false);
   });
 });
 
@@ -46,7 +46,7 @@ describe("planApp", () => {
         factsOf: () => undefined,
       });
     };
-    const stripping = plan({ [STRIP_MANAGED_FIELDS]: "true" });
+    const stripping = plan({ [annotationKey("strip-managed-fields")]: "true" });
     expect([...stripping.rules.values()].map(({ callers }) => callers.stripManagedFields)).toEqual([true, true]);
     expect(stripping.digest).not.toBe(plan({}).digest);
     const warning = plan({}, "Warn");
@@ -57,12 +57,15 @@ describe("planApp", () => {
 
 describe("the annotation", () => {
   it("is refused with its name and the allowed values", () => {
-    const metadata = { name: "shop", annotations: { [STRIP_MANAGED_FIELDS]: "yes", other: "anything" } };
+    const metadata = { name: "shop", annotations: { [annotationKey("strip-managed-fields")]: "yes", other: "anything" } };
     expect(problemsOf({ ...sampleVirtualApp(), metadata })).toEqual([
       'metadata.annotations[ctrlmesh.kruise.io/strip-managed-fields]: "yes": must be "true" or "false"',
     ]);
     expect(
-      problemsOf({ ...sampleVirtualApp(), metadata: { ...metadata, annotations: { [STRIP_MANAGED_FIELDS]: "true" } } }),
+      problemsOf({
+        ...sampleVirtualApp(),
+        metadata: { ...metadata, annotations: { [annotationKey("strip-managed-fields")]: "true" } },
+      }),
     ).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 // The source kind VirtualApp: turns an object into an App. Invariant: each spec is checked once, even if many
 // callers ask for its app.
-import { CONFIRM_MOVES, STRIP_MANAGED_FIELDS, stripsManagedFields } from "../../api/annotations.ts";
+import { annotationValue, stripsManagedFields } from "../../api/annotations.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { VIRTUAL_APPS } from "../../api/resources.ts";
 import { lockNameOf, type VirtualApp, type VirtualAppSpec, validateVirtualApp } from "../../api/virtual-app.ts";
@@ -22,7 +22,10 @@ export function createVirtualAppSource(validate = validateVirtualApp): Source<Vi
   return {
     resource: VIRTUAL_APPS,
     controllerName: "virtual-app",
-    inputsOf: ({ metadata: { annotations = {} } }) => [annotations[STRIP_MANAGED_FIELDS], annotations[CONFIRM_MOVES]],
+    inputsOf: ({ metadata: { annotations } }) => [
+      annotationValue(annotations, "strip-managed-fields"),
+      annotationValue(annotations, "confirm-moves"),
+    ],
     labelledBy: () => [],
     appNameOf: ({ metadata }) => metadata.name ?? "",
     appsOf: (objects) => objects.map(appOf),
@@ -90,6 +93,7 @@ function virtualAppOf(object: VirtualApp, checkOf: (object: VirtualApp) => Check
 
 /** The object must be valid. */
 export function specOf({ spec, metadata: { annotations = {}, generation } }: Pick<VirtualApp, "spec" | "metadata">): AppSpec {
+  const isConfirmed = annotationValue(annotations, "confirm-moves") === String(generation);
   return {
     subsets: subsetsOf(spec),
     lockName: lockNameOf(spec),
@@ -97,7 +101,7 @@ export function specOf({ spec, metadata: { annotations = {}, generation } }: Pic
     guard: spec.route?.guard === "Warn" ? "Warn" : undefined,
     webhook: spec.configuration?.webhook,
     isPaused: spec.route?.paused === true,
-    maxMovingPercent: annotations[CONFIRM_MOVES] === String(generation) ? undefined : spec.route?.maxMovingPercent,
+    maxMovingPercent: isConfirmed ? undefined : spec.route?.maxMovingPercent,
     retainsLosses: spec.route?.onLoss !== "InPlace",
     route: () => routeOf(spec),
   };

@@ -69,9 +69,9 @@ export function proxyAnnotations(annotations: Annotations = {}): ProxyAnnotation
     const value = normalize(annotationValue(annotations, name));
     return value === "" ? [] : [{ env, field, value }];
   });
-  const others = Object.entries(annotations)
-    .filter(([name]) => name.startsWith(PROXY_ENV))
-    .map(([name, value]) => ({ name: name.slice(PROXY_ENV.length), value }))
+  const others = Object.keys(annotations)
+    .filter((key) => key.startsWith(PROXY_ENV))
+    .map((key) => ({ name: key.slice(PROXY_ENV.length), value: annotations[key] ?? "" }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   return {
     env: [...passed.flatMap(({ env: name, value }) => (name === undefined ? [] : [{ name, value }])), ...others],

@@ -64,6 +64,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   "@kubernetes/client-node": "runtime", // 133 MB: too heavy for the proxy
   "http-proxy": "proxy/api-server",
   pino: "base",
+  yaml: "runtime",
 };
 
 /** Folders that do no I/O, with the packages that they may import. */

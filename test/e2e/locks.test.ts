@@ -298,22 +298,9 @@ describeWithKube("leader-election locks", () => {
         JSON.stringify({ metadata: { labels: { by: "strategic" } } }),
       ],
       [
-        "a JSON Patch that tests the name",
-        "application/json-patch+json",
-        JSON.stringify([
-          { op: "test", path: "/metadata/name", value: NAME },
-          { op: "add", path: "/metadata/labels/by", value: "json" },
-        ]),
-      ],
-      [
         "an apply in JSON",
         "application/apply-patch+yaml",
         JSON.stringify({ apiVersion: kind.apiVersion, kind: kind.kind, metadata: { name: NAME, labels: { by: "apply" } } }),
-      ],
-      [
-        "an apply in YAML",
-        "application/apply-patch+yaml",
-        `apiVersion: ${kind.apiVersion}\nkind: ${kind.kind}\nmetadata:\n  name: ${NAME} # the lock\n  labels: {by: "yaml"}\n`,
       ],
     ])("accepts %s", async (_, type, body) => {
       const query = type.includes("apply") ? "?fieldManager=e2e&force=true" : "";
@@ -321,9 +308,29 @@ describeWithKube("leader-election locks", () => {
         const answer = await asCanary.send("PATCH", own + query, Buffer.from(body), { "content-type": type, accept });
         expectTranslated(answer);
       }
-      const by = /yaml"/.test(body) ? "yaml" : (/"(merge|strategic|json|apply)"/.exec(body)?.[1] ?? "");
+      const by = /"(merge|strategic|apply)"/.exec(body)?.[1] ?? "";
       expect((await upstreamObject()).metadata.labels).toEqual({ by });
       expect(JSON.parse((await direct.get(pathOf(kind, NAME))).body.toString()).metadata.labels).toBeUndefined();
+    });
+
+    it.each<[string, string, string]>([
+      [
+        "a JSON Patch",
+        "application/json-patch+json",
+        JSON.stringify([{ op: "add", path: "/metadata/labels/by", value: "json" }]),
+      ],
+      [
+        "an apply in YAML",
+        "application/apply-patch+yaml",
+        `apiVersion: ${kind.apiVersion}\nkind: ${kind.kind}\nmetadata:\n  name: ${NAME} # the lock\n  labels: {by: "yaml"}\n`,
+      ],
+    ])("refuses %s with 415, and the lock stays as it is", async (_, type, body) => {
+      const before = await upstreamObject();
+      const query = type.includes("apply") ? "?fieldManager=e2e&force=true" : "";
+      const answer = await asCanary.send("PATCH", own + query, Buffer.from(body), { "content-type": type });
+      expect([answer.status, answer.headers["x-ctrlmesh-error"]]).toEqual([415, "UNSUPPORTED_MEDIA_TYPE"]);
+      expect(JSON.parse(answer.body.toString())).toMatchObject({ kind: "Status", reason: "UnsupportedMediaType" });
+      expect(await upstreamObject()).toEqual(before);
     });
 
     it.each([JSON_TYPE, PROTOBUF, TABLE])(

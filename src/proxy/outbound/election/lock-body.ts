@@ -1,18 +1,16 @@
-// Reads the bodies of requests and replies where locks live. Invariants: a body is bounded and read by its
-// own content type, and a unreadable request is refused. The parts of the election layer call it.
+// Reads the bodies of requests and replies where locks live. Invariant: a body is bounded and read by its own
+// content type, and a request that cannot be read is refused.
 import { isMeshError, MeshError } from "../../../base/errors.ts";
 import type { Encoding } from "../../../kube/codec/base/types.ts";
 import { readObjectMeta } from "../../../kube/codec/object-meta.ts";
 import { type Rename, renameObject } from "../../../kube/codec/rename.ts";
 import {
   APPLY_YAML_TYPE,
-  JSON_PATCH_TYPE,
   JSON_TYPE,
   MERGE_PATCH_TYPE,
   mediaTypeOf,
   PROTOBUF_TYPE,
   STRATEGIC_MERGE_PATCH_TYPE,
-  YAML_TYPE,
 } from "../../../kube/media-types.ts";
 import type { ResourceVerb } from "../../../kube/request-info.ts";
 import { StatusError, type StatusReason } from "../../../kube/status.ts";
@@ -20,7 +18,6 @@ import type { ResourceCall } from "../../call/call.ts";
 import { readableEncoding } from "../../call/readable.ts";
 import { discardBody, readBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import { readJsonPatch, recordOfJsonPatch, renameJsonPatch } from "./lock-patch.ts";
 import { type LockRecord, NO_RECORD, readLockRecord } from "./lock-record.ts";
 
 /** Bound of a lease's body. */
@@ -40,18 +37,14 @@ export interface LockBody {
   record(resource: string): LockRecord;
 }
 
-type ReadBody = (bytes: Uint8Array, verb: ResourceVerb) => LockBody | Promise<LockBody>;
-
-/** Every content type that can be read where locks live. */
-const READERS: ReadonlyMap<string, ReadBody> = new Map<string, ReadBody>([
-  ["", jsonBody], // the API server takes a missing type for JSON
-  [JSON_TYPE, jsonBody],
-  [MERGE_PATCH_TYPE, jsonBody],
-  [STRATEGIC_MERGE_PATCH_TYPE, jsonBody],
-  [PROTOBUF_TYPE, (bytes, verb) => objectBody("protobuf", bytes, verb)],
-  [JSON_PATCH_TYPE, jsonPatchBody],
-  [APPLY_YAML_TYPE, applyBody],
-  [YAML_TYPE, yamlBody],
+/** The encoding of each content type that can be read where locks live. */
+const ENCODINGS: ReadonlyMap<string, Encoding> = new Map([
+  ["", "json"], // the API server takes a missing type for JSON
+  [JSON_TYPE, "json"],
+  [MERGE_PATCH_TYPE, "json"],
+  [STRATEGIC_MERGE_PATCH_TYPE, "json"],
+  [APPLY_YAML_TYPE, "json"], // client-go, kube-rs and kubectl send JSON
+  [PROTOBUF_TYPE, "protobuf"],
 ]);
 
 /**
@@ -65,19 +58,17 @@ export async function requestBody(call: ResourceCall, needed: boolean): Promise<
   const maxBytes = resource === "leases" ? MAX_LEASE_BYTES : MAX_OBJECT_BYTES;
   const bytes = await readBounded(call.body, maxBytes, "RequestEntityTooLarge", `${verb} ${resource}: the body`);
   try {
-    const read = READERS.get(mediaTypeOf(call.headers["content-type"]));
-    if (read === undefined) throw unreadableType(call);
-    const body = await read(bytes, verb);
+    const type = mediaTypeOf(call.headers["content-type"]);
+    const encoding = ENCODINGS.get(type);
+    if (encoding === undefined) throw unreadable(call, `content type "${type}"`);
+    if (type === APPLY_YAML_TYPE && !isJson(bytes)) throw unreadable(call, "YAML");
+    const body = objectBody(encoding, bytes, verb);
     if (!needed) body.name(); // throws if it cannot be read
     return body;
   } catch (error) {
     if (needed) throw error;
     return { bytes, name: () => "", renamed: () => bytes, record: () => NO_RECORD };
   }
-}
-
-function jsonBody(bytes: Uint8Array, verb: ResourceVerb): LockBody {
-  return objectBody("json", bytes, verb);
 }
 
 function objectBody(encoding: Encoding, bytes: Uint8Array, verb: ResourceVerb): LockBody {
@@ -89,27 +80,6 @@ function objectBody(encoding: Encoding, bytes: Uint8Array, verb: ResourceVerb): 
   };
 }
 
-function jsonPatchBody(bytes: Uint8Array): LockBody {
-  const patch = readJsonPatch(bytes);
-  return {
-    bytes,
-    name: () => "",
-    renamed: (rename) => readingRequest(() => renameJsonPatch(bytes, rename)),
-    record: (resource) => recordOfJsonPatch(resource, patch),
-  };
-}
-
-// client-go and kubectl send JSON as apply patches.
-function applyBody(bytes: Uint8Array, verb: ResourceVerb): LockBody | Promise<LockBody> {
-  return isJson(bytes) ? jsonBody(bytes, verb) : yamlBody(bytes, verb);
-}
-
-async function yamlBody(bytes: Uint8Array, verb: ResourceVerb): Promise<LockBody> {
-  const { readYaml } = await import("./lock-yaml.ts");
-  const yaml = await readYaml(bytes, verb === "create");
-  return { ...jsonBody(yaml.json, verb), bytes, renamed: yaml.renamed };
-}
-
 function isJson(bytes: Uint8Array): boolean {
   try {
     JSON.parse(Buffer.from(bytes).toString("utf8"));
@@ -119,9 +89,8 @@ function isJson(bytes: Uint8Array): boolean {
   }
 }
 
-function unreadableType(call: ResourceCall): StatusError {
-  const { verb, resource } = call.info;
-  const message = `ctrlmesh: ${verb} ${resource}: content type "${mediaTypeOf(call.headers["content-type"])}" cannot be read where locks live; send JSON or protobuf`;
+function unreadable({ info: { verb, resource } }: ResourceCall, what: string): StatusError {
+  const message = `ctrlmesh: ${verb} ${resource}: the name of a leader-election lock cannot be found in ${what}; send JSON or protobuf, and a patch as a merge or apply patch in JSON`;
   return new StatusError("UnsupportedMediaType", message);
 }
 

@@ -46,8 +46,7 @@ export function readLockRecord(encoding: Encoding, resource: string, body: Uint8
   }
 }
 
-/** The record in a decoded object. */
-export function recordOfObject(resource: string, object: unknown): LockRecord {
+function recordOfObject(resource: string, object: unknown): LockRecord {
   if (resource === "leases") return recordOf(lease.safeParse(object).data?.spec ?? {});
   const annotation = annotated.safeParse(object).data?.metadata.annotations[LEADER_ANNOTATION];
   return recordInAnnotation(annotation === null ? "" : annotation);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import { isStale } from "../../scripts/manifests.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
-import { NEW_VALUES, OLD_VALUES, OPTIONAL_KINDS, REFUSED, VALUES } from "../support/chart-values.ts";
+import { OPTIONAL_KINDS, REFUSED, VALUES } from "../support/chart-values.ts";
 import { eventually } from "../support/eventually.ts";
 import { CHART, CHART_ARGS, helm, helmTemplate, MESH_NAMESPACE, RELEASE, tryHelm } from "../support/helm.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -58,16 +58,6 @@ describeWithKube("the chart", () => {
     expect(stderr).toContain("set image.registry: there are no published images yet; docs/tasks/build-images.md");
   });
 
-  it("gives the values with old names to the manager, and names the new ones in its notes", async () => {
-    const deploymentOf = async (values: string) => (await manifests(values)).find(({ kind }) => kind === "Deployment");
-    expect(await deploymentOf(OLD_VALUES)).toEqual(await deploymentOf(NEW_VALUES));
-    const notesOf = (values: string) =>
-      helm(["install", RELEASE, ...CHART_ARGS, "--dry-run=client", "--values", "-"], undefined, values);
-    expect(await notesOf(OLD_VALUES)).toContain("- leaseDurationMs is the old name of leaseDuration\n");
-    expect(await notesOf(OLD_VALUES)).toContain("- imagePullSecrets: write { name: pull } instead of pull\n");
-    expect(await notesOf(NEW_VALUES)).not.toContain("WARNING: these values");
-  });
-
   it("finds a troubleshooting heading for each runbook_url", async () => {
     const rule = (await manifests(VALUES["everything on"])).find(({ kind }) => kind === "PrometheusRule");
     const text = JSON.stringify(rule);
@@ -86,7 +76,7 @@ describeWithKube("the chart", () => {
   });
 
   it("refuses every variable in extraEnv that the chart itself sets, all in one message", async () => {
-    const container = "identity: { caSecret: mine }\nproxy: { imagePullSecrets: [pull] }";
+    const container = "identity: { caSecret: mine }\nproxy: { imagePullSecrets: [{ name: pull }] }";
     const pod = (await manifests(container)).find(({ kind }) => kind === "Deployment")?.spec?.template?.spec;
     const env = (pod as { containers: { env: { name: string }[] }[] }).containers[0]?.env ?? [];
     const values = stringify({ extraEnv: env.map(({ name }) => ({ name, value: "x" })) });
@@ -183,16 +173,6 @@ describeWithKube("the chart", () => {
     expect(await replicas()).toBe("2");
     expect(await run("get", "pdb", "-n", MESH_NAMESPACE, "-o", "name")).toBe("");
     expect(parse(await run("get", "--raw", path))).toMatchObject({ webhooks: [{ name: WEBHOOK.name }] });
-  });
-
-  it("takes over the values of a release with old names, until they are removed", async () => {
-    const replicas = () => run("get", "deployment", "ctrlmesh-manager", "-n", MESH_NAMESPACE, "-o", "jsonpath={.spec.replicas}");
-    await helm(["upgrade", RELEASE, ...CHART_ARGS, "--values", "-"], kube.kubeconfig, OLD_VALUES);
-    const reuse = (...set: string[]) => helmHere("upgrade", RELEASE, CHART, "--reset-then-reuse-values", ...set);
-    expect(await reuse("--set", "logLevel=debug")).toContain("replicas is the old name of replicaCount");
-    expect(await replicas()).toBe("3");
-    expect(await reuse("--set", "replicas=null", "--set", "replicaCount=1")).not.toContain("replicas is the old name");
-    expect(await replicas()).toBe("1");
   });
 
   it("removes everything by helm uninstall except the CRDs and their objects, and removes those with crds.keep=false", async () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { labelFamilies } from "../../src/manager/labels/label-families.ts";
-import { NEW_VALUES, OLD_VALUES, VALUES } from "../support/chart-values.ts";
+import { VALUES } from "../support/chart-values.ts";
 import { CHART, helmTemplate } from "../support/helm.ts";
 import { describeWithProgram } from "../support/requirements.ts";
 
@@ -31,16 +31,15 @@ describeWithProgram("go", "the chart's values", () => {
     parseAllDocuments(await helmTemplate(values)).flatMap((each) => (each.toJS() as Rendered | null) ?? []);
 
   it("are all in some set of test values", () => {
-    const sets = [...Object.values(VALUES), NEW_VALUES, OLD_VALUES];
+    const sets = Object.values(VALUES);
     const set = new Set(sets.flatMap((values) => paths(parse(values) ?? {}, schema)));
     expect(leaves(schema).filter((path) => !set.has(path))).toEqual([]);
   });
 
-  it("have a default in values.yaml, except for old names and what a parent chart sets", () => {
+  it("have a default in values.yaml, except for what a parent chart sets", () => {
     const given = new Set(paths(defaults, schema));
-    const old = paths(parse(OLD_VALUES), schema).filter((path) => path.endsWith("Ms") || path === "replicas");
     const missing = leaves(schema).filter((path) => !given.has(path) && !path.includes("resources."));
-    expect(missing).toEqual(["enabled", ...old].toSorted());
+    expect(missing).toEqual(["enabled"]);
   });
 
   it("switch off parts of the security contexts, which have defaults", async () => {

@@ -18,6 +18,7 @@ monitoring:
   prometheusRule: { enabled: true, labels: { release: prometheus }, runbookBaseUrl: "https://docs.example.com/troubleshooting.md" }
   dashboard: { enabled: true, labels: { grafana: "1" }, annotations: { grafana_folder: Operators } }
 identity:
+  certificateLifetime: 12h
   certManager:
     enabled: true
     issuerRef: { group: cert-manager.io, kind: Issuer, name: ca }
@@ -88,24 +89,6 @@ monitoring: { serviceMonitor: { enabled: true } }
 `,
 };
 
-/** The same values by their old and by their new names. */
-export const OLD_VALUES = `
-replicas: 3
-leaseDurationMs: 10000
-restartSettleMs: 5000
-imagePullSecrets: [pull]
-proxy: { imagePullSecrets: [more] }
-identity: { certificateLifetimeMs: 43200000 }
-`;
-export const NEW_VALUES = `
-replicaCount: 3
-leaseDuration: 10s
-restartSettle: 5s
-imagePullSecrets: [{ name: pull }]
-proxy: { imagePullSecrets: [{ name: more }] }
-identity: { certificateLifetime: 12h }
-`;
-
 /** Values that the chart must refuse, and the text that each error must have. */
 export const REFUSED: readonly { readonly values: string; readonly names: string }[] = [
   { values: "identity: { certificateLifetime: 25h }", names: "identity.certificateLifetime: must be 10s to 24h" },
@@ -122,7 +105,6 @@ export const REFUSED: readonly { readonly values: string; readonly names: string
     values: "identity: { caSecret: mine, certManager: { enabled: true, issuerRef: { name: ca } } }",
     names: "identity.caSecret and identity.certManager.enabled: set one of them",
   },
-  { values: "leaseDurationMs: 60000", names: "/leaseDurationMs" },
   { values: "image: { registry: https://registry.example.com }", names: "/image/registry" },
   { values: "proxy: { accessLog: sometimes }", names: "/proxy/accessLog" },
   { values: "webhook: { port: 5447 }", names: "webhook.port: 5447 is another port of the manager" },

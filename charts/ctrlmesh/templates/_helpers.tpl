@@ -49,11 +49,11 @@ registry. There is no default registry: a name without one belongs to whoever ta
 {{- end -}}
 {{- end }}
 
-{{/* The names of pull secrets, as a list in JSON. Items are objects with a name, or names, the old form. */}}
+{{/* The names of pull secrets, as a list in JSON. */}}
 {{- define "ctrlmesh.pullSecrets" -}}
 {{- $names := list -}}
 {{- range . -}}
-{{- $names = append $names (kindIs "map" . | ternary (dig "name" "" (kindIs "map" . | ternary . dict)) (toString .)) -}}
+{{- $names = append $names .name -}}
 {{- end -}}
 {{ toJson $names }}
 {{- end }}
@@ -62,37 +62,9 @@ registry. There is no default registry: a name without one belongs to whoever ta
 {{ .Values.serviceAccount.name | default "ctrlmesh-manager" }}
 {{- end }}
 
-{{/*
-A duration in milliseconds. The context is a list of a map of values and the name of the duration in it. The old name, NAMEMs, takes precedence,
-since the new one has a default.
-*/}}
+{{/* A duration in milliseconds. The context is a list of a map of values and the name of the duration in it. */}}
 {{- define "ctrlmesh.milliseconds" -}}
-{{- $values := index . 0 -}}
-{{- $name := index . 1 -}}
-{{- $old := printf "%sMs" $name -}}
-{{- if hasKey $values $old -}}
-{{ get $values $old | int64 }}
-{{- else -}}
-{{ mul 1000 (include "ctrlmesh.seconds" (get $values $name) | int64) }}
-{{- end -}}
-{{- end }}
-
-{{/* The values with old names that are set, as lines for the notes. They are accepted for one version. */}}
-{{- define "ctrlmesh.oldValues" -}}
-{{- $old := list -}}
-{{- range $new, $values := dict "replicaCount" (list .Values "replicas") "leaseDuration" (list .Values "leaseDurationMs") "restartSettle" (list .Values "restartSettleMs") "identity.certificateLifetime" (list .Values.identity "certificateLifetimeMs") -}}
-{{- if hasKey (index $values 0) (index $values 1) -}}
-{{- $old = append $old (printf "%s is the old name of %s" (index $values 1) $new) -}}
-{{- end -}}
-{{- end -}}
-{{- range $where, $secrets := dict "imagePullSecrets" .Values.imagePullSecrets "proxy.imagePullSecrets" .Values.proxy.imagePullSecrets -}}
-{{- range $secrets -}}
-{{- if not (kindIs "map" .) -}}
-{{- $old = append $old (printf "%s: write { name: %s } instead of %s" $where . .) -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-{{ join "\n" $old }}
+{{ mul 1000 (include "ctrlmesh.seconds" (get (index . 0) (index . 1)) | int64) }}
 {{- end }}
 
 {{/* The annotations that pods without their own have (the manager's --proxy-defaults), as JSON. */}}

@@ -1,0 +1,145 @@
+// Decides whether an app can be planned. Writes the status of an app that cannot be, and adds the finalizer of
+// an app that can. Invariant: an app has its finalizer before the first proxy gets routes, so that a later
+// deletion revokes these routes.
+import { plainTexts } from "../../base/plain-text.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
+import type { KubeObject } from "../../kube/types.ts";
+import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
+import { formatRequest, type Request, type Result } from "../../runtime/reconciler.ts";
+import type { Store } from "../../runtime/store.ts";
+import { type App, isLive, type PodSelection, type Source, type SourceObject, withObjects } from "../apps/app.ts";
+import { MAX_TABLE_ENTRIES } from "../apps/compile/build-table.ts";
+import { isHeld, setFinalizer } from "../apps/finalizer.ts";
+import { COMPILE_LIMIT_MS, RETRY_MS, type Routes } from "../apps/routes.ts";
+import { INJECTED_LABEL } from "../facts/injected-pod.ts";
+import { notPlacedStatus, rejectedStatus } from "../status/app-status.ts";
+import type { StatusFacts } from "../status/facts.ts";
+import type { StatusFeed } from "../status/status-feed.ts";
+
+/** The facts of the status that do not come from the plan. */
+export type UnplannedFacts = Pick<StatusFacts, "injection">;
+
+export interface AcceptedApp {
+  readonly app: App;
+  /** The pods that count as the app's. */
+  readonly selection: PodSelection;
+  /** The desired route table; undefined while the app is being deleted. */
+  readonly bySpec: RouteTable | undefined;
+}
+
+export interface Acceptance {
+  /** The app, if a plan can be made from its spec; otherwise the result to return. */
+  accept(app: App, facts: UnplannedFacts, signal: AbortSignal): Promise<AcceptedApp | { readonly instead: Result }>;
+  /**
+   * True if this process served the app first, because it added the finalizer. No proxy had routes of such an
+   * app before. So a first apply need not wait for the grace time after the first list of the namespace's pods.
+   */
+  isFirstServed(app: App): boolean;
+  /** Removes the finalizer of these objects. */
+  removeFinalizers(objects: readonly SourceObject[], signal: AbortSignal): Promise<void>;
+  forget(app: Request): void;
+}
+
+export interface AcceptanceOptions {
+  readonly source: Pick<Source, "resource">;
+  readonly client: Pick<KubeClient, "get" | "patch">;
+  readonly namespaces: Pick<Store<KubeObject>, "list">;
+  readonly routes: Pick<Routes, "tableOf">;
+  readonly statuses: Pick<StatusFeed, "write">;
+}
+
+export function createAcceptance({ source, client, namespaces, routes, statuses }: AcceptanceOptions): Acceptance {
+  /** The uid of each app that this process served first. */
+  const firstServedUids = new Map<string, string | undefined>();
+
+  const setFinalizerOf = (object: SourceObject, isPresent: boolean, signal: AbortSignal, onChanged?: () => void) =>
+    setFinalizer(client, source.resource, object, isPresent, signal, onChanged);
+
+  async function removeFinalizers(objects: readonly SourceObject[], signal: AbortSignal): Promise<void> {
+    await Promise.all(objects.map((object) => setFinalizerOf(object, false, signal)));
+  }
+
+  /** The objects with the finalizer; undefined if one is gone or has a newer spec, which queues the app again. */
+  async function addFinalizers(app: App, signal: AbortSignal): Promise<SourceObject[] | undefined> {
+    const { ref, object, objects } = app;
+    // An app with a status was served before, and somebody removed its finalizer. An earlier app may have had
+    // the same name, and its proxies may keep old routes. So an older pod counts even if it has not started.
+    const isNew = !isHeld(app) && app.leaving.length === 0 && objects.every(({ status }) => status?.routeVersion === undefined);
+    const onAdded = () => {
+      if (isNew) firstServedUids.set(formatRequest(ref), object.metadata.uid);
+    };
+    const written = await Promise.all(
+      objects.map((each) => setFinalizerOf(each, true, signal, each === object ? onAdded : undefined)),
+    );
+    const checked = written.filter((each, at) => each?.metadata.generation === objects[at]?.metadata.generation);
+    const current = checked.filter((each) => each !== undefined);
+    return current.length < objects.length ? undefined : current;
+  }
+
+  function reject({ ref, object }: App, facts: UnplannedFacts, message: string, signal: AbortSignal) {
+    const { generation = 0 } = object.metadata;
+    const rejected = { ...facts, generation, reason: "Invalid", message } as const;
+    return statuses.write({ ref, object }, (previous, now) => rejectedStatus({ ...rejected, previous, now }), signal);
+  }
+
+  return {
+    removeFinalizers,
+    isFirstServed({ ref, object }) {
+      const { uid } = object.metadata;
+      return uid !== undefined && firstServedUids.get(formatRequest(ref)) === uid;
+    },
+    async accept(app, facts, signal) {
+      const { spec, leaving } = app;
+      if (!isLive(app)) return { app, selection: spec === undefined ? injectedPods(app.ref.name) : app.pods, bySpec: undefined };
+      if (spec === undefined) {
+        await reject(app, facts, plainTexts(app.problems).join("; "), signal);
+        // Otherwise a deleted object would stay for as long as the others are refused.
+        if (isHeld(app)) await removeFinalizers(leaving, signal);
+        return { instead: {} };
+      }
+      if (spec.waitsFor !== undefined) {
+        const waiting = { ...facts, generation: app.object.metadata.generation ?? 0, message: spec.waitsFor };
+        await statuses.write(app, (previous, now) => notPlacedStatus({ ...waiting, previous, now }), signal);
+        return { instead: {} };
+      }
+      const objects = await addFinalizers(app, signal);
+      if (objects === undefined) return { instead: {} };
+      // Pods still serve the routes of the leaving objects, which are handed over as after any other edit. The
+      // other objects keep the app alive.
+      await removeFinalizers(leaving, signal);
+      const current = withObjects(app, objects);
+      const bySpec = await routes.tableOf(current, spec, signal);
+      switch (bySpec) {
+        case "edited":
+          return { instead: { requeueAfterMs: IMMEDIATELY_MS } };
+        case "compiling":
+        case "gone":
+          return { instead: {} };
+        case "too-costly":
+          await reject(current, facts, tooCostlyMessage(namespaces.list().length), signal);
+          return { instead: { requeueAfterMs: RETRY_MS } };
+        default:
+          return { app: current, selection: app.pods, bySpec };
+      }
+    },
+    forget: (app) => firstServedUids.delete(formatRequest(app)),
+  };
+}
+
+// The pods of an app with a refused spec: those with its proxy.
+function injectedPods(name: string): PodSelection {
+  const matchLabels = { [INJECTED_LABEL]: name };
+  return {
+    name,
+    selector: { matchLabels },
+    selects: (labels) => labels?.[INJECTED_LABEL] === name,
+    subsetOf: () => DEFAULT_SUBSET,
+  };
+}
+
+const IMMEDIATELY_MS = 1;
+
+function tooCostlyMessage(namespaces: number): string {
+  const cost = `more than ${COMPILE_LIMIT_MS / 1000} s of computing, or a route table of more than ${MAX_TABLE_ENTRIES.toLocaleString("en-US")} entries`;
+  return `spec: to apply the rules to the cluster's ${namespaces} namespaces, the manager needs ${cost}; use fewer rules, or a simpler namespaceRegex or namespaceSelector in each`;
+}

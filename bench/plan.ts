@@ -6,7 +6,7 @@ import { parseArgs } from "node:util";
 import { podKey } from "../src/manager/facts/pod-key.ts";
 import type { ProxyFacts } from "../src/manager/facts/proxy-facts.ts";
 import { type AppFacts, type AppPlan, planApp } from "../src/manager/plan/plan-app.ts";
-import { createNameIndex } from "../src/manager/server/compact-classes.ts";
+import { createNameIndex } from "../src/manager/server/known-namespaces.ts";
 import { readForeignTable } from "../src/manager/server/foreign-table.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../src/route/snapshot.ts";
 import type { RouteTable } from "../src/route/table.ts";

@@ -9,7 +9,7 @@ import { ROUTE_TABLE_MESSAGE } from "../../wire/load-proto.ts";
 import type { RouteTableMessage } from "../../wire/messages.ts";
 import { tableFromWire } from "../../wire/table-codec.ts";
 import { MAX_TABLE_ENTRIES } from "../apps/compile/build-table.ts";
-import { CompactClasses, MAX_COMPACT_CLASSES, type NameIndex } from "./compact-classes.ts";
+import { CompactClasses, MAX_COMPACT_CLASSES, type NameIndex } from "./known-namespaces.ts";
 
 /** Those of a VirtualApp, 4,096 matches and 32 limits, twice: a pause joins two specs. And fences. */
 const MAX_RULES = 8_448;

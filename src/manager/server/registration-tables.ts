@@ -11,7 +11,7 @@ import type { ResourceMessage, RouteClaimsMessage } from "../../wire/messages.ts
 import { type ClaimedRoute, claimedRoute } from "../../wire/route-type.ts";
 import { hashBytes } from "../../wire/table-codec.ts";
 import { readForeignTable } from "./foreign-table.ts";
-import { createKnownNames } from "./known-names.ts";
+import { createKnownNames } from "./known-namespaces.ts";
 import type { SharedTables } from "./shared-tables.ts";
 
 /** The routes that a proxy may be enforcing. */

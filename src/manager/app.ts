@@ -38,7 +38,7 @@ import { addPoliciesController } from "./policies/add.ts";
 import { POLICY_KINDS } from "./policies/policy-kinds.ts";
 import { createEvictor } from "./restart/evictor.ts";
 import { addRolloutController } from "./rollout/add.ts";
-import { createAdmission } from "./server/admit-proxy.ts";
+import { createProxyJudge } from "./server/judge-proxy.ts";
 import { createMeshServer } from "./server/mesh-server.ts";
 import { createProxyRegistry } from "./server/proxy-registry.ts";
 import { addPlacementController } from "./sharding/placement/add.ts";
@@ -165,7 +165,7 @@ function createServers(base: Base, { pods, followed }: PodWatches, { isLeader, l
   const snapshots = createMeshServer({
     ...{ registry, leaderElsewhere, leadership: epochs, clock, log, listen: config.grpcListen },
     ...(mesh && { security: mesh.security }),
-    admit: createAdmission({ pods, apps, leaderElsewhere, ...mesh?.security }),
+    judge: createProxyJudge({ pods, apps, leaderElsewhere, ...mesh?.security }),
     namespaces: () => namespaces.list().flatMap(({ metadata }) => metadata.name ?? []),
   });
   const health = createHealthServer({

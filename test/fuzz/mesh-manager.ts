@@ -13,7 +13,7 @@ import { createPodHistory, recordPods } from "../../src/manager/facts/pod-histor
 import { createPodWatch } from "../../src/manager/facts/pod-watch.ts";
 import { createLabelStates } from "../../src/manager/labels/label-state.ts";
 import { createEvictor } from "../../src/manager/restart/evictor.ts";
-import { createAdmission } from "../../src/manager/server/admit-proxy.ts";
+import { createProxyJudge } from "../../src/manager/server/judge-proxy.ts";
 import { createProxyRegistry } from "../../src/manager/server/proxy-registry.ts";
 import { serveProxyStream } from "../../src/manager/server/proxy-stream.ts";
 import { createRegistrationTables } from "../../src/manager/server/registration-tables.ts";
@@ -90,10 +90,10 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
     },
   };
   const leaderElsewhere = () => (state.believesToLead ? undefined : "");
-  const admit = createAdmission({ pods, apps, leaderElsewhere });
+  const judge = createProxyJudge({ pods, apps, leaderElsewhere });
   const streamDeps = {
     registry,
-    admit,
+    judge,
     leadership,
     leaderElsewhere,
     // Its lease has become another one's, which it notices sooner or later.

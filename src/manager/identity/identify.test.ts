@@ -3,10 +3,10 @@ import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createClientPace } from "../../base/client-pace.ts";
 import { createIdentify, REFUSED_TOKENS } from "./identify.ts";
-import type { Verdict } from "./token-reviewer.ts";
+import type { TokenVerdict } from "./token-reviewer.ts";
 
-const GOOD: Verdict = { kind: "pod", pod: { namespace: "shop", name: "p", uid: "uid-1" } };
-const BAD: Verdict = { kind: "refuse", reason: "bad-token", message: "no" };
+const GOOD: TokenVerdict = { kind: "pod", pod: { namespace: "shop", name: "p", uid: "uid-1" } };
+const BAD: TokenVerdict = { kind: "refuse", reason: "bad-token", message: "no" };
 const metadata = (token: string) => {
   const made = new Metadata();
   made.set("authorization", `Bearer ${token}`);

@@ -3,12 +3,12 @@
 import type { Metadata } from "@grpc/grpc-js";
 import type { ClientPace } from "../../base/client-pace.ts";
 import type { Rejections } from "./rejections.ts";
-import type { TokenReviewer, Verdict } from "./token-reviewer.ts";
+import type { TokenReviewer, TokenVerdict } from "./token-reviewer.ts";
 
 /**
  * @param peer the address that the call comes from
  */
-export type Identify = (metadata: Metadata, peer: string) => Promise<Verdict>;
+export type Identify = (metadata: Metadata, peer: string) => Promise<TokenVerdict>;
 
 export interface IdentifyOptions {
   readonly reviewer: TokenReviewer;
@@ -40,7 +40,7 @@ export function createIdentify({ reviewer, rejections, limit }: IdentifyOptions)
  */
 const MAX_METADATA_BYTES = 16 * 1024;
 
-async function verdictOf(metadata: Metadata, reviewer: TokenReviewer): Promise<Verdict> {
+async function verdictOf(metadata: Metadata, reviewer: TokenReviewer): Promise<TokenVerdict> {
   if (sizeOf(metadata) > MAX_METADATA_BYTES) {
     return { kind: "refuse", reason: "bad-request", message: `the call has more than ${MAX_METADATA_BYTES} bytes of metadata` };
   }

@@ -30,7 +30,7 @@ export type Rejection =
   | "bad-request"
   | "handshake";
 
-export type Verdict =
+export type TokenVerdict =
   | { readonly kind: "pod"; readonly pod: PodIdentity }
   /** There was no answer: the caller comes back. */
   | { readonly kind: "wait"; readonly message: string }
@@ -38,7 +38,7 @@ export type Verdict =
 
 export interface TokenReviewer {
   /** Never throws. */
-  review(token: string): Promise<Verdict>;
+  review(token: string): Promise<TokenVerdict>;
 }
 
 export interface TokenReviewerOptions {
@@ -66,10 +66,10 @@ const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 const USER = /^system:serviceaccount:([^:]+):[^:]+$/;
 
 export function createTokenReviewer({ client, clock, goodMs }: TokenReviewerOptions): TokenReviewer {
-  const known = new BoundedMap<string, { readonly verdict: Promise<Verdict>; untilMs: number }>(MAX_KNOWN);
+  const known = new BoundedMap<string, { readonly verdict: Promise<TokenVerdict>; untilMs: number }>(MAX_KNOWN);
   const limiter = createLimiter({ concurrency: CONCURRENCY, maxWaiting: MAX_WAITING });
 
-  async function ask(token: string): Promise<Verdict> {
+  async function ask(token: string): Promise<TokenVerdict> {
     try {
       return await limiter.run(async () => verdictOn(await reviewOf(client, token)));
     } catch (error) {
@@ -124,7 +124,7 @@ async function reviewOf(client: Pick<KubeClient, "request">, token: string): Pro
   return (answer as { readonly status?: ReviewStatus } | undefined)?.status ?? {};
 }
 
-function verdictOn({ authenticated, audiences = [], user, error = "" }: ReviewStatus): Verdict {
+function verdictOn({ authenticated, audiences = [], user, error = "" }: ReviewStatus): TokenVerdict {
   // A server that does not know audiences names none, and accepts any token.
   if (authenticated !== true || !audiences.includes(TOKEN_AUDIENCE)) {
     const why = error === "" ? "" : `: ${error.slice(0, 300)}`;
@@ -137,7 +137,7 @@ function verdictOn({ authenticated, audiences = [], user, error = "" }: ReviewSt
   return { kind: "pod", pod: { namespace, name, uid } };
 }
 
-function refusal(reason: Rejection, message: string): Verdict {
+function refusal(reason: Rejection, message: string): TokenVerdict {
   return { kind: "refuse", reason, message };
 }
 

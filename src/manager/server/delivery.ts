@@ -1,9 +1,11 @@
-// The delivery of one resource type to one proxy: the desired resource, the sent update and the answer. Pure.
-// Invariants: at most one update is outstanding; only the newest desired resource is sent; only the proxy's
-// own messages can reduce what it may be enforcing. Owned by the proxy registry, one for each type and proxy.
-import type { UpdateMessage } from "../../wire/messages.ts";
+// The delivery of one resource type to one proxy: the desired resource, the sent update and the answer; and
+// the updates that deliveries share, so that a resource and its message are encoded once for all proxies.
+// Pure. Invariants: at most one update is outstanding; only the newest desired resource is sent; only the
+// proxy's own messages can reduce what it may be enforcing; an update is kept only by the deliveries that
+// wait for its answer; the nonces of a stream grow.
+import type { ManagerMessage, UpdateMessage } from "../../wire/messages.ts";
 import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
-import type { SharedUpdates } from "./shared-updates.ts";
+import { createWeakIndex } from "./weak-index.ts";
 
 export interface Delivery<R extends Versioned = Versioned> {
   desired: R | undefined;
@@ -23,11 +25,11 @@ export interface Delivery<R extends Versioned = Versioned> {
 
 interface Outstanding<R> {
   readonly resource: R;
-  /** Undefined if the stream has ended, so that no answer can come. */
+  /** Undefined after the end of the stream, when no answer can come. */
   readonly update: UpdateMessage | undefined;
 }
 
-export function createDelivery<R extends Versioned>(known: Partial<Delivery<R>> = {}): Delivery<R> {
+export function createDelivery<R extends Versioned>(fields: Partial<Delivery<R>> = {}): Delivery<R> {
   return {
     desired: undefined,
     acknowledged: undefined,
@@ -38,21 +40,21 @@ export function createDelivery<R extends Versioned>(known: Partial<Delivery<R>> 
     refusedDigest: "",
     problems: [],
     lastNonce: 0,
-    ...known,
+    ...fields,
   };
 }
 
-/** Sets the resource that the proxy is to enforce from now on. */
+/** Sets the resource that the proxy has to enforce. */
 export function setDesired<R extends Versioned>(delivery: Delivery<R>, resource: R): void {
   delivery.desired = resource;
   if (resource.digest !== delivery.refusedDigest) delivery.problems = [];
 }
 
 /**
- * The next update to send, which is outstanding from now on; undefined if there is none.
+ * Takes the next update to send, which is then outstanding; undefined if there is none.
  * @param mayDiff true if the update may be a delta
  */
-export function nextUpdate<R extends Versioned>(
+export function takeUpdate<R extends Versioned>(
   delivery: Delivery<R>,
   type: ResourceType<R>,
   updates: SharedUpdates,
@@ -60,7 +62,8 @@ export function nextUpdate<R extends Versioned>(
 ): UpdateMessage | undefined {
   const { desired, acknowledged } = delivery;
   if (desired === undefined) return undefined;
-  if (isUndone(delivery)) giveUpOutstanding(delivery); // its ACK may wait for a write that hangs, although the desired rules allow that write
+  // The ACK may wait for a write that hangs, although the desired resource allows that write.
+  if (isUndone(delivery)) giveUpOutstanding(delivery);
   if (delivery.outstanding !== undefined || desired.digest === delivery.refusedDigest) return undefined;
   const isCertain = delivery.inDoubt.length === 0 && !delivery.mayHoldMore;
   if (isCertain && desired.digest === acknowledged?.digest) return undefined;
@@ -123,4 +126,45 @@ function isUndone({ desired, acknowledged, outstanding, inDoubt }: Delivery): bo
 function giveUpOutstanding(delivery: Delivery): void {
   if (delivery.outstanding !== undefined) delivery.inDoubt = [...delivery.inDoubt, delivery.outstanding.resource];
   delivery.outstanding = undefined;
+}
+
+export interface SharedUpdates {
+  /**
+   * An update to `next`: the delta from `base`, or the whole if there is no base or no delta.
+   * @param lastNonce the last nonce of the stream; the update has a higher one
+   */
+  get<R extends Versioned>(type: ResourceType<R>, base: R | undefined, next: R, lastNonce: number): UpdateMessage;
+}
+
+export function createSharedUpdates(): SharedUpdates {
+  const updates = createWeakIndex<UpdateMessage>();
+  const newestNonces = new Map<string, number>();
+  const get: SharedUpdates["get"] = (type, base, next, lastNonce) => {
+    const key = [type.name, base?.digest ?? "", next.digest, next.version].join(" ");
+    const known = updates.get(key);
+    if (known !== undefined && known.nonce > lastNonce) return known;
+    const update = make(type, base, next, lastNonce);
+    updates.set(key, update);
+    return update;
+  };
+  const make: SharedUpdates["get"] = (type, base, next, lastNonce) => {
+    const body = base === undefined ? type.encode(next) : type.delta?.encode(base, next);
+    if (body === undefined) return get(type, undefined, next, lastNonce);
+    const nonce = (newestNonces.get(type.name) ?? 0) + 1;
+    newestNonces.set(type.name, nonce);
+    const { version, digest } = next;
+    return { nonce, resource: { type: type.name, version, digest, body }, baseDigest: base?.digest ?? "" };
+  };
+  return { get };
+}
+
+/** The encoder of messages to proxies, which encodes a shared update once. */
+export function encodeUpdatesOnce(encode: (message: ManagerMessage) => Buffer): (message: ManagerMessage) => Buffer {
+  const encoded = new WeakMap<UpdateMessage, Buffer>();
+  return (message) => {
+    if (!("update" in message)) return encode(message);
+    const bytes = encoded.get(message.update) ?? encode(message);
+    encoded.set(message.update, bytes);
+    return bytes;
+  };
 }

@@ -3,8 +3,8 @@ import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { fence, group, limit, objects, retained, sharded, subset, table } from "../../../test/support/route-table.ts";
 import type { RouteTable } from "../../route/table.ts";
 import { tableHash, tableToBytes } from "../../wire/table-codec.ts";
-import { createKnownNames, createNameIndex } from "./known-namespaces.ts";
 import { readForeignTable } from "./foreign-table.ts";
+import { createKnownNames, createNameIndex } from "./known-namespaces.ts";
 import { createSharedTables } from "./shared-tables.ts";
 
 const NAMES = Array.from({ length: 10_000 }, (_, at) => `namespace-${at}`);

@@ -1,7 +1,7 @@
 // Reads a table that a pod has brought, if a spec can lead to it and its plans are cheap enough. Pure.
-// Whoever may create a pod can bring a table of its own making. Invariants: nothing of a table is kept before
-// all bounds hold; what a kept table costs, in memory and in the time of a plan, is bounded whatever its
-// content. A refused table is safe: the pod may then hold anything. Used by registration-tables.ts.
+// Anybody who may create a pod can bring a made-up table. Invariants: nothing of a table is kept before all
+// bounds hold; the cost of a kept table, in memory and in the time of a plan, is bounded whatever its
+// content. To refuse a table is safe: the pod may then hold anything.
 import { NAME_HASHES } from "../../kube/place.ts";
 import type { ResourceMatch, RouteTable } from "../../route/table.ts";
 import type { MemoryBudget } from "../../wire/bounded-decoder.ts";
@@ -11,39 +11,42 @@ import { tableFromWire } from "../../wire/table-codec.ts";
 import { MAX_TABLE_ENTRIES } from "../apps/compile/build-table.ts";
 import { CompactClasses, MAX_COMPACT_CLASSES, type NameIndex } from "./known-namespaces.ts";
 
-/** Those of a VirtualApp, 4,096 matches and 32 limits, twice: a pause joins two specs. And fences. */
+/**
+ * The rules of a VirtualApp (4,096 matches and 32 limits) twice, since a pause joins two specs, and fences.
+ */
 const MAX_RULES = 8_448;
-/** Those of the subsets of a VirtualApp, and those that pauses join. */
+/** The limits of a VirtualApp's subsets, and those that pauses join. */
 const MAX_LIMITS = 512;
 /** Namespaces that were created or deleted since the manager listed them: hundreds a minute, for minutes. */
 const MAX_UNKNOWN_NAMES = 4_096;
-/** Without an index, as in tests: more than a cluster has. */
+/** The maximum without an index, as in tests: more than a cluster has. */
 const MAX_NAMES = 65_536;
 const MAX_NAME_LENGTH = 63;
-/** Of groups and resources in all rules: twice what the API allows a VirtualApp. */
+/** Pairs of a group and a resource in all rules: twice what the API allows a VirtualApp. */
 const MAX_PAIRS = 65_536;
 /** Pairs of resources that move as a whole. A plan compares each with each. */
 const MAX_MOVING_PAIRS = 512;
 /**
- * What a plan may read to find out what a pod retains: for each class its rules times the groups times the
- * resources.
+ * The work of a plan with what a pod retains: for each class its rules times the groups times the resources.
  */
 const MAX_RETAINED_WORK = 4_000_000;
-/** Shared resources times the namespaces, and the pairs, of the rules that may except some from sharing. */
+/**
+ * Shared resources times the namespaces, and times the pairs, of the rules that may except some from sharing.
+ */
 const MAX_SHARED_WORK = 1_000_000;
 
-/** What the message of one table may take while it is read, in bytes: the rules, and then for each name. */
+/** The memory of one table's message while it is read, in bytes: for the rules, and for each name. */
 const RULES_BYTES = 8 * 1024 * 1024;
 const NAME_BYTES = 3 * 128;
 
 export interface ForeignTable {
   readonly table: RouteTable;
-  /** About what the table and what a plan keeps of it take, in bytes. */
+  /** The approximate memory of the table and of what a plan keeps of it, in bytes. */
   readonly bytes: number;
 }
 
 /**
- * @param memory of the stream; spent also by a table that is refused
+ * @param memory the stream's budget; a refused table spends it too
  * @param index the known namespaces; undefined if they are not known
  */
 export function readForeignTable(
@@ -53,18 +56,18 @@ export function readForeignTable(
 ): ForeignTable | undefined {
   const maxNames = index === undefined ? MAX_NAMES : index.names.length + MAX_UNKNOWN_NAMES;
   const allowed = Math.min(memory.left, RULES_BYTES + maxNames * NAME_BYTES);
-  const own: MemoryBudget = { left: allowed };
+  const tableMemory: MemoryBudget = { left: allowed };
   try {
-    const message = ROUTE_TABLE_MESSAGE.decode(bytes, own);
+    const message = ROUTE_TABLE_MESSAGE.decode(bytes, tableMemory);
     if (!isBounded(message, index, maxNames)) return undefined;
     const problems: string[] = [];
     const table = tableFromWire(message, problems);
     if (problems.length > 0 || table.fenced.size < message.fenced.length) return undefined;
-    return { table: compact(table, index), bytes: bytesOf(message, allowed - own.left, index) };
+    return { table: compact(table, index), bytes: bytesOf(message, allowed - tableMemory.left, index) };
   } catch {
     return undefined;
   } finally {
-    memory.left -= allowed - Math.max(0, own.left);
+    memory.left -= allowed - Math.max(0, tableMemory.left);
   }
 }
 
@@ -77,7 +80,6 @@ function isBounded(message: RouteTableMessage, index: NameIndex | undefined, max
   if (!hasBoundedNames(names, index, maxNames)) return false;
   const limits = rules.filter(({ kind }) => kind === "LIMIT").length;
   const fences = rules.filter(({ kind }) => kind === "FENCE" || kind === "FENCE_MOVES").length;
-  // A plan reads each.
   const members = classes.reduce((sum, row) => sum + row.rules.length + limits, 0);
   if (limits > MAX_LIMITS || members > MAX_TABLE_ENTRIES) return false;
   const retainedRules = retained.reduce((sum, row) => sum + row.rules.length, 0);
@@ -97,7 +99,7 @@ function namedPlaces({ rules, classes }: RouteTableMessage): number {
   return classes.reduce((sum, row) => sum + row.namespaces.length * row.rules.filter((at) => isNaming[at]).length, 0);
 }
 
-// Ascending, so that each is there once.
+// True if each rule is there only once, too.
 function isAscending(rules: readonly number[]): boolean {
   return rules.every((rule, at) => at === 0 || rule > (rules[at - 1] ?? rule));
 }
@@ -107,7 +109,7 @@ function hasBoundedNames(lists: readonly (readonly string[])[], index: NameIndex
   let all = 0;
   for (const names of lists) {
     all += names.length;
-    if (all > 3 * (maxNames + NAME_HASHES + 1)) return false; // in a class, fenced, and retained
+    if (all > 3 * (maxNames + NAME_HASHES + 1)) return false; // once each in a class, in the fences and retained
     for (const name of names) {
       if (name.length > MAX_NAME_LENGTH) return false;
       if (!index?.positions.has(name)) unknown.add(name);
@@ -140,12 +142,12 @@ function compact(table: RouteTable, index: NameIndex | undefined): RouteTable {
   };
 }
 
-/** A place in the comparison with the desired table, for each name in a class. */
+/** The memory of each name in a class in the comparison with the desired table. */
 const PLACE_BYTES = 10;
 const SET_ENTRY_BYTES = 40;
 const NEW_NAME_BYTES = 160;
 
-// The message without the names that the index has, which are not kept, and what takes their place.
+// Names that the index has are not kept: what takes their place counts instead.
 function bytesOf({ classes, fenced, retained }: RouteTableMessage, spent: number, index: NameIndex | undefined): number {
   const lists = [...classes, ...retained].map(({ namespaces }) => namespaces);
   let bytes = spent + 2 * (index?.names.length ?? 0);
@@ -157,5 +159,5 @@ function bytesOf({ classes, fenced, retained }: RouteTableMessage, spent: number
   return bytes + inSets * SET_ENTRY_BYTES + inClasses * PLACE_BYTES;
 }
 
-/** As the decoder counts a string. */
+/** The decoder's own count of a string. */
 const STRING_BYTES = 48;

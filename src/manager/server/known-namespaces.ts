@@ -1,7 +1,7 @@
 // The names of the existing namespaces as an index, and the classes of a table in two bytes for each of these
 // names. After a failover the tables of hundreds of apps come with the same ten thousand names, and a Map of
-// them takes half a megabyte each. Invariants: an index is replaced rarely, since each table keeps the one that
-// it was read with; CompactClasses reads like the Map that it stands for, but in another order.
+// them takes half a megabyte each. Invariants: an index is replaced rarely, since each table keeps the one
+// that it was read with; CompactClasses reads like the Map that it stands for, but in another order.
 import type { Clock } from "../../base/clock.ts";
 
 export interface NameIndex {

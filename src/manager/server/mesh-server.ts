@@ -1,6 +1,6 @@
-// The gRPC side of the manager: the service, its limits, and the sockets under it. What is said on a stream
-// is proxy-stream.ts'. Invariant: one proxy, however slow, stuck or loud, costs the others nothing: each has
-// a connection, a bounded number of messages and at most one snapshot in it.
+// The gRPC service for proxies, and the bounds on HTTP/2 under it. Invariant: one proxy, however slow, stuck
+// or loud, costs the others nothing: it has a bounded number of connections and messages, and at most one
+// update of each type in flight.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import { Server } from "@grpc/grpc-js";
@@ -9,39 +9,24 @@ import type { Clock } from "../../base/clock.ts";
 import { keepCompact } from "../../base/compact-body.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { ListenAddress } from "../../base/listener.ts";
-import type { Logger } from "../../base/log.ts";
 import { CERTIFY, CONNECT, MAX_MESSAGE_BYTES } from "../../wire/load-proto.ts";
 import type { ServerSecurity } from "../identity/add.ts";
 import type { Identify } from "../identity/identify.ts";
-import type { Admit } from "./admit-proxy.ts";
+import { encodeUpdatesOnce } from "./delivery.ts";
 import { createProxyListener } from "./proxy-listener.ts";
-import type { ProxyRegistry } from "./proxy-registry.ts";
-import { type Leadership, type ServerStream, serveProxyStream } from "./proxy-stream.ts";
+import { type ProxyStreamDeps, type ServerStream, serveProxyStream } from "./proxy-stream.ts";
 import { createRegistrationTables } from "./registration-tables.ts";
 import { type CertifyCall, serveCertify } from "./serve-certify.ts";
-import { encodeUpdatesOnce } from "./shared-updates.ts";
 
-export interface MeshServerOptions {
+type StreamOptions = Pick<ProxyStreamDeps, "registry" | "leaderElsewhere" | "judge" | "leadership" | "clock" | "log">;
+
+export interface MeshServerOptions extends StreamOptions {
   readonly listen: ListenAddress;
-  /**
-   * Who the manager and its proxies are. Default: nobody proves anything, and everything is said in plain
-   * text.
-   */
+  /** The identity of the manager and its proxies. Default: none, and plain text. */
   readonly security?: ServerSecurity;
-  readonly registry: ProxyRegistry;
-  /**
-   * Undefined while this replica leads; else where the leader is, "" if nobody is known to lead. Default:
-   * `admit` alone says so.
-   */
-  readonly leaderElsewhere?: () => string | undefined;
-  /** Decides about a proxy by the pod that its token is bound to, and then also by its registration. */
-  readonly admit: Admit;
-  readonly leadership: Leadership;
   /** The names of the existing namespaces, which most tables name; default: not known. */
   readonly namespaces?: () => readonly string[];
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** Connections that have not proved who they are; default 256. */
+  /** The maximum number of connections that have not proved who they are; default 256. */
   readonly maxUnproved?: number;
 }
 
@@ -53,8 +38,8 @@ export interface MeshServer extends Runnable {
 const CHANNEL_OPTIONS = {
   "grpc.max_receive_message_length": MAX_MESSAGE_BYTES, // a promise may carry tables
   "grpc.max_send_message_length": MAX_MESSAGE_BYTES,
-  // A proxy has one stream; while it comes back, two. What a stranger's connection may hold: see MAX_UNPROVED
-  // in tls-terminator.ts.
+  // A proxy has one stream; while it comes back, two. MAX_UNPROVED in tls-terminator.ts has what a stranger's
+  // connection may take.
   "grpc.max_concurrent_streams": 2,
   // A proxy that is gone or stopped is noticed within 20 s.
   "grpc.keepalive_time_ms": 10_000,
@@ -63,16 +48,16 @@ const CHANNEL_OPTIONS = {
 };
 
 /**
- * Of one pod, and its calls of Certify. A proxy's own tries come 0.1 to 3 s apart, and only while it is not
- * served.
+ * The registrations of one pod, and its calls of Certify. A proxy's own tries come 0.1 to 3 s apart, and only
+ * while it is not served.
  */
 const REGISTRATIONS = { perSecond: 2, burst: 10 };
 
 const SHUTDOWN_TIMEOUT_MS = 1_000;
 
 /**
- * The contract's. Certify is the same bytes on the wire, but gRPC reads none of its requests, however large,
- * before the caller is known.
+ * The service of the contract. Certify is the same bytes on the wire, but gRPC reads none of its requests,
+ * however large, before the caller is known.
  */
 const SERVICE = {
   Connect: { ...CONNECT, responseSerialize: encodeUpdatesOnce(CONNECT.responseSerialize) },
@@ -126,8 +111,8 @@ export function createMeshServer(options: MeshServerOptions): MeshServer {
 }
 
 /**
- * Node tells of each stream of an HTTP/2 server before any of its body has come. gRPC has no other way to
- * them.
+ * Node reports each stream of an HTTP/2 server before any of its body has come. gRPC offers no other access
+ * to the streams.
  */
 const STREAM_CREATED = "http2.server.stream.created";
 

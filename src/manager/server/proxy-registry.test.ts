@@ -9,7 +9,8 @@ import type { Snapshot } from "../../route/snapshot.ts";
 import type { UpdateMessage } from "../../wire/messages.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import type { PodKey } from "../facts/pod-key.ts";
-import { createProxyRegistry, type ProxyRegistration, type ProxyRegistry, type ProxyStream } from "./proxy-registry.ts";
+import { createProxyRegistry, type ProxyRegistry } from "./proxy-registry.ts";
+import type { ProxyRegistration, ProxyStream } from "./proxy-state.ts";
 import type { RouteClaims } from "./registration-tables.ts";
 
 const POD = "shop/app-0";

@@ -1,16 +1,15 @@
 // What the manager knows about each pod's proxy: what it should enforce, what it may be enforcing, and the
-// stream to it. Invariant: facts leave only with the pod, so that a lost connection never looks like a lost
-// claim. The streams report to it, the planner reads it, and the controllers publish to it.
+// stream to it. Invariant: facts leave only with the pod, so a lost connection never looks like a lost claim.
 import { isDeepStrictEqual } from "node:util";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { plainTexts } from "../../base/plain-text.ts";
 import type { AckMessage, NackMessage, ReportMessage } from "../../wire/messages.ts";
-import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
+import { acceptsType, type ResourceType, type Versioned } from "../../wire/resource-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import type { PodKey } from "../facts/pod-key.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
-import { acknowledge, endStream, nextUpdate, refuse, setDesired } from "./delivery.ts";
+import { acknowledge, createSharedUpdates, endStream, refuse, setDesired, takeUpdate } from "./delivery.ts";
 import { withReport } from "./proxy-reports.ts";
 import {
   applyRegistration,
@@ -18,48 +17,44 @@ import {
   doubtfulState,
   emptyState,
   factsOf,
-  isSupported,
   type ProxyRegistration,
   type ProxyState,
   type ProxyStream,
   tablesOf,
 } from "./proxy-state.ts";
 import { createSharedTables, type SharedTables } from "./shared-tables.ts";
-import { createSharedUpdates } from "./shared-updates.ts";
-
-export type { ProxyRegistration, ProxyStream } from "./proxy-state.ts";
 
 export interface ProxyRegistry {
   /**
-   * A proxy's stream has opened with its registration. An older stream of the same pod is ended. If this one
-   * is the older, by the proxy's own count, it is ended and changes nothing. With the first registration of
-   * another epoch all other streams are ended, and their pods may hold anything until they register again:
-   * who has promised less may follow another leader meanwhile.
+   * Records that a proxy's stream has opened with this registration. Ends an older stream of the same pod. If
+   * this stream is the older one, by the proxy's own count, it is ended and changes nothing. The first
+   * registration of another epoch ends all other streams, and their pods may hold anything until they
+   * register again: a proxy that has promised less may follow another leader.
    * @param epoch to which the proxy has given its promise
    */
   connected(pod: PodKey, registration: ProxyRegistration, stream: ProxyStream, epoch?: number): void;
-  /** The stream is gone; ignored if the pod has a newer one. */
+  /** Records the end of the stream. Ignored if the pod has a newer stream. */
   disconnected(pod: PodKey, stream: ProxyStream): void;
   acked(pod: PodKey, stream: ProxyStream, ack: Pick<AckMessage, "type" | "nonce">): void;
   nacked(pod: PodKey, stream: ProxyStream, nack: Omit<NackMessage, "version">): void;
   reported(pod: PodKey, stream: ProxyStream, report: ReportMessage): void;
   /**
-   * What the pod's proxy is to enforce from now on, of one type. Ignored for a pod that has not registered to
-   * this manager. To a proxy that does not accept the type nothing is sent, and its facts say so as a
-   * problem. After a registration the route has to be published anew, and after a change of the leader's
-   * epoch every type.
+   * Sets the resource of one type that the pod's proxy has to enforce. Ignored for a pod that has not
+   * registered with this manager. A proxy that does not accept the type gets nothing, and its facts name that
+   * as a problem. The route has to be published again after each registration, and every type after a change
+   * of the leader's epoch.
    */
   publish<R extends Versioned>(pod: PodKey, type: ResourceType<R>, resource: R): void;
-  /** The pod is gone: its stream is closed. Returns what was known of it. */
+  /** Removes a pod that no longer exists, ends its stream, and returns what was known of it. */
   forget(pod: PodKey): ProxyFacts | undefined;
   facts(pod: PodKey): ProxyFacts | undefined;
   readonly pods: Iterable<PodKey>;
   /**
-   * Calls the listener with each pod whose facts have changed. Of reports, the first at once and what follows
-   * within 200 ms as one change.
+   * Calls the listener with each pod whose facts have changed. The first report of a proxy counts
+   * immediately, and what follows within 200 ms as one change.
    */
   onChange(listener: (pod: PodKey) => void): void;
-  /** For registrations: equal tables are one object. */
+  /** The tables of registrations: equal tables are one object. */
   readonly tables: SharedTables;
   /** Ends all streams. */
   close(reason: string): void;
@@ -68,14 +63,14 @@ export interface ProxyRegistry {
 /** A pod that reports something else 500 times a second would have its app planned as often. */
 const REPORTS_MS = 200;
 
-/** What came back for an update. */
+/** The proxy's answer to an update. */
 export type UpdateAnswer = "acked" | "refused" | "needs-whole";
 
 export interface ProxyRegistryOptions {
   readonly log: Logger;
   /** Called with every route that is sent. */
   readonly onSent?: (pod: PodKey) => void;
-  /** Called with every answer to one. */
+  /** Called with every answer to a route. */
   readonly onAnswer?: (pod: PodKey, answer: UpdateAnswer) => void;
   readonly clock?: Clock;
 }
@@ -91,31 +86,30 @@ export function createProxyRegistry({ log, onSent, onAnswer, clock = systemClock
   const changed = (pod: PodKey) => {
     for (const listener of listeners) listener(pod);
   };
-  /** Those of which a report was told in the last REPORTS_MS, and whether another has come since. */
-  const toldLately = new Map<ProxyState, { hasMore: boolean }>();
+  /** The proxies with a report in the last REPORTS_MS, and whether another report has come since. */
+  const recentReports = new Map<ProxyState, boolean>();
   const changedByReport = (pod: PodKey, state: ProxyState) => {
-    const told = toldLately.get(state);
-    if (told !== undefined) {
-      told.hasMore = true;
+    if (recentReports.has(state)) {
+      recentReports.set(state, true);
       return;
     }
-    const mark = { hasMore: false };
-    toldLately.set(state, mark);
+    recentReports.set(state, false);
     clock.after(REPORTS_MS, () => {
-      toldLately.delete(state);
-      if (mark.hasMore && states.get(pod) === state) changedByReport(pod, state);
+      const hasMore = recentReports.get(state);
+      recentReports.delete(state);
+      if (hasMore && states.get(pod) === state) changedByReport(pod, state);
     });
     changed(pod);
   };
   const flush = (pod: PodKey, state: ProxyState, type: ResourceType<Versioned>, mayDiff = true) => {
     const delivery = deliveryOf(state, type);
     if (state.stream === undefined || delivery.desired === undefined) return;
-    if (!isSupported(state, type)) {
+    if (!state.capabilities.has(acceptsType(type.name))) {
       delivery.problems = [`the proxy does not support resource type "${type.name}"`];
       return;
     }
     const takesDeltas = type.delta !== undefined && state.capabilities.has(type.delta.capability);
-    const update = nextUpdate(delivery, type, updates, mayDiff && takesDeltas);
+    const update = takeUpdate(delivery, type, updates, mayDiff && takesDeltas);
     if (update === undefined) return;
     state.stream.send(update);
     if (type === ROUTE) onSent?.(pod);
@@ -127,10 +121,7 @@ export function createProxyRegistry({ log, onSent, onAnswer, clock = systemClock
   const answered = (pod: PodKey, type: ResourceType<Versioned>, answer: UpdateAnswer) => {
     if (type === ROUTE) onAnswer?.(pod, answer);
   };
-  /**
-   * The state that a registration is about: a pod made anew under the same name is another pod, of which
-   * nothing is known.
-   */
+  // A pod made anew under the same name is another pod, of which nothing is known.
   const stateFor = (pod: PodKey, uid: string): ProxyState => {
     const known = states.get(pod);
     if (known?.uid === uid) return known;
@@ -163,7 +154,7 @@ export function createProxyRegistry({ log, onSent, onAnswer, clock = systemClock
       state.stream = stream;
       applyRegistration(state, registration);
       for (const type of types.values()) flush(pod, state, type);
-      changed(pod); // now that it is known what the proxy holds, it is decided anew what it is sent
+      changed(pod); // the planner decides again which route to send, now that it knows what the proxy holds
     },
     disconnected(pod, stream) {
       const state = current(pod, stream);
@@ -190,11 +181,12 @@ export function createProxyRegistry({ log, onSent, onAnswer, clock = systemClock
       if (answer === undefined) return;
       answered(pod, type, answer);
       flush(pod, state, type, answer !== "needs-whole");
-      if (answer === "needs-whole") log.info({ pod, type: type.name }, "the proxy asks for the whole resource");
-      else {
-        log.error({ pod, type: type.name, problems }, "resource refused");
-        changed(pod);
+      if (answer === "needs-whole") {
+        log.info({ pod, type: type.name }, "the proxy asks for the whole resource");
+        return;
       }
+      log.error({ pod, type: type.name, problems }, "resource refused");
+      changed(pod);
     },
     reported(pod, stream, report) {
       const state = current(pod, stream);

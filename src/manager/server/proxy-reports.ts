@@ -1,6 +1,5 @@
-// What a proxy has reported, by kind. Pure. Invariant: a report changes its own kind alone, and only as far
-// as it makes sense: it goes into conditions, and into rules that people are told to add to a Role. Called by
-// the proxy registry.
+// What a proxy has reported, by kind. Pure. Invariant: a report changes only its own kind, and only as far as
+// it makes sense: it goes into conditions, and into rules that people are asked to add to a Role.
 import { isDeepStrictEqual } from "node:util";
 import { dnsSubdomainSchema } from "../../api/names.ts";
 import { MAX_RULE_SNAPSHOTS } from "../../api/policy-status.ts";
@@ -16,15 +15,12 @@ import {
   type UnnamedLockMessage,
 } from "../../wire/messages.ts";
 
-/**
- * What is left after a reconnection. What concerns locks, policies and webhooks outlives a connection: only a
- * new report changes it.
- */
+/** The reports after a reconnection. Those of locks, policies and webhooks outlive a connection. */
 export function reportsAfter({ lock, unnamedLock, policies, webhookProblem }: Reports): Reports {
   return { ...NO_REPORTS, lock, unnamedLock, policies, webhookProblem };
 }
 
-/** The reports with this one; undefined if nothing has changed, or if the kind is not known. */
+/** Returns the reports with this one; undefined if nothing has changed, or if the kind is not known. */
 export function withReport(reports: Reports, message: ReportMessage): Reports | undefined {
   const { report: _, ...kind } = message;
   const next = {
@@ -39,7 +35,7 @@ export function withReport(reports: Reports, message: ReportMessage): Reports | 
   return isDeepStrictEqual(next, reports) ? undefined : next;
 }
 
-// A uint32 on the wire, and an int32 in the status: the API server would refuse the whole status.
+// A number is a uint32 on the wire and an int32 in the status: the API server would refuse the whole status.
 function acceptedBacklog({ heldNamespaces, drainingWrites }: BacklogMessage): BacklogMessage {
   return { heldNamespaces: Math.min(heldNamespaces, MAX_INT32), drainingWrites: Math.min(drainingWrites, MAX_INT32) };
 }
@@ -49,7 +45,7 @@ const RESOURCES: ReadonlySet<string> = new Set(["leases.coordination.k8s.io", "c
 const VERBS: ReadonlySet<string> = new Set(["get", "list", "watch", "create", "update", "patch", "delete"]);
 const MAX_REASON_CHARS = 256;
 
-// Null, which means "not known", if it is about no lock or about no verb that an elector uses.
+// Null ("not known") if the report is not about a lock, or about a verb that no elector uses.
 function acceptedLockAccess(access: LockAccessMessage): LockAccessMessage | null {
   if (!RESOURCES.has(access.resource)) return null;
   const verbs = new Set(access.deniedVerbs);
@@ -63,7 +59,7 @@ function acceptedUnnamedLock(lock: UnnamedLockMessage): UnnamedLockMessage | nul
 }
 
 const MAX_NAME_CHARS = 253;
-/** The last second that RFC 3339 can tell. */
+/** The last second that RFC 3339 can express. */
 const MAX_TIME_MS = Date.UTC(9_999, 11, 31, 23, 59, 59);
 
 function acceptedPolicies({ digest, rules }: PolicyReportMessage): PolicyReportMessage {

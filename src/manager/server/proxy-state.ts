@@ -1,9 +1,9 @@
 // What is known about one proxy, and how a registration changes it. Pure. Invariant: only the proxy's own
-// messages can reduce what it may be enforcing. Owned by the proxy registry.
+// messages can reduce what it may be enforcing.
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import { NO_REPORTS, type Reports, type UpdateMessage } from "../../wire/messages.ts";
-import { acceptsType, type ResourceType, type Versioned } from "../../wire/resource-type.ts";
+import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import { createDelivery, type Delivery } from "./delivery.ts";
@@ -13,14 +13,14 @@ import type { RouteClaims } from "./registration-tables.ts";
 /** The sending side of one proxy's stream. */
 export interface ProxyStream {
   send(update: UpdateMessage): void;
-  /** Ends the stream; the proxy comes back. */
+  /** Ends the stream. The proxy comes back. */
   end(reason: string): void;
 }
 
 /** A registration whose tables are resolved. */
 export interface ProxyRegistration {
   readonly uid: string;
-  /** The number of the stream, by the proxy's own count. */
+  /** The proxy's own count of its streams. */
   readonly streamNumber: number;
   readonly capabilities: readonly string[];
   readonly route: RouteClaims;
@@ -28,12 +28,12 @@ export interface ProxyRegistration {
 
 export interface ProxyState {
   readonly uid: string;
-  /** The number of its newest stream. */
+  /** The number of the newest stream. */
   streamNumber: number;
   stream: ProxyStream | undefined;
   capabilities: ReadonlySet<string>;
   route: Delivery<Snapshot>;
-  /** All other types, by name. */
+  /** The deliveries of all other types, by name. */
   others: Map<string, Delivery>;
   reports: Reports;
 }
@@ -84,7 +84,7 @@ export function applyRegistration(state: ProxyState, { streamNumber, capabilitie
   for (const [name, { desired, lastNonce }] of state.others) state.others.set(name, createDelivery({ desired, lastNonce }));
 }
 
-/** The delivery of a type, made if there is none yet. */
+/** Returns the delivery of a type, and makes it if there is none yet. */
 export function deliveryOf<R extends Versioned>(state: ProxyState, type: Pick<ResourceType<R>, "name">): Delivery<R>;
 export function deliveryOf(state: ProxyState, { name }: { readonly name: string }): Delivery {
   if (name === ROUTE.name) return state.route;
@@ -93,17 +93,11 @@ export function deliveryOf(state: ProxyState, { name }: { readonly name: string 
   return delivery;
 }
 
-/** Whether the proxy accepts the type. */
-export function isSupported({ capabilities }: ProxyState, { name }: ResourceType<Versioned>): boolean {
-  return capabilities.has(acceptsType(name));
-}
-
 /** The tables that the proxy may enforce. */
 export function tablesOf({ route: { acknowledged, outstanding, inDoubt } }: ProxyState): RouteTable[] {
   return [acknowledged, outstanding?.resource, ...inDoubt].flatMap((snapshot) => snapshot?.table ?? []);
 }
 
-/** The state as others see it. */
 export function factsOf({ stream, capabilities, route, others, reports }: ProxyState): ProxyFacts {
   const { acknowledged, outstanding, inDoubt, mayHoldMore, version } = route;
   return {
@@ -122,6 +116,8 @@ export function factsOf({ stream, capabilities, route, others, reports }: ProxyS
 function problemsByType(route: Delivery, others: ReadonlyMap<string, Delivery>): ProxyFacts["problems"] {
   const all: Record<string, readonly string[]> = {};
   if (route.problems.length > 0) all[ROUTE.name] = route.problems;
-  for (const [name, { problems }] of others) if (problems.length > 0) all[name] = problems;
+  for (const [name, { problems }] of others) {
+    if (problems.length > 0) all[name] = problems;
+  }
   return all;
 }

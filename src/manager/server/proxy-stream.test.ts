@@ -23,7 +23,7 @@ it("a registration whose names are no names is refused before they go anywhere",
   stream.on("error", (error) => errors.push(error));
   serveProxyStream(stream as unknown as ServerStream, {
     registry: createProxyRegistry({ log: pino({ level: "silent" }) }),
-    admit: () => ({ kind: "serve" }),
+    judge: () => ({ kind: "serve" }),
     leadership: { epoch: 1 },
     registrations: { allow: (pod) => asked.push(pod) > 0 },
     tables: createRegistrationTables({ clock, tables: createSharedTables() }),
@@ -48,7 +48,7 @@ it("a registration that tells far more than a proxy can have in doubt is refused
   const registry = createProxyRegistry({ log: pino({ level: "silent" }) });
   serveProxyStream(stream as unknown as ServerStream, {
     registry,
-    admit: () => ({ kind: "serve" }),
+    judge: () => ({ kind: "serve" }),
     leadership: { epoch: 1 },
     registrations: { allow: () => true },
     tables: createRegistrationTables({ clock, tables: createSharedTables() }),
@@ -75,7 +75,7 @@ it("a proxy that reads nothing is cut off, and the log says which pod's it is", 
   });
   serveProxyStream(stream as unknown as ServerStream, {
     registry: createProxyRegistry({ log }),
-    admit: () => ({ kind: "serve" }),
+    judge: () => ({ kind: "serve" }),
     leadership: { epoch: 1 },
     registrations: { allow: () => true },
     tables: createRegistrationTables({ clock, tables: createSharedTables() }),
@@ -103,7 +103,7 @@ it("a proxy that had to wait for the manager has as long for its promise as any 
   serveProxyStream(stream as unknown as ServerStream, {
     registry,
     leaderElsewhere: () => elsewhere,
-    admit: () => (hasListed ? { kind: "serve" } : { kind: "wait", message: "not listed" }),
+    judge: () => (hasListed ? { kind: "serve" } : { kind: "wait", message: "not listed" }),
     leadership: { epoch: 1 },
     registrations: { allow: () => true },
     tables: createRegistrationTables({ clock, tables: createSharedTables() }),

@@ -1,23 +1,23 @@
 // One proxy's stream, from its opening to its end: feeds the stream machine and carries out its effects on
-// the stream and the registry. Invariant: what was written must be read within UNREAD_TIMEOUT_MS, and a proxy
-// cannot flood. Called by the mesh server.
+// the stream and the registry. Invariants: nothing is read from a caller outside of the mesh; what was
+// written must be read within UNREAD_TIMEOUT_MS; a proxy cannot flood.
 import { Metadata, type ServerDuplexStream, status } from "@grpc/grpc-js";
-import type { ClientPace } from "../../base/client-pace.ts";
+import { type ClientPace, createClientPace } from "../../base/client-pace.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ManagerMessage, ProxyMessage } from "../../wire/messages.ts";
 import { type PodKey, podKey } from "../facts/pod-key.ts";
 import type { Identify } from "../identity/identify.ts";
 import type { Rejections } from "../identity/rejections.ts";
-import type { PodIdentity, Verdict } from "../identity/token-reviewer.ts";
-import type { Admit } from "./admit-proxy.ts";
+import type { PodIdentity, TokenVerdict } from "../identity/token-reviewer.ts";
+import { exceededBound, type JudgeProxy, registeredPod } from "./judge-proxy.ts";
 import type { ProxyRegistry } from "./proxy-registry.ts";
 import type { ProxyStream } from "./proxy-state.ts";
-import { exceededBound, registeredPod } from "./registration-bounds.ts";
 import type { RegistrationTables } from "./registration-tables.ts";
 import {
   MAX_WAIT_MS,
   NO_REGISTRATION,
+  type Step,
   type StreamEffect,
   type StreamEvent,
   type StreamFacts,
@@ -26,7 +26,6 @@ import {
   turnAway,
 } from "./stream-machine.ts";
 
-/** Whether this replica leads, and in which epoch. */
 export interface Leadership {
   /** Undefined unless this replica leads at this very moment. Grows with every leader. */
   readonly epoch: number | undefined;
@@ -37,18 +36,17 @@ export type ServerStream = ServerDuplexStream<ProxyMessage, ManagerMessage>;
 export interface ProxyStreamDeps {
   readonly registry: ProxyRegistry;
   /**
-   * Undefined while this replica leads; else where the leader is, "" if nobody is known to lead. Default:
-   * `admit` alone decides.
+   * Undefined while this replica leads; otherwise the leader's address, "" if no leader is known. Default:
+   * `judge` alone decides.
    */
   readonly leaderElsewhere?: () => string | undefined;
   /** Identifies the caller, before anything is read. Default: nobody proves anything. */
   readonly identify?: Identify;
-  /** Decides about a proxy by the pod that its token is bound to, and then also by its registration. */
-  readonly admit: Admit;
+  /** Judges a proxy by the pod that its token is bound to, and then also by its registration. */
+  readonly judge: JudgeProxy;
   readonly leadership: Leadership;
-  /** Told of proxies that have promised to follow a newer leader. */
   readonly rejections?: Rejections;
-  /** Of each pod: a proxy that comes back over and over must not keep the manager from the others. */
+  /** Paces each pod: a proxy that comes back over and over must not keep the manager from the others. */
   readonly registrations: Pick<ClientPace, "allow">;
   readonly tables: RegistrationTables;
   /** Ends the connection of a proxy that reads nothing. */
@@ -58,37 +56,37 @@ export interface ProxyStreamDeps {
 }
 
 /**
- * A stream that brings no registration or no promise within this time, in milliseconds, ends: it takes a
- * place and is worth nothing.
+ * The time for a registration or a promise to come, in milliseconds. A stream without one takes a place and
+ * is worth nothing.
  */
 const REGISTRATION_TIMEOUT_MS = 10_000;
 /** How often a proxy that waits is looked at. */
 const LOOK_MS = 100;
 /**
- * What was written must be read within this time, or the proxy is stuck. Its ACK may take longer: that waits
- * for writes.
+ * The time for the proxy to read what was written. After it the proxy is stuck. Its ACK may take longer,
+ * since it waits for writes.
  */
 const UNREAD_TIMEOUT_MS = 30_000;
+/** The maximum in a second. A proxy sends a few messages a minute. */
+const MAX_MESSAGES = 500;
 
 /** Serves the stream until its end. */
 export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): void {
   const { registry, clock, log, leadership } = deps;
   let state: StreamState = { kind: "registration-due" };
-  /** As its registration says; "" before. */
+  /** The key that the registration names; "" before it. */
   let pod = "" as PodKey;
   let caller: PodIdentity | undefined;
   const tables = deps.tables.open();
-  const isFlood = createFloodGuard(clock);
+  const messages = createClientPace({ perSecond: MAX_MESSAGES, burst: MAX_MESSAGES, clock });
   const unread = new Set<Timer>();
   let look: Timer | undefined;
-  const expectMessage = () =>
-    clock.after(REGISTRATION_TIMEOUT_MS, () => end("no registration or promise came", status.DEADLINE_EXCEEDED));
   let due = expectMessage();
 
   const facts: StreamFacts = {
     nowMs: () => clock.monotonicMs(),
     epoch: () => leadership.epoch,
-    admit: (registration) => deps.admit(registration, caller),
+    judge: (registration) => deps.judge(registration, caller),
     wantedTables: ({ route }, mayWait) => tables.ask(route, mayWait),
     refusal(registration) {
       const key = registeredPod(registration);
@@ -107,21 +105,27 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
     end: (reason) => end(reason, status.UNAVAILABLE),
   };
 
+  function expectMessage(): Timer {
+    return clock.after(REGISTRATION_TIMEOUT_MS, () => end("no registration or promise came", status.DEADLINE_EXCEEDED));
+  }
+  function lookLater(run: () => void): void {
+    look?.cancel();
+    look = clock.after(LOOK_MS, run);
+  }
   function end(reason: string, code: number): void {
     enter({ kind: "end", code, reason });
   }
   function enter(event: StreamEvent): void {
     apply(step(state, event, facts));
   }
-  function apply(next: { readonly state: StreamState; readonly effects: readonly StreamEffect[] }): void {
+  function apply(next: Step): void {
     state = next.state;
-    if (state.kind === "over") release();
+    if (state.kind === "over") {
+      due.cancel();
+      look?.cancel();
+      tables.close();
+    }
     for (const effect of next.effects) carryOut(effect);
-  }
-  function release(): void {
-    due.cancel();
-    look?.cancel();
-    tables.close();
   }
 
   function carryOut(effect: StreamEffect): void {
@@ -136,14 +140,13 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
         write(effect.message);
         break;
       case "look-later":
-        look?.cancel();
-        look = clock.after(LOOK_MS, () => enter({ kind: "look" }));
+        lookLater(() => enter({ kind: "look" }));
         break;
       case "serve":
         serve(effect);
         break;
       case "deliver":
-        deliver(registry, pod, proxy, effect.message);
+        deliver(effect.message);
         break;
       case "newer-epoch":
         deps.rejections?.reject("newer-epoch", pod, effect.message);
@@ -163,15 +166,22 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
     }
   }
 
-  function serve({ registration, epoch, tables: sent, reports }: Extract<StreamEffect, { kind: "serve" }>): void {
+  function serve({ registration, epoch, tables: received, reports }: Extract<StreamEffect, { kind: "serve" }>): void {
     due.cancel();
-    tables.take(sent, registration.pod?.namespace ?? "");
+    tables.take(received, registration.pod?.namespace ?? "");
     const route = tables.resolve(registration.route);
     tables.close();
     log.info({ pod, version: route.version, epoch }, "proxy connected");
     const { streamNumber, capabilities } = registration;
     registry.connected(pod, { uid: registration.pod?.uid ?? "", streamNumber, capabilities, route }, proxy, epoch);
     for (const report of reports) registry.reported(pod, proxy, report);
+  }
+
+  // Any other message is a newer proxy's, and is ignored, as the contract says.
+  function deliver(message: ProxyMessage): void {
+    if ("ack" in message) registry.acked(pod, proxy, message.ack);
+    else if ("nack" in message) registry.nacked(pod, proxy, message.nack);
+    else if ("report" in message) registry.reported(pod, proxy, message.report);
   }
 
   function write(message: ManagerMessage): void {
@@ -186,78 +196,77 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
     });
   }
 
-  stream.on("error", () => enter({ kind: "closed" }));
-  stream.on("close", () => {
-    enter({ kind: "closed" });
-    for (const timer of unread) timer.cancel();
-  });
-  const listen = () => {
+  function listen(identified: PodIdentity | undefined): void {
+    caller = identified;
     stream.on("data", (message: ProxyMessage) => {
-      if (isFlood()) end(`more than ${MAX_MESSAGES} messages in a second`, status.RESOURCE_EXHAUSTED);
-      else enter({ kind: "message", message });
+      if (messages.allow("", 1)) enter({ kind: "message", message });
+      else end(`more than ${MAX_MESSAGES} messages in a second`, status.RESOURCE_EXHAUSTED);
     });
     stream.on("end", () => {
       enter({ kind: "closed" });
       stream.end();
     });
+  }
+
+  stream.on("error", () => enter({ kind: "closed" }));
+  stream.on("close", () => {
+    enter({ kind: "closed" });
+    for (const timer of unread) timer.cancel();
+  });
+  openStream(stream, deps, {
+    isOver: () => state.kind === "over",
+    lookLater,
+    end,
+    listen,
+    turnAway: (verdict) => apply(turnAway(state, verdict)),
+  });
+}
+
+interface OpeningActions {
+  isOver(): boolean;
+  lookLater(run: () => void): void;
+  end(reason: string, code: number): void;
+  /** Begins to read. @param caller undefined if nobody proves anything */
+  listen(caller: PodIdentity | undefined): void;
+  turnAway(verdict: Parameters<typeof turnAway>[1]): void;
+}
+
+/**
+ * Identifies the caller and begins to listen, or turns the caller away. What a pod sends costs memory before
+ * it can be judged, so nothing is read before. A redirect is the same for every caller and needs no
+ * registration, which may be long; flow control stops most of what is not read. While nobody leads, proxies
+ * wait here rather than come back hundreds of times a second, and are served as soon as this replica leads.
+ */
+function openStream(stream: ServerStream, deps: ProxyStreamDeps, actions: OpeningActions): void {
+  const { isOver, lookLater, end, listen, turnAway } = actions;
+  let identifying: Promise<TokenVerdict> | undefined;
+  const identify = () => {
+    identifying ??= deps.identify?.(stream.metadata, stream.getPeer());
+    return identifying;
   };
-  let asked: ReturnType<Identify> | undefined;
-  const whoCalls = () => {
-    asked ??= deps.identify?.(stream.metadata, stream.getPeer());
-    return asked;
+  const openLater = (waitedMs: number) => lookLater(() => open(waitedMs + LOOK_MS));
+  const listenTo = (token: TokenVerdict, waitedMs: number) => {
+    if (isOver()) return;
+    if (token.kind === "wait") return end(token.message, status.UNAVAILABLE);
+    if (token.kind === "refuse") return end(token.message, status.UNAUTHENTICATED);
+    const verdict = deps.judge(undefined, token.pod);
+    if (verdict.kind === "serve") listen(token.pod);
+    else if (verdict.kind === "wait" && waitedMs < MAX_WAIT_MS) openLater(waitedMs);
+    else turnAway(verdict);
   };
-  // What a pod sends costs memory before it can be judged, so nothing is read from a pod outside of the mesh.
-  const listenTo = (verdict: Verdict, waitedMs: number) => {
-    if (state.kind === "over") return;
-    if (verdict.kind === "wait") return end(verdict.message, status.UNAVAILABLE);
-    if (verdict.kind === "refuse") return end(verdict.message, status.UNAUTHENTICATED);
-    caller = verdict.pod;
-    const admission = deps.admit(undefined, caller);
-    if (admission.kind === "serve") listen();
-    else if (admission.kind === "wait" && waitedMs < MAX_WAIT_MS) beginLater(waitedMs);
-    else apply(turnAway(state, admission));
-  };
-  const beginLater = (waitedMs: number) => {
-    look = clock.after(LOOK_MS, () => begin(waitedMs + LOOK_MS));
-  };
-  // A redirect is the same for every caller, so it is sent without reading the registration. That may be
-  // long, and flow control stops most of what is not read. While nobody leads, proxies wait here rather than
-  // come back hundreds of times a second, and are served as soon as this replica leads.
-  const begin = (waitedMs: number) => {
-    if (state.kind === "over") return;
+  const open = (waitedMs: number) => {
+    if (isOver()) return;
     const endpoint = deps.leaderElsewhere?.();
     if (endpoint === undefined) {
-      const answer = whoCalls();
-      if (answer === undefined) listen();
-      else void answer.then((verdict) => listenTo(verdict, waitedMs));
+      const identified = identify();
+      if (identified === undefined) listen(undefined);
+      else void identified.then((token) => listenTo(token, waitedMs));
     } else if (endpoint !== "" || waitedMs >= MAX_WAIT_MS) {
-      apply(turnAway(state, { kind: "redirect", endpoint }));
+      turnAway({ kind: "redirect", endpoint });
     } else {
-      void whoCalls(); // starts to identify the caller, which is needed if this replica becomes the leader
-      beginLater(waitedMs);
+      void identify(); // the caller must be identified if this replica becomes the leader
+      openLater(waitedMs);
     }
   };
-  begin(0);
-}
-
-function deliver(registry: ProxyRegistry, pod: PodKey, proxy: ProxyStream, message: ProxyMessage): void {
-  if ("ack" in message) registry.acked(pod, proxy, message.ack);
-  else if ("nack" in message) registry.nacked(pod, proxy, message.nack);
-  else if ("report" in message) registry.reported(pod, proxy, message.report);
-  // Anything else is of a newer proxy: ignored, as the contract says.
-}
-
-/** In a second. A proxy sends a few messages a minute. */
-const MAX_MESSAGES = 500;
-const WINDOW_MS = 1_000;
-
-/** Counts a message with each call. True once there are more than MAX_MESSAGES in a second. */
-function createFloodGuard(clock: Clock): () => boolean {
-  let sinceMs = clock.monotonicMs();
-  let messages = 0;
-  return () => {
-    const nowMs = clock.monotonicMs();
-    if (nowMs - sinceMs >= WINDOW_MS) [sinceMs, messages] = [nowMs, 0];
-    return ++messages > MAX_MESSAGES;
-  };
+  open(0);
 }

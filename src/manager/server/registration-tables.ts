@@ -1,7 +1,7 @@
 // The tables that registrations name by hash. After a failover a thousand proxies name the same few tables,
 // hundreds of kilobytes each, so the manager asks only a few proxies for each table. Invariants: a table's
 // hash is computed from the received bytes; the manager reads only tables that it has asked of the stream; a
-// proxy that does not send a table delays the others only briefly. Used by proxy-stream.ts.
+// proxy that does not send a table delays the others only briefly.
 import type { Clock } from "../../base/clock.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
@@ -16,12 +16,12 @@ import type { SharedTables } from "./shared-tables.ts";
 
 /** The routes that a proxy may be enforcing. */
 export interface RouteClaims {
-  /** The highest version that the proxy has reported; plan/issue.ts decides whether it counts. */
+  /** The highest version that the proxy has reported. */
   readonly version: number;
   readonly acknowledged: Snapshot | undefined;
-  /** Snapshots that came into force after `acknowledged`, oldest first. */
+  /** The routes that came into force after `acknowledged`, oldest first. */
   readonly inDoubt: readonly Snapshot[];
-  /** The proxy may also hold what is not listed. */
+  /** The proxy may also enforce routes that are not listed. */
   readonly mayHoldMore: boolean;
 }
 
@@ -32,18 +32,18 @@ export interface RegistrationTables {
 /** The tables of one stream. */
 export interface StreamTables {
   /**
-   * The hashes to ask of this stream; undefined if the stream has to wait, because other streams were asked a
-   * moment ago.
+   * Returns the hashes to ask of this stream; undefined if the stream has to wait, because other streams were
+   * asked a moment ago.
    * @param mayWait if false, the result is never undefined
    */
   ask(claims: RouteClaimsMessage | null, mayWait: boolean): readonly Uint8Array[] | undefined;
   /**
-   * Takes the received tables, as far as all of them fit into MAX_DECODED_BYTES, each is within its bounds,
-   * and there is room for it.
+   * Takes the received tables that are within their bounds and for which there is room. Together they may
+   * take MAX_DECODED_BYTES.
    * @param namespace of the pod
    */
   take(tables: readonly Uint8Array[], namespace: string): void;
-  /** The claims with their tables. A claim whose table is not known sets `mayHoldMore`. */
+  /** Returns the claims with their tables. A claim whose table is not known sets `mayHoldMore`. */
   resolve(claims: RouteClaimsMessage | null): RouteClaims;
   /** Ends the stream: no more tables come. */
   close(): void;
@@ -60,16 +60,14 @@ const ASKED_AT_FIRST = 2;
 const ASKED_FACTOR = 4;
 const PERIOD_MS = 500;
 
-export function createRegistrationTables({
-  clock,
-  tables,
-  namespaces,
-}: {
+export interface RegistrationTablesOptions {
   readonly clock: Clock;
   readonly tables: SharedTables;
   /** The names of the existing namespaces. Default: not known. */
   readonly namespaces?: (() => readonly string[]) | undefined;
-}): RegistrationTables {
+}
+
+export function createRegistrationTables({ clock, tables, namespaces }: RegistrationTablesOptions): RegistrationTables {
   const names = namespaces && createKnownNames(namespaces, clock);
   /** By hash: the streams that were asked, and the time of the first request. */
   const pending = new Map<string, { readonly sinceMs: number; readonly streams: Set<StreamTables> }>();
@@ -84,15 +82,15 @@ export function createRegistrationTables({
   return {
     open() {
       /** Keeps the tables in memory until the proxy is registered. */
-      const held = new Map<string, RouteTable>();
+      const found = new Map<string, RouteTable>();
       const asked = new Set<string>();
       /** Each claim is decoded once, although `ask` and `resolve` may run several times. */
       const decoded = new Map<ResourceMessage, ClaimedRoute>();
       const memory: MemoryBudget = { left: MAX_DECODED_BYTES };
 
       const find = (hash: string): RouteTable | undefined => {
-        const table = held.get(hash) ?? tables.get(hash);
-        if (table !== undefined) held.set(hash, table);
+        const table = found.get(hash) ?? tables.get(hash);
+        if (table !== undefined) found.set(hash, table);
         return table;
       };
       const claimIn = (resource: ResourceMessage): ClaimedRoute => {
@@ -111,7 +109,7 @@ export function createRegistrationTables({
       const self: StreamTables = {
         ask(claims, mayWait) {
           const missing = new Map<string, Uint8Array>();
-          for (const hash of resourcesIn(claims).flatMap((resource) => claimIn(resource).tableHash ?? [])) {
+          for (const hash of claimsIn(claims).flatMap((resource) => claimIn(resource).tableHash ?? [])) {
             if (missing.size < MAX_ASKED && find(textOf(hash)) === undefined) missing.set(textOf(hash), hash);
           }
           if (mayWait && ![...missing.keys()].every(mayBeAsked)) return undefined;
@@ -123,13 +121,13 @@ export function createRegistrationTables({
           }
           return [...missing.values()];
         },
-        take(sent, namespace) {
-          for (const bytes of sent.slice(0, asked.size)) {
+        take(received, namespace) {
+          for (const bytes of received.slice(0, asked.size)) {
             const hash = textOf(hashBytes(bytes));
             if (!asked.has(hash) || find(hash) !== undefined) continue;
             const read = readForeignTable(bytes, memory, names?.());
             const table = read && tables.bring(read.table, hash, namespace, read.bytes);
-            if (table !== undefined) held.set(hash, table);
+            if (table !== undefined) found.set(hash, table);
           }
         },
         resolve(claims) {
@@ -140,13 +138,13 @@ export function createRegistrationTables({
           return {
             version,
             acknowledged,
-            inDoubt: inDoubt.filter((snapshot) => snapshot !== undefined),
+            inDoubt: inDoubt.filter((route) => route !== undefined),
             mayHoldMore:
               claims?.mayHoldMore === true || inDoubt.includes(undefined) || (holdsSomething && acknowledged === undefined),
           };
         },
         close() {
-          held.clear();
+          found.clear();
           decoded.clear();
           for (const hash of asked) {
             const streams = pending.get(hash)?.streams;
@@ -160,9 +158,10 @@ export function createRegistrationTables({
   };
 }
 
-function resourcesIn(claims: RouteClaimsMessage | null): readonly ResourceMessage[] {
+/** All routes in the claims. */
+export function claimsIn(claims: RouteClaimsMessage | null): readonly ResourceMessage[] {
   if (claims === null) return [];
-  return [...(claims.acknowledged === null ? [] : [claims.acknowledged]), ...claims.inDoubt];
+  return [claims.acknowledged, ...claims.inDoubt].filter((claim) => claim !== null);
 }
 
 function textOf(hash: Uint8Array | undefined): string {

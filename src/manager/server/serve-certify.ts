@@ -1,5 +1,5 @@
-// One call of Certify, from its metadata to its answer. Invariant: nothing of the request is read before it
-// is known who asks, and a pod that asks over and over is told to come back.
+// One call of Certify, from its metadata to its answer. Invariant: nothing of the request is read before the
+// caller is identified, and a pod that asks too often has to come back later.
 import { type ServerReadableStream, type sendUnaryData, status } from "@grpc/grpc-js";
 import type { ClientPace } from "../../base/client-pace.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -19,7 +19,7 @@ export interface CertifyDeps {
   readonly identify: Identify;
   readonly certify: Certifier;
   readonly rejections: Rejections;
-  /** Of each pod. */
+  /** Paces each pod. */
   readonly calls: Pick<ClientPace, "allow">;
   readonly clock: Clock;
 }
@@ -27,7 +27,7 @@ export interface CertifyDeps {
 // The request comes with the call.
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** @param deps undefined where there is no mesh identity */
+/** @param deps undefined without mesh identity */
 export function serveCertify([call, callback]: CertifyCall, deps: CertifyDeps | undefined): void {
   let isAnswered = false;
   const answer = (code: number, details: string) => {

@@ -1,7 +1,7 @@
 // One route table object for equal contents: a thousand proxies of one app enforce the same table, and the
-// planner reads each table object once. Invariants: a table is found only by the hash of its bytes, so no proxy
-// speaks for another; an unused table is forgotten; the tables that pods have brought share a budget. A pod
-// whose table is beyond the budget counts as one that may hold anything, which is safe.
+// planner reads each table object once. Invariants: a table is found only by the hash of its bytes, so no
+// proxy speaks for another; an unused table is forgotten; the tables that pods have brought share a budget. A
+// pod whose table is beyond the budget counts as one that may hold anything, which is safe.
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { createFairBudget } from "../../base/fair-budget.ts";
 import type { RouteTable } from "../../route/table.ts";

@@ -2,14 +2,7 @@ import { status } from "@grpc/grpc-js";
 import { describe, expect, it } from "vitest";
 import { claimsOf } from "../../../test/support/updates.ts";
 import type { ProxyMessage, RegistrationMessage, ReportMessage } from "../../wire/messages.ts";
-import {
-  MAX_WAIT_MS,
-  type StreamEvent,
-  type StreamFacts,
-  type StreamState,
-  step,
-  type WelcomeVerdict,
-} from "./stream-machine.ts";
+import { MAX_WAIT_MS, type ProxyVerdict, type StreamEvent, type StreamFacts, type StreamState, step } from "./stream-machine.ts";
 
 const registration: RegistrationMessage = {
   pod: { namespace: "ops", name: "d0", uid: "1" },
@@ -28,12 +21,12 @@ const WELCOMED: StreamState = { kind: "promise-due", registration, epoch: 3, rep
 const SERVED: StreamState = { kind: "served", epoch: 3 };
 const OVER: StreamState = { kind: "over" };
 
-const WAIT: WelcomeVerdict = { kind: "wait", message: "not listed" };
-const REFUSE: WelcomeVerdict = { kind: "refuse", message: "no such pod" };
+const WAIT: ProxyVerdict = { kind: "wait", message: "not listed" };
+const REFUSE: ProxyVerdict = { kind: "refuse", message: "no such pod" };
 const factsWith = (more: Partial<StreamFacts>): StreamFacts => ({
   nowMs: () => 0,
   epoch: () => 3,
-  admit: () => ({ kind: "serve" }),
+  judge: () => ({ kind: "serve" }),
   refusal: () => undefined,
   wantedTables: () => [],
   ...more,
@@ -60,14 +53,14 @@ describe("a stream without a registration", () => {
   });
   it("waits while the pods are not listed, or while another stream is asked for a table", () => {
     const waits = [{ ...WAITS, reports: [] }, { kind: "look-later" }];
-    expect(stepped(DUE, REGISTRATION, { admit: () => WAIT })).toEqual(waits);
+    expect(stepped(DUE, REGISTRATION, { judge: () => WAIT })).toEqual(waits);
     expect(stepped(DUE, REGISTRATION, { wantedTables: () => undefined })).toEqual(waits);
   });
   it("ends with a redirect, a refusal, or the news of a newer leader", () => {
-    const to = (endpoint: string) => stepped(DUE, REGISTRATION, { admit: () => ({ kind: "redirect", endpoint }) });
+    const to = (endpoint: string) => stepped(DUE, REGISTRATION, { judge: () => ({ kind: "redirect", endpoint }) });
     expect(to("leader:1")).toEqual([OVER, { kind: "redirect", endpoint: "leader:1" }]);
     expect(to("")).toEqual(fails(status.UNAVAILABLE, "no replica leads yet"));
-    expect(stepped(DUE, REGISTRATION, { admit: () => REFUSE })).toEqual(fails(status.PERMISSION_DENIED, "no such pod"));
+    expect(stepped(DUE, REGISTRATION, { judge: () => REFUSE })).toEqual(fails(status.PERMISSION_DENIED, "no such pod"));
     expect(stepped(DUE, REGISTRATION, { epoch: () => undefined })).toEqual(
       fails(status.UNAVAILABLE, "this replica leads no more"),
     );
@@ -83,11 +76,11 @@ describe("a stream without a registration", () => {
 describe("a stream that waits", () => {
   it("is welcomed at a later look, with the reports that it has sent", () => {
     expect(stepped(WAITS, { kind: "look" }).at(0)).toEqual(WELCOMED);
-    expect(stepped(WAITS, { kind: "look" }, { admit: () => WAIT })).toEqual([WAITS, { kind: "look-later" }]);
+    expect(stepped(WAITS, { kind: "look" }, { judge: () => WAIT })).toEqual([WAITS, { kind: "look-later" }]);
   });
   it("waits for a bounded time: then it is turned away, or asked for its tables itself", () => {
     const late = { nowMs: () => MAX_WAIT_MS };
-    expect(stepped(WAITS, { kind: "look" }, { ...late, admit: () => WAIT })).toEqual(fails(status.UNAVAILABLE, "not listed"));
+    expect(stepped(WAITS, { kind: "look" }, { ...late, judge: () => WAIT })).toEqual(fails(status.UNAVAILABLE, "not listed"));
     const wantedTables: StreamFacts["wantedTables"] = (_, mayWait) => (mayWait ? undefined : [table]);
     expect(stepped(WAITS, { kind: "look" }, { ...late, wantedTables }).at(0)).toEqual(WELCOMED);
   });
@@ -115,7 +108,7 @@ describe("a stream that was welcomed", () => {
     const leadsNoMore = fails(status.UNAVAILABLE, "this replica leads no more");
     expect(stepped(WELCOMED, promise(2))).toEqual(leadsNoMore);
     expect(stepped(WELCOMED, promise(), { epoch: () => 4 })).toEqual(leadsNoMore);
-    expect(stepped(WELCOMED, promise(), { admit: () => REFUSE })).toEqual(fails(status.PERMISSION_DENIED, "no such pod"));
+    expect(stepped(WELCOMED, promise(), { judge: () => REFUSE })).toEqual(fails(status.PERMISSION_DENIED, "no such pod"));
   });
 });
 

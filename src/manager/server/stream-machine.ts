@@ -1,19 +1,19 @@
-// The conversation with one proxy as a state machine: (state, event) -> state and effects. Pure but for the
-// questions in `StreamFacts`. Invariants: a registration counts only after the proxy has promised to follow
-// no older leader; a replica that leads no more sends nothing; the first message is the stream's only
-// registration. proxy-stream.ts runs it and carries out the effects.
+// The conversation with one proxy as a state machine: (state, event) -> state and effects. Pure except for
+// the questions in `StreamFacts`. Invariants: a registration counts only after the proxy has promised not to
+// follow an older leader; a replica that no longer leads sends nothing; the first message is the stream's
+// only registration.
 import { status } from "@grpc/grpc-js";
 import type { ManagerMessage, ProxyMessage, RegistrationMessage, ReportMessage } from "../../wire/messages.ts";
 import { PEERS } from "../../wire/peer-type.ts";
 import { POLICY } from "../../wire/policy-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 
-/** Who may be served now. */
-export type WelcomeVerdict =
+/** Whether a proxy is served. */
+export type ProxyVerdict =
   | { readonly kind: "serve" }
-  /** This replica does not lead; `endpoint` is "" while nobody is known to. */
+  /** This replica does not lead; `endpoint` is "" while no leader is known. */
   | { readonly kind: "redirect"; readonly endpoint: string }
-  /** Not yet: the proxy shall come back. */
+  /** Not yet: the proxy has to come back. */
   | { readonly kind: "wait"; readonly message: string }
   | { readonly kind: "refuse"; readonly message: string };
 
@@ -27,7 +27,6 @@ export type StreamState =
       readonly sinceMs: number;
       readonly reports: EarlyReports;
     }
-  /** Welcomed. */
   | {
       readonly kind: "promise-due";
       readonly registration: RegistrationMessage;
@@ -44,7 +43,6 @@ export type StreamEvent =
   | { readonly kind: "message"; readonly message: ProxyMessage }
   /** Time has passed, so that a registration that waits may be answered now. */
   | { readonly kind: "look" }
-  /** Something is to be sent, or the proxy is to go. */
   | { readonly kind: "send"; readonly message: ManagerMessage }
   | { readonly kind: "end"; readonly code: number; readonly reason: string }
   /** The stream is gone. */
@@ -63,19 +61,19 @@ export type StreamEffect =
       readonly reports: EarlyReports;
     }
   | { readonly kind: "deliver"; readonly message: ProxyMessage }
-  /** The proxy may not follow this replica; why. */
+  /** The proxy may not follow this replica. */
   | { readonly kind: "newer-epoch"; readonly message: string }
   | { readonly kind: "redirect"; readonly endpoint: string }
   | { readonly kind: "fail"; readonly code: number; readonly details: string }
   | { readonly kind: "unregister" };
 
-/** What the machine asks when it needs it. */
+/** The questions that the machine asks. */
 export interface StreamFacts {
   nowMs(): number;
   /** Undefined unless this replica leads at this very moment. */
   epoch(): number | undefined;
-  admit(registration: RegistrationMessage): WelcomeVerdict;
-  /** Why the registration cannot be taken at all; undefined if it can. */
+  judge(registration: RegistrationMessage): ProxyVerdict;
+  /** Why the registration is refused as such; undefined if it is not. */
   refusal(registration: RegistrationMessage): { readonly code: number; readonly details: string } | undefined;
   /** The tables to ask for; undefined if another proxy is being asked. */
   wantedTables(registration: RegistrationMessage, mayWait: boolean): readonly Uint8Array[] | undefined;
@@ -97,7 +95,7 @@ export function step(state: StreamState, event: StreamEvent, facts: StreamFacts)
     case "look":
       return state.kind === "waits" ? answer(state, facts) : stay(state);
     case "send":
-      // A process that was stopped may wake up here: the lease is asked, not what was believed a moment ago.
+      // A process that was stopped may wake up here, so the lease is asked again.
       if (state.kind !== "served") return stay(state);
       if (facts.epoch() !== state.epoch) return leadsNoMore(state);
       return { state, effects: [{ kind: "write", message: event.message }] };
@@ -120,17 +118,17 @@ function onMessage(state: Exclude<StreamState, { kind: "over" }>, message: Proxy
       if (refusal !== undefined) return fail(state, refusal.code, refusal.details);
       return answer({ kind: "waits", registration, sinceMs: facts.nowMs(), reports: [] }, facts);
     }
-    // Waits => as from Registration due, by time; Over by a second registration
+    // Waits => see `answer`; Over by a second registration
     case "waits":
       if ("registration" in message) return secondRegistration(state);
       return stay({ ...state, reports: withEarlyReport(state.reports, message) });
-    // Promise due => Served if the proxy may still be served, else Over. Before that, only reports are kept of other messages.
+    // Promise due => Served if the proxy may still be served, else Over. Of other messages, only reports are kept.
     case "promise-due": {
       if ("registration" in message) return secondRegistration(state);
       if (!("promise" in message)) return stay({ ...state, reports: withEarlyReport(state.reports, message) });
       const { registration, epoch, reports } = state;
-      const admission = facts.admit(registration);
-      if (admission.kind !== "serve") return turnAway(state, admission);
+      const verdict = facts.judge(registration);
+      if (verdict.kind !== "serve") return turnAway(state, verdict);
       if (message.promise.epoch !== epoch || facts.epoch() !== epoch) return leadsNoMore(state);
       const { tables } = message.promise;
       return { state: { kind: "served", epoch }, effects: [{ kind: "serve", registration, epoch, tables, reports }] };
@@ -145,20 +143,20 @@ function onMessage(state: Exclude<StreamState, { kind: "over" }>, message: Proxy
 
 export const NO_REGISTRATION = "the first message must be a registration that names the pod";
 
-/** Each has a controller that publishes a resource for every proxy. */
+/** The resource types with a controller that publishes a resource for every proxy. */
 const SENT_TYPES = [ROUTE.name, POLICY.name, PEERS.name];
 
 // Waits => Promise due, Over, or Waits
 function answer(state: Extract<StreamState, { kind: "waits" }>, facts: StreamFacts): Step {
   const { registration, sinceMs, reports } = state;
   const mayWait = facts.nowMs() - sinceMs < MAX_WAIT_MS;
-  const admission = facts.admit(registration);
-  if (admission.kind === "wait" && mayWait) return { state, effects: [{ kind: "look-later" }] };
-  if (admission.kind !== "serve") return turnAway(state, admission);
+  const verdict = facts.judge(registration);
+  if (verdict.kind === "wait" && mayWait) return { state, effects: [{ kind: "look-later" }] };
+  if (verdict.kind !== "serve") return turnAway(state, verdict);
   const epoch = facts.epoch();
   if (epoch === undefined) return leadsNoMore(state);
-  // Its word ends only this stream: a leader that took a higher epoch from it would end the streams of all
-  // others.
+  // A proxy's word ends only its own stream. A leader that took over a higher epoch from it would end the
+  // streams of all others.
   if (registration.epoch > epoch) {
     const message = `the proxy follows a newer leader: epoch ${registration.epoch}, not ${epoch} (if no other replica leads, make the pod anew)`;
     return { state: OVER, effects: [{ kind: "newer-epoch", message }, ...fail(state, status.UNAVAILABLE, message).effects] };
@@ -171,12 +169,12 @@ function answer(state: Extract<StreamState, { kind: "waits" }>, facts: StreamFac
   };
 }
 
-/** A proxy that is not served is told why, or where to go. */
-export function turnAway(state: StreamState, admission: Exclude<WelcomeVerdict, { kind: "serve" }>): Step {
-  if (admission.kind === "refuse") return fail(state, status.PERMISSION_DENIED, admission.message);
-  if (admission.kind === "wait") return fail(state, status.UNAVAILABLE, admission.message);
-  if (admission.endpoint === "") return fail(state, status.UNAVAILABLE, "no replica leads yet");
-  return { state: OVER, effects: [{ kind: "redirect", endpoint: admission.endpoint }] };
+/** Ends the conversation with a proxy that is not served, with the reason or the leader's address. */
+export function turnAway(state: StreamState, verdict: Exclude<ProxyVerdict, { kind: "serve" }>): Step {
+  if (verdict.kind === "refuse") return fail(state, status.PERMISSION_DENIED, verdict.message);
+  if (verdict.kind === "wait") return fail(state, status.UNAVAILABLE, verdict.message);
+  if (verdict.endpoint === "") return fail(state, status.UNAVAILABLE, "no replica leads yet");
+  return { state: OVER, effects: [{ kind: "redirect", endpoint: verdict.endpoint }] };
 }
 
 const OVER: StreamState = { kind: "over" };
@@ -202,7 +200,7 @@ function leadsNoMore(state: StreamState): Step {
   return fail(state, status.UNAVAILABLE, "this replica leads no more");
 }
 
-// Bounded by the number of kinds.
+// Their number is bounded by the number of kinds.
 function withEarlyReport(reports: EarlyReports, message: ProxyMessage): EarlyReports {
   if (!("report" in message)) return reports;
   const { report } = message;

@@ -1,6 +1,7 @@
-// TLS in front of gRPC. Ours and not gRPC's, so that the leaf can change under open streams, sockets can be
-// counted, and whoever is no proxy is cut off early. Invariants: TLS 1.3 and HTTP/2 only; a bounded number of
-// connections has not yet proved who it is, and each only for a while; and each that fails is told of once.
+// TLS in front of gRPC. It is not gRPC's own, so that the leaf can change under open streams, sockets can be
+// counted, and callers that are no proxies are cut off early. Invariants: TLS 1.3 and HTTP/2 only; a bounded
+// number of connections has not yet proved who it is, and each only for a while; each failure is reported
+// once.
 import type { Socket } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
 import { createClientPace } from "../../base/client-pace.ts";
@@ -17,40 +18,43 @@ export interface TlsTerminator {
   asked(peer: string): void;
   /** A call on this connection came from a proxy. */
   proved(peer: string): void;
-  /** A call on this connection was refused: if no other has proved anything, it is cut off a moment later. */
+  /**
+   * A call on this connection was refused: if no other call proves anything, it is cut off a moment later.
+   */
   refused(peer: string): void;
   close(): void;
 }
 
 export interface TlsTerminatorOptions {
   readonly identity: Pick<MeshIdentity, "serving" | "onChange">;
-  /** Takes what is said over TLS. */
+  /** Takes the connection over after the handshake. */
   readonly onSecure: (socket: TLSSocket) => void;
-  /** Somebody was cut off. @param address without the port */
+  /** Called when a connection is cut off. @param address without the port */
   readonly onRefused: (address: string, why: string) => void;
   readonly clock: Clock;
-  /** Connections that have not proved who they are; default 256. */
-  readonly maxUnproved?: number;
+  /** The maximum number of connections that have not proved who they are; default 256. */
+  readonly maxUnproved?: number | undefined;
 }
 
+/** A connection that has not proved who it is. */
 interface Connection {
   readonly address: string;
-  /** What it has sent so far, encrypted. */
-  readonly bytesRead: number;
+  readonly socket: Socket;
   isSecure: boolean;
   /** A call has begun, which carries a proxy's token. */
   hasAsked: boolean;
-  /** The client's time begins again. After it the connection ends. @param why if the client is told of */
+  /** Starts the client's time again. After it the connection ends. @param why the reported reason, if any */
   expect(ms: number, why?: string): void;
-  /** An answer is on its way, for which time is left. */
+  /** Leaves time for an answer that is on its way. */
   endSoon(): void;
   prove(): void;
-  /** Cuts it off. @param why if the client is told of */
+  /** Cuts the connection off. @param why the reported reason, if any */
   end(why: string | undefined): void;
+  /** Ends the wait for a proof. */
   settle(): void;
 }
 
-// For the review of a token, which has to wait while the API server is away.
+// A token's review has to wait while the API server is away.
 const PROOF_MS = 30_000;
 const ANSWER_MS = 1_000;
 // Such a connection holds up to 300 KiB: two calls, each with 64 KiB of headers and 64 KiB of unread data.
@@ -58,17 +62,14 @@ const ANSWER_MS = 1_000;
 // place comes back within three.
 const MAX_UNPROVED = 256;
 // A proxy sends its token and the beginning of its registration, for which HTTP/2 gives it 64 KiB. Frames of
-// one byte would take a second of the event loop for each.
+// one byte would take a second of the event loop for each connection.
 const MAX_UNPROVED_BYTES = 128 * 1024;
 const CHECK_MS = 100;
 const TOO_MUCH = `more than ${MAX_UNPROVED_BYTES} bytes before it has said who it is`;
 // Some clusters show all pods of a node, or all pods, under one address: hundreds of proxies may come from
 // there in one moment.
 const PROVED_SHARES = 32;
-/**
- * Of one address. Some clusters show all pods of a node, or all pods, under one address: a thousand proxies
- * then come back within 15 s.
- */
+// The handshakes of one address, under which a thousand proxies may come back within 15 s.
 const HANDSHAKES_PER_SECOND = 48;
 const HANDSHAKES_AT_ONCE = 384;
 const TOO_MANY = "too many connections have not said who they are";
@@ -97,7 +98,9 @@ export function createTlsTerminator({
   const check = () => {
     isChecking = unproved.size > 0;
     if (!isChecking) return;
-    for (const connection of [...unproved.values()]) if (connection.bytesRead > MAX_UNPROVED_BYTES) connection.end(TOO_MUCH);
+    for (const connection of [...unproved.values()]) {
+      if (connection.socket.bytesRead > MAX_UNPROVED_BYTES) connection.end(TOO_MUCH);
+    }
     clock.after(CHECK_MS, check);
   };
   const endListening = identity.onChange(load);
@@ -121,9 +124,7 @@ export function createTlsTerminator({
     let isEnding = false;
     const connection: Connection = {
       address,
-      get bytesRead() {
-        return socket.bytesRead;
-      },
+      socket,
       isSecure: false,
       hasAsked: false,
       expect(ms, why) {
@@ -149,7 +150,7 @@ export function createTlsTerminator({
     unproved.set(peer, connection);
     if (!isChecking) check();
     connection.expect(FIRST_MS, `no TLS handshake within ${FIRST_MS / 1000} s`);
-    // Of those that hang up in the handshake, Node does not say where they came from.
+    // Node does not report the address of a client that hangs up in the handshake.
     socket.once("close", () => {
       if (unproved.get(peer) === connection && !connection.isSecure) onRefused(address, "hung up in the TLS handshake");
       connection.settle();
@@ -167,15 +168,17 @@ export function createTlsTerminator({
   });
   server.on("secureConnection", (socket) => {
     const connection = unproved.get(peerOf(socket));
-    if (connection !== undefined) connection.isSecure = true;
-    connection?.expect(FIRST_MS, `no call within ${FIRST_MS / 1000} s`);
+    if (connection !== undefined) {
+      connection.isSecure = true;
+      connection.expect(FIRST_MS, `no call within ${FIRST_MS / 1000} s`);
+    }
     onSecure(socket);
   });
   return {
     take(socket) {
       const address = clientAddress(socket);
       if (address === undefined) {
-        onRefused("", "hung up at once"); // the system does not say any more who it was
+        onRefused("", "hung up at once"); // the system no longer knows who it was
         socket.destroy();
       } else if (hasLeaf) expectProof(socket, address);
       else socket.destroy();
@@ -195,7 +198,7 @@ export function createTlsTerminator({
   };
 }
 
-// OpenSSL's own words repeat addresses in memory and file names of its sources.
+// OpenSSL's own message repeats addresses in memory and file names of its sources.
 function whatFailed(error: Error & { readonly code?: string }): string {
   const reason = "reason" in error && typeof error.reason === "string" ? error.reason : error.message;
   return error.code === "ERR_SSL_WRONG_VERSION_NUMBER" || error.code === "ERR_SSL_HTTP_REQUEST"

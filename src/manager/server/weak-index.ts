@@ -1,5 +1,5 @@
-// Values that several owners share, found by key. Invariant: the index keeps no value: it forgets those that
-// nobody else holds. Used by shared-tables.ts and shared-updates.ts.
+// Values that several owners share, found by key. Invariant: the index forgets each value that nobody else
+// references.
 
 export interface WeakIndex<T> {
   get(key: string): T | undefined;

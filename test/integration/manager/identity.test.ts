@@ -17,7 +17,7 @@ import type { KubeClient } from "../../../src/kube/client/types.ts";
 import { INJECTED_LABEL } from "../../../src/manager/facts/injected-pod.ts";
 import { addIdentity, type Identity } from "../../../src/manager/identity/add.ts";
 import { ROTATE_ANNOTATION } from "../../../src/manager/identity/ca-secret.ts";
-import { createAdmission } from "../../../src/manager/server/admit-proxy.ts";
+import { createProxyJudge } from "../../../src/manager/server/judge-proxy.ts";
 import { createMeshServer, type MeshServer } from "../../../src/manager/server/mesh-server.ts";
 import { createProxyRegistry, type ProxyRegistry } from "../../../src/manager/server/proxy-registry.ts";
 import { createInformers, type Informers } from "../../../src/runtime/informers.ts";
@@ -98,7 +98,7 @@ beforeEach(async () => {
   server = createMeshServer({
     ...{ listen: { host: "127.0.0.1", port: 0 }, security, registry, leaderElsewhere, clock, log },
     maxUnproved: MAX_UNPROVED,
-    admit: createAdmission({ pods: lists, apps, leaderElsewhere, rejections: security.rejections }),
+    judge: createProxyJudge({ pods: lists, apps, leaderElsewhere, rejections: security.rejections }),
     leadership: { epoch: 1 },
   });
   await server.start(signal);

@@ -12,7 +12,7 @@ import { rulesOf } from "../../../src/manager/plan/pod-rules.ts";
 import { createMeshServer, type MeshServer } from "../../../src/manager/server/mesh-server.ts";
 import { createProxyRegistry, type ProxyRegistry } from "../../../src/manager/server/proxy-registry.ts";
 import type { Leadership } from "../../../src/manager/server/proxy-stream.ts";
-import type { WelcomeVerdict } from "../../../src/manager/server/stream-machine.ts";
+import type { ProxyVerdict } from "../../../src/manager/server/stream-machine.ts";
 import { greetingOf } from "../../../src/proxy/session/registration.ts";
 import type { Snapshot } from "../../../src/route/snapshot.ts";
 import { ROUTE_DELTA_MESSAGE } from "../../../src/wire/load-proto.ts";
@@ -36,7 +36,7 @@ function wide(version: number, moved = 0): Snapshot {
 
 let registry: ProxyRegistry;
 let leadership: { epoch: number | undefined } & Leadership;
-let admission: WelcomeVerdict;
+let verdict: ProxyVerdict;
 let elsewhere: string | undefined;
 let asked: Set<string | undefined>;
 let clock: FakeClock | undefined;
@@ -46,7 +46,7 @@ let proxies: { close(): void }[];
 async function start(fake?: FakeClock) {
   clock = fake;
   leadership = { epoch: 3 };
-  admission = { kind: "serve" };
+  verdict = { kind: "serve" };
   elsewhere = undefined;
   asked = new Set();
   registry = createProxyRegistry({ log: silentLogger() });
@@ -54,9 +54,9 @@ async function start(fake?: FakeClock) {
     listen: { host: "127.0.0.1", port: 0 },
     registry,
     leaderElsewhere: () => elsewhere,
-    admit(registration) {
+    judge(registration) {
       asked.add(registration?.pod?.name);
-      return admission;
+      return verdict;
     },
     leadership,
     clock: fake ?? systemClock,
@@ -171,7 +171,7 @@ describe("epochs", () => {
     expect([other.ended?.code, registry.facts("shop/q")]).toEqual([status.UNAVAILABLE, undefined]);
   });
   it("are those of the moment of the promise: what was welcomed by a leader of before is not served", async () => {
-    for (const change of [() => (leadership.epoch = 5), () => (admission = { kind: "refuse", message: "the pod is gone" })]) {
+    for (const change of [() => (leadership.epoch = 5), () => (verdict = { kind: "refuse", message: "the pod is gone" })]) {
       await server.stop();
       await start();
       const proxy = open(true);
@@ -261,10 +261,10 @@ describe("tables that registrations name by hash", () => {
     await start(createFakeClock());
     const all = Array.from({ length: 3 }, (_, index) => greet(`p${index}`));
     await eventually(() => asked.size === 3);
-    admission = { kind: "wait", message: "not listed" }; // nobody is looked at until then
+    verdict = { kind: "wait", message: "not listed" }; // nobody is looked at until then
     await clock?.advance(4_900);
     expect(all.filter(({ wanted }) => wanted() !== undefined).length).toBeLessThan(3);
-    admission = { kind: "serve" };
+    verdict = { kind: "serve" };
     await clock?.advance(300);
     await eventually(() => all.every(({ wanted }) => wanted()?.length === 1));
   });
@@ -287,7 +287,7 @@ describe("who is turned away", () => {
         { code: status.PERMISSION_DENIED, details: "no pod" },
       ],
     ] as const) {
-      admission = answer;
+      verdict = answer;
       const proxy = open();
       proxy.send(registrationOf("p"));
       await eventually(() => proxy.ended !== undefined);
@@ -334,15 +334,15 @@ describe("who is turned away", () => {
     expect(last.ended).toEqual({ code: status.UNAVAILABLE, details: "no replica leads yet" });
   });
   it("waits a while as long as it cannot be judged, and loses nothing that it reported meanwhile", async () => {
-    admission = { kind: "wait", message: "not listed" };
+    verdict = { kind: "wait", message: "not listed" };
     const proxy = open();
     proxy.send(registrationOf("p"));
     proxy.send({ report: { leader: true } });
     await eventually(() => asked.size === 1);
     expect([proxy.ended, registry.facts("shop/p")]).toEqual([undefined, undefined]);
-    admission = { kind: "serve" };
+    verdict = { kind: "serve" };
     await eventually(() => registry.facts("shop/p")?.leader === true);
-    admission = { kind: "wait", message: "not listed" };
+    verdict = { kind: "wait", message: "not listed" };
     const tired = open();
     tired.send(registrationOf("q"));
     await eventually(() => tired.ended !== undefined);
@@ -421,7 +421,7 @@ it("of 400 single bytes in a call that waits for its verdict, one buffer is kept
       rejections: { reject: () => undefined },
       identify: () => new Promise(() => undefined),
     } as never,
-    admit: () => ({ kind: "serve" }),
+    judge: () => ({ kind: "serve" }),
     leadership: { epoch: 3 },
     clock: systemClock,
     log: silentLogger(),

@@ -40,7 +40,7 @@ async function startServer() {
   const server = createMeshServer({
     listen: { host: "127.0.0.1", port: 0 },
     registry,
-    admit: () => ({ kind: "serve" }),
+    judge: () => ({ kind: "serve" }),
     leadership: { epoch: 1 },
     clock: systemClock,
     log: silentLogger(),

@@ -1,0 +1,127 @@
+// Which registrations are accepted, and which proxies are served: only pods that exist, with the same uid,
+// and that carry the proxy of an app that exists. Pure except for the stores that it reads. Invariants: any
+// pod of the cluster may register, so no part of a registration costs more than a real proxy's; with mesh
+// identity a proxy speaks only for the pod that its token is bound to.
+import { MAX_NAME_LENGTH } from "../../api/names.ts";
+import type { PodRef, RegistrationMessage } from "../../wire/messages.ts";
+import { carriesProxy, INJECTED_LABEL } from "../facts/injected-pod.ts";
+import { type PodKey, podKey } from "../facts/pod-key.ts";
+import type { PodLists } from "../facts/pod-watch.ts";
+import type { Rejections } from "../identity/rejections.ts";
+import type { PodIdentity } from "../identity/token-reviewer.ts";
+import { claimsIn } from "./registration-tables.ts";
+import type { ProxyVerdict } from "./stream-machine.ts";
+
+export interface JudgeOptions {
+  readonly pods: PodLists;
+  readonly apps: {
+    readonly hasSynced: boolean;
+    get(name: string, namespace: string): unknown;
+    list(namespace: string): readonly unknown[];
+  };
+  /** Undefined while this replica leads; otherwise the leader's address, "" if no leader is known. */
+  readonly leaderElsewhere: () => string | undefined;
+  readonly rejections?: Rejections;
+}
+
+/**
+ * Judges whether a proxy is served.
+ * @param registration undefined before anything of it is read: a pod outside of the mesh is refused then,
+ * whatever it sends
+ * @param caller the pod that the token is bound to; absent without mesh identity
+ */
+export type JudgeProxy = (registration: RegistrationMessage | undefined, caller?: PodIdentity) => ProxyVerdict;
+
+export function createProxyJudge({ pods, apps, leaderElsewhere, rejections }: JudgeOptions): JudgeProxy {
+  return (registration, caller) => {
+    const endpoint = leaderElsewhere();
+    if (endpoint !== undefined) return { kind: "redirect", endpoint };
+    const named = registration?.pod;
+    if (registration !== undefined && !(named && isName(named)))
+      return { kind: "refuse", message: "the registration names no pod" };
+    if (caller && named && !isSamePod(caller, named)) {
+      const message = `the token is that of pod ${podKey(caller)} (uid ${caller.uid}), the registration says ${podKey(named)}`;
+      rejections?.reject("other-pod", podKey(caller), message);
+      return { kind: "refuse", message };
+    }
+    const claimed = caller ?? named;
+    if (!claimed) return { kind: "serve" }; // only the registration says who calls
+    const { namespace } = claimed;
+    const key = podKey(claimed);
+    if (!apps.hasSynced) return { kind: "wait", message: "the apps have not been listed yet" };
+    if (pods.list(namespace) === undefined) return whyUnlisted(apps, namespace);
+    const pod = pods.get(claimed.name, namespace);
+    if (pod === undefined) return { kind: "refuse", message: `there is no pod ${key}` };
+    if (claimed.uid !== "" && claimed.uid !== pod.metadata.uid) {
+      return { kind: "refuse", message: `pod ${key} has uid ${pod.metadata.uid}, not ${claimed.uid}` };
+    }
+    // Anybody who may create a pod can label it, and claim routes for it.
+    if (caller !== undefined && !carriesProxy(pod)) {
+      const message = `pod ${key} carries no proxy`;
+      rejections?.reject("no-proxy", key, message);
+      return { kind: "refuse", message };
+    }
+    // A label may change while the proxy serves. A proxy that enforces a route is served, so that it can get
+    // the next route.
+    const mayEnforce = registration === undefined || Boolean(registration.route?.acknowledged);
+    if (mayEnforce && apps.list(namespace).length > 0) return { kind: "serve" };
+    const app = pod.metadata.labels?.[INJECTED_LABEL];
+    if (app === undefined) return { kind: "refuse", message: `pod ${key} lacks the label ${INJECTED_LABEL}` };
+    if (apps.get(app, namespace) === undefined) return { kind: "refuse", message: `there is no app ${namespace}/${app}` };
+    return { kind: "serve" };
+  };
+}
+
+/**
+ * A proxy names five routes at most. Tables are named by hash: a short registration could name a million, and
+ * the planner reads each.
+ */
+const MAX_IN_DOUBT = 15;
+/**
+ * The maximum of a route without its table. Its largest part is the list of user agents: 64 of 256
+ * characters.
+ */
+const MAX_CLAIM_BYTES = 64 * 1024;
+const MAX_CAPABILITIES = 64;
+const MAX_CAPABILITY_CHARS = 64;
+
+/**
+ * The pod that the registration names; undefined if the names cannot be used. The key goes into log lines,
+ * answers and a map.
+ */
+export function registeredPod({ pod }: RegistrationMessage): PodKey | undefined {
+  if (pod === null || pod.name === "") return undefined;
+  return [pod.name, pod.namespace].every((name) => name.length <= MAX_NAME_LENGTH) ? podKey(pod) : undefined;
+}
+
+/**
+ * The bound that the registration exceeds, as text; undefined if there is none. It is checked before anything
+ * of the registration is decoded or kept.
+ */
+export function exceededBound({ capabilities, route }: RegistrationMessage): string | undefined {
+  if (capabilities.length > MAX_CAPABILITIES) {
+    return `a registration lists at most ${MAX_CAPABILITIES} capabilities, not ${capabilities.length}`;
+  }
+  if (capabilities.some((capability) => capability.length > MAX_CAPABILITY_CHARS)) {
+    return `a capability has at most ${MAX_CAPABILITY_CHARS} characters`;
+  }
+  const inDoubt = route?.inDoubt ?? [];
+  if (inDoubt.length > MAX_IN_DOUBT) return `a registration names at most ${MAX_IN_DOUBT} routes in doubt, not ${inDoubt.length}`;
+  const isLong = claimsIn(route).some(({ body }) => body.length > MAX_CLAIM_BYTES);
+  return isLong ? `a route in a registration has at most ${MAX_CLAIM_BYTES} bytes` : undefined;
+}
+
+// Other names would end up in lines of the log and in answers.
+function isName({ name, namespace, uid }: PodRef): boolean {
+  return [name, namespace, uid].every((text) => text.length <= MAX_NAME_LENGTH && /^[\w.-]*$/.test(text));
+}
+
+function isSamePod(caller: PodIdentity, { uid, name, namespace }: PodRef): boolean {
+  return (uid === "" || uid === caller.uid) && name === caller.name && namespace === caller.namespace;
+}
+
+// Nobody asks for the pods of a namespace without an app.
+function whyUnlisted(apps: JudgeOptions["apps"], namespace: string): ProxyVerdict {
+  if (apps.list(namespace).length === 0) return { kind: "refuse", message: `there is no app in namespace ${namespace}` };
+  return { kind: "wait", message: `the pods of namespace ${namespace} have not been listed yet` };
+}

@@ -66,7 +66,7 @@ function factsOf(bySpec: RouteTable, { acknowledged, outstanding }: Held): AppFa
   );
   return {
     ...{ app: APP, pods, factsOf: (key) => known.get(key), bySpec, subsets, lockName: "lock", callers: NO_CALLER_POLICY },
-    ...{ guard: undefined, isPaused: false, maxMovingPercent: undefined, retainsLosses: true },
+    ...{ words: undefined, guard: undefined, isPaused: false, maxMovingPercent: undefined, retainsLosses: true },
   };
 }
 

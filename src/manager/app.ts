@@ -104,8 +104,8 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
   if (!signal.aborted) throw leadership.lost.reason;
 }
 
-/** The kinds of objects that describe apps. */
-const createSources = (): Source[] => [createVirtualAppSource(), createShardingSource()];
+/** The source kinds. */
+export const createSources = (): Source[] => [createVirtualAppSource(), createShardingSource()];
 
 type Base = Awaited<ReturnType<typeof createBase>>;
 type PodWatches = ReturnType<typeof createPodWatches>;

@@ -7,22 +7,6 @@ import { DEFAULT_SUBSET } from "./table.ts";
 /** Separates the lock's name from the subset's. */
 const LOCK_SEPARATOR = "---";
 
-/** The field of a VirtualApp that names the lock. */
-const LOCK_NAME_FIELD = "spec.configuration.controller.leaderElectionName";
-
-/**
- * What to do about a lock that the VirtualApp does not name. `lockName` is the name in the VirtualApp; "" if
- * it has none.
- */
-export function unnamedLockText(found: string, lockName: string): string {
-  const [quoted, named] = [JSON.stringify(found), lockName === "" ? "none" : JSON.stringify(lockName)];
-  const remedy =
-    lockName === ""
-      ? `set ${LOCK_NAME_FIELD} to ${quoted}`
-      : `delete the VirtualApp, wait until it is deleted, and create it again with ${LOCK_NAME_FIELD} ${quoted}`;
-  return `${quoted} looks like a leader-election lock, and the VirtualApp names ${named}: if it is the operator's lock, ${remedy}`;
-}
-
 /** The lock's name upstream for a subset. */
 export function lockNameFor(lockName: string, subset: string): string {
   return subset === DEFAULT_SUBSET ? lockName : `${lockName}${LOCK_SEPARATOR}${subset}`;

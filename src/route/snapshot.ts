@@ -4,6 +4,7 @@ import type { ItemMeta } from "../kube/codec/base/types.ts";
 import { formatTerms, type Labels, matchesTerms } from "../kube/label-selector.ts";
 import { BUCKETS, CLUSTER_SCOPE, clusterPlace } from "../kube/place.ts";
 import { indexRetained, type RetainedIndex, retainedIn } from "./retained.ts";
+import type { SourceWords } from "./source-words.ts";
 import { isOwnedBy, namespacesOf, type Owner, ownersOf, type RouteTable } from "./table.ts";
 
 export interface AppRef {
@@ -39,6 +40,8 @@ export interface Snapshot {
   readonly table: RouteTable;
   readonly callers: CallerPolicy;
   readonly guard?: Guard | undefined;
+  /** The words for messages. Absent: an older manager made the snapshot. */
+  readonly words?: SourceWords | undefined;
 }
 
 /**

@@ -169,6 +169,14 @@ export interface RouteMessage {
   readonly tableHash: Uint8Array;
   /** The guard of the snapshot is `Warn`. */
   readonly warnOnly: boolean;
+  readonly words: SourceWordsMessage | null;
+}
+
+export interface SourceWordsMessage {
+  readonly kind: string;
+  readonly rules: string;
+  readonly lockField: string;
+  readonly agentsField: string;
 }
 
 /** The difference between two routes. The .proto file describes how to apply it. */

@@ -3,6 +3,7 @@
 // file all use the message, so a new field reaches all of them. Invariant: a snapshot that decodes without an
 // error can be enforced. Otherwise the error names every problem. Called by both ends of the stream.
 import { type AppRef, type CallerPolicy, NO_CALLER_POLICY, type Snapshot } from "../route/snapshot.ts";
+import type { SourceWords } from "../route/source-words.ts";
 import type { RouteTable } from "../route/table.ts";
 import { ROUTE_DELTA_MESSAGE, ROUTE_MESSAGE } from "./load-proto.ts";
 import type { ResourceMessage, RouteMessage } from "./messages.ts";
@@ -77,8 +78,8 @@ const NO_HASH = new Uint8Array();
 
 /** All fields except the table. */
 function routeToWire(content: RouteContent): Omit<RouteMessage, "table" | "tableHash"> {
-  const { app, subset, podNamespace, lockName, callers, guard } = content;
-  return { app, subset, podNamespace, lockName, callers, warnOnly: guard === "Warn" };
+  const { app, subset, podNamespace, lockName, callers, guard, words = null } = content;
+  return { app, subset, podNamespace, lockName, callers, words, warnOnly: guard === "Warn" };
 }
 
 function routeFromWire(
@@ -86,7 +87,7 @@ function routeFromWire(
   { version, digest }: Versioned,
   readTable: (problems: string[]) => RouteTable | null | undefined,
 ): Snapshot {
-  const { app, subset, podNamespace, lockName, callers, warnOnly } = message;
+  const { app, subset, podNamespace, lockName, callers, warnOnly, words } = message;
   const problems = headProblems({ version, digest });
   if (app === null || app.name === "") problems.push("app: missing");
   if (podNamespace === "") problems.push("podNamespace: missing");
@@ -97,6 +98,7 @@ function routeFromWire(
   return {
     ...{ version, digest, ...content },
     ...(warnOnly ? { guard: "Warn" } : {}),
+    ...(words === null ? {} : { words: wordsFromWire(words) }),
   };
 }
 
@@ -131,6 +133,10 @@ function decodedOrUndefined(body: Uint8Array): RouteMessage | undefined {
 
 function appFromWire({ namespace, name }: AppRef): AppRef {
   return { namespace, name };
+}
+
+function wordsFromWire({ kind, rules, lockField, agentsField }: SourceWords): SourceWords {
+  return { kind, rules, lockField, agentsField };
 }
 
 function callersFromWire(message: RouteMessage["callers"]): CallerPolicy {

@@ -372,7 +372,7 @@ function appPod({ name, bare, controlled, subset: of, enforced, outstanding, lat
 function reconcile(world: World): AppPlan {
   const [pods, factsOf] = read(world);
   const { bySpec, isPaused } = world;
-  const common = { app: APP, pods, factsOf };
+  const common = { app: APP, words: undefined, pods, factsOf };
   const plan = world.isDeleting
     ? planDissolution({ ...common, lockName: "lock", namespaces: namespacesOf(bySpec) })
     : planApp({

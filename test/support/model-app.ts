@@ -70,7 +70,7 @@ export function modelApp(
       return { ...pod, running: pod.running || isOlder || saysSo };
     });
   const plan = (): AppPlan => {
-    const facts = { app: APP, pods: appPods(), factsOf };
+    const facts = { app: APP, words: undefined, pods: appPods(), factsOf };
     if (deletion !== undefined) {
       const lockName = deletion.specIsBad ? undefined : "lock";
       return planDissolution({ ...facts, lockName, namespaces: known.filter((name) => name !== CLUSTER_SCOPE) });

@@ -1,5 +1,6 @@
 // A mesh for unit tests of the status: a spec, namespaces, pods, and proxies that acknowledge at the request of the test. The plan is
 // real, and the test controls the clock.
+
 import type { AppStatus, RestartStatus } from "../../src/api/app-status.ts";
 import type { VirtualAppSpec } from "../../src/api/virtual-app.ts";
 import type { AppPod } from "../../src/manager/facts/app-pods.ts";
@@ -12,6 +13,7 @@ import type { Snapshot } from "../../src/route/snapshot.ts";
 import { compileNow } from "./compile-now.ts";
 import { proxyFacts } from "./pod-facts.ts";
 import { specOf } from "./source-apps.ts";
+import { VIRTUAL_APP_WORDS } from "./source-words.ts";
 
 const APP = { namespace: "shop", name: "app" };
 
@@ -98,6 +100,7 @@ export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly str
       const plan = planApp({
         ...specOf(world.spec),
         app: APP,
+        words: VIRTUAL_APP_WORDS,
         bySpec,
         pods: own,
         factsOf,
@@ -120,6 +123,7 @@ export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly str
         plan,
         version,
         lockName: "lock",
+        words: VIRTUAL_APP_WORDS,
         restart: world.restart,
         labelsAfter: world.labelsAfter,
         now: new Date(world.nowMs).toISOString(),

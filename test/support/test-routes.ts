@@ -2,6 +2,7 @@
 // subset owns all others.
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import { retained as retainedClass, snapshot, subset, table } from "./route-table.ts";
+import { VIRTUAL_APP_WORDS } from "./source-words.ts";
 
 export interface Routes {
   /** Namespaces of subset blue. */
@@ -24,5 +25,5 @@ export function routes(version: number, of: Routes, more: Partial<Snapshot> = {}
     fenced,
     ...(retained.length === 0 ? {} : { retained: [retainedClass(retained)] }),
   });
-  return snapshot(routeTable, { version, digest: `digest-${version}`, subset: "blue", ...more });
+  return snapshot(routeTable, { version, digest: `digest-${version}`, subset: "blue", words: VIRTUAL_APP_WORDS, ...more });
 }

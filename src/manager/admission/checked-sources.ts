@@ -3,7 +3,7 @@
 import type { Problem } from "../../api/problems.ts";
 import { fieldAt, isObject } from "../../api/rule.ts";
 import type { KubeObject } from "../../kube/types.ts";
-import type { App, Apps, Reroute, Source } from "../apps/app.ts";
+import type { App, Apps, AppWords, Reroute, Source } from "../apps/app.ts";
 import type { CountMoves } from "./count-moves.ts";
 import type { CheckedKind } from "./validate-webhook.ts";
 import type { Caller } from "./webhook.ts";
@@ -29,7 +29,8 @@ export function checkedSources({ sources, apps, countMoves }: SourceChecks): Che
       const [own, others] = split(apps.list(namespace), ({ ref }) => ref.name === appName && ref.kind === kind);
       const { problems, warnings, reroute } = source.judgeEdit(before, after, { own: own[0], others });
       const taken = before === undefined ? namesakes(others, appName, name) : [];
-      const moves = countMoves === undefined || reroute === undefined ? [] : await moveWarnings(reroute, countMoves, caller);
+      const moves =
+        countMoves === undefined || reroute === undefined ? [] : await moveWarnings(reroute, countMoves, caller, source.words);
       return { problems: [...taken, ...problems], warnings: [...warnings, ...moves] };
     },
   }));
@@ -39,11 +40,11 @@ export function checkedSources({ sources, apps, countMoves }: SourceChecks): Che
 const RISKY_SHARE = 0.5;
 const RISKY_COUNT = 100;
 
-async function moveWarnings({ before, after, restarts }: Reroute, countMoves: CountMoves, caller: Caller): Promise<string[]> {
+async function moveWarnings({ before, after, restarts }: Reroute, countMoves: CountMoves, caller: Caller, words: AppWords) {
   const { moved, total } = (await countMoves(before, after, caller)) ?? { moved: 0, total: 0 };
   if (moved === 0 || (moved < total * RISKY_SHARE && moved < RISKY_COUNT)) return [];
   const restarting = restarts ? "; pods that lose namespaces are restarted one after the other" : "";
-  return [`moves ${moved} of ${total} namespaces to other owners${restarting}; spec.route.paused: true stops it`];
+  return [`moves ${moved} of ${total} namespaces to other owners${restarting}; ${words.pausedField}: true stops it`];
 }
 
 function split<T>(items: readonly T[], isFirst: (item: T) => boolean): readonly [T[], T[]] {

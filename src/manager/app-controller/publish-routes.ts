@@ -86,6 +86,7 @@ export function createRoutePublisher(options: RoutePublisherOptions): RoutePubli
       const ownPods = appPods(selection, listed, view);
       const common = {
         app: { namespace, name },
+        words: app.words,
         pods: ownPods,
         factsOf: registry.facts,
         gone: goneAppPods(selection, past.gone(namespace), isFirstServed, view),

@@ -85,6 +85,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
       generation: app.object.metadata.generation ?? 0,
       // A dissolution has the default subset.
       lockName: app.spec?.lockName ?? plan.rules.get(DEFAULT_SUBSET)?.lockName ?? "",
+      words: app.words,
       describe: app.spec?.describe,
       webhook: plan.isDissolving ? undefined : webhookVerdictOf(app, published.pods),
       labelsAfter: (before: LabelsStatus | undefined) =>

@@ -7,6 +7,7 @@ import type { Resource } from "../../kube/client/resource.ts";
 import type { Labels } from "../../kube/label-selector.ts";
 import type { GroupResource, KubeObject, LabelSelector } from "../../kube/types.ts";
 import type { CallerPolicy, Guard } from "../../route/snapshot.ts";
+import type { SourceWords } from "../../route/source-words.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import type { Change } from "../../runtime/store.ts";
@@ -23,6 +24,16 @@ export interface AppRef {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
+}
+
+/** What messages call the objects and fields of a source kind. */
+export interface AppWords extends SourceWords {
+  /** The apps of a namespace: "VirtualApps". */
+  readonly plural: string;
+  /** The field that pauses an app. */
+  readonly pausedField: string;
+  /** The field for the largest share of namespaces that may move; "" if the kind has none. */
+  readonly maxMovingField: string;
 }
 
 /** An object of a source kind. */
@@ -90,6 +101,7 @@ export interface Description {
 
 export interface App {
   readonly ref: AppRef;
+  readonly words: AppWords;
   /** The first of `objects`. It has the status and the Events of the app. */
   readonly object: SourceObject;
   /**
@@ -111,6 +123,7 @@ export interface App {
 /** A custom resource that describes apps. */
 export interface Source<O extends SourceObject = SourceObject> {
   readonly resource: Resource<O>;
+  readonly words: AppWords;
   /** Name of its controller in logs and metrics. */
   readonly controllerName: string;
   /** What an app depends on in its object beside the spec. Compared as JSON. */
@@ -184,13 +197,8 @@ export interface Apps {
  * An app beyond its namespace's share is treated like one with a refused spec. An app that ends needs no
  * place.
  */
-function withinBounds(apps: readonly App[]): readonly App[] {
-  const beyond = beyondShare(
-    apps.filter(isLive),
-    ({ objects }) => objects,
-    APPS_SHARE,
-    "VirtualApps and families of ShardingConfigs",
-  );
+function withinBounds(apps: readonly App[], noun: string): readonly App[] {
+  const beyond = beyondShare(apps.filter(isLive), ({ objects }) => objects, APPS_SHARE, noun);
   if (beyond.size === 0) return apps;
   return apps.map((app) => {
     const why = beyond.get(app);
@@ -199,12 +207,13 @@ function withinBounds(apps: readonly App[]): readonly App[] {
 }
 
 // Does not read the spec or the problems of the app, since then its spec would be checked.
-function refused({ ref, object, objects, isEnding, leaving, pods }: App, why: string): App {
-  return { ref, object, objects, isEnding, leaving, pods, spec: undefined, problems: [why] };
+function refused({ ref, words, object, objects, isEnding, leaving, pods }: App, why: string): App {
+  return { ref, words, object, objects, isEnding, leaving, pods, spec: undefined, problems: [why] };
 }
 
 export function createApps(informers: Pick<Informers, "store">, sources: readonly Source[]): Apps {
   const kinds = sources.map((source) => ({ source, store: informers.store(source.resource) }));
+  const noun = sources.map(({ words }) => words.plural).join(" and ");
   const known = new Map<string, readonly App[]>();
   // Subscribed first, so that no other handler of the same change gets the apps of before.
   for (const { source, store } of kinds) {
@@ -214,7 +223,8 @@ export function createApps(informers: Pick<Informers, "store">, sources: readonl
     });
   }
   const appsIn = (namespace: string): readonly App[] => {
-    const apps = known.get(namespace) ?? withinBounds(kinds.flatMap(({ source, store }) => source.appsOf(store.list(namespace))));
+    const ofKinds = () => kinds.flatMap(({ source, store }) => source.appsOf(store.list(namespace)));
+    const apps = known.get(namespace) ?? withinBounds(ofKinds(), noun);
     // Any client of the webhooks can name a namespace, so only those with an app are remembered.
     if (apps.length > 0) known.set(namespace, apps);
     return apps;

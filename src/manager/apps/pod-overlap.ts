@@ -4,12 +4,15 @@ import type { LabelSelector } from "../../kube/types.ts";
 import { type App, isLive } from "./app.ts";
 
 // Only a warning: the injecting webhook refuses a pod that both apps select.
-/** Warns of apps that may select the same pods. */
-export function overlapWarnings(kind: string, selector: LabelSelector, others: readonly App[]): string[] {
+/**
+ * Warns of apps that may select the same pods as an object of this kind.
+ * @param field the field of the selector
+ */
+export function overlapWarnings(kind: string, field: string, selector: LabelSelector, others: readonly App[]): string[] {
   const rivals = others.filter((other) => isLive(other) && mayOverlap(other.pods.selector, selector));
   if (rivals.length === 0) return [];
   const names = rivals.map(({ ref }) => `${ref.kind} ${ref.name}`).join(", ");
-  return [`spec.selector: ${names} may select the same pods as this ${kind}; a pod that two of them select is refused`];
+  return [`${field}: ${names} may select the same pods as this ${kind}; a pod that two of them select is refused`];
 }
 
 /**

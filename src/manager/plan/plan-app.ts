@@ -3,6 +3,7 @@
 // see plan-dissolution.ts.
 import { MAX_OWNERS_HASHES } from "../../api/app-status.ts";
 import type { AppRef } from "../../route/snapshot.ts";
+import type { SourceWords } from "../../route/source-words.ts";
 import { namespacesOf, type RouteTable } from "../../route/table.ts";
 import type { AppSpec } from "../apps/app.ts";
 import type { AppPod } from "../facts/app-pods.ts";
@@ -17,6 +18,7 @@ import { type InForce, ownersHash, tableInForce } from "./table-in-force.ts";
 export interface AppFacts
   extends Pick<AppSpec, "subsets" | "lockName" | "callers" | "guard" | "isPaused" | "maxMovingPercent" | "retainsLosses"> {
   readonly app: AppRef;
+  readonly words: SourceWords | undefined;
   /** The spec's route for the existing namespaces. */
   readonly bySpec: RouteTable;
   readonly pods: readonly AppPod[];
@@ -54,7 +56,7 @@ export interface AppPlan {
 
 export function planApp(facts: AppFacts): AppPlan {
   const { app, pods, factsOf, gone = [], bySpec, subsets, lockName, callers, guard, isPaused, retainsLosses } = facts;
-  const { maxMovingPercent } = facts;
+  const { maxMovingPercent, words } = facts;
   const inForce: InForce =
     isPaused || maxMovingPercent !== undefined
       ? tableInForce(app, pods, factsOf, facts.ownersHashes)
@@ -65,7 +67,7 @@ export function planApp(facts: AppFacts): AppPlan {
   const added = inForce.isLost ? [] : [ownersHash(desired)];
   const ownersHashes = [...inForce.hashes.filter((hash) => !added.includes(hash)), ...added].slice(-MAX_OWNERS_HASHES);
   const fences = planFences(desired, subsets, [...podClaims(app, pods, factsOf), ...goneClaims(app, gone)]);
-  const common = { app, podNamespace: app.namespace, lockName, callers, guard };
+  const common = { app, podNamespace: app.namespace, lockName, callers, guard, words };
   const rules = rulesOfSubsets(subsets, (subset) => rulesOf({ ...common, subset, table: withFences(desired, fences, subset) }));
   const ofPods = createPodRules(rules.of, ({ subset }, table) => rulesOf({ ...common, subset, table }), facts.isYoung);
   return {

@@ -135,6 +135,7 @@ describe("an app that is deleted", () => {
       const pods = [{ ...POD, proxy: "other-app" as const }];
       const plan = planDissolution({
         app: { namespace: "shop", name: "app" },
+        words: undefined,
         pods,
         factsOf,
         lockName: "",
@@ -156,7 +157,7 @@ describe("an app that is deleted", () => {
     const whole = { ...FACTS, acknowledged: undefined as Snapshot | undefined };
     const others = { ...FACTS, acknowledged: { ...snapshot(table([], {})), app: { namespace: "shop", name: "first" } } };
     const factsOf = (pod: string) => (pod === "shop/a" ? whole : others);
-    const plan = planDissolution({ app, pods, factsOf, lockName: "", namespaces: ["n"] });
+    const plan = planDissolution({ app, words: undefined, pods, factsOf, lockName: "", namespaces: ["n"] });
     expect(plan.waits).toEqual([]);
     expect(isDissolved(plan, pods, factsOf)).toBe(false);
     whole.acknowledged = { ...plan.rulesFor(POD), version: 1 };
@@ -223,7 +224,7 @@ describe("an app that is deleted", () => {
   it("takes the name of the lock from the status if the spec is invalid and no proxy has registered", () => {
     const facts = { app: { namespace: "shop", name: "app" }, pods: [POD], lockName: undefined, namespaces: ["n"] };
     const nameBy = (lastLockName: string | undefined, factsOf: FactsOf) =>
-      planDissolution({ ...facts, factsOf, lastLockName }).rules.get("")?.lockName;
+      planDissolution({ ...facts, words: undefined, factsOf, lastLockName }).rules.get("")?.lockName;
     expect(nameBy("old", () => undefined)).toBe("old");
     expect(
       nameBy("old", () => ({ ...FACTS, acknowledged: { ...snapshot(table([], {})), app: facts.app, lockName: "new" } })),

@@ -12,6 +12,7 @@
 // namespaces again, so no operator sees deletions and no pod needs a restart. The plan does not wait for a
 // pod without a proxy, because it already may write everything.
 import { type AppRef, NO_CALLER_POLICY } from "../../route/snapshot.ts";
+import type { SourceWords } from "../../route/source-words.ts";
 import { DEFAULT_SUBSET, type RouteRule, type RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
@@ -23,6 +24,7 @@ import { createPodRules, rulesOf, rulesOfSubsets } from "./pod-rules.ts";
 
 export interface DissolutionFacts {
   readonly app: AppRef;
+  readonly words: SourceWords | undefined;
   /** Undefined if the spec is refused: the name then comes from the pods' snapshots. */
   readonly lockName: string | undefined;
   /** The name to use if no pod has reported a snapshot. */
@@ -36,7 +38,7 @@ export interface DissolutionFacts {
 }
 
 export function planDissolution(facts: DissolutionFacts): AppPlan {
-  const { app, namespaces, pods, factsOf, gone = [] } = facts;
+  const { app, words, namespaces, pods, factsOf, gone = [] } = facts;
   const whole: RouteTable = {
     rules: [],
     classes: [[]],
@@ -56,7 +58,7 @@ export function planDissolution(facts: DissolutionFacts): AppPlan {
   });
   const desired = isDrained ? whole : drainingTable(whole, facts);
   const fences = isDrained ? { ...ofWhole, waits } : planFences(desired, subsets, claims);
-  const common = { app, podNamespace: app.namespace, lockName: lockNameIn(facts), callers: NO_CALLER_POLICY };
+  const common = { app, podNamespace: app.namespace, lockName: lockNameIn(facts), callers: NO_CALLER_POLICY, words };
   const rules = rulesOfSubsets(subsets, (subset) => rulesOf({ ...common, subset, table: withFences(desired, fences, subset) }));
   const ofPods = createPodRules(rules.of, ({ subset }, table) => rulesOf({ ...common, subset, table }));
   return {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { appPod } from "../../../test/support/pod-facts.ts";
+import { VIRTUAL_APP_WORDS } from "../../../test/support/source-words.ts";
 import type { Refusal } from "./evictor.ts";
 import { planRestart, type RestartFacts, type RestartStep } from "./restart-plan.ts";
 import type { RestartPod } from "./restart-pods.ts";
@@ -23,6 +24,7 @@ const plan = (pods: readonly RestartPod[], more: Partial<RestartFacts> = {}): Re
     subsets: ["", "canary"],
     previous: undefined,
     isPaused: false,
+    words: VIRTUAL_APP_WORDS,
     isDissolving: false,
     hasLock: true,
     refusalOf: () => undefined,

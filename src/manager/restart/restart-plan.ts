@@ -7,6 +7,7 @@
 // without `expected` only gives the reason of the wait. So a new leader continues where the last one stopped.
 // See restart-record.ts for the states.
 import { ownerText } from "../../route/table.ts";
+import type { StatusFacts } from "../status/facts.ts";
 import type { Refusal } from "./evictor.ts";
 import { LEADER_UNKNOWN_MS, restartBlocker } from "./restart-blocker.ts";
 import { needsRestart, type RestartPod } from "./restart-pods.ts";
@@ -19,6 +20,7 @@ export interface RestartFacts {
   /** The last written `status.restart`. */
   readonly previous: RestartRecord | undefined;
   readonly isPaused: boolean;
+  readonly words: Pick<StatusFacts["words"], "pausedField">;
   readonly isDissolving: boolean;
   /** True if the operator elects leaders. */
   readonly hasLock: boolean;
@@ -104,7 +106,7 @@ function planNext(facts: RestartFacts, roll: RollState, left: readonly RestartPo
   // The eviction may already have been requested, so `expected` stays even if the pod has to wait now.
   const kept = isAsked && previous?.expected !== undefined ? { ...draft, expected: previous.expected } : draft;
   if (facts.isPaused) {
-    const message = `${left.length} pods wait for their restart: spec.route.paused is true`;
+    const message = `${left.length} pods wait for their restart: ${facts.words.pausedField} is true`;
     return { kind: "wait", record: dated(facts, { ...kept, reason: "Paused", message }) };
   }
   const isSettled = isAsked && previous?.reason !== "Paused" && previous?.reason !== "Settling";

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { snapshot, subset, table } from "../../../test/support/route-table.ts";
+import { VIRTUAL_APP_WORDS } from "../../../test/support/source-words.ts";
 import { createLogger } from "../../base/log.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { StatusError } from "../../kube/status.ts";
@@ -69,6 +70,7 @@ function setUp({ settleMs = 0 } = {}) {
         plan: { rulesFor: () => snapshot(world.desired), desired: world.desired, subsets: world.subsets, isDissolving: false },
         previous,
         isPaused: false,
+        words: VIRTUAL_APP_WORDS,
         hasLock: true,
       },
       signal,
@@ -184,6 +186,7 @@ describe("a restarter", () => {
       plan: { rulesFor: () => snapshot(showing), desired: showing, subsets: [""], isDissolving: false },
       previous: first.record(),
       isPaused: false,
+      words: VIRTUAL_APP_WORDS,
       hasLock: true,
     };
     const { signal } = new AbortController();

@@ -39,6 +39,7 @@ export interface AppRestartFacts {
   /** The last written `status.restart`. */
   readonly previous: RestartRecord | undefined;
   readonly isPaused: boolean;
+  readonly words: RestartFacts["words"];
   readonly hasLock: boolean;
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { table } from "../../../test/support/route-table.ts";
 import { appOf } from "../../../test/support/source-apps.ts";
+import { VIRTUAL_APP_WORDS } from "../../../test/support/source-words.ts";
 import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
 import type { ShardingStatus } from "../../api/sharding-config.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
@@ -45,6 +46,7 @@ async function turn(feed: {
   };
   const facts = {
     ...{ app: { namespace: "ops", name: "shop" }, pods: [], factsOf: () => undefined, isPaused: false, hasLock: true },
+    words: VIRTUAL_APP_WORDS,
     plan: { subsets: [""], desired: table([], {}), isDissolving: false, rulesFor: () => expect.fail() },
   };
   const makeStatus = (_previous: unknown, _now: string, restart: RestartStatus | undefined) => of(restart);

@@ -33,7 +33,7 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
     ...(family === undefined ? [] : memberProblems(family)).map(
       (problem) => `the family is refused until this is corrected: ${problem}`,
     ),
-    ...(selector === undefined ? [] : overlapWarnings("ShardingConfig", selector, otherKinds(surroundings))),
+    ...(selector === undefined ? [] : overlapWarnings("ShardingConfig", "spec.selector", selector, otherKinds(surroundings))),
   ];
   return { problems: [], warnings };
 }

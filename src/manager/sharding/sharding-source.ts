@@ -5,7 +5,7 @@ import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { NO_CALLER_POLICY } from "../../route/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
-import type { App, AppSpec, Source } from "../apps/app.ts";
+import type { App, AppSpec, AppWords, Source } from "../apps/app.ts";
 import { describeFamily } from "./describe-family.ts";
 import { type Family, familiesOf } from "./family.ts";
 import { familyNameOf } from "./family-name.ts";
@@ -17,9 +17,20 @@ import { judgeEdit } from "./sharding-edit.ts";
 import { type FamilyShards, shardsOfConfigs, shardsOfRoot } from "./shards.ts";
 import { placementInputs, storedPlacement } from "./stored-placement.ts";
 
+const WORDS: AppWords = {
+  kind: SHARDING_CONFIGS.kind,
+  plural: "families of ShardingConfigs",
+  rules: "the ShardingConfigs of family",
+  lockField: "spec.controller.leaderElectionName",
+  agentsField: "",
+  pausedField: "spec.paused",
+  maxMovingField: "",
+};
+
 export function createShardingSource(): Source<ShardingConfig> {
   return {
     resource: SHARDING_CONFIGS,
+    words: WORDS,
     controllerName: "sharding-config",
     inputsOf: (config) => [placementInputs(config), annotationValue(config.metadata.annotations, "strip-managed-fields")],
     appNameOf: familyNameOf,
@@ -36,6 +47,7 @@ function appOf(family: Family): App {
   const problems = familyProblems(family);
   const shards = problems.length === 0 ? shardsOf(family) : undefined;
   return {
+    words: WORDS,
     ref: { kind: SHARDING_CONFIGS.kind, namespace: head.metadata.namespace ?? "", name },
     object: head,
     objects: configs,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { appPod as pod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { group, limit, objects, sharded, snapshot, subset, table } from "../../../test/support/route-table.ts";
+import { VIRTUAL_APP_WORDS } from "../../../test/support/source-words.ts";
 import { appStatusSchema } from "../../api/app-status.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import type { AppPlan } from "../plan/plan-app.ts";
@@ -45,6 +46,7 @@ function status(more: Partial<StatusFacts> = {}, proxies: Record<string, ProxyFa
     plan,
     version: 7,
     lockName: "lock",
+    words: VIRTUAL_APP_WORDS,
     now: "2026-01-01T00:00:00Z",
     ...more,
   });

@@ -123,18 +123,18 @@ function restartText({ restart, now }: StatusFacts, row: Row | undefined): strin
   return `${restart?.message ?? `pod ${restart?.pod}`}${age === "" ? "" : ` (has waited for ${age.replace("over", "more than")})`}`;
 }
 
-function pausedText({ plan, restart }: StatusFacts): string {
+function pausedText({ plan, restart, words }: StatusFacts): string {
   const stay =
     plan.kept === 1 ? "stays with another owner than the rules give it" : "stay with another owner than the rules give them";
   const kept = plan.kept === 0 ? [] : [`${countText(plan.kept, "namespace")} ${stay}`];
   const left =
     restart === undefined ? [] : [`${countText(restart.left, "pod")} ${restart.left === 1 ? "waits" : "wait"} for a restart`];
-  return `paused: ${[...kept, ...left].join("; ")}; set spec.route.paused to false to go on`;
+  return `paused: ${[...kept, ...left].join("; ")}; set ${words.pausedField} to false to go on`;
 }
 
-function confirmationText({ plan, generation }: StatusFacts): string {
+function confirmationText({ plan, generation, words }: StatusFacts): string {
   const all = countText(namespacesOf(plan.desired).length, "namespace");
-  return `${plan.kept} of ${all} would move, which is more than spec.route.maxMovingPercent: they keep their owners until you confirm it with the annotation ${annotationKey("confirm-moves")}=${generation}, or take the edit back`;
+  return `${plan.kept} of ${all} would move, which is more than ${words.maxMovingField}: they keep their owners until you confirm it with the annotation ${annotationKey("confirm-moves")}=${generation}, or take the edit back`;
 }
 
 function noProxyText(facts: StatusFacts, row: Row): string {

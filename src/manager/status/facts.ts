@@ -3,7 +3,7 @@ import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
 import type { Condition } from "../../api/conditions.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import { ROUTE } from "../../wire/route-type.ts";
-import type { AppSpec } from "../apps/app.ts";
+import type { AppSpec, AppWords } from "../apps/app.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
@@ -20,6 +20,7 @@ export interface StatusFacts {
   readonly plan: AppPlan;
   readonly version: number;
   readonly lockName: string;
+  readonly words: AppWords;
   /** See AppSpec. */
   readonly describe?: AppSpec["describe"] | undefined;
   /** The field `labels`, from the one before. */

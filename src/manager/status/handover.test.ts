@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { appPod } from "../../../test/support/pod-facts.ts";
+import { VIRTUAL_APP_WORDS } from "../../../test/support/source-words.ts";
 import { canarySpec, createStatusWorld } from "../../../test/support/status-world.ts";
 import { type AppStatus, MAX_WAITING_ON } from "../../api/app-status.ts";
 import { isDissolved, planDissolution } from "../plan/plan-dissolution.ts";
@@ -28,10 +29,10 @@ describe("a deletion in the status", () => {
     const pods = [appPod("pending", "", { running: false, ready: false })];
     const factsOf = () => undefined;
     const app = { namespace: "shop", name: "app" };
-    const plan = planDissolution({ app, pods, factsOf, lockName: "lock", namespaces: ["n"] });
+    const plan = planDissolution({ app, words: VIRTUAL_APP_WORDS, pods, factsOf, lockName: "lock", namespaces: ["n"] });
     expect(isDissolved(plan, pods, factsOf)).toBe(false);
     const look = (previous: AppStatus | undefined, now: string) =>
-      appStatus({ generation: 2, previous, pods, factsOf, plan, version: 1, lockName: "lock", now });
+      appStatus({ generation: 2, previous, pods, factsOf, plan, version: 1, lockName: "lock", words: VIRTUAL_APP_WORDS, now });
     const first = look(undefined, "2026-01-01T00:00:00.000Z");
     const waitingOn = [{ pod: "pending", reason: "NotStarted" }];
     expect(first.handover).toMatchObject({ phase: "Dissolving", done: 0, total: 1, waitingOn });

@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { appPod as pod, proxyFacts } from "../../../test/support/pod-facts.ts";
+import { VIRTUAL_APP_WORDS } from "../../../test/support/source-words.ts";
 import type { LockAccessMessage } from "../../wire/messages.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import { lockVerdict } from "./lock-verdict.ts";
 
+const words = VIRTUAL_APP_WORDS;
 const access = (lockName: string, deniedVerbs: string[] = [], more: Partial<LockAccessMessage> = {}): LockAccessMessage => ({
   lockName,
   resource: "leases.coordination.k8s.io",
@@ -14,7 +16,7 @@ const access = (lockName: string, deniedVerbs: string[] = [], more: Partial<Lock
 });
 const proxy = (lock: LockAccessMessage | null, leader = false) => proxyFacts({ lock, leader });
 const verdict = (pods: AppPod[], proxies: Record<string, ProxyFacts> = {}, lockName = "lock") =>
-  lockVerdict({ pods, lockName, factsOf: (key) => proxies[key] });
+  lockVerdict({ pods, lockName, words, factsOf: (key) => proxies[key] });
 
 describe("the condition LockPermitted, if denied", () => {
   it("is False if a subset's pods are denied, with the rules that their Role lacks", () => {
@@ -88,7 +90,7 @@ describe("the condition LockPermitted, for a lock that the app does not name", (
       ["", "NoLock"],
       ["lock", "NotRenamed"],
     ] as const) {
-      const facts = { pods: [pod("a", "")], lockName, before };
+      const facts = { pods: [pod("a", "")], lockName, words, before };
       expect(lockVerdict({ ...facts, factsOf: () => undefined })).toEqual(before);
       expect(lockVerdict({ ...facts, factsOf: () => proxy(null) }).reason).toBe(now);
     }
@@ -112,7 +114,7 @@ describe("the condition LockPermitted, without a report", () => {
 
 it("the previous verdict stays until the subset's proxies have registered with a new manager", () => {
   const before = { status: "False", reason: "LockDenied", message: "m" } as const;
-  const facts = { pods: [pod("c", "v2")], lockName: "lock", before };
+  const facts = { pods: [pod("c", "v2")], lockName: "lock", words, before };
   expect(lockVerdict({ ...facts, factsOf: () => undefined })).toEqual(before);
   expect(lockVerdict({ ...facts, factsOf: () => proxy(null) }).status).toBe("Unknown");
 });

@@ -3,7 +3,8 @@
 // of the operator. Pure. A Role with `resourceNames` names only the operator's own
 // lock. Without this condition users would notice that only by a canary that never leads.
 import { plainTexts } from "../../base/plain-text.ts";
-import { lockNameFor, unnamedLockText } from "../../route/lock.ts";
+import { lockNameFor } from "../../route/lock.ts";
+import { type SourceWords, unnamedLockText } from "../../route/source-words.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import type { LockAccessMessage } from "../../wire/messages.ts";
 import type { AppPod } from "../facts/app-pods.ts";
@@ -16,6 +17,7 @@ export interface LockFacts {
   readonly factsOf: FactsOf;
   /** "" if the app names none. */
   readonly lockName: string;
+  readonly words: SourceWords;
   /**
    * The previous verdict for this generation. It stays until the proxies have registered with a new manager.
    */
@@ -103,14 +105,14 @@ function subsetLocks({ pods, factsOf, lockName }: LockFacts): SubsetLock[] {
 }
 
 // Ignores a subset that uses the lock that the app names: its leader works.
-function unnamedText({ pods, factsOf, lockName }: LockFacts, locks: readonly SubsetLock[]): string | undefined {
+function unnamedText({ pods, factsOf, lockName, words }: LockFacts, locks: readonly SubsetLock[]): string | undefined {
   const working = new Set(locks.flatMap(({ subset, permitted }) => (permitted ? [subset] : [])));
   for (const pod of pods) if (factsOf(podKey(pod))?.leader) working.add(pod.subset);
   for (const pod of meshedPods({ pods })) {
     const found = factsOf(podKey(pod))?.unnamedLock ?? null;
     if (found === null || found.lockName === lockName || working.has(pod.subset)) continue;
     const what = `${found.resource} ${JSON.stringify(found.lockName)} in namespace "${pod.namespace}"`;
-    return `pod ${pod.name} of ${subsetText(pod.subset)} is refused ${what}: ${unnamedLockText(found.lockName, lockName)}`;
+    return `pod ${pod.name} of ${subsetText(pod.subset)} is refused ${what}: ${unnamedLockText(found.lockName, lockName, words)}`;
   }
   return undefined;
 }

@@ -25,7 +25,10 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
   if (app.metadata.deletionTimestamp !== undefined) return { problems: [], warnings: [] };
   const previous = old?.ok ? old.value : undefined;
   if (previous !== undefined && isDeepEqual(previous.spec, app.spec)) return { problems: [], warnings: [] };
-  const warnings = [...oldSpellings(after), ...overlapWarnings("VirtualApp", app.spec.selector, surroundings.others)];
+  const warnings = [
+    ...oldSpellings(after),
+    ...overlapWarnings("VirtualApp", "spec.selector", app.spec.selector, surroundings.others),
+  ];
   return { problems: [], warnings, ...rerouteOf(previous?.spec, app.spec) };
 }
 

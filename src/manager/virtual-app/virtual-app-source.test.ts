@@ -41,6 +41,7 @@ describe("planApp", () => {
         ...specOf(spec),
         callers: callersOf(spec, annotations),
         app: { namespace: "n", name: "a" },
+        words: undefined,
         bySpec: compileNow(routeOf(spec), []),
         pods: [],
         factsOf: () => undefined,

@@ -7,9 +7,19 @@ import { lockNameOf, type VirtualApp, type VirtualAppSpec, validateVirtualApp } 
 import { type Labels, matchesSelector, matchesTerms } from "../../kube/label-selector.ts";
 import type { CallerPolicy } from "../../route/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
-import type { App, AppSpec, Source } from "../apps/app.ts";
+import type { App, AppSpec, AppWords, Source } from "../apps/app.ts";
 import { routeOf } from "./route-rules.ts";
 import { judgeEdit } from "./virtual-app-edit.ts";
+
+const WORDS: AppWords = {
+  kind: VIRTUAL_APPS.kind,
+  plural: "VirtualApps",
+  rules: "the route of the VirtualApp",
+  lockField: "spec.configuration.controller.leaderElectionName",
+  agentsField: "spec.route.subsetDefaultOnlyUserAgents",
+  pausedField: "spec.route.paused",
+  maxMovingField: "spec.route.maxMovingPercent",
+};
 
 export function createVirtualAppSource(validate = validateVirtualApp): Source<VirtualApp> {
   const known = new WeakMap<VirtualApp, App>();
@@ -21,6 +31,7 @@ export function createVirtualAppSource(validate = validateVirtualApp): Source<Vi
   };
   return {
     resource: VIRTUAL_APPS,
+    words: WORDS,
     controllerName: "virtual-app",
     inputsOf: ({ metadata: { annotations } }) => [
       annotationValue(annotations, "strip-managed-fields"),
@@ -72,6 +83,7 @@ function virtualAppOf(object: VirtualApp, checkOf: (object: VirtualApp) => Check
   const selector = spec?.selector ?? {};
   return {
     ref: { kind: VIRTUAL_APPS.kind, namespace, name },
+    words: WORDS,
     object,
     objects: [object],
     isEnding: object.metadata.deletionTimestamp !== undefined,

@@ -12,6 +12,7 @@ import { NEVER, parseResourceVersion } from "../../kube/resource-version.ts";
 import { StatusError } from "../../kube/status.ts";
 import { isReview } from "../../route/decide.ts";
 import { joinSelectors } from "../../route/plan-query.ts";
+import { excludedText } from "../../route/source-words.ts";
 import { NO_OBJECT } from "../../route/table.ts";
 import { type Handler, isResourceCall, type Layer, type ResourceCall, withParameter } from "../call/call.ts";
 import { askReadableCollection, filterReply } from "../call/readable.ts";
@@ -91,16 +92,13 @@ export function excludedCallers({ clock, random, metrics, session, moves }: Excl
     const { excludedBy } = call.record;
     if (excludedBy === undefined || !isResourceCall(call) || call.record.lock || isReview(call.info)) return next(call);
     if (isListOrWatch(call.info)) return serveNothing(call, next);
-    return Promise.reject(refusal(call, excludedBy));
+    return Promise.reject(refusal(call, excludedText(excludedBy, session.current?.snapshot.words)));
   };
 }
 
-function refusal({ record, info }: ResourceCall, rule: string): StatusError {
+function refusal({ record, info }: ResourceCall, why: string): StatusError {
   record.decision = "refused";
   record.reason = "default-only-caller";
   const what = info.name === "" ? info.resource : `${info.resource} "${info.name}"`;
-  return new StatusError(
-    "Forbidden",
-    `ctrlmesh: ${info.verb} ${what}: this user agent is served in the default subset only; spec.route.subsetDefaultOnlyUserAgents of the VirtualApp has ${JSON.stringify(rule)}`,
-  );
+  return new StatusError("Forbidden", `ctrlmesh: ${info.verb} ${what}: ${why}`);
 }

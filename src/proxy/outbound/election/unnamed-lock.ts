@@ -5,8 +5,9 @@ import type { Clock, Timer } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { resourceName } from "../../../kube/client/resource.ts";
 import { isStatus, StatusError } from "../../../kube/status.ts";
-import { isLockResource, unnamedLockText } from "../../../route/lock.ts";
+import { isLockResource } from "../../../route/lock.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
+import { unnamedLockText } from "../../../route/source-words.ts";
 import type { ResourceCall } from "../../call/call.ts";
 import type { LeaderSink, UnnamedLock } from "../../session/session.ts";
 
@@ -61,7 +62,7 @@ export function createUnnamedLocks({ sink, clock, log }: UnnamedLocksOptions): U
       if (!isRefused || !looksLikeLock(call, snapshot)) return error;
       report({ lockName: info.name, resource: resourceName(info) });
       const { message, details } = error.status;
-      const cause = { reason: "LockNotNamed", message: unnamedLockText(info.name, snapshot.lockName) };
+      const cause = { reason: "LockNotNamed", message: unnamedLockText(info.name, snapshot.lockName, snapshot.words) };
       return new StatusError("Forbidden", `${message}; ${cause.message}`, {
         ...details,
         causes: [...(details?.causes ?? []), cause],

@@ -7,7 +7,7 @@ import { StatusError } from "../../../kube/status.ts";
 import { type Decision, decide, isAct, isNamedByBody, RESOURCE_MOVES, reachOf, type WriteReach } from "../../../route/decide.ts";
 import { type Planner, planNothing, type QueryPlan, type ResourceScope } from "../../../route/plan-query.ts";
 import { governingPlace, type ResourceView } from "../../../route/snapshot.ts";
-import { isSharded } from "../../../route/table.ts";
+import { editText } from "../../../route/source-words.ts";
 import type { Call, ResourceCall } from "../../call/call.ts";
 import { discardBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
@@ -122,9 +122,7 @@ function refusal(decision: Extract<Decision, { kind: "refuse" }>, { snapshot }: 
   call.record.decision = why === "moving" ? "fenced" : "refused";
   if (why === "moving") return handoverRunning(message);
   if (why === "not-narrowable") return new StatusError("Forbidden", message);
-  const app = `${snapshot.app.namespace}/${snapshot.app.name}`;
-  const where = isSharded(snapshot.table) ? "the ShardingConfigs of family" : "the route of the VirtualApp";
-  return new StatusError("Forbidden", `${message}; to change that, edit ${where} ${app}`);
+  return new StatusError("Forbidden", `${message}; to change that, ${editText(snapshot)}`);
 }
 
 // The wait for the owner is over.

@@ -6,7 +6,7 @@
 import type { ShardingConfig } from "../../src/api/sharding-config.ts";
 import { canaryTest } from "../../src/manager/sharding/canary.ts";
 import { placer } from "../../src/manager/sharding/placement.ts";
-import { storedPlacement } from "../../src/manager/sharding/stored-placement.ts";
+import { storedPlacement } from "../../src/manager/sharding/placement-annotation.ts";
 import type { OwnerChange } from "./ownership-check.ts";
 
 export interface RootHistory {

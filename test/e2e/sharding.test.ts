@@ -7,7 +7,7 @@ import type { ShardingConfig } from "../../src/api/sharding-config.ts";
 import { CONFIG_MAPS, LEASES } from "../../src/kube/client/resources.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
 import { shardPlacer } from "../../src/manager/sharding/children.ts";
-import { storedPlacement } from "../../src/manager/sharding/stored-placement.ts";
+import { storedPlacement } from "../../src/manager/sharding/placement-annotation.ts";
 import { checkOwnership, violationText } from "../chaos/ownership-check.ts";
 import { eventually } from "../support/eventually.ts";
 import { injectedWorkload } from "../support/injected-workload.ts";

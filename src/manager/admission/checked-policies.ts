@@ -1,7 +1,7 @@
 // The policy kinds as kinds that the validating webhook checks. Invariant: as for sources, an edit that adds
 // no problem is allowed, so users can correct a stored object step by step.
 import { formatProblem } from "../../api/problems.ts";
-import { addedProblems } from "../apps/edit-problems.ts";
+import { addedProblems } from "../apps/check-edit.ts";
 import type { PolicyKind, PolicyObject } from "../policies/policy-kind.ts";
 import type { CheckedKind } from "./validate-webhook.ts";
 

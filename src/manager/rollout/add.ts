@@ -20,7 +20,7 @@ import type { Apps } from "../apps/app.ts";
 import type { PodWatch } from "../facts/pod-watch.ts";
 import type { Evictor } from "../restart/evictor.ts";
 import type { ProxyRegistry } from "../server/proxy-registry.ts";
-import { ordinalOf } from "../sharding/pod-ordinal.ts";
+import { ordinalOf } from "../sharding/family-pods.ts";
 import { createRolloutReconciler } from "./reconciler.ts";
 
 /** Gathers what a new pod changes. */

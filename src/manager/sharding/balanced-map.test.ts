@@ -1,24 +1,24 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { NAME_SETS } from "../../../test/support/name-sets.ts";
-import { type BalancedMap, BUCKETS, balancedMap, bucketOf } from "./balanced-map.ts";
+import { type BalancedMap, balancedMap, SLOTS, slotOf } from "./balanced-map.ts";
 
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 const moved = (before: BalancedMap, after: BalancedMap, names: readonly string[]) =>
-  names.filter((name) => before[bucketOf(name)] !== after[bucketOf(name)]).length;
+  names.filter((name) => before[slotOf(name)] !== after[slotOf(name)]).length;
 
 function loadsOf(map: BalancedMap, names: readonly string[]): Map<number, number> {
   const loads = new Map([...map].map((shard) => [shard, 0]));
-  for (const name of names) loads.set(map[bucketOf(name)] ?? 0, (loads.get(map[bucketOf(name)] ?? 0) ?? 0) + 1);
+  for (const name of names) loads.set(map[slotOf(name)] ?? 0, (loads.get(map[slotOf(name)] ?? 0) ?? 0) + 1);
   return loads;
 }
 
-/** Of the names, and of the buckets. */
+/** Of the names, and of the slots. */
 function largestToMean(map: BalancedMap, active: readonly number[], names: readonly string[]) {
-  const buckets = active.map((shard) => map.filter((each) => each === shard).length);
+  const slots = active.map((shard) => map.filter((each) => each === shard).length);
   return {
     names: (Math.max(...loadsOf(map, names).values()) * active.length) / names.length,
-    buckets: (Math.max(...buckets) * active.length) / BUCKETS,
+    slots: (Math.max(...slots) * active.length) / SLOTS,
   };
 }
 
@@ -26,7 +26,7 @@ describe.each(NAME_SETS)("the Balanced map of %s", (_, names) => {
   it.each([3, 4, 5, 6, 7, 8, 9])("is even for %d shards", (count) => {
     const even = largestToMean(balancedMap(undefined, upTo(count), names), upTo(count), names);
     expect(even.names).toBeLessThanOrEqual(1.1);
-    expect(even.buckets).toBeLessThanOrEqual(1.05);
+    expect(even.slots).toBeLessThanOrEqual(1.05);
   });
 
   it.each([3, 4, 5, 6, 7, 8, 9])("is nearly even for %d shards if all but three namespaces come later", (count) => {
@@ -60,13 +60,13 @@ const activeSets = fc.array(fc.uniqueArray(fc.integer({ min: 1, max: 64 }), { mi
 const someNames = fc.array(fc.stringMatching(/^[a-z0-9-]{1,12}$/), { maxLength: 300 });
 
 describe("any sequence of active shards", () => {
-  it("gives every bucket to an active shard", () => {
+  it("gives every slot to an active shard", () => {
     fc.assert(
       fc.property(activeSets, someNames, (sets, names) => {
         let map: BalancedMap | undefined;
         for (const active of sets) {
           map = balancedMap(map, active, names);
-          expect(map).toHaveLength(BUCKETS);
+          expect(map).toHaveLength(SLOTS);
           expect([...new Set(map)].filter((shard) => !active.includes(shard))).toEqual([]);
         }
       }),
@@ -82,11 +82,11 @@ describe("any sequence of active shards", () => {
           const before = map;
           const after = balancedMap(before, active, names);
           for (const shard of active) {
-            const own = [...(before ?? [])].flatMap((each, bucket) => (each === shard ? [bucket] : []));
+            const own = [...(before ?? [])].flatMap((each, slot) => (each === shard ? [slot] : []));
             const isWithin =
-              names.filter((name) => before?.[bucketOf(name)] === shard).length <= Math.ceil(names.length / active.length) &&
-              own.length <= Math.ceil(BUCKETS / active.length);
-            if (isWithin) for (const bucket of own) expect(after[bucket]).toBe(shard);
+              names.filter((name) => before?.[slotOf(name)] === shard).length <= Math.ceil(names.length / active.length) &&
+              own.length <= Math.ceil(SLOTS / active.length);
+            if (isWithin) for (const slot of own) expect(after[slot]).toBe(shard);
           }
           map = after;
         }
@@ -107,7 +107,7 @@ describe("any sequence of active shards", () => {
       map = balancedMap(map, active, names);
       const even = largestToMean(map, active, names);
       expect(even.names).toBeLessThanOrEqual(1.05);
-      expect(even.buckets).toBeLessThanOrEqual(1.06);
+      expect(even.slots).toBeLessThanOrEqual(1.06);
     }
   });
 });

@@ -1,29 +1,28 @@
-// The Balanced map of namespaces to shards: 1024 buckets by a well-mixed hash of the name, and for each
-// bucket the number of its shard. Pure. Invariants: every bucket belongs to an active shard; a bucket moves
-// only if its shard leaves, or has more than its part of the namespaces or of the buckets. Called by
-// placement.ts, which keeps a map as long as the same shards are active.
+// The Balanced map of namespaces to shards: 1,024 slots by a well-mixed hash of the name, and for each slot the
+// number of its shard. Pure. Invariants: every slot belongs to an active shard; a slot moves only if its shard
+// leaves, or has more than its part of the namespaces or of the slots.
 //
-// Both parts count: namespaces, so that the load is even now, and buckets, so that it stays even when more
+// Both parts count: namespaces, so that the load is even now, and slots, so that it stays even when more
 // namespaces come.
 import { mixedHash } from "./mixed-hash.ts";
 
-export const BUCKETS = 1024;
+export const SLOTS = 1024;
 
-/** The number of a shard for every bucket. */
+/** The number of a shard for every slot. */
 export type BalancedMap = Uint8Array;
 
 /** A shard while the map is being made. */
 interface Holder {
   readonly shard: number;
   /** An even part, rounded up. */
-  readonly part: { readonly names: number; readonly buckets: number };
-  readonly buckets: Set<number>;
-  /** The namespaces in its buckets. */
+  readonly part: { readonly names: number; readonly slots: number };
+  readonly slots: Set<number>;
+  /** The namespaces in its slots. */
   names: number;
 }
 
-/** The bucket of a namespace: the first ten bits of the hash. */
-export function bucketOf(name: string): number {
+/** The slot of a namespace: the first ten bits of the hash. The salt is older than the word slot. */
+export function slotOf(name: string): number {
   return mixedHash(name, "bucket") >>> 22;
 }
 
@@ -33,88 +32,96 @@ export function bucketOf(name: string): number {
  */
 export function balancedMap(previous: BalancedMap | undefined, active: readonly number[], names: Iterable<string>): BalancedMap {
   const counts = countNames(names);
-  const part = { names: Math.ceil(sumOf(counts) / active.length), buckets: Math.ceil(BUCKETS / active.length) };
-  const holders = active.map((shard): Holder => ({ shard, part, buckets: new Set(), names: 0 }));
+  const part = { names: Math.ceil(sumOf(counts) / active.length), slots: Math.ceil(SLOTS / active.length) };
+  const holders = active.map((shard): Holder => ({ shard, part, slots: new Set(), names: 0 }));
   const byShard = new Map(holders.map((holder) => [holder.shard, holder]));
   const free: number[] = [];
-  for (const bucket of counts.keys()) {
-    const holder = byShard.get(previous?.[bucket] ?? 0);
-    if (holder === undefined) free.push(bucket);
-    else take(holder, bucket, counts);
+  for (const slot of counts.keys()) {
+    const holder = byShard.get(previous?.[slot] ?? 0);
+    if (holder === undefined) free.push(slot);
+    else take(holder, slot, counts);
   }
   free.push(...holders.flatMap((holder) => giveAway(holder, counts)));
   deal(free, holders, counts);
-  const map = new Uint8Array(BUCKETS);
-  for (const { shard, buckets } of holders) for (const bucket of buckets) map[bucket] = shard;
+  const map = new Uint8Array(SLOTS);
+  for (const { shard, slots } of holders) {
+    for (const slot of slots) map[slot] = shard;
+  }
   return map;
 }
 
 function countNames(names: Iterable<string>): number[] {
-  const counts = new Array<number>(BUCKETS).fill(0);
+  const counts = new Array<number>(SLOTS).fill(0);
   for (const name of names) {
-    const bucket = bucketOf(name);
-    counts[bucket] = (counts[bucket] ?? 0) + 1;
+    const slot = slotOf(name);
+    counts[slot] = (counts[slot] ?? 0) + 1;
   }
   return counts;
 }
 
-function take(holder: Holder, bucket: number, counts: readonly number[]): void {
-  holder.buckets.add(bucket);
-  holder.names += counts[bucket] ?? 0;
+function take(holder: Holder, slot: number, counts: readonly number[]): void {
+  holder.slots.add(slot);
+  holder.names += counts[slot] ?? 0;
 }
 
 /**
- * Takes from the shard what is more than its part, each time the bucket that brings both surpluses nearest to
+ * Takes from the shard what is more than its part, each time the slot that brings both surpluses nearest to
  * their end together.
  */
 function giveAway(holder: Holder, counts: readonly number[]): number[] {
   const given: number[] = [];
   for (;;) {
     const names = Math.max(0, holder.names - holder.part.names);
-    const buckets = Math.max(0, holder.buckets.size - holder.part.buckets);
-    if (names === 0 && buckets === 0) return given;
-    const wanted = buckets === 0 ? names : names / buckets;
-    const distance = (bucket: number) => Math.abs((counts[bucket] ?? 0) - wanted);
-    const bucket = least([...holder.buckets], distance);
-    if (bucket === undefined || (counts[bucket] ?? 0) > names) return given;
-    holder.buckets.delete(bucket);
-    holder.names -= counts[bucket] ?? 0;
-    given.push(bucket);
+    const slots = Math.max(0, holder.slots.size - holder.part.slots);
+    if (names === 0 && slots === 0) return given;
+    const wanted = slots === 0 ? names : names / slots;
+    const distance = (slot: number) => Math.abs((counts[slot] ?? 0) - wanted);
+    const slot = least([...holder.slots], distance);
+    if (slot === undefined || (counts[slot] ?? 0) > names) return given;
+    holder.slots.delete(slot);
+    holder.names -= counts[slot] ?? 0;
+    given.push(slot);
   }
 }
 
 /**
- * Deals out the free buckets, the fullest first. Full ones go where many namespaces for each bucket are
+ * Deals out the free slots, the fullest first. Full ones go where many namespaces for each slot are
  * missing, the others where few are.
  */
 function deal(free: readonly number[], holders: readonly Holder[], counts: readonly number[]): void {
   const fullestFirst = [...free].sort((a, b) => (counts[b] ?? 0) - (counts[a] ?? 0) || a - b);
-  const rest = { names: sumOf(free.map((bucket) => counts[bucket] ?? 0)), buckets: free.length };
-  for (const bucket of fullestFirst) {
-    const count = counts[bucket] ?? 0;
-    const isFull = count * rest.buckets > rest.names;
+  const rest = { names: sumOf(free.map((slot) => counts[slot] ?? 0)), slots: free.length };
+  for (const slot of fullestFirst) {
+    const count = counts[slot] ?? 0;
+    const isFull = count * rest.slots > rest.names;
     const withRoom = holders.filter((holder) => count <= missing(holder).names);
     const holder =
       least(withRoom, (each) => (isFull ? -missingRatio(each) : missingRatio(each))) ?? least(holders, ({ names }) => names);
-    if (holder !== undefined) take(holder, bucket, counts);
+    if (holder !== undefined) take(holder, slot, counts);
     rest.names -= count;
-    rest.buckets--;
+    rest.slots--;
   }
 }
 
-function missing({ part, names, buckets }: Holder) {
-  return { names: Math.max(0, part.names - names), buckets: Math.max(0, part.buckets - buckets.size) };
+function missing({ part, names, slots }: Holder) {
+  return { names: Math.max(0, part.names - names), slots: Math.max(0, part.slots - slots.size) };
 }
 
 function missingRatio(holder: Holder): number {
-  const { names, buckets } = missing(holder);
-  return buckets === 0 ? Number.POSITIVE_INFINITY : names / buckets;
+  const { names, slots } = missing(holder);
+  return slots === 0 ? Number.POSITIVE_INFINITY : names / slots;
 }
 
 /** The first of the items with the lowest cost; undefined if there is none. */
 function least<T>(items: readonly T[], cost: (item: T) => number): T | undefined {
-  let [found, lowest]: [T | undefined, number] = [items[0], Number.POSITIVE_INFINITY];
-  for (const item of items) if (cost(item) < lowest) [found, lowest] = [item, cost(item)];
+  let found = items[0];
+  let lowest = Number.POSITIVE_INFINITY;
+  for (const item of items) {
+    const own = cost(item);
+    if (own >= lowest) continue;
+    found = item;
+    lowest = own;
+  }
   return found;
 }
 

@@ -1,4 +1,4 @@
-// Says which namespaces are the canary's: those that one of its three fields selects. Pure. Invariant: a
+// Which namespaces are the canary's: those that one of its three fields selects. Pure. Invariant: a
 // larger percentage adds namespaces and removes none, and going back gives exactly the namespaces of before.
 import type { ShardingRoot } from "../../api/sharding-config.ts";
 import { placeHash } from "../../kube/place.ts";

@@ -4,8 +4,8 @@ import { sampleShardingRoot, shardingProblemsOf } from "../../../test/support/sh
 import { type ShardingConfig, validateShardingConfig } from "../../api/sharding-config.ts";
 import { formatTerms, termsOfSelector } from "../../kube/label-selector.ts";
 import { childrenOf, homeShard, shardPlacer } from "./children.ts";
-import { computedKeys, splitSelector } from "./namespace-test.ts";
 import { type Placement, placementOf } from "./placement.ts";
+import { computedKeys, splitSelector } from "./split-selector.ts";
 
 const NAMES = Array.from({ length: 200 }, (_, index) => `team-${index}`);
 const KEY = "ctrlmesh.kusionstack.io";

@@ -1,8 +1,11 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { sampleShardingConfig, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
+import type { Pod } from "../../kube/client/resources.ts";
+import { matchesSelector } from "../../kube/label-selector.ts";
 import { familiesOf } from "./family.ts";
-import { familyPods } from "./family-pods.ts";
+import { coveringSelector, familyPods, ordinalOf, readyShards } from "./family-pods.ts";
 import { shardsOfConfigs, shardsOfRoot } from "./shards.ts";
 
 const PLACEMENT = { start: 3, shards: 3, active: [1, 2], away: new Map(), map: undefined };
@@ -63,4 +66,77 @@ it("the pods of hand-written configs belong to the first config that selects the
     [false, ""],
   ]);
   expect(selector).toEqual({ matchExpressions: [{ key: "shard", operator: "In", values: ["x", "y", "z"] }] });
+});
+
+it("the ordinal of a pod is known only of pods of that StatefulSet", () => {
+  const ordinals = ["web-0", "web-10", "web-a-1", "web", "web-", "web-01", "web-1x", "other-1", "web-9999999999"];
+  expect(ordinals.map((name) => ordinalOf("web", name))).toEqual([0, 10, ...Array(7).fill(undefined)]);
+});
+
+const podOf = (name: string, isReady = true, metadata: object = {}): Pod =>
+  ({
+    metadata: { name, ...metadata },
+    status: { conditions: [{ type: "Ready", status: isReady ? "True" : "False" }] },
+  }) as unknown as Pod;
+
+/** The ready shards of a root with one canary pod and two pods for each normal shard. */
+function shards(start: number, pods: readonly Pod[]): number[] {
+  const { root } = (sampleShardingRoot() as unknown as ShardingConfig).spec;
+  if (root === undefined) throw new Error("no root");
+  return [...readyShards(root, start, pods)];
+}
+
+it("a shard is ready with one of its pods; the canary's pods make no normal shard ready", () => {
+  expect(shards(0, [podOf("shop-operator-0")])).toEqual([]);
+  expect(shards(0, [podOf("shop-operator-2"), podOf("shop-operator-1", false)])).toEqual([1]);
+  expect(
+    shards(
+      0,
+      ["3", "4", "5"].map((ordinal) => podOf(`shop-operator-${ordinal}`)),
+    ),
+  ).toEqual([2, 3]);
+  expect(shards(0, [podOf("other-1"), { metadata: { name: "shop-operator-1" } } as Pod])).toEqual([]);
+});
+
+it("a terminating pod is not ready", () => {
+  expect(shards(0, [podOf("shop-operator-1", true, { deletionTimestamp: "2026-01-01T00:00:00Z" })])).toEqual([]);
+});
+
+it("ordinals count from the StatefulSet's start; pods below it are of no shard", () => {
+  expect(
+    shards(
+      3,
+      ["0", "2", "3"].map((ordinal) => podOf(`shop-operator-${ordinal}`)),
+    ),
+  ).toEqual([]);
+  expect(shards(3, [podOf("shop-operator-4")])).toEqual([1]);
+  expect(shards(3, [podOf("shop-operator-8")])).toEqual([3]);
+});
+
+const POD = "statefulset.kubernetes.io/pod-name";
+const podIn = (...values: string[]) => ({ matchExpressions: [{ key: POD, operator: "In" as const, values }] });
+
+it("has the values of all selectors, for the keys that all restrict", () => {
+  const labelled = { ...podIn("op-0"), matchLabels: { app: "op" } };
+  expect(coveringSelector([labelled, podIn("op-1", "op-2")])).toEqual(podIn("op-0", "op-1", "op-2"));
+  expect(coveringSelector([{ matchLabels: { app: "op" } }])).toEqual({
+    matchExpressions: [{ key: "app", operator: "In", values: ["op"] }],
+  });
+});
+
+it("is undefined if there is no common key", () => {
+  expect(coveringSelector([{ matchLabels: { a: "1" } }, { matchLabels: { b: "1" } }])).toBeUndefined();
+  expect(coveringSelector([{ matchExpressions: [{ key: "a", operator: "Exists" }] }])).toBeUndefined();
+});
+
+it("matches each pod that one of the selectors matches", () => {
+  const selector = fc.dictionary(fc.constantFrom("a", "b"), fc.constantFrom("1", "2"), { minKeys: 1 });
+  fc.assert(
+    fc.property(fc.array(selector, { minLength: 1, maxLength: 3 }), selector, (all, labels) => {
+      const selectors = all.map((matchLabels) => ({ matchLabels }));
+      const covering = coveringSelector(selectors);
+      fc.pre(covering !== undefined && selectors.some((each) => matchesSelector(each, labels)));
+      expect(matchesSelector(covering, labels)).toBe(true);
+    }),
+  );
 });

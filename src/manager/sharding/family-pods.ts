@@ -1,13 +1,15 @@
-// The pods of a family, and the shard of each. Pure. Invariants: a pod belongs to the first shard that
-// selects it; a pod of the family that no shard selects stands by, as the default subset, which owns nothing.
-import type { ShardingConfig } from "../../api/sharding-config.ts";
+// The pods of a family, the shard of each, and the shards that have a ready pod. Pure. Invariants: a pod belongs
+// to the first shard that selects it; a pod of the family that no shard selects stands by, as the default
+// subset, which owns nothing.
+import type { ShardingConfig, ShardingRoot } from "../../api/sharding-config.ts";
 import { POD_NAME } from "../../api/sharding-keys.ts";
-import { type Labels, matchesSelector } from "../../kube/label-selector.ts";
+import type { Pod } from "../../kube/client/resources.ts";
+import { type Labels, matchesSelector, termsOfSelector } from "../../kube/label-selector.ts";
+import type { LabelSelector, LabelSelectorRequirement } from "../../kube/types.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import type { PodSelection } from "../apps/app.ts";
-import { coveringSelector } from "./covering-selector.ts";
+import { isReadyToStay } from "../facts/ready-pod.ts";
 import type { Family } from "./family.ts";
-import { ordinalOf } from "./pod-ordinal.ts";
 import type { Shard } from "./shards.ts";
 
 /** @param shards none while the shards of a root are not known */
@@ -23,7 +25,7 @@ export function familyPods({ name, root, configs }: Family, shards: readonly Sha
   };
 }
 
-/** All pods of the StatefulSet, also those with an ordinal that no shard has yet. */
+/** All pods of the StatefulSet, even those with an ordinal that no shard has yet. */
 function podsOfRoot({ spec }: ShardingConfig): Pick<PodSelection, "selector" | "selects"> {
   const { selector, root } = spec ?? {};
   const isOfSet = (pod = "") => ordinalOf(root?.targetStatefulSet ?? "", pod) !== undefined;
@@ -31,4 +33,47 @@ function podsOfRoot({ spec }: ShardingConfig): Pick<PodSelection, "selector" | "
     selector: selector ?? { matchExpressions: [{ key: POD_NAME, operator: "Exists" }] },
     selects: (labels) => isOfSet(labels?.[POD_NAME]) && (selector === undefined || matchesSelector(selector, labels)),
   };
+}
+
+/** The ordinal of a pod of the StatefulSet; undefined for any other pod. */
+export function ordinalOf(statefulSet: string, podName: string): number | undefined {
+  const digits = podName.startsWith(`${statefulSet}-`) ? podName.slice(statefulSet.length + 1) : "";
+  return /^(0|[1-9][0-9]{0,8})$/.test(digits) ? Number(digits) : undefined;
+}
+
+/**
+ * The numbers of the normal shards with a ready pod.
+ * @param start the ordinal of the StatefulSet's first pod
+ */
+export function readyShards(root: ShardingRoot, start: number, pods: readonly Pod[]): Set<number> {
+  const numbers = new Set<number>();
+  for (const pod of pods) {
+    const ordinal = ordinalOf(root.targetStatefulSet, pod.metadata.name ?? "");
+    if (ordinal === undefined || !isReadyToStay(pod)) continue;
+    const index = ordinal - start - (root.canary?.replicas ?? 0);
+    if (index >= 0) numbers.add(Math.floor(index / root.auto.everyShardReplicas) + 1);
+  }
+  return numbers;
+}
+
+/**
+ * One selector that matches every pod that one of the selectors matches, and maybe other pods: for each key that
+ * every selector restricts to listed values, the values of all of them. Undefined if there is no such key.
+ */
+export function coveringSelector(selectors: readonly LabelSelector[]): LabelSelector | undefined {
+  const valuesOf = selectors.map(listedValues);
+  const [first = new Map<string, readonly string[]>(), ...others] = valuesOf;
+  const matchExpressions = [...first.keys()]
+    .filter((key) => others.every((values) => values.has(key)))
+    .sort()
+    .map((key): LabelSelectorRequirement => {
+      const values = new Set(valuesOf.flatMap((each) => each.get(key) ?? []));
+      return { key, operator: "In", values: [...values].sort() };
+    });
+  return matchExpressions.length === 0 ? undefined : { matchExpressions };
+}
+
+function listedValues(selector: LabelSelector): Map<string, readonly string[]> {
+  const terms = termsOfSelector(selector).filter(({ operator }) => operator === "in");
+  return new Map(terms.map(({ key, values }) => [key, values]));
 }

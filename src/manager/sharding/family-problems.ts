@@ -3,8 +3,8 @@
 import { formatProblem } from "../../api/problems.ts";
 import { type ShardingConfig, validateShardingConfig } from "../../api/sharding-config.ts";
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
-import { coveringSelector } from "./covering-selector.ts";
 import type { Family } from "./family.ts";
+import { coveringSelector } from "./family-pods.ts";
 import { objectLimitProblems } from "./object-limits.ts";
 import { shardsOfConfigs } from "./shards.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { sampleShardingConfig, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { childrenOf } from "./children.ts";
-import { familiesOf } from "./family.ts";
+import { familiesOf, familyNameOf, isChildOf } from "./family.ts";
 
 const PLACEMENT = { start: 0, shards: 3, active: [1, 2, 3], away: new Map(), map: undefined };
 
@@ -38,7 +38,7 @@ describe("the families of a namespace", () => {
     const [family, ...others] = familiesOf([shop, ...children]);
     expect(others).toEqual([]);
     expect(family?.root).toBe(shop);
-    expect(family?.children).toEqual(children);
+    expect(children.filter((child) => isChildOf(child, shop))).toEqual(children);
     expect(family?.problems).toEqual([]);
   });
 
@@ -47,12 +47,14 @@ describe("the families of a namespace", () => {
     const [child] = childrenOf(shop, PLACEMENT);
     if (child === undefined) throw new Error("no child");
     const former = { ...shop, metadata: { ...shop.metadata, uid: "uid-2" } };
-    expect(familiesOf([former, child])).toMatchObject([{ name: "shop", children: [] }]);
+    expect(familiesOf([former, child])).toMatchObject([{ name: "shop" }]);
+    expect(isChildOf(child, former)).toBe(false);
     const plain = { ...child, metadata: { ...child.metadata, labels: {} } };
-    expect(familiesOf([shop, plain])).toMatchObject([{ name: "shop", children: [plain] }]);
+    expect(familiesOf([shop, plain])).toMatchObject([{ name: "shop" }]);
+    expect(isChildOf(plain, shop)).toBe(true);
     const owners = child.metadata.ownerReferences?.map((owner) => ({ ...owner, controller: false }));
     const owned = { ...child, metadata: { ...child.metadata, ownerReferences: owners ?? [] } };
-    expect(familiesOf([shop, owned])[0]?.children).toEqual([]);
+    expect(isChildOf(owned, shop)).toBe(false);
     // The children of a root that is gone are deleted soon: until then they are no shards of their own.
     expect(familiesOf([child])).toEqual([]);
   });
@@ -164,4 +166,24 @@ describe("families that are in each other's way are both refused", () => {
     const { controller: _, ...spec } = root("shop").spec;
     expect(problems({ ...root("shop"), spec }, config("a"), config("b", "lock"))).toEqual({ shop: [], a: [], lock: [] });
   });
+});
+
+const owner = { apiVersion: "ctrlmesh.kusionstack.io/v1alpha1", kind: "ShardingConfig", name: "shop", controller: true };
+const lock = { controller: { leaderElectionName: "lock" } };
+
+it.each<[string, object, object, string]>([
+  ["a child after its root", { name: "shop-1-normal", ownerReferences: [owner] }, lock, "shop"],
+  ["a root after itself, whatever its lock is", { name: "shop" }, { root: {}, ...lock }, "shop"],
+  ["a hand-written config after its lock", { name: "a" }, lock, "lock"],
+  ["a config without a lock after itself", { name: "a" }, {}, "a"],
+  ["a config with an empty lock after itself", { name: "a" }, { controller: { leaderElectionName: "" } }, "a"],
+  [
+    "a config that another kind owns after its lock",
+    { name: "a", ownerReferences: [{ ...owner, kind: "Deployment" }] },
+    lock,
+    "lock",
+  ],
+  ["a config of any shape after itself", { name: "a" }, { controller: 7 }, "a"],
+])("the family of %s is named", (_, metadata, spec, name) => {
+  expect(familyNameOf({ metadata, spec } as never)).toBe(name);
 });

@@ -1,28 +1,27 @@
-// Groups the ShardingConfigs of one namespace into families. Pure; never throws, also for specs that are
-// refused. Invariants: every config that has no root as its owner is in exactly one family; a child is a view
-// of its root and never decides anything. A conflict between two families is a problem of both, and names
-// both.
+// Groups the ShardingConfigs of one namespace into families. Pure; never throws, even for specs that are refused.
+// Invariants: every config that has no root as its owner is in exactly one family; a child is a view of its root
+// and never decides anything. A conflict between two families is a problem of both, and names both.
+import { fieldAt } from "../../api/rule.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { rootNameOf } from "../../api/sharding-config-rules.ts";
 import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
+import type { KubeObject } from "../../kube/types.ts";
 import { compareNames } from "./shards.ts";
 
 export interface Family {
   /** The name of the root, of the lock, or of the only config if it names no lock. */
   readonly name: string;
-  /** Then it is the only config. */
+  /** The root, which is then the only config. */
   readonly root: ShardingConfig | undefined;
   /** In the order of their names: the live ones, or all of them if all are being deleted. */
   readonly configs: readonly ShardingConfig[];
   /** Configs that are being deleted while others of the family live. */
   readonly leaving: readonly ShardingConfig[];
-  /** The existing children of the root. */
-  readonly children: readonly ShardingConfig[];
   /** Why the family is refused; empty if it is not. */
   readonly problems: readonly string[];
 }
 
-/** A problem of one family is more use than its hundred repetitions. */
+/** The most problems of one family: more do not help its owner. */
 const MAX_PROBLEMS = 10;
 const MAX_NAMES = 3;
 /** The subsets that a status has room for, without the default one. */
@@ -31,7 +30,7 @@ const MAX_SHARDS = MAX_NORMAL_SHARDS + 1;
 /** The families, in the order of their names. */
 export function familiesOf(configs: readonly ShardingConfig[]): Family[] {
   const input = configs.filter(({ metadata }) => rootNameOf(metadata) === undefined);
-  const families = [...Map.groupBy(input, familyKeyOf).values()].map((members) => familyOf(members, configs));
+  const families = [...Map.groupBy(input, familyKeyOf).values()].map(familyOf);
   const problems = new Map(families.map((family) => [family, [...family.problems]]));
   for (const [a, b, text] of conflictsOf(families)) {
     for (const family of new Set([a, b])) problems.get(family)?.push(text);
@@ -41,7 +40,7 @@ export function familiesOf(configs: readonly ShardingConfig[]): Family[] {
     .sort((a, b) => compareNames(a.name, b.name));
 }
 
-function familyOf(members: readonly ShardingConfig[], all: readonly ShardingConfig[]): Family {
+function familyOf(members: readonly ShardingConfig[]): Family {
   const sorted = [...members].sort((a, b) => compareNames(nameOf(a), nameOf(b)));
   const live = sorted.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   const configs = live.length === 0 ? sorted : live;
@@ -54,7 +53,6 @@ function familyOf(members: readonly ShardingConfig[], all: readonly ShardingConf
     root,
     configs,
     leaving: sorted.filter((config) => !configs.includes(config)),
-    children: root === undefined ? [] : all.filter((config) => isChildOf(config, root)),
     problems: configs.length <= MAX_SHARDS ? [] : [tooManyText(configs.length)],
   };
 }
@@ -121,4 +119,16 @@ function nameOf({ metadata }: ShardingConfig): string {
 
 function lockOf(config: ShardingConfig | undefined): string {
   return config?.spec?.controller?.leaderElectionName ?? "";
+}
+
+/**
+ * The name of the family that an object of any shape belongs to: a child has the name of its root, a root its
+ * own, any other config that of its lock, or its own if it names none.
+ */
+export function familyNameOf(config: KubeObject): string {
+  const root = rootNameOf(config.metadata);
+  if (root !== undefined) return root;
+  const lock = fieldAt(config, "spec", "controller", "leaderElectionName");
+  const isAlone = fieldAt(config, "spec", "root") !== undefined || typeof lock !== "string" || lock === "";
+  return isAlone ? (config.metadata.name ?? "") : lock;
 }

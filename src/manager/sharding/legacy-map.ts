@@ -1,6 +1,5 @@
-// The Legacy map of namespaces to shards: 32 buckets by shard-hash, cut into batches of equal size. Pure.
-// Invariant: where all shards are active, it is the map that KusionStack's controller mesh makes. Called by
-// placement.ts.
+// The Legacy map of namespaces to shards: the 32 shard-hashes, cut into batches of equal size. Pure.
+// Invariant: if all shards are active, it is the map that KusionStack's controller mesh makes.
 import { NAME_HASHES } from "../../kube/place.ts";
 
 /**

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formatProblem } from "../../api/problems.ts";
-import { BUCKETS } from "./balanced-map.ts";
+import { PLACEMENT } from "../../api/sharding-keys.ts";
+import { SLOTS } from "./balanced-map.ts";
 import type { Placement } from "./placement.ts";
-import { formatPlacement, parsePlacement } from "./placement-annotation.ts";
+import { formatPlacement, parsePlacement, placementInputs, storedPlacement } from "./placement-annotation.ts";
 
 const NOW = Date.parse("2026-01-31T12:00:00.5Z");
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
@@ -39,7 +40,7 @@ describe("the annotation of a placement", () => {
       })
       .map(({ active: list, seed, isMapped }): Placement => {
         const active = [...list].sort((a, b) => a - b);
-        const map = Uint8Array.from({ length: BUCKETS }, (_, bucket) => active[(bucket * seed) % active.length] ?? 0);
+        const map = Uint8Array.from({ length: SLOTS }, (_, slot) => active[(slot * seed) % active.length] ?? 0);
         const away = new Map(active.filter((shard) => (shard + seed) % 2 === 0).map((shard) => [shard, NOW + shard]));
         return { start: seed % 9, shards: active.length, active, away, map: isMapped ? map : undefined };
       });
@@ -52,7 +53,7 @@ describe("the annotation of a placement", () => {
       ...legacy,
       active: upTo(64),
       away: new Map(upTo(64).map((shard) => [shard, NOW])),
-      map: new Uint8Array(BUCKETS).fill(64),
+      map: new Uint8Array(SLOTS).fill(64),
     };
     expect(parsePlacement(formatPlacement(largest)).ok).toBe(true);
   });
@@ -75,7 +76,7 @@ describe("the annotation of a placement", () => {
       ['away[3]: "2026-13-31T12:00:00.500Z": must be a time such as 2026-01-31T12:00:00Z'],
     ],
     [LEGACY_TEXT.replace("}}", '},"map":"AQE="}'), ["map: must have 1024 bytes"]],
-    [formatPlacement({ ...legacy, map: new Uint8Array(BUCKETS).fill(2) }), ["map: must name active shards only"]],
+    [formatPlacement({ ...legacy, map: new Uint8Array(SLOTS).fill(2) }), ["map: must name active shards only"]],
   ])("is refused with the reason: %s", (text, problems) => {
     expect(problemsOf(text)).toEqual(problems);
   });
@@ -87,4 +88,31 @@ describe("the annotation of a placement", () => {
       }),
     );
   });
+});
+
+const PLACED = { start: 0, shards: 2, active: [1, 2], map: undefined };
+const rootWith = (text: string | undefined) => ({ metadata: { annotations: text === undefined ? {} : { [PLACEMENT]: text } } });
+
+it("reads the annotation, and takes one that cannot be read for none", () => {
+  const placement = { ...PLACED, away: new Map([[2, 1_000]]) };
+  expect(storedPlacement(rootWith(formatPlacement(placement)))).toEqual(placement);
+  expect([undefined, "{", "{}"].map((text) => storedPlacement(rootWith(text)))).toEqual([undefined, undefined, undefined]);
+});
+
+it("says why an annotation cannot be read", () => {
+  const reasons = (text: string | undefined) => {
+    const found: string[] = [];
+    storedPlacement(rootWith(text), (problems) => found.push(...problems.map(({ path }) => path)));
+    return found;
+  };
+  expect([undefined, formatPlacement({ ...PLACED, away: new Map() }), '{"start":0}'].map((text) => reasons(text).length)).toEqual(
+    [0, 0, 3],
+  );
+});
+
+it("a shard that goes away changes no input of the table; a shard that leaves does", () => {
+  const inputs = (active: readonly number[], away: ReadonlyMap<number, number>) =>
+    placementInputs(rootWith(formatPlacement({ ...PLACED, active, away })));
+  expect(inputs([1, 2], new Map([[2, 1_000]]))).toBe(inputs([1, 2], new Map()));
+  expect(inputs([1], new Map())).not.toBe(inputs([1, 2], new Map()));
 });

@@ -1,15 +1,17 @@
 // The placement as JSON in an annotation of the root. Pure. Invariants: equal placements give equal texts; a
 // placement that was read gives every namespace to an active shard; a text that cannot be read is refused
-// with the reason, and the caller then treats it as absent.
+// with the reason, and then counts as absent: the placement controller replaces it.
 import { z } from "zod";
+import type { Problem } from "../../api/problems.ts";
 import { type ValidationResult, validate } from "../../api/problems.ts";
-import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
+import { MAX_NORMAL_SHARDS, PLACEMENT } from "../../api/sharding-keys.ts";
 import { MAX_INT32 } from "../../api/structural-schema.ts";
 import { parseJson } from "../../base/json.ts";
-import { BUCKETS } from "./balanced-map.ts";
+import type { KubeObject } from "../../kube/types.ts";
+import { SLOTS } from "./balanced-map.ts";
 import type { Placement } from "./placement.ts";
 
-/** In characters. A placement with 64 shards, all of them away, has less than 5,000. */
+/** The maximum length in characters. A placement with 64 shards, all of them away, has less than 5,000. */
 const MAX_LENGTH = 8_192;
 
 const numberSchema = z.int().min(1).max(MAX_NORMAL_SHARDS);
@@ -33,7 +35,7 @@ const schema = z
       map: map === undefined ? undefined : Uint8Array.from(Buffer.from(map, "base64")),
     }),
   )
-  .refine(({ map }) => map === undefined || map.length === BUCKETS, { path: ["map"], error: `must have ${BUCKETS} bytes` })
+  .refine(({ map }) => map === undefined || map.length === SLOTS, { path: ["map"], error: `must have ${SLOTS} bytes` })
   .refine(({ active, map }) => map === undefined || map.every((shard) => active.includes(shard)), {
     path: ["map"],
     error: "must name active shards only",
@@ -61,4 +63,24 @@ export function parsePlacement(text: string): ValidationResult<Placement> {
 
 function refused(message: string): ValidationResult<Placement> {
   return { ok: false, problems: [{ path: "", message }] };
+}
+
+/** What a table depends on in a root's placement, as text: not how long a shard has been away. */
+export function placementInputs(root: Pick<KubeObject, "metadata">): string | undefined {
+  const placement = storedPlacement(root);
+  return placement && formatPlacement({ ...placement, away: new Map() });
+}
+
+/**
+ * The placement of a root; undefined if it has none that can be read.
+ * @param onProblems called if there is an annotation that cannot be read
+ */
+export function storedPlacement(
+  { metadata: { annotations } }: Pick<KubeObject, "metadata">,
+  onProblems: (problems: readonly Problem[]) => void = () => {},
+): Placement | undefined {
+  const text = annotations?.[PLACEMENT];
+  const read = text === undefined ? undefined : parsePlacement(text);
+  if (read?.ok === false) onProblems(read.problems);
+  return read?.ok ? read.value : undefined;
 }

@@ -9,7 +9,7 @@
 import { DEFAULT_GRACE_SECONDS, type ShardingRoot } from "../../api/sharding-config.ts";
 import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
 import { placeHash } from "../../kube/place.ts";
-import { type BalancedMap, balancedMap, bucketOf } from "./balanced-map.ts";
+import { type BalancedMap, balancedMap, slotOf } from "./balanced-map.ts";
 import { legacyMap } from "./legacy-map.ts";
 
 export interface Placement {
@@ -76,7 +76,7 @@ export function placementOf(facts: PlacementFacts): PlacementStep | undefined {
 
 /** The number of the normal shard that owns a namespace which is not the canary's. */
 export function placer({ active, map }: Placement): (namespace: string) => number {
-  if (map !== undefined) return (namespace) => map[bucketOf(namespace)] ?? 0;
+  if (map !== undefined) return (namespace) => map[slotOf(namespace)] ?? 0;
   const legacy = legacyMap(active);
   return (namespace) => legacy[placeHash(namespace)] ?? 0;
 }

@@ -5,10 +5,10 @@ import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { BUCKETS, CLUSTER_SCOPE } from "../../kube/place.ts";
 import { namespacesOf, ownersOf, type RouteTable } from "../../route/table.ts";
 import { type BalancedMap, balancedMap } from "./balanced-map.ts";
+import { countGaps, countOverlaps } from "./family-status.ts";
 import type { Placement } from "./placement.ts";
 import { routeOfShards } from "./shard-rules.ts";
 import { shardsOfConfigs, shardsOfRoot } from "./shards.ts";
-import { countGaps, countOverlaps } from "./table-counts.ts";
 
 const KEY = "ctrlmesh.kusionstack.io/namespace";
 const limit = (resources: readonly string[], operator: string, values: readonly string[]) => ({

@@ -4,9 +4,9 @@
 import { BUCKETS, CLUSTER_SCOPE } from "../../kube/place.ts";
 import type { RouteRule } from "../../route/table.ts";
 import type { RouteSpec } from "../apps/compile/route-spec.ts";
-import { computedKeys, type NamespaceTest } from "./namespace-test.ts";
 import { objectLimits, unionOf } from "./object-limits.ts";
 import type { FamilyShards, Shard } from "./shards.ts";
+import { computedKeys, type NamespaceTest } from "./split-selector.ts";
 
 interface ShardRow {
   readonly rule: RouteRule & { readonly kind: "subset" };

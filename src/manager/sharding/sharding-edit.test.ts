@@ -5,10 +5,10 @@ import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { PLACEMENT } from "../../api/sharding-keys.ts";
 import type { App, Surroundings } from "../apps/app.ts";
 import { childrenOf } from "./children.ts";
-import { familyNameOf } from "./family-name.ts";
+import { familyNameOf } from "./family.ts";
+import { storedPlacement } from "./placement-annotation.ts";
 import { judgeEdit } from "./sharding-edit.ts";
 import { createShardingSource } from "./sharding-source.ts";
-import { storedPlacement } from "./stored-placement.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 const PLACED = { [PLACEMENT]: JSON.stringify({ start: 0, shards: 2, active: [1, 2], away: {} }) };

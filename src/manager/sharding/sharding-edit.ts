@@ -1,31 +1,26 @@
-// The answer of admission to a created or changed ShardingConfig. Pure. Invariants: the answer contains all
-// problems at once; an edit that adds no problem is allowed, so users can correct a stored object step by
-// step. A child may only become what its root says.
-import { formatProblem, type Problem } from "../../api/problems.ts";
+// The answer of admission to a created or changed ShardingConfig. Pure. Invariant: a child may only become what
+// its root says.
+import type { Problem } from "../../api/problems.ts";
 import { fieldAt } from "../../api/rule.ts";
 import { type ShardingConfig, validateShardingConfig } from "../../api/sharding-config.ts";
 import { rootNameOf } from "../../api/sharding-config-rules.ts";
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
 import type { EditVerdict, Surroundings } from "../apps/app.ts";
-import { addedProblems } from "../apps/edit-problems.ts";
+import { checkEdit } from "../apps/check-edit.ts";
 import { overlapWarnings } from "../apps/pod-overlap.ts";
 import { childrenOf } from "./children.ts";
 import { type Family, familiesOf } from "./family.ts";
 import { memberProblems } from "./family-problems.ts";
-import { storedPlacement } from "./stored-placement.ts";
+import { storedPlacement } from "./placement-annotation.ts";
 
 /** @param before undefined at creation */
 export function judgeEdit(before: unknown, after: unknown, surroundings: Surroundings): EditVerdict {
-  const checked = validateShardingConfig(after);
-  const old = before === undefined ? undefined : validateShardingConfig(before);
-  const known = old === undefined || old.ok ? [] : old.problems;
-  const problems = [...childProblems(after, surroundings), ...addedProblems(known, checked.ok ? [] : checked.problems)];
-  if (problems.length > 0) return { problems, warnings: [] };
-  if (!checked.ok) return { problems, warnings: checked.problems.map((each) => `not corrected yet: ${formatProblem(each)}`) };
+  const checked = checkEdit(before, after, validateShardingConfig, childProblems(after, surroundings));
+  if (!("value" in checked)) return checked;
   const config = checked.value;
   if (config.metadata.deletionTimestamp !== undefined || rootNameOf(config.metadata) !== undefined) return ALLOWED;
   const family = familyWith(config, surroundings);
-  const previous = old?.ok ? (familyWith(old.value, surroundings)?.problems ?? []) : [];
+  const previous = checked.previous === undefined ? [] : (familyWith(checked.previous, surroundings)?.problems ?? []);
   const added = (family?.problems ?? []).filter((problem) => !previous.includes(problem));
   if (added.length > 0) return { problems: added.map((message) => ({ path: "", message })), warnings: [] };
   const { selector } = config.spec;

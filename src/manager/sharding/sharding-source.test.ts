@@ -3,9 +3,10 @@ import { compileNow } from "../../../test/support/compile-now.ts";
 import { sampleShardingConfig, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { NAMESPACE, PLACEMENT } from "../../api/sharding-keys.ts";
+import { resourceName } from "../../kube/client/resource.ts";
 import { ownersOf, ownerText } from "../../route/table.ts";
 import type { App } from "../apps/app.ts";
-import { createShardingSource } from "./sharding-source.ts";
+import { createShardingSource, labelledResources } from "./sharding-source.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 const placed = (active: readonly number[]) => ({
@@ -148,4 +149,17 @@ describe("the app of hand-written configs", () => {
       expect.stringContaining("must select them by the same labels"),
     ]);
   });
+});
+
+const names = (config: unknown) => labelledResources(config).map(resourceName);
+
+it("labelObjects labels namespaces and what the object names", () => {
+  expect(names(sampleShardingConfig({ labelObjects: true }))).toEqual(["namespaces", "pods", "services"]);
+  expect(names(sampleShardingRoot({}, { labelObjects: true }))).toEqual(["namespaces", "pods", "services"]);
+});
+
+it("without labelObjects nothing is labelled, nor by what cannot be read", () => {
+  expect(names(sampleShardingConfig())).toEqual([]);
+  expect(names({ spec: { labelObjects: true, limits: "all" } })).toEqual(["namespaces"]);
+  expect(names(undefined)).toEqual([]);
 });

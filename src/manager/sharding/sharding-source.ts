@@ -1,21 +1,24 @@
 // The source kind ShardingConfig: turns the configs of a namespace into families, and each family into one
 // App. Invariant: a root's app follows from its spec and its stored placement alone; children are not read.
 import { annotationValue, stripsManagedFields } from "../../api/annotations.ts";
+import { WILDCARD } from "../../api/resource-match.ts";
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
+import { fieldAt, itemsOf, stringsOf } from "../../api/rule.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
+import { resourceName } from "../../kube/client/resource.ts";
+import { NAMESPACES } from "../../kube/client/resources.ts";
+import type { GroupResource } from "../../kube/types.ts";
 import { NO_CALLER_POLICY } from "../../route/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import type { App, AppSpec, AppWords, Source } from "../apps/app.ts";
-import { describeFamily } from "./describe-family.ts";
-import { type Family, familiesOf } from "./family.ts";
-import { familyNameOf } from "./family-name.ts";
+import { type Family, familiesOf, familyNameOf } from "./family.ts";
 import { familyPods } from "./family-pods.ts";
 import { familyProblems } from "./family-problems.ts";
-import { labelledResources, uniqueResources } from "./labelled-resources.ts";
+import { describeFamily } from "./family-status.ts";
+import { placementInputs, storedPlacement } from "./placement-annotation.ts";
 import { routeOfShards } from "./shard-rules.ts";
 import { judgeEdit } from "./sharding-edit.ts";
 import { type FamilyShards, shardsOfConfigs, shardsOfRoot } from "./shards.ts";
-import { placementInputs, storedPlacement } from "./stored-placement.ts";
 
 const WORDS: AppWords = {
   kind: SHARDING_CONFIGS.kind,
@@ -93,4 +96,27 @@ function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
 
 function waitText({ spec: { root } }: ShardingConfig): string {
   return `the namespaces are not placed yet: StatefulSet ${root?.targetStatefulSet} has to exist`;
+}
+
+/**
+ * The resources whose objects an object of any shape wants to be labelled: `namespaces` and those that it names;
+ * none without `labelObjects`.
+ */
+export function labelledResources(config: unknown): readonly GroupResource[] {
+  const spec = fieldAt(config, "spec");
+  if (fieldAt(spec, "labelObjects") !== true) return [];
+  const limits = [...itemsOf(fieldAt(spec, "limits")), ...itemsOf(fieldAt(spec, "root", "resourceSelector"))];
+  const named = limits
+    .flatMap((limit) => itemsOf(fieldAt(limit, "relateResources")))
+    .flatMap((match) =>
+      stringsOf(fieldAt(match, "apiGroups")).flatMap((group) =>
+        stringsOf(fieldAt(match, "resources")).map((resource) => ({ group, resource })),
+      ),
+    );
+  const { group, resource } = NAMESPACES;
+  return uniqueResources([{ group, resource }, ...named]).filter((of) => of.group !== WILDCARD && of.resource !== WILDCARD);
+}
+
+export function uniqueResources(resources: readonly GroupResource[]): readonly GroupResource[] {
+  return [...new Map(resources.map((of) => [resourceName(of), of])).values()];
 }

@@ -5,8 +5,8 @@ import type { LabelSelector } from "../../api/label-selector.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import type { ResourceMatch } from "../../route/table.ts";
 import { childrenOf, homeShard, shardPlacer } from "./children.ts";
-import { type SplitSelector, splitSelector } from "./namespace-test.ts";
 import type { Placement } from "./placement.ts";
+import { type SplitSelector, splitSelector } from "./split-selector.ts";
 
 export interface Shard {
   /** Also the name of the subset. */

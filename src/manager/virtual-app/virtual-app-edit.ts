@@ -1,29 +1,21 @@
-// The answer of admission to a created or changed VirtualApp. Pure. Invariants: the answer contains all
-// problems at once. A stored object may be invalid: an older version accepted it, or no manager answered. An
-// edit that adds no problem is allowed, so users can correct the object step by step and remove its
-// finalizer. Called by the validating webhook.
+// The answer of admission to a created or changed VirtualApp. Pure.
 import { oldSpellings } from "../../api/old-spellings.ts";
-import { formatProblem, type Problem } from "../../api/problems.ts";
+import type { Problem } from "../../api/problems.ts";
 import { fieldAt } from "../../api/rule.ts";
 import { type VirtualAppSpec, validateVirtualApp } from "../../api/virtual-app.ts";
 import { RECREATE_ADVICE } from "../../api/virtual-app-rules.ts";
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
 import type { EditVerdict, Reroute, Surroundings } from "../apps/app.ts";
-import { addedProblems } from "../apps/edit-problems.ts";
+import { checkEdit } from "../apps/check-edit.ts";
 import { overlapWarnings } from "../apps/pod-overlap.ts";
 import { routeOf } from "./route-rules.ts";
 
 /** @param before undefined at creation */
 export function judgeEdit(before: unknown, after: unknown, surroundings: Surroundings): EditVerdict {
-  const checked = validateVirtualApp(after);
-  const old = before === undefined ? undefined : validateVirtualApp(before);
-  const known = old === undefined || old.ok ? [] : old.problems;
-  const problems = [...forbiddenChanges(before, after), ...addedProblems(known, checked.ok ? [] : checked.problems)];
-  if (problems.length > 0) return { problems, warnings: [] };
-  if (!checked.ok) return { problems, warnings: checked.problems.map((each) => `not corrected yet: ${formatProblem(each)}`) };
-  const app = checked.value;
+  const checked = checkEdit(before, after, validateVirtualApp, forbiddenChanges(before, after));
+  if (!("value" in checked)) return checked;
+  const { value: app, previous } = checked;
   if (app.metadata.deletionTimestamp !== undefined) return { problems: [], warnings: [] };
-  const previous = old?.ok ? old.value : undefined;
   if (previous !== undefined && isDeepEqual(previous.spec, app.spec)) return { problems: [], warnings: [] };
   const warnings = [
     ...oldSpellings(after),
@@ -35,20 +27,16 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
 /** The changes that the CRD's transition rules refuse, so that they are reported with all other problems. */
 function forbiddenChanges(before: unknown, after: unknown): readonly Problem[] {
   if (before === undefined) return [];
-  const [old, now] = [before, after].map((object) => ({ selector: fieldAt(object, "spec", "selector"), lock: lockIn(object) }));
-  return [
-    ...(isDeepEqual(old?.selector, now?.selector)
-      ? []
-      : [{ path: "spec.selector", message: `cannot be changed: ${RECREATE_ADVICE}` }]),
-    ...(old?.lock === undefined || old.lock === now?.lock
-      ? []
-      : [
-          {
-            path: "spec.configuration.controller",
-            message: `the operator's lock ${JSON.stringify(old.lock)} cannot be changed: ${RECREATE_ADVICE}`,
-          },
-        ]),
-  ];
+  const problems: Problem[] = [];
+  if (!isDeepEqual(fieldAt(before, "spec", "selector"), fieldAt(after, "spec", "selector"))) {
+    problems.push({ path: "spec.selector", message: `cannot be changed: ${RECREATE_ADVICE}` });
+  }
+  const lock = lockIn(before);
+  if (lock !== undefined && lock !== lockIn(after)) {
+    const message = `the operator's lock ${JSON.stringify(lock)} cannot be changed: ${RECREATE_ADVICE}`;
+    problems.push({ path: "spec.configuration.controller", message });
+  }
+  return problems;
 }
 
 function lockIn(object: unknown): unknown {

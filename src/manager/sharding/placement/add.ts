@@ -15,7 +15,7 @@ import { anyOf, changed, generationChanged } from "../../../runtime/predicates.t
 import type { Request } from "../../../runtime/reconciler.ts";
 import type { PodWatch } from "../../facts/pod-watch.ts";
 import { isReadyToStay } from "../../facts/ready-pod.ts";
-import { ordinalOf } from "../pod-ordinal.ts";
+import { ordinalOf } from "../family-pods.ts";
 import { createPlacementReconciler } from "./reconciler.ts";
 
 /** Makes a burst of ready pods one placement. */

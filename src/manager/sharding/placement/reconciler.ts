@@ -15,10 +15,9 @@ import { formatRequest, type Reconciler } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
 import type { PodLists } from "../../facts/pod-watch.ts";
 import { canaryTest } from "../canary.ts";
+import { readyShards } from "../family-pods.ts";
 import { placementOf, type StatefulSetFacts } from "../placement.ts";
-import { formatPlacement } from "../placement-annotation.ts";
-import { storedPlacement } from "../stored-placement.ts";
-import { readyShards } from "./ready-shards.ts";
+import { formatPlacement, storedPlacement } from "../placement-annotation.ts";
 
 export interface PlacementReconcilerOptions {
   readonly client: Pick<KubeClient, "get" | "patch">;

@@ -7,7 +7,7 @@ import { type Controller, controllerOf } from "../../../runtime/controller.ts";
 import type { ControllerMetrics } from "../../../runtime/controller-metrics.ts";
 import type { Informers } from "../../../runtime/informers.ts";
 import type { Apps } from "../../apps/app.ts";
-import { familyNameOf } from "../family-name.ts";
+import { familyNameOf } from "../family.ts";
 import { createShardsReconciler } from "./reconciler.ts";
 
 /** Gathers the changes of a family's status. */

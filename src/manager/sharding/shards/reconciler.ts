@@ -14,8 +14,8 @@ import type { Store } from "../../../runtime/store.ts";
 import { type App, type Apps, isLive } from "../../apps/app.ts";
 import { childrenOf } from "../children.ts";
 import { isChildOf } from "../family.ts";
-import { storedPlacement } from "../stored-placement.ts";
-import { memberStatus } from "./member-status.ts";
+import { memberStatus } from "../family-status.ts";
+import { storedPlacement } from "../placement-annotation.ts";
 
 export interface ShardsReconcilerOptions {
   readonly client: Pick<KubeClient, "get" | "create" | "patch" | "delete">;

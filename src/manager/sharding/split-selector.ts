@@ -1,4 +1,4 @@
-// Splits the selector of a limit: terms of computed keys become a test of the namespace, the others stay
+// Splits the selector of a limit. Terms of computed keys become a test of the namespace; the others stay
 // terms of the objects' labels. Pure. Invariant: the test uses the namespace's name and what the manager
 // computes from it, and never a label that somebody has set.
 import type { LabelSelector } from "../../api/label-selector.ts";

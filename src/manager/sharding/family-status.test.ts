@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { group, sharded, subset, table } from "../../../test/support/route-table.ts";
-import { describeFamily } from "./describe-family.ts";
+import { describeFamily } from "./family-status.ts";
 
 const shard = (name: string, namespaces: number, readyPods = 1, pods = 1) => ({ name, namespaces, readyPods, pods });
 const ROOT = {

@@ -1,0 +1,127 @@
+// What the status of a family says in addition to that of every app: the balance of its shards, gaps, pods that
+// stand by, and the status of its other configs. Pure. Invariant: the cost grows with the classes of the table,
+// not with the namespaces.
+import { createResourceIndex } from "../../api/resource-index.ts";
+import type { ShardingConfig, ShardingStatus } from "../../api/sharding-config.ts";
+import { DEFAULT_SUBSET, matchesResource, namespacesOf, type RouteRule, type RouteTable } from "../../route/table.ts";
+import type { App, AppCounts, Description } from "../apps/app.ts";
+
+/** The family as its status describes it. */
+export interface DescribedFamily {
+  readonly name: string;
+  /** The names of a root's shards, the canary first; undefined for hand-written configs. */
+  readonly children: readonly string[] | undefined;
+  /** The shard of the object that has the status; undefined for a root. */
+  readonly shard: string | undefined;
+  /** The names of the shards that should own about the same number of namespaces. */
+  readonly normal: readonly string[];
+}
+
+/** A family with a larger ratio of largest to mean counts as skewed. */
+const MAX_SKEW = 1.5;
+
+export function describeFamily(family: DescribedFamily, { subsets, desired }: AppCounts): Description {
+  const shards = subsets.filter(({ name }) => name !== DEFAULT_SUBSET);
+  const shown = family.shard === undefined ? shards : shards.filter(({ name }) => name === family.shard);
+  const sumOf = (count: (shard: (typeof shards)[number]) => number) => shown.reduce((sum, shard) => sum + count(shard), 0);
+  const owned = shards.filter(({ name }) => family.normal.includes(name)).map(({ namespaces }) => namespaces);
+  const balance = balanceOf(owned);
+  return {
+    fields: {
+      family: family.name,
+      ...(family.shard === undefined ? {} : { shard: family.shard }),
+      shardPods: podsText({ readyPods: sumOf(({ readyPods }) => readyPods), pods: sumOf(({ pods = 0 }) => pods) }),
+      shardNamespaces: sumOf(({ namespaces }) => namespaces),
+      ...(family.children === undefined ? {} : { root: { childShardingConfigs: family.children } }),
+      ...(owned.length === 0 ? {} : { balance }),
+      gaps: countGaps(desired),
+      overlaps: countOverlaps(desired),
+      standby: subsets.find(({ name }) => name === DEFAULT_SUBSET)?.pods ?? 0,
+    },
+    balanced: verdict(owned, balance),
+  };
+}
+
+/** "2/3": ready pods, and all pods. */
+export function podsText({ readyPods, pods = 0 }: { readonly readyPods: number; readonly pods?: number | undefined }): string {
+  return `${readyPods}/${pods}`;
+}
+
+interface Balance {
+  readonly largest: number;
+  readonly smallest: number;
+  readonly mean: number;
+  readonly skew: number;
+}
+
+function balanceOf(owned: readonly number[]): Balance {
+  const mean = owned.reduce((sum, count) => sum + count, 0) / Math.max(1, owned.length);
+  const largest = Math.max(0, ...owned);
+  const smallest = owned.length === 0 ? 0 : Math.min(...owned);
+  return { largest, smallest, mean: rounded(mean), skew: mean === 0 ? 1 : rounded(largest / mean) };
+}
+
+function verdict(owned: readonly number[], { largest, smallest, mean, skew }: Balance): NonNullable<Description["balanced"]> {
+  if (owned.length <= 1) return { status: "True", reason: "OneShard", message: "there is only one normal shard" };
+  const message = `${owned.length} normal shards own ${smallest} to ${largest} namespaces, ${mean} on average`;
+  const isEven = skew <= MAX_SKEW || largest - mean < 1;
+  return isEven ? { status: "True", reason: "Even", message } : { status: "False", reason: "Skewed", message };
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 100) / 100;
+}
+
+type SubsetRule = RouteRule & { readonly kind: "subset" };
+
+/** The number of namespaces in which a named resource belongs to no shard. */
+export function countGaps(table: RouteTable): number {
+  const named = table.rules.filter(({ kind }) => kind === "sharded").flatMap(({ resources }) => resources);
+  const pairs = named.flatMap(({ apiGroups, resources }) =>
+    apiGroups.flatMap((group) => resources.map((name) => [group, name] as const)),
+  );
+  return countNamespaces(table, (rules) => {
+    return pairs.some(
+      ([group, resource]) =>
+        !rules.some((rule) => rule.resources.length === 0 || matchesResource(rule.resources, group, resource)),
+    );
+  });
+}
+
+/** The number of namespaces of which two shards contain a common resource. The first shard owns it. */
+export function countOverlaps(table: RouteTable): number {
+  return countNamespaces(table, (rules) => {
+    const earlier = createResourceIndex<SubsetRule>();
+    // A config names each resource once, so entries with a common resource belong to two shards.
+    return rules.some((rule) => {
+      const isOverlap = earlier.firstOverlap(rule.resources) !== undefined;
+      earlier.add(rule.resources, rule);
+      return isOverlap;
+    });
+  });
+}
+
+function countNamespaces(table: RouteTable, holds: (rules: readonly SubsetRule[]) => boolean): number {
+  const counted = table.classes.map((members) =>
+    holds(members.flatMap((index) => (table.rules[index]?.kind === "subset" ? [table.rules[index]] : []))),
+  );
+  return namespacesOf(table).filter((name) => counted[table.classOf.get(name) ?? -1]).length;
+}
+
+/**
+ * The status of a config that does not have its family's status: its shard's counts and the family's condition
+ * Ready, as they are in the status of the family.
+ */
+export function memberStatus({ ref, object }: Pick<App, "ref" | "object">, member: ShardingConfig): ShardingStatus {
+  const { generation, name = "" } = member.metadata;
+  const shard = object.status?.subsets?.find((each) => each.name === name);
+  const ready = object.status?.conditions?.filter(({ type }) => type === "Ready");
+  const observed = generation === undefined ? {} : { observedGeneration: generation };
+  return {
+    ...observed,
+    family: ref.name,
+    shard: name,
+    ...(shard === undefined ? {} : { shardPods: podsText(shard), shardNamespaces: shard.namespaces }),
+    ...(ready && { conditions: ready.map((each) => ({ ...each, ...observed })) }),
+  };
+}

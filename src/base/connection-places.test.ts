@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { budget } from "../../test/support/fuzz.ts";
-import { clientAddress, createPlaces, type Place, type PlacesOptions, type Stage } from "./connection-places.ts";
+import { clientAddress, clientOf, createPlaces, type Place, type PlacesOptions, type Stage } from "./connection-places.ts";
 
 interface Client {
   readonly address: string;
@@ -172,8 +172,25 @@ describe("whatever hostile addresses do", () => {
 });
 
 it("an IPv4 address is the same client in IPv6 form", () => {
-  expect(
-    ["10.0.0.1", "::ffff:10.0.0.1", "fd00::1", "::ffff:a00:1"].map((remoteAddress) => clientAddress({ remoteAddress })),
-  ).toEqual(["10.0.0.1", "10.0.0.1", "fd00::1", "::ffff:a00:1"]);
+  const addresses = ["10.0.0.1", "::ffff:10.0.0.1", "::1", "::ffff:a00:1"];
+  const clients = addresses.map((remoteAddress) => clientAddress({ remoteAddress }));
+  expect(clients).toEqual(["10.0.0.1", "10.0.0.1", "::1", "::ffff:a00:1"]);
   expect(clientAddress({ remoteAddress: undefined })).toBeUndefined();
+});
+
+it("the IPv6 addresses of one /64 are one client, and those of another /64 another", () => {
+  const [network, neighbour] = ["fd00:0:0:1::/64", "fd00:0:0:2::/64"];
+  for (const address of ["fd00:0:0:1::1", "fd00::1:0:0:0:2", "fd00:0:0:1:ffff:1:2:3"]) expect(clientOf(address)).toBe(network);
+  expect(clientOf("fd00:0:0:2::1")).toBe(neighbour);
+  expect(clientOf("fd00::1")).toBe("fd00:0:0:0::/64");
+  expect(clientOf("fe80::1%eth0")).toBe("fe80:0:0:0::/64");
+});
+
+it("whoever has a whole /64 has one share, and an honest client below its share always gets a place", () => {
+  const places = createPlaces({ max: 4, clock: createFakeClock() });
+  const cut: string[] = [];
+  const take = (address: string) => places.take(clientOf(address), () => cut.push(address));
+  for (let host = 1; host <= 6; host++) take(`fd00:0:0:1::${host}`);
+  for (const address of ["10.0.0.1", "10.0.0.1"]) expect(take(address)).toBeDefined();
+  expect(cut).toEqual([1, 2, 3, 4].map((host) => `fd00:0:0:1::${host}`));
 });

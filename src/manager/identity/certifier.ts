@@ -1,9 +1,10 @@
 // Signs a proxy's key for the pod that its token names. Invariant: only pods that carry the proxy in a
 // namespace of the mesh get a certificate, and only for P-256 keys. The app need not exist, since a proxy
-// serves its operator after the app is gone. The server of certificates calls it.
+// serves its operator after the app is gone.
 import { createPublicKey, type KeyObject } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
+import { createFairGate } from "../../base/fair-gate.ts";
 import { podUri } from "../../base/pod-uri.ts";
 import { PODS, type Pod } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
@@ -13,10 +14,10 @@ import { carriesProxy, isRedirected } from "../facts/injected-pod.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
 import { signLeaf } from "./authority.ts";
-import { createLimiter } from "./limiter.ts";
 import type { SigningIdentity } from "./mesh-identity.ts";
+import type { Rejection } from "./rejections.ts";
 import { proxyNames } from "./server-names.ts";
-import type { PodIdentity, Rejection } from "./token-reviewer.ts";
+import type { PodIdentity } from "./token-reviewer.ts";
 
 export type Certification =
   | { readonly kind: "signed"; readonly reply: CertificateReplyMessage }
@@ -48,9 +49,9 @@ const TIMEOUT_MS = 5_000;
 
 export function createCertifier(options: CertifierOptions): Certifier {
   const { identity, pods, client, isOfMesh, clusterIPs, clusterDomain, lifetimeMs, clock } = options;
-  const limiter = createLimiter({ concurrency: CONCURRENCY, maxWaiting: MAX_WAITING });
+  const gate = createFairGate({ concurrency: CONCURRENCY, maxWaiting: MAX_WAITING });
 
-  // A pod may be in no store: its namespace has no app any more, or the pod is new. Then the API server is
+  // A pod may be in no store: its namespace no longer has an app, or the pod is new. Then the API server is
   // asked.
   async function find({ namespace, name, uid }: PodIdentity): Promise<Pod | undefined> {
     for (const lists of pods) {
@@ -58,7 +59,7 @@ export function createCertifier(options: CertifierOptions): Certifier {
       if (pod?.metadata.uid === uid && carriesProxy(pod)) return pod;
     }
     try {
-      return await limiter.run(() => client.get(PODS, { namespace, name }, { timeoutMs: TIMEOUT_MS, maxRetries: 0 }));
+      return await gate.run(namespace, () => client.get(PODS, { namespace, name }, { timeoutMs: TIMEOUT_MS, maxRetries: 0 }));
     } catch (error) {
       if (isStatus(error, "NotFound")) return undefined;
       throw error;

@@ -1,13 +1,11 @@
-// Finds the pod that calls, by the token in the call's metadata. A refusal is counted and logged here. The
-// servers of streams and of certificates call it.
+// Finds the pod that calls, by the token in the call's metadata. Counts and logs refusals.
 import type { Metadata } from "@grpc/grpc-js";
 import type { ClientPace } from "../../base/client-pace.ts";
+import { clientOf } from "../../base/connection-places.ts";
 import type { Rejections } from "./rejections.ts";
 import type { TokenReviewer, TokenVerdict } from "./token-reviewer.ts";
 
-/**
- * @param peer the address that the call comes from
- */
+/** @param peer address and port that the call comes from */
 export type Identify = (metadata: Metadata, peer: string) => Promise<TokenVerdict>;
 
 export interface IdentifyOptions {
@@ -24,10 +22,10 @@ const BEARER = /^bearer +(\S+)$/i;
 
 export function createIdentify({ reviewer, rejections, limit }: IdentifyOptions): Identify {
   return async (metadata, peer) => {
-    const address = hostOf(peer);
+    const address = clientOf(hostOf(peer));
     // An honest proxy behind the same address comes back and gets its turn.
     if (!limit.allow(address, 1)) return { kind: "wait", message: "too many tokens from this address were refused" };
-    const verdict = await verdictOf(metadata, reviewer);
+    const verdict = await verdictOf(metadata, (token) => reviewer.review(token, address));
     if (verdict.kind === "refuse") rejections.reject(verdict.reason, address, verdict.message);
     else limit.giveBack(address, 1);
     return verdict;
@@ -40,14 +38,14 @@ export function createIdentify({ reviewer, rejections, limit }: IdentifyOptions)
  */
 const MAX_METADATA_BYTES = 16 * 1024;
 
-async function verdictOf(metadata: Metadata, reviewer: TokenReviewer): Promise<TokenVerdict> {
+async function verdictOf(metadata: Metadata, review: (token: string) => Promise<TokenVerdict>): Promise<TokenVerdict> {
   if (sizeOf(metadata) > MAX_METADATA_BYTES) {
     return { kind: "refuse", reason: "bad-request", message: `the call has more than ${MAX_METADATA_BYTES} bytes of metadata` };
   }
   const given = metadata.get("authorization");
   const token = given.length === 1 ? BEARER.exec(String(given[0]))?.[1] : undefined;
   if (token === undefined) return { kind: "refuse", reason: "no-token", message: "the call carries no bearer token" };
-  return reviewer.review(token);
+  return review(token);
 }
 
 function sizeOf(metadata: Metadata): number {

@@ -1,14 +1,29 @@
 // Counts every refused caller and logs few of them. Invariants: a flood writes one line a minute for each
-// reason and caller, about a bounded number of callers; no line has a token. identify.ts and the servers of
-// proxies use it.
+// reason and caller, about a bounded number of callers; no line has a token.
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { Counter, type Registry } from "../../base/metrics.ts";
-import type { Rejection } from "./token-reviewer.ts";
+
+const QUIET_MS = 60_000;
+const MAX_CALLERS = 256;
+const REASONS = [
+  "no-token",
+  "bad-token",
+  "not-bound",
+  "other-pod",
+  "no-proxy",
+  "no-app",
+  "newer-epoch",
+  "bad-request",
+  "handshake",
+] as const;
+
+/** Why a caller is refused, for the metric. */
+export type Rejection = (typeof REASONS)[number];
 
 export interface Rejections {
   /**
-   * @param who the address or the pod, whichever is known
+   * @param who the address, or the pod if it is known
    * @param message why
    */
   reject(reason: Rejection, who: string, message: string): void;
@@ -19,20 +34,6 @@ export interface RejectionsOptions {
   readonly clock: Clock;
   readonly log: Logger;
 }
-
-const QUIET_MS = 60_000;
-const MAX_CALLERS = 256;
-const REASONS: readonly Rejection[] = [
-  "no-token",
-  "bad-token",
-  "not-bound",
-  "other-pod",
-  "no-proxy",
-  "no-app",
-  "newer-epoch",
-  "bad-request",
-  "handshake",
-];
 
 export function createRejections({ registry, clock, log }: RejectionsOptions): Rejections {
   const counter = new Counter({

@@ -15,6 +15,7 @@ const GOOD = {
 const claims = (say: object) => `a.${Buffer.from(JSON.stringify(say)).toString("base64url")}`;
 /** A token with these claims and no valid signature. */
 const TOKEN = `${claims({ aud: ["ctrlmesh"], exp: 1e12 })}.c`;
+const ADDRESS = "10.0.0.1";
 let clock: FakeClock;
 let asked: RawRequest[];
 let answer: (request: RawRequest) => unknown;
@@ -32,7 +33,7 @@ beforeEach(() => {
 
 describe("a token", () => {
   it("of a pod names the pod", async () => {
-    expect(await reviewer.review(TOKEN)).toEqual({ kind: "pod", pod: { namespace: "shop", name: "p", uid: "uid-1" } });
+    expect(await reviewer.review(TOKEN, ADDRESS)).toEqual({ kind: "pod", pod: { namespace: "shop", name: "p", uid: "uid-1" } });
     expect(asked[0]).toMatchObject({ method: "POST", body: { spec: { token: TOKEN, audiences: ["ctrlmesh"] } } });
   });
   it.each([
@@ -49,11 +50,15 @@ describe("a token", () => {
     ["is refused if nothing is said of it", undefined, "bad-token", /not valid/],
   ])("%s", async (_what, status, reason, message) => {
     answer = () => ({ status });
-    expect(await reviewer.review(TOKEN)).toMatchObject({ kind: "refuse", reason, message: expect.stringMatching(message) });
+    expect(await reviewer.review(TOKEN, ADDRESS)).toMatchObject({
+      kind: "refuse",
+      reason,
+      message: expect.stringMatching(message),
+    });
   });
   it("that is malformed is refused without a review", async () => {
     for (const text of ["", "abc", "a.b", `${"a".repeat(20_000)}.b.c`, `${TOKEN}\n`]) {
-      expect(await reviewer.review(text)).toMatchObject({ kind: "refuse", reason: "bad-token" });
+      expect(await reviewer.review(text, ADDRESS)).toMatchObject({ kind: "refuse", reason: "bad-token" });
     }
     expect(asked).toEqual([]);
   });
@@ -67,35 +72,35 @@ describe("a token", () => {
       [],
       3,
     ]) {
-      expect(await reviewer.review(`${claims(say as object)}.c`)).toMatchObject({ kind: "refuse", reason: "bad-token" });
+      expect(await reviewer.review(`${claims(say as object)}.c`, ADDRESS)).toMatchObject({ kind: "refuse", reason: "bad-token" });
     }
-    expect(await reviewer.review("a.b.c")).toMatchObject({ kind: "refuse", reason: "bad-token" });
+    expect(await reviewer.review("a.b.c", ADDRESS)).toMatchObject({ kind: "refuse", reason: "bad-token" });
     expect(asked).toEqual([]);
-    await reviewer.review(`${claims({ aud: "ctrlmesh", exp: now - 299 })}.c`); // clocks differ
+    await reviewer.review(`${claims({ aud: "ctrlmesh", exp: now - 299 })}.c`, ADDRESS); // clocks differ
     expect(asked).toHaveLength(1);
   });
   it("is remembered for ten seconds, a bad one for two, and a failed review not at all", async () => {
-    await Promise.all([reviewer.review(TOKEN), reviewer.review(TOKEN)]);
+    await Promise.all([reviewer.review(TOKEN, ADDRESS), reviewer.review(TOKEN, ADDRESS)]);
     await clock.advance(9_000);
-    await reviewer.review(TOKEN);
+    await reviewer.review(TOKEN, ADDRESS);
     expect(asked).toHaveLength(1);
     await clock.advance(1_000);
     answer = () => ({ status: { authenticated: false } });
-    await reviewer.review(TOKEN);
-    await reviewer.review(TOKEN);
+    await reviewer.review(TOKEN, ADDRESS);
+    await reviewer.review(TOKEN, ADDRESS);
     expect(asked).toHaveLength(2);
     await clock.advance(2_000);
     answer = () => {
       throw new StatusError("ServiceUnavailable", "not now");
     };
-    expect(await reviewer.review(TOKEN)).toEqual({ kind: "wait", message: "the token cannot be verified now: not now" });
-    await reviewer.review(TOKEN);
+    expect(await reviewer.review(TOKEN, ADDRESS)).toEqual({ kind: "wait", message: "the token cannot be verified now: not now" });
+    await reviewer.review(TOKEN, ADDRESS);
     expect(asked).toHaveLength(4);
   });
   it("is reviewed with fifteen others at a time, and four thousand wait", async () => {
     const waiting: (() => void)[] = [];
     answer = () => new Promise((resolve) => waiting.push(() => resolve({ status: GOOD })));
-    const verdicts = Array.from({ length: 5_000 }, (_, index) => reviewer.review(`${TOKEN}${index}`));
+    const verdicts = Array.from({ length: 5_000 }, (_, index) => reviewer.review(`${TOKEN}${index}`, ADDRESS));
     await clock.flush();
     expect(asked).toHaveLength(16);
     let kinds: string[] = [];
@@ -108,5 +113,17 @@ describe("a token", () => {
     }
     expect(asked).toHaveLength(16 + 4_096);
     expect(kinds.filter((kind) => kind === "wait")).toHaveLength(5_000 - 16 - 4_096);
+  });
+  it("of another address is reviewed soon although one address has filled the queue", async () => {
+    const waiting: (() => void)[] = [];
+    answer = () => new Promise((resolve) => waiting.push(() => resolve({ status: GOOD })));
+    for (let index = 0; index < 5_000; index++) void reviewer.review(`${TOKEN}${index}`, ADDRESS);
+    const verdict = reviewer.review(TOKEN, "10.0.0.2");
+    for (let round = 0; round < 2; round++) {
+      await clock.flush();
+      for (const finish of waiting.splice(0)) finish();
+    }
+    expect((await verdict).kind).toBe("pod");
+    expect(asked.length).toBeLessThanOrEqual(3 * 16);
   });
 });

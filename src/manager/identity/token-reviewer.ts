@@ -1,12 +1,13 @@
 // Asks the API server which pod a token belongs to (TokenReview). Only a service account token that is bound
 // to a pod and made for the mesh names a pod. Invariants: only a token's hash is kept, for seconds, and a
-// failed review is not; a bounded number of reviews runs at a time. identify.ts calls it.
+// failed review is not; a bounded number of reviews runs at a time, and the addresses take turns.
 import { createHash } from "node:crypto";
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
+import { createFairGate } from "../../base/fair-gate.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
-import { createLimiter } from "./limiter.ts";
+import type { Rejection } from "./rejections.ts";
 
 /** Audience of the token by which a proxy proves which pod it is in. */
 export const TOKEN_AUDIENCE = "ctrlmesh";
@@ -18,35 +19,23 @@ export interface PodIdentity {
   readonly uid: string;
 }
 
-/** Why a caller is refused, for the metric. */
-export type Rejection =
-  | "no-token"
-  | "bad-token"
-  | "not-bound"
-  | "other-pod"
-  | "no-proxy"
-  | "no-app"
-  | "newer-epoch"
-  | "bad-request"
-  | "handshake";
-
 export type TokenVerdict =
   | { readonly kind: "pod"; readonly pod: PodIdentity }
-  /** There was no answer: the caller comes back. */
+  /** There was no answer: the caller has to come back. */
   | { readonly kind: "wait"; readonly message: string }
   | { readonly kind: "refuse"; readonly reason: Rejection; readonly message: string };
 
 export interface TokenReviewer {
-  /** Never throws. */
-  review(token: string): Promise<TokenVerdict>;
+  /** Never throws. @param address the caller's, which takes turns with others */
+  review(token: string, address: string): Promise<TokenVerdict>;
 }
 
 export interface TokenReviewerOptions {
   readonly client: Pick<KubeClient, "request">;
   readonly clock: Clock;
   /**
-   * How long a valid token is accepted without another review, in milliseconds. A proxy asks for a
-   * certificate and then connects. The API server itself does not look at a valid token again for this long.
+   * The time for which a valid token is accepted without another review, in milliseconds. The API server
+   * itself does not look at a valid token again for this long.
    */
   readonly goodMs: number;
 }
@@ -67,18 +56,18 @@ const USER = /^system:serviceaccount:([^:]+):[^:]+$/;
 
 export function createTokenReviewer({ client, clock, goodMs }: TokenReviewerOptions): TokenReviewer {
   const known = new BoundedMap<string, { readonly verdict: Promise<TokenVerdict>; untilMs: number }>(MAX_KNOWN);
-  const limiter = createLimiter({ concurrency: CONCURRENCY, maxWaiting: MAX_WAITING });
+  const gate = createFairGate({ concurrency: CONCURRENCY, maxWaiting: MAX_WAITING });
 
-  async function ask(token: string): Promise<TokenVerdict> {
+  async function ask(token: string, address: string): Promise<TokenVerdict> {
     try {
-      return await limiter.run(async () => verdictOn(await reviewOf(client, token)));
+      return await gate.run(address, async () => verdictOn(await reviewOf(client, token)));
     } catch (error) {
       return { kind: "wait", message: `the token cannot be verified now: ${errorMessage(error)}` };
     }
   }
 
   return {
-    review(token) {
+    review(token, address) {
       if (token.length > MAX_TOKEN_LENGTH || !TOKEN.test(token)) {
         return Promise.resolve(refusal("bad-token", "the token is no service account token"));
       }
@@ -88,7 +77,7 @@ export function createTokenReviewer({ client, clock, goodMs }: TokenReviewerOpti
       const key = createHash("sha256").update(token).digest("base64");
       const found = known.get(key);
       if (found !== undefined && found.untilMs > nowMs) return found.verdict;
-      const entry = { verdict: ask(token), untilMs: Number.POSITIVE_INFINITY };
+      const entry = { verdict: ask(token, address), untilMs: Number.POSITIVE_INFINITY };
       known.set(key, entry);
       void entry.verdict.then(({ kind }) => {
         entry.untilMs = clock.monotonicMs() + (kind === "pod" ? goodMs : BAD_MS);

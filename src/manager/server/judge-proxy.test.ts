@@ -7,7 +7,8 @@ import { createStore } from "../../runtime/store.ts";
 import type { RegistrationMessage, RouteClaimsMessage } from "../../wire/messages.ts";
 import { namedRoute } from "../../wire/route-type.ts";
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
-import type { PodIdentity, Rejection } from "../identity/token-reviewer.ts";
+import type { Rejection } from "../identity/rejections.ts";
+import type { PodIdentity } from "../identity/token-reviewer.ts";
 import { createProxyJudge, exceededBound, registeredPod } from "./judge-proxy.ts";
 
 const fail = (error: unknown) => {

@@ -13,16 +13,15 @@ const TARGET = { namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", 
 const TOO_MANY = 4_096;
 
 const kube = await startKube();
-const client = createKubeClient({ server: kube.server, caPem: kube.caPem, token: () => kube.token, userAgent: "bench" });
+const userAgent = "ctrlmesh-manager"; // it is in the managedFields
+const client = createKubeClient({ server: kube.server, caPem: kube.caPem, token: () => kube.token, userAgent });
 
 const operatorOf = (namespace: string) => appOf({ ...sampleVirtualApp(), metadata: { namespace, name: "operator" } });
 
 async function hasRoom(entries: number, trustPem: string): Promise<boolean> {
   const apps = Array.from({ length: entries }, (_, index) => operatorOf(`team-${index}-system`));
   try {
-    await client.create(MUTATING_WEBHOOK_CONFIGURATIONS, injectionConfiguration({ kinds: [], apps, target: TARGET, trustPem }), {
-      fieldManager: "ctrlmesh-manager",
-    });
+    await client.create(MUTATING_WEBHOOK_CONFIGURATIONS, injectionConfiguration({ kinds: [], apps, target: TARGET, trustPem }));
     await client.delete(MUTATING_WEBHOOK_CONFIGURATIONS, { name: MUTATING_NAME });
     return true;
   } catch (error) {

@@ -1,16 +1,21 @@
 // What the Greeting controller watches: Greetings, the ConfigMaps that they own, the words, and the directory.
-import type { Clock } from "../../src/base/clock.ts";
-import type { Logger } from "../../src/base/log.ts";
-import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
-import type { KubeClient } from "../../src/kube/client/types.ts";
-import { type Controller, controllerOf, selfRequest } from "../../src/runtime/controller.ts";
-import type { ControllerMetrics } from "../../src/runtime/controller-metrics.ts";
-import type { EventRecorder } from "../../src/runtime/events.ts";
-import type { Informers } from "../../src/runtime/informers.ts";
-import { generationChanged } from "../../src/runtime/predicates.ts";
+import {
+  type Clock,
+  CONFIG_MAPS,
+  type Controller,
+  type ControllerMetrics,
+  controllerOf,
+  controllerRequest,
+  type EventRecorder,
+  generationChanged,
+  type Informers,
+  type KubeClient,
+  type Logger,
+  selfRequest,
+} from "../../src/runtime/index.ts";
 import { amissIn, createDirectory, DIRECTORY_NAME } from "./directory.ts";
 import { CHILD_LABEL, GREETINGS } from "./greeting.ts";
-import { createGreetingReconciler, FIELD_MANAGER } from "./reconciler.ts";
+import { createGreetingReconciler } from "./reconciler.ts";
 
 const WORDS_NAME = "greeting-words";
 
@@ -42,7 +47,7 @@ export function addGreetingController(options: GreetingControllerOptions): Contr
 
   return controllerOf({ name: "greeting", concurrency: 4, debounceMs: 20, reconcileTimeoutMs: 30_000, ...options })
     .for(GREETINGS, { predicates: [generationChanged] })
-    .owns(CONFIG_MAPS, { selectors: selectors.children })
+    .watches(CONFIG_MAPS, controllerRequest(GREETINGS), { selectors: selectors.children })
     .watches(CONFIG_MAPS, () => greetings.list().flatMap(selfRequest), { selectors: selectors.words })
     .watches(CONFIG_MAPS, (lines) => amissIn(lines, greetings.list()).flatMap(selfRequest), { selectors: selectors.directory })
     .withReconciler(
@@ -51,7 +56,7 @@ export function addGreetingController(options: GreetingControllerOptions): Contr
         greetings,
         children,
         words: () => words.get(WORDS_NAME, namespace)?.data ?? {},
-        directory: createDirectory({ client, store: directory, namespace, fieldManager: FIELD_MANAGER }),
+        directory: createDirectory({ client, store: directory, namespace }),
       }),
     );
 }

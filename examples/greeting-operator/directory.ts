@@ -1,10 +1,7 @@
 // The directory: one ConfigMap `greetings` in the operator's own namespace, with a line for each Greeting in the cluster. An owner reference
 // does not work across namespaces, so a finalizer removes the line. Invariant: each line is patched alone, so that no reconcile overwrites
 // lines of other Greetings.
-import { CONFIG_MAPS, type ConfigMap } from "../../src/kube/client/resources.ts";
-import type { KubeClient } from "../../src/kube/client/types.ts";
-import { isStatus } from "../../src/kube/status.ts";
-import type { Store } from "../../src/runtime/store.ts";
+import { CONFIG_MAPS, type ConfigMap, isStatus, type KubeClient, type Store } from "../../src/runtime/index.ts";
 import type { Greeting } from "./greeting.ts";
 
 export const DIRECTORY_NAME = "greetings";
@@ -23,18 +20,17 @@ export function createDirectory(options: {
   readonly client: Pick<KubeClient, "create" | "patch">;
   readonly store: Store<ConfigMap>;
   readonly namespace: string;
-  readonly fieldManager: string;
 }): Directory {
-  const { client, store, namespace, fieldManager } = options;
+  const { client, store, namespace } = options;
   const ref = { namespace, name: DIRECTORY_NAME };
 
   const write = async (key: string, line: string | null, signal: AbortSignal) => {
     if ((store.get(DIRECTORY_NAME, namespace)?.data?.[key] ?? null) === line) return;
     try {
-      await client.patch(CONFIG_MAPS, ref, { type: "merge", body: { data: { [key]: line } } }, { signal, fieldManager });
+      await client.patch(CONFIG_MAPS, ref, { type: "merge", body: { data: { [key]: line } } }, { signal });
     } catch (error) {
       if (!isStatus(error, "NotFound")) throw error;
-      if (line !== null) await client.create(CONFIG_MAPS, { metadata: ref, data: { [key]: line } }, { signal, fieldManager });
+      if (line !== null) await client.create(CONFIG_MAPS, { metadata: ref, data: { [key]: line } }, { signal });
     }
   };
 

@@ -1,8 +1,12 @@
 // The kind Greeting (crd.yaml): the desired ConfigMap and status of an object. Pure.
-import type { Resource } from "../../src/kube/client/resource.ts";
-import type { Condition, ConfigMap } from "../../src/kube/client/resources.ts";
-import type { KubeObject } from "../../src/kube/types.ts";
-import { controlledBy, controllerOfKind } from "../../src/runtime/controller.ts";
+import {
+  type Condition,
+  type ConfigMap,
+  controllerRef,
+  type KubeObject,
+  type Resource,
+  withTransitionTime,
+} from "../../src/runtime/index.ts";
 
 export interface GreetingStatus {
   readonly observedGeneration?: number;
@@ -41,26 +45,20 @@ export function childName({ metadata }: Greeting): string {
   return `${metadata.name}-greeting`;
 }
 
-/** The fields of the ConfigMap that the operator applies. */
+/** The ConfigMap that a Greeting desires. */
 export function childOf(greeting: Greeting, text: string): ConfigMap {
   return {
     metadata: {
       ...(greeting.metadata.namespace === undefined ? {} : { namespace: greeting.metadata.namespace }),
       name: childName(greeting),
       labels: { [CHILD_LABEL.name]: CHILD_LABEL.value },
-      ownerReferences: [controlledBy(GREETINGS, greeting)],
+      ownerReferences: [controllerRef(GREETINGS, greeting)],
     },
     data: { text },
   };
 }
 
-/** True if the ConfigMap belongs to the Greeting and has the desired text. */
-export function isInLine(child: ConfigMap | undefined, greeting: Greeting, text: string): boolean {
-  if (child === undefined || child.data?.text !== text) return false;
-  return controllerOfKind(child, GREETINGS)?.uid === greeting.metadata.uid;
-}
-
-/** The fields of the status that the operator applies. @param text undefined if the language is unknown */
+/** The status of a Greeting. @param text undefined if the language is unknown */
 export function statusOf(greeting: Greeting, text: string | undefined, writtenBy: string, now: string): GreetingStatus {
   const { metadata, spec, status } = greeting;
   const observedGeneration = metadata.generation ?? 0;
@@ -69,11 +67,10 @@ export function statusOf(greeting: Greeting, text: string | undefined, writtenBy
       ? { type: "Ready", status: "False", reason: "UnknownLanguage", message: `no word for the language "${spec.language}"` }
       : { type: "Ready", status: "True", reason: "Greeted", message: "the ConfigMap says so" };
   const before = status?.conditions?.find(({ type }) => type === "Ready");
-  const lastTransitionTime = before?.status === ready.status ? (before.lastTransitionTime ?? now) : now;
   return {
     observedGeneration,
     writtenBy,
     ...(text === undefined ? {} : { text }),
-    conditions: [{ ...ready, lastTransitionTime, observedGeneration }],
+    conditions: [withTransitionTime({ ...ready, observedGeneration }, before, now)],
   };
 }

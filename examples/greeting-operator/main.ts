@@ -1,27 +1,33 @@
 // The main of the example operator: all parts that an operator on the controller runtime needs, and no others. Every replica fills its stores,
 // and the controller runs in the leader. At SIGTERM the leader finishes running reconciles, releases the lease and ends with 0; a replica that
 // loses the lease ends with 1, and the kubelet starts it again.
+
 import { randomUUID } from "node:crypto";
-import { systemClock, systemRandom } from "../../src/base/clock.ts";
-import { processEnv } from "../../src/base/env.ts";
-import { MeshError } from "../../src/base/errors.ts";
-import { createHealthServer } from "../../src/base/health-server.ts";
-import { type Runnable, runGroups } from "../../src/base/lifecycle.ts";
-import { createLogger } from "../../src/base/log.ts";
-import { createRegistry } from "../../src/base/metrics.ts";
-import { type RunOptions, runMain } from "../../src/base/run-main.ts";
-import { VERSION } from "../../src/base/version.ts";
-import { createKubeClient } from "../../src/kube/client/client.ts";
-import { createControllerMetrics } from "../../src/runtime/controller-metrics.ts";
-import { createEventRecorder } from "../../src/runtime/events.ts";
-import { createInformers } from "../../src/runtime/informers.ts";
-import { loadConnection } from "../../src/runtime/kubeconfig.ts";
-import { createLeaderElector } from "../../src/runtime/leader-election.ts";
+import {
+  createControllerMetrics,
+  createEventRecorder,
+  createHealthServer,
+  createInformers,
+  createKubeClient,
+  createLeaderElector,
+  createLogger,
+  createRegistry,
+  loadConnection,
+  MeshError,
+  processEnv,
+  type Runnable,
+  type RunOptions,
+  runGroups,
+  runMain,
+  systemClock,
+  systemRandom,
+} from "../../src/runtime/index.ts";
 import { addGreetingController } from "./add.ts";
 import { GREETINGS } from "./greeting.ts";
 import { type OperatorConfig, operatorCommandLine } from "./settings.ts";
 
 const NAME = "greeting-operator";
+const VERSION = "1.0.0";
 
 async function run(config: OperatorConfig, { signal, onReady }: RunOptions): Promise<void> {
   const { namespace, podName, leaseDurationMs, healthListen } = config;

@@ -1,6 +1,6 @@
 // The settings of the example operator. src/base/settings.ts reads them.
 import { z } from "zod";
-import { type CommandLine, listenAddress, logLevel, requiredText } from "../../src/base/settings.ts";
+import { type CommandLine, listenAddress, logLevel, requiredText } from "../../src/runtime/index.ts";
 
 const schema = z.object({
   kubeconfig: z.string(),

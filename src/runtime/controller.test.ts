@@ -4,8 +4,8 @@ import { createFakeKubeClient } from "../../test/support/fake-kube-client.ts";
 import { MeshError } from "../base/errors.ts";
 import { silentLogger } from "../base/log.ts";
 import { Registry } from "../base/metrics.ts";
-import { CONFIG_MAPS, LEASES, NAMESPACES, PODS } from "../kube/client/resources.ts";
-import { type ControllerBuilder, type ControllerOptions, controllerOf } from "./controller.ts";
+import { CONFIG_MAPS, NAMESPACES, PODS } from "../kube/client/resources.ts";
+import { type ControllerBuilder, type ControllerOptions, controllerOf, controllerRequest } from "./controller.ts";
 import { createControllerMetrics } from "./controller-metrics.ts";
 import { createInformers } from "./informers.ts";
 import { generationChanged } from "./predicates.ts";
@@ -78,7 +78,9 @@ test("no reconcile begins before every store has synced", async () => {
 });
 
 test("a change of an owned object reconciles its controller, if the controller is of the kind", async () => {
-  const { client, take, start } = await setUp(undefined, {}, (builder) => builder.for(CONFIG_MAPS).owns(PODS));
+  const { client, take, start } = await setUp(undefined, {}, (builder) =>
+    builder.for(CONFIG_MAPS).watches(PODS, controllerRequest(CONFIG_MAPS)),
+  );
   const owner = (kind: string, name: string, controller = true) => ({ apiVersion: "v1", kind, name, uid: "u", controller });
   client.put(PODS, map("one", { ownerReferences: [owner("ConfigMap", "x")] }));
   client.put(PODS, map("two", { ownerReferences: [owner("Secret", "y"), owner("ConfigMap", "z", false)] }));
@@ -303,13 +305,4 @@ test("the metrics count results, durations, timeouts and hanging reconciles", as
   ]) {
     expect(text).toContain(line);
   }
-});
-
-test("owns() without for() throws a TypeError", () => {
-  const informers = {
-    store: () => {
-      throw new Error("not asked");
-    },
-  };
-  expect(() => controllerOf({ name: "test", informers, log: silentLogger() }).owns(LEASES)).toThrow(TypeError);
 });

@@ -1,9 +1,11 @@
 // The builder of a controller: which kind it reconciles, which kinds it watches, and how a change becomes a
 // request. Invariant: a builder is immutable; each call returns a new one. Called by the add.ts of each
 // controller; it builds running-controller.ts.
-import { apiVersionOf, type Resource } from "../kube/client/resource.ts";
+
+import { controllerRefOf } from "../kube/client/owner.ts";
+import type { Resource } from "../kube/client/resource.ts";
 import type { SelectorOptions } from "../kube/client/types.ts";
-import type { KubeObject, OwnerReference } from "../kube/types.ts";
+import type { KubeObject } from "../kube/types.ts";
 import type { Predicate } from "./predicates.ts";
 import type { Reconciler, Request } from "./reconciler.ts";
 import { type ChangeSource, type Controller, type ControllerOptions, createController } from "./running-controller.ts";
@@ -25,11 +27,6 @@ export interface ControllerBuilder {
    */
   for<T extends KubeObject>(resource: Resource<T>, options?: SourceOptions<T>): ControllerBuilder;
   /**
-   * A kind of owned objects: a change queues the object's controller, by its owner reference.
-   * @throws TypeError if `for` was not called before
-   */
-  owns<T extends KubeObject>(resource: Resource<T>, options?: SourceOptions<T>): ControllerBuilder;
-  /**
    * Any other kind: a change queues the requests that `map` returns for the old and for the new object.
    * @param map pure and fast. It must not throw: then the error is logged and the change queues nothing
    */
@@ -38,24 +35,20 @@ export interface ControllerBuilder {
   withReconciler(reconciler: Reconciler): Controller;
 }
 
-/** Begins a controller: `controllerOf({...}).for(A).owns(B).withReconciler(r)`. */
+/** Begins a controller: `controllerOf({...}).for(A).watches(B, map).withReconciler(r)`. */
 export function controllerOf(options: ControllerOptions): ControllerBuilder {
-  return builder(options, [], undefined);
+  return builder(options, []);
 }
 
-function builder(options: ControllerOptions, sources: readonly ChangeSource[], primary: Resource | undefined): ControllerBuilder {
+function builder(options: ControllerOptions, sources: readonly ChangeSource[]): ControllerBuilder {
   const add = <T extends KubeObject>(
     resource: Resource<T>,
     map: MapFunction<T>,
     { predicates = [], selectors }: SourceOptions<T>,
   ) => createSource({ store: options.informers.store(resource, selectors), map, predicates });
   return {
-    for: (resource, more = {}) => builder(options, [...sources, add(resource, selfRequest, more)], resource as Resource),
-    owns(resource, more = {}) {
-      if (primary === undefined) throw new TypeError("building a controller: owns() needs for() before it");
-      return builder(options, [...sources, add(resource, ownerRequests(primary), more)], primary);
-    },
-    watches: (resource, map, more = {}) => builder(options, [...sources, add(resource, map, more)], primary),
+    for: (resource, more = {}) => builder(options, [...sources, add(resource, selfRequest, more)]),
+    watches: (resource, map, more = {}) => builder(options, [...sources, add(resource, map, more)]),
     withReconciler: (reconciler) => createController(options, sources, reconciler),
   };
 }
@@ -92,35 +85,13 @@ export function selfRequest({ metadata }: KubeObject): readonly Request[] {
   return [{ namespace: metadata.namespace ?? "", name: metadata.name ?? "" }];
 }
 
-/** The object's controller, if it is of this kind. */
-function ownerRequests(owner: Resource): MapFunction<KubeObject> {
+/** The object's controller, if it is of this kind: `watches(CONFIG_MAPS, controllerRequest(GREETINGS))`. */
+export function controllerRequest(controller: Resource): MapFunction<KubeObject> {
   return (object) => {
-    const reference = controllerOfKind(object, owner);
-    if (reference === undefined) return [];
-    return [{ namespace: owner.namespaced ? (object.metadata.namespace ?? "") : "", name: reference.name }];
+    const reference = controllerRefOf(object);
+    if (reference?.kind !== controller.kind || groupOf(reference.apiVersion) !== controller.group) return [];
+    return [{ namespace: controller.namespaced ? (object.metadata.namespace ?? "") : "", name: reference.name }];
   };
-}
-
-/**
- * The reference to `owner` as the controller of an object. The garbage collector deletes the object after its
- * owner, and `owns()` finds the owner. The owner must be cluster-scoped or in the object's namespace. The
- * reference does not block the owner's foreground deletion, so no permission on the owner's finalizers is
- * needed.
- * @param owner as read from the API server, with a uid
- */
-export function controlledBy<T extends KubeObject>(resource: Resource<T>, { metadata }: T): OwnerReference {
-  const { name = "", uid = "" } = metadata;
-  return { apiVersion: apiVersionOf(resource), kind: resource.kind, name, uid, controller: true };
-}
-
-/**
- * The reference to the object's controller, if the controller is of this kind. Its version may be an older
- * one of the kind.
- */
-export function controllerOfKind({ metadata }: KubeObject, { group, kind }: Resource): OwnerReference | undefined {
-  return metadata.ownerReferences?.find(
-    (reference) => reference.controller === true && reference.kind === kind && groupOf(reference.apiVersion) === group,
-  );
 }
 
 function groupOf(apiVersion: string): string {

@@ -1,74 +1,66 @@
-import { expect, test } from "vitest";
+import { expect, it } from "vitest";
 import { createFakeKubeClient } from "../../test/support/fake-kube-client.ts";
 import { CONFIG_MAPS, type ConfigMap } from "../kube/client/resources.ts";
-import { reconcileFinalized } from "./finalizer.ts";
-import type { Result } from "./reconciler.ts";
+import { setFinalizer } from "./finalizer.ts";
 
-const REF = { namespace: "a", name: "x" };
+const REF = { namespace: "shop", name: "x" };
 const FINALIZER = "example.com/one";
 
-function setUp(finalizers: readonly string[] = []) {
+function cluster(finalizers: string[] = []) {
   const client = createFakeKubeClient();
-  const done: string[] = [];
-  client.put(CONFIG_MAPS, { metadata: { ...REF, ...(finalizers.length === 0 ? {} : { finalizers }) } });
-  const read = () => client.read(CONFIG_MAPS, REF);
-  const reconcile = (object = read(), cleanup: () => Promise<Result> = async () => ({})) => {
-    if (object === undefined) throw new Error("the object does not exist");
-    return reconcileFinalized({ client, resource: CONFIG_MAPS, finalizer: FINALIZER }, object, {
-      async apply({ metadata }) {
-        done.push(`apply ${metadata.finalizers}`);
-        return {};
-      },
-      cleanup() {
-        done.push("cleanup");
-        return cleanup();
-      },
-    });
-  };
-  return { client, done, read, reconcile, verbs: () => client.calls.map(({ verb }) => verb) };
+  const object = client.put<ConfigMap>(CONFIG_MAPS, { metadata: { ...REF, finalizers } });
+  const how = { client, resource: CONFIG_MAPS, finalizer: FINALIZER };
+  const read = () => client.read<ConfigMap>(CONFIG_MAPS, REF)?.metadata.finalizers ?? [];
+  return { client, object, how, read };
 }
 
-test("the finalizer is added once, before anything is created, and beside other finalizers", async () => {
-  const { done, reconcile, read, verbs } = setUp(["other/two"]);
-  await reconcile();
-  await reconcile();
-  expect(done).toEqual([`apply other/two,${FINALIZER}`, `apply other/two,${FINALIZER}`]);
-  expect(read()?.metadata.finalizers).toEqual(["other/two", FINALIZER]);
-  expect(verbs()).toEqual(["patch"]);
+it("adds and removes the finalizer, and keeps other finalizers", async () => {
+  const { object, how, read } = cluster(["example.com/other"]);
+  const after = await setFinalizer(how, object, true);
+  expect(read()).toEqual(["example.com/other", FINALIZER]);
+  if (after === undefined) throw new Error("the object is gone");
+  await setFinalizer(how, after, false);
+  expect(read()).toEqual(["example.com/other"]);
 });
 
-test("an object in deletion is cleaned up, and then removed", async () => {
-  const { client, done, reconcile, read } = setUp([FINALIZER]);
-  await client.delete(CONFIG_MAPS, REF);
-  expect(read()?.metadata.deletionTimestamp).toBeDefined();
-  expect(await reconcile()).toEqual({});
-  expect([done, read()]).toEqual([["cleanup"], undefined]);
+it("sends no request if nothing changes", async () => {
+  const { client, object, how } = cluster();
+  expect(await setFinalizer(how, object, false)).toBe(object);
+  expect(client.calls).toEqual([]);
 });
 
-test("an object stays while its clean-up fails or needs more time, and keeps other finalizers", async () => {
-  const { client, reconcile, read } = setUp([FINALIZER, "other/two"]);
-  await client.delete(CONFIG_MAPS, REF);
-  await expect(reconcile(read(), () => Promise.reject(new Error("not yet")))).rejects.toThrow("not yet");
-  expect(await reconcile(read(), async () => ({ requeueAfterMs: 10 }))).toEqual({ requeueAfterMs: 10 });
-  expect(read()?.metadata.finalizers).toEqual([FINALIZER, "other/two"]);
-  await reconcile();
-  expect(read()?.metadata.finalizers).toEqual(["other/two"]);
+it("tells whether this call added the finalizer, and not another manager", async () => {
+  const { object, how } = cluster();
+  const told: string[] = [];
+  await setFinalizer({ ...how, onChanged: () => told.push("first") }, object, true);
+  await setFinalizer({ ...how, onChanged: () => told.push("with an object that is behind") }, object, true);
+  expect(told).toEqual(["first"]);
 });
 
-test("an object in deletion without the finalizer needs no clean-up, and an object that does not exist is no error", async () => {
-  const { client, done, reconcile, read } = setUp(["other/two"]);
-  await client.delete(CONFIG_MAPS, REF);
-  await reconcile();
-  expect(done).toEqual([]);
-  const going = read() as ConfigMap;
-  client.remove(CONFIG_MAPS, REF);
-  expect(await reconcile({ ...going, metadata: { ...going.metadata, finalizers: [FINALIZER] } })).toEqual({});
+it("loses no finalizer that was added after the read", async () => {
+  const { client, object, how, read } = cluster();
+  client.put<ConfigMap>(CONFIG_MAPS, { ...object, metadata: { ...object.metadata, finalizers: ["example.com/late"] } });
+  await setFinalizer(how, object, true);
+  expect(read()).toEqual(["example.com/late", FINALIZER]);
 });
 
-test("a finalizer that another program adds at the same time is not lost", async () => {
-  const { client, reconcile, read } = setUp();
-  const stale = read();
-  client.put(CONFIG_MAPS, { metadata: { ...REF, finalizers: ["other/two"] } });
-  await expect(reconcile(stale)).rejects.toMatchObject({ status: { reason: "Conflict" } });
-  expect(read()?.metadata.finalizers).toEqual(["other/two"]);
+it("does not change an object that is gone, was created again, or is being deleted by now", async () => {
+  const gone = cluster();
+  gone.client.remove(CONFIG_MAPS, REF);
+  expect(await setFinalizer(gone.how, gone.object, true)).toBeUndefined();
+  gone.client.put<ConfigMap>(CONFIG_MAPS, gone.object);
+  expect(await setFinalizer(gone.how, gone.object, true)).toBeUndefined();
+  const { client, object, how, read } = cluster(["example.com/other"]);
+  const metadata = { ...object.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" };
+  client.put<ConfigMap>(CONFIG_MAPS, { ...object, metadata });
+  expect((await setFinalizer(how, object, true))?.metadata.deletionTimestamp).toBeDefined();
+  expect(read()).toEqual(["example.com/other"]);
+});
+
+it("gives up on an object that keeps changing", async () => {
+  const { client, object, how } = cluster();
+  client.before = ({ verb }) => {
+    if (verb === "patch") client.put<ConfigMap>(CONFIG_MAPS, object);
+  };
+  await expect(setFinalizer(how, object, true)).rejects.toMatchObject({ code: "FINALIZER_CONFLICT" });
 });

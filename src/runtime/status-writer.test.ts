@@ -2,10 +2,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createFakeKubeClient, mergePatch } from "../../test/support/fake-kube-client.ts";
 import { PODS, type Pod } from "../kube/client/resources.ts";
-import { StatusError } from "../kube/status.ts";
 import { isDeepEqual } from "./deep-equal.ts";
 import { createMergePatch } from "./merge-patch.ts";
-import { applyStatus, writeStatus } from "./status-writer.ts";
+import { writeStatus } from "./status-writer.ts";
 
 const pod = (status: Pod["status"] = {}): Pod => ({ metadata: { namespace: "a", name: "x" }, status });
 const REF = { namespace: "a", name: "x" };
@@ -52,51 +51,6 @@ test("an object that changes at every attempt is an error", async () => {
     if (verb === "patch") client.put(PODS, pod({ podIP: String(++round) }));
   };
   await expect(writeStatus(client, PODS, stored, { phase: "Running" })).rejects.toMatchObject({ code: "STATUS_CONFLICT" });
-});
-
-const ready = (status: "True" | "False") => ({ type: "Ready", status });
-const seen = (status: "True" | "False") => ({ type: "Seen", status });
-
-test("two writers that apply keep each other's fields, and each removes its own", async () => {
-  const { client, stored } = setUp();
-  const apply = (fieldManager: string, object: Pod, status: NonNullable<Pod["status"]>) =>
-    applyStatus(client, PODS, object, status, { fieldManager });
-  const first = await apply("one", stored, { phase: "Running", podIP: "1", conditions: [ready("True")] });
-  const second = await apply("two", first ?? stored, { conditions: [seen("True")] });
-  expect(second?.status).toEqual({ phase: "Running", podIP: "1", conditions: [ready("True"), seen("True")] });
-  const third = await apply("one", second ?? stored, { phase: "Failed" });
-  expect(third?.status).toEqual({ phase: "Failed", conditions: [seen("True")] });
-});
-
-test("an apply of equal fields creates no new version", async () => {
-  const { client, stored, verbs } = setUp();
-  const options = { fieldManager: "one" };
-  const first = await applyStatus(client, PODS, stored, { phase: "Running" }, options);
-  expect(await applyStatus(client, PODS, first ?? stored, { phase: "Running" }, options)).toBe(first);
-  expect(verbs()).toEqual(["patch"]);
-  const both = await applyStatus(client, PODS, first ?? stored, { podIP: "1" }, { fieldManager: "two" });
-  const again = await applyStatus(client, PODS, both ?? stored, { phase: "Running" }, options);
-  expect(again?.metadata.resourceVersion).toBe(both?.metadata.resourceVersion);
-});
-
-test("an apply over a changed object reads the object and computes the status again", async () => {
-  const { client, stored, verbs } = setUp({ phase: "Pending" });
-  client.put(PODS, pod({ phase: "Pending", podIP: "2" }));
-  const next = ({ status }: Pod) => ({ phase: `seen at ${status?.podIP}` });
-  const written = await applyStatus(client, PODS, stored, next, { fieldManager: "one" });
-  expect(written?.status).toEqual({ phase: "seen at 2", podIP: "2" });
-  expect(verbs()).toEqual(["patch", "get", "patch"]);
-});
-
-test("a field of another manager does not lead to another read", async () => {
-  const { client, stored, verbs } = setUp();
-  client.before = ({ verb }) => {
-    if (verb === "patch")
-      throw new StatusError("Conflict", "apply failed", { causes: [{ reason: "FieldManagerConflict", field: ".status.phase" }] });
-  };
-  const applying = applyStatus(client, PODS, stored, { phase: "Running" }, { fieldManager: "one", force: false });
-  await expect(applying).rejects.toMatchObject({ status: { reason: "Conflict" } });
-  expect(verbs()).toEqual(["patch"]);
 });
 
 test("a merge patch turns any object into any other, and is undefined for equal ones", () => {

@@ -62,21 +62,6 @@ test("objects are deeply frozen", () => {
   expect(() => Object.assign(labels, { l: "2" })).toThrow(TypeError);
 });
 
-test("indexes follow additions, updates, deletions and lists", () => {
-  const { store } = setUp();
-  store.upsert(object("x", "1", { labels: { app: "one" } }));
-  store.addIndex("app", ({ metadata }) => Object.values(metadata.labels ?? {}));
-  store.upsert(object("y", "2", { labels: { app: "one" } }));
-  const names = (value: string) => store.byIndex("app", value).map(({ metadata }) => metadata.name);
-  expect(names("one")).toEqual(["x", "y"]);
-  store.upsert(object("x", "3", { labels: { app: "two" } }));
-  expect([names("one"), names("two")]).toEqual([["y"], ["x"]]);
-  store.remove(object("y", "4"));
-  expect(names("one")).toEqual([]);
-  store.replace([object("z", "5", { labels: { app: "two" } })]);
-  expect([names("one"), names("two"), store.byIndex("other", "x")]).toEqual([[], ["z"], []]);
-});
-
 test("a late handler gets all objects, and a removed handler gets nothing", () => {
   const { store } = setUp();
   store.replace([object("x", "1")]);

@@ -11,9 +11,6 @@ export type Change<T extends KubeObject> =
 
 export type ChangeHandler<T extends KubeObject> = (change: Change<T>) => void;
 
-/** The values under which an object is found in an index. */
-export type IndexFunction<T extends KubeObject> = (object: T) => readonly string[];
-
 export interface Store<T extends KubeObject> {
   /** Resolves once the first list is in the store and the handlers have been called for it. */
   readonly synced: Promise<void>;
@@ -23,10 +20,6 @@ export interface Store<T extends KubeObject> {
   get(name: string, namespace?: string): T | undefined;
   /** All objects, or those of one namespace. */
   list(namespace?: string): readonly T[];
-  /** Adds an index. Does nothing if there is an index of this name. */
-  addIndex(name: string, values: IndexFunction<T>): void;
-  /** The objects with this value in the index; empty if there is no such index. */
-  byIndex(name: string, value: string): readonly T[];
   /**
    * Calls the handler with an `added` for every object in the store, then for every change. Returns a
    * function that removes the handler.
@@ -50,7 +43,6 @@ export function keyOf(name: string, namespace: string | undefined): string {
 /** @param onHandlerError called with the error of a handler; the other handlers are called too */
 export function createStore<T extends KubeObject>(onHandlerError: (error: unknown) => void): WritableStore<T> {
   let objects = new Map<string, T>();
-  const indexes = new Map<string, Index<T>>();
   const handlers = new Set<ChangeHandler<T>>();
   const { promise: synced, resolve } = Promise.withResolvers<void>();
   let hasSynced = false;
@@ -68,7 +60,6 @@ export function createStore<T extends KubeObject>(onHandlerError: (error: unknow
   };
   const apply = (previous: T | undefined, object: T | undefined): Change<T>[] => {
     if (previous !== undefined && object !== undefined && isSame(previous, object)) return [];
-    for (const index of indexes.values()) index.move(previous, object);
     return changesBetween(previous, object);
   };
 
@@ -85,13 +76,6 @@ export function createStore<T extends KubeObject>(onHandlerError: (error: unknow
       const all = [...objects.values()];
       return namespace === undefined ? all : all.filter(({ metadata }) => metadata.namespace === namespace);
     },
-    addIndex(name, values) {
-      if (indexes.has(name)) return;
-      const index = createIndex(values);
-      for (const object of objects.values()) index.move(undefined, object);
-      indexes.set(name, index);
-    },
-    byIndex: (name, value) => indexes.get(name)?.get(value) ?? [],
     onChange(handler) {
       const own: ChangeHandler<T> = (change) => handler(change); // the same function may be registered twice
       for (const object of [...objects.values()]) call(own, { type: "added", object });
@@ -122,7 +106,6 @@ export function createStore<T extends KubeObject>(onHandlerError: (error: unknow
       const previous = objects.get(key(object));
       if (previous === undefined) return;
       objects.delete(key(object));
-      for (const index of indexes.values()) index.move(previous, undefined);
       publish([{ type: "deleted", object: deepFreeze(object) }]); // the event has the newest state of the object
     },
   };
@@ -149,30 +132,6 @@ function changesBetween<T extends KubeObject>(previous: T | undefined, object: T
     { type: "deleted", object: previous },
     { type: "added", object },
   ];
-}
-
-interface Index<T> {
-  move(previous: T | undefined, object: T | undefined): void;
-  get(value: string): readonly T[];
-}
-
-function createIndex<T extends KubeObject>(values: IndexFunction<T>): Index<T> {
-  const found = new Map<string, Set<T>>();
-  return {
-    move(previous, object) {
-      for (const value of previous === undefined ? [] : values(previous)) {
-        const set = found.get(value);
-        set?.delete(previous as T);
-        if (set?.size === 0) found.delete(value);
-      }
-      for (const value of object === undefined ? [] : values(object)) {
-        const set = found.get(value);
-        if (set === undefined) found.set(value, new Set([object as T]));
-        else set.add(object as T);
-      }
-    },
-    get: (value) => [...(found.get(value) ?? [])],
-  };
 }
 
 /** Freezes the value and everything in it. The value itself is changed. */

@@ -12,8 +12,8 @@ export interface ServiceRoutes {
 export function keepServiceRoutes(informers: Informers, serviceRange: string, onChange: () => void): ServiceRoutes {
   const services = informers.store(SERVICES);
   const slices = informers.store(ENDPOINT_SLICES);
-  slices.addIndex("service", ({ metadata }) => [`${metadata.namespace}/${metadata.labels?.[SERVICE_LABEL] ?? ""}`]);
-  const slicesOf = ({ metadata }: ServiceObject) => slices.byIndex("service", `${metadata.namespace}/${metadata.name}`);
+  const slicesOf = ({ metadata: { namespace, name } }: ServiceObject) =>
+    slices.list(namespace).filter(({ metadata }) => metadata.labels?.[SERVICE_LABEL] === name);
   const update = createCoalesced(async () => {
     await restoreRules(iptablesRules(services.list(), slicesOf, serviceRange));
     onChange();

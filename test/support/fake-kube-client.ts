@@ -136,7 +136,6 @@ export function createFakeKubeClient(): FakeKubeClient {
       return put(resource, object);
     },
     update: (resource, object, options = {}) => update(resource, object, options.signal),
-    updateStatus: (resource, object, options = {}) => update(resource, object, options.signal),
     async patch<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, patch: Patch, options: PatchOptions = {}) {
       await call("patch", resource, ref.name, options.signal);
       const body = patch.body as Partial<KubeObject>;
@@ -144,12 +143,12 @@ export function createFakeKubeClient(): FakeKubeClient {
       const stored = objects.get(objectPath(resource, ref))?.object;
       if (patch.type === "apply" && stored === undefined && options.subresource === undefined) {
         if (body.metadata?.uid !== undefined) throw new StatusError("Conflict", `${resource.resource}: uid mismatch`);
-        return put(resource, applies.apply(path, patch.fieldManager, { metadata: ref }, body as Json) as unknown as T);
+        return put(resource, applies.apply(path, patch.fieldManager ?? "test", { metadata: ref }, body as Json) as unknown as T);
       }
       const current = find(resource, ref);
       check(resource, current, body.metadata ?? {});
       if (patch.type !== "apply") return keepOrRemove(resource, mergePatch(current, body) as T);
-      const next = applies.apply(path, patch.fieldManager, current as unknown as Json, body as Json);
+      const next = applies.apply(path, patch.fieldManager ?? "test", current as unknown as Json, body as Json);
       if (isDeepEqual(next, current)) return structuredClone(current) as T; // like the API server: no new version
       return keepOrRemove(resource, next as unknown as T);
     },

@@ -11,7 +11,7 @@ function setUp(answer: (request: TransportRequest, index: number) => FakeAnswer 
   const clock = createFakeClock();
   const transport = createFakeTransport(answer);
   const client = createKubeClient(
-    { server: "https://api:6443", token: () => "", userAgent: "test" },
+    { server: "https://api:6443", token: () => "", userAgent: "test/1" },
     { clock, transport, random: () => 0, timeoutMs: 30_000 },
   );
   return { clock, transport, client };
@@ -106,29 +106,23 @@ test("a slow exchange times out, and an aborted one throws the reason", async ()
   await expect(client.get(PODS, { namespace: "a", name: "x" }, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
 });
 
+test("an apply without a field manager names the user agent up to its slash", async () => {
+  const { client, transport } = setUp(() => ({ body: pod("x") }));
+  await client.patch(PODS, { namespace: "a", name: "x" }, { type: "apply", body: {} });
+  expect(query(transport.requests[0]).get("fieldManager")).toBe("test");
+});
+
 test("each write sends its method, content type and parameters", async () => {
   const { client, transport } = setUp(() => ({ body: pod("x") }));
   const ref = { namespace: "a", name: "x" };
-  await client.update(PODS, pod("x"), { fieldManager: "me" });
-  await client.updateStatus(PODS, pod("x"));
+  await client.update(PODS, pod("x"));
   await client.patch(PODS, ref, { type: "merge", body: { a: 1 } }, { subresource: "status" });
   await client.patch(PODS, ref, { type: "json", body: [{ op: "remove", path: "/a" }] });
   await client.patch(PODS, ref, { type: "apply", body: { spec: {} }, fieldManager: "me" });
   await client.delete(PODS, ref, { preconditions: { uid: "u" } });
   await client.create(NAMESPACES, { metadata: { name: "n" } }, { dryRun: true });
   expect(transport.requests.map(({ method, path, headers, body }) => [method, path, headers["content-type"], body])).toEqual([
-    [
-      "PUT",
-      "/api/v1/namespaces/a/pods/x?fieldManager=me",
-      "application/json",
-      JSON.stringify({ apiVersion: "v1", kind: "Pod", ...pod("x") }),
-    ],
-    [
-      "PUT",
-      "/api/v1/namespaces/a/pods/x/status",
-      "application/json",
-      JSON.stringify({ apiVersion: "v1", kind: "Pod", ...pod("x") }),
-    ],
+    ["PUT", "/api/v1/namespaces/a/pods/x", "application/json", JSON.stringify({ apiVersion: "v1", kind: "Pod", ...pod("x") })],
     ["PATCH", "/api/v1/namespaces/a/pods/x/status", "application/merge-patch+json", '{"a":1}'],
     ["PATCH", "/api/v1/namespaces/a/pods/x", "application/json-patch+json", '[{"op":"remove","path":"/a"}]'],
     [

@@ -13,6 +13,7 @@ import {
   formatQuery,
   type ObjectRef,
   objectPath,
+  type QueryValue,
   type Resource,
   resourceName,
 } from "./resource.ts";
@@ -45,19 +46,7 @@ export function createKubeClient(connection: KubeConnection, options: KubeClient
     projectionOf(resource)(
       (await exchange(context, { ...call, headers: { accept: acceptOf(resource, "get"), ...call.headers } })) as KubeObject,
     );
-  const put = <T extends KubeObject>(
-    resource: Resource<T>,
-    object: T,
-    subresource: string,
-    call: WriteOptions = {},
-  ): Promise<T> =>
-    send(resource, {
-      ...callOf(call),
-      method: "PUT",
-      path: objectPath(resource, refOf(object), subresource) + writeQuery(call),
-      body: withType(resource, object),
-      doing: doing(subresource === "" ? "updating" : `updating the ${subresource} of`, resource, refOf(object)),
-    });
+  const [fieldManager = ""] = connection.userAgent.split("/");
 
   return {
     request: (request) => exchange(context, request),
@@ -72,9 +61,15 @@ export function createKubeClient(connection: KubeConnection, options: KubeClient
         body: withType(resource, object),
         doing: doing("creating", resource, refOf(object)),
       }),
-    update: (resource, object, call) => put(resource, object, "", call),
-    updateStatus: (resource, object, call) => put(resource, object, "status", call),
-    patch: (resource, ref, patch, call = {}) => send(resource, patchRequest(resource, ref, patch, call)),
+    update: (resource, object, call = {}) =>
+      send(resource, {
+        ...callOf(call),
+        method: "PUT",
+        path: objectPath(resource, refOf(object)) + writeQuery(call),
+        body: withType(resource, object),
+        doing: doing("updating", resource, refOf(object)),
+      }),
+    patch: (resource, ref, patch, call = {}) => send(resource, patchRequest(resource, ref, patch, fieldManager, call)),
     async delete(resource, ref, call = {}) {
       await exchange(context, deleteRequest(resource, ref, call));
     },
@@ -97,8 +92,8 @@ const PATCH_TYPES: Readonly<Record<Patch["type"], string>> = {
   apply: APPLY_YAML_TYPE,
 };
 
-function patchRequest(resource: Resource, ref: ObjectRef, patch: Patch, call: PatchOptions): RawRequest {
-  const apply = patch.type === "apply" ? { fieldManager: patch.fieldManager, force: patch.force ?? true } : {};
+function patchRequest(resource: Resource, ref: ObjectRef, patch: Patch, fieldManager: string, call: PatchOptions): RawRequest {
+  const apply = patch.type === "apply" ? { fieldManager: patch.fieldManager ?? fieldManager, force: patch.force ?? true } : {};
   return {
     ...callOf(call),
     method: "PATCH",
@@ -124,8 +119,8 @@ function callOf({ signal, timeoutMs, maxRetries }: CallOptions): CallOptions {
   return { signal, ...(timeoutMs === undefined ? {} : { timeoutMs }), ...(maxRetries === undefined ? {} : { maxRetries }) };
 }
 
-function writeQuery({ fieldManager, dryRun }: WriteOptions, more: { fieldManager?: string; force?: boolean } = {}): string {
-  return formatQuery({ fieldManager, dryRun: dryRun === true ? "All" : undefined, ...more });
+function writeQuery({ dryRun }: WriteOptions, apply: Readonly<Record<string, QueryValue>> = {}): string {
+  return formatQuery({ dryRun: dryRun === true ? "All" : undefined, ...apply });
 }
 
 function refOf({ metadata }: KubeObject): ObjectRef {

@@ -43,15 +43,18 @@ export type WatchEvent<T extends KubeObject> =
   | { readonly type: "BOOKMARK"; readonly object: KubeObject };
 
 export interface WriteOptions extends CallOptions {
-  readonly fieldManager?: string;
   readonly dryRun?: boolean;
 }
 
-/** A patch, by its kind. An apply is forced by default: a controller owns the fields that it applies. */
+/**
+ * A patch, by its kind. An apply is forced by default, since a controller owns the fields that it applies. Its
+ * `fieldManager` is by default the user agent up to its first slash, as the API server derives it for all other
+ * writes.
+ */
 export type Patch =
   | { readonly type: "merge"; readonly body: unknown }
   | { readonly type: "json"; readonly body: readonly JsonPatchOperation[] }
-  | { readonly type: "apply"; readonly body: unknown; readonly fieldManager: string; readonly force?: boolean };
+  | { readonly type: "apply"; readonly body: unknown; readonly fieldManager?: string; readonly force?: boolean };
 
 export interface JsonPatchOperation {
   readonly op: "add" | "remove" | "replace" | "test" | "move" | "copy";
@@ -97,7 +100,6 @@ export interface KubeClient {
   create<T extends KubeObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T>;
   /** Replaces the object, if its resourceVersion is still current. */
   update<T extends KubeObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T>;
-  updateStatus<T extends KubeObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T>;
   patch<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, patch: Patch, options?: PatchOptions): Promise<T>;
   delete(resource: Resource, ref: ObjectRef, options?: DeleteOptions): Promise<void>;
   /** Creates a subresource of an object: `eviction` of a pod, `token` of a service account. */

@@ -11,8 +11,7 @@ import type {
   ValidatingWebhookConfiguration,
   WebhookClientConfig,
 } from "../../kube/client/resources.ts";
-import type { App } from "../apps/app.ts";
-import { isHeld } from "../apps/finalizer.ts";
+import { type App, isHeld } from "../apps/app.ts";
 import type { CheckedKind } from "./validate-webhook.ts";
 import { type AppName, admitPath, injectPath, VALIDATE_EARLY_PATH, VALIDATE_PATH } from "./webhook.ts";
 import { withinEntry, withinShare } from "./webhook-share.ts";

@@ -4,8 +4,7 @@
 // complete. The webhook only reads, so a dry run changes nothing.
 import { StatusError } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
-import { type App, type Apps, endingText, isLive } from "../apps/app.ts";
-import { isHeld } from "../apps/finalizer.ts";
+import { type App, type Apps, endingText, isHeld, isLive } from "../apps/app.ts";
 import { injectPod } from "../injection/inject-pod.ts";
 import type { Injection, InjectionSettings } from "../injection/injection.ts";
 import { patchBetween } from "../injection/json-patch.ts";

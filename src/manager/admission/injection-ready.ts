@@ -7,8 +7,7 @@ import type { MutatingWebhook, MutatingWebhookConfiguration } from "../../kube/c
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
 import { formatRequest } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
-import { type App, type AppRef, type Apps, endingText, isLive } from "../apps/app.ts";
-import { isHeld } from "../apps/finalizer.ts";
+import { type App, type AppRef, type Apps, endingText, isHeld, isLive } from "../apps/app.ts";
 import type { InjectionReason, Verdict } from "../status/facts.ts";
 import { injectionWebhook, injectionWebhookName, MUTATING_NAME, type WebhookTarget } from "./configurations.ts";
 import { fitsEntry, MAX_ENTRIES_PER_NAMESPACE, withinShare } from "./webhook-share.ts";

@@ -2,9 +2,11 @@
 // pod that is deleted before its turn would come back with the new revision, since with OnDelete the
 // StatefulSet's controller makes every pod by the present template. It only reads. Called by
 // inject-webhook.ts, before the injection.
+
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import { fieldAt } from "../../api/rule.ts";
 import { ROLL_EXPECTED, ROLLING } from "../../api/sharding-keys.ts";
+import { isControlledBy } from "../../kube/client/owner.ts";
 import { CONTROLLER_REVISIONS, type ControllerRevision, STATEFUL_SETS } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
@@ -13,7 +15,7 @@ import type { Store } from "../../runtime/store.ts";
 import type { App } from "../apps/app.ts";
 import type { PodManifest } from "../injection/pod-manifest.ts";
 import { type Template, withTemplate } from "../rollout/old-template.ts";
-import { isPodOf, REVISION_LABEL } from "../rollout/roll-facts.ts";
+import { REVISION_LABEL } from "../rollout/roll-facts.ts";
 import { expectedRevision, parseRecord } from "../rollout/roll-record.ts";
 import type { ReadLimit } from "./read-limit.ts";
 import type { Caller } from "./webhook.ts";
@@ -48,10 +50,10 @@ export function createRevisionKeeper({ client, statefulSets, limit }: RevisionKe
     // does not have the label yet: then the rollout has just begun, and has no record of any pod.
     const seen = statefulSets.get(target, namespace);
     const hasNoRollout =
-      seen !== undefined && (seen.metadata.labels?.[ROLLING] === undefined || !isPodOf(seen, pod as KubeObject));
+      seen !== undefined && (seen.metadata.labels?.[ROLLING] === undefined || !isControlledBy(pod as KubeObject, seen));
     if (hasNoRollout) return undefined;
     const statefulSet = await ifThere(limit(address, () => client.get(STATEFUL_SETS, { namespace, name: target }, call)));
-    if (statefulSet === undefined || !isPodOf(statefulSet, pod as KubeObject)) return undefined;
+    if (statefulSet === undefined || !isControlledBy(pod as KubeObject, statefulSet)) return undefined;
     const { metadata, spec } = statefulSet;
     // Under another strategy the StatefulSet's controller would restart the pod again and again.
     if (metadata.labels?.[ROLLING] === undefined || spec?.updateStrategy?.type !== "OnDelete") return undefined;
@@ -66,7 +68,7 @@ export function createRevisionKeeper({ client, statefulSets, limit }: RevisionKe
     );
     if (from === undefined || to === undefined) return undefined;
     // Otherwise the patch would show parts of any revision of the namespace that a label names.
-    if (!isPodOf(statefulSet, from) || !isPodOf(statefulSet, to)) return undefined;
+    if (!isControlledBy(from, statefulSet) || !isControlledBy(to, statefulSet)) return undefined;
     const kept = withTemplate(pod, templateOf(from), templateOf(to));
     return { ...kept, metadata: { ...kept.metadata, labels: { ...kept.metadata.labels, [REVISION_LABEL]: expected } } };
   };

@@ -1,15 +1,16 @@
 // Decides whether an app can be planned. Writes the status of an app that cannot be, and adds the finalizer of
 // an app that can. Invariant: an app has its finalizer before the first proxy gets routes, so that a later
 // deletion revokes these routes.
+import { ROUTES_FINALIZER } from "../../api/finalizers.ts";
 import { plainTexts } from "../../base/plain-text.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
+import { setFinalizer } from "../../runtime/finalizer.ts";
 import { formatRequest, type Request, type Result } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
-import { type App, isLive, type PodSelection, type Source, type SourceObject, withObjects } from "../apps/app.ts";
+import { type App, isHeld, isLive, type PodSelection, type Source, type SourceObject, withObjects } from "../apps/app.ts";
 import { MAX_TABLE_ENTRIES } from "../apps/compile/build-table.ts";
-import { isHeld, setFinalizer } from "../apps/finalizer.ts";
 import { COMPILE_LIMIT_MS, RETRY_MS, type Routes } from "../apps/routes.ts";
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { notPlacedStatus, rejectedStatus } from "../status/app-status.ts";
@@ -53,7 +54,7 @@ export function createAcceptance({ source, client, namespaces, routes, statuses 
   const firstServedUids = new Map<string, string | undefined>();
 
   const setFinalizerOf = (object: SourceObject, isPresent: boolean, signal: AbortSignal, onChanged?: () => void) =>
-    setFinalizer(client, source.resource, object, isPresent, signal, onChanged);
+    setFinalizer({ client, resource: source.resource, finalizer: ROUTES_FINALIZER, signal, onChanged }, object, isPresent);
 
   async function removeFinalizers(objects: readonly SourceObject[], signal: AbortSignal): Promise<void> {
     await Promise.all(objects.map((object) => setFinalizerOf(object, false, signal)));

@@ -1,6 +1,7 @@
 // What a source object asks for, independent of its kind. Each source kind has one file that turns its
 // objects into Apps. All other parts of the manager work with Apps only.
 import type { AppStatus } from "../../api/app-status.ts";
+import { ROUTES_FINALIZER } from "../../api/finalizers.ts";
 import type { WebhookServer } from "../../api/operator-fields.ts";
 import type { Problem } from "../../api/problems.ts";
 import type { Resource } from "../../kube/client/resource.ts";
@@ -9,6 +10,7 @@ import type { GroupResource, KubeObject, LabelSelector } from "../../kube/types.
 import type { CallerPolicy, Guard } from "../../route/snapshot.ts";
 import type { SourceWords } from "../../route/source-words.ts";
 import type { RouteTable } from "../../route/table.ts";
+import { hasFinalizer } from "../../runtime/finalizer.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import type { Change } from "../../runtime/store.ts";
 import type { RouteSpec } from "./compile/route-spec.ts";
@@ -178,6 +180,11 @@ export function isLive({ isEnding }: Pick<App, "isEnding">): boolean {
 /** Why an app ends. */
 export function endingText({ object }: Pick<App, "object">): string {
   return object.metadata.deletionTimestamp === undefined ? "is disabled" : "is being deleted";
+}
+
+/** True while pods may have routes of the app: one of its objects has the finalizer. */
+export function isHeld({ objects }: Pick<App, "objects">): boolean {
+  return objects.some((object) => hasFinalizer(object, ROUTES_FINALIZER));
 }
 
 export interface Apps {

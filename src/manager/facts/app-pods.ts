@@ -1,6 +1,8 @@
 // The pods of one app as facts. Pure. Invariant: a pod counts as running unless its operator certainly does
 // not run, because a running operator may write. A pod with a proxy that may still write stays in the facts
 // of an app, even if its labels change.
+
+import { controllerRefOf } from "../../kube/client/owner.ts";
 import type { ContainerStatus, Pod } from "../../kube/client/resources.ts";
 import type { Apps, PodSelection } from "../apps/app.ts";
 import { carriesProxy, INJECTED_LABEL, PROXY_CONTAINER } from "./injected-pod.ts";
@@ -98,7 +100,7 @@ function appPod(app: PodSelection, pod: Pod, view: PodView): AppPod {
     ended,
     ready: !ended && readyCondition(pod) !== undefined,
     terminating: metadata.deletionTimestamp !== undefined,
-    controlled: metadata.ownerReferences?.some(({ controller }) => controller === true) ?? false,
+    controlled: controllerRefOf(pod) !== undefined,
   };
 }
 

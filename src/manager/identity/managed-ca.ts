@@ -8,7 +8,9 @@ import type { Logger } from "../../base/log.ts";
 import { LEASES, SECRETS, type Secret } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
+import { createIfMissing } from "../../runtime/ensure.ts";
 import { mayTake, type Observation, observe } from "../../runtime/lease-record.ts";
+import { getIfThere } from "../../runtime/patch-current.ts";
 import type { AuthoritySource } from "./authority.ts";
 import { advanceCa, authorityOf, createCaState } from "./ca-rotation.ts";
 import { type CaState, formatCaSecret, parseCaSecret } from "./ca-secret.ts";
@@ -27,42 +29,24 @@ export interface ManagedCaOptions {
   readonly log: Logger;
 }
 
-const FIELD_MANAGER = "ctrlmesh-manager";
-
 export function createManagedCa(options: ManagedCaOptions): AuthoritySource {
   const { client, namespace, name, isLeader, settleMs, clock, log } = options;
   const ref = { namespace, name };
   let held: CaState | undefined;
 
-  async function find(signal: AbortSignal): Promise<Secret | undefined> {
-    try {
-      return await client.get(SECRETS, ref, { signal });
-    } catch (error) {
-      if (isStatus(error, "NotFound")) return undefined;
-      throw error;
-    }
-  }
-
   async function create(state: CaState, signal: AbortSignal): Promise<Secret> {
-    try {
-      const secret = await client.create(SECRETS, formatCaSecret(state, { metadata: ref }), {
-        signal,
-        fieldManager: FIELD_MANAGER,
-      });
-      if (held === undefined) log.warn({ secret: `${namespace}/${name}` }, "made a new mesh CA: there was none");
-      else log.error({ secret: `${namespace}/${name}` }, "the Secret of the mesh CA was gone and is put back");
-      return secret;
-    } catch (error) {
-      if (!isStatus(error, "AlreadyExists")) throw error;
-      return client.get(SECRETS, ref, { signal });
-    }
+    const secret = await createIfMissing(client, SECRETS, formatCaSecret(state, { metadata: ref }), signal);
+    if (secret === undefined) return client.get(SECRETS, ref, { signal });
+    if (held === undefined) log.warn({ secret: `${namespace}/${name}` }, "made a new mesh CA: there was none");
+    else log.error({ secret: `${namespace}/${name}` }, "the Secret of the mesh CA was gone and is put back");
+    return secret;
   }
 
   async function advance(secret: Secret, state: CaState, signal: AbortSignal): Promise<CaState> {
     const next = advanceCa(state, { now: clock.now(), settleMs });
     if (next === undefined) return state;
     try {
-      await client.update(SECRETS, formatCaSecret(next.state, secret), { signal, fieldManager: FIELD_MANAGER });
+      await client.update(SECRETS, formatCaSecret(next.state, secret), { signal });
     } catch (error) {
       if (isStatus(error, "Conflict")) return state; // another writer was faster: the Secret is read again soon
       throw error;
@@ -73,7 +57,7 @@ export function createManagedCa(options: ManagedCaOptions): AuthoritySource {
 
   return {
     async refresh(signal) {
-      let secret = await find(signal);
+      let secret = await getIfThere(client, SECRETS, ref, signal);
       if (secret === undefined) {
         if (held !== undefined && !isLeader()) return authorityOf(held, settleMs);
         // The leader holds the trusted CA and is about to restore it.
@@ -119,13 +103,9 @@ interface LeaseHolderOptions {
 export function createIsLed({ client, namespace, name, clock }: LeaseHolderOptions): (signal: AbortSignal) => Promise<boolean> {
   let observation: Observation | undefined;
   return async (signal) => {
-    try {
-      const lease = await client.get(LEASES, { namespace, name }, { signal });
-      observation = observe(observation, lease, clock.monotonicMs());
-      return !mayTake(observation, "", clock.monotonicMs());
-    } catch (error) {
-      if (isStatus(error, "NotFound")) return false;
-      throw error;
-    }
+    const lease = await getIfThere(client, LEASES, { namespace, name }, signal);
+    if (lease === undefined) return false;
+    observation = observe(observation, lease, clock.monotonicMs());
+    return !mayTake(observation, "", clock.monotonicMs());
   };
 }

@@ -7,16 +7,14 @@ import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
 import type { GroupResource, KubeObject } from "../../kube/types.ts";
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
-import { createMergePatch } from "../../runtime/merge-patch.ts";
+import { ensure } from "../../runtime/ensure.ts";
 import { labelPolicy, labelPolicyBinding, policyName } from "./label-policy.ts";
 
 interface SpecObject extends KubeObject {
   readonly spec: object;
 }
 
-type Client = Pick<KubeClient, "patch" | "delete">;
-
-const FIELD_MANAGER = "ctrlmesh-manager";
+type Client = Pick<KubeClient, "create" | "patch" | "delete">;
 
 /** The policy and the binding as the API server has them. */
 export interface StoredPolicy {
@@ -34,26 +32,9 @@ function isRight(stored: SpecObject | undefined, desired: SpecObject): boolean {
 }
 
 export async function keepPolicy(client: Client, of: GroupResource, stored: StoredPolicy, signal: AbortSignal): Promise<void> {
-  await keep(client, MUTATING_ADMISSION_POLICIES, labelPolicy(of), stored.policy, signal);
-  await keep(client, MUTATING_ADMISSION_POLICY_BINDINGS, labelPolicyBinding(of), stored.binding, signal);
-}
-
-async function keep<T extends SpecObject>(
-  client: Client,
-  resource: Resource<T>,
-  desired: T,
-  stored: SpecObject | undefined,
-  signal: AbortSignal,
-) {
-  if (isRight(stored, desired)) return;
-  const { name = "" } = desired.metadata;
-  if (stored === undefined) {
-    await client.patch(resource, { name }, { type: "apply", body: desired, fieldManager: FIELD_MANAGER }, { signal });
-    return;
-  }
-  const { resourceVersion } = stored.metadata;
-  const body = { metadata: { resourceVersion }, spec: createMergePatch(stored.spec, desired.spec) };
-  await client.patch(resource, { name }, { type: "merge", body }, { signal, fieldManager: FIELD_MANAGER });
+  const how = { signal, createBy: "apply" } as const;
+  await ensure(client, MUTATING_ADMISSION_POLICIES, stored.policy, labelPolicy(of), how);
+  await ensure(client, MUTATING_ADMISSION_POLICY_BINDINGS, stored.binding, labelPolicyBinding(of), how);
 }
 
 /** The binding goes first, and with it the effect. */

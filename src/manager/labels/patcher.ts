@@ -38,7 +38,6 @@ export interface Patcher {
   forget(resource: Resource): void;
 }
 
-const FIELD_MANAGER = "ctrlmesh-manager";
 const SHOWN_MS = 5_000;
 const AFTER_FAILURE_MS = 30_000;
 
@@ -65,7 +64,7 @@ export function createPatcher({ client, perSecond, clock }: PatcherOptions): Pat
     const { name = "", namespace, resourceVersion: version } = object.metadata;
     const body = { metadata: { labels } };
     try {
-      await client.patch(resource, { namespace, name }, { type: "merge", body }, { signal, fieldManager: FIELD_MANAGER });
+      await client.patch(resource, { namespace, name }, { type: "merge", body }, { signal });
     } catch (error) {
       signal.throwIfAborted();
       if (!isStatus(error, "NotFound")) {

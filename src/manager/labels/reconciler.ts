@@ -20,7 +20,7 @@ import { createPatcher, type MissingLabels } from "./patcher.ts";
 import { countLabels, isNamespaces, isOptedOut } from "./right-labels.ts";
 
 export interface LabelsReconcilerOptions {
-  readonly client: Pick<KubeClient, "list" | "watch" | "patch" | "delete" | "request">;
+  readonly client: Pick<KubeClient, "list" | "watch" | "create" | "patch" | "delete" | "request">;
   readonly namespaces: Pick<Store<KubeObject>, "list" | "get">;
   /**
    * The policy of a resource and its binding; undefined until they are listed. The kinds are followed from

@@ -4,7 +4,7 @@ import { KRUISE_GROUP } from "../../api/kind.ts";
 import { MANAGER_STATE_NAME, type ManagerState, type ManagerStateStatus } from "../../api/manager-state.ts";
 import { MANAGER_STATES } from "../../api/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
-import { isStatus } from "../../kube/status.ts";
+import { createIfMissing } from "../../runtime/ensure.ts";
 import type { Reconciler } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
 import type { Store } from "../../runtime/store.ts";
@@ -20,23 +20,16 @@ export function createManagerStateReconciler({ client, states, status }: Manager
   return {
     async reconcile({ name }, signal) {
       if (name !== MANAGER_STATE_NAME) return {};
-      const object = states.get(MANAGER_STATE_NAME) ?? (await create(client, signal));
-      await writeStatus(client, MANAGER_STATES, object, status(), { signal, fieldManager: "ctrlmesh-manager" });
+      const object = states.get(name) ?? (await createIfMissing(client, MANAGER_STATES, MANAGER_STATE, signal));
+      // The watch shows an object that another writer has just created, and queues it.
+      if (object !== undefined) await writeStatus(client, MANAGER_STATES, object, status(), { signal });
       return {};
     },
   };
 }
 
-async function create(client: Pick<KubeClient, "create" | "get">, signal: AbortSignal): Promise<ManagerState> {
-  const object: ManagerState = {
-    apiVersion: `${KRUISE_GROUP}/v1alpha1`,
-    kind: "ManagerState",
-    metadata: { name: MANAGER_STATE_NAME },
-  };
-  try {
-    return await client.create(MANAGER_STATES, object, { signal });
-  } catch (error) {
-    if (isStatus(error, "AlreadyExists")) return client.get(MANAGER_STATES, { name: MANAGER_STATE_NAME }, { signal });
-    throw error;
-  }
-}
+const MANAGER_STATE: ManagerState = {
+  apiVersion: `${KRUISE_GROUP}/v1alpha1`,
+  kind: "ManagerState",
+  metadata: { name: MANAGER_STATE_NAME },
+};

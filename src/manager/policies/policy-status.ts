@@ -7,6 +7,7 @@ import { MAX_TARGET_STATUS, type PolicyStatus, type RuleSnapshot, type TargetSta
 import type { Problem } from "../../api/problems.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { plainTexts } from "../../base/plain-text.ts";
+import { withTransitionTime } from "../../runtime/conditions.ts";
 import type { EventType } from "../../runtime/events.ts";
 import { withBoundedTexts } from "../status/bounded-texts.ts";
 import { conditionOf, countText } from "../status/facts.ts";
@@ -171,11 +172,9 @@ function conditions(
   previous: PolicyStatus | undefined,
   now: string,
 ): Condition[] {
-  return Object.entries(states).map(([type, state]) => {
-    const before = conditionOf(previous, type);
-    const lastTransitionTime = before?.status === state.status ? before.lastTransitionTime : now;
-    return { type, ...state, observedGeneration, lastTransitionTime };
-  });
+  return Object.entries(states).map(([type, state]) =>
+    withTransitionTime({ type, ...state, observedGeneration }, conditionOf(previous, type), now),
+  );
 }
 
 export interface PolicyEvent {

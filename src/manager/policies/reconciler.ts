@@ -132,7 +132,7 @@ async function writePolicyStatus(
   if (isDeepStrictEqual(next, object.status)) return untilEnd;
   const sinceMs = clock.monotonicMs() - (writtenMs.get(uid) ?? NEVER);
   if (sinceMs < STATUS_EVERY_MS) return STATUS_EVERY_MS - sinceMs;
-  const written = await writeStatus(client, kind.resource, object, desired, { signal, fieldManager: "ctrlmesh-manager" });
+  const written = await writeStatus(client, kind.resource, object, desired, { signal });
   writtenMs.set(uid, clock.monotonicMs());
   if (written === undefined) return untilEnd;
   for (const { type, reason, message } of policyEvents(replaced, next)) events.event(object, type, reason, message);

@@ -7,6 +7,7 @@ import { backoffMs } from "../../base/backoff.ts";
 import { type Clock, type Random, systemRandom } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { plainText } from "../../base/plain-text.ts";
+import { controllerRefOf } from "../../kube/client/owner.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { EventRecorder } from "../../runtime/events.ts";
@@ -151,7 +152,7 @@ function recordEviction(events: Pick<EventRecorder, "event">, app: KubeObject, p
   const source = `${app.kind ?? "app"} ${plainText(app.metadata.name ?? "", MAX_NAME)}`;
   const message = `ctrlmesh evicts pod ${plainText(name, MAX_NAME)}: ${why} (${source})`;
   events.event({ ...pod, apiVersion: "v1", kind: "Pod" }, "Normal", "EvictedPod", message);
-  const owner = pod.metadata.ownerReferences?.find(({ controller }) => controller === true);
+  const owner = controllerRefOf(pod);
   if (owner === undefined) return;
   const { apiVersion, kind, uid } = owner;
   const metadata = { name: owner.name, uid, ...(namespace === undefined ? {} : { namespace }) };

@@ -4,6 +4,7 @@
 // pods again.
 
 import { dnsLabelSchema, dnsSubdomainSchema } from "../../api/names.ts";
+import { controllerRefOf } from "../../kube/client/owner.ts";
 import { objectPath } from "../../kube/client/resource.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { StatusError } from "../../kube/status.ts";
@@ -49,9 +50,9 @@ function scalePathOf(pod: KubeObject): string | undefined {
   return owner && scalePath(owner);
 }
 
-function controllerOf({ metadata }: KubeObject): Owner | undefined {
-  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
-  return owner && { namespace: metadata.namespace ?? "", ...owner };
+function controllerOf(pod: KubeObject): Owner | undefined {
+  const owner = controllerRefOf(pod);
+  return owner && { namespace: pod.metadata.namespace ?? "", ...owner };
 }
 
 // The plural is guessed from the kind. If the guess is wrong, the API server answers 404. The creator of a

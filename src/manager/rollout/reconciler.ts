@@ -37,7 +37,6 @@ export interface RolloutReconcilerOptions {
   readonly clock: Pick<Clock, "now">;
 }
 
-const FIELD_MANAGER = "ctrlmesh-manager";
 /** By then the watch has brought what another writer has changed. */
 const AGAIN_MS = 100;
 export function createRolloutReconciler(options: RolloutReconcilerOptions): Reconciler {
@@ -80,9 +79,8 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
     const text = record === undefined ? undefined : formatRecord(record);
     if (text === annotations?.[ROLL_EXPECTED]) return config;
     const body = { metadata: { uid, resourceVersion, annotations: { [ROLL_EXPECTED]: text ?? null } } };
-    const call = { signal, fieldManager: FIELD_MANAGER };
     try {
-      return await client.patch(SHARDING_CONFIGS, { namespace, name }, { type: "merge", body }, call);
+      return await client.patch(SHARDING_CONFIGS, { namespace, name }, { type: "merge", body }, { signal });
     } catch (error) {
       if (isStatus(error, "Conflict", "NotFound")) return undefined;
       throw error;
@@ -102,7 +100,7 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
       if (!isFree) return current;
       return rollout === undefined ? rest : { ...rest, rollout };
     };
-    await writeStatus(client, SHARDING_CONFIGS, config, desired, { signal, fieldManager: FIELD_MANAGER });
+    await writeStatus(client, SHARDING_CONFIGS, config, desired, { signal });
     return isFree;
   }
 

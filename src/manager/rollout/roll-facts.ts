@@ -1,5 +1,7 @@
 // What a rollout is planned from, and how the pods of a StatefulSet are read for it. Pure.
+
 import { MAX_FAMILY_PODS, type ShardingStatus } from "../../api/sharding-config.ts";
+import { isControlledBy } from "../../kube/client/owner.ts";
 import type { Pod, StatefulSet } from "../../kube/client/resources.ts";
 import type { App } from "../apps/app.ts";
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
@@ -67,7 +69,7 @@ export function rollPods(
   factsOf: FactsOf,
 ): RollPod[] {
   return pods
-    .filter((pod) => isPodOf(statefulSet, pod))
+    .filter((pod) => isControlledBy(pod, statefulSet))
     .map((pod) => {
       const { namespace = "", name = "", uid = "", labels = {}, deletionTimestamp } = pod.metadata;
       const known = factsOf(podKey({ namespace, name }));
@@ -96,10 +98,6 @@ export function wantedPods({ metadata, spec }: StatefulSet): string[] | undefine
   const { replicas = 1, ordinals } = spec ?? {};
   if (replicas > MAX_FAMILY_PODS) return undefined;
   return Array.from({ length: replicas }, (_, index) => `${metadata.name}-${(ordinals?.start ?? 0) + index}`);
-}
-
-export function isPodOf({ metadata: { uid } }: Pick<StatefulSet, "metadata">, { metadata }: Pick<Pod, "metadata">): boolean {
-  return metadata.ownerReferences?.some((owner) => owner.controller === true && owner.uid === uid) ?? false;
 }
 
 /** The transition of the condition is set by every kubelet; without it, the creation is the earliest time. */

@@ -5,6 +5,7 @@ import { fieldAt } from "../../api/rule.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { rootNameOf } from "../../api/sharding-config-rules.ts";
 import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
+import { isControlledBy } from "../../kube/client/owner.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { compareNames } from "./shards.ts";
 
@@ -63,8 +64,8 @@ function familyKeyOf(config: ShardingConfig): string {
 }
 
 /** True if this root owns the config, whatever else somebody has edited in it. */
-export function isChildOf({ metadata }: ShardingConfig, root: ShardingConfig): boolean {
-  return metadata.ownerReferences?.some(({ uid, controller }) => controller === true && uid === root.metadata.uid) ?? false;
+export function isChildOf(config: ShardingConfig, root: ShardingConfig): boolean {
+  return isControlledBy(config, root);
 }
 
 type Conflict = readonly [a: Family, b: Family, text: string];

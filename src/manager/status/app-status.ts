@@ -4,6 +4,7 @@
 import type { AppStatus } from "../../api/app-status.ts";
 import type { Condition } from "../../api/conditions.ts";
 import type { ShardingStatus } from "../../api/sharding-config.ts";
+import { withTransitionTime } from "../../runtime/conditions.ts";
 import { withBoundedTexts } from "./bounded-texts.ts";
 import { acceptedVerdict, CONDITIONS, type StatusParts } from "./conditions.ts";
 import { convergedVerdict } from "./converged.ts";
@@ -110,8 +111,8 @@ function conditionsOf(facts: Pick<StatusFacts, "generation" | "previous" | "now"
     if (verdict === null) return [];
     if (verdict === undefined) return before ?? [];
     const { status, reason, message } = verdict;
-    const lastTransitionTime = before?.status === status ? before.lastTransitionTime : wholeSeconds(facts.now);
-    return { type, status, reason, message, observedGeneration: facts.generation, lastTransitionTime };
+    const condition = { type, status, reason, message, observedGeneration: facts.generation };
+    return withTransitionTime(condition, before, wholeSeconds(facts.now));
   });
 }
 

@@ -94,9 +94,8 @@ export function createStatusFeed({ resource, client, events, clock, observed }: 
         change = { before, after: paced.status, heldDueMs: paced.dueMs };
         return displayedStatus(paced.status);
       };
-      const options = { signal, fieldManager: "ctrlmesh-manager" };
       const base = newest(app);
-      const after = await writeStatus(client, resource, base, desired, options);
+      const after = await writeStatus(client, resource, base, desired, { signal });
       if (after === undefined || change === undefined) return { isWritten: false };
       if (after !== base) {
         const before = [...(written.get(key)?.olderVersions ?? []), object.metadata.resourceVersion, ...readVersions];

@@ -5,6 +5,7 @@ import { MeshError } from "../../base/errors.ts";
 import { CONFIG_MAPS, type ConfigMap, PODS } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
+import { ensure } from "../../runtime/ensure.ts";
 import type { Reconciler, Result } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
 import { CA_CONFIG_MAP, INJECTED_LABEL } from "../facts/injected-pod.ts";
@@ -13,7 +14,7 @@ import { isOfManager, MANAGED_BY, MANAGER } from "../identity/mesh-namespaces.ts
 import { API_PORT, CLUSTER_CA_CONFIG_MAP, SERVICE_ACCOUNT_DIR } from "../injection/names.ts";
 
 export interface TrustReconcilerOptions {
-  readonly client: Pick<KubeClient, "get" | "list" | "patch" | "delete">;
+  readonly client: Pick<KubeClient, "get" | "list" | "create" | "patch" | "delete">;
   readonly identity: Pick<MeshIdentity, "trustPem">;
   readonly apps: { list(namespace: string): readonly unknown[] };
   /** The ConfigMaps of the name {@link CA_CONFIG_MAP}. */
@@ -27,15 +28,10 @@ const STILL_USED_MS = 60_000;
 
 export function createTrustReconciler({ client, identity, apps, configMaps }: TrustReconcilerOptions): Reconciler {
   async function publish(namespace: string, signal: AbortSignal): Promise<Result> {
-    const data = trustData(identity.trustPem, await clusterCa(namespace, signal));
     const found = configMaps.get(CA_CONFIG_MAP, namespace);
-    const written = found?.data ?? {};
-    const isSame = Object.entries(data).every(([key, text]) => written[key] === text);
-    if (found === undefined || !isSame || !isOfManager(found)) {
-      const body = { metadata: { name: CA_CONFIG_MAP, namespace, labels: { [MANAGED_BY]: MANAGER } }, data };
-      const ref = { namespace, name: CA_CONFIG_MAP };
-      await client.patch(CONFIG_MAPS, ref, { type: "apply", body, fieldManager: MANAGER }, { signal });
-    }
+    const data = { ...found?.data, ...trustData(identity.trustPem, await clusterCa(namespace, signal)) };
+    const desired = { metadata: { name: CA_CONFIG_MAP, namespace, labels: { [MANAGED_BY]: MANAGER } }, data };
+    await ensure(client, CONFIG_MAPS, found, desired, { signal, createBy: "apply" });
     return { requeueAfterMs: LOOK_AGAIN_MS };
   }
 

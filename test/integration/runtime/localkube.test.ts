@@ -8,7 +8,7 @@ import { metadataOnly } from "../../../src/kube/client/resource.ts";
 import { CONFIG_MAPS, EVENTS, LEASES, NAMESPACES, PODS } from "../../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../../src/kube/client/types.ts";
 import { isStatus } from "../../../src/kube/status.ts";
-import { controllerOf } from "../../../src/runtime/controller.ts";
+import { controllerOf, controllerRequest } from "../../../src/runtime/controller.ts";
 import { createEventRecorder } from "../../../src/runtime/events.ts";
 import { createInformers } from "../../../src/runtime/informers.ts";
 import { createLeaderElector } from "../../../src/runtime/leader-election.ts";
@@ -65,7 +65,7 @@ test("a controller restores a deleted object, and works on after lost connection
   const store = informers.store(CONFIG_MAPS);
   const controller = controllerOf({ name: "copier", informers, log: base.log })
     .for(CONFIG_MAPS)
-    .owns(CONFIG_MAPS)
+    .watches(CONFIG_MAPS, controllerRequest(CONFIG_MAPS))
     .withReconciler(copier(store));
   await informers.start(new AbortController().signal);
   await controller.start(new AbortController().signal);

@@ -11,9 +11,9 @@ import {
   VALIDATING_WEBHOOK_CONFIGURATIONS,
   type ValidatingWebhookConfiguration,
 } from "../../../kube/client/resources.ts";
-import type { KubeClient, WriteOptions } from "../../../kube/client/types.ts";
+import type { KubeClient } from "../../../kube/client/types.ts";
 import { isStatus } from "../../../kube/status.ts";
-import { createMergePatch } from "../../../runtime/merge-patch.ts";
+import { ensure } from "../../../runtime/ensure.ts";
 import type { Reconciler } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
 import type { Apps } from "../../apps/app.ts";
@@ -47,41 +47,16 @@ const MAX_WRITES = 20; // of two objects
 const WRITES_WITHIN_MS = 10_000;
 const TOO_LARGE =
   "webhook configuration is larger than the API server stores: new apps get no entry; have fewer, or a smaller bundle of CAs";
-const FIELD_MANAGER = "ctrlmesh-manager";
 
 export function createWebhookConfigurationReconciler(options: WebhookConfigurationReconcilerOptions): Reconciler {
   const { client, kinds, apps, mutating, validating, target, clock, log } = options;
   let writes: readonly number[] = [];
 
-  async function create<T extends WebhookConfiguration>(resource: Resource<T>, desired: T, call: WriteOptions) {
-    try {
-      await client.create(resource, desired, call);
-      log.info({ name: desired.metadata.name, webhooks: desired.webhooks?.length }, "webhook configuration created");
-    } catch (error) {
-      // The watch will bring the existing object, and queue this again.
-      if (!isStatus(error, "AlreadyExists")) throw error;
-    }
-  }
-
   async function keep<T extends WebhookConfiguration>(resource: Resource<T>, store: Store<T>, desired: T, signal: AbortSignal) {
-    const name = desired.metadata.name ?? "";
-    const current = store.get(name);
-    const call = { signal, fieldManager: FIELD_MANAGER };
-    if (current === undefined) {
-      await create(resource, desired, call);
-      return;
-    }
-    const labels = { ...current.metadata.labels, ...desired.metadata.labels };
-    const patch = createMergePatch(
-      { webhooks: current.webhooks ?? [], metadata: { labels: current.metadata.labels } },
-      { webhooks: desired.webhooks, metadata: { labels } },
-    );
-    if (patch === undefined) return;
+    const { name = "" } = desired.metadata;
+    const written = await ensure(client, resource, store.get(name), desired, { signal });
+    if (written === undefined) return;
     writes = [...writes, clock.monotonicMs()];
-    // The write needs the version of the comparison. Otherwise the changes of two writers could mix.
-    const { resourceVersion } = current.metadata;
-    const body = { ...(patch as object), metadata: { ...(patch as { metadata?: object }).metadata, resourceVersion } };
-    await client.patch(resource, { name }, { type: "merge", body }, call);
     log.info({ name, webhooks: desired.webhooks?.length }, "webhook configuration written");
   }
 

@@ -28,8 +28,6 @@ export interface PlacementReconcilerOptions {
   readonly log: Logger;
 }
 
-const FIELD_MANAGER = "ctrlmesh-manager";
-
 export function createPlacementReconciler(options: PlacementReconcilerOptions): Reconciler {
   const { client, configs, namespaces, pods, clock, log } = options;
   return {
@@ -55,7 +53,7 @@ export function createPlacementReconciler(options: PlacementReconcilerOptions): 
       if (next !== config.metadata.annotations?.[PLACEMENT]) {
         const { uid, resourceVersion } = config.metadata;
         const body = { metadata: { uid, resourceVersion, annotations: { [PLACEMENT]: next } } };
-        await client.patch(SHARDING_CONFIGS, request, { type: "merge", body }, { signal, fieldManager: FIELD_MANAGER });
+        await client.patch(SHARDING_CONFIGS, request, { type: "merge", body }, { signal });
         const { shards, active } = step.placement;
         log.info({ root: formatRequest(request), shards, active: active.length }, "namespaces placed");
       }

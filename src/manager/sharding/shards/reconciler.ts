@@ -7,7 +7,7 @@ import type { Logger } from "../../../base/log.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
 import { isStatus } from "../../../kube/status.ts";
 import { isDeepEqual } from "../../../runtime/deep-equal.ts";
-import { createMergePatch } from "../../../runtime/merge-patch.ts";
+import { ensure } from "../../../runtime/ensure.ts";
 import { formatRequest, type Reconciler } from "../../../runtime/reconciler.ts";
 import { writeStatus } from "../../../runtime/status-writer.ts";
 import type { Store } from "../../../runtime/store.ts";
@@ -24,12 +24,13 @@ export interface ShardsReconcilerOptions {
   readonly log: Logger;
 }
 
-const FIELD_MANAGER = "ctrlmesh-manager";
-
 export function createShardsReconciler({ client, configs, apps, log }: ShardsReconcilerOptions): Reconciler {
   async function keep(root: ShardingConfig, child: ShardingConfig, existing: ShardingConfig | undefined, signal: AbortSignal) {
-    const { namespace, name = "" } = child.metadata;
-    if (existing === undefined) return create(child, signal);
+    const { name } = child.metadata;
+    if (existing === undefined) {
+      await ensure(client, SHARDING_CONFIGS, undefined, child, { signal });
+      return;
+    }
     if (!isChildOf(existing, root)) {
       log.warn({ root: root.metadata.name, child: name }, "another config has the name of a child");
       return;
@@ -37,25 +38,10 @@ export function createShardsReconciler({ client, configs, apps, log }: ShardsRec
     if (existing.metadata.deletionTimestamp !== undefined) return; // its end queues the family again
     if (!canBecome(existing.spec, child.spec)) {
       await remove(existing, signal);
-      return create(child, signal);
+      await ensure(client, SHARDING_CONFIGS, undefined, child, { signal });
+      return;
     }
-    const labels = { ...existing.metadata.labels, ...child.metadata.labels };
-    const patch = createMergePatch(
-      { spec: existing.spec, metadata: { labels: existing.metadata.labels ?? {} } },
-      { spec: child.spec, metadata: { labels } },
-    );
-    if (patch === undefined) return;
-    const call = { signal, fieldManager: FIELD_MANAGER };
-    await client.patch(SHARDING_CONFIGS, { namespace, name }, { type: "merge", body: patch }, call);
-  }
-
-  async function create(child: ShardingConfig, signal: AbortSignal) {
-    try {
-      await client.create(SHARDING_CONFIGS, child, { signal, fieldManager: FIELD_MANAGER });
-    } catch (error) {
-      // The watch will show the object that has the name, and queue the family again.
-      if (!isStatus(error, "AlreadyExists")) throw error;
-    }
+    await ensure(client, SHARDING_CONFIGS, existing, child, { signal });
   }
 
   async function remove({ metadata: { namespace, name = "", uid = "" } }: ShardingConfig, signal: AbortSignal) {
@@ -84,7 +70,7 @@ export function createShardsReconciler({ client, configs, apps, log }: ShardsRec
   async function keepStatus(app: App, member: ShardingConfig, signal: AbortSignal) {
     const status = memberStatus(app, member);
     if (isDeepEqual(member.status ?? {}, status)) return;
-    await writeStatus(client, SHARDING_CONFIGS, member, status, { signal, fieldManager: FIELD_MANAGER });
+    await writeStatus(client, SHARDING_CONFIGS, member, status, { signal });
   }
 
   return {

@@ -1,0 +1,76 @@
+// Creates an object or brings it in line. Level-based: the caller compares the stored object (from a store) at
+// every reconcile. Invariants: an object without a difference is not written, and labels of other writers stay.
+import type { Resource } from "../kube/client/resource.ts";
+import type { KubeClient } from "../kube/client/types.ts";
+import { isStatus } from "../kube/status.ts";
+import type { KubeObject } from "../kube/types.ts";
+import { createMergePatch } from "./merge-patch.ts";
+import { preconditions } from "./patch-current.ts";
+
+export interface EnsureOptions {
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * How a missing object is created. With "apply" the right to create it can be restricted to its name, but an
+   * object that has the name by now is overwritten. Default "create": such an object stays as it is.
+   */
+  readonly createBy?: "create" | "apply";
+}
+
+/**
+ * Creates the desired object if `stored` is undefined; otherwise patches what differs. The fields of `desired`
+ * are compared as a whole (`spec`, `data`). Fields that `desired` lacks, and further labels and owners, stay.
+ * Resolves with the written object; undefined if there was nothing to write, or if another writer has just
+ * created the object, which the watch will show.
+ * @throws StatusError `Conflict` if the object has changed since it was stored; the controller retries
+ */
+export async function ensure<T extends KubeObject>(
+  client: Pick<KubeClient, "create" | "patch">,
+  resource: Resource<T>,
+  stored: T | undefined,
+  desired: T,
+  { signal, createBy = "create" }: EnsureOptions = {},
+): Promise<T | undefined> {
+  const { namespace, name = "" } = desired.metadata;
+  const ref = { namespace, name };
+  if (stored === undefined) {
+    if (createBy === "apply") return client.patch(resource, ref, { type: "apply", body: desired }, { signal });
+    return createIfMissing(client, resource, desired, signal);
+  }
+  const patch = changesOf(stored, desired);
+  if (patch === undefined) return undefined;
+  // The write needs the version of the comparison. Otherwise the changes of two writers could mix.
+  const body = { ...patch, metadata: { ...patch.metadata, ...preconditions(stored) } };
+  return client.patch(resource, ref, { type: "merge", body }, { signal });
+}
+
+/** Creates the object; undefined if an object has the name already. */
+export async function createIfMissing<T extends KubeObject>(
+  client: Pick<KubeClient, "create">,
+  resource: Resource<T>,
+  object: T,
+  signal: AbortSignal | undefined,
+): Promise<T | undefined> {
+  try {
+    return await client.create(resource, object, { signal });
+  } catch (error) {
+    if (isStatus(error, "AlreadyExists")) return undefined;
+    throw error;
+  }
+}
+
+function changesOf<T extends KubeObject>(stored: T, desired: T): { readonly metadata?: object } | undefined {
+  const { apiVersion: _, kind: __, metadata, ...fields } = desired;
+  const before = Object.fromEntries(Object.keys(fields).map((key) => [key, stored[key as keyof T]]));
+  const { labels = {}, ownerReferences = [] } = stored.metadata;
+  const missingOwners = (metadata.ownerReferences ?? []).filter(({ uid }) => !ownerReferences.some((each) => each.uid === uid));
+  return createMergePatch(
+    { ...before, metadata: { labels, ownerReferences } },
+    {
+      ...fields,
+      metadata: {
+        labels: { ...labels, ...metadata.labels },
+        ownerReferences: [...ownerReferences, ...missingOwners],
+      },
+    },
+  ) as { readonly metadata?: object } | undefined;
+}

@@ -1,5 +1,4 @@
 // Connects the manager's webhooks with their paths and their facts. Called by app.ts.
-
 import { type Clock, sleep } from "../../base/clock.ts";
 import type { ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";

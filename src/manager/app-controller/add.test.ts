@@ -47,7 +47,7 @@ async function setUp(names: readonly string[], hangs: (call: FakeCall) => boolea
   const registry = createProxyRegistry({ log });
   const past = createPodHistory({ clock, tokenCacheMs: 10_000 });
   recordPods(pods, past, registry);
-  const events = { event: () => undefined } as unknown as Parameters<typeof addAppController>[1]["events"];
+  const events = { event: () => undefined };
   const controller = addAppController(source, {
     ...(managerNamespace === undefined ? {} : { webhooks: { target, size: { isTooLarge: false } } }),
     ...{ client, informers, pods, clock, log, settleMs: 0, isLeader: () => true, registry, apps, past },

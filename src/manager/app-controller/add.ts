@@ -1,30 +1,23 @@
 // What the controller of a source kind watches: its objects, the pods of their namespaces, the metadata of
-// all namespaces, the entries of the injecting webhook, and the reports of proxies. Called by app.ts, once
-// for each source kind.
-import type { Clock } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
+// all namespaces, the entries of the injecting webhook, and the reports of proxies. Each source kind has a
+// controller of its own.
 import { metadataOnly, resourceName } from "../../kube/client/resource.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, type Pod } from "../../kube/client/resources.ts";
-import type { KubeClient } from "../../kube/client/types.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { type Controller, controllerOf } from "../../runtime/controller.ts";
-import type { ControllerMetrics } from "../../runtime/controller-metrics.ts";
-import type { EventRecorder } from "../../runtime/events.ts";
-import type { Informers } from "../../runtime/informers.ts";
 import { anyOf, changed, generationChanged, labelsChanged } from "../../runtime/predicates.ts";
 import { parseRequest } from "../../runtime/reconciler.ts";
 import { MUTATING_SELECTOR } from "../admission/configurations.ts";
 import { createInjectionReady, type InjectionReadyOptions } from "../admission/injection-ready.ts";
-import type { App, Apps, Source } from "../apps/app.ts";
+import type { App, Source } from "../apps/app.ts";
 import type { Compile } from "../apps/compile/compiler.ts";
+import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import { appPods, isPodOf, podViewIn } from "../facts/app-pods.ts";
 import type { PodHistory } from "../facts/pod-history.ts";
-import type { PodWatch } from "../facts/pod-watch.ts";
 import { createServiceWatch } from "../facts/service-watch.ts";
 import type { LabelStates } from "../labels/label-state.ts";
 import type { ManagerMetrics } from "../metrics/metrics.ts";
 import type { RestarterOptions } from "../restart/restarter.ts";
-import type { ProxyRegistry } from "../server/proxy-registry.ts";
 import { createAppReconciler } from "./reconciler.ts";
 
 // Makes a burst of namespaces or acknowledgements one reconcile. Changes must arrive within a second, which
@@ -39,25 +32,16 @@ const RECONCILE_TIMEOUT_MS = 15_000;
 // must be short.
 const BACKOFF = { baseMs: 50, maxMs: 15_000 };
 
-export interface AppControllerOptions extends Required<Pick<RestarterOptions, "evictor" | "settleMs">> {
-  /** True if this replica leads at this moment. */
-  readonly isLeader: () => boolean;
-  readonly client: KubeClient;
-  readonly informers: Informers;
-  /** The apps of all source kinds. */
-  readonly apps: Apps;
-  readonly registry: ProxyRegistry;
-  readonly pods: PodWatch;
+export interface AppControllerOptions
+  extends Required<Pick<RestarterOptions, "evictor" | "settleMs">>,
+    ControllerBase,
+    Pick<ManagerContext, "isLeader" | "apps" | "registry" | "pods" | "events" | "clock"> {
   /** Gets changes of pods before this controller. */
   readonly past: PodHistory;
   readonly labels: LabelStates;
   /** Absent if the manager runs without webhooks. */
   readonly webhooks?: Pick<InjectionReadyOptions, "target" | "size"> | undefined;
-  readonly events: EventRecorder;
-  readonly clock: Clock;
-  readonly log: Logger;
   readonly compile: Compile;
-  readonly metrics: ControllerMetrics;
   readonly observed: ManagerMetrics;
 }
 

@@ -1,58 +1,39 @@
 // Reconciles one app of any source kind: accepts it, publishes its routes, and writes its status. Level-based:
 // its parts keep only what a restarted manager may forget.
-import type { Clock } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
-import type { KubeObject } from "../../kube/types.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
-import type { EventRecorder } from "../../runtime/events.ts";
 import { formatRequest, type Reconciler, type Request, type Result } from "../../runtime/reconciler.ts";
-import type { Store } from "../../runtime/store.ts";
 import type { InjectionReady } from "../admission/injection-ready.ts";
-import { type App, type Apps, isHeld, isLive, type Source } from "../apps/app.ts";
-import type { Compile } from "../apps/compile/compiler.ts";
-import { createRoutes } from "../apps/routes.ts";
+import { type App, isHeld, isLive, type Source } from "../apps/app.ts";
+import { createRoutes, type RoutesOptions } from "../apps/routes.ts";
 import type { AppPod } from "../facts/app-pods.ts";
-import type { PastOfPods } from "../facts/pod-history.ts";
 import { podKey } from "../facts/pod-key.ts";
-import type { PodLists } from "../facts/pod-watch.ts";
 import type { ServiceWatch } from "../facts/service-watch.ts";
 import type { LabelStates } from "../labels/label-state.ts";
 import { type LabelsStatus, labelsStatus } from "../labels/labels-status.ts";
-import type { ManagerMetrics } from "../metrics/metrics.ts";
 import { isDissolved } from "../plan/plan-dissolution.ts";
 import { createRestarter, type RestarterOptions } from "../restart/restarter.ts";
 import { soonest, writeAndRestart } from "../restart/write-and-restart.ts";
-import type { ProxyRegistry } from "../server/proxy-registry.ts";
 import { appStatus, injectionStatus } from "../status/app-status.ts";
 import { conditionOf } from "../status/facts.ts";
-import { createStatusFeed } from "../status/status-feed.ts";
+import { createStatusFeed, type StatusFeedOptions } from "../status/status-feed.ts";
 import { webhookVerdict } from "../status/webhook-verdict.ts";
 import { createAcceptance, type UnplannedFacts } from "./accept-app.ts";
-import { createRoutePublisher, type PublishedRoutes } from "./publish-routes.ts";
+import { createRoutePublisher, type PublishedRoutes, type RoutePublisherOptions } from "./publish-routes.ts";
 
-export interface AppReconcilerOptions extends Pick<RestarterOptions, "evictor" | "onAnswer" | "settleMs"> {
-  readonly source: Source;
-  readonly client: Pick<KubeClient, "get" | "patch" | "request">;
-  /** The apps of all source kinds. */
-  readonly apps: Pick<Apps, "get">;
-  readonly pods: PodLists;
-  readonly past: PastOfPods;
-  readonly namespaces: Store<KubeObject>;
-  readonly registry: ProxyRegistry;
-  /** Absent if the manager runs without webhooks. */
-  readonly injection?: InjectionReady | undefined;
-  readonly services: ServiceWatch;
-  readonly labels: Pick<LabelStates, "get">;
-  readonly events: Pick<EventRecorder, "event">;
-  readonly observed?: Pick<ManagerMetrics, "statusWritten">;
-  readonly compile: Compile;
-  /** An app's route is compiled: its next reconcile can use it. */
-  readonly onCompiled: (app: Request) => void;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
+/** What the parts need, and what the reconciler itself reads. */
+export type AppReconcilerOptions = RoutesOptions &
+  RoutePublisherOptions &
+  RestarterOptions &
+  Pick<StatusFeedOptions, "observed"> & {
+    readonly source: Source;
+    readonly client: Pick<KubeClient, "get" | "patch" | "request">;
+    /** Absent if the manager runs without webhooks. */
+    readonly injection?: InjectionReady | undefined;
+    readonly services: ServiceWatch;
+    readonly labels: Pick<LabelStates, "get">;
+  };
 
 export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
   const { source, apps, pods, registry, injection, services, labels, log } = options;

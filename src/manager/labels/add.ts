@@ -1,18 +1,16 @@
 // What the labels controller watches: the apps, which say what is labelled; the namespaces, which may be
 // opted out; and the policies, as soon as a resource needs one. A request names a resource: its group is the
 // namespace of the request.
-import type { Clock, Random } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
 import { metadataOnly, resourceName } from "../../kube/client/resource.ts";
 import { MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS, NAMESPACES } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import { type Controller, controllerOf } from "../../runtime/controller.ts";
-import type { ControllerMetrics } from "../../runtime/controller-metrics.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import { changed, generationChanged } from "../../runtime/predicates.ts";
 import type { Request } from "../../runtime/reconciler.ts";
-import { type App, type Apps, isLive, type Source } from "../apps/app.ts";
+import { type App, isLive } from "../apps/app.ts";
+import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import type { StoredPolicy } from "./keep-policy.ts";
 import { type LabelFamilies, mayLabel } from "./label-families.ts";
 import { policyName, resourceOfPolicy } from "./label-policy.ts";
@@ -26,18 +24,10 @@ const DEBOUNCE_MS = 50;
 /** A resource that waits for its turn to be patched must not delay the state of another one. */
 const CONCURRENCY = 4;
 
-export interface LabelsControllerOptions {
-  readonly client: KubeClient;
-  readonly informers: Informers;
-  readonly sources: readonly Source[];
-  readonly apps: Apps;
+export interface LabelsControllerOptions extends ControllerBase, Pick<ManagerContext, "sources" | "apps" | "clock" | "random"> {
   readonly families: LabelFamilies;
   readonly states: LabelStates;
   readonly perSecond: number;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
-  readonly metrics: ControllerMetrics;
 }
 
 const requestOf = ({ group, resource }: GroupResource): Request => ({ namespace: group, name: resource });

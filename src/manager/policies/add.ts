@@ -1,19 +1,11 @@
 // What the policies controller watches: the objects of all policy kinds, the pods with a proxy and their
 // apps, and the reports of the proxies. A request names a namespace: policies are for pods of their own
 // namespace.
-import type { Clock } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
-import type { KubeClient } from "../../kube/client/types.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { type Controller, controllerOf } from "../../runtime/controller.ts";
-import type { ControllerMetrics } from "../../runtime/controller-metrics.ts";
-import type { EventRecorder } from "../../runtime/events.ts";
-import type { Informers } from "../../runtime/informers.ts";
 import { changed } from "../../runtime/predicates.ts";
 import { parseRequest, type Request } from "../../runtime/reconciler.ts";
-import type { Apps } from "../apps/app.ts";
-import type { PodWatch } from "../facts/pod-watch.ts";
-import type { ProxyRegistry } from "../server/proxy-registry.ts";
+import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import { inputsOf } from "./accepted-policies.ts";
 import type { PolicyKind, PolicyObject } from "./policy-kind.ts";
 import { createPoliciesReconciler } from "./reconciler.ts";
@@ -23,17 +15,10 @@ const DEBOUNCE_MS = 50;
 /** Namespaces with many pods take turns with the others, and a status that cannot be written keeps one worker busy. */
 const CONCURRENCY = 16;
 
-export interface PoliciesControllerOptions {
+export interface PoliciesControllerOptions
+  extends ControllerBase,
+    Pick<ManagerContext, "apps" | "pods" | "registry" | "events" | "clock"> {
   readonly kinds: readonly PolicyKind[];
-  readonly client: KubeClient;
-  readonly informers: Informers;
-  readonly apps: Apps;
-  readonly pods: PodWatch;
-  readonly registry: ProxyRegistry;
-  readonly events: Pick<EventRecorder, "event">;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly metrics: ControllerMetrics;
 }
 
 export function addPoliciesController(options: PoliciesControllerOptions): Controller {

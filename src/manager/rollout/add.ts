@@ -4,39 +4,24 @@
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { ROLL_EXPECTED, ROLLING } from "../../api/sharding-keys.ts";
-import type { Clock } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
 import { metadataOnly } from "../../kube/client/resource.ts";
 import { STATEFUL_SETS } from "../../kube/client/resources.ts";
-import type { KubeClient } from "../../kube/client/types.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { type Controller, controllerOf } from "../../runtime/controller.ts";
-import type { ControllerMetrics } from "../../runtime/controller-metrics.ts";
-import type { EventRecorder } from "../../runtime/events.ts";
-import type { Informers } from "../../runtime/informers.ts";
 import { anyOf, changed, generationChanged } from "../../runtime/predicates.ts";
 import { parseRequest, type Request } from "../../runtime/reconciler.ts";
-import type { Apps } from "../apps/app.ts";
-import type { PodWatch } from "../facts/pod-watch.ts";
+import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import type { Evictor } from "../restart/evictor.ts";
-import type { ProxyRegistry } from "../server/proxy-registry.ts";
 import { ordinalOf } from "../sharding/family-pods.ts";
 import { createRolloutReconciler } from "./reconciler.ts";
 
 /** Gathers what a new pod changes. */
 const DEBOUNCE_MS = 50;
 
-export interface RolloutControllerOptions {
-  readonly client: KubeClient;
-  readonly informers: Informers;
-  readonly apps: Apps;
-  readonly pods: PodWatch;
-  readonly registry: ProxyRegistry;
-  readonly events: Pick<EventRecorder, "event">;
+export interface RolloutControllerOptions
+  extends ControllerBase,
+    Pick<ManagerContext, "apps" | "pods" | "registry" | "events" | "clock"> {
   readonly evictor: Evictor;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly metrics: ControllerMetrics;
 }
 
 export function addRolloutController(options: RolloutControllerOptions): Controller {

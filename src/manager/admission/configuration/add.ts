@@ -1,16 +1,11 @@
 // What the webhook-configuration controller watches: the apps, the mesh's CAs, and the two objects
 // themselves. One request covers both objects, because most changes concern both.
-
-import type { Clock } from "../../../base/clock.ts";
-import type { Logger } from "../../../base/log.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS } from "../../../kube/client/resources.ts";
-import type { KubeClient } from "../../../kube/client/types.ts";
 import { type Controller, controllerOf } from "../../../runtime/controller.ts";
-import type { ControllerMetrics } from "../../../runtime/controller-metrics.ts";
-import type { Informers } from "../../../runtime/informers.ts";
 import { anyOf, changed, generationChanged } from "../../../runtime/predicates.ts";
 import type { Request } from "../../../runtime/reconciler.ts";
-import type { Apps, Source, SourceObject } from "../../apps/app.ts";
+import type { SourceObject } from "../../apps/app.ts";
+import type { ControllerBase, ManagerContext } from "../../context/manager-context.ts";
 import { POLICY_KINDS } from "../../policies/policy-kinds.ts";
 import { MUTATING_SELECTOR, VALIDATING_SELECTOR, type WebhookTarget } from "../configurations.ts";
 import type { ConfigurationSize } from "../injection-ready.ts";
@@ -22,17 +17,10 @@ export interface Trust {
   onChange(listener: () => void): () => void;
 }
 
-export interface WebhookConfigurationOptions {
-  readonly client: KubeClient;
-  readonly informers: Informers;
-  readonly sources: readonly Source[];
-  readonly apps: Apps;
+export interface WebhookConfigurationOptions extends ControllerBase, Pick<ManagerContext, "sources" | "apps" | "clock"> {
   readonly identity: Trust;
   readonly target: WebhookTarget;
   readonly size: ConfigurationSize;
-  readonly log: Logger;
-  readonly metrics: ControllerMetrics;
-  readonly clock: Clock;
 }
 
 /** Makes a burst of new apps one write. Users take much longer to create the first pod. */

@@ -3,17 +3,12 @@
 // the same shards are active, no namespace moves.
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
 import { PLACEMENT } from "../../../api/sharding-keys.ts";
-import type { Clock } from "../../../base/clock.ts";
-import type { Logger } from "../../../base/log.ts";
 import { metadataOnly } from "../../../kube/client/resource.ts";
 import { NAMESPACES, type Pod, STATEFUL_SETS } from "../../../kube/client/resources.ts";
-import type { KubeClient } from "../../../kube/client/types.ts";
 import { type Controller, controllerOf } from "../../../runtime/controller.ts";
-import type { ControllerMetrics } from "../../../runtime/controller-metrics.ts";
-import type { Informers } from "../../../runtime/informers.ts";
 import { anyOf, changed, generationChanged } from "../../../runtime/predicates.ts";
 import type { Request } from "../../../runtime/reconciler.ts";
-import type { PodWatch } from "../../facts/pod-watch.ts";
+import type { ControllerBase, ManagerContext } from "../../context/manager-context.ts";
 import { isReadyToStay } from "../../facts/ready-pod.ts";
 import { ordinalOf } from "../family-pods.ts";
 import { createPlacementReconciler } from "./reconciler.ts";
@@ -21,14 +16,7 @@ import { createPlacementReconciler } from "./reconciler.ts";
 /** Makes a burst of ready pods one placement. */
 const DEBOUNCE_MS = 20;
 
-export interface PlacementControllerOptions {
-  readonly client: KubeClient;
-  readonly informers: Informers;
-  readonly pods: PodWatch;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly metrics: ControllerMetrics;
-}
+export type PlacementControllerOptions = ControllerBase & Pick<ManagerContext, "pods" | "clock">;
 
 export function addPlacementController(options: PlacementControllerOptions): Controller {
   const { informers, pods } = options;

@@ -1,0 +1,31 @@
+// What the controllers of the manager share. The options of a controller pick the parts that it uses, so a test
+// gives no others.
+import type { Clock, Random } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
+import type { ControllerMetrics } from "../../runtime/controller-metrics.ts";
+import type { EventRecorder } from "../../runtime/events.ts";
+import type { Informers } from "../../runtime/informers.ts";
+import type { Apps, Source } from "../apps/app.ts";
+import type { PodWatch } from "../facts/pod-watch.ts";
+import type { ProxyRegistry } from "../server/proxy-registry.ts";
+
+export interface ManagerContext {
+  readonly client: KubeClient;
+  readonly informers: Informers;
+  readonly sources: readonly Source[];
+  /** The apps of all source kinds. */
+  readonly apps: Apps;
+  readonly pods: PodWatch;
+  readonly registry: ProxyRegistry;
+  readonly events: Pick<EventRecorder, "event">;
+  /** True if this replica leads at this moment. */
+  readonly isLeader: () => boolean;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly metrics: ControllerMetrics;
+}
+
+/** What every controller needs. */
+export type ControllerBase = Pick<ManagerContext, "client" | "informers" | "log" | "metrics">;

@@ -2,10 +2,18 @@
 // 10,000 ConfigMaps of about 1 KB in chunks of three sizes. The filter keeps 1 object of 10: plain, with labels read, and with
 // managedFields stripped. The best of many rounds counts, because other work on the machine only adds time.
 
-import type { Emit, Encoding, ItemMeta, ReadOptions } from "../src/kube/codec/base/types.ts";
-import { createListFilter, type ListFilterOptions } from "../src/kube/codec/list-filter.ts";
-import { elementStripper, stripFrame } from "../src/kube/codec/strip-managed-fields.ts";
-import { createFrameSplitter, readFrame } from "../src/kube/codec/watch-frames.ts";
+import {
+  createFrameSplitter,
+  createListFilter,
+  type Emit,
+  type Encoding,
+  elementStripper,
+  type ItemMeta,
+  type ListFilterOptions,
+  type ReadOptions,
+  readFrame,
+  stripFrame,
+} from "../src/kube/codec/codec.ts";
 import { envelope, type Field, message, watchFrame } from "../test/support/kube-protobuf.ts";
 
 const ITEMS = 10_000;

@@ -121,6 +121,12 @@ test("each folder has a row, and each row a folder that needs it", () => {
   }
 });
 
+test("only the election reads wire formats past the face of the codec", () => {
+  const INNER = "kube/codec/base kube/codec/json kube/codec/protobuf";
+  const inner = imports.filter(({ folder, target }) => isOneOf(target, INNER) && !isWithin(folder, "kube/codec"));
+  expect(inner.filter(({ folder }) => folder !== "proxy/outbound/election").map(sentence)).toEqual([]);
+});
+
 test("heavy packages stay in their folders, and pure folders do no I/O", () => {
   const refused = imports.filter(({ isPackage, folder, target }) => {
     if (!isPackage) return false;

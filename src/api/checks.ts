@@ -1,5 +1,5 @@
 // Rules about the fields of one object that the API server and the manager check alike. Invariant: each rule
-// is written in CEL and in TypeScript side by side, with one message. Used by the policy kinds.
+// is written in CEL and in TypeScript side by side, with one message.
 import type { z } from "zod";
 import { type CelRule, celRules } from "./extensions.ts";
 import { type Finding, fieldsOf, isObject, withRules } from "./rule.ts";

@@ -1,4 +1,4 @@
-// Fields with a duration. Pure. Used by the policy kinds.
+// Fields with a duration. Pure.
 import { z } from "zod";
 import { DURATION, parseDuration } from "../base/duration.ts";
 import { celRules } from "./extensions.ts";

@@ -1,5 +1,5 @@
 // One rule of a CircuitBreaker about the hosts that its pods may call. Invariant: each field of KusionStack's
-// kind is here with its spelling. Used by circuit-breaker.ts.
+// kind is here with its spelling.
 import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { MAX_REGEX_LENGTH, regexProblems } from "./regex.ts";

@@ -1,7 +1,6 @@
 // The schemas of object names and labels, by Kubernetes' rules. Invariant: each refuses with one message that
 // names the allowed form; the expressions are RE2, since they become patterns in the CRD, and match in linear
-// time. Used by every kind.
-
+// time.
 import { z } from "zod";
 import { jsonText } from "../base/json.ts";
 import { celRules } from "./extensions.ts";

@@ -1,6 +1,6 @@
 // The schema of metav1.ObjectMeta, for the fields that the project reads. Invariant: other fields are kept
 // unchanged, since the API server has checked them; the type is assignable to ObjectMeta in
-// src/kube/types.ts. Used by every kind.
+// src/kube/types.ts.
 import { z } from "zod";
 
 const ownerReferenceSchema = z.looseObject({

@@ -1,5 +1,5 @@
 // Validates input with a zod schema: returns the value, or the problems with paths as Kubernetes writes them.
-// Invariant: it never throws, and reports all problems up to a hundred. Called by the validateX of each kind.
+// Invariant: it never throws, and reports all problems up to a hundred.
 import { z } from "zod";
 import { jsonText } from "../base/json.ts";
 import { didYouMean } from "./nearest.ts";

@@ -1,6 +1,5 @@
 // Kubernetes quantities ("50m", "128Mi", "1.5", "2e3") as numbers. Pure. Invariant: the numbers are exact
-// enough to compare CPU and memory, and are used only for that. Called by pod-annotations.ts.
-
+// enough to compare CPU and memory, and are used only for that.
 const SUFFIXES: Readonly<Record<string, number>> = {
   "": 1,
   m: 1e-3,

@@ -1,6 +1,5 @@
 // One rule of a CircuitBreaker: a limit or a breaker for some requests. Invariant: each field of
 // KusionStack's kind is here with its spelling; a field of an older form of it is refused with the new one.
-// Used by circuit-breaker.ts.
 import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { withChecks } from "./checks.ts";

@@ -1,5 +1,5 @@
 // Regular expressions in fields: RE2 syntax, which matches in linear time, with bounds, since any user may
-// send one and the time to compile it is proportional to its size. Used by every kind with expressions.
+// send one and the time to compile it is proportional to its size.
 import { RE2JS } from "re2js";
 import { z } from "zod";
 import { celRules } from "./extensions.ts";

@@ -1,6 +1,5 @@
 // Finds overlaps between many lists of resources without comparing every two of them. Pure. Invariant: the
-// cost is linear in the pairs of API groups and resources, and a value of any shape is accepted. Called by
-// the rules of the kinds.
+// cost is linear in the pairs of API groups and resources, and a value of any shape is accepted.
 import { WILDCARD } from "./resource-match.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf } from "./rule.ts";
 

@@ -1,5 +1,4 @@
-// The schema of a rule's resources: API groups and plural resource names. Used by every kind with rules.
-
+// The schema of a rule's resources: API groups and plural resource names.
 import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { jsonText } from "../base/json.ts";

@@ -1,6 +1,6 @@
 // Rules over several fields, attached to a zod schema. Invariant: rules also run on an invalid value, so that
 // all problems are reported together (zod skips checks after some problems). So they use the tolerant readers
-// below and never throw. Run by problems.ts.
+// below and never throw.
 import { z } from "zod";
 
 /** One problem, at a path below the checked value. */

@@ -1,6 +1,6 @@
 // Fields about requests to other servers than the API server: hosts, URLs, methods, texts. Invariant: what
 // these schemas accept can match a request, so a rule with a mistake is refused and does not lie there
-// without effect. Used by CircuitBreaker and FaultInjection, and by their compilers.
+// without effect.
 import { z } from "zod";
 import { canonicalHost } from "../base/host-name.ts";
 import { withChecks } from "./checks.ts";

@@ -1,6 +1,6 @@
 // Converts a zod schema to the structural schema of a CustomResourceDefinition. Pure. Invariant: every node
 // has a type, there is no $ref, and no additionalProperties beside properties, since the API server prunes
-// unknown fields. Called by crd.ts.
+// unknown fields.
 import { z } from "zod";
 import { MeshError } from "../base/errors.ts";
 

@@ -1,4 +1,4 @@
-// The rule that no two items of a list have the same name. Used by the rules of the kinds.
+// The rule that no two items of a list have the same name.
 import { formatPath } from "./problems.ts";
 import { type Finding, fieldAt, itemsOf } from "./rule.ts";
 

@@ -1,6 +1,6 @@
 // URLs of other servers as rules write them and as requests have them. Pure. Invariant: a rule and a request
 // are compared in one form: scheme and host in lower case, no default port, at least the path "/". Paths and
-// queries stay as they were sent. Called by the matcher.
+// queries stay as they were sent.
 import type { EgressTarget } from "./policy-request.ts";
 
 const ABSOLUTE = /^(https?):\/\/([^/?#]*)(.*)$/is;

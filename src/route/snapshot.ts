@@ -1,6 +1,6 @@
 // The snapshot that one proxy enforces, and the view of one resource that follows from it. Pure. The session
 // caches compiled views, with a new cache for each snapshot.
-import type { ItemMeta } from "../kube/codec/base/types.ts";
+import type { ItemMeta } from "../kube/codec/codec.ts";
 import { formatTerms, type Labels, matchesTerms } from "../kube/label-selector.ts";
 import { BUCKETS, CLUSTER_SCOPE, clusterPlace } from "../kube/place.ts";
 import { indexRetained, type RetainedIndex, retainedIn } from "./retained.ts";

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { EVENTS } from "../../src/kube/client/resources.ts";
-import { renameObject } from "../../src/kube/codec/rename.ts";
+import { renameObject } from "../../src/kube/codec/codec.ts";
 import { LEADER_ANNOTATION } from "../../src/proxy/outbound/election/lock-record.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";

@@ -3,8 +3,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { MeshError } from "../../src/base/errors.ts";
-import type { ItemMeta } from "../../src/kube/codec/base/types.ts";
-import { createListFilter } from "../../src/kube/codec/list-filter.ts";
+import { createListFilter, type ItemMeta } from "../../src/kube/codec/codec.ts";
 import { cutAt, runFilter, tryFilter } from "../support/byte-chunks.ts";
 import { budget } from "../support/fuzz.ts";
 

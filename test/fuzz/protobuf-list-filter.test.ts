@@ -3,9 +3,7 @@ import { isUtf8 } from "node:buffer";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { MeshError } from "../../src/base/errors.ts";
-import type { ItemMeta } from "../../src/kube/codec/base/types.ts";
-import { createListFilter } from "../../src/kube/codec/list-filter.ts";
-import { elementRenamer } from "../../src/kube/codec/rename.ts";
+import { createListFilter, elementRenamer, type ItemMeta } from "../../src/kube/codec/codec.ts";
 import { cutAt, runFilter, tryFilter } from "../support/byte-chunks.ts";
 import { budget } from "../support/fuzz.ts";
 import {

@@ -1,8 +1,7 @@
 // Stripping managedFields against decoding, deleting and encoding: nothing else changes, in any encoding and place.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createListFilter } from "../../src/kube/codec/list-filter.ts";
-import { elementStripper, stripFrame, stripObject } from "../../src/kube/codec/strip-managed-fields.ts";
+import { createListFilter, elementStripper, stripFrame, stripObject } from "../../src/kube/codec/codec.ts";
 import { cutAt, runFilter } from "../support/byte-chunks.ts";
 import { budget } from "../support/fuzz.ts";
 import { decodeList, envelope, type Field, message, watchFrame, wireMessage } from "../support/kube-protobuf.ts";

@@ -2,8 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { MeshError } from "../../src/base/errors.ts";
-import { renameFrame, renameObject } from "../../src/kube/codec/rename.ts";
-import { createFrameSplitter, filterTableFrame, readFrame } from "../../src/kube/codec/watch-frames.ts";
+import { createFrameSplitter, filterTableFrame, readFrame, renameFrame, renameObject } from "../../src/kube/codec/codec.ts";
 import { cutAt } from "../support/byte-chunks.ts";
 import { budget } from "../support/fuzz.ts";
 import { envelope, watchFrame } from "../support/kube-protobuf.ts";

@@ -1,5 +1,5 @@
 // Splits bytes and runs byte filters over the parts, for tests of stream code.
-import type { ByteFilter } from "../../src/kube/codec/base/types.ts";
+import type { ByteFilter } from "../../src/kube/codec/codec.ts";
 
 /** The bytes, split at these positions in any order. */
 export function cutAt(bytes: Uint8Array, positions: readonly number[]): Uint8Array[] {

@@ -1,6 +1,4 @@
-// Content types and Accept. A response is handled by its own content type, never by the requested one. Pure;
-// called by the proxy's layers and filters.
-
+// Content types and Accept. A response is handled by its own content type, never by the requested one. Pure.
 import { JSON_TYPE, MERGE_PATCH_TYPE, mediaTypeOf, PROTOBUF_TYPE, STRATEGIC_MERGE_PATCH_TYPE } from "../media-types.ts";
 import type { Encoding } from "./base/types.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { envelope, type Field, watchFrame } from "../../../test/support/kube-protobuf.ts";
-import type { Encoding, Keep } from "./base/types.ts";
-import { createEventJoiner } from "./event-joiner.ts";
+import type { Encoding, Keep } from "./codec.ts";
+import { createEventJoiner } from "./list-events.ts";
 
 const VERSION = 1_000n;
 const END = { annotations: { "k8s.io/initial-events-end": "true" } };

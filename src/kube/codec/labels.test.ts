@@ -1,10 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { runFilter } from "../../../test/support/byte-chunks.ts";
 import { envelope, type Field, message, watchFrame } from "../../../test/support/kube-protobuf.ts";
-import type { Encoding, ItemMeta } from "./base/types.ts";
-import { createListFilter } from "./list-filter.ts";
-import { readObjectMeta } from "./object-meta.ts";
-import { filterTableFrame, readFrame } from "./watch-frames.ts";
+import { createListFilter, type Encoding, filterTableFrame, type ItemMeta, readFrame, readObjectMeta } from "./codec.ts";
 
 const LABELS = { labels: true };
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { envelope, type Field } from "../../../test/support/kube-protobuf.ts";
-import type { Encoding, Keep } from "./base/types.ts";
+import { createFrameSplitter, type Encoding, type Keep, readFrame } from "./codec.ts";
 import { bookmarkFrame, listEvents } from "./list-events.ts";
-import { createFrameSplitter, readFrame } from "./watch-frames.ts";
 
 const VERSION = 1_000n;
 const framesOf = (encoding: Encoding, body: Uint8Array, keep: Keep = () => true) =>

@@ -1,8 +1,7 @@
 // What a list filter of either encoding does with the list's own metadata.
 import { describe, expect, test } from "vitest";
 import { envelope, type Field } from "../../../test/support/kube-protobuf.ts";
-import type { Encoding } from "./base/types.ts";
-import { createListFilter } from "./list-filter.ts";
+import { createListFilter, type Encoding } from "./codec.ts";
 
 const JSON_META = { resourceVersion: "7", shardInfo: { selector: "x" }, continue: "t" };
 const json = (list: object) => Buffer.from(JSON.stringify(list));

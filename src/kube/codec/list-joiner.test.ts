@@ -1,9 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { envelope, type Field, message } from "../../../test/support/kube-protobuf.ts";
 import { MeshError } from "../../base/errors.ts";
-import type { Encoding, ItemMeta, Keep } from "./base/types.ts";
-import { createListFilter } from "./list-filter.ts";
-import { createListJoiner } from "./list-joiner.ts";
+import { createListFilter, createListJoiner, type Encoding, type ItemMeta, type Keep } from "./codec.ts";
 
 interface Item {
   readonly namespace: string;

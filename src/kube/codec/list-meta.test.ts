@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { envelope } from "../../../test/support/kube-protobuf.ts";
-import { readListMeta } from "./list-meta.ts";
+import { readListMeta } from "./codec.ts";
 
 const json = (metadata: object) =>
   Buffer.from(JSON.stringify({ kind: "PodList", items: [{ metadata: { name: "x" } }], metadata }));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { envelope } from "../../../test/support/kube-protobuf.ts";
-import { readObjectMeta } from "./object-meta.ts";
+import { readObjectMeta } from "./codec.ts";
 
 describe("the metadata of a request's body", () => {
   it("is read in JSON and protobuf", () => {

@@ -2,9 +2,7 @@ import { describe, expect, test } from "vitest";
 import { runFilter } from "../../../test/support/byte-chunks.ts";
 import { decodeList, envelope, type Field, message, watchFrame } from "../../../test/support/kube-protobuf.ts";
 import { MeshError } from "../../base/errors.ts";
-import type { Encoding, Keep } from "./base/types.ts";
-import { createListFilter } from "./list-filter.ts";
-import { elementRenamer, renameFrame, renameObject } from "./rename.ts";
+import { createListFilter, type Encoding, elementRenamer, type Keep, renameFrame, renameObject } from "./codec.ts";
 
 const rename = { from: "lock", to: "lock---canary" };
 

@@ -1,9 +1,10 @@
 // Reads what an AdmissionReview is about, while it arrives. Pure. Invariant: whatever the review contains, no
-// step takes long, and what is kept of it is small. Called by the proxy's listener for the operator's
-// webhooks.
+// step takes long, and what is kept of it is small.
 import { MAX_REVIEW_BYTES, REVIEW_KIND, REVIEW_OPERATIONS, REVIEW_VERSIONS, type ReviewSubject } from "../admission-review.ts";
 import type { Labels } from "../label-selector.ts";
 import { JsonPicker, type Picked, type Shape } from "./json/picker.ts";
+
+export { MAX_PICKED_CHARS } from "./json/picker.ts";
 
 const OBJECT: Shape = { metadata: { name: "text", labels: "texts" } };
 const REVIEW: Shape = {

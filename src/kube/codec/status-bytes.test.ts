@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { bytesOf, decode } from "../../../test/support/kube-protobuf.ts";
 import { createStatus } from "../status.ts";
+import { createFrameSplitter, encodeErrorFrame, encodeStatus, readFrame } from "./codec.ts";
 import { readEnvelope } from "./protobuf/envelope.ts";
-import { encodeErrorFrame, encodeStatus } from "./status-bytes.ts";
-import { createFrameSplitter, readFrame } from "./watch-frames.ts";
 
 const status = createStatus("Forbidden", 'pods "a" is forbidden: owned by subset "blue" – ü', {
   name: "a",

@@ -1,9 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { cutAt, runFilter } from "../../../test/support/byte-chunks.ts";
 import { decodeList, envelope, type Field, message, watchFrame } from "../../../test/support/kube-protobuf.ts";
-import type { Encoding } from "./base/types.ts";
-import { createListFilter } from "./list-filter.ts";
-import { elementStripper, stripFrame, stripObject } from "./strip-managed-fields.ts";
+import { createListFilter, type Encoding, elementStripper, stripFrame, stripObject } from "./codec.ts";
 
 const MANAGED = String.raw`"managedFields": [{"manager":"kube\"ctl","fieldsV1":{"f:a":{".":{}}}}]`;
 

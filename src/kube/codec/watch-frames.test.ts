@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { envelope, message, watchFrame } from "../../../test/support/kube-protobuf.ts";
 import { MeshError } from "../../base/errors.ts";
-import type { Encoding, ItemMeta } from "./base/types.ts";
-import { createFrameSplitter, filterTableFrame, readFrame } from "./watch-frames.ts";
+import { createFrameSplitter, type Encoding, filterTableFrame, type ItemMeta, readFrame } from "./codec.ts";
 
 const mine = ({ namespace }: ItemMeta) => namespace === "mine";
 

@@ -5,7 +5,7 @@ import type { FairBudget } from "../../base/fair-budget.ts";
 import type { FairTurns } from "../../base/fair-turns.ts";
 import { createGrowingBytes } from "../../base/growing-bytes.ts";
 import { MAX_REVIEW_BYTES } from "../../kube/admission-review.ts";
-import { type JsonBounds, JsonCost } from "../../kube/codec/json/cost.ts";
+import { type JsonBounds, JsonCost } from "../../kube/codec/json-cost.ts";
 import { StatusError } from "../../kube/status.ts";
 import { type AdmissionRequest, decodeReview } from "./admission-review.ts";
 

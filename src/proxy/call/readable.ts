@@ -1,7 +1,7 @@
 // Calls and replies whose bodies the proxy reads. Invariant: fails closed: a successful reply that cannot be
 // read is refused, never passed. Used by the layers that look into bodies.
 
-import type { Encoding } from "../../kube/codec/base/types.ts";
+import type { Encoding } from "../../kube/codec/codec.ts";
 import { encodingOf, narrowAccept } from "../../kube/codec/content-negotiation.ts";
 import { StatusError } from "../../kube/status.ts";
 import { asSource, type ByteSource, discardBody } from "../http/byte-stream.ts";

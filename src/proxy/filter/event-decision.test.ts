@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fence, group, limit, objects, snapshot, table } from "../../../test/support/route-table.ts";
-import type { WatchEventType } from "../../kube/codec/watch-frames.ts";
+import type { WatchEventType } from "../../kube/codec/codec.ts";
 import { viewOf } from "../../route/snapshot.ts";
 import type { RouteRule } from "../../route/table.ts";
 import { decideEvent } from "./event-decision.ts";

@@ -5,7 +5,7 @@
 // Where labels decide, the API server was asked for the subset's objects: when an object leaves them, it
 // sends DELETED with the last state that matched. A MODIFIED event with other labels shows that it was not
 // asked, or ignores the selector: the client may know the object, and only a new list takes it away.
-import type { WatchFrame } from "../../kube/codec/watch-frames.ts";
+import type { WatchFrame } from "../../kube/codec/codec.ts";
 import { governingPlace, hasOwnLabels, type Ownership, type ResourceView } from "../../route/snapshot.ts";
 
 export type EventAction =

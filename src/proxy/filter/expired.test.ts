@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { callOf } from "../../../test/support/layer-call.ts";
-import { readFrame } from "../../kube/codec/watch-frames.ts";
+import { readFrame } from "../../kube/codec/codec.ts";
 import { expiredWatch } from "./expired.ts";
 
 const answerTo = (accept: string) => {

@@ -2,9 +2,8 @@
 // with a Status 410. Never the HTTP status 410: the API server does not answer a readable watch so, and kopf
 // ends its process upon it. Called by the watch streams and by the layers that serve watches.
 
-import type { Encoding } from "../../kube/codec/base/types.ts";
+import { type Encoding, encodeErrorFrame } from "../../kube/codec/codec.ts";
 import { preferredEncoding, watchContentType } from "../../kube/codec/content-negotiation.ts";
-import { encodeErrorFrame } from "../../kube/codec/status-bytes.ts";
 import { createStatus } from "../../kube/status.ts";
 import type { Call } from "../call/call.ts";
 import type { Reply } from "../http/handler.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
-import { createListFilter } from "../../kube/codec/list-filter.ts";
+import { createListFilter } from "../../kube/codec/codec.ts";
 import { listStream } from "./filtered-body.ts";
 
 function setup() {

@@ -2,8 +2,7 @@
 // the connection and never ends as a shorter list; of a watch only whole frames leave, and an upstream that
 // breaks off leaves a clean end at the last frame. Called by the isolate, excluded-callers, election and
 // strip layers.
-import type { ByteFilter, Encoding } from "../../kube/codec/base/types.ts";
-import { createFrameSplitter } from "../../kube/codec/watch-frames.ts";
+import { type ByteFilter, createFrameSplitter, type Encoding } from "../../kube/codec/codec.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
 import { tap } from "../http/tap.ts";
 

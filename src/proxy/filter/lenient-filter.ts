@@ -1,6 +1,6 @@
 // A list filter that hides nothing, around one that may fail. Invariant: no byte is lost or written twice.
 // Called by the layers that only read or shorten lists.
-import { type ByteFilter, type Emit, isCodecError } from "../../kube/codec/base/types.ts";
+import { type ByteFilter, type Emit, isCodecError } from "../../kube/codec/codec.ts";
 
 /**
  * Lets a list pass as it is if a filter that hides nothing cannot read it. No byte is lost or written twice.

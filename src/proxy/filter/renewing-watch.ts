@@ -9,7 +9,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import type { Encoding } from "../../kube/codec/base/types.ts";
+import type { Encoding } from "../../kube/codec/codec.ts";
 import type { ListEvent } from "../../kube/codec/list-events.ts";
 import { NEVER } from "../../kube/resource-version.ts";
 import { readViewOf } from "../../route/snapshot.ts";

@@ -1,8 +1,14 @@
 // Filters the events of one watch by the routes in force. Invariant: the bytes that it gives out hold no
 // object but those that this pod may read at that instant. Called by the watch stream, which moves the bytes.
 import type { Clock } from "../../base/clock.ts";
-import type { Encoding, ItemMeta, ReadOptions } from "../../kube/codec/base/types.ts";
-import { filterTableFrame, readFrame, type WatchFrame } from "../../kube/codec/watch-frames.ts";
+import {
+  type Encoding,
+  filterTableFrame,
+  type ItemMeta,
+  type ReadOptions,
+  readFrame,
+  type WatchFrame,
+} from "../../kube/codec/codec.ts";
 import { parseResourceVersion } from "../../kube/resource-version.ts";
 import { isHiddenBy } from "../../route/plan-query.ts";
 import { governingPlace, isOwned, type ResourceView, readViewOf } from "../../route/snapshot.ts";

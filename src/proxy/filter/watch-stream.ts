@@ -7,8 +7,7 @@
 // makes the client's objects incomplete or too many ends the watch with a 410 Expired event, upon which
 // clients list again, or hands it to renewing-watch.ts.
 import type { Random, Timer } from "../../base/clock.ts";
-import type { Encoding } from "../../kube/codec/base/types.ts";
-import { createFrameSplitter, type FrameSplitter } from "../../kube/codec/watch-frames.ts";
+import { createFrameSplitter, type Encoding, type FrameSplitter } from "../../kube/codec/codec.ts";
 import { NEVER } from "../../kube/resource-version.ts";
 import { isHiddenBy } from "../../route/plan-query.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";

@@ -3,9 +3,7 @@
 // hang nor crash; all else about objects is 403 with the rule's name. Discovery, access reviews and the lock
 // pass: an operator without its lock stops all its other clients too.
 import type { Clock, Random } from "../../base/clock.ts";
-import type { Encoding } from "../../kube/codec/base/types.ts";
-import { createListFilter } from "../../kube/codec/list-filter.ts";
-import { readFrame } from "../../kube/codec/watch-frames.ts";
+import { createListFilter, type Encoding, readFrame } from "../../kube/codec/codec.ts";
 import { formatTerms } from "../../kube/label-selector.ts";
 import { isListOrWatch } from "../../kube/request-kind.ts";
 import { NEVER, parseResourceVersion } from "../../kube/resource-version.ts";

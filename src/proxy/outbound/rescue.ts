@@ -4,8 +4,8 @@
 // write error replies: filter/expired.ts, and the server for other HTTP versions.
 
 import type { Logger } from "../../base/log.ts";
+import { encodeStatus } from "../../kube/codec/codec.ts";
 import { preferredEncoding } from "../../kube/codec/content-negotiation.ts";
-import { encodeStatus } from "../../kube/codec/status-bytes.ts";
 import { JSON_TYPE, PROTOBUF_TYPE } from "../../kube/media-types.ts";
 import type { RawCall, RawLayer } from "../call/call.ts";
 import type { Reply } from "../http/handler.ts";

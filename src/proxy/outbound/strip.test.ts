@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type CallOptions, callOf, fakeUpstream, jsonReply, textOf } from "../../../test/support/layer-call.ts";
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
 import { routes } from "../../../test/support/test-routes.ts";
-import { codecError } from "../../kube/codec/base/types.ts";
+import { codecError } from "../../kube/codec/codec.ts";
 import { NO_CALLER_POLICY } from "../../route/snapshot.ts";
 import type { Call } from "../call/call.ts";
 import { LenientFilter } from "../filter/lenient-filter.ts";

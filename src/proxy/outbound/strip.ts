@@ -6,9 +6,16 @@
 // An operator that gets, changes and updates an object sends no managedFields back: the API server then keeps
 // those that it has.
 import type { CounterCell } from "../../base/metric-cells.ts";
-import { type ByteFilter, DEFAULT_MAX_BYTES, type Emit, type Encoding } from "../../kube/codec/base/types.ts";
-import { createListFilter } from "../../kube/codec/list-filter.ts";
-import { elementStripper, stripFrame, stripObject } from "../../kube/codec/strip-managed-fields.ts";
+import {
+  type ByteFilter,
+  createListFilter,
+  DEFAULT_MAX_BYTES,
+  type Emit,
+  type Encoding,
+  elementStripper,
+  stripFrame,
+  stripObject,
+} from "../../kube/codec/codec.ts";
 import { answersObjects } from "../../kube/request-kind.ts";
 import { type Handler, isResourceCall, type Layer, type ResourceCall } from "../call/call.ts";
 import { askUncompressed, readableEncoding } from "../call/readable.ts";

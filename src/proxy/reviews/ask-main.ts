@@ -4,7 +4,7 @@
 import type { AbortSource } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { ReviewSubject } from "../../kube/admission-review.ts";
-import { MAX_PICKED_CHARS } from "../../kube/codec/json/picker.ts";
+import { MAX_PICKED_CHARS } from "../../kube/codec/review-reader.ts";
 import type { Labels } from "../../kube/label-selector.ts";
 import type { ReviewDecision, ReviewQuestion } from "./decide-review.ts";
 

@@ -1,9 +1,9 @@
 // A contiguous view of the part of a stream that is not processed yet. Bytes that were handed out are never
-// overwritten. Used by the list filters and the frame splitters.
+// overwritten.
 //
 // Only bytes that span two chunks are copied, and growing costs O(1) for each byte: an item that spans a
 // thousand chunks is copied about twice, an item inside one chunk never.
-import { asBuffer } from "./types.ts";
+import { asBuffer } from "./bytes.ts";
 
 const NO_BYTES = Buffer.alloc(0);
 const MIN_JOIN_BYTES = 1024;

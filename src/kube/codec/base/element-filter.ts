@@ -1,7 +1,7 @@
-// Decides for each element of a list whether it passes, and in which form. Used by the list filters of both
-// encodings, which read the elements.
+// The common part of the list filters of both encodings, which read the elements: whether an element passes, and in
+// which form.
 import type { ObjectType } from "./object-type.ts";
-import type { ItemMeta, Keep, ListPart, ReadOptions, Rewrite } from "./types.ts";
+import type { ByteFilter, Emit, ItemMeta, Keep, ListPart, ReadOptions, Rewrite } from "./types.ts";
 
 export interface ListFilterOptions extends ReadOptions {
   /** Upper bound of one item in bytes; the default is 16 MiB. A larger item is `CODEC_TOO_LARGE`. */
@@ -63,5 +63,48 @@ export class ElementFilter {
     const element = bytes.subarray(start, end);
     const written = this.#rewrite(element, meta, part);
     return written === element ? undefined : written;
+  }
+}
+
+/**
+ * A filter that fails once and for all: after an error the state machine must not continue, since it could read
+ * the middle of an object as an object.
+ */
+export class FailOnceFilter implements ByteFilter {
+  readonly #elements: ElementFilter;
+  readonly #body: Pick<ByteFilter, "push" | "end">;
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(elements: ElementFilter, body: Pick<ByteFilter, "push" | "end">) {
+    this.#elements = elements;
+    this.#body = body;
+  }
+
+  get dropped(): number {
+    return this.#elements.dropped;
+  }
+
+  get kept(): number {
+    return this.#elements.kept;
+  }
+
+  push(chunk: Uint8Array, emit: Emit): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+    try {
+      this.#body.push(chunk, emit);
+    } catch (error) {
+      this.#failure = { error };
+      throw error;
+    }
+  }
+
+  end(emit: Emit): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+    try {
+      this.#body.end(emit);
+    } catch (error) {
+      this.#failure = { error };
+      throw error;
+    }
   }
 }

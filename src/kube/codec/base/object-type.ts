@@ -1,4 +1,4 @@
-// The type of an object, in either encoding. Used by the readers of this folder. Pure.
+// The type of an object, in either encoding. Pure.
 
 /** runtime.TypeMeta. "" stands for a missing field. */
 export interface ObjectType {

@@ -1,6 +1,4 @@
-// The contracts of the codecs. The codecs are pure: they read as little as possible of Kubernetes' wire
-// formats and pass on the original bytes. They drop or refuse objects that they cannot read with certainty.
-// Called by the proxy.
+// The types of the codecs' input and output, and their errors. Pure.
 import { MeshError } from "../../../base/errors.ts";
 
 /** The wire formats whose objects the filter can find without decoding them. */
@@ -56,7 +54,7 @@ export interface ByteFilter {
   readonly kept: number;
 }
 
-/** Joins lists that differ only in their items into one list, see list-joiner.ts. */
+/** Joins lists that differ only in their items into one list. */
 export interface ListJoiner {
   /**
    * The filter for the next list, which ends before the one after it begins. Items that are not kept are left
@@ -74,6 +72,44 @@ export interface ListJoinerOptions {
    * Protobuf only, where the length comes first: how many bytes of items to hold. More are `CODEC_TOO_LARGE`.
    */
   readonly maxHeldBytes: number;
+}
+
+const TYPES = ["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"] as const;
+
+/** The types that client-go knows. It ends the watch at any other type. */
+export type WatchEventType = (typeof TYPES)[number];
+
+/** The parts of a watch event that the filter reads. */
+export interface WatchFrame {
+  readonly type: WatchEventType;
+  /**
+   * The objects whose metadata can be read with certainty: at most one, unless the event has a Table. None
+   * for ERROR.
+   */
+  readonly objects: readonly ItemMeta[];
+  /**
+   * How many objects cannot be read with certainty. Such an event must not be forwarded whole, unless it is a
+   * BOOKMARK or ERROR.
+   */
+  readonly unreadable: number;
+  /** True for a JSON event with a metav1.Table. `filterTableFrame` can drop its rows one by one. */
+  readonly isTable: boolean;
+}
+
+/**
+ * Cuts a watch stream into frames. Throws `CODEC_MALFORMED` and `CODEC_TOO_LARGE`, and must not be used after
+ * that.
+ */
+export interface FrameSplitter {
+  /** A frame is one whole watch event: a JSON document and a newline, or a 4-byte length and a message. */
+  push(chunk: Uint8Array, onFrame: (frame: Uint8Array) => void): void;
+  /** True if no part of an event is held, so the stream may end. */
+  readonly atBoundary: boolean;
+}
+
+/** True for the five event types. */
+export function isWatchEventType(text: string | undefined): text is WatchEventType {
+  return TYPES.some((type) => type === text);
 }
 
 /**
@@ -101,13 +137,15 @@ export function isCodecError(thrown: unknown): thrown is MeshError {
   return thrown instanceof MeshError && thrown.code.startsWith("CODEC_");
 }
 
-/**
- * The bytes as a Buffer over the same memory. Its decoders are fast, and one class keeps the hot loops
- * monomorphic.
- */
-export function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+/** Fields of a ListMeta; absent if the list does not have them. */
+export interface ListMetaFields {
+  readonly resourceVersion?: string | undefined;
+  readonly continueToken?: string | undefined;
+  readonly remainingItemCount?: number | undefined;
 }
+
+/** https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists */
+export const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 
 /** An empty map whose keys may have any name. */
 export function noLabels(): Record<string, string> {

@@ -1,12 +1,15 @@
 // Splits a JSON watch stream into its documents: one chunk may hold several, and white space between them is
-// free. Each frame ends with one newline, for clients that read lines. Used through watch-frames.ts.
+// free. Each frame ends with one newline, for clients that read lines.
 import { ByteWindow } from "../base/byte-window.ts";
-import { codecError } from "../base/types.ts";
-import type { FrameSplitter } from "../base/watch-event.ts";
+import { codecError, type FrameSplitter } from "../base/types.ts";
 import { NEWLINE, OPEN_BRACE, skipSpace } from "./scan.ts";
 import { JsonWalker } from "./walker.ts";
 
-export class JsonFrameSplitter implements FrameSplitter {
+export function createFrameSplitter(maxFrameBytes: number): FrameSplitter {
+  return new JsonFrameSplitter(maxFrameBytes);
+}
+
+class JsonFrameSplitter implements FrameSplitter {
   readonly #maxFrameBytes: number;
   readonly #window = new ByteWindow();
   readonly #walker = new JsonWalker();

@@ -1,16 +1,20 @@
-// Reads one JSON watch event in one pass: its keys and the keys of its object, no deeper. Used through
-// watch-frames.ts and by json/rename.ts.
-
-import { equalsAscii } from "../base/ascii.ts";
-import { applyEdits } from "../base/byte-edit.ts";
+// Reads one JSON watch event in one pass: its keys and the keys of its object, no deeper.
+import { applyEdits, asBuffer, equalsAscii } from "../base/bytes.ts";
 import { isTableType } from "../base/object-type.ts";
-import { asBuffer, codecError, type ItemMeta, type Keep, type ReadOptions } from "../base/types.ts";
-import { isWatchEventType, type WatchEventType, type WatchFrame } from "../base/watch-event.ts";
+import {
+  codecError,
+  type ItemMeta,
+  isWatchEventType,
+  type Keep,
+  type ReadOptions,
+  type WatchEventType,
+  type WatchFrame,
+} from "../base/types.ts";
 import { JsonObjectReader } from "./object.ts";
 import { OPEN_BRACE } from "./scan.ts";
-import { SequenceCuts } from "./sequence-cuts.ts";
+
 import { type KeyMatch, type KeyName, keyName } from "./string.ts";
-import { endsEarly, forEachElement, forEachMember, readText, skipOver, walkerAt } from "./text.ts";
+import { endsEarly, forEachElement, forEachMember, readText, SequenceCuts, skipOver, walkerAt } from "./text.ts";
 import type { JsonWalker } from "./walker.ts";
 
 const TYPE = keyName("type");
@@ -31,7 +35,7 @@ export interface JsonEvent {
 }
 
 /** Reads the WatchFrame of a JSON event. */
-export function readJsonFrame(frame: Uint8Array, options: ReadOptions): WatchFrame {
+export function readFrame(frame: Uint8Array, options: ReadOptions): WatchFrame {
   const bytes = asBuffer(frame);
   const { type, meta, rowsStart } = readJsonEvent(bytes, options);
   if (type === "ERROR") return { type, objects: [], unreadable: 0, isTable: false };
@@ -47,8 +51,11 @@ export function readJsonFrame(frame: Uint8Array, options: ReadOptions): WatchFra
   return { type, objects, unreadable, isTable: true };
 }
 
-/** See `filterTableFrame`. */
-export function filterJsonTableFrame(frame: Uint8Array, keep: Keep, options: ReadOptions): Uint8Array {
+/**
+ * A Table event without the rows of other subsets and the rows that cannot be read; the other bytes stay. Throws
+ * `CODEC_MALFORMED` if the event has no Table.
+ */
+export function filterTableFrame(frame: Uint8Array, keep: Keep, options: ReadOptions = {}): Uint8Array {
   const bytes = asBuffer(frame);
   const { rowsStart } = readJsonEvent(bytes);
   if (rowsStart === undefined) throw malformed("the event has no Table");

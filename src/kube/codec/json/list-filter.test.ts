@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { runFilter } from "../../../../test/support/byte-chunks.ts";
 import { MeshError } from "../../../base/errors.ts";
-import type { ItemMeta } from "../base/types.ts";
-import { createListFilter } from "../list-filter.ts";
+import { createListFilter, type ItemMeta } from "../codec.ts";
 
 const mine = ({ namespace }: ItemMeta) => namespace === "mine";
 

@@ -1,13 +1,11 @@
 // The filter for JSON lists and Tables. It copies runs of kept bytes and leaves dropped elements out, with
-// their commas. Used through list-filter.ts.
+// their commas.
 //
 // It emits nothing before it has found the array, so a document that is not a list never gets out. It emits
 // an element only after reading it to its end, and it holds at most one element.
-import { equalsAscii } from "../base/ascii.ts";
-import type { Edit } from "../base/byte-edit.ts";
 import { ByteWindow } from "../base/byte-window.ts";
-import { ElementFilter, type ListFilterOptions } from "../base/element-filter.ts";
-import { FailOnceFilter } from "../base/fail-once-filter.ts";
+import { type Edit, equalsAscii } from "../base/bytes.ts";
+import { ElementFilter, FailOnceFilter, type ListFilterOptions } from "../base/element-filter.ts";
 import { type ByteFilter, codecError, DEFAULT_MAX_BYTES, type Emit, type Keep, type ListPart } from "../base/types.ts";
 import { cutListMeta, JsonListHead, type LeftOutFields, type ListKey, versionInListMeta } from "./list-head.ts";
 import { JsonListOutput } from "./list-output.ts";
@@ -16,7 +14,7 @@ import { OPEN_BRACE, OPEN_BRACKET } from "./scan.ts";
 import { readText, walkerAt } from "./text.ts";
 import { JsonWalker } from "./walker.ts";
 
-export function createJsonListFilter(keep: Keep, options: ListFilterOptions = {}): ByteFilter {
+export function createListFilter(keep: Keep, options: ListFilterOptions = {}): ByteFilter {
   const elements = new ElementFilter(keep, options);
   return new FailOnceFilter(elements, new JsonListFilter(elements, options));
 }

@@ -1,11 +1,10 @@
-// Reads the keys of a JSON list itself: which array is the items, whether the document is a Status, and where
-// `remainingItemCount` is, which would reveal how much was dropped. Used by json/list-filter.ts only.
-import type { Edit } from "../base/byte-edit.ts";
+// Reads the keys and the metadata of a JSON list itself: which array is the items, whether the document is a Status,
+// and where `remainingItemCount` is, which would reveal how much was dropped.
+import { asBuffer, type Edit } from "../base/bytes.ts";
 import { isStatusType } from "../base/object-type.ts";
-import { codecError } from "../base/types.ts";
-import { SequenceCuts } from "./sequence-cuts.ts";
+import { codecError, type ListMetaFields } from "../base/types.ts";
 import { type KeyName, keyName } from "./string.ts";
-import { forEachMember, goToMember, readText, skipOver, walkerAt } from "./text.ts";
+import { forEachMember, goToMember, readText, SequenceCuts, skipOver, walkerAt } from "./text.ts";
 import type { JsonWalker } from "./walker.ts";
 
 /** The top-level keys that the filter reads; anything else is `other`. */
@@ -14,6 +13,8 @@ export type ListKey = "items" | "rows" | "metadata" | "kind" | "apiVersion" | "o
 const KEYS: readonly (readonly [ListKey, KeyName])[] = (["items", "rows", "metadata", "kind", "apiVersion"] as const).map(
   (key) => [key, keyName(key)],
 );
+const METADATA = keyName("metadata");
+const CONTINUE = keyName("continue");
 const REMAINING_ITEM_COUNT = keyName("remainingItemCount");
 const SHARD_INFO = keyName("shardInfo");
 const RESOURCE_VERSION = keyName("resourceVersion");
@@ -77,6 +78,25 @@ export function cutListMeta(bytes: Buffer, start: number, leftOut: LeftOutFields
 
 /** The list's resourceVersion; its metadata begins at `start`. Undefined if it has none. */
 export function versionInListMeta(bytes: Buffer, start: number): string | undefined {
+  return textIn(bytes, start, RESOURCE_VERSION);
+}
+
+/** Reads the metadata of a whole list. */
+export function readListMeta(body: Uint8Array): ListMetaFields {
+  const bytes = asBuffer(body);
+  const list = walkerAt(bytes);
+  if (!goToMember(list, METADATA)) return {};
+  const start = list.valueStart;
+  const count = walkerAt(bytes, start);
+  const hasCount = goToMember(count, REMAINING_ITEM_COUNT);
+  return {
+    resourceVersion: textIn(bytes, start, RESOURCE_VERSION),
+    continueToken: textIn(bytes, start, CONTINUE),
+    remainingItemCount: hasCount ? Number(bytes.toString("latin1", count.valueStart, skipOver(count))) : undefined,
+  };
+}
+
+function textIn(bytes: Buffer, start: number, name: KeyName): string | undefined {
   const walker = walkerAt(bytes, start);
-  return goToMember(walker, RESOURCE_VERSION) ? readText(walker) : undefined;
+  return goToMember(walker, name) ? readText(walker) : undefined;
 }

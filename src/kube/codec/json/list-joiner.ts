@@ -1,7 +1,8 @@
-// Joins JSON lists and Tables as they arrive. Used through list-joiner.ts.
+// Joins JSON lists and Tables as they arrive.
 import { parseResourceVersion, type Version } from "../../resource-version.ts";
-import { asBuffer, type ByteFilter, codecError, type Emit, type Keep, type ListJoiner } from "../base/types.ts";
-import { createJsonListFilter } from "./list-filter.ts";
+import { asBuffer } from "../base/bytes.ts";
+import { type ByteFilter, codecError, type Emit, type Keep, type ListJoiner } from "../base/types.ts";
+import { createListFilter } from "./list-filter.ts";
 
 const COMMA = Buffer.from(",");
 const SPACE = /^[ \t\r\n]*/;
@@ -12,7 +13,11 @@ interface Frame {
   readonly tail: Buffer;
 }
 
-export class JsonListJoiner implements ListJoiner {
+export function createListJoiner(version: Version): ListJoiner {
+  return new JsonListJoiner(version);
+}
+
+class JsonListJoiner implements ListJoiner {
   readonly #version: Version;
   #first: Partial<Frame> = {};
   #hasItems = false;
@@ -26,7 +31,7 @@ export class JsonListJoiner implements ListJoiner {
     let frame: Uint8Array[] = [];
     let hasOwnItems = false;
     let emitNow: Emit = () => undefined;
-    const filter = createJsonListFilter(keep, {
+    const filter = createListFilter(keep, {
       onVersion: (version) => {
         if (parseResourceVersion(version) !== this.#version) throw differs("version");
       },

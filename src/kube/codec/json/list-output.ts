@@ -1,10 +1,9 @@
 // The bytes of a JSON list that go to the client: runs of kept bytes, without the dropped elements and their
-// commas. Each byte is released once, in order, and only after its element was read. Used by
-// json/list-filter.ts only.
+// commas. Each byte is released once, in order, and only after its element was read.
 //
 // Positions in the window: [mark, hold) goes to the client, [hold, ...) is read and not decided yet.
-import type { Edit } from "../base/byte-edit.ts";
 import type { ByteWindow } from "../base/byte-window.ts";
+import type { Edit } from "../base/bytes.ts";
 import type { Emit } from "../base/types.ts";
 
 export class JsonListOutput {

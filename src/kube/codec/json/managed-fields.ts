@@ -1,13 +1,11 @@
 // Finds `metadata.managedFields` in JSON text. It cuts only that member of the object's own metadata, with
-// one comma; it resolves escapes and keeps the case, as sigs.k8s.io/json does. Used through
-// strip-managed-fields.ts.
-import type { Edit } from "../base/byte-edit.ts";
+// one comma; it resolves escapes and keeps the case, as sigs.k8s.io/json does.
+import type { Edit } from "../base/bytes.ts";
 import { isTableType } from "../base/object-type.ts";
 import type { ListPart } from "../base/types.ts";
-import { SequenceCuts } from "./sequence-cuts.ts";
 import { type KeyName, keyName } from "./string.ts";
-import { forEachElement, forEachMember, goToMember, readText, skipOver, walkerAt } from "./text.ts";
-import type { JsonWalker } from "./walker.ts";
+import { forEachElement, forEachMember, goToMember, readText, SequenceCuts, skipOver, walkerAt } from "./text.ts";
+import { JsonWalker } from "./walker.ts";
 
 const METADATA = keyName("metadata");
 const MANAGED_FIELDS = keyName("managedFields");
@@ -18,22 +16,23 @@ const KIND = keyName("kind");
 const API_VERSION = keyName("apiVersion");
 
 /** The cuts in an object, a list or a Table. */
-export function jsonObjectCuts(bytes: Buffer): readonly Edit[] {
+export function objectCuts(bytes: Buffer): readonly Edit[] {
   return documentCuts(walkerAt(bytes));
 }
 
 /** The cuts in the object of a watch event. */
-export function jsonFrameCuts(bytes: Buffer): readonly Edit[] {
+export function frameCuts(bytes: Buffer): readonly Edit[] {
   return memberCuts(walkerAt(bytes), OBJECT, documentCuts);
 }
 
-/**
- * The cuts in an item of a list, or in the object of a Table's row, at which the walker is. It reads no
- * further.
- */
-export function jsonElementCuts(walker: JsonWalker, part: ListPart): readonly Edit[] {
-  if (part === "row" && !goToMember(walker, OBJECT)) return [];
-  return goToMember(walker, METADATA) ? metadataCuts(walker) : [];
+/** Finds the cuts in an item of a list, or in the object of a Table's row. It reads no further than the metadata. */
+export function createElementCuts(): (element: Buffer, part: ListPart) => readonly Edit[] {
+  const walker = new JsonWalker();
+  return (element, part) => {
+    walker.start(element, 0, element.length).next();
+    if (part === "row" && !goToMember(walker, OBJECT)) return [];
+    return goToMember(walker, METADATA) ? metadataCuts(walker) : [];
+  };
 }
 
 // In lists of custom resources the kind may come after the items. So the cuts are found first, and made only
@@ -62,10 +61,10 @@ function arrayCuts(walker: JsonWalker, part: ListPart): Edit[] {
 }
 
 function elementCuts(walker: JsonWalker, part: ListPart): Edit[] {
-  return part === "row" ? memberCuts(walker, OBJECT, objectCuts) : objectCuts(walker);
+  return part === "row" ? memberCuts(walker, OBJECT, cutsInObject) : cutsInObject(walker);
 }
 
-function objectCuts(walker: JsonWalker): Edit[] {
+function cutsInObject(walker: JsonWalker): Edit[] {
   return memberCuts(walker, METADATA, metadataCuts);
 }
 

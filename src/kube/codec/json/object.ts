@@ -1,12 +1,13 @@
 // Reads the metadata of a JSON object: of an item, of a Table row's object or of a watch event's object.
 // `meta` exists only if every decoder reads the same, also one that ignores case or takes the first of two
-// equal keys. Used by the list filter, the frame reader and the renamer.
+// equal keys.
 //
 // It stops at the end of the bytes and continues there when more arrive.
-import { equalsAscii } from "../base/ascii.ts";
+import { asBuffer, equalsAscii } from "../base/bytes.ts";
 import { type ItemMeta, type ListPart, noLabels, type ReadOptions } from "../base/types.ts";
 import { OPEN_BRACE, QUOTE } from "./scan.ts";
 import { type KeyName, keyName, textOf } from "./string.ts";
+import { endsEarly, walkerAt } from "./text.ts";
 import type { JsonWalker } from "./walker.ts";
 
 const OBJECT = keyName("object");
@@ -229,4 +230,12 @@ export class JsonObjectReader {
     if (text === undefined) this.#readable = false;
     return text ?? "";
   }
+}
+
+/** The metadata of one whole object, or undefined if it cannot be read with certainty. */
+export function readObjectMeta(body: Uint8Array, options: ReadOptions): ItemMeta | undefined {
+  const reader = new JsonObjectReader(walkerAt(asBuffer(body)), options);
+  reader.begin("item");
+  if (!reader.read()) throw endsEarly();
+  return reader.meta;
 }

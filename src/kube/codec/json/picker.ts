@@ -1,7 +1,6 @@
 // Picks a few small parts out of a JSON document while it arrives, and skips the rest without parsing it.
 // Invariants: for a valid document the parts are those that JSON.parse would give; a part that two readers
-// may read differently is an error, and so is a name that comes twice. No byte is looked at twice. Called by
-// review-reader.ts.
+// may read differently is an error, and so is a name that comes twice. No byte is looked at twice.
 import { MeshError } from "../../../base/errors.ts";
 import { isCodecError } from "../base/types.ts";
 import { OPEN_BRACE, QUOTE } from "./scan.ts";

@@ -1,9 +1,8 @@
-// Renames in JSON text by replacing strings. Used through rename.ts.
-
-import { applyEdits, type Edit } from "../base/byte-edit.ts";
+// Renames in JSON text by replacing strings.
+import { applyEdits, asBuffer, type Edit } from "../base/bytes.ts";
 import { isStatusType, isTableType } from "../base/object-type.ts";
-import { type Rename, renameInMessage, renameName } from "../base/renamed-text.ts";
-import { asBuffer, codecError, type ListPart } from "../base/types.ts";
+import { type Rename, renameInMessage, renameName } from "../base/rename.ts";
+import { codecError, type ListPart } from "../base/types.ts";
 import { readJsonEvent } from "./frame.ts";
 import { JsonObjectReader } from "./object.ts";
 import { type KeyName, keyName } from "./string.ts";
@@ -20,19 +19,19 @@ const KEYS = {
 } satisfies Record<string, KeyName>;
 
 /** Renames in one object, a Status or a Table. */
-export function renameJsonObject(body: Uint8Array, rename: Rename): Uint8Array {
+export function renameObject(body: Uint8Array, rename: Rename): Uint8Array {
   const bytes = asBuffer(body);
   return edited(body, documentEdits(bytes, 0, rename));
 }
 
 /** Renames in the object of an event. */
-export function renameJsonFrame(frame: Uint8Array, rename: Rename): Uint8Array {
+export function renameFrame(frame: Uint8Array, rename: Rename): Uint8Array {
   const bytes = asBuffer(frame);
   return edited(frame, documentEdits(bytes, readJsonEvent(bytes).objectStart, rename));
 }
 
 /** Renames in an item of a list, or in a row of a Table. */
-export function renameJsonElement(element: Uint8Array, part: ListPart, rename: Rename): Uint8Array {
+export function renameElement(element: Uint8Array, part: ListPart, rename: Rename): Uint8Array {
   const bytes = asBuffer(element);
   return edited(element, part === "row" ? rowEdits(bytes, 0, rename) : nameEdits(bytes, 0, "item", rename));
 }

@@ -1,5 +1,4 @@
-// The hot loops over JSON text: white space, strings and whole nested values. Used by json/walker.ts and
-// json/cost.ts.
+// The hot loops over JSON text: white space, strings and whole nested values.
 //
 // For valid JSON every end found here is the end that any JSON parser finds. Brackets are matched by kind,
 // and punctuation must follow a string: a lost quote or bracket is noticed.

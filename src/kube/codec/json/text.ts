@@ -1,7 +1,8 @@
-// Reads JSON text that is complete: an early end is malformed. Used by the readers of frames and bodies.
-
+// Reads JSON text that is complete, and finds the cuts that remove members or elements and leave it valid. An early
+// end is malformed.
+import type { Edit } from "../base/bytes.ts";
 import { codecError } from "../base/types.ts";
-import { OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./scan.ts";
+import { COMMA, isSpace, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./scan.ts";
 import { type KeyName, textOf } from "./string.ts";
 import { JsonWalker } from "./walker.ts";
 
@@ -60,4 +61,30 @@ function nextOf(walker: JsonWalker): "value" | "closed" {
 /** The error for text that ends early. */
 export function endsEarly(): Error {
   return codecError("CODEC_MALFORMED", "reading JSON: the text ends inside the document");
+}
+
+/** The cuts for one object or array. The commas stay right. */
+export class SequenceCuts {
+  readonly cuts: Edit[] = [];
+  readonly #bytes: Uint8Array;
+  #previousEnd = 0;
+  #anyKept = false;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+
+  /** Adds the next member or element, in order. */
+  add(start: number, end: number, remove: boolean): void {
+    if (!remove) this.#anyKept = true;
+    else if (this.#anyKept) this.cuts.push({ start: this.#previousEnd, end });
+    else this.cuts.push({ start, end: this.#behindComma(end) });
+    this.#previousEnd = end;
+  }
+
+  #behindComma(position: number): number {
+    let at = position;
+    while (isSpace(this.#bytes[at] ?? 0)) at++;
+    return this.#bytes[at] === COMMA ? at + 1 : position;
+  }
 }

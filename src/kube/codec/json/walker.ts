@@ -1,10 +1,8 @@
 // Walks over JSON text that arrives in pieces. It visits the values of the containers that its user enters
-// and skips all others. Used by the list filter and the frame splitter, and over whole text through
-// json/text.ts.
+// and skips all others.
 //
 // It stops at any byte and continues there when more bytes arrive: no byte is scanned twice. It checks the
 // punctuation of the containers it enters.
-
 import { codecError } from "../base/types.ts";
 import {
   BACKSLASH,

@@ -1,10 +1,13 @@
-// Splits a protobuf watch stream by the length before each message. Used through watch-frames.ts.
+// Splits a protobuf watch stream by the length before each message.
 import { ByteWindow } from "../base/byte-window.ts";
-import { codecError } from "../base/types.ts";
-import type { FrameSplitter } from "../base/watch-event.ts";
+import { codecError, type FrameSplitter } from "../base/types.ts";
 import { FRAME_PREFIX_BYTES } from "./frame.ts";
 
-export class ProtobufFrameSplitter implements FrameSplitter {
+export function createFrameSplitter(maxFrameBytes: number): FrameSplitter {
+  return new ProtobufFrameSplitter(maxFrameBytes);
+}
+
+class ProtobufFrameSplitter implements FrameSplitter {
   readonly #maxFrameBytes: number;
   readonly #window = new ByteWindow();
   #start = 0;

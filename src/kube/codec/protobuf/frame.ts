@@ -1,18 +1,17 @@
 // Protobuf watch events: a 4-byte big-endian length, then metav1.WatchEvent {1: type, 2: RawExtension {1:
 // raw}} without an envelope of its own; raw is an enveloped object. Source: k8s.io/apimachinery's framer and
-// streaming serializer, and client-go's watch decoder. Used through watch-frames.ts.
-import type { ObjectType } from "../base/object-type.ts";
-import { asBuffer, codecError, type ReadOptions } from "../base/types.ts";
-import { isWatchEventType, type WatchEventType, type WatchFrame } from "../base/watch-event.ts";
-import { envelopeAround, readEnvelope } from "./envelope.ts";
+// streaming serializer, and client-go's watch decoder.
+import { asBuffer } from "../base/bytes.ts";
+import { codecError, isWatchEventType, type ReadOptions, type WatchFrame } from "../base/types.ts";
+import { readEnvelope } from "./envelope.ts";
 import { readProtobufMeta } from "./object.ts";
-import { BYTES, bytesFieldLength, encodeBytes, encodeString, FieldCursor, writeHeader } from "./wire.ts";
+import { BYTES, FieldCursor } from "./wire.ts";
 
 /** Size of the length before each message, in bytes. */
 export const FRAME_PREFIX_BYTES = 4;
 
 /** Reads the WatchFrame of a protobuf event. Throws `CODEC_MALFORMED`. */
-export function readProtobufFrame(frame: Uint8Array, options: ReadOptions): WatchFrame {
+export function readFrame(frame: Uint8Array, options: ReadOptions): WatchFrame {
   const event = eventOf(frame);
   const type = onlyField(event, 1)?.toString("latin1");
   if (!isWatchEventType(type)) throw malformed("the event type is unknown");
@@ -24,36 +23,6 @@ export function readProtobufFrame(frame: Uint8Array, options: ReadOptions): Watc
   // A Table has no ObjectMeta and no protobuf form. If one comes, it cannot be filtered.
   const meta = envelope.type.kind === "Table" ? undefined : readProtobufMeta(envelope.raw, options);
   return { type, objects: meta === undefined ? [] : [meta], unreadable: meta === undefined ? 1 : 0, isTable: false };
-}
-
-/** A whole frame with an enveloped object. */
-export function encodeProtobufFrame(type: WatchEventType, object: Uint8Array): Uint8Array {
-  const event = Buffer.concat([encodeString(1, type), encodeBytes(2, encodeBytes(1, object))]);
-  return Buffer.concat([framePrefix(event.length), event]);
-}
-
-/**
- * Encodes whole frames with objects of one type from their messages. What all frames have in common is
- * encoded once.
- */
-export function createFrameEncoder(eventType: WatchEventType, type: ObjectType): (raw: Uint8Array) => Uint8Array {
-  const start = encodeString(1, eventType);
-  const { head, tail } = envelopeAround(type);
-  return (raw) => {
-    const objectLength = head.length + bytesFieldLength(raw.length) + tail.length;
-    const extensionLength = bytesFieldLength(objectLength);
-    const eventLength = start.length + bytesFieldLength(extensionLength);
-    const frame = Buffer.allocUnsafe(FRAME_PREFIX_BYTES + eventLength);
-    let at = frame.writeUInt32BE(eventLength);
-    at += start.copy(frame, at);
-    at = writeHeader(frame, at, 2, extensionLength);
-    at = writeHeader(frame, at, 1, objectLength);
-    at += head.copy(frame, at);
-    at = writeHeader(frame, at, 2, raw.length);
-    frame.set(raw, at);
-    tail.copy(frame, at + raw.length);
-    return frame;
-  };
 }
 
 /** The prefix of an event with this length. */

@@ -2,8 +2,7 @@ import { describe, expect, test } from "vitest";
 import { runFilter, tryFilter } from "../../../../test/support/byte-chunks.ts";
 import { bytesOf, decodeList, envelope, type Field, message } from "../../../../test/support/kube-protobuf.ts";
 import { MeshError } from "../../../base/errors.ts";
-import type { ItemMeta } from "../base/types.ts";
-import { createListFilter, type ListFilterOptions } from "../list-filter.ts";
+import { createListFilter, type ItemMeta, type ListFilterOptions } from "../codec.ts";
 
 const mine = ({ namespace }: ItemMeta) => namespace === "mine";
 const listMeta: Field = [

@@ -1,10 +1,8 @@
-// The filter for protobuf lists: `k8s\0`, then runtime.Unknown with the list message as field 2. Used through
-// list-filter.ts.
+// The filter for protobuf lists: `k8s\0`, then runtime.Unknown with the list message as field 2.
 //
 // It refuses a message that is not a list before it emits a byte. It holds at most one item and the writer's
 // bound, however long the list is.
-import { ElementFilter, type ListFilterOptions } from "../base/element-filter.ts";
-import { FailOnceFilter } from "../base/fail-once-filter.ts";
+import { ElementFilter, FailOnceFilter, type ListFilterOptions } from "../base/element-filter.ts";
 import { isListType, isStatusType, type ObjectType } from "../base/object-type.ts";
 import { type ByteFilter, codecError, type Emit, type Keep } from "../base/types.ts";
 import { readEnvelopeType } from "./envelope.ts";
@@ -22,7 +20,7 @@ const MAX_ENVELOPE_FIELD_BYTES = 4 * 1024;
 // list, opaque => tail  at the end of field 2; only small fields may follow
 type State = "prefix" | "envelope" | "list" | "opaque" | "tail";
 
-export function createProtobufListFilter(keep: Keep, options: ListFilterOptions = {}): ByteFilter {
+export function createListFilter(keep: Keep, options: ListFilterOptions = {}): ByteFilter {
   const elements = new ElementFilter(keep, options);
   return new FailOnceFilter(elements, new ProtobufListFilter(elements, options));
 }

@@ -1,8 +1,8 @@
 // Joins protobuf lists. The envelope begins with the length of the list, so all items are held until the last
-// list has come. Used through list-joiner.ts.
+// list has come.
 import { parseResourceVersion, type Version } from "../../resource-version.ts";
 import { type ByteFilter, codecError, type Emit, type Keep, type ListJoiner, type ListJoinerOptions } from "../base/types.ts";
-import { createProtobufListFilter } from "./list-filter.ts";
+import { createListFilter } from "./list-filter.ts";
 import { BYTES, ENVELOPE_PREFIX, encodeHeader, fieldsOf } from "./wire.ts";
 
 const RAW = 2; // of runtime.Unknown
@@ -16,7 +16,11 @@ interface Parts {
   readonly tail: Buffer;
 }
 
-export class ProtobufListJoiner implements ListJoiner {
+export function createListJoiner(version: Version, options: ListJoinerOptions): ListJoiner {
+  return new ProtobufListJoiner(version, options);
+}
+
+class ProtobufListJoiner implements ListJoiner {
   readonly #version: Version;
   readonly #maxHeldBytes: number;
   #first: Parts | undefined;
@@ -33,7 +37,7 @@ export class ProtobufListJoiner implements ListJoiner {
     const hold: Emit = (slice) => {
       slices.push(slice);
     };
-    const filter = createProtobufListFilter(keep, {
+    const filter = createListFilter(keep, {
       maxHeldBytes: this.#maxHeldBytes,
       onVersion: (version) => {
         if (parseResourceVersion(version) !== this.#version) throw differs("version");

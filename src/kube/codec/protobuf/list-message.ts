@@ -1,7 +1,7 @@
-// The fields of a protobuf list message, {1: ListMeta, 2: items}. Only whole fields 1 and 2 pass. Used by
-// protobuf/list-filter.ts only.
+// The fields of a protobuf list message, {1: ListMeta, 2: items}. Only whole fields 1 and 2 pass the filter.
 import type { ElementFilter, ListFilterOptions } from "../base/element-filter.ts";
-import { codecError, DEFAULT_MAX_BYTES, type Emit } from "../base/types.ts";
+import { codecError, DEFAULT_MAX_BYTES, type Emit, type ListMetaFields } from "../base/types.ts";
+import { readEnvelope } from "./envelope.ts";
 import type { ProtobufListOutput } from "./list-output.ts";
 import { ProtobufObjectReader } from "./object.ts";
 import { BYTES, FieldCursor, fieldsOf } from "./wire.ts";
@@ -10,6 +10,7 @@ const LIST_META = 1;
 const ITEMS = 2;
 // Of ListMeta.
 const RESOURCE_VERSION = 2;
+const CONTINUE = 3;
 const REMAINING_ITEM_COUNT = 4;
 const SHARD_INFO = 5;
 
@@ -73,15 +74,15 @@ export class ProtobufListMessage {
     const rest = leftOut.size === 0 ? undefined : withoutFields(meta, leftOut);
     if (rest === undefined) this.#output.keep(size);
     else this.#output.replace(LIST_META, size, rest, emit);
-    if (this.#options.onVersion !== undefined) this.#tellVersion(versionIn(meta));
+    if (this.#options.onVersion !== undefined) this.#reportVersion(fieldsIn(meta).resourceVersion);
   }
 
   /** The list is complete. */
   end(): void {
-    this.#tellVersion(undefined);
+    this.#reportVersion(undefined);
   }
 
-  #tellVersion(version: string | undefined): void {
+  #reportVersion(version: string | undefined): void {
     if (this.#hasVersion) return;
     this.#hasVersion = true;
     this.#options.onVersion?.(version);
@@ -98,12 +99,30 @@ function withoutFields(meta: Buffer, leftOut: ReadonlySet<number>): Buffer | und
   return rest.length === meta.length ? undefined : rest;
 }
 
-function versionIn(meta: Buffer): string | undefined {
-  let version: string | undefined;
-  for (const field of fieldsOf(meta)) {
-    if (field.number === RESOURCE_VERSION && field.wireType === BYTES) version = field.value().toString("latin1");
+/** Reads the metadata of a whole list. */
+export function readListMeta(body: Uint8Array): ListMetaFields {
+  let meta: ListMetaFields = {};
+  for (const field of fieldsOf(readEnvelope(body).raw)) {
+    if (field.number === LIST_META && field.wireType === BYTES) meta = { ...meta, ...fieldsIn(field.value()) };
   }
-  return version;
+  return meta;
+}
+
+/** The fields of a ListMeta message that are there. */
+function fieldsIn(meta: Buffer): ListMetaFields {
+  let fields: ListMetaFields = {};
+  for (const field of fieldsOf(meta)) {
+    const { number, wireType } = field;
+    if (number === RESOURCE_VERSION && wireType === BYTES)
+      fields = { ...fields, resourceVersion: field.value().toString("latin1") };
+    if (number === CONTINUE && wireType === BYTES) fields = { ...fields, continueToken: field.value().toString("latin1") };
+    if (number === REMAINING_ITEM_COUNT) fields = { ...fields, remainingItemCount: varintOf(field) };
+  }
+  return fields;
+}
+
+function varintOf(field: FieldCursor): number {
+  return field.value().reduce((sum, byte, index) => sum + (byte & 0x7f) * 128 ** index, 0);
 }
 
 function malformed(what: string): Error {

@@ -1,6 +1,5 @@
 // The position in a protobuf list and the bytes that go to the client. Each byte of the list's message is
-// kept, replaced or left out, once and in order, so that the writer can promise a length. Used by
-// protobuf/list-filter.ts and protobuf/list-message.ts.
+// kept, replaced or left out, once and in order, so that the writer can promise a length.
 import { ByteWindow } from "../base/byte-window.ts";
 import { codecError, type Emit } from "../base/types.ts";
 import type { ProtobufRawWriter } from "./raw-writer.ts";

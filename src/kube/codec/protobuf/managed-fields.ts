@@ -1,7 +1,6 @@
 // Finds ObjectMeta's field 17, managedFields, in protobuf messages. A cut shortens every length around it, so
-// each level returns the edits inside it and the edit of its own header. Used through
-// strip-managed-fields.ts.
-import { type Edit, savedBy } from "../base/byte-edit.ts";
+// each level returns the edits inside it and the edit of its own header.
+import { type Edit, savedBy } from "../base/bytes.ts";
 import { isListType, isStatusType } from "../base/object-type.ts";
 import { codecError } from "../base/types.ts";
 import { readEnvelope } from "./envelope.ts";
@@ -14,17 +13,17 @@ const MANAGED_FIELDS = 17;
 type FindEdits = (bytes: Buffer, start: number, end: number) => Edit[];
 
 /** The edits in an enveloped object or list. */
-export function protobufObjectCuts(bytes: Buffer): readonly Edit[] {
+export function objectCuts(bytes: Buffer): readonly Edit[] {
   return bodyEdits(bytes, 0, bytes.length);
 }
 
-/** The edits in an item of a list, which has no envelope of its own. */
-export function protobufElementCuts(bytes: Buffer): readonly Edit[] {
-  return objectEdits(bytes, 0, bytes.length);
+/** Finds the edits in an item of a list, which has no envelope of its own. */
+export function createElementCuts(): (element: Buffer) => readonly Edit[] {
+  return (element) => objectEdits(element, 0, element.length);
 }
 
 /** The edits in a watch event, with those of its length prefix. */
-export function protobufFrameCuts(frame: Buffer): readonly Edit[] {
+export function frameCuts(frame: Buffer): readonly Edit[] {
   const event = eventOf(frame);
   const edits = extensionEdits(frame, FRAME_PREFIX_BYTES, frame.length);
   if (edits.length === 0) return edits;

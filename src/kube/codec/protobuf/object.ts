@@ -1,10 +1,10 @@
 // Reads the metadata of a protobuf object. An object is `readable` only if no field that is read occurs
-// twice: there decoders merge, or take the last. Used by the protobuf readers of this folder.
+// twice: there decoders merge, or take the last.
 //
 // The field numbers are those of the published generated.proto files: every object has ObjectMeta as field 1.
-
-import { equalsAscii } from "../base/ascii.ts";
+import { equalsAscii } from "../base/bytes.ts";
 import { type ItemMeta, noLabels, type ReadOptions } from "../base/types.ts";
+import { readEnvelope } from "./envelope.ts";
 import { BYTES, FieldCursor } from "./wire.ts";
 
 const OBJECT_META = 1;
@@ -127,4 +127,9 @@ export function readProtobufMeta(raw: Buffer, options: ReadOptions): ItemMeta | 
   const reader = new ProtobufObjectReader(options);
   reader.read(raw, 0, raw.length);
   return reader.meta;
+}
+
+/** The same of an enveloped object. */
+export function readObjectMeta(body: Uint8Array, options: ReadOptions): ItemMeta | undefined {
+  return readProtobufMeta(readEnvelope(body).raw, options);
 }

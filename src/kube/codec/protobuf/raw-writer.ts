@@ -1,10 +1,9 @@
-// Writes the filtered list message into its envelope. Used by protobuf/list-output.ts.
+// Writes the filtered list message into its envelope.
 //
 // The envelope's length comes before the message, but the size of the kept part is known only at the end. So
 // kept bytes are held, up to a bound. If the message ends within the bound, its exact length is written. If
 // not, the original length is promised, and filler replaces what is dropped from then on: an unknown field of
 // zeros of exactly the same size, which every protobuf decoder skips.
-
 import type { Emit } from "../base/types.ts";
 import { BYTES, encodeVarint, varintLength } from "./wire.ts";
 

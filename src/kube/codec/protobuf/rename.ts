@@ -1,28 +1,27 @@
-// Renames in protobuf messages: replaces the innermost field and rewrites the lengths around it. Used through
-// rename.ts.
-
+// Renames in protobuf messages: replaces the innermost field and rewrites the lengths around it.
 import { isStatusType } from "../base/object-type.ts";
-import { type Rename, renameInMessage, renameName } from "../base/renamed-text.ts";
+import { type Rename, renameInMessage, renameName } from "../base/rename.ts";
+import type { ListPart } from "../base/types.ts";
 import { readEnvelope } from "./envelope.ts";
 import { eventOf, framePrefix } from "./frame.ts";
 import { ENVELOPE_PREFIX, replaceField } from "./wire.ts";
 
 /** Renames in an enveloped object or Status. */
-export function renameProtobufObject(body: Uint8Array, rename: Rename): Uint8Array {
+export function renameObject(body: Uint8Array, rename: Rename): Uint8Array {
   const status = isStatusType(readEnvelope(body).type);
   return rewriteRaw(body, (raw) => (status ? renameStatus(raw, rename) : renameMeta(raw, rename)));
 }
 
 /** Renames in an event with its length prefix. */
-export function renameProtobufFrame(frame: Uint8Array, rename: Rename): Uint8Array {
+export function renameFrame(frame: Uint8Array, rename: Rename): Uint8Array {
   const event = eventOf(frame);
-  const renamed = replaceField(event, 2, (extension) => replaceField(extension, 1, (body) => renameProtobufObject(body, rename)));
+  const renamed = replaceField(event, 2, (extension) => replaceField(extension, 1, (body) => renameObject(body, rename)));
   if (renamed === event) return frame;
   return Buffer.concat([framePrefix(renamed.length), renamed]);
 }
 
 /** Renames in an item of a list, which has no envelope of its own. */
-export function renameProtobufElement(item: Uint8Array, rename: Rename): Uint8Array {
+export function renameElement(item: Uint8Array, _part: ListPart, rename: Rename): Uint8Array {
   return renameMeta(item, rename);
 }
 

@@ -1,7 +1,7 @@
-// The protobuf wire format as Kubernetes uses it. Pure; used by the protobuf readers of this folder. Where
-// decoders differ it throws: groups, field numbers over 29 bits, lengths beyond the message, varints over
-// 2^53.
-import { asBuffer, codecError } from "../base/types.ts";
+// The protobuf wire format as Kubernetes uses it. Pure. Where decoders differ it throws: groups, field
+// numbers over 29 bits, lengths beyond the message, varints over 2^53.
+import { asBuffer } from "../base/bytes.ts";
+import { codecError } from "../base/types.ts";
 
 const VARINT = 0;
 const FIXED64 = 1;

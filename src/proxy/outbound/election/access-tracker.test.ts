@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { CONFIGMAPS, ENDPOINTS, jsonBody, LEASES, lease, setupElection } from "../../../../test/support/election-setup.ts";
 import { jsonReply } from "../../../../test/support/layer-call.ts";
 import { routes } from "../../../../test/support/test-routes.ts";
-import { encodeStatus } from "../../../kube/codec/status-bytes.ts";
+import { encodeStatus } from "../../../kube/codec/codec.ts";
 import type { ResourceInfo } from "../../../kube/request-info.ts";
 import { createStatus } from "../../../kube/status.ts";
 import type { Call } from "../../call/call.ts";

@@ -1,9 +1,7 @@
 // Reads the bodies of requests and replies where locks live. Invariant: a body is bounded and read by its own
 // content type, and a request that cannot be read is refused.
 import { isMeshError, MeshError } from "../../../base/errors.ts";
-import type { Encoding } from "../../../kube/codec/base/types.ts";
-import { readObjectMeta } from "../../../kube/codec/object-meta.ts";
-import { type Rename, renameObject } from "../../../kube/codec/rename.ts";
+import { type Encoding, type Rename, readObjectMeta, renameObject } from "../../../kube/codec/codec.ts";
 import {
   APPLY_YAML_TYPE,
   JSON_TYPE,

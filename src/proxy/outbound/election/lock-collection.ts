@@ -12,10 +12,17 @@
 // leases. Its watches end when it gets subsets. Invariant: only objects in the lock's namespace are renamed,
 // and an unreadable object is not shown.
 
-import type { Encoding, ItemMeta, Keep } from "../../../kube/codec/base/types.ts";
-import { createListFilter } from "../../../kube/codec/list-filter.ts";
-import { elementRenamer, type Rename, renameFrame } from "../../../kube/codec/rename.ts";
-import { filterTableFrame, readFrame } from "../../../kube/codec/watch-frames.ts";
+import {
+  createListFilter,
+  type Encoding,
+  elementRenamer,
+  filterTableFrame,
+  type ItemMeta,
+  type Keep,
+  type Rename,
+  readFrame,
+  renameFrame,
+} from "../../../kube/codec/codec.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { isForeignLock, lockNameFor } from "../../../route/lock.ts";
 import { joinSelectors } from "../../../route/plan-query.ts";

@@ -1,7 +1,6 @@
 // Requests for one object where locks live: the subset's own lock, which is renamed in path and body and
 // translated back, and creates, whose body has the name. The election layer calls it.
-import type { Rename } from "../../../kube/codec/rename.ts";
-import { readStatusMessage } from "../../../kube/codec/status-bytes.ts";
+import { type Rename, readStatusMessage } from "../../../kube/codec/codec.ts";
 import { StatusError } from "../../../kube/status.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
 import { type Call, type Handler, type ResourceCall, withTarget } from "../../call/call.ts";

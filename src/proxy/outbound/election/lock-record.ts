@@ -2,7 +2,7 @@
 // client-go's old ConfigMap and Endpoints locks. Pure; the leader tracker uses it, and no request passes or
 // fails by it.
 import { z } from "zod";
-import type { Encoding } from "../../../kube/codec/base/types.ts";
+import type { Encoding } from "../../../kube/codec/codec.ts";
 import { readEnvelope } from "../../../kube/codec/protobuf/envelope.ts";
 import { BYTES, fieldsOf } from "../../../kube/codec/protobuf/wire.ts";
 

@@ -3,7 +3,7 @@
 // version shows of the subset's objects; what fails before the first byte leaves the one list to be sent, and
 // what fails later breaks the connection. Called by narrow.ts and initial-events.ts.
 import type { Clock } from "../../../base/clock.ts";
-import type { Encoding, Keep } from "../../../kube/codec/base/types.ts";
+import type { Encoding, Keep } from "../../../kube/codec/codec.ts";
 import { watchContentType } from "../../../kube/codec/content-negotiation.ts";
 import type { Version } from "../../../kube/resource-version.ts";
 import { type ListSize, planLists } from "../../../route/plan-lists.ts";

@@ -4,9 +4,8 @@
 // a watch that continues, and by filter/renewing-watch.ts for a live one.
 import type { Clock } from "../../../base/clock.ts";
 import { MeshError } from "../../../base/errors.ts";
-import type { Encoding, ItemMeta } from "../../../kube/codec/base/types.ts";
+import { type Encoding, type ItemMeta, readListMeta } from "../../../kube/codec/codec.ts";
 import { bookmarkFrame, type ListEvent, listEvents } from "../../../kube/codec/list-events.ts";
-import { readListMeta } from "../../../kube/codec/list-meta.ts";
 import { isBucket } from "../../../kube/place.ts";
 import { isTrue } from "../../../kube/request-info.ts";
 import { NEVER, type Version } from "../../../kube/resource-version.ts";

@@ -1,8 +1,7 @@
 // What lists by namespace become: one list, or what a watch begins with. Pure. Called by by-namespace.ts.
 
-import type { Encoding, ListJoiner } from "../../../kube/codec/base/types.ts";
-import { createEventJoiner } from "../../../kube/codec/event-joiner.ts";
-import { createListJoiner } from "../../../kube/codec/list-joiner.ts";
+import { createListJoiner, type Encoding, type ListJoiner } from "../../../kube/codec/codec.ts";
+import { createEventJoiner } from "../../../kube/codec/list-events.ts";
 import type { Version } from "../../../kube/resource-version.ts";
 import type { ResourceCall } from "../../call/call.ts";
 import { type AskedList, askedInitialEvents, askedList } from "./asked-list.ts";

@@ -1,8 +1,7 @@
 // The version and the size of a collection, by the smallest list of it, and the checks of the replies to
 // lists by namespace. Called by by-namespace.ts.
 import { MeshError } from "../../../base/errors.ts";
-import type { Encoding } from "../../../kube/codec/base/types.ts";
-import { readListMeta } from "../../../kube/codec/list-meta.ts";
+import { type Encoding, readListMeta } from "../../../kube/codec/codec.ts";
 import type { Version } from "../../../kube/resource-version.ts";
 import type { ListSize } from "../../../route/plan-lists.ts";
 import type { Handler, ResourceCall } from "../../call/call.ts";

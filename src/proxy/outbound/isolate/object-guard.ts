@@ -4,7 +4,7 @@
 // objects and deletecollection. docs/decisions/0008-object-selectors.md says which checks are atomic with
 // their write.
 
-import type { ItemMeta } from "../../../kube/codec/base/types.ts";
+import type { ItemMeta } from "../../../kube/codec/codec.ts";
 import { preferredEncoding } from "../../../kube/codec/content-negotiation.ts";
 import type { Labels } from "../../../kube/label-selector.ts";
 import { mediaTypeOf } from "../../../kube/media-types.ts";

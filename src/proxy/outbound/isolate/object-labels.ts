@@ -2,10 +2,8 @@
 // Called by object-guard.ts, only for resources that are partitioned by label.
 import { isMeshError } from "../../../base/errors.ts";
 import { parseJson } from "../../../base/json.ts";
-import { codecError, type Encoding, type ItemMeta, isCodecError } from "../../../kube/codec/base/types.ts";
+import { codecError, type Encoding, type ItemMeta, isCodecError, readFrame, readObjectMeta } from "../../../kube/codec/codec.ts";
 import { encodingOf } from "../../../kube/codec/content-negotiation.ts";
-import { readObjectMeta } from "../../../kube/codec/object-meta.ts";
-import { readFrame } from "../../../kube/codec/watch-frames.ts";
 import type { Labels } from "../../../kube/label-selector.ts";
 import { JSON_PATCH_TYPE, MERGE_PATCH_TYPE, mediaTypeOf, STRATEGIC_MERGE_PATCH_TYPE } from "../../../kube/media-types.ts";
 import { StatusError } from "../../../kube/status.ts";

@@ -2,8 +2,7 @@
 // instant gives it to the subset; a list that cannot be filtered to its end breaks off and never ends as a
 // shorter list. Called by narrow.ts.
 
-import type { Encoding, ItemMeta } from "../../../kube/codec/base/types.ts";
-import { createListFilter } from "../../../kube/codec/list-filter.ts";
+import { createListFilter, type Encoding, type ItemMeta } from "../../../kube/codec/codec.ts";
 import { parseResourceVersion } from "../../../kube/resource-version.ts";
 import type { GroupResource } from "../../../kube/types.ts";
 import { isHiddenBy } from "../../../route/plan-query.ts";

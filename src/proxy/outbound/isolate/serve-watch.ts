@@ -2,7 +2,7 @@
 // or elsewhere. If something has moved since that version, the client is first told of it, or has to list
 // again. Invariant: after a watch that continues, the client knows exactly what a list at its version and the
 // events after that version would show. Called by isolate.ts.
-import type { Encoding } from "../../../kube/codec/base/types.ts";
+import type { Encoding } from "../../../kube/codec/codec.ts";
 import { NEVER } from "../../../kube/resource-version.ts";
 import type { QueryPlan, ResourceScope } from "../../../route/plan-query.ts";
 import type { Call, ResourceCall } from "../../call/call.ts";

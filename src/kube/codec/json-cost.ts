@@ -1,7 +1,7 @@
 // Estimates, before JSON text is parsed, what it becomes: one pass over the bytes as they arrive, without an
 // allocation for each value. Invariants: the estimate is never below the memory that JSON.parse retains; the
 // pass stops at the first bound that the text exceeds. Called where a stranger's JSON is to be parsed whole.
-import { COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipString } from "./scan.ts";
+import { COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipString } from "./json/scan.ts";
 
 export interface JsonBounds {
   /** Brackets that are open at once. */
@@ -14,7 +14,7 @@ export interface JsonBounds {
   readonly stringBytes: number;
 }
 
-// Bytes on the heap, measured with the worst text of each kind (json/cost.test.ts), in Node 24.
+// Bytes on the heap, measured with the worst text of each kind (json-cost.test.ts), in Node 24.
 /** A place in an array of 8, and a number of 16 or a string with header and padding of 32. */
 const VALUE_BYTES = 40;
 /** An array or an object, with its place, its list of elements and the value that no comma announces. */

@@ -1,5 +1,4 @@
-// The texts that a rename changes: the name itself, and the quoted name in the message of a Status. Used by
-// the renamers of both encodings.
+// The texts that a rename changes: the name itself, and the quoted name in the message of a Status.
 
 /** `metadata.name` equal to `from` becomes `to`. */
 export interface Rename {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { collectGarbage } from "../../../../test/support/collect-garbage.ts";
-import { type JsonBounds, JsonCost } from "./cost.ts";
+import { collectGarbage } from "../../../test/support/collect-garbage.ts";
+import { type JsonBounds, JsonCost } from "./json-cost.ts";
 
 const NO_BOUNDS: JsonBounds = { depth: Infinity, values: Infinity, names: Infinity, stringBytes: Infinity };
 const BOUNDS: JsonBounds = { depth: 3, values: 6, names: 2, stringBytes: Infinity };

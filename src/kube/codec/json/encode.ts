@@ -1,0 +1,64 @@
+// Encodes Statuses and watch frames in JSON.
+import type { Status } from "../../status.ts";
+import { asBuffer } from "../base/bytes.ts";
+import type { ObjectType } from "../base/object-type.ts";
+import { codecError, INITIAL_EVENTS_END, type WatchEventType } from "../base/types.ts";
+import { type KeyName, keyName } from "./string.ts";
+import { goToMember, readText, walkerAt } from "./text.ts";
+
+const KIND = keyName("kind");
+const API_VERSION = keyName("apiVersion");
+const METADATA_FIRST = Buffer.from('{"metadata":');
+const END = Buffer.from("}\n");
+
+export function encodeStatus(status: Status): Uint8Array {
+  return encodeLine(status);
+}
+
+export function encodeErrorFrame(status: Status): Uint8Array {
+  return encodeLine({ type: "ERROR", object: status });
+}
+
+export function readStatusMessage(body: Uint8Array): string {
+  return String(JSON.parse(asBuffer(body).toString("utf8")).message ?? "");
+}
+
+export function encodeBookmark({ kind, apiVersion }: ObjectType, resourceVersion: string, isInitialEnd: boolean): Uint8Array {
+  const metadata = { resourceVersion, ...(isInitialEnd ? { annotations: { [INITIAL_EVENTS_END]: "true" } } : {}) };
+  return encodeLine({ type: "BOOKMARK", object: { kind, apiVersion, metadata } });
+}
+
+function encodeLine(value: unknown): Buffer {
+  return Buffer.from(`${JSON.stringify(value)}\n`);
+}
+
+/** The bytes of an element stay. Elements of custom resources have a type each, others get that of the list. */
+export function createFrameEncoder(eventType: WatchEventType, itemType: () => ObjectType): (element: Uint8Array) => Uint8Array {
+  const typed = `{"type":"${eventType}","object":{`;
+  let untyped: string | undefined;
+  return (bytes) => {
+    const element = asBuffer(bytes);
+    const { kind, apiVersion } = typeOf(element);
+    const isTyped = kind !== "" && apiVersion !== "";
+    if (!isTyped && kind + apiVersion !== "")
+      throw codecError("CODEC_MALFORMED", "reading a list: an object has only a kind or only an apiVersion");
+    if (!isTyped) untyped ??= `${typed}${typeText(itemType())}`;
+    const rest = element.subarray(element.indexOf("{") + 1);
+    return Buffer.concat([Buffer.from(isTyped ? typed : (untyped ?? "")), rest, END]);
+  };
+}
+
+function typeText({ kind, apiVersion }: ObjectType): string {
+  return `"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`;
+}
+
+// API servers write the type of an object before its metadata. If one did not, the object's own type would be
+// read, which is the last one.
+function typeOf(element: Buffer): ObjectType {
+  if (METADATA_FIRST.equals(element.subarray(0, METADATA_FIRST.length))) return { kind: "", apiVersion: "" };
+  const textOf = (name: KeyName) => {
+    const walker = walkerAt(element);
+    return goToMember(walker, name) ? (readText(walker) ?? "") : "";
+  };
+  return { kind: textOf(KIND), apiVersion: textOf(API_VERSION) };
+}

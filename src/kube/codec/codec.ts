@@ -24,7 +24,6 @@ import {
 import * as json from "./json/codec.ts";
 import * as protobuf from "./protobuf/codec.ts";
 
-export { applyEdits, asBuffer, type Edit } from "./base/bytes.ts";
 export type { ListFilterOptions } from "./base/element-filter.ts";
 export type { Rename } from "./base/rename.ts";
 export {

@@ -3,18 +3,16 @@
 // The manager compiles it into rules; admission validates it.
 import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
-import { withChecks } from "./checks.ts";
-import { listMap } from "./extensions.ts";
+import { listMap, withChecks } from "./extensions.ts";
 import { interceptRuleSchema } from "./intercept-rule.ts";
-import { type KindDefinition, KUSIONSTACK_GROUP } from "./kind.ts";
+import { KUSIONSTACK_GROUP, objectMetaSchema } from "./kind.ts";
 import { nonEmptySelector } from "./label-selector.ts";
-import { objectMetaSchema } from "./object-meta.ts";
-import { POLICY_COLUMNS, policyStatusSchema } from "./policy-status.ts";
+import { policyKind } from "./policy-kind.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { RECOVER, rateLimitingSchema } from "./rate-limiting.ts";
 import { boundedRegexes } from "./regex.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf, withRules } from "./rule.ts";
-import { boundedPlaces, isSet, MAX_TRAFFIC_RULES, modeSchema } from "./traffic-rules.ts";
+import { boundedResourceRules, isSet, MAX_TRAFFIC_RULES, modeSchema } from "./traffic-rules.ts";
 import { uniqueNames } from "./unique-names.ts";
 
 /** A label that switches a CircuitBreaker off. */
@@ -53,45 +51,27 @@ const specSchema = withRules(
   specRules,
 );
 
-export const circuitBreakerSchema = z
-  .strictObject({
-    apiVersion: z.literal(`${KUSIONSTACK_GROUP}/v1alpha1`),
-    kind: z.literal("CircuitBreaker"),
-    metadata: withRules(objectMetaSchema, shortRecovery),
-    spec: specSchema.describe("The pods, and the rules for their requests."),
-    // A status that this version cannot read counts as none; the manager writes it again.
-    status: policyStatusSchema
-      .optional()
-      .catch(undefined)
-      .describe("The state that the manager last observed. Only the manager writes the status."),
-  })
-  .describe(
+export const circuitBreakerKind = policyKind({
+  group: KUSIONSTACK_GROUP,
+  kind: "CircuitBreaker",
+  plural: "circuitbreakers",
+  shortName: "cbk",
+  description:
     "CircuitBreaker limits the requests that pods send to the API server and to other servers, and stops them when they are too many or fail. The proxy of each pod counts by itself.",
-  );
+  spec: specSchema.describe("The pods, and the rules for their requests."),
+  metadata: withRules(objectMetaSchema, shortRecovery),
+});
 
-export type CircuitBreaker = Immutable<z.output<typeof circuitBreakerSchema>>;
-export type CircuitBreakerSpec = Immutable<z.output<typeof specSchema>>;
+export type CircuitBreaker = Immutable<z.output<typeof circuitBreakerKind.schema>>;
 
 /** Returns a valid CircuitBreaker, or the problems of any other value. Never throws. */
 export function validateCircuitBreaker(object: unknown): ValidationResult<CircuitBreaker> {
-  return validate(circuitBreakerSchema, object);
+  return validate(circuitBreakerKind.schema, object);
 }
-
-export const circuitBreakerKind: KindDefinition = {
-  group: KUSIONSTACK_GROUP,
-  version: "v1alpha1",
-  kind: "CircuitBreaker",
-  plural: "circuitbreakers",
-  singular: "circuitbreaker",
-  shortNames: ["cbk"],
-  scope: "Namespaced",
-  columns: POLICY_COLUMNS,
-  schema: circuitBreakerSchema,
-};
 
 function* specRules(spec: unknown): Iterable<Finding> {
   const limitings = itemsOf(fieldAt(spec, "rateLimitings"));
-  yield* boundedPlaces(
+  yield* boundedResourceRules(
     limitings.flatMap((limiting) => itemsOf(fieldAt(limiting, "resourceRules"))),
     ["rateLimitings"],
   );

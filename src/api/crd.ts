@@ -22,14 +22,7 @@ export const KINDS = {
 export type KindName = keyof typeof KINDS;
 
 /** The names of all kinds, in a stable order. */
-export const KIND_NAMES = [
-  "VirtualApp",
-  "ShardingConfig",
-  "TrafficPolicy",
-  "CircuitBreaker",
-  "FaultInjection",
-  "ManagerState",
-] as const satisfies readonly KindName[];
+export const KIND_NAMES = Object.keys(KINDS) as readonly KindName[];
 
 /** The part of an apiextensions.k8s.io/v1 CustomResourceDefinition that this project uses. */
 export interface CustomResourceDefinition {
@@ -54,7 +47,7 @@ export interface CustomResourceDefinition {
 /** The whole CustomResourceDefinition of a kind. */
 export function crdOf(name: KindName): CustomResourceDefinition {
   const definition: KindDefinition = KINDS[name];
-  const { group, version, kind, plural, singular, shortNames, scope, columns } = definition;
+  const { group, kind, plural, shortNames, scope, columns } = definition;
   return {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
@@ -65,14 +58,14 @@ export function crdOf(name: KindName): CustomResourceDefinition {
         kind,
         listKind: `${kind}List`,
         plural,
-        singular,
+        singular: kind.toLowerCase(),
         ...(shortNames.length === 0 ? {} : { shortNames }),
         categories: ["ctrlmesh"],
       },
       scope,
       versions: [
         {
-          name: version,
+          name: "v1alpha1",
           served: true,
           storage: true,
           subresources: { status: {} },

@@ -3,19 +3,17 @@
 // fires too often does harm. The manager compiles it into rules.
 import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
-import { type Check, withChecks } from "./checks.ts";
 import { durationSchema } from "./duration.ts";
-import { celRules } from "./extensions.ts";
-import { type KindDefinition, KUSIONSTACK_GROUP } from "./kind.ts";
+import { type Check, celRules, withChecks } from "./extensions.ts";
+import { KUSIONSTACK_GROUP } from "./kind.ts";
 import { nonEmptySelector } from "./label-selector.ts";
-import { objectMetaSchema } from "./object-meta.ts";
-import { POLICY_COLUMNS, policyStatusSchema } from "./policy-status.ts";
+import { policyKind } from "./policy-kind.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { boundedRegexes } from "./regex.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf, withRules } from "./rule.ts";
 import { headerNameSchema, hostMatchSchema, oneMethodSchema, pathMatchSchema } from "./server-match.ts";
 import {
-  boundedPlaces,
+  boundedResourceRules,
   MAX_RESOURCE_RULES,
   MAX_TRAFFIC_RULES,
   modeSchema,
@@ -167,46 +165,27 @@ const specSchema = withRules(
   specRules,
 );
 
-export const faultInjectionSchema = z
-  .strictObject({
-    apiVersion: z.literal(`${KUSIONSTACK_GROUP}/v1alpha1`),
-    kind: z.literal("FaultInjection"),
-    metadata: objectMetaSchema,
-    spec: specSchema.describe("The pods, and the faults of their requests."),
-    // A status that this version cannot read counts as none; the manager writes it again.
-    status: policyStatusSchema
-      .optional()
-      .catch(undefined)
-      .describe("The state that the manager last observed. Only the manager writes the status."),
-  })
-  .describe(
+export const faultInjectionKind = policyKind({
+  group: KUSIONSTACK_GROUP,
+  kind: "FaultInjection",
+  plural: "faultinjections",
+  shortName: "fj",
+  description:
     "FaultInjection delays or fails requests that pods send to the API server or to other servers, to test how an operator copes. The faults end a minute after a proxy has lost the manager.",
-  );
+  spec: specSchema.describe("The pods, and the faults of their requests."),
+});
 
-export type FaultInjection = Immutable<z.output<typeof faultInjectionSchema>>;
-export type FaultInjectionSpec = Immutable<z.output<typeof specSchema>>;
+export type FaultInjection = Immutable<z.output<typeof faultInjectionKind.schema>>;
 export type HttpFault = Immutable<z.output<typeof httpFaultSchema>>;
 
 /** Returns a valid FaultInjection, or the problems of any other value. Never throws. */
 export function validateFaultInjection(object: unknown): ValidationResult<FaultInjection> {
-  return validate(faultInjectionSchema, object);
+  return validate(faultInjectionKind.schema, object);
 }
-
-export const faultInjectionKind: KindDefinition = {
-  group: KUSIONSTACK_GROUP,
-  version: "v1alpha1",
-  kind: "FaultInjection",
-  plural: "faultinjections",
-  singular: "faultinjection",
-  shortNames: ["fj"],
-  scope: "Namespaced",
-  columns: POLICY_COLUMNS,
-  schema: faultInjectionSchema,
-};
 
 function* specRules(spec: unknown): Iterable<Finding> {
   const faults = itemsOf(fieldAt(spec, "httpFault"));
-  yield* boundedPlaces(
+  yield* boundedResourceRules(
     faults.flatMap((fault) => itemsOf(fieldAt(fault, "match", "resources"))),
     ["httpFault"],
   );

@@ -1,6 +1,6 @@
 // The definition of a custom resource: names, scope, columns and schema. crd.ts derives its
 // CustomResourceDefinition.
-import type { z } from "zod";
+import { z } from "zod";
 
 /** A column of `kubectl get` (apiextensions/v1 CustomResourceColumnDefinition). */
 export interface PrinterColumn {
@@ -12,13 +12,11 @@ export interface PrinterColumn {
   readonly priority?: 0 | 1;
 }
 
-/** A custom resource. */
+/** A custom resource of the version v1alpha1. */
 export interface KindDefinition {
   readonly group: string;
-  readonly version: string;
   readonly kind: string;
   readonly plural: string;
-  readonly singular: string;
   readonly shortNames: readonly string[];
   readonly scope: "Namespaced" | "Cluster";
   readonly columns: readonly PrinterColumn[];
@@ -74,3 +72,33 @@ export const AGE_COLUMN: PrinterColumn = {
   description: "Time since the object was created.",
   jsonPath: ".metadata.creationTimestamp",
 };
+
+const ownerReferenceSchema = z.looseObject({
+  apiVersion: z.string(),
+  kind: z.string(),
+  name: z.string(),
+  uid: z.string(),
+  controller: z.boolean().exactOptional(),
+});
+
+const stringMapSchema = z.record(z.string(), z.string());
+
+/**
+ * The schema of metav1.ObjectMeta, for the fields that the project reads. Other fields are kept unchanged, since the
+ * API server has checked them. The type is assignable to ObjectMeta in src/kube/types.ts, so optional fields cannot
+ * be undefined.
+ */
+export const objectMetaSchema = z.looseObject({
+  name: z.string().exactOptional(),
+  generateName: z.string().exactOptional(),
+  namespace: z.string().exactOptional(),
+  uid: z.string().exactOptional(),
+  resourceVersion: z.string().exactOptional(),
+  generation: z.int().exactOptional(),
+  labels: stringMapSchema.exactOptional(),
+  annotations: stringMapSchema.exactOptional(),
+  creationTimestamp: z.string().exactOptional(),
+  deletionTimestamp: z.string().exactOptional(),
+  finalizers: z.array(z.string()).exactOptional(),
+  ownerReferences: z.array(ownerReferenceSchema).exactOptional(),
+});

@@ -3,8 +3,7 @@
 import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { celRules, listMap } from "./extensions.ts";
-import { AGE_COLUMN, type KindDefinition, KRUISE_GROUP } from "./kind.ts";
-import { objectMetaSchema } from "./object-meta.ts";
+import { AGE_COLUMN, type KindDefinition, KRUISE_GROUP, objectMetaSchema } from "./kind.ts";
 
 /** Name of the one object of this kind. */
 export const MANAGER_STATE_NAME = "ctrlmesh-manager";
@@ -49,10 +48,8 @@ export type ManagerStateStatus = Immutable<z.output<typeof statusSchema>>;
 
 export const managerStateKind: KindDefinition = {
   group: KRUISE_GROUP,
-  version: "v1alpha1",
   kind: "ManagerState",
   plural: "managerstates",
-  singular: "managerstate",
   shortNames: [],
   scope: "Cluster",
   columns: [

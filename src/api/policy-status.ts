@@ -1,10 +1,8 @@
-// The status of a policy object, for every policy kind. Invariant: bounded, so that its size does not grow
-// with the number of pods. Every field is optional and unknown fields are kept, since an older version may
-// have written it.
+// The status of a policy object, for every policy kind. Invariant: bounded, so that its size does not grow with the
+// number of pods. Every field is optional and unknown fields are kept, since an older version may have written it.
 import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { conditionsSchema, timestampSchema } from "./conditions.ts";
-import { AGE_COLUMN, conditionPath, type PrinterColumn } from "./kind.ts";
 import { MAX_INT32 } from "./structural-schema.ts";
 
 /** The maximum number of pods that a status lists. */
@@ -62,34 +60,3 @@ export const policyStatusSchema = z.object({
 export type PolicyStatus = Immutable<z.output<typeof policyStatusSchema>>;
 export type TargetStatus = Immutable<z.output<typeof targetStatusSchema>>;
 export type RuleSnapshot = Immutable<z.output<typeof ruleSnapshotSchema>>;
-
-export const POLICY_COLUMNS: readonly PrinterColumn[] = [
-  {
-    name: "Accepted",
-    type: "string",
-    description: "Status of the condition Accepted.",
-    jsonPath: conditionPath("Accepted", "status"),
-  },
-  {
-    name: "Reason",
-    type: "string",
-    description: "Reason of the condition Accepted, as one word.",
-    jsonPath: conditionPath("Accepted", "reason"),
-  },
-  { name: "Pods", type: "integer", description: "Pods that the policy is for.", jsonPath: ".status.targets.total" },
-  { name: "Synced", type: "integer", description: "Proxies that enforce the newest rules.", jsonPath: ".status.targets.synced" },
-  {
-    name: "Open",
-    type: "integer",
-    description: "Pods with an open breaker. A rule that forbids requests is no breaker.",
-    jsonPath: ".status.targets.opened",
-  },
-  AGE_COLUMN,
-  {
-    name: "Message",
-    type: "string",
-    description: "Message of the condition Accepted.",
-    jsonPath: conditionPath("Accepted", "message"),
-    priority: 1,
-  },
-];

@@ -2,8 +2,8 @@
 // KusionStack's kind is here with its spelling; a field of an older form of it is refused with the new one.
 import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
-import { withChecks } from "./checks.ts";
 import { durationSchema } from "./duration.ts";
+import { withChecks } from "./extensions.ts";
 import { type Finding, fieldAt, withRules } from "./rule.ts";
 import { anyMethodSchema, noDuplicates, urlSchema } from "./server-match.ts";
 import { MAX_INT32 } from "./structural-schema.ts";

@@ -5,13 +5,10 @@ import type { KubeObject } from "../kube/types.ts";
 import { type CircuitBreaker, circuitBreakerKind } from "./circuit-breaker.ts";
 import { type FaultInjection, faultInjectionKind } from "./fault-injection.ts";
 import type { KindDefinition } from "./kind.ts";
-import type { ManagerState } from "./manager-state.ts";
-import { managerStateKind } from "./manager-state.ts";
-import type { ShardingConfig } from "./sharding-config.ts";
-import { shardingConfigKind } from "./sharding-config.ts";
+import { type ManagerState, managerStateKind } from "./manager-state.ts";
+import { type ShardingConfig, shardingConfigKind } from "./sharding-config.ts";
 import { type TrafficPolicy, trafficPolicyKind } from "./traffic-policy.ts";
-import type { VirtualApp } from "./virtual-app.ts";
-import { virtualAppKind } from "./virtual-app.ts";
+import { type VirtualApp, virtualAppKind } from "./virtual-app.ts";
 
 export const VIRTUAL_APPS: Resource<VirtualApp> = resourceOf(virtualAppKind);
 export const SHARDING_CONFIGS: Resource<ShardingConfig> = resourceOf(shardingConfigKind);
@@ -20,6 +17,6 @@ export const CIRCUIT_BREAKERS: Resource<CircuitBreaker> = resourceOf(circuitBrea
 export const FAULT_INJECTIONS: Resource<FaultInjection> = resourceOf(faultInjectionKind);
 export const MANAGER_STATES: Resource<ManagerState> = resourceOf(managerStateKind);
 
-function resourceOf<T extends KubeObject>({ group, version, plural, kind, scope }: KindDefinition): Resource<T> {
-  return { group, version, resource: plural, kind, namespaced: scope === "Namespaced" };
+function resourceOf<T extends KubeObject>({ group, plural, kind, scope }: KindDefinition): Resource<T> {
+  return { group, version: "v1alpha1", resource: plural, kind, namespaced: scope === "Namespaced" };
 }

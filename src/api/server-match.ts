@@ -1,9 +1,9 @@
 // Fields about requests to other servers than the API server: hosts, URLs, methods, texts. Invariant: what
-// these schemas accept can match a request, so a rule with a mistake is refused and does not lie there
-// without effect.
+// these schemas accept can match a request, so a rule with a mistake is refused and does not stay without
+// effect.
 import { z } from "zod";
 import { canonicalHost } from "../base/host-name.ts";
-import { withChecks } from "./checks.ts";
+import { withChecks } from "./extensions.ts";
 import { regexSchema } from "./regex.ts";
 import { type Finding, itemsOf, withRules } from "./rule.ts";
 import { matchList } from "./traffic-rules.ts";

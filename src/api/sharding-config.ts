@@ -5,11 +5,18 @@ import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { appAnnotations } from "./annotations.ts";
 import { celRules } from "./extensions.ts";
-import { AGE_COLUMN, conditionPath, type KindDefinition, KUSIONSTACK_GROUP, MESSAGE_COLUMN, READY_COLUMNS } from "./kind.ts";
+import {
+  AGE_COLUMN,
+  conditionPath,
+  type KindDefinition,
+  KUSIONSTACK_GROUP,
+  MESSAGE_COLUMN,
+  objectMetaSchema,
+  READY_COLUMNS,
+} from "./kind.ts";
 import { nonEmptySelector } from "./label-selector.ts";
 import { limitSelectorSchema, MAX_LISTED_NAMESPACES } from "./limit-selector.ts";
 import { dnsLabelSchema, dnsSubdomainSchema } from "./names.ts";
-import { objectMetaSchema } from "./object-meta.ts";
 import { guardSchema, onLossText, PAUSED_TEXT, WEBHOOK_TEXT, webhookServerSchema } from "./operator-fields.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
@@ -241,10 +248,8 @@ export function validateShardingConfig(object: unknown): ValidationResult<Shardi
 
 export const shardingConfigKind: KindDefinition = {
   group: KUSIONSTACK_GROUP,
-  version: "v1alpha1",
   kind: "ShardingConfig",
   plural: "shardingconfigs",
-  singular: "shardingconfig",
   shortNames: ["shard"],
   scope: "Namespaced",
   columns: [

@@ -2,18 +2,16 @@
 // kind is here with its spelling. The manager compiles it into rules; admission validates it.
 import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
-import { type Check, withChecks } from "./checks.ts";
-import { listMap } from "./extensions.ts";
-import { type KindDefinition, KRUISE_GROUP } from "./kind.ts";
+import { type Check, listMap, withChecks } from "./extensions.ts";
+import { KRUISE_GROUP } from "./kind.ts";
 import { dnsSubdomainSchema } from "./names.ts";
-import { objectMetaSchema } from "./object-meta.ts";
-import { POLICY_COLUMNS, policyStatusSchema } from "./policy-status.ts";
+import { policyKind } from "./policy-kind.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { apiGroupSchema } from "./resource-match.ts";
 import { type Finding, fieldAt, itemsOf, withRules } from "./rule.ts";
 import { MAX_INT32 } from "./structural-schema.ts";
 import {
-  boundedPlaces,
+  boundedResourceRules,
   isSet,
   MAX_RESOURCE_RULES,
   MAX_TRAFFIC_RULES,
@@ -206,49 +204,30 @@ const specSchema = withRules(
   specRules,
 );
 
-export const trafficPolicySchema = z
-  .strictObject({
-    apiVersion: z.literal(`${KRUISE_GROUP}/v1alpha1`),
-    kind: z.literal("TrafficPolicy"),
-    metadata: objectMetaSchema,
-    spec: specSchema.describe("The apps, and the rules for their requests."),
-    // A status that this version cannot read counts as none; the manager writes it again.
-    status: policyStatusSchema
-      .optional()
-      .catch(undefined)
-      .describe("The state that the manager last observed. Only the manager writes the status."),
-  })
-  .describe(
+export const trafficPolicyKind = policyKind({
+  group: KRUISE_GROUP,
+  kind: "TrafficPolicy",
+  plural: "trafficpolicies",
+  shortName: "tp",
+  description:
     "TrafficPolicy limits and refuses requests that operators send to the API server. The proxy of each pod counts by itself.",
-  );
+  spec: specSchema.describe("The apps, and the rules for their requests."),
+});
 
-export type TrafficPolicy = Immutable<z.output<typeof trafficPolicySchema>>;
+export type TrafficPolicy = Immutable<z.output<typeof trafficPolicyKind.schema>>;
 export type TrafficPolicySpec = Immutable<z.output<typeof specSchema>>;
 export type TrafficRequests = Immutable<z.output<typeof requestsSchema>>;
-export type AdmissionRuleSpec = Immutable<z.output<typeof admissionRuleSchema>>;
 export type RatePolicy = Immutable<z.output<typeof ratePolicySchema>>;
 
 /** Returns a valid TrafficPolicy, or the problems of any other value. Never throws. */
 export function validateTrafficPolicy(object: unknown): ValidationResult<TrafficPolicy> {
-  return validate(trafficPolicySchema, object);
+  return validate(trafficPolicyKind.schema, object);
 }
-
-export const trafficPolicyKind: KindDefinition = {
-  group: KRUISE_GROUP,
-  version: "v1alpha1",
-  kind: "TrafficPolicy",
-  plural: "trafficpolicies",
-  singular: "trafficpolicy",
-  shortNames: ["tp"],
-  scope: "Namespaced",
-  columns: POLICY_COLUMNS,
-  schema: trafficPolicySchema,
-};
 
 function* specRules(spec: unknown): Iterable<Finding> {
   const limited = itemsOf(fieldAt(spec, "rateLimiting", "ratePolicies")).map((policy) => fieldAt(policy, "rules"));
   const rules = [fieldAt(spec, "circuitBreaking", "apiServer"), ...limited];
-  yield* boundedPlaces(
+  yield* boundedResourceRules(
     rules.flatMap((each) => itemsOf(fieldAt(each, "resourceRules"))),
     [],
   );

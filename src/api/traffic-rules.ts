@@ -1,6 +1,6 @@
 // Schemas that the policy kinds share: which requests a rule is about, and whether a policy is enforced.
-// Invariants: `*` stands alone in a list and no list is empty, so that a list says plainly what it matches;
-// all rules of an object together are small enough for an index.
+// Invariants: `*` stands alone in a list and no list is empty, so that a list shows what it matches; all rules of
+// an object together are small enough for an index.
 import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { celRules } from "./extensions.ts";
@@ -81,7 +81,6 @@ export const resourcePolicyRuleSchema = z.strictObject({
     .describe("If true, the rule also matches cluster-scoped objects, and requests over all namespaces. The default is false."),
 });
 
-export type ResourceRuleSpec = Immutable<z.output<typeof resourceRuleSchema>>;
 export type ResourcePolicyRuleSpec = Immutable<z.output<typeof resourcePolicyRuleSchema>>;
 
 /** True for a list with items. */
@@ -89,16 +88,16 @@ export function isSet(list: unknown): boolean {
   return itemsOf(list).length > 0;
 }
 
-/** Of all rules of an object together. The proxies index rules by these pairs. */
-const MAX_PLACES = 16_384;
+/** The bound of all rules of an object together, in pairs of a resource and a namespace. Proxies index rules by pairs. */
+const MAX_PAIRS = 16_384;
 
 /** Finds resource rules that are too large together. Takes any values. */
-export function* boundedPlaces(rules: readonly unknown[], path: readonly string[]): Iterable<Finding> {
-  const places = rules.reduce<number>((sum, rule) => {
+export function* boundedResourceRules(rules: readonly unknown[], path: readonly string[]): Iterable<Finding> {
+  const pairs = rules.reduce<number>((sum, rule) => {
     return sum + stringsOf(fieldAt(rule, "resources")).length * stringsOf(fieldAt(rule, "namespaces")).length;
   }, 0);
-  if (places <= MAX_PLACES) return;
-  const message = `all rules together list ${places} pairs of a resource and a namespace, of ${MAX_PLACES} allowed; use "${WILDCARD}" for all`;
+  if (pairs <= MAX_PAIRS) return;
+  const message = `all rules together list ${pairs} pairs of a resource and a namespace, of ${MAX_PAIRS} allowed; use "${WILDCARD}" for all`;
   yield { path, message, isLast: true };
 }
 

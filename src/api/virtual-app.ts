@@ -5,11 +5,10 @@ import type { Immutable } from "../base/immutable.ts";
 import { appAnnotations } from "./annotations.ts";
 import { appStatusSchema } from "./app-status.ts";
 import { celRules, listMap } from "./extensions.ts";
-import { AGE_COLUMN, type KindDefinition, KRUISE_GROUP, MESSAGE_COLUMN, READY_COLUMNS } from "./kind.ts";
+import { AGE_COLUMN, type KindDefinition, KRUISE_GROUP, MESSAGE_COLUMN, objectMetaSchema, READY_COLUMNS } from "./kind.ts";
 import { labelsSchema, MAX_LABELS, nonEmptySelector } from "./label-selector.ts";
 import { matchLimitSelectorSchema } from "./match-limit-selector.ts";
 import { dnsLabelSchema, dnsSubdomainSchema, subsetNameSchema } from "./names.ts";
-import { objectMetaSchema } from "./object-meta.ts";
 import { guardSchema, onLossText, PAUSED_TEXT, WEBHOOK_TEXT, webhookServerSchema } from "./operator-fields.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
@@ -185,10 +184,8 @@ function* labelsRequired(labels: unknown): Iterable<Finding> {
 
 export const virtualAppKind: KindDefinition = {
   group: KRUISE_GROUP,
-  version: "v1alpha1",
   kind: "VirtualApp",
   plural: "virtualapps",
-  singular: "virtualapp",
   shortNames: ["vapp"],
   scope: "Namespaced",
   columns: [

@@ -11,6 +11,7 @@ import type { ProxyConfig } from "./config.ts";
 import { createIdentity } from "./identity/create-identity.ts";
 import { outboundLayers } from "./outbound/stack.ts";
 import { createSession } from "./session/create-session.ts";
+import { createStateFolder } from "./state/state-folder.ts";
 
 export interface RunProxyOptions {
   /** Starts the drain. */
@@ -27,10 +28,11 @@ export async function runProxy(config: ProxyConfig, { signal, onReady }: RunProx
   const log = createLogger({ name: "ctrlmesh-proxy", level: config.logLevel });
   const registry = createRegistry("proxy", VERSION);
   const [clock, random] = [systemClock, systemRandom];
+  const state = createStateFolder(config.dataDir, log);
   const pod = { namespace: config.podNamespace, name: config.podName, uid: config.podUid };
   const clientName = config.webhooks && podUri(pod);
-  const { access, certificate, peerTrust: trust } = createIdentity({ config, clientName, registry, clock, random, log });
-  const session = createSession({ config, access, log, clock, random, registry, proxyVersion: VERSION });
+  const { access, certificate, peerTrust: trust } = createIdentity({ config, state, clientName, registry, clock, random, log });
+  const session = createSession({ config, state, access, log, clock, random, registry, proxyVersion: VERSION });
   const proxy = createProxy(config, { session, certificate, trust, layers: outboundLayers, registry, clock, random, log });
   const announce: Runnable = {
     name: "ready",

@@ -29,11 +29,11 @@ import { createPolicyMetrics } from "./policies/policy-metrics.ts";
 import { createWebhooks } from "./reviews/create-webhooks.ts";
 import { singleCertificate } from "./server/server-tls.ts";
 import { createTrafficServer } from "./server/traffic-server.ts";
-import type { SentBeside } from "./session/create-session.ts";
-import type { ManagerContact, Waiting, WebhookSink } from "./session/session.ts";
+import type { ManagerSession } from "./session/session.ts";
 
 export interface ProxyDeps {
-  readonly session: StackDeps["session"] & Partial<ManagerContact & Waiting & SentBeside & WebhookSink> & Runnable;
+  /** Tests may leave out what only the manager sends. */
+  readonly session: StackDeps["session"] & Partial<ManagerSession> & Runnable;
   readonly certificate: ServingCertificate;
   /** The CAs of the mesh; absent without its identity. */
   readonly trust?: MeshTrustStore | undefined;
@@ -105,7 +105,7 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
   const peers = session.peers ?? { current: [], onChange: () => undefined };
   const webhooks = createWebhooks(config.webhooks, {
     session,
-    report: (problem) => session.setWebhookProblem?.(problem),
+    report: session.reports.setWebhookProblem,
     peers,
     policies,
     identity,
@@ -154,7 +154,7 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
   };
 }
 
-function notConfigured({ awaited = "snapshot", trouble }: Partial<ManagerContact & Waiting>): string {
+function notConfigured({ awaited = "snapshot", trouble }: Partial<Pick<ManagerSession, "awaited" | "trouble">>): string {
   return `no ${awaited} from the manager yet${trouble === undefined ? "" : `: ${trouble}`}`;
 }
 

@@ -4,7 +4,7 @@ import type { Handler } from "../../src/proxy/call/call.ts";
 import { createMoveLog } from "../../src/proxy/moves/move-log.ts";
 import { type IsolateDeps, isolate } from "../../src/proxy/outbound/isolate/isolate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
-import { LOST_MOVES, movesFromContent, movesToContent, type StoredMoves } from "../../src/proxy/session/stored-moves.ts";
+import { LOST_MOVES, movesFromContent, movesToContent, type StoredMoves } from "../../src/proxy/session/memory.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import type { FakeClock } from "../support/fake-clock.ts";
 import { alwaysByNamespace, isolateDeps, oneListOnly } from "../support/isolate.ts";
@@ -35,8 +35,8 @@ export function startProcess(
   let read: () => StoredMoves = () => LOST_MOVES;
   let isDead = false;
   const moves = createMoveLog(session, {
-    movesBefore,
-    keepMoves(source) {
+    before: movesBefore,
+    keep(source) {
       read = source;
     },
   });

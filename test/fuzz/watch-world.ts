@@ -1,7 +1,7 @@
 // The world of the model test of watches: an API server with two resources, the proxy, which may be killed, namespaces that move, and
 // clients.
 import type { Handler } from "../../src/proxy/call/call.ts";
-import { LOST_MOVES, type StoredMoves } from "../../src/proxy/session/stored-moves.ts";
+import { LOST_MOVES, type StoredMoves } from "../../src/proxy/session/memory.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import { createFakeClock } from "../support/fake-clock.ts";
 import { callOf, namespacesOf } from "../support/layer-call.ts";

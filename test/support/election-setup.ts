@@ -7,9 +7,11 @@ import type { Reply } from "../../src/proxy/http/handler.ts";
 import { election } from "../../src/proxy/outbound/election/election.ts";
 import { createLockGate, lockGate } from "../../src/proxy/outbound/election/lock-gate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
-import type { GateKeeper, LeaderSink, LockAccess, UnnamedLock } from "../../src/proxy/session/session.ts";
+import type { LockMemory } from "../../src/proxy/session/memory.ts";
+import type { LockAccess, ReportSink, UnnamedLock } from "../../src/proxy/session/session.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import { createFakeClock } from "./fake-clock.ts";
+import { NO_MOVES_BEFORE } from "./isolate.ts";
 import { type CallOptions, callOf, fakeUpstream, jsonReply } from "./layer-call.ts";
 import { routes } from "./test-routes.ts";
 
@@ -39,13 +41,15 @@ export function echo(call: Call): Reply {
 }
 
 /** Stores nothing for the next process. */
-export const NO_KEEPER: GateKeeper = { lockBefore: undefined, keepGate: () => undefined, keepLease: () => undefined };
+export const NO_KEEPER: LockMemory = { before: undefined, keepGate: () => undefined, keepLease: () => undefined };
+export const NO_MEMORY = { lock: NO_KEEPER, moves: NO_MOVES_BEFORE };
 
 /** Reports nothing. */
-export const NO_SINK: LeaderSink = {
+export const NO_REPORTS: ReportSink = {
   setLeader: () => undefined,
   setLockAccess: () => undefined,
   setUnnamedLock: () => undefined,
+  setWebhookProblem: () => undefined,
 };
 
 export function setupElection(more: Partial<Snapshot> = {}, answer: (call: Call) => Reply | Promise<Reply> = echo) {
@@ -62,13 +66,16 @@ export function setupElection(more: Partial<Snapshot> = {}, answer: (call: Call)
     onChange: enforcer.onChange,
     beginWrite: enforcer.beginWrite,
     beginHold: enforcer.beginHold,
+  };
+  const reportSink: ReportSink = {
+    ...NO_REPORTS,
     setLeader: (value: boolean) => void (leader.at(-1) !== value && leader.push(value)),
     setLockAccess: (access: LockAccess | null) => void reports.push(access),
     setUnnamedLock: (lock: UnnamedLock | null) => void unnamed.push(lock),
   };
   const upstream = fakeUpstream(answer);
   const gate = createLockGate(clock, NO_KEEPER);
-  const handler = election({ session, gate, clock, log: silentLogger() })(lockGate(gate)(upstream));
+  const handler = election({ session, reports: reportSink, gate, clock, log: silentLogger() })(lockGate(gate)(upstream));
   const send = (method: string, target: string, options?: CallOptions) => handler(callOf(method, target, options));
   const refusal = async (method: string, target: string, options?: CallOptions) => {
     const error = await send(method, target, options).catch((thrown: unknown) => thrown);

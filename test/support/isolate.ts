@@ -7,11 +7,12 @@ import { createStreamMetrics } from "../../src/proxy/filter/stream-metrics.ts";
 import { createMoveLog } from "../../src/proxy/moves/move-log.ts";
 import type { IsolateDeps } from "../../src/proxy/outbound/isolate/isolate.ts";
 import { createPlanLog } from "../../src/proxy/outbound/isolate/plan-log.ts";
-import type { MoveKeeper, Session } from "../../src/proxy/session/session.ts";
+import type { MovesMemory } from "../../src/proxy/session/memory.ts";
+import type { Session } from "../../src/proxy/session/session.ts";
 import type { ListChoice } from "../../src/route/plan-lists.ts";
 
 /** The first process of a pod, which stores nothing. */
-export const NO_MOVES_BEFORE: MoveKeeper = { movesBefore: undefined, keepMoves: () => undefined };
+export const NO_MOVES_BEFORE: MovesMemory = { before: undefined, keep: () => undefined };
 
 export interface IsolateOptions extends Partial<IsolateDeps> {
   readonly session: Session;

@@ -19,9 +19,10 @@ import type { PlanLog } from "../../src/proxy/outbound/isolate/plan-log.ts";
 import { outboundLayers, type StackDeps } from "../../src/proxy/outbound/stack.ts";
 import { enforced } from "../../src/proxy/session/enforcer.ts";
 import type { Enforced } from "../../src/proxy/session/session.ts";
+import { createStateFolder } from "../../src/proxy/state/state-folder.ts";
+import { NO_MEMORY, NO_REPORTS } from "./election-setup.ts";
 import { eventually } from "./eventually.ts";
 import type { FakeApi } from "./fake-api.ts";
-import { NO_MOVES_BEFORE } from "./isolate.ts";
 import { snapshot, table } from "./route-table.ts";
 
 const passThrough: Layer = (next) => next;
@@ -88,19 +89,21 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
     onChange: () => () => undefined,
     beginWrite: () => () => undefined,
     beginHold: () => () => undefined,
-    setLeader: () => undefined,
-    setLockAccess: () => undefined,
-    setUnnamedLock: () => undefined,
-    lockBefore: undefined,
-    keepGate: () => undefined,
-    keepLease: () => undefined,
-    ...NO_MOVES_BEFORE,
+    reports: NO_REPORTS,
+    memory: NO_MEMORY,
   };
   const registry = createRegistry("proxy", "test");
   const log = options.log ?? silentLogger();
   const config = configFor(api, dataDir, apiCaFile, options);
   const clock = options.identityClock ?? systemClock;
-  const { certificate } = createIdentity({ config, registry, clock, random: systemRandom, log });
+  const { certificate } = createIdentity({
+    config,
+    state: createStateFolder(dataDir, log),
+    registry,
+    clock,
+    random: systemRandom,
+    log,
+  });
   let plans: PlanLog | undefined;
   const proxy = createProxy(config, {
     certificate,

@@ -5,6 +5,7 @@ import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createProjectedVolume, newMeshCa, type ProjectedVolume, proxyCertificate } from "../../../test/support/mesh-identity.ts";
 import { silentLogger } from "../../base/log.ts";
 import { Registry } from "../../base/metrics.ts";
+import { createStateFolder } from "../state/state-folder.ts";
 import { createIdentity, type IdentityConfig } from "./create-identity.ts";
 
 let volume: ProjectedVolume;
@@ -19,6 +20,7 @@ afterEach(() => volume.remove());
 async function identityOf(config: Pick<IdentityConfig, "identity" | "tls">) {
   const { access, certificate } = createIdentity({
     config: { manager: "manager.mesh.svc:5447", dataDir: volume.dataDir, ...config },
+    state: createStateFolder(volume.dataDir, silentLogger()),
     registry: new Registry(),
     clock: createFakeClock(),
     random: () => 0,

@@ -3,6 +3,7 @@
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
+import type { StateFolder } from "../state/state-folder.ts";
 import { createCertify } from "./certify.ts";
 import {
   createMeshAccess,
@@ -29,6 +30,7 @@ export interface IdentityConfig {
 
 export interface IdentityDeps {
   readonly config: IdentityConfig;
+  readonly state: Pick<StateFolder, "certificate">;
   /** The URI of this pod, if peers have to know it. */
   readonly clientName?: string | undefined;
   readonly registry: Registry;
@@ -62,6 +64,6 @@ export function createIdentity(deps: IdentityDeps): Identity {
   if (mesh === undefined) return { access, certificate: createOwnCertificate({ ...watched, dataDir }), peerTrust: undefined };
   const certify = createCertify({ ...deps, manager, access });
   const { trust, managerCa: caFile } = mesh;
-  const certificate = createMeshCertificate({ ...deps, manager, trust, certify, dataDir, holder, caFile });
+  const certificate = createMeshCertificate({ ...deps, manager, trust, certify, slot: deps.state.certificate, holder, caFile });
   return { access, certificate, peerTrust: trust };
 }

@@ -9,10 +9,10 @@ import { issue, newMeshCa } from "../../../test/support/mesh-identity.ts";
 import { silentLogger } from "../../base/log.ts";
 import { Registry } from "../../base/metrics.ts";
 import { readCertificates } from "../../base/pem.ts";
+import { createStateFolder } from "../state/state-folder.ts";
 import type { Certify } from "./certify.ts";
 import { createMeshCertificate } from "./mesh-certificate.ts";
 import { createCertificateHolder } from "./serving-certificate.ts";
-import { CERTIFICATE_FILE_NAME } from "./stored-certificate.ts";
 
 const HOUR_MS = 3_600_000;
 const ca = newMeshCa();
@@ -43,7 +43,7 @@ function setup({ chance = 0, dir = dataDir, by = clock } = {}) {
       asked.push(clock.monotonicMs());
       return manager.certify(publicKey, signal);
     },
-    dataDir: dir,
+    slot: createStateFolder(dir, silentLogger()).certificate,
     holder: createCertificateHolder(registry),
     registry,
     clock: by,
@@ -143,13 +143,13 @@ it("serves even if the certificate cannot be stored", async () => {
 it("keeps the old certificate in use and stored if the new one fails the check", async () => {
   const { asked, manager, certificate, start } = setup();
   await start();
-  const [{ cert }, stored] = [certificate.current(), await readFile(join(dataDir, CERTIFICATE_FILE_NAME), "utf8")];
+  const [{ cert }, stored] = [certificate.current(), await readFile(join(dataDir, "serving-certificate.json"), "utf8")];
   manager.certify = async (publicKey) => issue(newMeshCa("other"), publicKey, { now: clock.now() });
   await pass(HOUR_MS / 4, () => certificate.warning !== undefined);
   expect(certificate.warning).toContain("it does not lead to a CA of the mesh");
   expect(asked.length).toBeGreaterThan(1);
   expect(certificate.current().cert).toBe(cert);
-  expect(await readFile(join(dataDir, CERTIFICATE_FILE_NAME), "utf8")).toBe(stored);
+  expect(await readFile(join(dataDir, "serving-certificate.json"), "utf8")).toBe(stored);
 });
 
 it("makes a new key for each certificate", async () => {

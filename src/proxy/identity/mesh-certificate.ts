@@ -3,20 +3,20 @@
 // the old one stays in use, even after its end, since open connections never look at it again. The start
 // waits for the first one.
 import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
-import { join } from "node:path";
 import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";
 import { CLOCK_SKEW_MS } from "../../base/certificates.ts";
 import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { Counter, type Registry } from "../../base/metrics.ts";
 import { readCertificates } from "../../base/pem.ts";
+import type { Slot } from "../state/state-folder.ts";
 import { createCertificateTrouble } from "./certificate-trouble.ts";
 import { type Certify, newKey } from "./certify.ts";
 import { checkCertificate } from "./check-certificate.ts";
 import type { MeshTrust, MeshTrustStore } from "./manager-access.ts";
 import { isRefusal, reasonOf } from "./manager-error.ts";
 import type { CertificateHolder, ServingCertificate } from "./serving-certificate.ts";
-import { CERTIFICATE_FILE_NAME, loadCertificate, type StoredCertificate, storeCertificate } from "./stored-certificate.ts";
+import { loadCertificate, type StoredCertificate, storeCertificate } from "./stored-certificate.ts";
 
 export interface MeshCertificateOptions {
   /** host:port of the manager's service, for the words. */
@@ -25,7 +25,7 @@ export interface MeshCertificateOptions {
   readonly caFile: string;
   readonly trust: MeshTrustStore;
   readonly certify: Certify;
-  readonly dataDir: string;
+  readonly slot: Slot;
   /**
    * The URI of this pod, if peers have to know it. A stored certificate of an older version does not have it.
    */
@@ -47,8 +47,7 @@ interface Held {
 }
 
 export function createMeshCertificate(options: MeshCertificateOptions): ServingCertificate {
-  const { caFile, certify, clientName, clock, holder, log, manager, random, registry, trust } = options;
-  const path = join(options.dataDir, CERTIFICATE_FILE_NAME);
+  const { caFile, certify, clientName, clock, holder, log, manager, random, registry, slot, trust } = options;
   const trouble = createCertificateTrouble({ manager, clock, log });
   const requests = new Counter({
     name: "ctrlmesh_proxy_certificate_requests_total",
@@ -78,14 +77,17 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
     first.resolve();
   };
   const restore = async () => {
-    const stored = await loadCertificate(path, log);
+    const stored = await loadCertificate(slot, log);
     if (stored === undefined) return;
     try {
       const checked = check(stored, await trust.current(), createPrivateKey(stored.key));
       use(checked, stored);
       log.info({ ends: checked.leaf.validTo }, "serving with the stored certificate");
     } catch (error) {
-      log.warn({ path, reason: reasonOf(error, manager) }, "the stored certificate is not usable; asking for a new one");
+      log.warn(
+        { path: slot.path, reason: reasonOf(error, manager) },
+        "the stored certificate is not usable; asking for a new one",
+      );
     }
   };
   const renew = async () => {
@@ -95,7 +97,7 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
     const issued: StoredCertificate = { key: key.pem, chain: chainPem, trust: trustPem };
     const checked = check(issued, by, key.privateKey);
     // Whoever has begun to serve is to be able to go on.
-    await storeCertificate(path, issued, log);
+    await storeCertificate(slot, issued);
     use(checked, issued);
     fileSet = setOf(by.certificates);
     const { serialNumber, validTo } = checked.leaf;

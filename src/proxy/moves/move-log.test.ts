@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type Routes, routes } from "../../../test/support/test-routes.ts";
 import { NEVER } from "../../kube/resource-version.ts";
 import { createEnforcer } from "../session/enforcer.ts";
-import { LOST, LOST_MOVES, movesFromContent, movesToContent, type StoredMoves } from "../session/stored-moves.ts";
+import { LOST, LOST_MOVES, movesFromContent, movesToContent, type StoredMoves } from "../session/memory.ts";
 import { createMoveLog } from "./move-log.ts";
 import { TOLD_NOTHING } from "./resource-log.ts";
 
@@ -18,7 +18,7 @@ function setup(movesBefore?: StoredMoves, first: Routes = OWN) {
   const keepMoves = (source: typeof read) => {
     read = source;
   };
-  const moves = createMoveLog(session, { movesBefore, keepMoves });
+  const moves = createMoveLog(session, { before: movesBefore, keep: keepMoves });
   let version = 0;
   const enforce = (next: Routes) => session.enforce(routes(++version, next));
   enforce(first);

@@ -15,8 +15,8 @@
 //   then such a move is later than all versions.
 
 import type { GroupResource } from "../../kube/types.ts";
-import type { Enforced, MoveKeeper, Session } from "../session/session.ts";
-import { LOST, type StoredMoves, UNMOVED } from "../session/stored-moves.ts";
+import { LOST, type MovesMemory, type StoredMoves, UNMOVED } from "../session/memory.ts";
+import type { Enforced, Session } from "../session/session.ts";
 import { movesBetween } from "./moves-between.ts";
 import { ResourceLog } from "./resource-log.ts";
 
@@ -39,8 +39,8 @@ const MAX_LEFT = 10_000;
  */
 type Unrequested = "not-served" | Enforced | "lost";
 
-/** @param keeper stores the moves with the snapshot */
-export function createMoveLog(session: Pick<Session, "current" | "onChange">, keeper: MoveKeeper): MoveLog {
+/** @param memory stores the moves with the snapshot */
+export function createMoveLog(session: Pick<Session, "current" | "onChange">, memory: MovesMemory): MoveLog {
   const logs = new Map<string, ResourceLog>();
   const left = new Set<string>();
   let position = 0;
@@ -69,7 +69,7 @@ export function createMoveLog(session: Pick<Session, "current" | "onChange">, ke
 
   session.onChange((now, before) => {
     if (before === undefined) {
-      if (keeper.movesBefore !== undefined) begin(keeper.movesBefore, now);
+      if (memory.before !== undefined) begin(memory.before, now);
       return;
     }
     position++;
@@ -80,7 +80,7 @@ export function createMoveLog(session: Pick<Session, "current" | "onChange">, ke
     left.clear();
     for (const log of logs.values()) log.forgetNames();
   });
-  keeper.keepMoves(() => {
+  memory.keep(() => {
     const hasLostOthers = unrequested === "lost" || (unrequested !== "not-served" && position > 0);
     return { resources: new Map([...logs].map(([key, log]) => [key, log.stored])), hasLostOthers };
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { NEVER, type Version, WITHOUT_END } from "../../kube/resource-version.ts";
-import type { StoredResource } from "../session/stored-moves.ts";
+import type { StoredResource } from "../session/memory.ts";
 import { MAX_NAMED, type Moves } from "./moves-between.ts";
 import { type Due, ResourceLog, TOLD_NOTHING } from "./resource-log.ts";
 

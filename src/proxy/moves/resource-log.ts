@@ -8,7 +8,7 @@
 
 import { isInClusterScope } from "../../kube/place.ts";
 import { laterOf, NEVER, type Version, WITHOUT_END } from "../../kube/resource-version.ts";
-import type { StoredResource } from "../session/stored-moves.ts";
+import type { StoredResource } from "../session/memory.ts";
 import type { Collection } from "./collection.ts";
 import { MAX_MOVED, MAX_NAMED, type Moves } from "./moves-between.ts";
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import { NO_MEMORY, NO_REPORTS } from "../../../test/support/election-setup.ts";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
-import { NO_MOVES_BEFORE } from "../../../test/support/isolate.ts";
 import { silentLogger } from "../../base/log.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import { createServerFeatures } from "../api-server/server-features.ts";
@@ -18,13 +18,8 @@ function layerNames(): string[] {
   const metrics = createProxyMetrics(registry);
   metrics.stop();
   const session = Object.assign(createEnforcer(), {
-    setLeader: () => undefined,
-    setLockAccess: () => undefined,
-    setUnnamedLock: () => undefined,
-    lockBefore: undefined,
-    keepGate: () => undefined,
-    keepLease: () => undefined,
-    ...NO_MOVES_BEFORE,
+    reports: NO_REPORTS,
+    memory: NO_MEMORY,
   });
   const apiServer = {
     send: () => Promise.reject(new Error("nothing is sent")),

@@ -12,7 +12,7 @@ import { createMoveLog } from "../moves/move-log.ts";
 import type { AccessLog } from "../observe/access-log.ts";
 import type { ProxyMetrics } from "../observe/metrics.ts";
 import type { Policies } from "../policies/policies.ts";
-import type { GateKeeper, LeaderSink, MoveKeeper, Session } from "../session/session.ts";
+import type { ManagerSession, Session } from "../session/session.ts";
 import { caller } from "./caller.ts";
 import { declineWebSocketWatch } from "./decline-websocket-watch.ts";
 import { election } from "./election/election.ts";
@@ -31,7 +31,7 @@ import { strip } from "./strip.ts";
 import { upstream } from "./upstream.ts";
 
 export interface StackDeps {
-  readonly session: Session & LeaderSink & GateKeeper & MoveKeeper;
+  readonly session: Pick<ManagerSession, keyof Session | "reports" | "memory">;
   readonly apiServer: Pick<ApiServer, "send" | "discovery" | "features">;
   readonly metrics: ProxyMetrics;
   readonly streamMetrics: StreamMetrics;
@@ -47,9 +47,9 @@ export interface StackDeps {
 export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply>[] {
   const { session, apiServer, metrics, streamMetrics, clock, log } = deps;
   // `election` opens and closes it, `lock-gate` asks it.
-  const gate = createLockGate(clock, session);
+  const gate = createLockGate(clock, session.memory.lock);
   // Follows the routes before the watches of the layers do.
-  const moves = createMoveLog(session, session);
+  const moves = createMoveLog(session, session.memory.moves);
   return [
     // Outermost, so that every error inside becomes a Status.
     { name: "rescue", layer: rescue(log) },
@@ -66,7 +66,7 @@ export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply
     // Outside of the layers that filter and rename, so that it works on what the operator gets.
     { name: "strip", layer: strip({ session, stripped: metrics.strippedBytes }) },
     // Renames the lock, and marks its calls: the layers behind neither limit nor narrow them.
-    { name: "election", layer: election({ session, clock, log, gate }) },
+    { name: "election", layer: election({ session, reports: session.reports, clock, log, gate }) },
     // Before isolate, so that a delayed write is judged by the routes in force at its end. Behind election,
     // which marks the lock.
     { name: "fault", layer: fault(deps) },

@@ -1,14 +1,18 @@
 import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { silentLogger } from "../../base/log.ts";
-import { createCleanEnd } from "./clean-end.ts";
+import { createStateFolder } from "../state/state-folder.ts";
+import { leaveCleanEnd, takeCleanEnd } from "./inherited-writes.ts";
 
 const pod = { namespace: "shop", name: "shop-0", uid: "uid-1" };
 let dir = "";
 let path = "";
-const endOf = (owner = pod) => createCleanEnd({ path, pod: owner, log: silentLogger() });
+const endOf = (owner = pod) => {
+  const { cleanEnd } = createStateFolder(dirname(path), silentLogger());
+  return { take: () => takeCleanEnd(cleanEnd, owner, silentLogger()), leave: () => leaveCleanEnd(cleanEnd, owner) };
+};
 
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), "clean-end-"));
@@ -46,11 +50,13 @@ it.each(["", "garbage", '["shop","shop-0","uid-1"', "x".repeat(5_000)])("that is
 
 it("is not read through a planted link", async () => {
   await endOf().leave();
-  const planted = join(dir, "planted");
-  await symlink(path, planted);
-  path = planted;
+  const victim = path;
+  path = join(dir, "planted", "clean-end");
+  await mkdir(join(dir, "planted"));
+  await symlink(victim, path);
   expect(await endOf().take()).toBe(false);
-  expect(await readdir(dir)).toEqual(["clean-end"]);
+  expect(await readdir(dir)).toEqual(["clean-end", "planted"]);
+  expect(await readdir(join(dir, "planted"))).toEqual([]);
 });
 
 it("that cannot be taken away is an error: the next process would believe it", async () => {

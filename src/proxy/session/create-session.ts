@@ -1,11 +1,7 @@
-// The proxy's session with the manager: one object that the pipeline asks (Session), tells who leads
-// (LeaderSink) and the process runs (Runnable). It is ready at once: with the stored snapshot, or without one
-// until the manager sends it.
-import { join } from "node:path";
-import { isDeepStrictEqual } from "node:util";
+// Puts the session with the manager together: the handlers of the resources, their files, and the stream.
+// Invariant: it starts without the manager, with the stored snapshot or without one until the manager sends it.
 import type { BackoffOptions } from "../../base/backoff.ts";
 import type { Clock, Random } from "../../base/clock.ts";
-import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
 import type { PodRef } from "../../wire/messages.ts";
@@ -13,22 +9,22 @@ import { PEERS } from "../../wire/peer-type.ts";
 import { POLICY } from "../../wire/policy-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import { createPlainAccess, type ManagerAccess } from "../identity/manager-access.ts";
-import { createPolicies, type Policies } from "../policies/policies.ts";
+import { createPolicies } from "../policies/policies.ts";
 import { createPolicyFile } from "../policies/policy-file.ts";
 import { createPolicyMetrics } from "../policies/policy-metrics.ts";
-import { createCleanEnd } from "./clean-end.ts";
+import type { StateFolder } from "../state/state-folder.ts";
 import { createEnforcer } from "./enforcer.ts";
+import { leaveCleanEnd, takeCleanEnd } from "./inherited-writes.ts";
 import { createMeshClient } from "./mesh-client.ts";
-import { createPeersHandler, type Peers } from "./peers-handler.ts";
+import { createPeersHandler } from "./peers-handler.ts";
 import { createPolicyHandler } from "./policy-handler.ts";
 import { greetingOf } from "./registration.ts";
 import { createReporter, type Reporter } from "./reporter.ts";
 import { capabilitiesOf, type ResourceHandlers } from "./resource-handler.ts";
 import { createRouteHandler } from "./route-handler.ts";
-import type { GateKeeper, LeaderSink, ManagerContact, MoveKeeper, Session, Waiting, WebhookSink } from "./session.ts";
+import type { ManagerSession } from "./session.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
-import { createSnapshotFile, type LockMemory, type MovesMemory } from "./snapshot-file.ts";
-import { LOST_MOVES } from "./stored-moves.ts";
+import { createSnapshotFile } from "./snapshot-file.ts";
 import { createStreamLedger } from "./stream-ledger.ts";
 
 export interface SessionConfig {
@@ -38,14 +34,13 @@ export interface SessionConfig {
   readonly podName: string;
   /** "" if not known. */
   readonly podUid: string;
-  /** Folder for the last good snapshot; the proxy's own. */
-  readonly dataDir: string;
   /** The listener for the operator's webhooks; undefined: there is none, and no peers are asked for. */
   readonly webhooks?: unknown;
 }
 
 export interface SessionDeps {
   readonly config: SessionConfig;
+  readonly state: StateFolder;
   readonly log: Logger;
   readonly clock: Clock;
   readonly random: Random;
@@ -56,48 +51,27 @@ export interface SessionDeps {
   readonly backoff?: BackoffOptions;
 }
 
-/** Name of the stored snapshot in the data folder. */
-const SNAPSHOT_FILE_NAME = "snapshot.json";
-/** Name of the file with the last good policies and the open breakers. */
-const POLICY_FILE_NAME = "policies.json";
-/** Name of the file with the bound of the streams' numbers, and the promised epoch. */
-const STREAM_FILE_NAME = "stream";
-/** Name of the file that says that the process before ended with no write under way. */
-const CLEAN_END_FILE_NAME = "clean-end";
-
-/** What the manager sends beside the routes. */
-export interface SentBeside {
-  readonly policies: Policies;
-  readonly peers: Peers;
-}
-
-export function createSession(
-  deps: SessionDeps,
-): Session & SentBeside & ManagerContact & Waiting & LeaderSink & WebhookSink & GateKeeper & MoveKeeper & Runnable {
-  const { config, log, clock, random } = deps;
+export function createSession(deps: SessionDeps): ManagerSession {
+  const { config, state, log, clock, random } = deps;
   const pod: PodRef = { namespace: config.podNamespace, name: config.podName, uid: config.podUid };
   const metrics = createSessionMetrics(deps.registry);
   const enforcer = createEnforcer((error) => log.error({ err: error }, "a part of the proxy failed to follow a new route"));
   const stopping = new AbortController();
-  const lock: LockMemory = { before: undefined, closed: undefined, longestLeaseMs: undefined };
-  const moves: MovesMemory = { before: undefined, read: () => LOST_MOVES };
-  const file = createSnapshotFile({ path: join(config.dataDir, SNAPSHOT_FILE_NAME), pod, log, lock, moves });
-  const cleanEnd = createCleanEnd({ path: join(config.dataDir, CLEAN_END_FILE_NAME), pod, log });
-  const streams = createStreamLedger({
-    path: join(config.dataDir, STREAM_FILE_NAME),
-    clock,
-    log,
-    unstored: metrics.promiseUnstored,
-  });
+  const file = createSnapshotFile(state, pod, log, () => routeHandler.storeAgain());
+  const streams = createStreamLedger({ slot: state.stream, clock, log, unstored: metrics.promiseUnstored });
   const routeHandler = createRouteHandler({ pod, enforcer, file, metrics, clock, log, signal: stopping.signal });
   const policies = createPolicies({
-    ...{ clock, random, metrics: createPolicyMetrics(deps.registry) },
+    clock,
+    random,
+    metrics: createPolicyMetrics(deps.registry),
     managerAwayMs: () => client.managerAwayMs,
   });
-  const policyFile = createPolicyFile({ path: join(config.dataDir, POLICY_FILE_NAME), pod, log });
+  const policyFile = createPolicyFile(state, pod, log);
   const policyHandler = createPolicyHandler({
-    ...{ policies, file: policyFile, log },
-    tell: (report) => reporter.tell("policies", report),
+    policies,
+    file: policyFile,
+    report: (report) => reporter.report("policies", report),
+    log,
   });
   const peersHandler = createPeersHandler(pod.uid, log);
   const handlers: ResourceHandlers = {
@@ -126,7 +100,7 @@ export function createSession(
   const reporter: Reporter = createReporter(clock, client.report);
   enforcer.onBacklogChange(() => {
     const { heldNamespaces, drainingWrites } = enforcer;
-    reporter.tell("backlog", { heldNamespaces, drainingWrites });
+    reporter.report("backlog", { heldNamespaces, drainingWrites });
   });
   let running: Promise<void> = Promise.resolve();
   const connect = async () => {
@@ -146,7 +120,7 @@ export function createSession(
     policies,
     peers: peersHandler.peers,
     get current() {
-      // After the word of a clean end no write may begin, whoever still asks.
+      // After the marker of a clean end no write may begin, whoever still asks.
       return life === "over" || awaited() !== undefined ? undefined : enforcer.current;
     },
     get awaited() {
@@ -158,37 +132,19 @@ export function createSession(
     onChange: enforcer.onChange,
     beginWrite: enforcer.beginWrite,
     beginHold: enforcer.beginHold,
-    setLeader(value) {
-      metrics.leader.set(value ? 1 : 0);
-      reporter.tell("leader", value);
-    },
-    setLockAccess: (access) => reporter.tell("lock", access),
-    setWebhookProblem: (problem) => reporter.tell("webhookProblem", problem),
-    setUnnamedLock: (lock) => reporter.tell("unnamedLock", lock),
-    get movesBefore() {
-      return moves.before;
-    },
-    keepMoves(read) {
-      moves.read = read;
-    },
-    get lockBefore() {
-      return lock.before;
-    },
-    keepGate(closed) {
-      if (isDeepStrictEqual(closed, lock.closed)) return;
-      lock.closed = closed;
-      routeHandler.storeAgain();
-    },
-    keepLease(longestLeaseMs) {
-      if (longestLeaseMs === lock.longestLeaseMs) return;
-      lock.longestLeaseMs = longestLeaseMs;
-      routeHandler.storeAgain();
+    memory: { lock: file.lock, moves: file.moves },
+    reports: {
+      setLeader(value) {
+        metrics.leader.set(value ? 1 : 0);
+        reporter.report("leader", value);
+      },
+      setLockAccess: (access) => reporter.report("lock", access),
+      setUnnamedLock: (lock) => reporter.report("unnamedLock", lock),
+      setWebhookProblem: (problem) => reporter.report("webhookProblem", problem),
     },
     async start(signal) {
-      const endedCleanly = await cleanEnd.take();
+      const endedCleanly = await takeCleanEnd(state.cleanEnd, pod, log);
       await streams.open();
-      // An earlier process may have served although it has left no moves.
-      if (streams.hasPromised) moves.before = LOST_MOVES;
       await routeHandler.restore(endedCleanly, streams.hasPromised);
       await policyHandler.restore();
       isRestored = enforcer.current !== undefined;
@@ -196,7 +152,7 @@ export function createSession(
       // Not ended by `signal` itself: while the process drains, what is enforced still follows the manager.
       if (signal.aborted) return;
       running = connect();
-      running.catch((error: unknown) => log.error({ err: error }, "session ended"));
+      running.catch((error: unknown) => log.error({ err: error }, "session with the manager stopped unexpectedly"));
     },
     async stop() {
       stopping.abort();
@@ -205,7 +161,7 @@ export function createSession(
       await Promise.all([routeHandler.idle(), policyFile.idle()]);
       const hasRun = life === "runs";
       life = "over";
-      if (hasRun && enforcer.isQuiet && routeHandler.isSettled) await cleanEnd.leave();
+      if (hasRun && enforcer.isQuiet && routeHandler.isSettled) await leaveCleanEnd(state.cleanEnd, pod);
     },
   };
 }

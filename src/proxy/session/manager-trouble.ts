@@ -5,9 +5,9 @@ import { isMeshError, type MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { isRefusal, reasonOf } from "../identity/manager-error.ts";
 import type { Outcome } from "./next-attempt.ts";
-import type { ManagerContact } from "./session.ts";
+import type { ManagerSession } from "./session.ts";
 
-export interface ManagerTrouble extends ManagerContact {
+export interface ManagerTrouble extends Pick<ManagerSession, "trouble"> {
   /** A stream has ended, or could not even be tried. */
   ended(endpoint: string, outcome: Outcome): void;
   /** The manager serves. */

@@ -15,7 +15,7 @@ import { type MeshStream, openMeshStream } from "./mesh-stream.ts";
 import { BACKOFF, createLeaderFinder, NO_RETRIES, nextRetry, type StreamOutcome } from "./next-attempt.ts";
 import type { Greeting } from "./registration.ts";
 import type { ResourceHandlers } from "./resource-handler.ts";
-import type { ManagerContact } from "./session.ts";
+import type { ManagerSession } from "./session.ts";
 import type { SessionMetrics } from "./session-metrics.ts";
 
 export interface MeshClientDeps {
@@ -38,7 +38,7 @@ export interface MeshClientDeps {
   readonly network?: { readonly connect: typeof openManagerChannel; readonly open: typeof openMeshStream };
 }
 
-export interface MeshClient extends ManagerContact {
+export interface MeshClient extends Pick<ManagerSession, "trouble"> {
   /** Milliseconds for which the proxy has followed no manager; 0 while it follows one. */
   readonly managerAwayMs: number;
   /** Runs until the signal fires. */

@@ -9,6 +9,7 @@ import type { LimiterSpec } from "../../policy/policy.ts";
 import type { PolicyReportMessage } from "../../wire/messages.ts";
 import { POLICY, policiesDigest } from "../../wire/policy-type.ts";
 import { createPolicyFile } from "../policies/policy-file.ts";
+import { createStateFolder } from "../state/state-folder.ts";
 import { createPolicyHandler } from "./policy-handler.ts";
 
 const GET = policyRequest("GET /api/v1/namespaces/a/pods/p");
@@ -25,9 +26,9 @@ const bodyOf = (set: object) => Buffer.from(JSON.stringify(set));
 async function startProcess(pod = POD) {
   const world = runningPolicies();
   const log = silentLogger();
-  const file = createPolicyFile({ path: join(dir, "policies.json"), pod, log });
+  const file = createPolicyFile(createStateFolder(dir, log), pod, log);
   const reports: PolicyReportMessage[] = [];
-  const handler = createPolicyHandler({ policies: world.policies, file, log, tell: (report) => reports.push(report) });
+  const handler = createPolicyHandler({ policies: world.policies, file, log, report: (report) => reports.push(report) });
   await handler.restore();
   const answers: string[] = [];
   const take = (body: Uint8Array, baseDigest = "") => {
@@ -131,7 +132,7 @@ describe("a restart", () => {
 });
 
 it("a breaker that opens and closes many times while the disk is slow is stored once more, with its last state", async () => {
-  const file = createPolicyFile({ path: join(dir, "policies.json"), pod: POD, log: silentLogger() });
+  const file = createPolicyFile(createStateFolder(dir, silentLogger()), POD, silentLogger());
   let state = 0;
   let reads = 0;
   for (let i = 0; i < 100; i++) {

@@ -23,12 +23,12 @@ export interface PolicyHandler extends ResourceHandler {
 export interface PolicyHandlerDeps {
   readonly policies: RunningPolicies;
   readonly file: PolicyFile;
-  /** Reports to the manager. */
-  readonly tell: (report: PolicyReportMessage) => void;
+  /** Sends a report to the manager. */
+  readonly report: (report: PolicyReportMessage) => void;
   readonly log: Logger;
 }
 
-export function createPolicyHandler({ policies, file, tell, log }: PolicyHandlerDeps): PolicyHandler {
+export function createPolicyHandler({ policies, file, report, log }: PolicyHandlerDeps): PolicyHandler {
   let current: PolicyResource | undefined;
   let isAnnounced = false;
   const store = () => {
@@ -38,7 +38,7 @@ export function createPolicyHandler({ policies, file, tell, log }: PolicyHandler
       : file.save(() => ({ resource: current ?? resource, breakers: policies.openBreakers }));
   };
   policies.onChange(() => {
-    tell(policies.report);
+    report(policies.report);
     void store();
   });
   return {

@@ -7,15 +7,15 @@ function setup() {
   const clock = createFakeClock();
   const sent: { readonly atMs: number; readonly report: ReportMessage }[] = [];
   const reporter = createReporter(clock, (report) => sent.push({ atMs: clock.monotonicMs(), report }));
-  const tellHeld = (heldNamespaces: number, drainingWrites = 0) => reporter.tell("backlog", { heldNamespaces, drainingWrites });
+  const tellHeld = (heldNamespaces: number, drainingWrites = 0) => reporter.report("backlog", { heldNamespaces, drainingWrites });
   const held = () => sent.map(({ atMs, report }) => [atMs, "backlog" in report && report.backlog.heldNamespaces]);
   return { clock, sent, reporter, tellHeld, held };
 }
 
 it("says nothing about what has not changed", async () => {
   const { clock, sent, reporter, tellHeld } = setup();
-  reporter.tell("leader", false);
-  reporter.tell("lock", null);
+  reporter.report("leader", false);
+  reporter.report("lock", null);
   tellHeld(0);
   await clock.advance(1_000);
   expect(sent).toEqual([]);
@@ -56,9 +56,9 @@ it("tells who leads and what the lock may do at once, however much was said just
   const lock = { lockName: "lock", resource: "leases", deniedVerbs: [], reason: "" };
   tellHeld(3);
   tellHeld(4);
-  reporter.tell("leader", true);
-  reporter.tell("lock", lock);
-  reporter.tell("lock", null);
+  reporter.report("leader", true);
+  reporter.report("lock", lock);
+  reporter.report("lock", null);
   expect(sent.map(({ report }) => report)).toEqual([
     { backlog: { heldNamespaces: 3, drainingWrites: 0 } },
     { leader: true },
@@ -76,7 +76,7 @@ it("has a report of every kind for the next stream: the initial values at first,
   const backlog = { heldNamespaces: 0, drainingWrites: 0 };
   const policies = { digest: "", rules: [] };
   expect(reporter.all).toEqual([{ leader: false }, { lock }, { backlog }, { unnamedLock }, { policies }, { webhookProblem: "" }]);
-  reporter.tell("leader", true);
+  reporter.report("leader", true);
   tellHeld(2);
   tellHeld(3); // waits
   expect(reporter.all).toEqual([

@@ -7,7 +7,7 @@ import type { Clock, Timer } from "../../base/clock.ts";
 import { NO_REPORTS, type ReportMessage, type Reports } from "../../wire/messages.ts";
 
 export interface Reporter {
-  tell<K extends keyof Reports>(kind: K, value: Reports[K]): void;
+  report<K extends keyof Reports>(kind: K, value: Reports[K]): void;
   /**
    * The last report of each kind, for a new stream. A kind without one has its initial value: the process
    * before may have reported another.
@@ -50,8 +50,8 @@ export function createReporter(clock: Clock, send: (report: ReportMessage) => vo
   const channels = new Map(kinds.map((kind) => [kind, createChannel(kindOf(kind), clock, send)]));
   const every = [...channels.values()];
   return {
-    tell(kind, value) {
-      channels.get(kind)?.tell(value);
+    report(kind, value) {
+      channels.get(kind)?.report(value);
     },
     get all() {
       return every.map(({ last }) => last);
@@ -63,7 +63,7 @@ export function createReporter(clock: Clock, send: (report: ReportMessage) => vo
 }
 
 interface Channel<T> {
-  tell(value: T): void;
+  report(value: T): void;
   readonly last: ReportMessage;
   stop(): void;
 }
@@ -87,8 +87,8 @@ function createChannel<T>({ initial, toWire, isStep }: Kind<T>, clock: Clock, se
     get last() {
       return toWire(sent);
     },
-    tell(news) {
-      value = news;
+    report(next) {
+      value = next;
       if (isDeepStrictEqual(value, sent)) return;
       const nowMs = clock.monotonicMs();
       const isUrgent = isStep === undefined || nowMs - sentMs >= REPORT_EVERY_MS;

@@ -19,7 +19,7 @@ import type { SnapshotFile } from "./snapshot-file.ts";
 export interface RouteHandler extends ResourceHandler {
   /**
    * Puts the stored snapshot in force, if there is a usable one.
-   * @param endedCleanly the process before left no write in flight: see clean-end.ts
+   * @param endedCleanly the process before left no write in flight: see inherited-writes.ts
    * @param hasPromised an earlier process has followed a leader, so it may have served although no snapshot
    * is stored
    */
@@ -176,7 +176,7 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
 
   return {
     async restore(endedCleanly, hasPromised = false) {
-      const snapshot = await file.load();
+      const snapshot = await file.load(hasPromised);
       if (!endedCleanly && (snapshot !== undefined || hasPromised)) {
         inherited = createInheritedWrites(clock, deps.signal);
         log.info(

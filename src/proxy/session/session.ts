@@ -1,12 +1,15 @@
-// What the pipeline needs of the session: the snapshot in force, its changes, and the accounting of writes in
-// flight. Invariant: a snapshot is enforced from the moment `current` changes; it is acknowledged only after
+// What the other parts of the proxy need of the session: the snapshot in force, its changes, the accounting of
+// writes in flight, and a few values for the manager. Invariant: a snapshot is enforced from the moment `current` changes; it is acknowledged only after
 // every write that it no longer allows has finished.
+import type { Runnable } from "../../base/lifecycle.ts";
 import { StatusError } from "../../kube/status.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import type { WriteReach } from "../../route/decide.ts";
 import type { ResourceView, Snapshot } from "../../route/snapshot.ts";
 import type { LockAccessMessage, UnnamedLockMessage } from "../../wire/messages.ts";
-import type { StoredMoves } from "./stored-moves.ts";
+import type { Policies } from "../policies/policies.ts";
+import type { LockMemory, MovesMemory } from "./memory.ts";
+import type { Peers } from "./peers-handler.ts";
 
 /** A snapshot in force with its compiled views. */
 export interface Enforced {
@@ -65,48 +68,14 @@ export type LockAccess = LockAccessMessage;
 /** What looks like a lock of the operator that the app does not name, as a refused request shows. */
 export type UnnamedLock = UnnamedLockMessage;
 
-/** The writes of a pod whose lock has another name upstream than before are held up. */
-export interface ClosedGate {
-  /** The lock's name upstream. */
-  readonly lock: string;
-  /** How long the lease of the lock before may last, from the moment when its name was given up. */
-  readonly leaseMs: number;
-}
-
-/** Of which lock the last routes of a process were, and whether its gate was closed. */
-export interface StoredLock {
-  readonly lockName: string;
-  readonly subset: string;
-  readonly closed: ClosedGate | undefined;
-  /** The longest lease that was seen of that lock; undefined if none was. */
-  readonly longestLeaseMs: number | undefined;
-}
-
-/** The part of the session that keeps the gate of the election layer over restarts of the proxy. */
-export interface GateKeeper {
-  /**
-   * What the process before this one has left; undefined if there was none. Known before the first routes are
-   * told.
-   */
-  readonly lockBefore: StoredLock | undefined;
-  /** Keeps the gate's state. It is stored with the routes, before these are acknowledged. */
-  keepGate(closed: ClosedGate | undefined): void;
-  /** Keeps, likewise, the longest lease that was seen of the lock in force; undefined if none was. */
-  keepLease(longestLeaseMs: number | undefined): void;
-}
-
-/** The part of the session that keeps the move log over restarts of the proxy. */
-export interface MoveKeeper {
-  /**
-   * What the process before has left; undefined if there was none. Known before the first routes are told.
-   */
-  readonly movesBefore: StoredMoves | undefined;
-  /** Names the source of the moves that are stored with each snapshot, before it is acknowledged. */
-  keepMoves(read: () => StoredMoves): void;
-}
-
-/** The part of the session that says how it stands with the manager. */
-export interface ManagerContact {
+/** The session as the other parts of the proxy use it; the process runs it. */
+export interface ManagerSession extends Session, Runnable {
+  readonly policies: Policies;
+  readonly peers: Peers;
+  readonly reports: ReportSink;
+  readonly memory: { readonly lock: LockMemory; readonly moves: MovesMemory };
+  /** What has to come from the manager before the proxy serves; undefined if nothing. */
+  readonly awaited: "snapshot" | "policies" | undefined;
   /**
    * Why the manager cannot be asked, or what it has against this pod, in words for a user; undefined if
    * nothing is known.
@@ -114,24 +83,14 @@ export interface ManagerContact {
   readonly trouble: string | undefined;
 }
 
-/** The part of the session that says what it waits for. */
-export interface Waiting {
-  /** What has to come from the manager before the proxy serves; undefined if nothing. */
-  readonly awaited: "snapshot" | "policies" | undefined;
-}
-
-/** The part of the session that the listener for webhooks tells what is wrong. */
-export interface WebhookSink {
-  /** Why the listener has no certificate; "" if it has one. Equal values are ignored. */
-  setWebhookProblem(problem: string): void;
-}
-
-/** The part of the session that the election layer tells who leads. */
-export interface LeaderSink {
-  /** Whether this pod holds its subset's lock. Equal values are ignored. */
+/** What the other parts report to the manager. Equal values are ignored. */
+export interface ReportSink {
+  /** Whether this pod holds its subset's lock. */
   setLeader(leader: boolean): void;
   /** Whether the operator may use that lock; null while that is not known. */
   setLockAccess(access: LockAccess | null): void;
   /** What looks like a lock that the app does not name; null if nothing does. */
   setUnnamedLock(lock: UnnamedLock | null): void;
+  /** Why the listener for webhooks has no certificate; "" if it has one. */
+  setWebhookProblem(problem: string): void;
 }

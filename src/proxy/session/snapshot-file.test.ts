@@ -1,31 +1,31 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { routes } from "../../../test/support/test-routes.ts";
 import { silentLogger } from "../../base/log.ts";
 import { namedRoute } from "../../wire/route-type.ts";
-import { createSnapshotFile, type LockMemory, type MovesMemory, snapshotToJson, storedFromJson } from "./snapshot-file.ts";
-import { LOST_MOVES, type StoredMoves } from "./stored-moves.ts";
+import { createStateFolder } from "../state/state-folder.ts";
+import { LOST_MOVES, type StoredMoves } from "./memory.ts";
+import { createSnapshotFile, type LockState, snapshotToJson, storedFromJson } from "./snapshot-file.ts";
 
 const pod = { namespace: "shop", name: "shop-0", uid: "uid-1" };
 const namedOnly = Buffer.from(namedRoute(routes(7, {})).body).toString("base64");
 const snapshot = routes(7, { blue: ["a", "b"], defaultSubset: ["c"], fenced: ["d"] });
+const OPEN: LockState = { closed: undefined, longestLeaseMs: undefined };
 let dir = "";
 let path = "";
-const fileOf = (owner = pod, maxBytes?: number, lock?: LockMemory) =>
-  createSnapshotFile({
-    path,
-    pod: owner,
-    log: silentLogger(),
-    ...(maxBytes === undefined ? {} : { maxBytes }),
-    ...(lock === undefined ? {} : { lock }),
-  });
+const fileOf = (owner = pod, maxBytes?: number, lock: LockState = OPEN) => {
+  const file = createSnapshotFile(createStateFolder(dirname(path), silentLogger(), maxBytes), owner, silentLogger());
+  file.lock.keepGate(lock.closed);
+  file.lock.keepLease(lock.longestLeaseMs);
+  return file;
+};
 const closed = { lock: "shop-lock---blue", leaseMs: 40_000 };
 const loadedLock = async (owner = pod) => {
-  const lock: LockMemory = { before: undefined, closed: undefined, longestLeaseMs: undefined };
-  await fileOf(owner, undefined, lock).load();
-  return lock.before;
+  const file = fileOf(owner);
+  await file.load();
+  return file.lock.before;
 };
 
 beforeEach(async () => {
@@ -137,7 +137,7 @@ describe("the stored snapshot", () => {
 
 describe("beside the snapshot, the lock's gate", () => {
   it("comes back closed as it was, for the same pod", async () => {
-    await fileOf(pod, undefined, { before: undefined, closed, longestLeaseMs: 137_000 }).save(snapshot);
+    await fileOf(pod, undefined, { closed, longestLeaseMs: 137_000 }).save(snapshot);
     expect(await loadedLock()).toEqual({ lockName: "shop-lock", subset: "blue", closed, longestLeaseMs: 137_000 });
     expect(await loadedLock({ ...pod, uid: "uid-2" })).toBeUndefined();
   });
@@ -149,7 +149,7 @@ describe("beside the snapshot, the lock's gate", () => {
 
   it("stays where the snapshot finds no room", async () => {
     await fileOf().save(snapshot);
-    await fileOf(pod, 500, { before: undefined, closed, longestLeaseMs: 137_000 }).save(
+    await fileOf(pod, 500, { closed, longestLeaseMs: 137_000 }).save(
       routes(8, { blue: Array.from({ length: 99 }, (_, n) => `n${n}`) }),
     );
     expect(await loadedLock()).toEqual({ lockName: "shop-lock", subset: "blue", closed, longestLeaseMs: 137_000 });
@@ -179,14 +179,16 @@ describe("beside the snapshot, the moves", () => {
     hasLostOthers: true,
     resources: new Map([["/pods", { horizon: 3n, namespacesHorizon: 7n, departed: ["a"] }]]),
   };
-  const memory = (read: () => StoredMoves = () => left): MovesMemory => ({ before: undefined, read });
   const loaded = async (owner = pod) => {
-    const moves = memory();
-    const found = await createSnapshotFile({ path, pod: owner, log: silentLogger(), moves }).load();
-    return [found?.version, moves.before];
+    const file = fileOf(owner);
+    const found = await file.load();
+    return [found?.version, file.moves.before];
   };
-  const save = (of = left, maxBytes = 10_000) =>
-    createSnapshotFile({ path, pod, log: silentLogger(), moves: memory(() => of), maxBytes }).save(snapshot);
+  const save = (of = left, maxBytes = 10_000) => {
+    const file = fileOf(pod, maxBytes);
+    file.moves.keep(() => of);
+    return file.save(snapshot);
+  };
 
   it("come back as they were, for the same pod", async () => {
     await save();
@@ -214,10 +216,10 @@ describe("beside the snapshot, the moves", () => {
 it("what a process has stored of moves is lost if it ended before it stored its last routes", async () => {
   const none: StoredMoves = { resources: new Map(), hasLostOthers: false };
   const start = async () => {
-    const moves: MovesMemory = { before: undefined, read: () => none };
-    const file = createSnapshotFile({ path, pod, log: silentLogger(), moves });
+    const file = fileOf();
+    file.moves.keep(() => none);
     await file.load();
-    return { file, moves };
+    return { file, moves: file.moves };
   };
   const first = await start();
   first.file.willChange();

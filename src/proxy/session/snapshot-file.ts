@@ -1,30 +1,27 @@
-// The file with the last good snapshot, the last moves and the state of the lock gate, so that a restarted
-// proxy serves while the manager is away. Invariant: what is read is whole and was written for this pod, or
-// it is nothing; a file that cannot be used is removed. Called by the session, which acknowledges a snapshot
-// only after `save`: the snapshot is stored, or (on a full disk) the old snapshot is removed. Else a restart
-// could enforce an older snapshot.
-
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+// The slot with the last good snapshot, the last moves and the state of the lock gate, so that a restarted
+// proxy serves while the manager is away. Invariants: what is read is whole and was written by this pod, or it
+// is nothing, and a file that cannot be used is removed; a snapshot is acknowledged only after `save`, which
+// leaves no older one, since a restart could enforce that.
+import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
-import { isErrno, readBounded, removeFile, replaceFile } from "../../base/durable-file.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { PodRef } from "../../wire/messages.ts";
 import { ROUTE } from "../../wire/route-type.ts";
-import type { ClosedGate, StoredLock } from "./session.ts";
-import { LOST_MOVES, type MovesContent, movesFromContent, movesToContent, type StoredMoves } from "./stored-moves.ts";
-
-/** Bound of the file in bytes; a table of 10,000 namespaces takes about 0.3 MB. */
-const MAX_SNAPSHOT_BYTES = 32 * 1024 * 1024;
+import { isSamePod, OWNER, type StateFolder } from "../state/state-folder.ts";
+import type { LockMemory, MovesMemory, StoredLock } from "./memory.ts";
+import { LOST_MOVES, type MovesContent, movesFromContent, movesToContent, type StoredMoves } from "./memory.ts";
 
 export interface SnapshotFile {
-  /** The stored snapshot if it is this pod's; undefined if there is none or it cannot be used. */
-  load(): Promise<Snapshot | undefined>;
   /**
-   * A snapshot that is not stored comes into force at once. Until the next `save`, another process does not
-   * believe the stored moves: clients may have been told of more. Synchronous, since nothing of the snapshot
+   * The stored snapshot if it is this pod's; undefined if there is none or it cannot be used.
+   * @param hasPromised an earlier process may have served, although it has stored nothing
+   */
+  load(hasPromised?: boolean): Promise<Snapshot | undefined>;
+  /**
+   * A snapshot that is not stored comes into force now. Until the next `save`, another process does not
+   * believe the stored moves: clients may have seen more of them. Synchronous, since nothing of the snapshot
    * may be shown before.
    */
   willChange(): void;
@@ -36,94 +33,81 @@ export interface SnapshotFile {
   save(snapshot: Snapshot): Promise<void>;
 }
 
-/** What is stored beside the snapshot. */
-export interface LockMemory {
-  /** What was there; set by `load`. */
-  before: StoredLock | undefined;
-  /** What is stored with the next `save`. */
-  closed: ClosedGate | undefined;
-  /** As `closed`. */
-  longestLeaseMs: number | undefined;
+/** The file with what is stored beside the snapshot, for those who keep it there. */
+export interface MemoryFile extends SnapshotFile {
+  readonly lock: LockMemory;
+  readonly moves: MovesMemory;
 }
 
-/** The moves that are stored beside the snapshot. */
-export interface MovesMemory {
-  /** What was there; set by `load` if there was something. */
-  before: StoredMoves | undefined;
-  /** What is stored with the next `save`. */
-  read: () => StoredMoves;
-}
+/** @param onLockChange called when another state of the lock gate has to be stored */
+export function createSnapshotFile(
+  { snapshot: slot, unsaved }: Pick<StateFolder, "snapshot" | "unsaved">,
+  pod: PodRef,
+  log: Logger,
+  onLockChange: () => void = () => undefined,
+): MemoryFile {
+  let lockBefore: StoredLock | undefined;
+  let movesBefore: StoredMoves | undefined;
+  let lock: LockState = { closed: undefined, longestLeaseMs: undefined };
+  let readMoves = () => LOST_MOVES;
 
-export function createSnapshotFile(options: {
-  readonly path: string;
-  readonly pod: PodRef;
-  readonly log: Logger;
-  readonly lock?: LockMemory;
-  readonly moves?: MovesMemory;
-  readonly maxBytes?: number;
-}): SnapshotFile {
-  const { path, pod, log, lock, moves, maxBytes = MAX_SNAPSHOT_BYTES } = options;
-
-  const unsavedPath = `${path}.unsaved`;
   const read = async (): Promise<Stored | undefined> => {
     try {
-      return storedFromJson(await readBounded(path, maxBytes), pod);
+      const text = await slot.read();
+      return text === undefined ? undefined : storedFromJson(text, pod);
     } catch (error) {
-      if (isErrno(error, "ENOENT")) return undefined;
+      const { path } = slot;
       log.warn({ err: error, path }, "stored snapshot ignored and removed");
-      await removeFile(path).catch((err) => log.warn({ err, path }, "stored snapshot cannot be removed"));
+      await slot.remove().catch((err) => log.warn({ err, path }, "stored snapshot cannot be removed"));
       return undefined;
     }
   };
+  const setLock = (next: LockState) => {
+    if (isDeepStrictEqual(next, lock)) return;
+    lock = next;
+    onLockChange();
+  };
   return {
-    async load() {
+    lock: {
+      get before() {
+        return lockBefore;
+      },
+      keepGate: (closed) => setLock({ ...lock, closed }),
+      keepLease: (longestLeaseMs) => setLock({ ...lock, longestLeaseMs }),
+    },
+    moves: {
+      get before() {
+        return movesBefore;
+      },
+      keep(source) {
+        readMoves = source;
+      },
+    },
+    async load(hasPromised = false) {
       const stored = await read();
-      if (lock !== undefined) {
-        lock.before = stored?.lock;
-        lock.closed = stored?.lock?.closed;
-        lock.longestLeaseMs = stored?.lock?.longestLeaseMs;
-      }
-      if (moves !== undefined && stored !== undefined) moves.before = existsSync(unsavedPath) ? LOST_MOVES : stored.moves;
+      lockBefore = stored?.lock;
+      lock = { closed: stored?.lock.closed, longestLeaseMs: stored?.lock.longestLeaseMs };
+      if (stored !== undefined) movesBefore = unsaved.isThere ? LOST_MOVES : stored.moves;
+      else if (hasPromised) movesBefore = LOST_MOVES;
       return stored?.snapshot;
     },
-    willChange() {
-      try {
-        mkdirSync(dirname(path), { recursive: true });
-        writeFileSync(unsavedPath, "");
-      } catch (error) {
-        log.warn({ err: error, path: unsavedPath }, "unsaved moves not noted: after a crash an informer may miss a move");
-      }
-    },
+    willChange: unsaved.touch,
     async save(snapshot) {
-      try {
-        const text = snapshotToJson(snapshot, pod, lock, moves?.read());
-        if (Buffer.byteLength(text) > maxBytes) throw new MeshError("SNAPSHOT_FILE", `snapshot is over ${maxBytes} bytes`);
-        await replaceFile(path, text);
-        await removeFile(unsavedPath).catch(() => undefined);
-      } catch (error) {
-        await keepLockOnly(path, lockToJson(snapshot, pod, lock), error);
-        log.warn({ err: error, path }, "snapshot not stored: a restart needs the manager");
-      }
+      const saved = await slot.save(() => ({
+        text: () => snapshotToJson(snapshot, pod, lock, readMoves()),
+        onFullDisk: { less: lockToJson(snapshot, pod, lock) },
+      }));
+      if (saved.is === "stored") await unsaved.remove().catch(() => undefined);
+      if (saved.is === "unknown")
+        throw new MeshError("SNAPSHOT_FILE", "storing snapshot: the old one can be neither replaced nor removed", {
+          cause: saved.error,
+        });
     },
   };
 }
 
-// The old snapshot must go, since it may say more than what is about to be acknowledged; its room may do for
-// the rest.
-async function keepLockOnly(path: string, text: string, cause: unknown): Promise<void> {
-  try {
-    await replaceFile(path, text);
-    return;
-  } catch {
-    await removeFile(path).catch(() => {
-      throw new MeshError("SNAPSHOT_FILE", "storing snapshot: the old one can be neither replaced nor removed", { cause });
-    });
-  }
-  await replaceFile(path, text).catch(() => undefined);
-}
-
-/** What of the lock is not in the snapshot. */
-type LockState = Pick<StoredLock, "closed" | "longestLeaseMs">;
+/** The part of the stored lock that is not in the snapshot. */
+export type LockState = Pick<StoredLock, "closed" | "longestLeaseMs">;
 
 const FORMAT = 3;
 const MAX_LEASE_MS = 3_600_000;
@@ -135,7 +119,7 @@ const LEASE_MS = z
 
 const CONTENT = z.object({
   format: z.literal(FORMAT),
-  pod: z.object({ namespace: z.string(), name: z.string(), uid: z.string() }),
+  pod: OWNER,
   /** Null where the snapshot found no room. The body is in base64. */
   route: z.object({ version: z.number().nonnegative(), digest: z.string(), body: z.string() }).nullable(),
   lock: z.object({
@@ -188,10 +172,7 @@ function toJson(
  */
 export function storedFromJson(text: string, pod: PodRef): Stored {
   const { pod: owner, route, lock, moves } = parse(text);
-  // A pod of a StatefulSet comes back under its name with another uid, perhaps in another subset. A pod of
-  // unknown uid is not believed to be this one either, unless this one's uid is unknown too: then the folder
-  // has to end with the pod.
-  if (owner.namespace !== pod.namespace || owner.name !== pod.name || owner.uid !== pod.uid) {
+  if (!isSamePod(owner, pod)) {
     throw new MeshError(
       "SNAPSHOT_FILE",
       `reading stored snapshot: it belongs to pod ${owner.namespace}/${owner.name} (${owner.uid})`,

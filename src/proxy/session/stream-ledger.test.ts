@@ -1,10 +1,11 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { eventually } from "../../../test/support/eventually.ts";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { silentLogger } from "../../base/log.ts";
+import { createStateFolder } from "../state/state-folder.ts";
 import { createStreamLedger, LEASE_MS } from "./stream-ledger.ts";
 
 let dir = "";
@@ -19,7 +20,7 @@ const gauge = {
     unstored = value;
   },
 };
-const unopened = () => createStreamLedger({ path, clock, log, unstored: gauge });
+const unopened = () => createStreamLedger({ slot: createStateFolder(dirname(path), log).stream, clock, log, unstored: gauge });
 
 /** A process, with its ledger open. */
 async function process() {

@@ -4,8 +4,8 @@
 // than was promised. A proxy that has routes and finds no file waits until older leaders are over, so that a
 // promise needs no disk. Called by the session and mesh-client.
 import { type Clock, sleep } from "../../base/clock.ts";
-import { emptyFile, isMissing, readBounded, removeFile, replaceFile } from "../../base/durable-file.ts";
 import type { Logger } from "../../base/log.ts";
+import type { Slot } from "../state/state-folder.ts";
 
 export interface StreamLedger {
   /** Reads what the process before has left; to be called once, before anything else. */
@@ -32,7 +32,7 @@ export interface StreamLedger {
 }
 
 export interface StreamLedgerOptions {
-  readonly path: string;
+  readonly slot: Slot;
   readonly clock: Clock;
   readonly log: Logger;
   /** Told whether the disk lags behind what was promised. */
@@ -56,59 +56,40 @@ export const LEASE_MS = 15_000;
 // Numbers are milliseconds since the epoch where nothing keeps them from it: a proxy that has lost its file
 // is late by no more than this for each restart.
 const RESERVED = 10_000;
-const MAX_BYTES = 64;
 
-export function createStreamLedger({ path, clock, log, unstored }: StreamLedgerOptions): StreamLedger {
+export function createStreamLedger({ slot, clock, log, unstored }: StreamLedgerOptions): StreamLedger {
   let last = 0;
   let now: Entry = { bound: 0, epoch: 0 };
   /** The least that may be on the disk; undefined if that is nothing. */
   let stored: Entry | undefined;
   let isStored = false;
-  let hasFailed = false;
   let hasPromised = false;
-  let saving: Promise<void> = Promise.resolve();
 
-  const forget = async () => {
-    try {
-      await emptyFile(path).catch(() => removeFile(path));
-      stored = undefined;
-    } catch {
-      // A disk that takes nothing at all does not take the first number of the next process either: that one
-      // waits as well.
-    }
-  };
-  const write = async (next: Entry) => {
-    try {
-      await replaceFile(path, `${next.bound} ${next.epoch}\n`);
-      stored = next;
-      isStored = true;
-      hasFailed = false;
-    } catch (error) {
-      isStored = false;
-      if (!hasFailed) log.warn({ err: error, path }, "streams and promises not stored: a restart may wait before it connects");
-      hasFailed = true;
-      // The next process waits if it finds nothing; by an older promise it would follow whom this one does
-      // not.
-      if (stored === undefined || stored.epoch < next.epoch) await forget();
-    }
-    unstored.set(hasFailed ? 1 : 0);
-  };
-  // One after the other, and always what holds by then: an older number or promise must not come after a
-  // newer one.
-  const save = (): Promise<void> => {
-    saving = saving.then(async () => {
-      const isSame = isStored && stored?.bound === now.bound && stored.epoch === now.epoch;
-      if (!isSame) await write(now);
+  // An older number or promise must not come after a newer one, so each save takes what holds by its turn.
+  const save = () =>
+    slot.save(() => {
+      const next = now;
+      if (isStored && stored?.bound === next.bound && stored.epoch === next.epoch) return undefined;
+      const isOlder = stored === undefined || stored.epoch < next.epoch;
+      return {
+        text: () => `${next.bound} ${next.epoch}\n`,
+        // The next process waits if it finds nothing; by an older promise it would follow whom this one does not.
+        onFullDisk: isOlder ? "empty" : "keep",
+        done({ is }) {
+          isStored = is === "stored";
+          unstored.set(isStored ? 0 : 1);
+          if (isStored) stored = next;
+          else if (is === "refused" && isOlder) stored = undefined;
+        },
+      };
     });
-    return saving;
-  };
   const reserve = () => {
     now = { ...now, bound: Math.max(last, clock.now()) + RESERVED };
     return save();
   };
   return {
     async open() {
-      const found = await load(path, log);
+      const found = await load(slot, log);
       stored = found === "lost" ? undefined : found;
       hasPromised = found !== undefined;
       if (stored !== undefined) {
@@ -143,16 +124,17 @@ export function createStreamLedger({ path, clock, log, unstored }: StreamLedgerO
 }
 
 /** "lost": there was something that cannot be known any more. */
-async function load(path: string, log: Logger): Promise<Entry | "lost" | undefined> {
+async function load(slot: Slot, log: Logger): Promise<Entry | "lost" | undefined> {
   try {
-    const [, bound, epoch] = (/^(\d+) (\d+)\n$/.exec(await readBounded(path, MAX_BYTES)) ?? []).map(Number);
+    const text = await slot.read();
+    if (text === undefined) return undefined;
+    const [, bound, epoch] = (/^(\d+) (\d+)\n$/.exec(text) ?? []).map(Number);
     if (Number.isSafeInteger(epoch) && bound !== undefined && epoch !== undefined && bound < Number.MAX_SAFE_INTEGER / 2) {
       return { bound, epoch };
     }
-    log.warn({ path }, "stored numbers of streams ignored: not readable");
+    throw new Error("it is not readable");
   } catch (error) {
-    if (isMissing(error)) return undefined;
-    log.warn({ err: error, path }, "stored numbers of streams ignored");
+    log.warn({ err: error, path: slot.path }, "stored numbers of streams ignored");
+    return "lost";
   }
-  return "lost";
 }

@@ -12,7 +12,7 @@ import { LOG_FORMAT } from "../../../src/base/log.ts";
 import { createRegistry } from "../../../src/base/metrics.ts";
 import { createIdentity } from "../../../src/proxy/identity/create-identity.ts";
 import { openManagerChannel } from "../../../src/proxy/identity/manager-channel.ts";
-import { CERTIFICATE_FILE_NAME } from "../../../src/proxy/identity/stored-certificate.ts";
+import { createStateFolder } from "../../../src/proxy/state/state-folder.ts";
 import type { CertificateReplyMessage } from "../../../src/wire/messages.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type FakeApi, startFakeApi } from "../../support/fake-api.ts";
@@ -94,7 +94,8 @@ async function requestCertificate(endpoint: string, connect = openManagerChannel
     dataDir: volume.dataDir,
   };
   const registry = createRegistry("proxy", "test");
-  const deps = { config, registry, clock, random: systemRandom, log: log(), connect };
+  const state = createStateFolder(volume.dataDir, log());
+  const deps = { config, state, registry, clock, random: systemRandom, log: log(), connect };
   const certificate = createIdentity(deps).certificate;
   const stopping = new AbortController();
   const started = certificate.start(stopping.signal);
@@ -182,7 +183,7 @@ describe("a proxy with the identity of the mesh", () => {
     const manager = await runManager();
     const before = await runProxy(manager.endpoint);
     const { serialNumber } = await servedCertificate(before.ready.url, ca.certPem);
-    const path = join(volume.dataDir, CERTIFICATE_FILE_NAME);
+    const path = join(volume.dataDir, "serving-certificate.json");
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     await before.stop();
     stops.splice(stops.indexOf(before.stop), 1);
@@ -222,7 +223,7 @@ describe("a proxy with the identity of the mesh", () => {
 });
 
 describe("a stored certificate", () => {
-  const stored = () => join(volume.dataDir, CERTIFICATE_FILE_NAME);
+  const stored = () => join(volume.dataDir, "serving-certificate.json");
   const withStored = async () => {
     const manager = await runManager();
     const first = await runProxy(manager.endpoint);

@@ -7,7 +7,7 @@ import { election } from "../../../src/proxy/outbound/election/election.ts";
 import { createLockGate, lockGate } from "../../../src/proxy/outbound/election/lock-gate.ts";
 import { isolate } from "../../../src/proxy/outbound/isolate/isolate.ts";
 import { createEnforcer } from "../../../src/proxy/session/enforcer.ts";
-import { NO_KEEPER } from "../../support/election-setup.ts";
+import { NO_KEEPER, NO_REPORTS } from "../../support/election-setup.ts";
 import { eventually } from "../../support/eventually.ts";
 import { answerJson, type Script, startFakeApi } from "../../support/fake-api.ts";
 import { isolateDeps } from "../../support/isolate.ts";
@@ -31,16 +31,14 @@ async function setup(script: Script) {
     onChange: session.onChange,
     beginWrite: session.beginWrite,
     beginHold: session.beginHold,
-    setLeader: (value: boolean) => void leader.push(value),
-    setLockAccess: () => undefined,
-    setUnnamedLock: () => undefined,
   };
+  const reports = { ...NO_REPORTS, setLeader: (value: boolean) => void leader.push(value) };
   const api = await startFakeApi(script);
   stops.push(() => api.close());
   const gate = createLockGate(systemClock, NO_KEEPER);
   const proxy = await startProxy({
     api,
-    election: election({ session: sessionOfLayers, gate, clock: systemClock, log: silentLogger() }),
+    election: election({ session: sessionOfLayers, reports, gate, clock: systemClock, log: silentLogger() }),
     lockGate: lockGate(gate),
     isolate: isolate(isolateDeps({ session, clock: systemClock })),
   });

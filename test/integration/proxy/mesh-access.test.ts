@@ -1,4 +1,5 @@
 // The session's stream to the manager with the mesh's identity: the proxy verifies the manager and sends its own token.
+
 import { rm } from "node:fs/promises";
 import { status } from "@grpc/grpc-js";
 import { pino } from "pino";
@@ -8,6 +9,7 @@ import { systemClock } from "../../../src/base/clock.ts";
 import { createRegistry } from "../../../src/base/metrics.ts";
 import { createMeshAccess, createMeshTrustStore } from "../../../src/proxy/identity/manager-access.ts";
 import { createSession } from "../../../src/proxy/session/create-session.ts";
+import { createStateFolder } from "../../../src/proxy/state/state-folder.ts";
 import { eventually } from "../../support/eventually.ts";
 import {
   createProjectedVolume,
@@ -52,7 +54,8 @@ async function session(endpoint: string) {
   const trust = createMeshTrustStore(volume.caFile, log);
   const registry = createRegistry("proxy", "test");
   const started = createSession({
-    config: { manager: endpoint, podNamespace: "shop", podName: "shop-0", podUid: "uid-1", dataDir: volume.dataDir },
+    config: { manager: endpoint, podNamespace: "shop", podName: "shop-0", podUid: "uid-1" },
+    state: createStateFolder(volume.dataDir, log),
     access: createMeshAccess({ manager: endpoint, trust, tokenFile: volume.tokenFile }),
     log,
     clock: systemClock,

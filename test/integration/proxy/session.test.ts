@@ -9,6 +9,7 @@ import { createRegistry } from "../../../src/base/metrics.ts";
 import { createSession } from "../../../src/proxy/session/create-session.ts";
 import { INHERITED_WRITES_MS } from "../../../src/proxy/session/inherited-writes.ts";
 import { LEASE_MS } from "../../../src/proxy/session/stream-ledger.ts";
+import { createStateFolder } from "../../../src/proxy/state/state-folder.ts";
 import type { Snapshot } from "../../../src/route/snapshot.ts";
 import type { ResourceMessage } from "../../../src/wire/messages.ts";
 import { claimedRoute } from "../../../src/wire/route-type.ts";
@@ -40,7 +41,8 @@ async function runManager(port?: number, options?: ManagerOptions): Promise<Scri
 async function proxy(endpoint: string, more: { podUid?: string } = {}, clock: Clock = systemClock) {
   const registry = createRegistry("proxy", "test");
   const session = createSession({
-    config: { manager: endpoint, podNamespace: "shop", podName: "shop-0", podUid: "uid-1", dataDir, ...more },
+    config: { manager: endpoint, podNamespace: "shop", podName: "shop-0", podUid: "uid-1", ...more },
+    state: createStateFolder(dataDir, silentLogger()),
     log: silentLogger(),
     clock,
     random: () => 0.5,
@@ -249,12 +251,12 @@ describe("a proxy's session", () => {
     const { session } = await proxy(manager.endpoint);
     // A stream starts with a report of each kind.
     await eventually(() => leaders(manager).length === 1);
-    session.setLeader(true);
-    session.setLeader(true);
+    session.reports.setLeader(true);
+    session.reports.setLeader(true);
     await eventually(() => leaders(manager).length === 2);
     manager.streams.at(-1)?.end();
     await eventually(() => leaders(manager).length === 3);
-    session.setLeader(false);
+    session.reports.setLeader(false);
     await eventually(() => leaders(manager).length === 4);
     expect(leaders(manager)).toEqual([false, true, true, false]);
   });
@@ -264,8 +266,8 @@ describe("a proxy's session", () => {
     const { session } = await proxy(manager.endpoint);
     await eventually(() => reports(manager).length === KINDS_OF_REPORT);
     const lock = { lockName: "lock---blue", resource: "configmaps", deniedVerbs: ["get", "update"], reason: "no" };
-    session.setLockAccess(lock);
-    session.setLeader(true);
+    session.reports.setLockAccess(lock);
+    session.reports.setLeader(true);
     await eventually(() => reports(manager).length === KINDS_OF_REPORT + 2);
     expect(reports(manager).slice(-2)).toMatchObject([{ lock }, { leader: true }]);
     manager.streams.at(-1)?.end();
@@ -278,7 +280,7 @@ describe("a proxy's session", () => {
       { policies: { digest: "" } },
       { webhookProblem: "" },
     ]);
-    session.setLockAccess(null);
+    session.reports.setLockAccess(null);
     await eventually(() => reports(manager).length === 2 * KINDS_OF_REPORT + 3);
     expect(reports(manager).at(-1)).toMatchObject({ lock: { resource: "" } });
   });
@@ -288,7 +290,7 @@ describe("a proxy's session", () => {
     const { session } = await proxy(manager.endpoint);
     await eventually(() => reports(manager).length === KINDS_OF_REPORT);
     const unnamedLock = { lockName: "op", resource: "configmaps" };
-    session.setUnnamedLock(unnamedLock);
+    session.reports.setUnnamedLock(unnamedLock);
     await eventually(() => reports(manager).length === KINDS_OF_REPORT + 1);
     expect(reports(manager).at(-1)).toMatchObject({ unnamedLock });
   });
@@ -452,19 +454,19 @@ describe("a proxy's session", () => {
     const first = await proxy(manager.endpoint);
     await eventually(() => manager.streams.length === 1);
     const closed = { lock: "shop-lock---blue", leaseMs: 15_000 };
-    first.session.onChange(() => first.session.keepGate(closed));
-    first.session.onChange(() => first.session.keepLease(137_000));
+    first.session.onChange(() => first.session.memory.lock.keepGate(closed));
+    first.session.onChange(() => first.session.memory.lock.keepLease(137_000));
     send(manager, routes(6, { blue: ["a"] }), 1);
     await eventually(() => acks(manager).length === 1);
     await first.stop();
     const second = await proxy(manager.endpoint);
-    expect(second.session.lockBefore).toEqual({ lockName: "shop-lock", subset: "blue", closed, longestLeaseMs: 137_000 });
-    second.session.keepGate(undefined);
-    second.session.keepLease(undefined);
+    expect(second.session.memory.lock.before).toEqual({ lockName: "shop-lock", subset: "blue", closed, longestLeaseMs: 137_000 });
+    second.session.memory.lock.keepGate(undefined);
+    second.session.memory.lock.keepLease(undefined);
     await eventually(async () => (await readFile(join(dataDir, "snapshot.json"), "utf8")).includes('"closed":null'));
     await second.stop();
     const third = await proxy(manager.endpoint);
-    expect(third.session.lockBefore).toEqual({ lockName: "shop-lock", subset: "blue", closed: undefined });
+    expect(third.session.memory.lock.before).toEqual({ lockName: "shop-lock", subset: "blue", closed: undefined });
     expect(third.session.current?.snapshot).toEqual(routes(6, { blue: ["a"] }));
   });
 

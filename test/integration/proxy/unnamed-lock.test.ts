@@ -13,7 +13,7 @@ import { createEnforcer } from "../../../src/proxy/session/enforcer.ts";
 import type { UnnamedLock } from "../../../src/proxy/session/session.ts";
 import { createLeaderElector } from "../../../src/runtime/leader-election.ts";
 import { createLocalKube } from "../../localkube/localkube.ts";
-import { NO_KEEPER, NO_SINK } from "../../support/election-setup.ts";
+import { NO_KEEPER, NO_REPORTS } from "../../support/election-setup.ts";
 import { eventually } from "../../support/eventually.ts";
 import { isolateDeps } from "../../support/isolate.ts";
 import { startProxy } from "../../support/proxy-harness.ts";
@@ -37,13 +37,18 @@ it("is told which field to set, and leads once the field is set", async () => {
     enforcer.enforce(routes(version, { blue: ["a"], defaultSubset: ["shop"] }, { lockName }));
   enforce(1, "");
   const reports: (UnnamedLock | null)[] = [];
-  const sink = { ...NO_SINK, setUnnamedLock: (lock: UnnamedLock | null) => void reports.push(lock) };
-  const session = Object.assign(enforcer, sink);
+  const sink = { ...NO_REPORTS, setUnnamedLock: (lock: UnnamedLock | null) => void reports.push(lock) };
   const api = { url: kube.url, ca: { certPem: kube.caPem }, open: 0 };
   const proxy = await startProxy({
     api,
-    election: election({ session, gate: createLockGate(systemClock, NO_KEEPER), clock: systemClock, log: silentLogger() }),
-    isolate: isolate(isolateDeps({ session, clock: systemClock })),
+    election: election({
+      session: enforcer,
+      reports: sink,
+      gate: createLockGate(systemClock, NO_KEEPER),
+      clock: systemClock,
+      log: silentLogger(),
+    }),
+    isolate: isolate(isolateDeps({ session: enforcer, clock: systemClock })),
   });
   closing.push(() => proxy.stop());
   const caPem = await readFile(proxy.ready.ca, "utf8");

@@ -1,4 +1,5 @@
 // A proxy and a manager of different versions. Each reports a resource type that the other does not support, and never ignores it silently.
+
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +11,7 @@ import { createMeshServer } from "../../../src/manager/server/mesh-server.ts";
 import { createProxyRegistry } from "../../../src/manager/server/proxy-registry.ts";
 import { NO_POLICIES } from "../../../src/policy/policy.ts";
 import { createSession } from "../../../src/proxy/session/create-session.ts";
+import { createStateFolder } from "../../../src/proxy/state/state-folder.ts";
 import { POLICY, policiesDigest } from "../../../src/wire/policy-type.ts";
 import type { ResourceType, Versioned } from "../../../src/wire/resource-type.ts";
 import { ROUTE } from "../../../src/wire/route-type.ts";
@@ -52,7 +54,8 @@ async function startServer() {
 
 async function startProxy(endpoint: string) {
   const session = createSession({
-    config: { manager: endpoint, podNamespace: "shop", podName: "shop-0", podUid: "uid-1", dataDir: dir },
+    config: { manager: endpoint, podNamespace: "shop", podName: "shop-0", podUid: "uid-1" },
+    state: createStateFolder(dir, silentLogger()),
     log: silentLogger(),
     clock: systemClock,
     random: () => 0.5,
@@ -124,7 +127,7 @@ it("today's proxy and today's manager agree on types and deltas, and on what a n
   expect(session.current).toBeUndefined();
   registry.publish("shop/shop-0", POLICY, { version: 1, digest: policiesDigest(NO_POLICIES), ...NO_POLICIES });
   await eventually(() => session.current !== undefined);
-  session.setLeader(true);
+  session.reports.setLeader(true);
   session.beginHold("new");
   await eventually(
     () => registry.facts("shop/shop-0")?.leader === true && registry.facts("shop/shop-0")?.backlog.heldNamespaces === 1,

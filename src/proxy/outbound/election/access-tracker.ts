@@ -7,7 +7,7 @@ import type { Logger } from "../../../base/log.ts";
 import { plainText } from "../../../base/plain-text.ts";
 import { resourceName } from "../../../kube/client/resource.ts";
 import type { ResourceInfo, ResourceVerb } from "../../../kube/request-info.ts";
-import type { LeaderSink, LockAccess } from "../../session/session.ts";
+import type { LockAccess, ReportSink } from "../../session/session.ts";
 
 export interface AccessTracker {
   /**
@@ -22,7 +22,7 @@ export interface AccessTracker {
 export interface AccessTrackerOptions {
   /** NAME---SUBSET. */
   readonly lockName: string;
-  readonly sink: Pick<LeaderSink, "setLockAccess">;
+  readonly sink: Pick<ReportSink, "setLockAccess">;
   readonly log: Logger;
 }
 

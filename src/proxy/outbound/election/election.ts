@@ -10,7 +10,7 @@ import { isResourceCall, type Layer } from "../../call/call.ts";
 import { endBySnapshot, endWhen } from "../../filter/end-when.ts";
 import { asSource } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import type { LeaderSink, Session } from "../../session/session.ts";
+import type { ReportSink, Session } from "../../session/session.ts";
 import { type AccessTracker, createAccessTracker } from "./access-tracker.ts";
 import { createLeaderTracker, type LeaderTracker } from "./leader-tracker.ts";
 import { collection, namedWatch, selectedLock } from "./lock-collection.ts";
@@ -20,7 +20,8 @@ import { createObject, foreignLock, type LockCall, ownLock } from "./lock-object
 import { createUnnamedLocks } from "./unnamed-lock.ts";
 
 export interface ElectionDeps {
-  readonly session: Session & LeaderSink;
+  readonly session: Session;
+  readonly reports: ReportSink;
   readonly gate: LockGate;
   readonly clock: Clock;
   readonly log: Logger;
@@ -35,20 +36,20 @@ interface LockInForce {
 }
 
 /** Makes the layer. */
-export function election({ session, gate, clock, log }: ElectionDeps): Layer {
+export function election({ session, reports, gate, clock, log }: ElectionDeps): Layer {
   const leading = {
     setLeader(leads: boolean) {
       if (leads) gate.led();
-      session.setLeader(leads);
+      reports.setLeader(leads);
     },
     sawLease: gate.sawLease,
   };
-  const unnamedLocks = createUnnamedLocks({ sink: session, clock, log });
+  const unnamedLocks = createUnnamedLocks({ sink: reports, clock, log });
   let inForce: LockInForce | undefined;
   const lockOf = (snapshot: Snapshot): LockInForce => {
     const name = upstreamName(snapshot);
     if (inForce?.name === name) return inForce;
-    const access = name === snapshot.lockName ? undefined : createAccessTracker({ lockName: name, sink: session, log });
+    const access = name === snapshot.lockName ? undefined : createAccessTracker({ lockName: name, sink: reports, log });
     inForce = { name, leader: createLeaderTracker(leading, clock), access };
     return inForce;
   };

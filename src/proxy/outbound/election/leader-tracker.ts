@@ -3,7 +3,7 @@
 // comes first. With client-go's multilocks, which are two objects, it leads while it holds both. The election
 // layer makes one for each name that the lock has upstream.
 import type { Clock, Timer } from "../../../base/clock.ts";
-import type { LeaderSink } from "../../session/session.ts";
+import type { ReportSink } from "../../session/session.ts";
 import type { LockRecord } from "./lock-record.ts";
 
 export interface LeaderTracker {
@@ -31,7 +31,7 @@ interface Sight {
 }
 
 /** The receiver of the tracker's findings. */
-export interface LeadSink extends Pick<LeaderSink, "setLeader"> {
+export interface LeadSink extends Pick<ReportSink, "setLeader"> {
   /** A record of the lock, by any holder, has this duration. */
   sawLease?(leaseMs: number): void;
 }

@@ -1,7 +1,7 @@
 // The lock gate over a restart of the proxy, and for writes that wait in other layers.
 
 import { describe, expect, it } from "vitest";
-import { NO_KEEPER, NO_SINK } from "../../../../test/support/election-setup.ts";
+import { NO_KEEPER, NO_REPORTS } from "../../../../test/support/election-setup.ts";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { isolateDeps } from "../../../../test/support/isolate.ts";
 import { callOf, fakeUpstream, jsonReply } from "../../../../test/support/layer-call.ts";
@@ -12,7 +12,7 @@ import { createRegistry } from "../../../base/metrics.ts";
 import { StatusError } from "../../../kube/status.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
-import type { ClosedGate, StoredLock } from "../../session/session.ts";
+import type { ClosedGate, StoredLock } from "../../session/memory.ts";
 import { isolate } from "../isolate/isolate.ts";
 import { election } from "./election.ts";
 import { createLockGate, lockGate } from "./lock-gate.ts";
@@ -26,12 +26,11 @@ function startProcess(lockBefore?: StoredLock) {
   const kept: (ClosedGate | undefined)[] = [];
   const leases: (number | undefined)[] = [];
   const keeper = {
-    lockBefore,
+    before: lockBefore,
     keepGate: (closed: ClosedGate | undefined) => void kept.push(closed),
     keepLease: (leaseMs: number | undefined) => void leases.push(leaseMs),
   };
   const gate = createLockGate(clock, keeper);
-  const session = Object.assign(enforcer, NO_SINK);
   const upstream = fakeUpstream(async ({ body, info }) =>
     info.verb === "get" && info.kind === "resource" && info.resource === "namespaces"
       ? jsonReply({ kind: "Namespace" })
@@ -39,8 +38,8 @@ function startProcess(lockBefore?: StoredLock) {
   );
   const discovery = { scopeOf: async () => "namespaced" as const };
   const layers = [
-    election({ session, gate, clock, log: silentLogger() }),
-    isolate(isolateDeps({ session, clock, random: () => 0, registry: createRegistry("proxy", "test"), discovery })),
+    election({ session: enforcer, reports: NO_REPORTS, gate, clock, log: silentLogger() }),
+    isolate(isolateDeps({ session: enforcer, clock, random: () => 0, registry: createRegistry("proxy", "test"), discovery })),
   ] as const;
   const handler = layers[0](layers[1](lockGate(gate)(upstream)));
   const body = (value: unknown) => ({ headers: { "content-type": "application/json" }, body: JSON.stringify(value) });
@@ -192,7 +191,6 @@ describe("a write that reads its object first", () => {
   ] as const)("%s %s is refused if the gate closes while the object is read", async (method, target, options, slow) => {
     const clock = createFakeClock();
     const enforcer = createEnforcer();
-    const session = Object.assign(enforcer, NO_SINK);
     const gate = createLockGate(clock, NO_KEEPER);
     const looked = Promise.withResolvers<void>();
     const upstream = fakeUpstream(async (call) => {
@@ -201,8 +199,10 @@ describe("a write that reads its object first", () => {
     });
     const registry = createRegistry("proxy", "test");
     const discovery = { scopeOf: async () => "namespaced" as const };
-    const inner = isolate(isolateDeps({ session, clock, random: () => 0, registry, discovery }))(lockGate(gate)(upstream));
-    const handler = election({ session, gate, clock, log: silentLogger() })(inner);
+    const inner = isolate(isolateDeps({ session: enforcer, clock, random: () => 0, registry, discovery }))(
+      lockGate(gate)(upstream),
+    );
+    const handler = election({ session: enforcer, reports: NO_REPORTS, gate, clock, log: silentLogger() })(inner);
     const of = table([objectLimit("app=x", group("", "pods"))], { a: [] });
     enforcer.enforce(snapshot(of, { version: 1, digest: "1", lockName: "old" }));
     const answer = handler(callOf(method, target, options)).catch((error: unknown) => error);

@@ -8,7 +8,7 @@ import { isAct } from "../../../route/decide.ts";
 import { lockNameFor } from "../../../route/lock.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
 import { type Call, isResourceCall, type Layer, type ResourceCall } from "../../call/call.ts";
-import type { GateKeeper } from "../../session/session.ts";
+import type { LockMemory } from "../../session/memory.ts";
 import { DEFAULT_LEASE_MS } from "./leader-tracker.ts";
 
 /** The part of a snapshot that says which lock is the pod's. */
@@ -55,9 +55,9 @@ function step(before: State, event: GateEvent): State {
 
 /**
  * Makes an open gate.
- * @param keeper keeps the gate's state for the next process of the proxy
+ * @param memory keeps the gate's state for the next process of the proxy
  */
-export function createLockGate(clock: Clock, keeper: GateKeeper): LockGate {
+export function createLockGate(clock: Clock, memory: LockMemory): LockGate {
   let state: State = OPEN;
   let timer: Timer | undefined;
   /** The longest lease that was seen of the lock in force; undefined if none was. */
@@ -67,21 +67,21 @@ export function createLockGate(clock: Clock, keeper: GateKeeper): LockGate {
     state = step(state, event);
     timer?.cancel();
     if (state.kind === "open") {
-      keeper.keepGate(undefined);
+      memory.keepGate(undefined);
       return;
     }
     const leaseMs = state.untilMs - clock.monotonicMs();
-    keeper.keepGate({ lock: state.lock, leaseMs });
+    memory.keepGate({ lock: state.lock, leaseMs });
     timer = clock.after(leaseMs, () => on({ kind: "lease over" }));
   };
   const setLease = (leaseMs: number | undefined) => {
     longestLeaseMs = leaseMs;
     // The default needs no memory, so that most locks cost no write to the disk.
-    keeper.keepLease(leaseMs !== undefined && leaseMs > DEFAULT_LEASE_MS ? leaseMs : undefined);
+    memory.keepLease(leaseMs !== undefined && leaseMs > DEFAULT_LEASE_MS ? leaseMs : undefined);
   };
   return {
     changed(now, before) {
-      const stored = before === undefined ? keeper.lockBefore : undefined;
+      const stored = before === undefined ? memory.before : undefined;
       const last = before ?? stored;
       if (last === undefined) return;
       if (stored !== undefined) longestLeaseMs = stored.longestLeaseMs;

@@ -9,7 +9,7 @@ import { isLockResource } from "../../../route/lock.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
 import { unnamedLockText } from "../../../route/source-words.ts";
 import type { ResourceCall } from "../../call/call.ts";
-import type { LeaderSink, UnnamedLock } from "../../session/session.ts";
+import type { ReportSink, UnnamedLock } from "../../session/session.ts";
 
 export interface UnnamedLocks {
   /**
@@ -20,7 +20,7 @@ export interface UnnamedLocks {
 }
 
 export interface UnnamedLocksOptions {
-  readonly sink: Pick<LeaderSink, "setUnnamedLock">;
+  readonly sink: Pick<ReportSink, "setUnnamedLock">;
   readonly clock: Clock;
   readonly log: Logger;
 }

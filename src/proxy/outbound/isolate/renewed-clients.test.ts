@@ -9,7 +9,7 @@ import { type Routes, routes } from "../../../../test/support/test-routes.ts";
 import type { Reply } from "../../http/handler.ts";
 import { createMoveLog } from "../../moves/move-log.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
-import { LOST_MOVES } from "../../session/stored-moves.ts";
+import { LOST_MOVES } from "../../session/memory.ts";
 import { isolate } from "./isolate.ts";
 
 describe("a watch that is renewed", () => {
@@ -241,7 +241,7 @@ describe("a client that takes what it lists otherwise than what it is told, as k
 
 it("a list after a restart asks by the routes that hold once the API server's version is known", async () => {
   const session = createEnforcer();
-  const moves = createMoveLog(session, { movesBefore: LOST_MOVES, keepMoves: () => undefined });
+  const moves = createMoveLog(session, { before: LOST_MOVES, keep: () => undefined });
   const many = Array.from({ length: 20 }, (_, index) => `m${index}`);
   const enforce = (version: number, of: Routes) => session.enforce(routes(version, of));
   enforce(1, { blue: ["a"], defaultSubset: [...many, "b"] });

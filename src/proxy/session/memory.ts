@@ -1,7 +1,40 @@
-// The moves that a process leaves to the next one, and their form in the snapshot file. Pure. Invariant: what
-// is read is what was written, or everything is lost. Used by the move log and the snapshot file.
+// What the layers keep over restarts of the proxy, in the snapshot file: the state of the lock gate and the
+// moves, whose form in the file is here too. Invariants: it is stored before the routes are acknowledged, and
+// known before the first routes are announced; moves that are read are those that were written, or all are lost.
 import { z } from "zod";
 import { NEVER, parseResourceVersion, type Version, WITHOUT_END } from "../../kube/resource-version.ts";
+
+/** The writes of a pod whose lock has another name upstream than before are held up. */
+export interface ClosedGate {
+  /** The lock's name upstream. */
+  readonly lock: string;
+  /** How long the lease of the lock before may last, from the moment when its name was given up. */
+  readonly leaseMs: number;
+}
+
+/** Which lock the last routes of a process were for, and whether its gate was closed. */
+export interface StoredLock {
+  readonly lockName: string;
+  readonly subset: string;
+  readonly closed: ClosedGate | undefined;
+  /** The longest lease that was seen of that lock; undefined if none was. */
+  readonly longestLeaseMs: number | undefined;
+}
+
+export interface LockMemory {
+  /** What the process before this one has left; undefined if there was none. */
+  readonly before: StoredLock | undefined;
+  keepGate(closed: ClosedGate | undefined): void;
+  /** Keeps the longest lease that was seen of the lock in force; undefined if none was. */
+  keepLease(longestLeaseMs: number | undefined): void;
+}
+
+export interface MovesMemory {
+  /** What the process before this one has left; undefined if there was none. */
+  readonly before: StoredMoves | undefined;
+  /** Names the source of the moves that are stored with each snapshot. */
+  keep(read: () => StoredMoves): void;
+}
 
 /** What is stored of one resource. */
 export interface StoredResource {

@@ -1,0 +1,191 @@
+// The proxy's files in its data folder: what a process leaves to the next one of the same pod. Invariants: a
+// stored text is whole or was never there; the saves of a slot run one after the other, and those that wait
+// are one, of the newest content. If the disk takes no new content, a slot has what this table says:
+//
+// | slot        | file                     | on a full disk                                                   |
+// | ----------- | ------------------------ | ---------------------------------------------------------------- |
+// | snapshot    | snapshot.json            | only the lock gate; else no file; else the proxy does not        |
+// |             |                          | acknowledge the routes, and tries again every second             |
+// | unsaved     | snapshot.json.unsaved    | maybe no file: after a crash an informer may miss a move         |
+// | policies    | policies.json            | no file: a restarted proxy waits for the manager                 |
+// | stream      | stream                   | the old content if it has the promised epoch; else an empty file |
+// |             |                          | or none: a restarted proxy waits until older leaders are over    |
+// | cleanEnd    | clean-end                | no file: a restarted proxy takes this process for killed         |
+// | certificate | serving-certificate.json | the old content: a restarted proxy may wait for the manager      |
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { emptyFile, isMissing, readBounded, removeFile, replaceFile } from "../../base/durable-file.ts";
+import { MeshError } from "../../base/errors.ts";
+import type { Logger } from "../../base/log.ts";
+
+interface SlotSpec {
+  readonly file: string;
+  /** A table of 10,000 namespaces takes about 0.3 MB. */
+  readonly maxBytes: number;
+  /** What a refusing disk means, for the log. */
+  readonly notStored: string;
+}
+
+const SLOTS = {
+  snapshot: {
+    file: "snapshot.json",
+    maxBytes: 32 * 1024 * 1024,
+    notStored: "snapshot not stored: a restart needs the manager",
+  },
+  unsaved: {
+    file: "snapshot.json.unsaved",
+    maxBytes: 0,
+    notStored: "unsaved moves not noted: after a crash an informer may miss a move",
+  },
+  policies: {
+    file: "policies.json",
+    maxBytes: 32 * 1024 * 1024,
+    notStored: "policies not stored: a restart needs the manager",
+  },
+  stream: {
+    file: "stream",
+    maxBytes: 64,
+    notStored: "streams and promises not stored: a restart may wait before it connects",
+  },
+  cleanEnd: {
+    file: "clean-end",
+    maxBytes: 2_048,
+    notStored: "marker of a clean end not stored: the next process delays its first acknowledgement",
+  },
+  certificate: {
+    file: "serving-certificate.json",
+    maxBytes: 256 * 1024,
+    notStored: "certificate not stored: a restart has to wait for the manager",
+  },
+} satisfies Record<string, SlotSpec>;
+type SlotName = keyof typeof SLOTS;
+
+export type StateFolder = Readonly<Record<SlotName, Slot>>;
+
+export interface Slot {
+  readonly path: string;
+  readonly isThere: boolean;
+  /** The stored text; undefined if there is no file. @throws if it cannot be read or is over the bound */
+  read(): Promise<string | undefined>;
+  /**
+   * Stores what `content` returns when its turn comes; undefined means that nothing has to be stored. Resolves
+   * when that is done, or when the disk has refused it, which is logged once until it takes something again.
+   */
+  save(content: () => Content | undefined): Promise<Saved>;
+  /** Creates the file, empty, before it returns. A crash of the node may lose it. A failure is logged. */
+  touch(): void;
+  /** Durable. Does nothing if there is no file. */
+  remove(): Promise<void>;
+  /** Resolves when nothing is being stored. */
+  idle(): Promise<unknown>;
+}
+
+export interface Content {
+  text(): string;
+  /** What is left on a disk that does not take the text: the old content, an empty file, no file, or less text. */
+  readonly onFullDisk: "keep" | "empty" | "remove" | { readonly less: string };
+  /** Called before the next save asks for its content. */
+  done?(saved: Saved): void;
+}
+
+/** `refused`: the disk has what `onFullDisk` says. `unknown`: it may have any content. */
+export type Saved =
+  | { readonly is: "stored" | "same"; readonly error?: undefined }
+  | { readonly is: "refused" | "unknown"; readonly error: unknown };
+
+/** @param maxBytes of each file; default: the bound of its slot */
+export function createStateFolder(dir: string, log: Logger, maxBytes?: number): StateFolder {
+  const slots = Object.entries<SlotSpec>(SLOTS).map(([name, spec]) => [
+    name,
+    createSlot(dir, log, { ...spec, maxBytes: maxBytes ?? spec.maxBytes }),
+  ]);
+  return Object.fromEntries(slots);
+}
+
+function createSlot(dir: string, log: Logger, { file, maxBytes, notStored }: SlotSpec): Slot {
+  const path = join(dir, file);
+  let hasFailed = false;
+  let last: Promise<unknown> = Promise.resolve();
+  /** A save that has not asked for its content yet. */
+  let waiting: Promise<Saved> | undefined;
+
+  const write = async (content: Content): Promise<Saved> => {
+    try {
+      const text = content.text();
+      if (Buffer.byteLength(text) > maxBytes) throw new MeshError("STORED_FILE", `storing ${path}: over ${maxBytes} bytes`);
+      await replaceFile(path, text);
+      hasFailed = false;
+      return { is: "stored" };
+    } catch (error) {
+      const is = await fallBack(path, content.onFullDisk).then(
+        () => "refused" as const,
+        () => "unknown" as const,
+      );
+      if (!hasFailed) log.warn({ err: error, path, is }, notStored);
+      hasFailed = true;
+      return { is, error };
+    }
+  };
+  return {
+    path,
+    get isThere() {
+      return existsSync(path);
+    },
+    async read() {
+      try {
+        return await readBounded(path, maxBytes);
+      } catch (error) {
+        if (isMissing(error)) return undefined;
+        throw error;
+      }
+    },
+    save(content) {
+      if (waiting !== undefined) return waiting;
+      waiting = last.then(async () => {
+        waiting = undefined;
+        const next = content();
+        if (next === undefined) return { is: "same" };
+        const saved = await write(next);
+        next.done?.(saved);
+        return saved;
+      });
+      last = waiting;
+      return waiting;
+    },
+    touch() {
+      try {
+        mkdirSync(dir, { recursive: true });
+        writeFileSync(path, "");
+      } catch (error) {
+        log.warn({ err: error, path }, notStored);
+      }
+    },
+    remove: () => removeFile(path),
+    idle: () => last,
+  };
+}
+
+async function fallBack(path: string, left: Content["onFullDisk"]): Promise<void> {
+  if (left === "keep") return;
+  if (left === "remove") return removeFile(path);
+  if (left === "empty") return emptyFile(path).catch(() => removeFile(path));
+  const { less } = left;
+  await replaceFile(path, less).catch(async () => {
+    await removeFile(path);
+    await replaceFile(path, less).catch(() => undefined); // the room of the old content may do for it
+  });
+}
+
+/** The pod that has written a file. */
+export const OWNER = z.object({ namespace: z.string(), name: z.string(), uid: z.string() });
+type Owner = z.output<typeof OWNER>;
+
+/**
+ * Whether this very pod has written a file. A pod of a StatefulSet comes back under its name with another uid,
+ * perhaps in another subset. A pod of unknown uid is only believed to be this one if this one's uid is unknown
+ * too: then the folder has to end with the pod.
+ */
+export function isSamePod(owner: Owner, pod: Owner): boolean {
+  return owner.namespace === pod.namespace && owner.name === pod.name && owner.uid === pod.uid;
+}

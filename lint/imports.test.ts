@@ -55,7 +55,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     filter: "call http moves policies session",
     outbound: "api-server call filter http moves observe policies session",
     reviews: "api-server http identity observe policies server session",
-    egress: "observe policies server session",
+    egress: "http observe policies server session",
     hooks: "",
     iptables: "",
   },

@@ -17,7 +17,7 @@ import { debugPages } from "./debug-pages.ts";
 import { createEgress } from "./egress/create-egress.ts";
 import { createStreamMetrics } from "./filter/stream-metrics.ts";
 import type { Reply } from "./http/handler.ts";
-import { type NamedLayer, stack } from "./http/stack.ts";
+import { composeStack, type NamedLayer } from "./http/compose-stack.ts";
 import type { MeshTrustStore } from "./identity/manager-access.ts";
 import type { ServingCertificate } from "./identity/serving-certificate.ts";
 import { createAccessLog } from "./observe/access-log.ts";
@@ -26,7 +26,7 @@ import { createPlanLog } from "./outbound/isolate/plan-log.ts";
 import type { StackDeps } from "./outbound/stack.ts";
 import { createPolicies } from "./policies/policies.ts";
 import { createPolicyMetrics } from "./policies/policy-metrics.ts";
-import { createWebhooks } from "./reviews/create-webhooks.ts";
+import { createReviews } from "./reviews/create-reviews.ts";
 import { singleCertificate } from "./server/server-tls.ts";
 import { createTrafficServer } from "./server/traffic-server.ts";
 import type { ManagerSession } from "./session/session.ts";
@@ -91,7 +91,7 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
     alsoListen: config.alsoListen,
     tls: singleCertificate(certificate),
     // The layers before `request-info` read nothing of a call that a raw call lacks (stack.test.ts).
-    stack: stack(layers, clock) as RawHandler,
+    stack: composeStack(layers, clock) as RawHandler,
     createRecord: () => createRecord(),
     upgrades: { may: mayBecomeTunnel, tunnel: apiServer.tunnel },
     clock,
@@ -103,7 +103,7 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
   const { trust } = deps;
   const identity = trust && { certificate, trust };
   const peers = session.peers ?? { current: [], onChange: () => undefined };
-  const webhooks = createWebhooks(config.webhooks, {
+  const webhooks = createReviews(config.webhooks, {
     session,
     report: session.reports.setWebhookProblem,
     peers,

@@ -98,7 +98,7 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
   const clock = options.identityClock ?? systemClock;
   const { certificate } = createIdentity({
     config,
-    state: createStateFolder(dataDir, log),
+    state: createStateFolder(config.dataDir, log),
     registry,
     clock,
     random: systemRandom,

@@ -6,7 +6,7 @@ import { createRegistry, type Registry } from "../../src/base/metrics.ts";
 import { readCertificates } from "../../src/base/pem.ts";
 import { createPolicies, type RunningPolicies } from "../../src/proxy/policies/policies.ts";
 import { createPolicyMetrics } from "../../src/proxy/policies/policy-metrics.ts";
-import { createWebhooks, type Webhooks } from "../../src/proxy/reviews/create-webhooks.ts";
+import { createReviews, type Reviews } from "../../src/proxy/reviews/create-reviews.ts";
 import { createEnforcer, type Enforcer } from "../../src/proxy/session/enforcer.ts";
 import type { Peers } from "../../src/proxy/session/peers-handler.ts";
 import type { PodPeer } from "../../src/wire/peer-type.ts";
@@ -23,7 +23,7 @@ export interface ListenerConfig {
 }
 
 export interface ReviewListener {
-  readonly webhooks: Webhooks;
+  readonly webhooks: Reviews;
   readonly registry: Registry;
   readonly enforcer: Enforcer;
   readonly policies: RunningPolicies;
@@ -38,7 +38,7 @@ export async function startListener(
   const trust = { pem: meshPem, certificates: readCertificates(meshPem, "the mesh") };
   const common = { clock: systemClock, random: Math.random };
   const policies = createPolicies({ ...common, managerAwayMs: () => 0, metrics: createPolicyMetrics(registry) });
-  const webhooks = createWebhooks(
+  const webhooks = createReviews(
     { listen: { host: peer.address, port }, port: operatorPort, certDir },
     {
       ...{

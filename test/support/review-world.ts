@@ -11,7 +11,7 @@ import { tryParseJson } from "../../src/base/json.ts";
 import type { Registry } from "../../src/base/metrics.ts";
 import { podUri } from "../../src/base/pod-uri.ts";
 import type { LimitRule } from "../../src/policy/policy.ts";
-import type { Webhooks } from "../../src/proxy/reviews/create-webhooks.ts";
+import type { Reviews } from "../../src/proxy/reviews/create-reviews.ts";
 import type { Peers } from "../../src/proxy/session/peers-handler.ts";
 import type { RouteTable } from "../../src/route/table.ts";
 import type { PodPeer } from "../../src/wire/peer-type.ts";
@@ -30,7 +30,7 @@ export interface Answer {
 
 export interface ReviewPod {
   readonly peer: PodPeer;
-  readonly webhooks: Webhooks;
+  readonly webhooks: Reviews;
   readonly registry: Registry;
   /** The calls that its operator has answered, as method and path. */
   readonly answered: string[];

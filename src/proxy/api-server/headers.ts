@@ -1,32 +1,20 @@
 // Selects the headers that are forwarded. Invariants: hop-by-hop headers (RFC 9110 section 7.6.1), those
 // named in `Connection`, and every X-Remote-* header, which only a front proxy may send, stop here; the
-// caller's Authorization passes unchanged, and none is added. The client to the API server calls it.
+// caller's Authorization passes unchanged, and none is added.
 import type { IncomingHttpHeaders } from "node:http";
 import type { ReplyHeaders } from "../http/handler.ts";
-
-const HOP_BY_HOP = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-  "http2-settings",
-]);
+import { HOP_BY_HOP, namedInConnection } from "../http/hop-by-hop.ts";
 
 // The proxy's own connection sets the host, and Node has already answered `Expect`.
 const NEVER_FORWARDED = new Set([...HOP_BY_HOP, "host", "expect"]);
 
 /** The request's headers as name, value, name, value, ...: what undici takes without a further copy. */
 export function forwardedHeaders(headers: IncomingHttpHeaders, keepLength: boolean): string[] {
-  const named = namedInConnection(headers.connection);
+  const removed = removedBy(headers.connection);
   const out: string[] = [];
   for (const name in headers) {
     const value = headers[name];
-    if (value === undefined || NEVER_FORWARDED.has(name) || named?.has(name) || name.startsWith("x-remote-")) continue;
+    if (value === undefined || NEVER_FORWARDED.has(name) || removed?.has(name) || name.startsWith("x-remote-")) continue;
     if (name === "content-length" && !keepLength) continue;
     if (typeof value === "string") out.push(name, value);
     else for (const one of value) out.push(name, one);
@@ -36,26 +24,19 @@ export function forwardedHeaders(headers: IncomingHttpHeaders, keepLength: boole
 
 /** The response's headers for the client. Names come in lower case. */
 export function repliedHeaders(headers: IncomingHttpHeaders): ReplyHeaders {
-  const named = namedInConnection(headers.connection);
+  const removed = removedBy(headers.connection);
   const out: Record<string, string | readonly string[]> = {};
   for (const name in headers) {
     const value = headers[name];
-    if (value === undefined || HOP_BY_HOP.has(name) || named?.has(name)) continue;
+    if (value === undefined || HOP_BY_HOP.has(name) || removed?.has(name)) continue;
     out[name] = value;
   }
   return out;
 }
 
-// A client cannot remove the headers that say who asks or how long the body is.
-const NOT_REMOVABLE = new Set(["authorization", "content-length", "content-type", "host"]);
-
-function namedInConnection(connection: string | readonly string[] | undefined): Set<string> | undefined {
+function removedBy(connection: string | readonly string[] | undefined): Set<string> | undefined {
   if (connection === undefined || connection === "keep-alive" || connection === "close") return undefined;
-  const names = String(connection)
-    .toLowerCase()
-    .split(",")
-    .map((name) => name.trim());
-  return new Set(names.filter((name) => !NOT_REMOVABLE.has(name) && !name.startsWith("impersonate-")));
+  return new Set(namedInConnection(String(connection)).filter((name) => !name.startsWith("impersonate-")));
 }
 
 /**

@@ -1,16 +1,17 @@
 // The connections to the API server, in pools that never wait for each other: no list delays the renewal of a
 // lease, and none a get. Watches share HTTP/2 connections (docs/decisions/0009); all others use HTTP/1.1,
-// where a connection carries one request at a time and a queue keeps the connections few. The client to the
-// API server makes the pools.
+// where a connection carries one request at a time and a queue keeps the connections few.
 import type { Dispatcher } from "undici";
 import Pool from "undici/lib/dispatcher/pool.js";
 import type { Clock } from "../../base/clock.ts";
 import { isCollection, isLongRunning } from "../../kube/request-kind.ts";
 import type { CallRecord } from "../call/call.ts";
+import type { Reply } from "../http/handler.ts";
 import type { Connections } from "./connections.ts";
 import { createConnector, type TrustStore } from "./connector.ts";
+import { type ExchangeOptions, exchange } from "./exchange.ts";
 import type { Liveness } from "./liveness.ts";
-import { createRequestQueue, type QueueOptions, type RequestQueue } from "./request-queue.ts";
+import { createRequestQueue, type QueueOptions } from "./request-queue.ts";
 import { connectFailureOf, type LostBy, type PoolName, type UpstreamMetrics } from "./upstream-metrics.ts";
 import { createWatchConnections, type WatchConnections } from "./watch-connections.ts";
 
@@ -49,15 +50,17 @@ export interface Timeouts {
 export const DEFAULT_TIMEOUTS: Timeouts = { headersMs: 120_000, bodyMs: 120_000 };
 
 /** The connections for HTTP/1.1 requests of one kind. */
-export interface Pool1 {
+export interface RequestPool {
   readonly name: PoolName;
-  readonly dispatcher: Dispatcher;
-  /** Undefined: no request waits. */
-  readonly queue: RequestQueue | undefined;
+  readonly waiting: number;
+  /** Waits for a connection, then sends. @throws as `exchange`, or what `refuseWaiting` says */
+  send(request: Dispatcher.DispatchOptions, options: Omit<ExchangeOptions, "onOver">): Promise<Reply>;
+  /** Fails all requests that wait for a connection. */
+  refuseWaiting(error: Error): void;
 }
 
 export interface Pools {
-  for(record: CallRecord): Pool1;
+  for(record: CallRecord): RequestPool;
   /** For watches. If the API server speaks no HTTP/2, they use the pool of `for`. */
   readonly watches: WatchConnections;
   waitingIn(pool: PoolName): number;
@@ -89,10 +92,10 @@ export function createPools(options: PoolsOptions): Pools {
       },
       onFailed: (error) => metrics.connectFailed(pool, connectFailureOf(error)),
     });
-  const createPool = (name: PoolName, queue?: QueueOptions): Pool1 => ({
-    name,
-    queue: queue && createRequestQueue(queue, clock),
-    dispatcher: new Pool(origin.origin, {
+  const dispatchers: Dispatcher[] = [];
+  const createPool = (name: PoolName, queueOptions?: QueueOptions): RequestPool => {
+    const queue = queueOptions && createRequestQueue(queueOptions, clock);
+    const dispatcher = new Pool(origin.origin, {
       connect: connectFor(name),
       connections: null, // the queue is the bound; undici takes the first free connection, so that the others become idle and close
       allowH2: false,
@@ -100,8 +103,21 @@ export function createPools(options: PoolsOptions): Pools {
       keepAliveTimeout: IDLE_MS,
       maxHeaderSize: MAX_HEAD_BYTES,
       maxRequestsPerClient: MAX_REQUESTS,
-    }),
-  });
+    });
+    dispatchers.push(dispatcher);
+    return {
+      name,
+      get waiting() {
+        return queue?.waiting ?? 0;
+      },
+      async send(request, options) {
+        const turn = queue?.enter(options.signal);
+        if (turn !== undefined) await turn;
+        return exchange(dispatcher, request, { ...options, onOver: queue?.leave });
+      },
+      refuseWaiting: (error) => queue?.refuseWaiting(error),
+    };
+  };
   const pools = {
     short: createPool("short", SHORT),
     list: createPool("list", LIST),
@@ -123,10 +139,10 @@ export function createPools(options: PoolsOptions): Pools {
       if (record.lock) return pools.lock;
       return info !== undefined && isCollection(info) ? pools.list : pools.short;
     },
-    waitingIn: (pool) => (pool === "short" || pool === "list" ? (pools[pool].queue?.waiting ?? 0) : 0),
+    waitingIn: (pool) => (pool === "watch" ? 0 : pools[pool].waiting),
     async destroy() {
       watches.destroy();
-      await Promise.all(Object.values(pools).map(({ dispatcher }) => dispatcher.destroy()));
+      await Promise.all(dispatchers.map((dispatcher) => dispatcher.destroy()));
     },
   };
 }

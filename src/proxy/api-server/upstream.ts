@@ -1,6 +1,6 @@
 // The client to the API server: trust, pools, and the one way to send a call. Invariant: the destination is
 // the configured server, whatever the request's Host header or target, and the credentials are the caller's
-// own or none. The last handler of the stack and discovery call `send`.
+// own or none.
 import type { Socket } from "node:net";
 import type { Dispatcher } from "undici";
 import type { Clock } from "../../base/clock.ts";
@@ -14,10 +14,9 @@ import { readableOf } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 import { createConnections } from "./connections.ts";
 import { createTrustStore, type TrustStore } from "./connector.ts";
-import { exchange } from "./exchange.ts";
 import { forwardedHeaders } from "./headers.ts";
 import { DEFAULT_LIVENESS, type Liveness } from "./liveness.ts";
-import { createPools, DEFAULT_TIMEOUTS, type Pool1, type Timeouts } from "./pools.ts";
+import { createPools, DEFAULT_TIMEOUTS, type RequestPool, type Timeouts } from "./pools.ts";
 import { createUpstreamMetrics, type LostBy, type PoolName } from "./upstream-metrics.ts";
 import { watchExchange } from "./watch-exchange.ts";
 
@@ -84,16 +83,13 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     const stream = await pools.watches.open(watchHeaders(call, origin), signal);
     return stream === undefined ? undefined : watchExchange(stream, { signal, clock, headersMs: timeouts.headersMs });
   };
-  const sendOnce = async (call: Call, pool: Pool1): Promise<Reply> => {
+  const sendOnce = async (call: Call, pool: RequestPool): Promise<Reply> => {
     const { signal } = call;
     if (http2 && pool.name === "stream" && isPlainWatch(call)) {
       const reply = await sendWatch(call);
       if (reply !== undefined) return reply;
     }
-    const { queue } = pool;
-    const turn = queue?.enter(signal);
-    if (turn !== undefined) await turn;
-    return exchange(pool.dispatcher, dispatchOptions(call, timeouts), { signal, clock, abandonedMs, onOver: queue?.leave });
+    return pool.send(dispatchOptions(call, timeouts), { signal, clock, abandonedMs });
   };
 
   const noteReachable = (now: boolean, error?: MeshError) => {
@@ -134,7 +130,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
             if (error.code === "UPSTREAM_UNREACHABLE") {
               noteReachable(false, error);
               // The waiting requests would fail one after the other.
-              if (connections.openIn(pool.name) === 0) pool.queue?.refuseWaiting(error);
+              if (connections.openIn(pool.name) === 0) pool.refuseWaiting(error);
             }
             throw error;
           }

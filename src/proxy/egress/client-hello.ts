@@ -1,6 +1,9 @@
 // Reads the name of the server from the first message of a TLS client (RFC 8446 section 4.1.2, RFC 6066
-// section 3). Pure. Invariants: it never throws, whatever the bytes; it reads at most MAX_HELLO_BYTES; the
-// message may come in any number of records. Nothing is decrypted. Called for every tunnel.
+// section 3), and judges whether a tunnel may carry it. Pure. Invariants: it never throws, whatever the bytes;
+// it reads at most MAX_HELLO_BYTES; the message may come in any number of records; nothing is decrypted; a
+// tunnel to a name carries TLS for this name.
+import { isIP } from "node:net";
+import type { EgressResult } from "./egress-error.ts";
 
 export type ClientHello =
   /** More bytes are needed. */
@@ -32,6 +35,22 @@ export function readClientHello(bytes: Buffer): ClientHello {
   } catch {
     return { kind: "not-tls" };
   }
+}
+
+/**
+ * The reason to close the tunnel; undefined if there is none.
+ * @param host of the CONNECT request
+ * @param isAllowList only listed servers may be called
+ */
+export function serverNameProblem(
+  hello: Exclude<ClientHello, { kind: "incomplete" }>,
+  host: string,
+  isAllowList: boolean,
+): Extract<EgressResult, "no-tls" | "sni-mismatch" | "no-sni"> | undefined {
+  if (hello.kind === "not-tls") return "no-tls";
+  if (hello.serverName !== undefined) return hello.serverName === host ? undefined : "sni-mismatch";
+  // Clients name no addresses (RFC 6066 section 3). The rules have judged the address itself.
+  return isIP(host) === 0 && isAllowList ? "no-sni" : undefined;
 }
 
 /** The body of the first handshake message, out of its records. */

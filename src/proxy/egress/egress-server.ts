@@ -1,19 +1,19 @@
 // The forward proxy for requests to other servers, on loopback. Invariants: every request is admitted by the
 // policies in force, and every address is checked; each request that is refused gets one plain sentence that
-// says by whom; bodies, queries and headers are never logged. Started beside the traffic server.
+// says by whom; bodies, queries and headers are never logged.
 import { createServer, type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../base/listener.ts";
 import { dropStalledReader, STALLED_MS } from "../server/send-reply.ts";
 import { EgressError } from "./egress-error.ts";
-import { type ExchangeDeps, serveExchange } from "./exchange.ts";
-import { serveTunnel, type TunnelDeps } from "./tunnel.ts";
+import { type RequestDeps, serveRequest } from "./serve-request.ts";
+import { serveTunnel, type TunnelDeps } from "./serve-tunnel.ts";
 import { createVisits, type Visit, type VisitsDeps } from "./visits.ts";
 
 export interface EgressServerOptions
   extends Omit<TunnelDeps, "idleMs" | "helloMs">,
-    Omit<ExchangeDeps, "answerMs">,
+    Omit<RequestDeps, "answerMs">,
     Omit<VisitsDeps, "clock"> {
   readonly listen: ListenAddress;
   readonly drainMs: number;
@@ -87,7 +87,7 @@ export function createEgressServer(options: EgressServerOptions): EgressServer {
     dropStalledReader(res, deps.stalledMs, () => warn(visit));
     void serve(
       visit,
-      () => serveExchange(req, res, deps, visit),
+      () => serveRequest(req, res, deps, visit),
       (error) => answer(res, error),
     );
   });

@@ -1,6 +1,5 @@
 // Where the time until a reply's head goes, layer by layer. Invariant: every instant counts for exactly one
-// layer, the one that holds the call. Only calls with a timing are measured; stack.ts gives one to few calls
-// of many.
+// layer, the one that holds the call. Only calls with a timing are measured, which are few.
 import type { Clock } from "../../base/clock.ts";
 
 export class LayerTiming {

@@ -7,7 +7,7 @@ import type { ApiServer } from "../api-server/api-server.ts";
 import type { Call } from "../call/call.ts";
 import type { StreamMetrics } from "../filter/stream-metrics.ts";
 import type { Reply } from "../http/handler.ts";
-import type { NamedLayer } from "../http/stack.ts";
+import type { NamedLayer } from "../http/compose-stack.ts";
 import { createMoveLog } from "../moves/move-log.ts";
 import type { AccessLog } from "../observe/access-log.ts";
 import type { ProxyMetrics } from "../observe/metrics.ts";

@@ -1,6 +1,6 @@
 // Answers one review: here, by a pod of the subset that answers for the object, or by an error. Invariants: a
 // review that a peer has forwarded goes no further; whatever the others' tables say, an answer or an error
-// comes before the caller's time is over. Called by the layer `route`.
+// comes before the caller's time is over.
 import { type AbortSource, type Clock, type Random, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError } from "../../base/errors.ts";
 import { allowReview, type ReviewSubject } from "../../kube/admission-review.ts";
@@ -16,15 +16,8 @@ import { budgetMs, choosePeer } from "./choose-peer.ts";
 import type { ReviewDecision } from "./decide-review.ts";
 import type { OperatorClient } from "./operator-client.ts";
 import type { PeerClients } from "./peer-clients.ts";
-import {
-  MISDIRECTED,
-  REDIRECT_AS,
-  REDIRECT_SUBSET,
-  type ReviewCall,
-  ReviewError,
-  type ReviewNotes,
-  unavailable,
-} from "./review-call.ts";
+import { MISDIRECTED, REDIRECT_AS, REDIRECT_SUBSET, type ReviewCall, type ReviewLayer, type ReviewNotes } from "./review-call.ts";
+import { ReviewError, unavailable } from "./review-error.ts";
 
 export interface AnswerDeps {
   readonly decide: Decide;
@@ -61,7 +54,15 @@ type Attempt =
   | { readonly kind: "redirected"; readonly to: Recipient; readonly ownSubset: string }
   | { readonly kind: "again"; readonly why: string };
 
-export async function answerReview(call: ReviewCall, subject: ReviewSubject, deps: AnswerDeps): Promise<Reply> {
+/** Has a review answered by the subset that owns the object; what is not a review goes on to the operator. */
+export function route(deps: AnswerDeps): ReviewLayer {
+  return (next) => (call) => {
+    const { subject } = call.record;
+    return subject === undefined ? next(call) : answerReview(call, subject, deps);
+  };
+}
+
+async function answerReview(call: ReviewCall, subject: ReviewSubject, deps: AnswerDeps): Promise<Reply> {
   const { clock } = deps;
   const totalMs = budgetMs(call.target);
   const endMs = clock.monotonicMs() + totalMs;

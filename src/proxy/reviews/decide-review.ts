@@ -1,14 +1,15 @@
 // Decides about one review in the main thread, where routes and policies are. Invariants: a policy judges a
 // review once, in the pod that got the call from the API server; an answer costs some microseconds, since the
-// operator's own requests wait meanwhile. Called by create-webhooks.ts for the thread of the listener.
+// operator's own requests wait meanwhile.
 import type { ReviewSubject } from "../../kube/admission-review.ts";
+import type { Labels } from "../../kube/label-selector.ts";
 import { ruleName } from "../../policy/policy.ts";
 import { reviewRequestOf } from "../../policy/policy-request.ts";
 import { type Recipient, type ReviewRoute, routeReview } from "../../route/route-review.ts";
+import type { Owner } from "../../route/table.ts";
 import type { Policies } from "../policies/policies.ts";
 import { refusalText } from "../policies/policy-refusal.ts";
-import type { Session } from "../session/session.ts";
-import type { PlacesBefore } from "./places-before.ts";
+import type { ChangeListener, Enforced, Session } from "../session/session.ts";
 
 export interface ReviewQuestion {
   readonly subject: ReviewSubject;
@@ -52,4 +53,33 @@ export function decideReview(question: ReviewQuestion, { session, before, polici
     ownerBefore: (place, labels) => before.ownerBefore(subject.resource, place, labels),
   });
   return { kind: "routed", subset, route };
+}
+
+/**
+ * Who owned the places that are fenced for this pod's subset, before they were. An entry lasts exactly as long
+ * as the fence.
+ */
+export interface PlacesBefore {
+  /** Takes each enforced snapshot. */
+  readonly follow: ChangeListener;
+  /**
+   * The owner of an object of a resource in a place, by the last snapshot without the fence. Undefined if the
+   * place is not fenced, or if that is not known.
+   */
+  ownerBefore(resource: { readonly group: string; readonly resource: string }, place: string, labels?: Labels): Owner | undefined;
+}
+
+export function createPlacesBefore(): PlacesBefore {
+  let lastUnfenced: ReadonlyMap<string, Enforced> = new Map();
+  return {
+    follow(now, before) {
+      const next = new Map<string, Enforced>();
+      for (const place of now.snapshot.table.fenced) {
+        const last = lastUnfenced.get(place) ?? (before?.snapshot.table.fenced.has(place) ? undefined : before);
+        if (last !== undefined) next.set(place, last);
+      }
+      lastUnfenced = next;
+    },
+    ownerBefore: ({ group, resource }, place, labels) => lastUnfenced.get(place)?.view(group, resource).ownerOf(place, labels),
+  };
 }

@@ -1,6 +1,5 @@
 // Runs one kind of work a few times at once, and lets all further calls wait in their order. Invariant: when
 // the work fails, all calls that wait fail with the same error, so nobody waits for a server that is gone.
-// Used by connect-tls.ts.
 
 /** @param max how often the work runs at once */
 export function fewAtOnce<T>(max: number, work: () => Promise<T>): () => Promise<T> {

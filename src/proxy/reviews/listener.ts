@@ -1,6 +1,6 @@
 // Puts the listener for the operator's webhooks together, in its thread: the server, its stack, the
 // operator's certificate and the connections to the operator and to peers. Invariant: the main thread is
-// asked for nothing but decisions and the mesh's certificate. Called by thread.ts.
+// asked for nothing but decisions and the mesh's certificate.
 import type { Socket } from "node:net";
 import { createClientPace } from "../../base/client-pace.ts";
 import type { Clock, Random } from "../../base/clock.ts";
@@ -8,20 +8,30 @@ import { clientAddress } from "../../base/connection-places.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
-import { stack } from "../http/stack.ts";
+import { composeStack } from "../http/compose-stack.ts";
 import { createAccessLog } from "../observe/access-log.ts";
 import { createTrafficServer } from "../server/traffic-server.ts";
 import { createQuestions } from "./ask-main.ts";
-import { HANDSHAKES_PER_SECOND, MAX_CONNECTIONS, OPEN_MS } from "./bounds.ts";
-import { createObservations } from "./observations.ts";
+import { peerNamesOf } from "./know-peer.ts";
+import { createObservations } from "./observe.ts";
 import { createOperatorCertificate } from "./operator-certificate.ts";
 import { createOperatorClient } from "./operator-client.ts";
 import { createPeerClients } from "./peer-clients.ts";
-import { createAskedIdentity } from "./peer-identity.ts";
-import { peerNamesOf } from "./peer-names.ts";
-import { reviewsTls } from "./reviews-tls.ts";
-import { webhookLayers } from "./stack.ts";
+import { createAskedIdentity, reviewsTls } from "./reviews-tls.ts";
+import { reviewLayers } from "./stack.ts";
 import type { FromThread, ThreadSettings, ToThread } from "./thread-messages.ts";
+
+/**
+ * An API server keeps some connections, and has some hundreds of reviews at once. Every pod of the cluster
+ * can connect.
+ */
+export const MAX_CONNECTIONS = 256;
+
+/** For each address. An API server keeps its connections. A handshake costs a millisecond of a core. */
+const HANDSHAKES_PER_SECOND = 64;
+
+/** After the end of a pod began, API servers and peers may still take it for ready for a moment. */
+const OPEN_MS = 3_000;
 
 export interface ListenerDeps {
   /** Sends a message to the main thread. */
@@ -67,7 +77,7 @@ export function createListener(settings: ThreadSettings, { post, clock, random, 
   const server = createTrafficServer({
     listen,
     tls: reviewsTls(certificate, identity),
-    stack: stack(webhookLayers(deps), clock),
+    stack: composeStack(reviewLayers(deps), clock),
     createRecord: (client) => ({ peerNames: peerNamesOf(client), address: clientAddress(client as Socket) ?? "" }),
     clock,
     log,

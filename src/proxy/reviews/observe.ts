@@ -1,10 +1,11 @@
-// Metrics and the access log of the calls of webhooks. Invariant: each call counts once, at the head of its
-// answer. Outside of `rescue`, whose answers have results too.
-import type { Clock } from "../../base/clock.ts";
+// Metrics and the access log of the calls of webhooks. Invariants: each call counts once, at the head of its
+// answer, and waits for nothing; the main thread, which has the metrics, gets few messages, and what is not
+// sent yet is small.
+import type { Clock, Timer } from "../../base/clock.ts";
 import { plainText } from "../../base/plain-text.ts";
 import type { AccessLog } from "../observe/access-log.ts";
-import type { Observations } from "./observations.ts";
-import type { ReviewCall, ReviewLayer } from "./review-call.ts";
+import type { ReviewCall, ReviewLayer, ReviewResult } from "./review-call.ts";
+import type { Observation } from "./thread-messages.ts";
 
 export interface ObserveDeps {
   readonly metrics: Pick<Observations, "answered">;
@@ -12,6 +13,7 @@ export interface ObserveDeps {
   readonly clock: Clock;
 }
 
+/** Stands outside of `rescue`, whose answers have results too. */
 export function observe({ metrics, accessLog, clock }: ObserveDeps): ReviewLayer {
   return (next) => async (call) => {
     const write = accessLog.pick();
@@ -41,4 +43,35 @@ function fieldsOf({ method, target, record: { subject, result, subset, peerNames
 
 function shown(text = ""): string {
   return plainText(text, MAX_CHARS);
+}
+
+export interface Observations {
+  /** @param isFromPeer a peer has forwarded the call */
+  answered(result: ReviewResult, isFromPeer: boolean, seconds: number): void;
+  /** Sends what was not sent yet. */
+  flush(): void;
+}
+
+/** The main thread counts so many in a fraction of a millisecond. */
+const MAX_GATHERED = 64;
+/** A scrape may lack the calls of this time, and so much is lost if the thread ends by itself. */
+const SEND_MS = 250;
+
+export function createObservations(send: (observations: readonly Observation[]) => void, clock: Clock): Observations {
+  let gathered: Observation[] = [];
+  let timer: Timer | undefined;
+  const flush = () => {
+    timer?.cancel();
+    timer = undefined;
+    if (gathered.length > 0) send(gathered);
+    gathered = [];
+  };
+  return {
+    answered(result, isFromPeer, seconds) {
+      gathered.push({ result, isFromPeer, seconds });
+      if (gathered.length >= MAX_GATHERED) flush();
+      else timer ??= clock.after(SEND_MS, flush);
+    },
+    flush,
+  };
 }

@@ -1,14 +1,13 @@
 // The way to the operator's webhook server, on the loopback of the pod. Invariant: only the server with the
-// certificate of `certDir` counts as the operator: any container of the pod can listen on a port that is
-// free.
+// certificate of `certDir` counts as the operator, since any container of the pod can listen on a free port.
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage, MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Reply } from "../http/handler.ts";
-import { connectTls } from "./connect-tls.ts";
 import type { OperatorCertificate } from "./operator-certificate.ts";
-import { unavailable } from "./review-call.ts";
-import { createServerPool, type Sent, send } from "./send.ts";
+import type { ReviewLayer } from "./review-call.ts";
+import { unavailable } from "./review-error.ts";
+import { createServerPool, type Sent } from "./server-pool.ts";
 
 export interface OperatorClient extends Runnable {
   /**
@@ -31,7 +30,8 @@ const CONNECT_MS = 5_000;
 const IDLE_MS = 4_000;
 
 export function createOperatorClient({ port, certificate, clock }: OperatorClientOptions): OperatorClient {
-  const connect = connectTls({
+  const pool = createServerPool({
+    address: `127.0.0.1:${port}`,
     // The chain does not matter, since the certificate itself is compared.
     options: async () => ({
       host: "127.0.0.1",
@@ -47,20 +47,28 @@ export function createOperatorClient({ port, certificate, clock }: OperatorClien
     },
     connectMs: CONNECT_MS,
     handshakeMs: CONNECT_MS,
+    idleMs: IDLE_MS,
     clock,
   });
-  const pool = createServerPool(`https://127.0.0.1:${port}`, connect, IDLE_MS);
   return {
     name: "operator-client",
     async send(sent) {
       try {
-        return await send(pool, sent, clock);
+        return await pool.send(sent);
       } catch (error) {
         throw error instanceof MeshError ? failureOf(error, port) : error;
       }
     },
     start: async () => undefined,
     stop: () => pool.destroy(),
+  };
+}
+
+/** The last layer, for everything but reviews (conversions, GETs, unknown versions): the operator answers. */
+export function operator(client: Pick<OperatorClient, "send">): ReviewLayer {
+  return () => (call) => {
+    call.record.result = "passed";
+    return client.send(call);
   };
 }
 

@@ -1,18 +1,15 @@
 // The connections to peers, with mTLS by the mesh's identity. Invariant: a review goes only to the very pod
-// that the list names: its certificate leads to a CA of the mesh and has the pod's URI. Called by
-// `answer-review.ts`.
-
+// that the list names: its certificate leads to a CA of the mesh and has the pod's URI.
 import type { Clock } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { podUri } from "../../base/pod-uri.ts";
 import { formatAddress } from "../../base/settings.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
 import type { Reply } from "../http/handler.ts";
-import { connectTls } from "./connect-tls.ts";
-import type { PeerIdentity } from "./peer-identity.ts";
-import { urisOf } from "./peer-names.ts";
+import { urisOf } from "./know-peer.ts";
 import { FORWARDED, PEER_SERVER_NAME } from "./review-call.ts";
-import { createServerPool, type Sent, send } from "./send.ts";
+import type { PeerIdentity } from "./reviews-tls.ts";
+import { createServerPool, type Sent, type ServerPool } from "./server-pool.ts";
 
 export interface PeerClients extends Runnable {
   /** Reviews that are at this peer now. */
@@ -42,7 +39,7 @@ const IDLE_MS = 60_000;
 
 interface Client {
   readonly address: string;
-  readonly pool: ReturnType<typeof createServerPool>;
+  readonly pool: ServerPool;
   inFlight: number;
 }
 
@@ -53,10 +50,10 @@ export function createPeerClients({ identity, port, clock }: PeerClientsOptions)
 
   const clientOf = (peer: PodPeer): Client => {
     const uri = podUri(peer);
-    const known = clients.get(uri);
-    if (known?.address === peer.address) return known;
+    const before = clients.get(uri);
+    if (before?.address === peer.address) return before;
     const client: Client = { address: peer.address, pool: createPool(peer, uri), inFlight: 0 };
-    if (known !== undefined) void known.pool.close();
+    if (before !== undefined) void before.pool.close();
     clients.set(uri, client);
     return client;
   };
@@ -68,8 +65,14 @@ export function createPeerClients({ identity, port, clock }: PeerClientsOptions)
       const server = { host: address, port, servername: PEER_SERVER_NAME, minVersion: "TLSv1.3" as const };
       return { ...server, ca, cert, key, checkServerIdentity };
     };
-    const connect = connectTls({ options, connectMs: CONNECT_MS, handshakeMs: HANDSHAKE_MS, clock });
-    return createServerPool(`https://${formatAddress({ host: address, port })}`, connect, IDLE_MS);
+    return createServerPool({
+      address: formatAddress({ host: address, port }),
+      options,
+      connectMs: CONNECT_MS,
+      handshakeMs: HANDSHAKE_MS,
+      idleMs: IDLE_MS,
+      clock,
+    });
   };
   return {
     name: "peer-clients",
@@ -88,7 +91,7 @@ export function createPeerClients({ identity, port, clock }: PeerClientsOptions)
       const client = clientOf(peer);
       client.inFlight++;
       try {
-        return await send(client.pool, sent, clock, [FORWARDED, as]);
+        return await client.pool.send(sent, [FORWARDED, as]);
       } finally {
         client.inFlight--;
       }

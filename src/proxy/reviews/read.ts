@@ -9,7 +9,8 @@ import { MAX_REVIEW_BYTES, type ReviewSubject } from "../../kube/admission-revie
 import { createReviewReader } from "../../kube/codec/review-reader.ts";
 import { asSource, type ByteSource, readBody } from "../http/byte-stream.ts";
 import { tap } from "../http/tap.ts";
-import { type ReviewCall, ReviewError, type ReviewLayer } from "./review-call.ts";
+import type { ReviewCall, ReviewLayer } from "./review-call.ts";
+import { ReviewError } from "./review-error.ts";
 
 /**
  * Bytes of all bodies that are held, and of what is kept of them. One address may hold one of the largest

@@ -6,7 +6,8 @@ import { JSON_TYPE } from "../../kube/media-types.ts";
 import { createStatus, reasonOfCode, StatusError } from "../../kube/status.ts";
 import { discardBody } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
-import { ReviewError, type ReviewLayer } from "./review-call.ts";
+import type { ReviewLayer } from "./review-call.ts";
+import { ReviewError } from "./review-error.ts";
 
 export function rescue(log: Logger): ReviewLayer {
   return (next) => async (call) => {

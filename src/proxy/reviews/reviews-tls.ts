@@ -1,11 +1,12 @@
-// The two certificates of the listener: API servers see the operator's, and peers the mesh's. Invariant: a
-// client is verified only under the name of peers, and by the present CAs of the mesh. Used by the traffic
-// server.
+// The two certificates of the listener: API servers see the operator's, and peers the mesh's, which the main
+// thread has. Invariants: a client is verified only under the name of peers, and by the present CAs of the
+// mesh; the main thread gets at most one question a second, however many handshakes a stranger begins.
 import { createSecureContext, type SecureContext } from "node:tls";
+import type { Clock } from "../../base/clock.ts";
 import type { ServerTls } from "../server/server-tls.ts";
 import type { OperatorCertificate } from "./operator-certificate.ts";
-import type { PeerIdentity } from "./peer-identity.ts";
 import { PEER_SERVER_NAME } from "./review-call.ts";
+import type { PeerCredentials } from "./thread-messages.ts";
 
 export function reviewsTls(operator: OperatorCertificate, identity: PeerIdentity): ServerTls {
   const peerContext = createPeerContext(identity);
@@ -37,5 +38,40 @@ function createPeerContext(identity: PeerIdentity): () => Promise<SecureContext>
       made = { by: [ca, cert], context: createSecureContext({ ca, cert, key, minVersion: "TLSv1.3" }) };
     }
     return made.context;
+  };
+}
+
+export interface PeerIdentity {
+  /** For one connection. @throws Error that says why there are none */
+  current(): Promise<PeerCredentials>;
+}
+
+export interface AskedIdentity extends PeerIdentity {
+  answered(credentials: PeerCredentials | { readonly problem: string }): void;
+}
+
+/** A rotated certificate is valid together with the one before for far longer. */
+const USED_MS = 1_000;
+
+/** @param ask sends the question */
+export function createAskedIdentity(ask: () => void, clock: Pick<Clock, "monotonicMs">): AskedIdentity {
+  let asked: PromiseWithResolvers<PeerCredentials> | undefined;
+  let isWaiting = false;
+  let answeredMs = 0;
+  return {
+    current() {
+      if (asked === undefined || (!isWaiting && clock.monotonicMs() - answeredMs >= USED_MS)) {
+        asked = Promise.withResolvers();
+        isWaiting = true;
+        ask();
+      }
+      return asked.promise;
+    },
+    answered(credentials) {
+      isWaiting = false;
+      answeredMs = clock.monotonicMs();
+      if ("problem" in credentials) asked?.reject(new Error(credentials.problem));
+      else asked?.resolve(credentials);
+    },
   };
 }

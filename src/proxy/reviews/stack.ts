@@ -1,24 +1,23 @@
-// The stack of the listener for the operator's webhooks, outermost first. Called by listener.ts.
+// The stack of the listener for the operator's webhooks, outermost first.
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
+import type { NamedLayer } from "../http/compose-stack.ts";
 import type { Reply } from "../http/handler.ts";
-import type { NamedLayer } from "../http/stack.ts";
-import type { AnswerDeps } from "./answer-review.ts";
+import { type AnswerDeps, route } from "./answer-review.ts";
 import { knowPeer } from "./know-peer.ts";
 import { type ObserveDeps, observe } from "./observe.ts";
-import { operator } from "./operator.ts";
+import { operator } from "./operator-client.ts";
 import { pace } from "./pace.ts";
 import { read } from "./read.ts";
 import { rescue } from "./rescue.ts";
 import type { ReviewCall } from "./review-call.ts";
-import { route } from "./route.ts";
 
-export interface WebhookStackDeps extends AnswerDeps, ObserveDeps {
+export interface ReviewStackDeps extends AnswerDeps, ObserveDeps {
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-export function webhookLayers(deps: WebhookStackDeps): readonly NamedLayer<ReviewCall, Reply>[] {
+export function reviewLayers(deps: ReviewStackDeps): readonly NamedLayer<ReviewCall, Reply>[] {
   return [
     // Outside of rescue, so that its answers are counted too.
     { name: "observe", layer: observe(deps) },

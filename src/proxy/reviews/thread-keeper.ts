@@ -1,6 +1,5 @@
 // Keeps a thread running: one that ends by itself is started again after a pause. Invariant: whatever happens
-// in the thread, the process and its other work go on. The thread does not keep the process alive. Called by
-// create-webhooks.ts.
+// in the thread, the process and its other work go on. The thread does not keep the process alive.
 import { Worker, type WorkerOptions } from "node:worker_threads";
 import { backoffMs } from "../../base/backoff.ts";
 import type { Clock, Random, Timer } from "../../base/clock.ts";

@@ -1,6 +1,6 @@
 // What the main thread and the thread of the listener for the operator's webhooks tell each other. Invariant:
 // all that costs in proportion to what a stranger sends stays in that thread; the main thread gets questions
-// of some hundred bytes. Used by create-webhooks.ts and listener.ts.
+// of some hundred bytes.
 import type { ListenAddress } from "../../base/listener.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
 import type { AccessFields } from "../observe/access-log.ts";

@@ -5,7 +5,7 @@ import { connect, type TLSSocket } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { issueServerCertificate } from "../../../src/base/certificates.ts";
 import { podUri } from "../../../src/base/pod-uri.ts";
-import { MAX_CONNECTIONS } from "../../../src/proxy/reviews/bounds.ts";
+import { MAX_CONNECTIONS } from "../../../src/proxy/reviews/listener.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type HostileOptions, openHostileConnections } from "../../support/hostile-connections.ts";
 import { type ReviewPod, type ReviewWorld, reviewOf, SERVICE, startReviewWorld } from "../../support/review-world.ts";

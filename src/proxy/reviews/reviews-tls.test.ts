@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
-import { createAskedIdentity } from "./peer-identity.ts";
+import { createAskedIdentity } from "./reviews-tls.ts";
 
 const OLD = { cert: "old", key: "k", ca: "ca" };
 const NEW = { ...OLD, cert: "new" };

@@ -1,6 +1,5 @@
-// Composes named layers to the handler of one kind of traffic. Invariant: a call passes the layers in the
-// order of the list, and its time counts for the layer that holds it. Called by the stacks, such as
-// outbound/stack.ts.
+// Composes named layers to the handler of one kind of traffic. Invariant: a call passes the layers in the order
+// of the list, and its time counts for the layer that holds it.
 import type { Clock } from "../../base/clock.ts";
 import type { CallNotes, Handler, Layer } from "./handler.ts";
 import { LayerTiming } from "./layer-timing.ts";
@@ -15,7 +14,7 @@ export interface NamedLayer<C, R> {
 const MEASURED_ONE_IN = 64;
 
 /** The layers as one handler. The first layer is the outermost one, and the last one answers by itself. */
-export function stack<C extends { readonly record: CallNotes }, R>(
+export function composeStack<C extends { readonly record: CallNotes }, R>(
   layers: readonly NamedLayer<C, R>[],
   clock: Clock,
 ): Handler<C, R> {

@@ -1,7 +1,6 @@
 // The main thread's side of the listener for the operator's webhooks, if the settings have one: starts its
 // thread, and answers its questions about routes, policies and the mesh's certificate. Invariants: the start
-// waits for nothing that the operator provides; the end of the thread ends nothing else. Called by
-// assemble.ts.
+// waits for nothing that the operator provides; the end of the thread ends nothing else.
 import { extname } from "node:path";
 import type { Clock, Random } from "../../base/clock.ts";
 import { errorMessage, MeshError } from "../../base/errors.ts";
@@ -16,12 +15,10 @@ import type { TrafficServer } from "../server/traffic-server.ts";
 import type { Peers } from "../session/peers-handler.ts";
 import type { Session } from "../session/session.ts";
 import { MAX_TIMEOUT_MS } from "./choose-peer.ts";
-import { type DecideDeps, decideReview, type ReviewDecision, type ReviewQuestion } from "./decide-review.ts";
-import { createPlacesBefore } from "./places-before.ts";
+import { createPlacesBefore, type DecideDeps, decideReview, type ReviewDecision, type ReviewQuestion } from "./decide-review.ts";
+import { createReviewMetrics } from "./review-metrics.ts";
 import { createThreadKeeper } from "./thread-keeper.ts";
 import type { CertificateState, FromThread, PeerCredentials, ThreadSettings, ToThread } from "./thread-messages.ts";
-import { createWait } from "./wait.ts";
-import { createWebhookMetrics } from "./webhook-metrics.ts";
 
 export interface WebhooksConfig {
   readonly listen: ListenAddress;
@@ -37,7 +34,7 @@ export interface MeshIdentity {
   readonly trust: MeshTrustStore;
 }
 
-export interface WebhooksDeps {
+export interface ReviewsDeps {
   readonly session: Pick<Session, "current" | "onChange">;
   /** See OperatorCertificateOptions. */
   readonly report: (problem: string) => void;
@@ -60,7 +57,7 @@ export interface WebhooksDeps {
   readonly requestMs?: number;
 }
 
-export interface Webhooks {
+export interface Reviews {
   /** What the server uses: starts before it, and stops after it. */
   readonly clients: readonly Runnable[];
   readonly server: TrafficServer;
@@ -76,7 +73,7 @@ export interface Webhooks {
  */
 const HEAP = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 2 };
 
-export function createWebhooks(config: WebhooksConfig | undefined, deps: WebhooksDeps): Webhooks | undefined {
+export function createReviews(config: WebhooksConfig | undefined, deps: ReviewsDeps): Reviews | undefined {
   if (config === undefined) return undefined;
   const { session, peers, accessLog, accessLogShare, clock, random, log, drainMs, requestMs = MAX_TIMEOUT_MS } = deps;
   const before = createPlacesBefore();
@@ -153,7 +150,7 @@ export function createWebhooks(config: WebhooksConfig | undefined, deps: Webhook
     random,
     log,
   });
-  const metrics = createWebhookMetrics(deps.registry, { isReady: () => certificate?.isThere ?? false });
+  const metrics = createReviewMetrics(deps.registry, () => certificate?.isThere ?? false);
   session.onChange((now, last) => {
     before.follow(now, last);
     keeper.post({ kind: "routes-changed" });
@@ -215,4 +212,27 @@ async function credentialsOf(identity: MeshIdentity | undefined): Promise<PeerCr
   } catch (error) {
     return { problem: errorMessage(error) };
   }
+}
+
+/** A wait for something that the thread tells. Whoever waits at the same time waits for the same. */
+interface Wait {
+  /** Resolves, or rejects, with the next `end`. */
+  begin(): Promise<void>;
+  /** Does nothing if nobody waits. */
+  end(error?: Error): void;
+}
+
+function createWait(): Wait {
+  let running: PromiseWithResolvers<void> | undefined;
+  return {
+    begin() {
+      running ??= Promise.withResolvers<void>();
+      return running.promise;
+    },
+    end(error) {
+      if (error === undefined) running?.resolve();
+      else running?.reject(error);
+      running = undefined;
+    },
+  };
 }

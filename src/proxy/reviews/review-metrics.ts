@@ -3,20 +3,16 @@
 import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
 import type { Observation } from "./thread-messages.ts";
 
-export interface WebhookMetrics {
+export interface ReviewMetrics {
   observed(observations: readonly Observation[]): void;
   /** The thread of the listener has ended, and another one starts. */
   restarted(): void;
 }
 
-export interface WebhookMetricsSource {
-  /** Whether the operator's certificate is there. */
-  isReady(): boolean;
-}
-
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-export function createWebhookMetrics(registry: Registry, { isReady }: WebhookMetricsSource): WebhookMetrics {
+/** @param isReady whether the operator's certificate is there */
+export function createReviewMetrics(registry: Registry, isReady: () => boolean): ReviewMetrics {
   const registers = [registry];
   const total = new Counter({
     name: "ctrlmesh_proxy_reviews_total",

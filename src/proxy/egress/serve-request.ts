@@ -1,7 +1,7 @@
 // One request in plain HTTP, named by an absolute URL or by Mesh-Real-Endpoint, and its answer. Invariants:
 // bodies are streamed, and a slow side slows the other one; a body that breaks off breaks the other
 // connection, so that it never looks complete. Each request has a connection of its own: nothing is sent
-// twice, and each address is checked. Called by the egress server.
+// twice, and each address is checked.
 import { type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { pipeline } from "node:stream/promises";
@@ -15,7 +15,7 @@ import { answerHeaders, requestHeaders } from "./forwarded.ts";
 import { targetOf } from "./target.ts";
 import type { Visit } from "./visits.ts";
 
-export interface ExchangeDeps extends AdmitDeps {
+export interface RequestDeps extends AdmitDeps {
   readonly dial: Dial;
   readonly clock: Clock;
   /** How long the server may send nothing. */
@@ -25,7 +25,7 @@ export interface ExchangeDeps extends AdmitDeps {
 const MAX_HEADER_BYTES = 64 * 1024;
 
 /** @throws EgressError before the answer has begun; later the connection breaks */
-export async function serveExchange(req: IncomingMessage, res: ServerResponse, deps: ExchangeDeps, visit: Visit): Promise<void> {
+export async function serveRequest(req: IncomingMessage, res: ServerResponse, deps: RequestDeps, visit: Visit): Promise<void> {
   const { clock, dial } = deps;
   const { method = "GET" } = req;
   const target = targetOf(method, req.url ?? "", req.headers);
@@ -74,7 +74,7 @@ function beginAnswer(res: ServerResponse, answer: IncomingMessage, status: numbe
 }
 
 /** Sends the request, and resolves with the head of the answer. */
-function send(req: IncomingMessage, socket: Socket, target: EgressTarget, { answerMs }: ExchangeDeps): Promise<IncomingMessage> {
+function send(req: IncomingMessage, socket: Socket, target: EgressTarget, { answerMs }: RequestDeps): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const where = `ctrlmesh egress: ${target.host}:${target.port}`;
     const sent = request({

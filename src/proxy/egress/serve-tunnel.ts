@@ -1,16 +1,14 @@
 // A tunnel: CONNECT host:port, then TLS of the client with the server, which stays closed to this proxy.
 // Invariants: nothing reaches the server before the client's first message names it; both connections end
-// together, whichever one does; a tunnel holds no slot of a limit beyond its start. Called by the egress
-// server.
+// together, whichever one does; a tunnel holds no slot of a limit beyond its start.
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { type AdmitDeps, admit } from "./admit.ts";
-import { readClientHello } from "./client-hello.ts";
+import { readClientHello, serverNameProblem } from "./client-hello.ts";
 import type { Dial } from "./dial.ts";
 import { EgressError } from "./egress-error.ts";
-import { serverNameProblem } from "./server-name.ts";
 import { targetOf } from "./target.ts";
 import type { Visit } from "./visits.ts";
 

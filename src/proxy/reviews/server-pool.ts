@@ -1,0 +1,123 @@
+// Connections to one webhook server, the operator's or a peer's, and the way a call is sent on them.
+// Invariants: each server is checked before any byte of a request is sent, and a burst of reviews cannot make
+// its own handshakes too late; headers of one connection stop here, and the mesh's own headers never reach the
+// operator; a client that is gone, or whose time is up, ends the request.
+import type { IncomingHttpHeaders } from "node:http";
+import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
+import { type buildConnector, type Dispatcher, Pool } from "undici";
+import type { Clock } from "../../base/clock.ts";
+import { createDeadline } from "../../base/deadline.ts";
+import { exchange } from "../api-server/exchange.ts";
+import { forwardedHeaders } from "../api-server/headers.ts";
+import { readableOf } from "../http/byte-stream.ts";
+import type { HttpCall, Reply } from "../http/handler.ts";
+import { fewAtOnce } from "./few-at-once.ts";
+
+export type Sent = Pick<HttpCall, "method" | "target" | "headers" | "body" | "signal">;
+
+export interface ServerPoolOptions {
+  /** host:port of the server. */
+  readonly address: string;
+  /** Asked for each connection, since certificates are rotated. */
+  readonly options: () => Promise<ConnectionOptions>;
+  /** Refuses the server by an error. */
+  readonly check?: (socket: TLSSocket) => Promise<void>;
+  /** For the TCP connection: a server that accepts none is gone. */
+  readonly connectMs: number;
+  /** For the TLS handshake: a server that has accepted the connection may be busy. */
+  readonly handshakeMs: number;
+  /** Less than the server's own idle timeout, since a review on a connection that just closes has no answer. */
+  readonly idleMs: number;
+  readonly clock: Clock;
+}
+
+/**
+ * Each handshake takes milliseconds of both processes, so of 64 that begin at the same time all end late. The
+ * others wait, and their time has not begun.
+ */
+const HANDSHAKES_AT_ONCE = 4;
+/** Longer than any caller waits: its signal ends the request. */
+const MAX_MS = 120_000;
+
+export interface ServerPool {
+  /**
+   * @param mark headers to add, as name, value, ...
+   * @throws MeshError as `exchange`; its texts name the API server
+   */
+  send(sent: Sent, mark?: readonly string[]): Promise<Reply>;
+  /** Ends the connections when they are idle. */
+  close(): Promise<void>;
+  destroy(): Promise<void>;
+}
+
+/** Each connection has at most one request at a time. */
+export function createServerPool(options: ServerPoolOptions): ServerPool {
+  const { address, idleMs, clock } = options;
+  const pool = new Pool(`https://${address}`, {
+    connect: connector(options),
+    connections: null,
+    pipelining: 1,
+    allowH2: false,
+    keepAliveTimeout: idleMs,
+  });
+  return {
+    send: (sent, mark = []) => exchange(pool, dispatchOptions(sent, mark), { signal: sent.signal, clock, abandonedMs: 0 }),
+    close: () => pool.close(),
+    destroy: () => pool.destroy(),
+  };
+}
+
+function connector({ options, check, connectMs, handshakeMs, clock }: ServerPoolOptions): buildConnector.connector {
+  const open = fewAtOnce(HANDSHAKES_AT_ONCE, async (): Promise<TLSSocket> => {
+    const socket = connect({ ...(await options()), ALPNProtocols: ["http/1.1"] });
+    socket.setNoDelay();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    let missing = `connection within ${connectMs / 1000} s`;
+    const deadline = createDeadline(clock, () => reject(new Error(`no ${missing}`)));
+    deadline.set(connectMs);
+    socket.once("connect", () => {
+      missing = `TLS handshake within ${handshakeMs / 1000} s`;
+      deadline.set(handshakeMs);
+    });
+    socket.once("error", reject);
+    socket.once("close", () => reject(new Error("the connection was closed in the handshake")));
+    socket.once("secureConnect", resolve);
+    try {
+      await promise;
+      await check?.(socket);
+      socket.removeListener("error", reject);
+      return socket;
+    } catch (error) {
+      socket.on("error", () => undefined);
+      socket.destroy();
+      throw error;
+    } finally {
+      deadline.clear();
+    }
+  });
+  return (_options, callback) => {
+    open().then(
+      (socket) => callback(null, socket),
+      (error: Error) => callback(error, null),
+    );
+  };
+}
+
+function dispatchOptions({ method, target, headers, body }: Sent, mark: readonly string[]): Dispatcher.DispatchOptions {
+  const isStream = body !== null && !(body instanceof Uint8Array);
+  const { host, ...others } = headers;
+  const named = forwardedHeaders(withoutMesh(others), isStream);
+  return {
+    method,
+    path: target,
+    headers: [...(host === undefined ? [] : ["host", host]), ...named, ...mark],
+    body: isStream ? readableOf(body) : body,
+    headersTimeout: MAX_MS,
+    bodyTimeout: MAX_MS,
+    reset: false,
+  };
+}
+
+function withoutMesh(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith("x-ctrlmesh-")));
+}

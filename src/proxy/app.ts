@@ -1,5 +1,5 @@
 // The proxy as it runs in a pod: assembled around the real session and its layers, started in groups and
-// drained in reverse. Called by main with a checked configuration.
+// drained in reverse.
 import { systemClock, systemRandom } from "../base/clock.ts";
 import { type Runnable, runGroups } from "../base/lifecycle.ts";
 import { createLogger } from "../base/log.ts";

@@ -1,7 +1,6 @@
 // Puts the proxy's parts together around a session and its layers, in the order in which they start.
 // Invariant: health answers before anything else starts, and traffic is the last to start and the first to
-// stop, so that the session still follows the manager while requests drain. Called by app.ts, and by tests
-// with a session of their own.
+// stop, so that the session still follows the manager while requests drain.
 import type { Clock, Random } from "../base/clock.ts";
 import { createHealthServer } from "../base/health-server.ts";
 import type { Runnable } from "../base/lifecycle.ts";

@@ -1,6 +1,6 @@
 // One API server as the proxy uses it: the way to send calls, tunnels, and what the proxy learns about the
 // server. Invariant: no state about an API server lives outside of this object, so a second cluster is a
-// second object. Made in assemble.ts.
+// second object.
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Tunnel } from "../http/handler.ts";
 import { createDiscovery, type Discovery } from "./discovery.ts";

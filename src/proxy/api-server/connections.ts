@@ -1,6 +1,6 @@
 // Counts the connections to the API server by pool, and breaks each one whose peer acknowledges nothing any
 // more. Invariant: the kernel's table, which is dear to read, is read only while a connection may have
-// unacknowledged data. The client to the API server makes it; tunnels add their connections.
+// unacknowledged data.
 import type { Socket } from "node:net";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";

@@ -1,6 +1,6 @@
 // Makes the TLS connections to the API server. Invariant: no request goes to a server whose certificate does
 // not verify against the present CA file. The file is checked before each new connection, so that a rotated
-// CA needs no restart. The pools and tunnels use it.
+// CA needs no restart.
 import { createSecureContext, type TLSSocket } from "node:tls";
 import buildConnector from "undici/lib/core/connect.js";
 import { createLastGoodFile, type LastGoodFile } from "../../base/last-good-file.ts";

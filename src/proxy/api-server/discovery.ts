@@ -1,7 +1,6 @@
 // Asks the API server, as the caller, whether a resource is namespaced, so that a CRD that was installed
 // later is known from its first request. Invariant: it never fails and never waits longer than two seconds;
-// without an answer the scope is "unknown", so that one broken aggregated API stops nothing. The isolate
-// layer asks.
+// without an answer the scope is "unknown", so that one broken aggregated API stops nothing.
 
 import { z } from "zod";
 import { BoundedMap } from "../../base/bounded-map.ts";

@@ -1,7 +1,7 @@
 // One HTTP/1.1 request to the API server and its response, on undici's dispatch API: chunks go from the HTTP
 // parser into the sink, and a full sink pauses the parser. Invariants: after `cancel` or the call's signal
 // nothing is written to the sink; a write that was sent and not answered stays in flight until its answer
-// begins (bounded), since the API server may still do it. The client to the API server makes it.
+// begins (bounded), since the API server may still do it.
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import type { Clock, Timer } from "../../base/clock.ts";

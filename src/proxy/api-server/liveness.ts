@@ -1,7 +1,6 @@
 // How soon a vanished API server is noticed, by three means (docs/decisions/0009): TCP keepalive for
 // connections that only receive, unacknowledged.ts for data that the peer does not acknowledge, and HTTP/2
-// PING for the whole path. Invariant: each acts within 45 seconds by default. The connector and the
-// connections use it.
+// PING for the whole path. Invariant: each acts within 45 seconds by default.
 
 /** Times in milliseconds. */
 export interface Liveness {

@@ -1,6 +1,6 @@
 // The queue before a pool's connections: first come, first served. Invariants: at most `limit` requests run
 // while none waits for longer than `patienceMs`, and never more than `max`; each waiter enters, fails or goes
-// away, once. The API server client uses it.
+// away, once.
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { CallSignal } from "../http/call-signal.ts";

@@ -1,7 +1,6 @@
 // Remembers which kinds of server-side filtering the API server has refused or ignored, for each resource,
 // since aggregated API servers differ, and for minutes, since servers are upgraded. Invariant: it decides
-// about speed, never about what is shown, since proxy-side filtering checks every object. Plans of lists and
-// watches ask it.
+// about speed, never about what is shown, since proxy-side filtering checks every object.
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { GroupResource } from "../../kube/types.ts";

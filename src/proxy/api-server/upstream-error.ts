@@ -1,5 +1,5 @@
 // Translates an error of undici or of a socket. Pure. Invariant: a request is "unreachable" only if no byte
-// of it was sent, since clients repeat a write upon that. The exchanges call it.
+// of it was sent, since clients repeat a write upon that.
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
 
 const TIMEOUTS = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"]);

@@ -1,7 +1,6 @@
 // One HTTP/2 connection to the API server that carries many watches. Invariants: after GOAWAY it takes no new
 // stream, and running ones go on; if the peer answers no PING, all streams end at once; a paused stream never
 // stops its neighbours, and holds at most STREAM_WINDOW_BYTES beside its Readable's buffer.
-// watch-connections.ts makes it.
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import type { Clock, Timer } from "../../base/clock.ts";

@@ -1,6 +1,6 @@
 // The HTTP/2 connections for watches: mostly one, and another one if the first is full or got GOAWAY.
 // Invariant: one attempt to connect at a time, and all waiting watches share its failure, so that fifty
-// informers do not connect fifty times. pools.ts makes it.
+// informers do not connect fifty times.
 import type { ClientHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "../../base/clock.ts";

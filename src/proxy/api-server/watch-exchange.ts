@@ -1,6 +1,6 @@
 // One watch on an HTTP/2 stream, with the same contract as exchange.ts. Invariants: a full sink pauses this
 // stream alone; after `cancel` or the call's signal the stream is reset (CANCEL) and nothing is written to
-// the sink; only a body that the API server ended ends cleanly. The client to the API server uses it.
+// the sink; only a body that the API server ended ends cleanly.
 import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";

@@ -1,6 +1,6 @@
 // A call of the outbound stack: a request from the operator to the Kubernetes API, with what the layers learn
 // about it. Layers pass on changed copies; only `record` is shared and written. Invariant: `info` always
-// belongs to `target`. Used by the layers.
+// belongs to `target`.
 import { parseRequestInfo, type RequestInfo, type ResourceInfo } from "../../kube/request-info.ts";
 import type { Permit } from "../../policy/engine/engine.ts";
 import type { PlanName } from "../../route/plan-query.ts";

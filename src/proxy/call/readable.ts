@@ -1,5 +1,5 @@
 // Calls and replies whose bodies the proxy reads. Invariant: fails closed: a successful reply that cannot be
-// read is refused, never passed. Used by the layers that look into bodies.
+// read is refused, never passed.
 
 import type { Encoding } from "../../kube/codec/codec.ts";
 import { encodingOf, narrowAccept } from "../../kube/codec/content-negotiation.ts";

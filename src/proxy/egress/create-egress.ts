@@ -1,4 +1,4 @@
-// The forward proxy from the process's settings. Called by assemble.ts.
+// The forward proxy from the process's settings.
 
 import type { ListenAddress } from "../../base/listener.ts";
 import type { Registry } from "../../base/metrics.ts";

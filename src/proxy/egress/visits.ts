@@ -1,6 +1,5 @@
 // The requests that the egress proxy serves now. Invariants: each one is counted once with its result, and
-// logged once at its end; its signal fires at the latest at its end, so that nothing outlives it. Called by
-// the egress server, for tunnels and exchanges.
+// logged once at its end; its signal fires at the latest at its end, so that nothing outlives it.
 import { type Clock, sleep } from "../../base/clock.ts";
 import type { AccessLog } from "../observe/access-log.ts";
 import type { EgressResult } from "./egress-error.ts";

@@ -1,6 +1,6 @@
 // The end of a call, as a signal. Every request has one, and an AbortController for each is dear: Node keeps
 // its signals alive through collections of the young generation (node --trace-gc). This one is a plain
-// object; an AbortSignal may be given wherever it is asked for. Made by the server for each request.
+// object; an AbortSignal may be given wherever it is asked for.
 
 import type { AbortSource } from "../../base/clock.ts";
 

@@ -1,5 +1,5 @@
 // Counts the bytes of a body and says when it is over. Invariant: `end` is called once, however the body
-// ends. Called by the layers that account for a reply to its last byte.
+// ends.
 import type { ByteSink, ByteSource, SourceControl } from "./byte-stream.ts";
 
 /** The source, with `end` called once, however the body ends, with the number of its bytes. */

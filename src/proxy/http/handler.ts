@@ -1,6 +1,6 @@
 // The parts of any stack: a handler answers a call, a layer wraps the next handler. A body is bytes, a push
 // source or nothing, so that a body of any size passes without being held. Invariant: nothing here knows
-// Kubernetes. Used by the server and all stacks.
+// Kubernetes.
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { ByteSource } from "./byte-stream.ts";

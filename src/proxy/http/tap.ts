@@ -1,6 +1,6 @@
 // Puts a body through a function on its way: the frame of every stream in the middle. Invariants: after any
 // end nothing is written, and `onDone` has been called once; an error of the function breaks the body at both
-// ends. Called by the streams of src/proxy/filter.
+// ends.
 import type { ByteSource, SourceControl } from "./byte-stream.ts";
 
 /** Works on the bytes. An error breaks the connection. */

@@ -1,6 +1,6 @@
 // Reports a certificate that the manager does not issue or renew, at /readyz and in the log. The log has a
 // line when the trouble begins or gets worse (less than a quarter of the life is left, or nothing), and then
-// every ten minutes. mesh-certificate.ts uses it.
+// every ten minutes.
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";

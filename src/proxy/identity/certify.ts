@@ -1,6 +1,6 @@
 // Makes keys (ECDSA P-256), and asks a replica of the manager for a certificate for one: a call on a
 // connection of its own, every few days. Invariants: a private key never leaves the process, and the call
-// ends within a bound. mesh-certificate.ts calls it.
+// ends within a bound.
 import { createPrivateKey, generateKeyPair, type KeyObject } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";

@@ -1,5 +1,5 @@
 // Checks an issued or a stored certificate before its use. Invariant: every client that trusts the CAs of the
-// mesh accepts a checked certificate, on every name that operators use. Pure; mesh-certificate.ts calls it.
+// mesh accepts a checked certificate, on every name that operators use. Pure.
 import type { KeyObject, X509Certificate } from "node:crypto";
 import { errorMessage, MeshError } from "../../base/errors.ts";
 import { readCertificates } from "../../base/pem.ts";

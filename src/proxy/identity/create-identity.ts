@@ -1,5 +1,5 @@
 // Chooses the proxy's identity by its settings: how it trusts the manager and proves itself, and which
-// certificate it serves with. app.ts calls it.
+// certificate it serves with.
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";

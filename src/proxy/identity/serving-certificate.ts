@@ -1,5 +1,5 @@
 // The certificate with which the proxy serves its operator. Files, the mesh's identity or the proxy itself
-// provide it, and its users need not know which. create-identity.ts chooses; the traffic server uses it.
+// provide it, and its users need not know which.
 import { X509Certificate } from "node:crypto";
 import { MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";

@@ -1,6 +1,6 @@
 // The access log: which requests are written, and where. The setting `--access-log` takes a share of all
 // requests into the log, and the page /debug/requests takes the next few. Invariants: off by default; no
-// request can turn it on; no token, body or query is ever written. Called by the observe layer.
+// request can turn it on; no token, body or query is ever written.
 import type { Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 

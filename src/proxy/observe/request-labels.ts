@@ -1,6 +1,5 @@
 // One value for each resource, bounded in number. Clients choose paths freely, so a resource gets a value of
-// its own only after the API server has answered for it, and all resources beyond the bound share one. Called
-// by metrics.ts.
+// its own only after the API server has answered for it, and all resources beyond the bound share one.
 import type { RequestInfo } from "../../kube/request-info.ts";
 
 /**

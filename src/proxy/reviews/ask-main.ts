@@ -1,6 +1,6 @@
 // The thread's questions to the main thread. Invariant: at most one message is under way, with at most 16
 // questions and 64 Ki characters, so however many reviews come, the main thread has little to do between two
-// of the operator's requests. Used by listener.ts.
+// of the operator's requests.
 import type { AbortSource } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { ReviewSubject } from "../../kube/admission-review.ts";

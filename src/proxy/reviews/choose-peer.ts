@@ -1,5 +1,5 @@
 // Chooses the pod that a review is forwarded to, and how long that may take. Pure. Invariant: an answer is
-// due before the API server stops waiting. Called by `answer-review.ts`.
+// due before the API server stops waiting.
 import type { Random } from "../../base/clock.ts";
 import { parseDuration } from "../../base/duration.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";

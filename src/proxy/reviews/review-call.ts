@@ -1,5 +1,5 @@
 // A call of the listener for the operator's webhooks: an admission review, or anything else that a webhook
-// server answers. The layers note in its record what they decide. Used by all files of this folder.
+// server answers. The layers note in its record what they decide.
 import type { ReviewSubject } from "../../kube/admission-review.ts";
 import type { Recipient } from "../../route/route-review.ts";
 import type { Handler as AnyHandler, Layer as AnyLayer, CallNotes, HttpCall, Reply } from "../http/handler.ts";

@@ -1,5 +1,4 @@
-// Counts connected clients. At shutdown the listener stays open while there are any. Called by the traffic
-// server.
+// Counts connected clients. At shutdown the listener stays open while there are any.
 import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import { type Clock, sleep } from "../../base/clock.ts";

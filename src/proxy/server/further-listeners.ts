@@ -1,6 +1,6 @@
 // Further addresses of the traffic server: 127.0.0.1:443 for clients with a built-in name of the API server,
 // [::1]:5443 for connections that ip6tables redirects. Invariant: every connection belongs to the one traffic
-// server. Called by it.
+// server.
 import { createServer, type Server } from "node:net";
 import { createListener, type ListenAddress, type Listener } from "../../base/listener.ts";
 

@@ -1,7 +1,6 @@
 // The calls that run now, with the means to end them. Invariant: the signal of a call fires once: when its
 // client is gone, its time is up or the drain is over, and at the latest when the call is over, so that
-// nothing outlives it (an unread body holds a connection). The layers end a watch at a frame boundary. Called
-// by the traffic server.
+// nothing outlives it (an unread body holds a connection). The layers end a watch at a frame boundary.
 
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";

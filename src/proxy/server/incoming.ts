@@ -1,7 +1,7 @@
 // What the server makes of a request before the layers see it: its headers without Node's losses, whether it
 // must become a tunnel, and its body as a ByteSource. Invariant: nothing of a body is read before a layer
 // opens it, so that a refused upload costs no memory, and a client that waits for `100 Continue` gets it only
-// then. Called by the traffic server.
+// then.
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { MeshError } from "../../base/errors.ts";
 import type { ByteSource } from "../http/byte-stream.ts";

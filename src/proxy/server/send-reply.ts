@@ -1,7 +1,6 @@
 // Writes a reply to the client. Invariants: a body that breaks off destroys the connection, so that it never
 // looks complete; a full socket pauses the source; the head leaves at once if the body is not there yet.
-// `ServerResponse.cork` is not used: with a deferred `uncork` it loses data at `end`. Called by the traffic
-// server for requests and refused upgrades.
+// `ServerResponse.cork` is not used: with a deferred `uncork` it loses data at `end`.
 import type { ServerResponse } from "node:http";
 import { MeshError } from "../../base/errors.ts";
 import { type ByteSink, type ByteSource, discardBody } from "../http/byte-stream.ts";

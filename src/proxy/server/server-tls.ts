@@ -1,5 +1,5 @@
 // The certificates of the traffic server's listener. Invariant: a new certificate is for new connections, and
-// cuts none. Used by the traffic server.
+// cuts none.
 import type { Server, TlsOptions } from "node:tls";
 import type { ServingCertificate } from "../identity/serving-certificate.ts";
 

@@ -1,6 +1,6 @@
 // Holds the enforced snapshot, its compiled views, its listeners and the writes in flight. Invariant:
 // `whenDrained` runs its callback only when no write is in flight that the enforced snapshot refuses; writes
-// to retained namespaces count as refused. Called by the session.
+// to retained namespaces count as refused.
 
 import type { GroupResource } from "../../kube/types.ts";
 import { isWithin, type WriteReach } from "../../route/decide.ts";

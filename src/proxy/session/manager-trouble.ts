@@ -1,6 +1,6 @@
 // Why there is no stream to the manager, for /readyz and for the log. Invariant: a reason that only a user
 // can mend (the manager does not believe the pod's identity, a file is missing) is logged once, and not with
-// every attempt. Used by mesh-client.
+// every attempt.
 import { isMeshError, type MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { isRefusal, reasonOf } from "../identity/manager-error.ts";

@@ -1,7 +1,7 @@
 // The proxy's connections to replicas. Invariant: one connection at a time is open, and besides it the
 // connection to the Service, as long as its replica is alive and does not serve. To ask the same replica
 // again costs no handshake. After KEPT_MS another replica is asked, because one that is cut off from the API
-// server never learns who leads. Used by mesh-client.
+// server never learns who leads.
 import type { Clock } from "../../base/clock.ts";
 import type { ManagerPass } from "../identity/manager-access.ts";
 import type { ManagerChannel } from "../identity/manager-channel.ts";

@@ -1,6 +1,6 @@
 // Keeps a stream to the leading manager replica for ever: connects, registers, hands updates to the handlers,
 // reports, follows redirects, and comes back after any failure with backoff. Invariants: a failure never
-// touches what is in force, and the proxy waits for no replica without end. Called by the session.
+// touches what is in force, and the proxy waits for no replica without end.
 import type { BackoffOptions } from "../../base/backoff.ts";
 import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";

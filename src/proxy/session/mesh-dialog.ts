@@ -1,6 +1,6 @@
 // What is said on one stream after the registration: the leader gets its promise, updates go to the handlers
 // of their types, and a replica that does not lead names another. Invariant: the proxy takes updates only
-// from a replica to which it has given its promise on this very stream. Made by mesh-client for each stream.
+// from a replica to which it has given its promise on this very stream.
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ManagerMessage, UpdateMessage, WelcomeMessage } from "../../wire/messages.ts";

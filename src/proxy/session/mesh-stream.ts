@@ -1,5 +1,5 @@
 // One gRPC stream to one manager replica, from the registration to its end. Invariant: after `ended` nothing
-// is sent or received any more. Called by mesh-client.
+// is sent or received any more.
 import type { ClientDuplexStream, Metadata } from "@grpc/grpc-js";
 import { CONNECT } from "../../wire/load-proto.ts";
 import type { ManagerMessage, ProxyMessage } from "../../wire/messages.ts";

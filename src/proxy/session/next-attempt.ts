@@ -1,7 +1,7 @@
 // Where and when the proxy tries to reach a manager next. Invariants: after every failure it asks the Service
 // again, which knows the living replicas; it follows redirects, but neither in circles nor to a replica that
 // has just failed; after a stream that was of use, and while nobody leads, the delay stays below 2 s, so that
-// a new leader soon has all its proxies. Called by mesh-client.ts.
+// a new leader soon has all its proxies.
 import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";
 import type { Clock, Random } from "../../base/clock.ts";
 import { isMeshError } from "../../base/errors.ts";

@@ -1,6 +1,6 @@
 // The handler of the resource type "peers": the pods to which this proxy may forward reviews. Invariant: a
 // list that cannot be read leaves the last good one. Nothing is stored: addresses change, and the next list
-// comes with the next stream. Called by the dialog with the manager.
+// comes with the next stream.
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { PEERS, type PodPeer } from "../../wire/peer-type.ts";

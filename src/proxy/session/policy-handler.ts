@@ -1,6 +1,6 @@
 // The handler of the resource type "policy": checks the policies, enforces them at once, and acknowledges
 // them when they are stored. Invariant: it waits for no write and for no handover; a set or a rule that
-// cannot be read leaves the last good one in force. Called by the dialog with the manager.
+// cannot be read leaves the last good one in force.
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { NO_POLICIES, type PolicySet, type RuleOrigin } from "../../policy/policy.ts";

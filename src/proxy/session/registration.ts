@@ -1,7 +1,7 @@
 // What a proxy sends first on a stream: who it is, what it supports, and every route that it may be
 // enforcing, tables by hash. The Welcome asks for the tables that the manager does not know. Pure. Invariant:
 // the manager grants by it, so it never claims less than the proxy may hold; and the tables are those that
-// the registration has named, whatever the proxy holds by then. Made by mesh-client for each stream.
+// the registration has named, whatever the proxy holds by then.
 import type { RouteTable } from "../../route/table.ts";
 import type { PodRef, RegistrationMessage } from "../../wire/messages.ts";
 import { namedRoute } from "../../wire/route-type.ts";

@@ -1,7 +1,7 @@
 // Reports what the proxy sees to the manager, each kind by itself. Invariants: the last value of a kind is
 // always sent, to each new manager too; equal values are not. Counts change with every request, and a manager
 // listens to a thousand proxies: a kind that is paced is sent at most once in REPORT_EVERY_MS, but its step
-// from or to zero at once, unless the last such step was. Called by the session.
+// from or to zero at once, unless the last such step was.
 import { isDeepStrictEqual } from "node:util";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { NO_REPORTS, type ReportMessage, type Reports } from "../../wire/messages.ts";

@@ -1,7 +1,7 @@
 // The handler of the resource type "route": checks a snapshot, enforces it, stores it (or removes the old one
 // if the disk is full), and only then acknowledges it. Invariant: an ACK means that the rules are in force,
 // that no write that they refuse is in flight (from this process or the one before), and that a restart
-// cannot restore older rules. Called by the dialog with the manager. Its only I/O is the snapshot file.
+// cannot restore older rules. Its only I/O is the snapshot file.
 import { type Clock, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";

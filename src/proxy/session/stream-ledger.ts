@@ -2,7 +2,7 @@
 // registration, and the promised epoch. Invariants: a later stream has a higher number, also after a restart
 // and after the clock was set back, as long as the disk takes a few bytes; the file never names a lower epoch
 // than was promised. A proxy that has routes and finds no file waits until older leaders are over, so that a
-// promise needs no disk. Called by the session and mesh-client.
+// promise needs no disk.
 import { type Clock, sleep } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Slot } from "../state/state-folder.ts";

@@ -11,10 +11,7 @@ export type Connect = ReturnType<typeof buildConnector>;
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/**
- * A trusted CA and the connector that verifies against it. A new CA gets a new connector, so no TLS session
- * outlives it.
- */
+/** A CA and its connector. A new CA gets a new connector, so that no TLS session outlives it. */
 export interface Trust {
   readonly caPem: string;
   readonly connect: Connect;

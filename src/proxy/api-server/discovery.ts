@@ -14,9 +14,7 @@ import { readBody } from "../http/byte-stream.ts";
 import { identityHeaders } from "./headers.ts";
 
 export interface Discovery {
-  /**
-   * The scope of the resource that the call is about; "unknown" if it is about none or cannot be found out.
-   */
+  /** The scope of the call's resource; "unknown" if it has none or none can be found out. */
   scopeOf(call: Call): Promise<ResourceScope>;
 }
 

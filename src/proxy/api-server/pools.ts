@@ -21,25 +21,18 @@ import { createWatchConnections, type WatchConnections } from "./watch-connectio
  * sixteen workers and never wait here.
  */
 const SHORT: QueueOptions = { limit: 16, patienceMs: 10, max: 256 };
-/**
- * Lists and deletions of collections, which take up to many seconds: more of them at once rarely end sooner.
- */
+/** Lists and deletions of collections take seconds: more of them at a time rarely end sooner. */
 const LIST: QueueOptions = { limit: 3, patienceMs: 1_000, max: 16 };
 /** Below the API server's idle timeout of 90 s, so that no request meets a closing connection. */
 const IDLE_MS = 60_000;
 /** Response heads of aggregated APIs may carry large warnings. */
 const MAX_HEAD_BYTES = 64 * 1024;
-/**
- * Then a connection is replaced, so that a busy one finds an API server that was added behind the same
- * address.
- */
+/** Busy connections are replaced too, so that they find API servers that were added. */
 const MAX_REQUESTS = 10_000;
 
 /** Times in milliseconds; 0 turns a bound off. */
 export interface Timeouts {
-  /**
-   * Until the response's head. A list of 100,000 objects needs seconds; the API server gives up after 60 s.
-   */
+  /** Until the response's head: seconds for 100,000 objects. The API server gives up after 60 s. */
   readonly headersMs: number;
   /** Between two chunks of a body, except of watches and other long-running requests. */
   readonly bodyMs: number;

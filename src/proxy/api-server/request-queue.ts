@@ -6,9 +6,7 @@ import { MeshError } from "../../base/errors.ts";
 import type { CallSignal } from "../http/call-signal.ts";
 
 export interface RequestQueue {
-  /**
-   * Undefined: go ahead. Otherwise wait; rejects with `ABORTED`, or with the error given to `refuseWaiting`.
-   */
+  /** Undefined: go ahead. Otherwise wait; rejects with `ABORTED` or the error of `refuseWaiting`. */
   enter(signal: CallSignal): Promise<void> | undefined;
   /** Call this once for each request that went ahead. */
   leave(): void;
@@ -18,15 +16,9 @@ export interface RequestQueue {
 }
 
 export interface QueueOptions {
-  /**
-   * How many requests run at once, so that an operator with fifty informers costs the API server a few
-   * connections.
-   */
+  /** How many requests run at a time, so that fifty informers need a few connections. */
   readonly limit: number;
-  /**
-   * A request that has waited for so long goes ahead beyond the limit, so that slow requests do not starve
-   * quick ones.
-   */
+  /** After this wait a request exceeds the limit, so that slow ones do not starve quick ones. */
   readonly patienceMs: number;
   /** How many requests run at once at most. */
   readonly max: number;

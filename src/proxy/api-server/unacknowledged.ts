@@ -12,10 +12,7 @@ interface Ports {
 
 /** Of the columns with a colon only the timer's begins with two digits. */
 const RETRANSMITTING = " 01:";
-/**
- * Where that column is after the line's number, by the widths that the kernel prints; IPv6 has two addresses
- * of 24 more digits.
- */
+/** Offset of that column after the line's number, as the kernel prints; IPv6 has 48 more digits. */
 const TIMER_AT = 50;
 const TIMER6_AT = TIMER_AT + 48;
 const TABLES = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];

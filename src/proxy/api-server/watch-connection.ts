@@ -6,10 +6,7 @@ import type { TLSSocket } from "node:tls";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 
-/**
- * The bytes that a watch may hold while its client does not read. At 2 ms to the API server it allows 64
- * MB/s.
- */
+/** What a watch may hold while its client does not read: 64 MB/s at 2 ms to the API server. */
 const STREAM_WINDOW_BYTES = 128 * 1024;
 const CONNECTION_WINDOW_BYTES = 1024 * 1024;
 /** The API server's bound (100 by default in Go since 2023) counts if it is lower. */
@@ -19,10 +16,7 @@ const ASSUMED_STREAMS = 100;
 /** As many bytes of headers as the traffic server takes; nghttp2's own bound is half of that. */
 const MAX_HEADER_BYTES = 256 * 1024;
 const IDLE_MS = 60_000;
-/**
- * An abandoned stream counts for so long, since its handler may still run. Go's server ends the connection
- * (ENHANCE_YOUR_CALM) if over four times its maximum of streams wait for handlers.
- */
+/** How long an abandoned stream counts: Go's server bounds handlers at 4 times its streams. */
 const LINGER_MS = 1_000;
 const MAX_UNDER_WAY = 4;
 /** Its settings come with its first bytes; a server that does not send them is used as assumed. */
@@ -53,10 +47,7 @@ export class WatchConnection {
   #bytesRead = 0;
   #pingTimer: Timer | undefined;
   #idleTimer: Timer | undefined;
-  /**
-   * Resolves once the API server's settings are known, or are not waited for any more; also if the connection
-   * has ended.
-   */
+  /** Resolves once the API server's settings are known or given up, or the connection has ended. */
   readonly whenReady: Promise<void>;
 
   constructor(options: WatchConnectionOptions) {

@@ -16,10 +16,7 @@ export interface CallRecord extends http.CallNotes {
   warning?: string;
   /** The entry of subsetDefaultOnlyUserAgents that excludes the caller from this subset. */
   excludedBy?: string;
-  /**
-   * The client (kopf) handles listed objects differently from watch events, so a gained object must reach it
-   * through a list.
-   */
+  /** The client (kopf) treats listed objects differently: a gained object must come by a list. */
   tellsListsApart?: true;
   plan?: PlanName;
   /** The call is for the operator's lock. No layer limits, delays or narrows it. */
@@ -30,19 +27,13 @@ export interface CallRecord extends http.CallNotes {
   rule?: string;
   /** Limits have let the call pass: what else the proxy asks to serve it passes too. */
   isAdmitted?: true;
-  /**
-   * For the limits that count the call and wait for its outcome; `atMs` is when they let it pass, on the
-   * monotonic clock.
-   */
+  /** For limits that wait for the outcome; `atMs` (monotonic) is when they let the call pass. */
   charge?: { readonly permit: Permit; readonly atMs: number };
   /** The head of the answer is known, or there is none. */
   isAnswered?: true;
   /** The client's call that this one serves. Absent for the client's own. */
   serves?: CallRecord;
-  /**
-   * Milliseconds spent waiting for the API server's headers or for the manager. They are not the proxy's
-   * overhead.
-   */
+  /** Milliseconds of waiting for the API server or the manager, which is not the proxy's overhead. */
   waitedMs?: number;
 }
 

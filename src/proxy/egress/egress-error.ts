@@ -1,10 +1,7 @@
 // The answers of the egress proxy itself. Invariant: each result has one status, and its name is the label of
 // the metric. Thrown by the parts of the proxy, and answered in one place (egress-server.ts).
 
-/**
- * What came of a request. "allowed": it has reached its server, and the tunnel is open or the answer has
- * begun.
- */
+/** What came of a request. "allowed": the tunnel is open, or the answer has begun. */
 export type EgressResult = "allowed" | keyof typeof ANSWERS | "no-tls" | "sni-mismatch" | "no-sni" | "client-gone";
 
 const ANSWERS = {

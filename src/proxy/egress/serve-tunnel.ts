@@ -90,10 +90,7 @@ function endTogether(client: Socket, upstream: Socket, visit: Visit): void {
 
 type Hello = Exclude<ReturnType<typeof readClientHello>, { kind: "incomplete" }>;
 
-/**
- * Resolves with what the client has sent once that is enough to judge it; with undefined if the client
- * leaves.
- */
+/** Resolves with enough bytes to judge the client by, or undefined if it leaves. */
 function firstMessage(
   client: Socket,
   head: Buffer,

@@ -40,10 +40,7 @@ function absoluteTarget(target: string): Plain {
   return { scheme: isSecure ? "https" : "http", ...server, path: path === "" ? "/" : path, query };
 }
 
-/**
- * The header has the whole URL, as KusionStack's clients send it, or a prefix of the request's own path and
- * query.
- */
+/** The header has the whole URL, as KusionStack's clients send it, or a prefix of the request's. */
 function endpointTarget(endpoint: string, target: string): Plain {
   const base = absoluteTarget(endpoint);
   const own = absoluteTarget(target.startsWith("/") ? `http://origin${target}` : target);

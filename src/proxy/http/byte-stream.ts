@@ -7,10 +7,7 @@ import { MeshError } from "../../base/errors.ts";
 
 /** Takes the bytes of one body. After `end` or `abort` nothing more is called. */
 export interface ByteSink {
-  /**
-   * Returns false when the sink is full: stop until `SourceControl.resume` is called. A full sink still
-   * accepts writes.
-   */
+  /** False: the sink is full, so stop until `resume` is called. A full sink still accepts writes. */
   write(chunk: Uint8Array): boolean;
   /** The body is complete. */
   end(): void;
@@ -26,10 +23,7 @@ export interface SourceControl {
   cancel(error: Error): void;
 }
 
-/**
- * A body that is yet to come. `open` may be called once; a body that is never opened must be cancelled
- * through `cancel`.
- */
+/** A body that is yet to come: either opened once or cancelled. */
 export interface ByteSource {
   /** Nothing is written before `open` has returned: the first bytes come in a later microtask. */
   open(sink: ByteSink): SourceControl;
@@ -42,9 +36,7 @@ export function discardBody(body: Uint8Array | ByteSource | null, why = new Erro
   if (body !== null && !(body instanceof Uint8Array)) body.cancel(why);
 }
 
-/**
- * The body as a source; bytes are written in one piece, in a later microtask, as the contract of `open` says.
- */
+/** The body as a source. Bytes are written in one piece, in a later microtask. */
 export function asSource(body: Uint8Array | ByteSource): ByteSource {
   if (!(body instanceof Uint8Array)) return body;
   return {
@@ -99,10 +91,7 @@ function tooLarge(maxBytes: number): MeshError {
   return new MeshError("BODY_TOO_LARGE", `reading a body: more than ${maxBytes} bytes`);
 }
 
-/**
- * The source as the Readable that undici sends. At most one stream buffer (16 KB and a chunk) is held, so
- * that a slow server slows the client down. Destroying the stream cancels the source.
- */
+/** The source for undici; holds one stream buffer (16 KB and a chunk). Destroying it cancels the source. */
 export function readableOf(source: ByteSource): Readable {
   let control: SourceControl | undefined;
   let complete = false;

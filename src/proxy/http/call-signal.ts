@@ -4,9 +4,7 @@
 
 import type { AbortSource } from "../../base/clock.ts";
 
-/**
- * What the layers use of an AbortSignal. Listeners are called once, and not at all if added after it fired.
- */
+/** A part of AbortSignal. Listeners are called once, and never if added after it fired. */
 export type CallSignal = AbortSource;
 
 /** A signal with the means to fire it. What a listener throws comes out of `abort`, once all have run. */

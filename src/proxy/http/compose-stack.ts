@@ -28,10 +28,7 @@ export function composeStack<C extends { readonly record: CallNotes }, R>(
   };
 }
 
-/**
- * The handler, with its time counted for the layer at this index. A call without a timing costs one
- * comparison.
- */
+/** Counts the time of the handler for its layer. A call without a timing costs one comparison. */
 export function timed<C extends { readonly record: CallNotes }, R>(layer: number, handler: Handler<C, R>): Handler<C, R> {
   return (call) => {
     const { timing } = call.record;

@@ -28,14 +28,9 @@ export interface HttpCall<Notes extends CallNotes = CallNotes> {
   readonly target: string;
   /** Header names in lower case. */
   readonly headers: IncomingHttpHeaders;
-  /**
-   * The request's body: bytes once a layer has read it, else a source that may be taken once; null if there
-   * is none.
-   */
+  /** The body: bytes once a layer has read it, else a source that may be taken once. */
   readonly body: Uint8Array | ByteSource | null;
-  /**
-   * The protocol that the client wants to switch to (exec, attach, port-forward); absent for a plain request.
-   */
+  /** The protocol to switch to (exec, attach, port-forward); absent for a plain request. */
   readonly upgrade?: string;
   /** Fires when the client is gone or the proxy drains. */
   readonly signal: CallSignal;
@@ -46,21 +41,12 @@ export type ReplyHeaders = Readonly<Record<string, string | readonly string[]>>;
 
 export interface Reply {
   readonly status: number;
-  /**
-   * Header names in lower case, without hop-by-hop headers. A layer that changes the body drops
-   * `content-length`.
-   */
+  /** Names in lower case, no hop-by-hop ones. A layer that changes the body drops `content-length`. */
   readonly headers: ReplyHeaders;
   readonly body: Uint8Array | ByteSource | null;
-  /**
-   * With status 101: every layer agreed to the upgrade, and the server connects the two sockets for this
-   * call.
-   */
+  /** With status 101: every layer agreed to the upgrade, and the server connects the two sockets. */
   readonly tunnel?: HttpCall;
 }
 
-/**
- * Connects the client's socket with another server's after an upgrade. When that fails, it closes the
- * client's socket.
- */
+/** Connects the client's socket with another server's; closes the client's if that fails. */
 export type Tunnel = (call: HttpCall, req: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>;

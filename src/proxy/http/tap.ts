@@ -14,10 +14,7 @@ export interface Passage {
 export interface TapOptions {
   /** Called once when the body is over, however it ends, also if it is never opened. */
   readonly onDone?: () => void;
-  /**
-   * How a source that breaks off ends for the receiver: "end" if each part of the body is complete in itself;
-   * default "break".
-   */
+  /** "end" if each part of the body is complete in itself, and a broken source may end it. */
   readonly brokenOff?: "break" | "end";
 }
 

@@ -6,10 +6,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 
 export interface CertificateTrouble {
-  /**
-   * Takes the certificate in use, and why the last request for another one failed. To be called every few
-   * seconds.
-   */
+  /** Takes the certificate in use and why the last request for another failed; called every few seconds. */
   look(certificate: X509Certificate | undefined, reason: string | undefined): void;
   readonly reason: string | undefined;
   readonly notReady: string | undefined;

@@ -103,10 +103,7 @@ function unreadable(file: string, why: string): MeshError {
   return new MeshError("TOKEN_UNREADABLE", `reading this pod's token from ${file}: ${why}`);
 }
 
-/**
- * The CAs of the mesh, from the ConfigMap `ctrlmesh-ca`. The same object for as long as the file does not
- * change.
- */
+/** The CAs of the mesh, from the ConfigMap `ctrlmesh-ca`; the same object until the file changes. */
 export interface MeshTrust {
   readonly pem: string;
   readonly certificates: readonly X509Certificate[];

@@ -41,9 +41,7 @@ export function openManagerChannel(endpoint: string, { credentials, channelOptio
   return new ManagerClient(endpoint, new EndingCredentials(credentials), { ...CHANNEL_OPTIONS, ...channelOptions });
 }
 
-/**
- * A client whose close also ends a connection that is still being made, which gRPC's own client leaves open.
- */
+/** A client whose close also ends a connection in the making, unlike that of gRPC's own client. */
 class ManagerClient extends Client {
   readonly #credentials: EndingCredentials;
   #isClosed = false;

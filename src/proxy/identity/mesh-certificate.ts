@@ -26,9 +26,7 @@ export interface MeshCertificateOptions {
   readonly trust: MeshTrustStore;
   readonly certify: Certify;
   readonly slot: Slot;
-  /**
-   * The URI of this pod, if peers have to know it. A stored certificate of an older version does not have it.
-   */
+  /** The URI of this pod, if peers have to know it; stored certificates of old versions lack it. */
   readonly clientName?: string | undefined;
   readonly holder: CertificateHolder;
   readonly registry: Registry;
@@ -58,10 +56,7 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
   const stopping = new AbortController();
   const first = Promise.withResolvers<void>();
   let held: Held | undefined;
-  /**
-   * The CAs of the file when the certificate was issued: the kubelet may bring them later than the manager
-   * knows them.
-   */
+  /** The CAs of the file when the certificate was issued; the kubelet may bring new ones late. */
   let fileSet = "";
   let running: Promise<void> = Promise.resolve();
 

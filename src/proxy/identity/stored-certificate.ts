@@ -9,10 +9,7 @@ import type { Slot } from "../state/state-folder.ts";
 
 const schema = z.object({ key: z.string(), chain: z.string(), trust: z.string() });
 
-/**
- * All PEM: the key, the chain with the certificate first, and the CAs that the manager trusted when it issued
- * it.
- */
+/** PEM: the key, the chain with the certificate first, and the manager's CAs when it issued them. */
 export type StoredCertificate = Readonly<z.output<typeof schema>>;
 
 /** Undefined if there is none or it cannot be read, which is logged. */

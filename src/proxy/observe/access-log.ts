@@ -13,10 +13,7 @@ export interface AccessLog {
   pick(): AccessSink | undefined;
   /** Takes a copy of all requests that begin from now on, until the returned function is called. */
   tap(sink: AccessSink): () => void;
-  /**
-   * Calls the listener when somebody begins to take copies (true), and when the last one has ended. For what
-   * another thread writes into the log.
-   */
+  /** Calls the listener when the first reader of copies comes (true), and when the last has left. */
   onTapped(listener: (isTapped: boolean) => void): void;
   /** Gives a request that another thread has served to those who take copies. */
   copy(fields: AccessFields): void;

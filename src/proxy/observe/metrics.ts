@@ -10,10 +10,7 @@ import { byResource, lazily, verbOf } from "./request-labels.ts";
 /** Resources with labels of their own; further ones share the label "other". */
 const MAX_RESOURCES = 250;
 
-/**
- * Answers without an end of their own: watches, followed logs, other proxied bodies, and upgraded
- * connections.
- */
+/** Answers without an end of their own. */
 const STREAM_KINDS = ["watch", "log", "proxy", "tunnel"] as const;
 export type StreamKind = (typeof STREAM_KINDS)[number];
 

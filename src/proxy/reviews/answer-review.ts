@@ -30,10 +30,7 @@ export interface AnswerDeps {
   readonly random: Random;
 }
 
-/**
- * Between two attempts, unless the routes change before: the list of peers, or how many reviews they have,
- * may be another one then.
- */
+/** The pause between two attempts, unless the routes change before: peers and their load may change. */
 const PAUSE_MS = 100;
 /** For a subset without a ready pod that can be reached: the list of peers may be a moment old. */
 const NO_PEER_MS = 1_000;

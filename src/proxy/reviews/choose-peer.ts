@@ -17,10 +17,7 @@ export interface PeerLoad {
   readonly random: Random;
 }
 
-/**
- * The ready peer of the subset with the least in flight, any of equals. `failed` is a peer that a first
- * attempt could not connect to.
- */
+/** A ready peer of the subset with the least in flight. `failed` could not be connected to. */
 export function choosePeer(peers: readonly PodPeer[], subset: string, load: PeerLoad, failed?: PodPeer): PeerChoice {
   const [all, direct] = [false, true].map((isDirect) =>
     peers.filter((peer) => peer.subset === subset && (peer.isDirect ?? false) === isDirect),
@@ -36,9 +33,7 @@ export function choosePeer(peers: readonly PodPeer[], subset: string, load: Peer
   return { kind: "none", why: ready.length === 0 ? "not-ready" : "full" };
 }
 
-/**
- * What the API server waits if the webhook does not say (admissionregistration.k8s.io/v1, timeoutSeconds).
- */
+/** The timeout of a webhook that sets none (admissionregistration.k8s.io/v1, timeoutSeconds). */
 const DEFAULT_TIMEOUT_MS = 10_000;
 /** The most that it waits. */
 export const MAX_TIMEOUT_MS = 30_000;
@@ -46,9 +41,7 @@ export const MAX_TIMEOUT_MS = 30_000;
 const MARGIN_MS = 200;
 const MARGIN_PART = 0.1;
 
-/**
- * The time for a call, from its target's `timeout` less a margin. The API server writes it as a Go duration.
- */
+/** The time for a call: its target's `timeout`, a Go duration, less a margin. */
 export function budgetMs(target: string): number {
   const text = new URLSearchParams(target.split("?")[1] ?? "").get("timeout") ?? "";
   const asked = parseDuration(text.slice(0, 32)) || DEFAULT_TIMEOUT_MS;

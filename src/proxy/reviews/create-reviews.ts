@@ -50,10 +50,7 @@ export interface ReviewsDeps {
   readonly random: Random;
   readonly log: Logger;
   readonly drainMs: number;
-  /**
-   * How long a client may take to send a whole request; default: the most that an API server waits for a
-   * webhook.
-   */
+  /** For a client to send a whole request; default: the longest timeout of a webhook. */
   readonly requestMs?: number;
 }
 

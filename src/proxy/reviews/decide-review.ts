@@ -55,17 +55,11 @@ export function decideReview(question: ReviewQuestion, { session, before, polici
   return { kind: "routed", subset, route };
 }
 
-/**
- * Who owned the places that are fenced for this pod's subset, before they were. An entry lasts exactly as long
- * as the fence.
- */
+/** The owners of fenced places from before their fence; an entry lasts exactly as long as the fence. */
 export interface PlacesBefore {
   /** Takes each enforced snapshot. */
   readonly follow: ChangeListener;
-  /**
-   * The owner of an object of a resource in a place, by the last snapshot without the fence. Undefined if the
-   * place is not fenced, or if that is not known.
-   */
+  /** The owner by the last snapshot without the fence; undefined without a fence, or if unknown. */
   ownerBefore(resource: { readonly group: string; readonly resource: string }, place: string, labels?: Labels): Owner | undefined;
 }
 

@@ -26,10 +26,7 @@ export function knowPeer(peers: { readonly current: readonly PodPeer[] }): Revie
 
 const namesOfClients = new WeakMap<TLSSocket, readonly string[] | undefined>();
 
-/**
- * The URIs of a verified client that uses the name of peers: none if its certificate is not of the mesh.
- * Undefined for all other clients.
- */
+/** The URIs of a client under the peers' name, none if it is not verified; undefined for others. */
 export function peerNamesOf(client: Duplex): readonly string[] | undefined {
   if (!(client instanceof TLSSocket)) return undefined;
   if (!namesOfClients.has(client)) namesOfClients.set(client, readNames(client));
@@ -43,10 +40,7 @@ function readNames(client: TLSSocket): readonly string[] | undefined {
 
 const URI = "URI:";
 
-/**
- * The URIs of a certificate's alternative names, as node:crypto and node:tls write them: names with commas
- * are in quotes.
- */
+/** The URIs of alternative names as node:tls writes them: names with commas are in quotes. */
 export function urisOf(subjectAltName = ""): readonly string[] {
   return subjectAltName.split(", ").flatMap((name) => (name.startsWith(URI) ? [name.slice(URI.length)] : []));
 }

@@ -21,10 +21,7 @@ import { createAskedIdentity, reviewsTls } from "./reviews-tls.ts";
 import { reviewLayers } from "./stack.ts";
 import type { FromThread, ThreadSettings, ToThread } from "./thread-messages.ts";
 
-/**
- * An API server keeps some connections, and has some hundreds of reviews at once. Every pod of the cluster
- * can connect.
- */
+/** Every pod of the cluster can connect. An API server has some hundreds of reviews at a time. */
 export const MAX_CONNECTIONS = 256;
 
 /** For each address. An API server keeps its connections. A handshake costs a millisecond of a core. */

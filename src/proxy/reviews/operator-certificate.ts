@@ -16,9 +16,7 @@ export interface OperatorCertificate extends Runnable {
   onChange(listener: (now: TlsPair) => void): () => void;
   /** Why the files cannot be used, with the remedy; undefined if they can. */
   readonly problem: string | undefined;
-  /**
-   * True if this is the present certificate (DER) or the one before. Reads the files again if it is neither.
-   */
+  /** Whether this DER is the present certificate or the one before. If not, reads the files again. */
   isOperators(leaf: Buffer): Promise<boolean>;
   /** A name of the certificate, for SNI. */
   readonly serverName: string | undefined;
@@ -26,10 +24,7 @@ export interface OperatorCertificate extends Runnable {
 
 export interface OperatorCertificateOptions {
   readonly certDir: string;
-  /**
-   * Called often with why there is no certificate at all, once this has lasted for a while; otherwise with
-   * "".
-   */
+  /** Called often: why there has been no certificate for a while, or "". */
   readonly report: (problem: string) => void;
   readonly clock: Clock;
   readonly log: Logger;

@@ -8,19 +8,13 @@ import { MAX_REVIEW_BYTES } from "../../kube/admission-review.ts";
 import type { ByteSource, SourceControl } from "../http/byte-stream.ts";
 import type { ReviewLayer } from "./review-call.ts";
 
-/**
- * Of bodies, for each address: room for a thousand reviews of ordinary objects a second, or one of the
- * largest.
- */
+/** Bytes of bodies from one address: a thousand ordinary reviews a second, or one of the largest. */
 const BYTES_PER_SECOND = 8 * 1024 * 1024;
 /** At once, after a pause: two of the largest reviews. */
 const BURST_BYTES = 2 * MAX_REVIEW_BYTES;
 /** What a chunk costs at least: a tiny one takes as long as one of this size. */
 const CHUNK_BYTES = 512;
-/**
- * What a call costs beside its body. The main thread answers the questions of 2,000 calls a second with a few
- * percent of a core.
- */
+/** A call's cost in addition to its body: the main thread can answer 2,000 a second. */
 const CALL_BYTES = 4 * 1024;
 
 export function pace(

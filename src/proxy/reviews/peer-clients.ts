@@ -27,10 +27,7 @@ export interface PeerClientsOptions {
   readonly clock: Clock;
 }
 
-/**
- * The kernel of a peer's node answers far sooner. A second attempt must fit into the shortest time of a
- * webhook, 1 s.
- */
+/** A second attempt must fit into the shortest timeout of a webhook, 1 s. */
 const CONNECT_MS = 500;
 /** A peer with little of its node's CPU takes a part of this time. */
 const HANDSHAKE_MS = 1_000;

@@ -26,15 +26,9 @@ export type ReviewResult =
   | "client-gone";
 
 export interface ReviewNotes extends CallNotes {
-  /**
-   * Of the client. Whatever is counted for it is counted for the address, since API servers do not prove who
-   * they are.
-   */
+  /** The client's. Bounds count by address, since API servers do not prove who they are. */
   readonly address: string;
-  /**
-   * The names (URIs) in the certificate of a client that uses the name of peers; undefined for all other
-   * clients.
-   */
+  /** The URIs in the certificate of a client under the peers' name; undefined for all others. */
   readonly peerNames: readonly string[] | undefined;
   /** Undefined if the call is no review. */
   subject?: ReviewSubject;

@@ -31,10 +31,7 @@ export interface ServerPoolOptions {
   readonly clock: Clock;
 }
 
-/**
- * Each handshake takes milliseconds of both processes, so of 64 that begin at the same time all end late. The
- * others wait, and their time has not begun.
- */
+/** Of 64 handshakes that begin together all end late. The time of those that wait has not begun. */
 const HANDSHAKES_AT_ONCE = 4;
 /** Longer than any caller waits: its signal ends the request. */
 const MAX_MS = 120_000;

@@ -21,10 +21,7 @@ export interface InFlight<Notes extends CallNotes> {
   readonly draining: boolean;
   /** From now on `draining` is true. */
   beginDrain(): void;
-  /**
-   * Resolves when no call with an end of its own runs any more, or after this time. Watches are not waited
-   * for.
-   */
+  /** Resolves when no call but watches and other endless ones runs any more, or after this time. */
   untilNoneWithEnd(withinMs: number): Promise<void>;
   /**
    * Fires the signals of the watches and other calls without an end, one after the other over `spreadMs`, so

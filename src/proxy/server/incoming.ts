@@ -9,10 +9,7 @@ import type { ByteSource } from "../http/byte-stream.ts";
 /** True for a request that may become a tunnel. */
 export type MayUpgrade = (method: string, target: string) => boolean;
 
-/**
- * The protocol of a request that must become a tunnel. The server ignores every other upgrade, as RFC 9110
- * allows.
- */
+/** The protocol of a request that must become a tunnel. Other upgrades are ignored (RFC 9110). */
 export function upgradeOf(
   { method = "GET", url = "", headers }: IncomingMessage,
   mayUpgrade: MayUpgrade | undefined,
@@ -22,10 +19,7 @@ export function upgradeOf(
   return mayUpgrade?.(method, url) ? upgrade : undefined;
 }
 
-/**
- * Node joins repeated headers with commas, but two Impersonate-Group lines are two groups: those keep their
- * lines.
- */
+/** The headers, with two Impersonate-Group lines as two groups; Node joins them with commas. */
 export function headersOf(req: IncomingMessage): IncomingHttpHeaders {
   const { headers } = req;
   if (!Object.keys(headers).some((name) => name.startsWith("impersonate-"))) return headers;

@@ -7,10 +7,7 @@ export interface ServerTls {
   readonly options?: Pick<TlsOptions, "SNICallback" | "requestCert" | "rejectUnauthorized">;
   /** What the reader of the log should ask when a client breaks off the handshake. */
   readonly question: string;
-  /**
-   * Sets the certificate for all clients that `options` does not name, now and after each change. Returns the
-   * unsubscription.
-   */
+  /** Sets the certificate for clients that `options` does not name, now and later. Returns the end. */
   follow(server: Pick<Server, "setSecureContext">): () => void;
 }
 

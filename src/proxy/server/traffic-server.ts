@@ -33,22 +33,13 @@ export interface TrafficServerOptions<Notes extends CallNotes> {
   readonly log: Logger;
   /** How long requests that have an end may take to reach it at shutdown. Default 8,000. */
   readonly drainMs?: number;
-  /**
-   * Set if every pod of the cluster can connect: addresses share the connections fairly, and heads are small
-   * and quick. Default: no bound.
-   */
+  /** Bounds for a listener that every pod of the cluster can reach. Default: none. */
   readonly strangers?: Strangers;
-  /**
-   * How long a draining server takes new connections while clients are there, at most half of the drain.
-   * Default 1,000.
-   */
+  /** How long a draining server with clients accepts more, at most half of the drain. Default 1,000. */
   readonly openMs?: number;
   /** How long a client may take to send a whole request. Default: for ever. */
   readonly requestMs?: number;
-  /**
-   * How long a client may take nothing of an answer that waits for it. Default 60,000, and 10,000 for
-   * strangers.
-   */
+  /** How long a client may read nothing of its answer. Default 60,000, and 10,000 for strangers. */
   readonly stalledMs?: number;
 }
 
@@ -70,10 +61,7 @@ export interface TrafficServer extends Runnable {
 /** Enough for a query that names many namespaces, and for large bearer tokens. */
 const MAX_HEADER_BYTES = 128 * 1024;
 const HEADERS_TIMEOUT_MS = 30_000;
-/**
- * Of clients that may be anybody: API servers and peers send some hundred bytes at once, or two thousand with
- * a token.
- */
+/** For clients that may be anybody: API servers and peers send a few hundred bytes, 2,000 with a token. */
 const STRANGERS_HEAD = { maxHeaderSize: 4 * 1024, headersMs: 10_000 };
 const STRANGERS_STALLED_MS = 10_000;
 /** Of TLS. */
@@ -214,10 +202,7 @@ async function serve<Notes extends CallNotes>(
   sendReply(res, reply);
 }
 
-/**
- * An answer that the client does not read keeps its memory and its place. The kernel takes a small one of an
- * operator at once.
- */
+/** Bounds an unread answer, which keeps its memory and place. The kernel takes a small one at once. */
 function boundReading(
   res: ServerResponse,
   { body }: Reply,

@@ -11,15 +11,9 @@ import type { Backlog, ChangeListener, Enforced, Session } from "./session.ts";
 export interface Enforcer extends Session, Backlog {
   /** Puts a snapshot in force and calls the listeners, in the order of their subscription. */
   enforce(snapshot: Snapshot): void;
-  /**
-   * Takes the version and the digest of a snapshot with the same rules as the one in force. Calls no
-   * listener.
-   */
+  /** Takes the version and digest of a snapshot with the same rules. Calls no listener. */
   relabel(snapshot: Snapshot): void;
-  /**
-   * Calls `run` once, at once or later, when every write that the snapshot in force refuses has finished. A
-   * later call replaces an earlier one that has not run.
-   */
+  /** Calls `run` once when no refused write is in flight. A later call replaces one that has not run. */
   whenDrained(run: () => void): void;
   /** True if no write is in flight. */
   readonly isQuiet: boolean;

@@ -65,10 +65,7 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
   const backoff = deps.backoff ?? BACKOFF;
   let stream: MeshStream | undefined;
   let current: MeshDialog | undefined;
-  /**
-   * When the proxy last followed a manager. A replica that redirects or fails could take nothing back, and a
-   * restart proves nothing.
-   */
+  /** When the proxy last followed a manager; a replica that redirects or fails does not count. */
   let followedMs = Number.NEGATIVE_INFINITY;
   const patience = { reach: PATIENCE.reach.ms, answer: PATIENCE.answer.ms };
 

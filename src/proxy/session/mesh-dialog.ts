@@ -29,9 +29,7 @@ export interface MeshDialog {
 }
 
 export function createMeshDialog({ endpoint, greeting, promise, handlers, log }: MeshDialogDeps): MeshDialog {
-  /**
-   * Forgotten once it has been asked: a stream lasts for days, and the tables of its registration are large.
-   */
+  /** Forgotten once it was asked: a stream lasts for days, and the tables are large. */
   let named: Pick<Greeting, "tablesFor"> | undefined = greeting;
   const { proxyVersion } = greeting.registration;
   let isFollowing = false;

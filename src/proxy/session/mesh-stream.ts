@@ -21,10 +21,7 @@ export interface MeshStreamOptions {
   readonly registration: ProxyMessage;
   /** Default: the contract's. */
   readonly method?: typeof CONNECT;
-  /**
-   * A living process is at the other end: it has answered the handshake. A stopped one's kernel accepts
-   * connections still.
-   */
+  /** The other process has answered the handshake; the kernel of a stopped one only accepts connections. */
   onReachable(): void;
   /** The manager has taken the registration. */
   onConnected(): void;

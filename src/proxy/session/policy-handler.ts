@@ -14,9 +14,7 @@ import type { ResourceHandler } from "./resource-handler.ts";
 export interface PolicyHandler extends ResourceHandler {
   /** Enforces the stored policies, if there are usable ones. */
   restore(): Promise<void>;
-  /**
-   * The manager sends policies, and none have come or were stored: a new proxy must not serve without them.
-   */
+  /** No policies have come although the manager sends some: a new proxy must not serve without them. */
   readonly isAwaited: boolean;
 }
 

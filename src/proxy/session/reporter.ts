@@ -8,10 +8,7 @@ import { NO_REPORTS, type ReportMessage, type Reports } from "../../wire/message
 
 export interface Reporter {
   report<K extends keyof Reports>(kind: K, value: Reports[K]): void;
-  /**
-   * The last report of each kind, for a new stream. A kind without one has its initial value: the process
-   * before may have reported another.
-   */
+  /** The last report of each kind, or its initial value, since the process before may have sent another. */
   readonly all: readonly ReportMessage[];
   stop(): void;
 }

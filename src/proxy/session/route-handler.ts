@@ -24,10 +24,7 @@ export interface RouteHandler extends ResourceHandler {
    * is stored
    */
   restore(endedCleanly: boolean, hasPromised?: boolean): Promise<void>;
-  /**
-   * Stores the snapshot in force again, because other content of the file has changed. Does nothing if the
-   * snapshot is not stored yet.
-   */
+  /** Stores the snapshot in force again, if it is stored: other content of the file has changed. */
   storeAgain(): void;
   readonly claims: Claims;
   /** True when no write of the process before can reach the API server any more. */
@@ -54,19 +51,13 @@ export interface RouteHandler extends ResourceHandler {
  */
 export interface Claims {
   readonly acknowledged: Snapshot | undefined;
-  /**
-   * Oldest first; empty if `acknowledged` is in force. More than MAX_IN_DOUBT entries mean that older ones
-   * may have been dropped.
-   */
+  /** Oldest first; empty if `acknowledged` is in force. Above MAX_IN_DOUBT, older ones may be missing. */
   readonly inDoubt: readonly Snapshot[];
   /** The proxy may also hold what is not listed. */
   readonly mayHoldMore: boolean;
 }
 
-/**
- * A disk that is full for a day must not fill the memory. With more snapshots the registration sets
- * `mayHoldMore`.
- */
+/** A full disk must not fill the memory. With more, the registration sets `mayHoldMore`. */
 export const MAX_IN_DOUBT = 4;
 
 const STORE_RETRY_MS = 1_000;

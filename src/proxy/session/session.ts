@@ -33,10 +33,7 @@ export interface Session {
    * nothing
    */
   beginWrite(namespace: string, target?: GroupResource, reach?: WriteReach): () => void;
-  /**
-   * Counts a request, or a watch, as waiting for the owner of an unknown namespace until the returned
-   * function is called (calling it again does nothing).
-   */
+  /** Counts a request or watch as waiting for the owner of a namespace, until the result is called. */
   beginHold(namespace: string): () => void;
 }
 
@@ -47,18 +44,13 @@ export function enforcedNow({ current }: Pick<Session, "current">): Enforced {
   return current;
 }
 
-/**
- * What waits in this proxy, for its reports. Costs grow with the writes under way: to be asked now and then.
- */
+/** What waits in this proxy, for its reports. The cost grows with the writes in flight. */
 export interface Backlog {
   /** Namespaces whose requests or watches wait for their owner. */
   readonly heldNamespaces: number;
   /** Writes under way that the snapshot in force would refuse and whose end its acknowledgement waits for. */
   readonly drainingWrites: number;
-  /**
-   * Calls the listener synchronously whenever one of the numbers may have changed. Returns the
-   * unsubscription.
-   */
+  /** Calls the listener whenever a number may have changed. Returns the unsubscription. */
   onBacklogChange(listener: () => void): () => void;
 }
 
@@ -76,10 +68,7 @@ export interface ManagerSession extends Session, Runnable {
   readonly memory: { readonly lock: LockMemory; readonly moves: MovesMemory };
   /** What has to come from the manager before the proxy serves; undefined if nothing. */
   readonly awaited: "snapshot" | "policies" | undefined;
-  /**
-   * Why the manager cannot be asked, or what it has against this pod, in words for a user; undefined if
-   * nothing is known.
-   */
+  /** Why the manager cannot be asked or refuses this pod, in words for a user; undefined if unknown. */
   readonly trouble: string | undefined;
 }
 

@@ -40,10 +40,7 @@ export interface StreamLedgerOptions {
 }
 
 interface Entry {
-  /**
-   * A bound that is some way ahead of what was used, so that proxies that wait for a manager do not write
-   * with every try.
-   */
+  /** Ahead of the numbers in use, so that a waiting proxy does not write with every try. */
   readonly bound: number;
   readonly epoch: number;
 }

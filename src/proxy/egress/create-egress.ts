@@ -1,18 +1,58 @@
-// The forward proxy from the process's settings.
-
-import type { ListenAddress } from "../../base/listener.ts";
-import type { Registry } from "../../base/metrics.ts";
+// The forward proxy for requests to other servers, on loopback. Invariants: every request is admitted by the
+// policies in force, and every address is checked; each request that is refused gets one plain sentence that
+// says by whom; bodies, queries and headers are never logged.
+import { createServer, type IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Registry } from "prom-client";
+import type { Runnable } from "../../base/lifecycle.ts";
+import { createListener, type ListenAddress } from "../../base/listener.ts";
 import { formatAddress } from "../../base/settings.ts";
+import { dropStalledReader, STALLED_MS } from "../server/send-reply.ts";
 import { type Cidr, createAddressCheck } from "./address-check.ts";
 import { createDial } from "./dial.ts";
+import { EgressError } from "./egress-error.ts";
 import { createEgressMetrics } from "./egress-metrics.ts";
-import { createEgressServer, type EgressServer, type EgressServerOptions } from "./egress-server.ts";
+import { type RequestDeps, serveRequest } from "./serve-request.ts";
+import { serveTunnel, type TunnelDeps } from "./serve-tunnel.ts";
+import { createVisits, type Visit, type VisitsDeps } from "./visits.ts";
 
 export interface Egress {
   readonly server: EgressServer;
   /** Known once it is started. */
   url(): string;
 }
+
+export interface EgressServerOptions
+  extends Omit<TunnelDeps, "idleMs" | "helloMs">,
+    Omit<RequestDeps, "answerMs">,
+    Omit<VisitsDeps, "clock"> {
+  readonly listen: ListenAddress;
+  readonly drainMs: number;
+  readonly times?: Partial<EgressTimes>;
+  /** Tunnels and requests at once. */
+  readonly maxOpen?: number;
+}
+
+interface EgressTimes {
+  /** A tunnel without a byte. */
+  readonly idleMs: number;
+  readonly helloMs: number;
+  readonly answerMs: number;
+  /** A client that takes nothing of its answer. */
+  readonly stalledMs: number;
+}
+
+export interface EgressServer extends Runnable {
+  /** The port, once started. */
+  readonly port: number;
+}
+
+const TIMES: EgressTimes = { idleMs: 3_600_000, helloMs: 10_000, answerMs: 300_000, stalledMs: STALLED_MS };
+const MAX_OPEN = 1_000;
+const MAX_HEADER_BYTES = 64 * 1024;
+const HEADERS_TIMEOUT_MS = 30_000;
+/** Longer than clients keep idle connections, so that they close first. */
+const KEEP_ALIVE_MS = 120_000;
 
 type Deps = Omit<EgressServerOptions, "listen" | "drainMs" | "dial" | "metrics"> & { readonly registry: Registry };
 
@@ -33,4 +73,106 @@ export function createEgress(
   const dial = createDial({ check: createAddressCheck(egressPrivateAddresses), clock: deps.clock });
   const server = createEgressServer({ ...deps, listen, drainMs, dial, metrics: createEgressMetrics(registry) });
   return { server, url: () => `http://${formatAddress({ host: listen.host, port: server.port })}` };
+}
+
+export function createEgressServer(options: EgressServerOptions): EgressServer {
+  const { maxOpen = MAX_OPEN, log } = options;
+  const deps = { ...options, ...TIMES, ...options.times };
+  const visits = createVisits(options);
+  const server = createServer({
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: 0,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    noDelay: true,
+  });
+  // A connection that asks for nothing is no visit.
+  server.maxConnections = 2 * maxOpen;
+  const listener = createListener(server, "connection");
+  /** The requests of each connection that are not answered yet. */
+  const waiting = new WeakMap<Socket, Set<Visit>>();
+  let port = 0;
+
+  /** Serves one request. `refuse` answers it as long as no answer has begun. */
+  const serve = async (visit: Visit, work: () => Promise<void>, refuse: (error: EgressError) => void) => {
+    try {
+      if (visits.open > maxOpen) throw new EgressError("too-many", `ctrlmesh egress: more than ${maxOpen} requests are open`);
+      await work();
+    } catch (error) {
+      if (error instanceof EgressError) {
+        visit.decided(error.result);
+        Object.assign(visit.notes, { code: error.status, rule: error.rule });
+        return refuse(error);
+      }
+      if (!visit.signal.aborted) log.error({ err: error }, "serving a request to another server failed");
+      visit.over();
+    }
+  };
+  const warn = ({ notes: { host } }: Visit) => log.warn({ host }, "a client does not read its answer; closing its connection");
+  server.on("request", (req: IncomingMessage, res: ServerResponse) => {
+    const visit = visits.begin(req.method ?? "GET");
+    const beside = waiting.get(req.socket) ?? new Set();
+    waiting.set(req.socket, beside.add(visit));
+    visit.signal.addEventListener("abort", () => void beside.delete(visit), { once: true });
+    res.once("close", () => visit.over());
+    visit.signal.addEventListener("abort", () => void (res.writableFinished || res.destroy()), { once: true });
+    dropStalledReader(res, deps.stalledMs, () => warn(visit));
+    void serve(
+      visit,
+      () => serveRequest(req, res, deps, visit),
+      (error) => answer(res, error),
+    );
+  });
+  server.on("connect", (req: IncomingMessage, client: Socket, head: Buffer): void => {
+    client.on("error", () => undefined); // the close event says the same
+    const visit = visits.begin("CONNECT");
+    const before = waiting.get(client);
+    if (before !== undefined && before.size > 0) {
+      // The tunnel's bytes would mix with the answers before it. From here on Node tells nobody that this
+      // connection closes.
+      visit.decided("bad-request");
+      for (const each of [...before, visit]) each.over();
+      client.destroy();
+      return;
+    }
+    client.once("close", () => visit.isTunnel || visit.over());
+    visit.signal.addEventListener("abort", () => client.destroySoon(), { once: true });
+    void serve(
+      visit,
+      () => serveTunnel(req, client, head, deps, visit),
+      (error) => {
+        const res = new ServerResponse(req);
+        res.assignSocket(client);
+        res.once("finish", () => client.destroySoon());
+        answer(res, error);
+      },
+    );
+  });
+  return {
+    name: "egress",
+    get port() {
+      return port;
+    },
+    async start() {
+      ({ port } = await listener.listen(options.listen));
+    },
+    async stop() {
+      await visits.drain(options.drainMs);
+      await listener.close();
+    },
+  };
+}
+
+function answer(res: ServerResponse, { status, code, message, retryAfterSeconds }: EgressError): void {
+  if (res.headersSent) return void res.destroy();
+  const body = Buffer.from(`${message}\n`);
+  res.shouldKeepAlive = false;
+  // Go and Python show no more of the answer to a CONNECT than its reason.
+  res.writeHead(status, message.replaceAll(/[^ -~]/g, " "), {
+    "content-type": "text/plain; charset=utf-8",
+    "content-length": String(body.length),
+    "x-ctrlmesh-error": code,
+    ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) }),
+  });
+  res.end(body);
 }

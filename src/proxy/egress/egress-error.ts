@@ -1,5 +1,5 @@
 // The answers of the egress proxy itself. Invariant: each result has one status, and its name is the label of
-// the metric. Thrown by the parts of the proxy, and answered in one place (egress-server.ts).
+// the metric. Thrown by the parts of the proxy, and answered in one place (create-egress.ts).
 
 /** What came of a request. "allowed": the tunnel is open, or the answer has begun. */
 export type EgressResult = "allowed" | keyof typeof ANSWERS | "no-tls" | "sni-mismatch" | "no-sni" | "client-gone";

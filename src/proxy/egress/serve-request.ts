@@ -8,11 +8,11 @@ import { pipeline } from "node:stream/promises";
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { EgressTarget } from "../../policy/policy-request.ts";
+import { HOP_BY_HOP, namedInConnection } from "../http/hop-by-hop.ts";
 import { type AdmitDeps, admit } from "./admit.ts";
 import type { Dial } from "./dial.ts";
 import { EgressError } from "./egress-error.ts";
-import { answerHeaders, requestHeaders } from "./forwarded.ts";
-import { targetOf } from "./target.ts";
+import { REAL_ENDPOINT, targetOf } from "./target.ts";
 import type { Visit } from "./visits.ts";
 
 export interface RequestDeps extends AdmitDeps {
@@ -23,6 +23,8 @@ export interface RequestDeps extends AdmitDeps {
 }
 
 const MAX_HEADER_BYTES = 64 * 1024;
+/** The host is that of the target, and Node has already answered `Expect`. */
+const FOR_THE_PROXY = new Set(["host", "expect", REAL_ENDPOINT]);
 
 /** @throws EgressError before the answer has begun; later the connection breaks */
 export async function serveRequest(req: IncomingMessage, res: ServerResponse, deps: RequestDeps, visit: Visit): Promise<void> {
@@ -102,4 +104,30 @@ function send(req: IncomingMessage, socket: Socket, target: EgressTarget, { answ
     // client's connection.
     req.pipe(sent);
   });
+}
+
+/** Flat lists of names and values, which keep order, case and repetitions. */
+export function requestHeaders(raw: readonly string[], target: EgressTarget): string[] {
+  const out = ["Host", hostHeader(target), ...kept(raw, FOR_THE_PROXY)];
+  const names = out.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());
+  // Node frames a body by itself for some methods only.
+  const isChunked = raw.some((name, at) => at % 2 === 0 && name.toLowerCase() === "transfer-encoding");
+  return isChunked && !names.includes("content-length") ? [...out, "Transfer-Encoding", "chunked"] : out;
+}
+
+export function answerHeaders(raw: readonly string[]): string[] {
+  return kept(raw, new Set());
+}
+
+function hostHeader({ scheme, host, port }: EgressTarget): string {
+  const name = host.includes(":") ? `[${host}]` : host;
+  return port === (scheme === "https" ? 443 : 80) ? name : `${name}:${port}`;
+}
+
+function kept(raw: readonly string[], dropped: ReadonlySet<string>): string[] {
+  const pairs = raw.flatMap((name, at) => (at % 2 === 0 ? [{ name, lower: name.toLowerCase(), value: raw[at + 1] ?? "" }] : []));
+  const removed = new Set(pairs.flatMap(({ lower, value }) => (lower === "connection" ? namedInConnection(value) : [])));
+  return pairs.flatMap(({ name, lower, value }) =>
+    HOP_BY_HOP.has(lower) || dropped.has(lower) || removed.has(lower) ? [] : [name, value],
+  );
 }

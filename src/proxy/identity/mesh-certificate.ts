@@ -1,11 +1,14 @@
 // The certificate that the manager issues to this pod. It is renewed after a quarter of its life, and at once
 // when the mesh has other CAs. Invariants: every certificate is checked before its use; while a renewal fails
 // the old one stays in use, even after its end, since open connections never look at it again. The start
-// waits for the first one.
+// waits for the first one, or for the stored one: it is in one file with its key, so that no key lies beside
+// another key's certificate, and in a pod on no disk, since the folder is an emptyDir in memory.
 import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
+import { z } from "zod";
 import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";
 import { CLOCK_SKEW_MS } from "../../base/certificates.ts";
 import { type Clock, type Random, sleep } from "../../base/clock.ts";
+import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { Counter, type Registry } from "../../base/metrics.ts";
 import { readCertificates } from "../../base/pem.ts";
@@ -14,9 +17,8 @@ import { createCertificateTrouble } from "./certificate-trouble.ts";
 import { type Certify, newKey } from "./certify.ts";
 import { checkCertificate } from "./check-certificate.ts";
 import type { MeshTrust, MeshTrustStore } from "./manager-access.ts";
-import { isRefusal, reasonOf } from "./manager-error.ts";
+import { isRefusal, reasonOf } from "./manager-channel.ts";
 import type { CertificateHolder, ServingCertificate } from "./serving-certificate.ts";
-import { loadCertificate, type StoredCertificate, storeCertificate } from "./stored-certificate.ts";
 
 export interface MeshCertificateOptions {
   /** host:port of the manager's service, for the words. */
@@ -35,7 +37,12 @@ export interface MeshCertificateOptions {
   readonly log: Logger;
 }
 
-/** What is in use. */
+const STORED = z.object({ key: z.string(), chain: z.string(), trust: z.string() });
+
+/** PEM: the key, the chain with the certificate first, and the manager's CAs when it issued them. */
+type StoredCertificate = Readonly<z.output<typeof STORED>>;
+
+/** The certificate in use. */
 interface Held {
   readonly leaf: X509Certificate;
   /** The CAs that the manager trusted when it issued it. */
@@ -92,7 +99,7 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
     const issued: StoredCertificate = { key: key.pem, chain: chainPem, trust: trustPem };
     const checked = check(issued, by, key.privateKey);
     // Whoever has begun to serve is to be able to go on.
-    await storeCertificate(slot, issued);
+    await slot.save(() => ({ text: () => JSON.stringify(issued), onFullDisk: "keep" }));
     use(checked, issued);
     fileSet = setOf(by.certificates);
     const { serialNumber, validTo } = checked.leaf;
@@ -158,6 +165,19 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
       await running.catch(() => undefined);
     },
   };
+}
+
+/** Undefined if there is none or it cannot be read, which is logged. */
+async function loadCertificate(slot: Slot, log: Logger): Promise<StoredCertificate | undefined> {
+  try {
+    const text = await slot.read();
+    return text === undefined ? undefined : STORED.parse(JSON.parse(text));
+  } catch (error) {
+    // A parser's message may quote what it was given.
+    const reason = error instanceof SyntaxError || error instanceof z.ZodError ? "it is not whole" : errorMessage(error);
+    log.warn({ path: slot.path, reason }, "the stored certificate is not usable; asking for a new one");
+    return undefined;
+  }
 }
 
 /** The same for the same set of certificates, in whatever order. */

@@ -3,7 +3,7 @@
 // every attempt.
 import { isMeshError, type MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import { isRefusal, reasonOf } from "../identity/manager-error.ts";
+import { isRefusal, reasonOf } from "../identity/manager-channel.ts";
 import type { Outcome } from "./next-attempt.ts";
 import type { ManagerSession } from "./session.ts";
 

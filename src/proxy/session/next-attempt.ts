@@ -5,7 +5,7 @@
 import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";
 import type { Clock, Random } from "../../base/clock.ts";
 import { isMeshError } from "../../base/errors.ts";
-import { isRefusal, isUnbelieved } from "../identity/manager-error.ts";
+import { isRefusal, isUnbelieved } from "../identity/manager-channel.ts";
 
 /** How a stream went. */
 export interface Outcome {

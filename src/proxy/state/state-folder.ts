@@ -23,43 +23,24 @@ interface SlotSpec {
   readonly file: string;
   /** A table of 10,000 namespaces takes about 0.3 MB. */
   readonly maxBytes: number;
-  /** What a refusing disk means, for the log. */
+  /** What it means that the disk does not take the content, for the log. */
   readonly notStored: string;
 }
 
+const MIB = 1024 * 1024;
 const SLOTS = {
-  snapshot: {
-    file: "snapshot.json",
-    maxBytes: 32 * 1024 * 1024,
-    notStored: "snapshot not stored: a restart needs the manager",
-  },
-  unsaved: {
-    file: "snapshot.json.unsaved",
-    maxBytes: 0,
-    notStored: "unsaved moves not noted: after a crash an informer may miss a move",
-  },
-  policies: {
-    file: "policies.json",
-    maxBytes: 32 * 1024 * 1024,
-    notStored: "policies not stored: a restart needs the manager",
-  },
-  stream: {
-    file: "stream",
-    maxBytes: 64,
-    notStored: "streams and promises not stored: a restart may wait before it connects",
-  },
-  cleanEnd: {
-    file: "clean-end",
-    maxBytes: 2_048,
-    notStored: "marker of a clean end not stored: the next process delays its first acknowledgement",
-  },
-  certificate: {
-    file: "serving-certificate.json",
-    maxBytes: 256 * 1024,
-    notStored: "certificate not stored: a restart has to wait for the manager",
-  },
-} satisfies Record<string, SlotSpec>;
+  snapshot: spec("snapshot.json", 32 * MIB, "snapshot not stored: a restart needs the manager"),
+  unsaved: spec("snapshot.json.unsaved", 0, "unsaved moves not noted: after a crash an informer may miss a move"),
+  policies: spec("policies.json", 32 * MIB, "policies not stored: a restart needs the manager"),
+  stream: spec("stream", 64, "streams and promises not stored: a restart may wait before it connects"),
+  cleanEnd: spec("clean-end", 2_048, "clean end not stored: the next process delays its first acknowledgement"),
+  certificate: spec("serving-certificate.json", MIB / 4, "certificate not stored: a restart has to wait for the manager"),
+};
 type SlotName = keyof typeof SLOTS;
+
+function spec(file: string, maxBytes: number, notStored: string): SlotSpec {
+  return { file, maxBytes, notStored };
+}
 
 export type StateFolder = Readonly<Record<SlotName, Slot>>;
 
@@ -96,9 +77,9 @@ export type Saved =
 
 /** @param maxBytes of each file; default: the bound of its slot */
 export function createStateFolder(dir: string, log: Logger, maxBytes?: number): StateFolder {
-  const slots = Object.entries<SlotSpec>(SLOTS).map(([name, spec]) => [
+  const slots = Object.entries<SlotSpec>(SLOTS).map(([name, slot]) => [
     name,
-    createSlot(dir, log, { ...spec, maxBytes: maxBytes ?? spec.maxBytes }),
+    createSlot(dir, log, maxBytes === undefined ? slot : { ...slot, maxBytes }),
   ]);
   return Object.fromEntries(slots);
 }

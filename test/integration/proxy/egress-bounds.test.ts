@@ -8,7 +8,7 @@ import { silentLogger } from "../../../src/base/log.ts";
 import { createAddressCheck, parseCidr } from "../../../src/proxy/egress/address-check.ts";
 import { createDial, type DialOptions } from "../../../src/proxy/egress/dial.ts";
 import { createEgressMetrics } from "../../../src/proxy/egress/egress-metrics.ts";
-import { createEgressServer, type EgressServer, type EgressServerOptions } from "../../../src/proxy/egress/egress-server.ts";
+import { createEgressServer, type EgressServer, type EgressServerOptions } from "../../../src/proxy/egress/create-egress.ts";
 import { eventually } from "../../support/eventually.ts";
 import { limitRule } from "../../support/policies.ts";
 import { runningPolicies } from "../../support/running-policies.ts";

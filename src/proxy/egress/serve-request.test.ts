@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { answerHeaders, requestHeaders } from "./forwarded.ts";
+import { answerHeaders, requestHeaders } from "./serve-request.ts";
 import { targetOf } from "./target.ts";
 
 const sent = (raw: readonly string[], url = "http://a.example/") => requestHeaders(raw, targetOf("GET", url, {}));

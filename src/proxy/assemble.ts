@@ -15,8 +15,8 @@ import type { ProxyConfig } from "./config.ts";
 import { debugPages } from "./debug-pages.ts";
 import { createEgress } from "./egress/create-egress.ts";
 import { createStreamMetrics } from "./filter/stream-metrics.ts";
-import type { Reply } from "./http/handler.ts";
 import { composeStack, type NamedLayer } from "./http/compose-stack.ts";
+import type { Reply } from "./http/handler.ts";
 import type { MeshTrustStore } from "./identity/manager-access.ts";
 import type { ServingCertificate } from "./identity/serving-certificate.ts";
 import { createAccessLog } from "./observe/access-log.ts";
@@ -157,7 +157,7 @@ function notConfigured({ awaited = "snapshot", trouble }: Partial<Pick<ManagerSe
   return `no ${awaited} from the manager yet${trouble === undefined ? "" : `: ${trouble}`}`;
 }
 
-// A wildcard address is none to connect to.
+// Nobody can connect to a wildcard address.
 function hostPort(host: string, port: number): string {
   return formatAddress({ host: host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port });
 }

@@ -1,8 +1,7 @@
-// One API server as the proxy uses it: trust, pools, the one way to send a call, and what the proxy learns about
-// the server. Invariants: no state about an API server lives outside of this object, so a second cluster is a
-// second object; the destination is
-// the configured server, whatever the request's Host header or target, and the credentials are the caller's
-// own or none.
+// One API server as the proxy uses it: trust, pools, the one way to send a call, and what the proxy learns
+// about the server. Invariants: no state about an API server lives outside of this object, so a second
+// cluster is a second object; the destination is the configured server, whatever the request's Host header or
+// target, and the credentials are the caller's own or none.
 import type { Dispatcher } from "undici";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";

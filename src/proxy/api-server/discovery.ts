@@ -45,16 +45,16 @@ interface Known {
 
 /** Makes the cache. */
 export function createDiscovery({ send, clock }: DiscoveryOptions): Discovery {
-  const known = new BoundedMap<string, Known>(MAX_GROUP_VERSIONS);
+  const groupVersions = new BoundedMap<string, Known>(MAX_GROUP_VERSIONS);
   // By path and caller, since callers have different rights.
   const asking = new Map<string, Promise<ReadonlyMap<string, ResourceScope>>>();
 
   const ask = async (path: string, call: Call): Promise<ReadonlyMap<string, ResourceScope>> => {
     const answer = await fetchScopes(path, call, send, clock);
-    const before = known.get(path)?.scopes ?? NONE;
+    const before = groupVersions.get(path)?.scopes ?? NONE;
     if (answer === "refused") return before; // not remembered, since the next caller may be allowed
     const scopes = answer ?? before;
-    known.set(path, { scopes, askedAt: clock.monotonicMs() });
+    groupVersions.set(path, { scopes, askedAt: clock.monotonicMs() });
     return scopes;
   };
 
@@ -63,9 +63,9 @@ export function createDiscovery({ send, clock }: DiscoveryOptions): Discovery {
       const { info } = call;
       if (info.kind !== "resource") return "unknown";
       const path = info.group === "" ? `/api/${info.version}` : `/apis/${info.group}/${info.version}`;
-      const have = known.get(path);
-      const scope = have?.scopes.get(info.resource);
-      if (have !== undefined && clock.monotonicMs() - have.askedAt < (scope === undefined ? RETRY_MS : FRESH_MS))
+      const entry = groupVersions.get(path);
+      const scope = entry?.scopes.get(info.resource);
+      if (entry !== undefined && clock.monotonicMs() - entry.askedAt < (scope === undefined ? RETRY_MS : FRESH_MS))
         return scope ?? "unknown";
       const key = `${path} ${JSON.stringify(identityHeaders(call.headers))}`;
       let running = asking.get(key);

@@ -18,7 +18,7 @@ const UNOPENED_BYTES = 64 * 1024;
 /** For later microtasks: cheaper than `queueMicrotask`, which makes an AsyncResource each time. */
 const LATER = Promise.resolve();
 
-/** These change nothing, so that an abandoned one ends at once. */
+/** These change nothing, so that an abandoned one ends immediately. */
 const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 
 export interface ExchangeOptions {
@@ -141,8 +141,8 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     const before = this.#progress;
-    const known = before.is === "abandoned" || before.is === "failed" ? before.error : undefined;
-    this.#failed(known ?? upstreamError(error, this.#controller !== undefined));
+    const earlierError = before.is === "abandoned" || before.is === "failed" ? before.error : undefined;
+    this.#failed(earlierError ?? upstreamError(error, this.#controller !== undefined));
   }
 
   open(sink: ByteSink): SourceControl {

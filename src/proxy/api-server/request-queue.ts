@@ -20,7 +20,7 @@ export interface QueueOptions {
   readonly limit: number;
   /** After this wait a request exceeds the limit, so that slow ones do not starve quick ones. */
   readonly patienceMs: number;
-  /** How many requests run at once at most. */
+  /** How many requests run at a time at most. */
   readonly max: number;
 }
 

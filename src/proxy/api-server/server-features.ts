@@ -25,19 +25,19 @@ const IGNORED_MS = 5 * 60_000;
 const MAX_KNOWN = 1_000;
 
 export function createServerFeatures(clock: Clock): ServerFeatures {
-  const known = new BoundedMap<string, { readonly why: Lack; readonly untilMs: number }>(MAX_KNOWN);
+  const missingFeatures = new BoundedMap<string, { readonly why: Lack; readonly untilMs: number }>(MAX_KNOWN);
   return {
     lackOf(target, feature) {
-      if (known.size === 0) return undefined;
+      if (missingFeatures.size === 0) return undefined;
       const key = keyOf(target, feature);
-      const entry = known.get(key);
+      const entry = missingFeatures.get(key);
       if (entry === undefined || clock.monotonicMs() < entry.untilMs) return entry?.why;
-      known.delete(key);
+      missingFeatures.delete(key);
       return undefined;
     },
     lacks(target, feature, why) {
       const key = keyOf(target, feature);
-      known.set(key, { why, untilMs: clock.monotonicMs() + (why === "refused" ? REFUSED_MS : IGNORED_MS) });
+      missingFeatures.set(key, { why, untilMs: clock.monotonicMs() + (why === "refused" ? REFUSED_MS : IGNORED_MS) });
     },
   };
 }

@@ -44,7 +44,7 @@ export function createTunnel({ origin, trust, log, onConnected }: TunnelOptions)
       connectTimeout: CONNECT_TIMEOUT_MS,
     };
     const proxy = createProxyServer({});
-    proxy.on("error", () => undefined); // the callback is told as well
+    proxy.on("error", () => undefined); // the callback gets it as well
     proxy.on("proxyReqWs", (request) => endTogether(request, socket, call.signal, onConnected));
     proxy.ws(req, socket, head, options, (error) => {
       log.debug({ err: error }, "a tunnel ended with an error");

@@ -70,8 +70,8 @@ const FAILURES: Readonly<Record<string, ConnectFailure>> = {
 /** The bounded reason of what went wrong while connecting. */
 export function connectFailureOf(error: Error): ConnectFailure {
   const code = "code" in error ? String(error.code) : "";
-  const known = FAILURES[code];
-  if (known !== undefined) return known;
+  const failure = FAILURES[code];
+  if (failure !== undefined) return failure;
   // OpenSSL's codes, and those of certificate checks: UNABLE_TO_..., CERT_..., SELF_SIGNED_...,
   // DEPTH_ZERO_...
   return /^ERR_(SSL|TLS)_|CERT|ISSUER|SIGNATURE/.test(code) ? "tls" : "other";

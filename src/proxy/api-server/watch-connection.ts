@@ -1,6 +1,7 @@
 // One HTTP/2 connection to the API server that carries many watches. Invariants: after GOAWAY it takes no new
-// stream, and running ones go on; if the peer answers no PING, all streams end at once; a paused stream never
-// stops its neighbours, and holds at most STREAM_WINDOW_BYTES beside its Readable's buffer.
+// stream, and running ones continue; if the peer answers no PING, all streams end immediately; a paused
+// stream never stops its neighbours, and holds at most STREAM_WINDOW_BYTES in addition to its Readable's
+// buffer.
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import type { Clock, Timer } from "../../base/clock.ts";
@@ -21,7 +22,7 @@ const LINGER_MS = 1_000;
 const MAX_UNDER_WAY = 4;
 /** Its settings come with its first bytes; a server that does not send them is used as assumed. */
 const SETTINGS_MS = 2_000;
-/** Room for every stream to be paused at once; Node refuses new streams beyond it (10 by default). */
+/** Room for all streams to be paused together; Node refuses new streams beyond it (10 by default). */
 const MAX_MEMORY_MB = 64;
 
 export interface WatchConnectionOptions {

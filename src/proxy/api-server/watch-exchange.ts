@@ -14,7 +14,7 @@ export interface WatchExchangeOptions {
   /** The client's: fires when it is gone. */
   readonly signal: CallSignal;
   readonly clock: Clock;
-  /** How long the head is waited for; 0 for ever. */
+  /** How long the head is waited for; 0: without end. */
   readonly headersMs: number;
 }
 

@@ -76,7 +76,8 @@ export type RawLayer = <C extends RawCall>(next: http.Handler<C, http.Reply>) =>
 export function createRecord(info?: RequestInfo, serves?: CallRecord): CallRecord {
   return {
     ...(info === undefined ? {} : { info }),
-    ...{ decision: "forwarded", lock: false },
+    decision: "forwarded",
+    lock: false,
     ...(serves === undefined ? {} : { serves: clientsRecord(serves) }),
   };
 }

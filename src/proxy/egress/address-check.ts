@@ -34,11 +34,10 @@ const NEVER = [
  * vary or in forms that nobody needs: 6to4, Teredo, local translation (RFC 8215), and the forms that RFC 4291
  * and RFC 7915 have given up.
  */
-const PRIVATE = [
-  ...["127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"],
-  ...["fc00::/7", "fec0::/10", "2002::/16", "2001::/32"],
-  ...["64:ff9b:1::/48", "::/96", "::ffff:0:0:0/96"],
-];
+const PRIVATE = (
+  "127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 " +
+  "fc00::/7 fec0::/10 2002::/16 2001::/32 64:ff9b:1::/48 ::/96 ::ffff:0:0:0/96"
+).split(" ");
 
 /** Prefixes of 96 bits before an IPv4 address: mapped (RFC 4291), translated (RFC 6052). */
 const EMBEDDED = ["::ffff:0:0/96", "64:ff9b::/96"];

@@ -1,7 +1,7 @@
 // Reads the name of the server from the first message of a TLS client (RFC 8446 section 4.1.2, RFC 6066
-// section 3), and judges whether a tunnel may carry it. Pure. Invariants: it never throws, whatever the bytes;
-// it reads at most MAX_HELLO_BYTES; the message may come in any number of records; nothing is decrypted; a
-// tunnel to a name carries TLS for this name.
+// section 3), and judges whether a tunnel may carry it. Pure. Invariants: it never throws, whatever the
+// bytes; it reads at most MAX_HELLO_BYTES; the message may come in any number of records; nothing is
+// decrypted; a tunnel to a name carries TLS for this name.
 import { isIP } from "node:net";
 import type { EgressResult } from "./egress-error.ts";
 
@@ -56,7 +56,7 @@ export function serverNameProblem(
 /** The body of the first handshake message, out of its records. */
 function messageOf(bytes: Buffer): Buffer | "incomplete" | "not-tls" {
   const parts: Buffer[] = [];
-  let have = 0;
+  let haveBytes = 0;
   let wanted: number | undefined;
   for (let at = 0; at < bytes.length; ) {
     const length = bytes.length < at + RECORD_HEADER ? undefined : bytes.readUInt16BE(at + 3);
@@ -66,13 +66,13 @@ function messageOf(bytes: Buffer): Buffer | "incomplete" | "not-tls" {
     if (length > MAX_RECORD_BYTES) return "not-tls";
     const part = bytes.subarray(at + RECORD_HEADER, at + RECORD_HEADER + length);
     parts.push(part);
-    have += part.length;
-    if (wanted === undefined && have >= MESSAGE_HEADER) {
+    haveBytes += part.length;
+    if (wanted === undefined && haveBytes >= MESSAGE_HEADER) {
       const head = Buffer.concat(parts);
       wanted = MESSAGE_HEADER + head.readUIntBE(1, 3);
       if (head[0] !== CLIENT_HELLO || wanted > MAX_HELLO_BYTES) return "not-tls";
     }
-    if (wanted !== undefined && have >= wanted) return Buffer.concat(parts).subarray(MESSAGE_HEADER, wanted);
+    if (wanted !== undefined && haveBytes >= wanted) return Buffer.concat(parts).subarray(MESSAGE_HEADER, wanted);
     at += RECORD_HEADER + length;
   }
   return "incomplete";

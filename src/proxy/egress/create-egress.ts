@@ -29,7 +29,7 @@ export interface EgressServerOptions
   readonly listen: ListenAddress;
   readonly drainMs: number;
   readonly times?: Partial<EgressTimes>;
-  /** Tunnels and requests at once. */
+  /** Tunnels and requests at a time. */
   readonly maxOpen?: number;
 }
 
@@ -86,7 +86,7 @@ export function createEgressServer(options: EgressServerOptions): EgressServer {
     keepAliveTimeout: KEEP_ALIVE_MS,
     noDelay: true,
   });
-  // A connection that asks for nothing is no visit.
+  // A connection that asks for nothing is not a visit.
   server.maxConnections = 2 * maxOpen;
   const listener = createListener(server, "connection");
   /** The requests of each connection that are not answered yet. */
@@ -115,7 +115,7 @@ export function createEgressServer(options: EgressServerOptions): EgressServer {
     waiting.set(req.socket, beside.add(visit));
     visit.signal.addEventListener("abort", () => void beside.delete(visit), { once: true });
     res.once("close", () => visit.over());
-    visit.signal.addEventListener("abort", () => void (res.writableFinished || res.destroy()), { once: true });
+    visit.signal.addEventListener("abort", () => res.writableFinished || res.destroy(), { once: true });
     dropStalledReader(res, deps.stalledMs, () => warn(visit));
     void serve(
       visit,
@@ -128,7 +128,7 @@ export function createEgressServer(options: EgressServerOptions): EgressServer {
     const visit = visits.begin("CONNECT");
     const before = waiting.get(client);
     if (before !== undefined && before.size > 0) {
-      // The tunnel's bytes would mix with the answers before it. From here on Node tells nobody that this
+      // The tunnel's bytes would mix with the answers before it. From here on Node does not report that this
       // connection closes.
       visit.decided("bad-request");
       for (const each of [...before, visit]) each.over();

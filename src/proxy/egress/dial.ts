@@ -46,14 +46,14 @@ export function createDial({ check, clock, resolve = resolveBySystem, timeoutMs 
     const timer = clock.after(timeoutMs, () =>
       stop.abort(new EgressError("timeout", `${to(server)}: no answer within ${timeoutMs} ms`)),
     );
-    const left = () => stop.abort(signal.reason);
-    if (signal.aborted) left();
-    signal.addEventListener("abort", left, { once: true });
+    const onClientGone = () => stop.abort(signal.reason);
+    if (signal.aborted) onClientGone();
+    signal.addEventListener("abort", onClientGone, { once: true });
     try {
       return await Promise.race([work(stop.signal), aborted(stop.signal)]);
     } finally {
       timer.cancel();
-      signal.removeEventListener("abort", left);
+      signal.removeEventListener("abort", onClientGone);
     }
   };
   const open = async (server: Server, stop: AbortSignal): Promise<Socket> => {
@@ -106,7 +106,7 @@ function checked(server: Server, addresses: readonly Address[], check: AddressCh
   throw new EgressError("address-refused", `${to(server)}: refused, since its address ${first.address} ${check(first.address)}`);
 }
 
-/** Resolves at the event. A socket that fails, or is not wanted any more, is destroyed. */
+/** Resolves at the event. A socket that fails or is no longer wanted is destroyed. */
 function ready(socket: Socket, event: "connect" | "secureConnect", server: Server, stop: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const unwanted = () => socket.destroy(stop.reason);

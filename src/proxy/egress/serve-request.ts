@@ -65,7 +65,7 @@ export async function serveRequest(req: IncomingMessage, res: ServerResponse, de
   }
 }
 
-/** @throws EgressError if the head is none that HTTP permits, although Node has read it */
+/** @throws EgressError if HTTP does not permit the head that Node has read */
 function beginAnswer(res: ServerResponse, answer: IncomingMessage, status: number, { host, port }: EgressTarget): void {
   try {
     res.writeHead(status, answer.statusMessage ?? "", answerHeaders(answer.rawHeaders));

@@ -77,7 +77,9 @@ function endTogether(client: Socket, upstream: Socket, visit: Visit): void {
   client.once("close", (hadError) => (hadError ? upstream.destroy() : upstream.destroySoon()));
   visit.isTunnel = true;
   visit.notes.bytes = () => upstream.bytesRead;
-  const ended = () => void (client.destroyed && upstream.destroyed && visit.over());
+  const ended = () => {
+    if (client.destroyed && upstream.destroyed) visit.over();
+  };
   client.once("close", ended);
   upstream.once("close", ended);
   const cut = () => {
@@ -102,8 +104,8 @@ function firstMessage(
     const timer = clock.after(helloMs, () => settle({ kind: "not-tls" }));
     const settle = (hello: Hello | undefined) => {
       timer.cancel();
-      client.off("data", take).off("end", left).pause();
-      signal.removeEventListener("abort", left);
+      client.off("data", take).off("end", onClientGone).pause();
+      signal.removeEventListener("abort", onClientGone);
       resolve(hello && { hello, bytes });
     };
     const look = () => {
@@ -114,13 +116,13 @@ function firstMessage(
       bytes = Buffer.concat([bytes, chunk]);
       look();
     };
-    const left = () => {
+    const onClientGone = () => {
       client.destroy();
       settle(undefined);
     };
-    client.on("data", take).on("end", left);
-    signal.addEventListener("abort", left, { once: true });
-    if (signal.aborted) left();
+    client.on("data", take).on("end", onClientGone);
+    signal.addEventListener("abort", onClientGone, { once: true });
+    if (signal.aborted) onClientGone();
     else if (bytes.length > 0) look();
   });
 }

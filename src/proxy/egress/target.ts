@@ -1,6 +1,6 @@
 // Reads where a client of the forward proxy wants to go. Pure. Invariants: what the rules judge is what is
 // sent; a name or an address has one form here, however it is written; a text that servers may read
-// differently is refused. Called for every request to the egress listener.
+// differently is refused.
 import type { IncomingHttpHeaders } from "node:http";
 import { canonicalHost } from "../../base/host-name.ts";
 import type { EgressTarget } from "../../policy/policy-request.ts";
@@ -43,9 +43,9 @@ function absoluteTarget(target: string): Plain {
 /** The header has the whole URL, as KusionStack's clients send it, or a prefix of the request's. */
 function endpointTarget(endpoint: string, target: string): Plain {
   const base = absoluteTarget(endpoint);
-  const own = absoluteTarget(target.startsWith("/") ? `http://origin${target}` : target);
-  const path = own.path === "/" ? base.path : `${base.path?.replace(/\/$/, "")}${own.path}`;
-  return { ...base, path, query: base.query === "" ? own.query : base.query + own.query.replace("?", "&") };
+  const requestTarget = absoluteTarget(target.startsWith("/") ? `http://origin${target}` : target);
+  const path = requestTarget.path === "/" ? base.path : `${base.path?.replace(/\/$/, "")}${requestTarget.path}`;
+  return { ...base, path, query: base.query === "" ? requestTarget.query : base.query + requestTarget.query.replace("?", "&") };
 }
 
 function serverOf(host: string, port: string, text: string): Pick<EgressTarget, "host" | "port"> {

@@ -5,7 +5,7 @@ import type { AccessLog } from "../observe/access-log.ts";
 import type { EgressResult } from "./egress-error.ts";
 import type { EgressMetrics } from "./egress-metrics.ts";
 
-/** What the access log tells of a request. Never a query, a header or a body. */
+/** What the access log has of a request: never a query, a header or a body. */
 export interface VisitNotes {
   method: string;
   host?: string;
@@ -34,7 +34,7 @@ export interface Visit {
 export interface Visits {
   begin(method: string): Visit;
   readonly open: number;
-  /** Resolves when none is left. Quiet ones are ended at once, all others after this time. */
+  /** Resolves when none is left. Quiet ones are ended immediately, all others after this time. */
   drain(withinMs: number): Promise<void>;
 }
 
@@ -47,7 +47,7 @@ export interface VisitsDeps {
 const LOOK_MS = 100;
 
 export function createVisits({ clock, metrics, accessLog }: VisitsDeps): Visits {
-  const open = new Set<Visit>();
+  const openVisits = new Set<Visit>();
   return {
     begin(method) {
       const [write, startedMs, abort] = [accessLog.pick(), clock.monotonicMs(), new AbortController()];
@@ -63,7 +63,7 @@ export function createVisits({ clock, metrics, accessLog }: VisitsDeps): Visits 
           metrics.decided(what);
         },
         over() {
-          if (!open.delete(visit)) return;
+          if (!openVisits.delete(visit)) return;
           visit.decided("client-gone");
           metrics.open(-1);
           abort.abort();
@@ -71,19 +71,19 @@ export function createVisits({ clock, metrics, accessLog }: VisitsDeps): Visits 
           write?.({ direction: "egress", ...visit.notes, bytes: visit.notes.bytes?.() ?? 0, decision: result, seconds });
         },
       };
-      open.add(visit);
+      openVisits.add(visit);
       metrics.open(1);
       return visit;
     },
     get open() {
-      return open.size;
+      return openVisits.size;
     },
     async drain(withinMs) {
       const endMs = clock.monotonicMs() + withinMs;
-      while (open.size > 0) {
+      while (openVisits.size > 0) {
         const isLate = clock.monotonicMs() >= endMs;
-        for (const visit of [...open]) if (isLate || visit.isQuiet()) visit.over();
-        if (open.size > 0) await sleep(clock, LOOK_MS);
+        for (const visit of [...openVisits]) if (isLate || visit.isQuiet()) visit.over();
+        if (openVisits.size > 0) await sleep(clock, LOOK_MS);
       }
     },
   };

@@ -19,7 +19,7 @@ export interface ByteSink {
 export interface SourceControl {
   /** The sink wants more after it had answered false. */
   resume(): void;
-  /** The receiver is gone: free everything upstream at once. */
+  /** The receiver is gone: free everything upstream immediately. */
   cancel(error: Error): void;
 }
 
@@ -42,17 +42,17 @@ export function asSource(body: Uint8Array | ByteSource): ByteSource {
   return {
     cancel: () => undefined,
     open(sink) {
-      let over = false;
+      let isOver = false;
       queueMicrotask(() => {
-        if (over) return;
+        if (isOver) return;
         if (body.length > 0) sink.write(body);
-        if (!over) sink.end();
-        over = true;
+        if (!isOver) sink.end();
+        isOver = true;
       });
       return {
         resume: () => undefined,
         cancel() {
-          over = true;
+          isOver = true;
         },
       };
     },

@@ -1,5 +1,5 @@
-// Composes named layers to the handler of one kind of traffic. Invariant: a call passes the layers in the order
-// of the list, and its time counts for the layer that holds it.
+// Composes named layers to the handler of one kind of traffic. Invariant: a call passes the layers in the
+// order of the list, and its time counts for the layer that holds it.
 import type { Clock } from "../../base/clock.ts";
 import type { CallNotes, Handler, Layer } from "./handler.ts";
 import { LayerTiming } from "./layer-timing.ts";

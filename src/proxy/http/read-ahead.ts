@@ -1,4 +1,4 @@
-// Reads the beginning of a body before anybody is told of it, so that a body that breaks off early can be
+// Reads the beginning of a body before anybody sees it, so that a body that breaks off early can be
 // replaced. Invariant: the bytes that come out are those that came in. Called where a reply can still be
 // given up.
 import type { ByteSink, ByteSource, SourceControl } from "./byte-stream.ts";
@@ -10,7 +10,7 @@ import type { ByteSink, ByteSource, SourceControl } from "./byte-stream.ts";
  */
 export function readAhead(source: ByteSource, maxBytes: number): Promise<ByteSource> {
   return new Promise((resolve, reject) => {
-    let held: Uint8Array[] = [];
+    let chunks: Uint8Array[] = [];
     let bytes = 0;
     let sink: ByteSink | undefined;
     let end: { readonly error?: Error } | undefined;
@@ -18,8 +18,8 @@ export function readAhead(source: ByteSource, maxBytes: number): Promise<ByteSou
 
     const flush = (to: ByteSink, isGone: () => boolean): void => {
       sink = to;
-      const early = held;
-      held = [];
+      const early = chunks;
+      chunks = [];
       let isWanted = true;
       for (const slice of early) {
         if (isGone()) return;
@@ -50,7 +50,7 @@ export function readAhead(source: ByteSource, maxBytes: number): Promise<ByteSou
     control = source.open({
       write(chunk) {
         if (sink !== undefined) return sink.write(chunk);
-        held.push(chunk);
+        chunks.push(chunk);
         bytes += chunk.length;
         if (bytes <= maxBytes) return true;
         resolve(body);

@@ -12,7 +12,7 @@ export interface Passage {
 }
 
 export interface TapOptions {
-  /** Called once when the body is over, however it ends, also if it is never opened. */
+  /** Called once when the body is over, however it ends, even if it is never opened. */
   readonly onDone?: () => void;
   /** "end" if each part of the body is complete in itself, and a broken source may end it. */
   readonly brokenOff?: "break" | "end";
@@ -28,10 +28,10 @@ export function tap(
   start: (write: (slice: Uint8Array) => void) => Passage,
   { onDone, brokenOff = "break" }: TapOptions = {},
 ): ByteSource {
-  let over = false;
+  let isOver = false;
   const finish = () => {
-    if (over) return false;
-    over = true;
+    if (isOver) return false;
+    isOver = true;
     onDone?.();
     return true;
   };
@@ -43,7 +43,7 @@ export function tap(
     open(sink) {
       let wanted = true;
       const passage = start((slice) => {
-        if (!over && !sink.write(slice)) wanted = false;
+        if (!isOver && !sink.write(slice)) wanted = false;
       });
       const fail = (error: Error) => {
         if (!finish()) return;
@@ -52,17 +52,17 @@ export function tap(
       };
       const control: SourceControl = source.open({
         write(chunk) {
-          if (over) return false;
+          if (isOver) return false;
           wanted = true;
           try {
             passage.chunk(chunk);
           } catch (error) {
             fail(asError(error));
           }
-          return wanted && !over;
+          return wanted && !isOver;
         },
         end() {
-          if (over) return;
+          if (isOver) return;
           try {
             passage.end?.();
           } catch (error) {

@@ -31,7 +31,7 @@ const SOON = 0.25;
 export function createCertificateTrouble({ manager, clock, log }: CertificateTroubleOptions): CertificateTrouble {
   let certificate: X509Certificate | undefined;
   let reason: string | undefined;
-  let said: { readonly state: State; readonly reason: string | undefined; readonly ms: number } | undefined;
+  let lastLine: { readonly state: State; readonly reason: string | undefined; readonly ms: number } | undefined;
 
   const stateNow = (): State => {
     if (certificate === undefined) return "none yet";
@@ -57,11 +57,12 @@ export function createCertificateTrouble({ manager, clock, log }: CertificateTro
       certificate = now;
       reason = why;
       const state = stateNow();
-      if (state === "fine") said = undefined;
+      if (state === "fine") lastLine = undefined;
       if (state === "fine" || (state === "none yet" && reason === undefined)) return;
-      const isNews = said === undefined || said.reason !== reason || STATES.indexOf(state) > STATES.indexOf(said.state);
-      if (!isNews && clock.monotonicMs() - (said?.ms ?? 0) < SAY_AGAIN_MS) return;
-      said = { state, reason, ms: clock.monotonicMs() };
+      const isNews =
+        lastLine === undefined || lastLine.reason !== reason || STATES.indexOf(state) > STATES.indexOf(lastLine.state);
+      if (!isNews && clock.monotonicMs() - (lastLine?.ms ?? 0) < SAY_AGAIN_MS) return;
+      lastLine = { state, reason, ms: clock.monotonicMs() };
       say(state);
     },
     get notReady() {

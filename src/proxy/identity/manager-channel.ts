@@ -1,5 +1,5 @@
-// One gRPC connection to one manager replica, and what the errors of its calls mean. Invariant: after `close` no
-// connection is in a handshake.
+// One gRPC connection to one manager replica, and what the errors of its calls mean. Invariant: after `close`
+// no connection is in a handshake.
 import type { Socket } from "node:net";
 import {
   ChannelCredentials,

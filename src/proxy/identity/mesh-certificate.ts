@@ -1,7 +1,7 @@
 // The certificate that the manager issues to this pod. It is renewed after a quarter of its life, and at once
 // when the mesh has other CAs. Invariants: every certificate is checked before its use; while a renewal fails
 // the old one stays in use, even after its end, since open connections never look at it again. The start
-// waits for the first one, or for the stored one: it is in one file with its key, so that no key lies beside
+// waits for the first one, or for the stored one: it is in one file with its key, so that no key lies next to
 // another key's certificate, and in a pod on no disk, since the folder is an emptyDir in memory.
 import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
 import { z } from "zod";
@@ -62,10 +62,10 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
   });
   const stopping = new AbortController();
   const first = Promise.withResolvers<void>();
-  let held: Held | undefined;
+  let inUse: Held | undefined;
   /** The CAs of the file when the certificate was issued; the kubelet may bring new ones late. */
   let fileSet = "";
-  let running: Promise<void> = Promise.resolve();
+  let renewing: Promise<void> = Promise.resolve();
 
   const check = ({ chain, trust: trustPem }: StoredCertificate, by: MeshTrust, privateKey: KeyObject): Held => {
     const issuers = readCertificates(trustPem, "the manager's trust");
@@ -73,7 +73,7 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
     return { leaf, trustSet: setOf(issuers), renewAt: renewalTime(leaf, random) };
   };
   const use = (checked: Held, { chain, key }: StoredCertificate) => {
-    held = checked;
+    inUse = checked;
     holder.use({ cert: chain, key });
     trouble.look(checked.leaf, undefined);
     first.resolve();
@@ -98,7 +98,7 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
     const { chainPem, trustPem } = await certify(key.publicKey, stopping.signal);
     const issued: StoredCertificate = { key: key.pem, chain: chainPem, trust: trustPem };
     const checked = check(issued, by, key.privateKey);
-    // Whoever has begun to serve is to be able to go on.
+    // A process that has begun to serve must be able to continue after a restart.
     await slot.save(() => ({ text: () => JSON.stringify(issued), onFullDisk: "keep" }));
     use(checked, issued);
     fileSet = setOf(by.certificates);
@@ -110,7 +110,7 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
     return now !== trustSet && now !== fileSet;
   };
   const isDue = async (): Promise<boolean> =>
-    held === undefined || clock.now() >= held.renewAt || (await hasOtherTrust(held).catch(() => false));
+    inUse === undefined || clock.now() >= inUse.renewAt || (await hasOtherTrust(inUse).catch(() => false));
 
   /** Looks whether a new one is due until the process stops. */
   const run = async () => {
@@ -127,13 +127,13 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
         } catch (error) {
           if (stopping.signal.aborted) return;
           requests.inc({ result: isRefusal(error) ? "refused" : "failed" });
-          trouble.look(held?.leaf, reasonOf(error, manager));
-          retryAtMs = clock.monotonicMs() + backoffMs(failures++, retryBackoff(held !== undefined, isRefusal(error)), random);
+          trouble.look(inUse?.leaf, reasonOf(error, manager));
+          retryAtMs = clock.monotonicMs() + backoffMs(failures++, retryBackoff(inUse !== undefined, isRefusal(error)), random);
         }
       }
-      trouble.look(held?.leaf, trouble.reason);
-      // A time that has just passed means at once: the timer may have fired a little before it.
-      const untilNextMs = failures > 0 ? retryAtMs - clock.monotonicMs() : (held?.renewAt ?? 0) - clock.now();
+      trouble.look(inUse?.leaf, trouble.reason);
+      // A time that has just passed means now: the timer may have fired a little before it.
+      const untilNextMs = failures > 0 ? retryAtMs - clock.monotonicMs() : (inUse?.renewAt ?? 0) - clock.now();
       await sleep(clock, Math.max(0, Math.min(CHECK_MS, untilNextMs)), stopping.signal).catch(() => undefined);
     }
   };
@@ -151,8 +151,8 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
     },
     async start(signal) {
       await restore();
-      running = run();
-      running.catch((error: unknown) => log.error({ reason: reasonOf(error, manager) }, "renewing the certificate has ended"));
+      renewing = run();
+      renewing.catch((error: unknown) => log.error({ reason: reasonOf(error, manager) }, "renewing the certificate has ended"));
       const aborted = Promise.withResolvers<void>();
       const giveUp = () => aborted.resolve();
       signal.addEventListener("abort", giveUp, { once: true });
@@ -162,7 +162,7 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
     },
     async stop() {
       stopping.abort();
-      await running.catch(() => undefined);
+      await renewing.catch(() => undefined);
     },
   };
 }

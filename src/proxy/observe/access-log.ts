@@ -30,7 +30,7 @@ export interface AccessLogOptions {
 export function createAccessLog({ share, random, log }: AccessLogOptions): AccessLog {
   const taps = new Set<AccessSink>();
   const listeners: ((isTapped: boolean) => void)[] = [];
-  const tell = (isTapped: boolean) => {
+  const notify = (isTapped: boolean) => {
     for (const listener of listeners) listener(isTapped);
   };
   const write: AccessSink = (fields) => log.info(fields, "request");
@@ -48,9 +48,9 @@ export function createAccessLog({ share, random, log }: AccessLogOptions): Acces
       // A sink of its own a call, so that the same function may listen twice.
       const entry: AccessSink = (fields) => sink(fields);
       taps.add(entry);
-      if (taps.size === 1) tell(true);
+      if (taps.size === 1) notify(true);
       return () => {
-        if (taps.delete(entry) && taps.size === 0) tell(false);
+        if (taps.delete(entry) && taps.size === 0) notify(false);
       };
     },
     onTapped: (listener) => void listeners.push(listener),

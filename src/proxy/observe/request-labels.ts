@@ -15,14 +15,14 @@ export function byResource<T>(
   const groups = new Map<string, Map<string, T>>();
   const none = make("", "");
   const other = make("other", "other");
-  let known = 0;
+  let knownCount = 0;
   return (info, code, asked) => {
     if (info?.kind !== "resource") return none;
     const { group, resource } = info;
-    const own = groups.get(group)?.get(resource);
-    if (own !== undefined) return own;
-    if (!asked || code >= 300 || known >= maxResources) return other;
-    known++;
+    const knownValue = groups.get(group)?.get(resource);
+    if (knownValue !== undefined) return knownValue;
+    if (!asked || code >= 300 || knownCount >= maxResources) return other;
+    knownCount++;
     const made = make(group, resource);
     const resources = groups.get(group);
     if (resources === undefined) groups.set(group, new Map([[resource, made]]));

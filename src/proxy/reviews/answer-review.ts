@@ -45,7 +45,7 @@ const PEER_UNREACHED = "PEER_UNREACHABLE";
 /** With these errors no pod has seen the review. */
 const NOBODY: ReadonlySet<string> = new Set([UNREACHED, NO_PEER, PEER_UNREACHED]);
 
-/** What an attempt has come to: an answer, another recipient, or a reason to decide anew. */
+/** The result of an attempt: an answer, another recipient, or a reason to decide anew. */
 type Attempt =
   | { readonly kind: "answered"; readonly reply: Reply }
   | { readonly kind: "redirected"; readonly to: Recipient; readonly ownSubset: string }
@@ -64,15 +64,15 @@ async function answerReview(call: ReviewCall, subject: ReviewSubject, deps: Answ
   const totalMs = budgetMs(call.target);
   const endMs = clock.monotonicMs() + totalMs;
   const signal = new CallAbort();
-  const gone = () => signal.abort(call.signal.reason);
-  call.signal.addEventListener("abort", gone, { once: true });
-  if (call.signal.aborted) gone();
+  const onAbort = () => signal.abort(call.signal.reason);
+  call.signal.addEventListener("abort", onAbort, { once: true });
+  if (call.signal.aborted) onAbort();
   const timer = clock.after(totalMs, () => signal.abort(TIME_IS_UP));
   try {
     return await decideUntilAnswered({ ...call, signal }, subject, deps, endMs);
   } finally {
     timer.cancel();
-    call.signal.removeEventListener("abort", gone);
+    call.signal.removeEventListener("abort", onAbort);
   }
 }
 
@@ -109,8 +109,8 @@ async function decideUntilAnswered(call: ReviewCall, subject: ReviewSubject, dep
 }
 
 function late(record: ReviewNotes, why: string): ReviewError {
-  const asked = record.subset === undefined ? "" : ` (asked last: subset "${subsetDisplayName(record.subset)}")`;
-  return unavailable("REVIEW_LATE", `ctrlmesh: no answer within the time of this webhook: ${why}${asked}`);
+  const askedText = record.subset === undefined ? "" : ` (asked last: subset "${subsetDisplayName(record.subset)}")`;
+  return unavailable("REVIEW_LATE", `ctrlmesh: no answer within the time of this webhook: ${why}${askedText}`);
 }
 
 /** The changes of the routes from now on. */
@@ -134,7 +134,7 @@ function followRoutes({ onRoutesChange, clock }: Pick<AnswerDeps, "onRoutesChang
   };
 }
 
-/** What an attempt needs beside the decision. */
+/** What an attempt needs in addition to the decision. */
 interface Asking {
   readonly call: ReviewCall;
   readonly subject: ReviewSubject;

@@ -29,33 +29,33 @@ interface Waiting {
 /** @param ask sends one message */
 export function createQuestions(ask: (questions: readonly ReviewQuestion[]) => void): Questions {
   /** In the order of their arrival. */
-  const waiting = new Set<Waiting>();
-  let asked: readonly Waiting[] = [];
+  const queue = new Set<Waiting>();
+  let inMessage: readonly Waiting[] = [];
   const askNext = () => {
-    if (asked.length > 0 || waiting.size === 0) return;
-    asked = firstOf(waiting);
-    for (const each of asked) waiting.delete(each);
-    ask(asked.map(({ question }) => question));
+    if (inMessage.length > 0 || queue.size === 0) return;
+    inMessage = firstOf(queue);
+    for (const each of inMessage) queue.delete(each);
+    ask(inMessage.map(({ question }) => question));
   };
   return {
     async decide(question, signal) {
       const { promise, resolve, reject } = Promise.withResolvers<ReviewDecision>();
       const entry: Waiting = { question, chars: charsOf(question.subject), resolve };
-      const aborted = () => {
-        waiting.delete(entry);
+      const onAbort = () => {
+        queue.delete(entry);
         reject(new MeshError("ABORTED", "asking for a decision: aborted", { cause: signal.reason }));
       };
-      if (signal.aborted) aborted();
+      if (signal.aborted) onAbort();
       else {
-        signal.addEventListener("abort", aborted, { once: true });
-        waiting.add(entry);
+        signal.addEventListener("abort", onAbort, { once: true });
+        queue.add(entry);
         askNext();
       }
-      return promise.finally(() => signal.removeEventListener("abort", aborted));
+      return promise.finally(() => signal.removeEventListener("abort", onAbort));
     },
     answered(decisions) {
-      const answeredNow = asked;
-      asked = [];
+      const answeredNow = inMessage;
+      inMessage = [];
       for (const [index, decision] of decisions.entries()) answeredNow[index]?.resolve(decision);
       askNext();
     },

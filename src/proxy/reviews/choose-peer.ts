@@ -4,7 +4,7 @@ import type { Random } from "../../base/clock.ts";
 import { parseDuration } from "../../base/duration.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
 
-/** Reviews that one proxy has at once at one peer. */
+/** Reviews that one proxy has at one peer at a time. */
 export const MAX_AT_PEER = 64;
 
 export type PeerChoice =

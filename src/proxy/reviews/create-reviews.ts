@@ -211,7 +211,7 @@ async function credentialsOf(identity: MeshIdentity | undefined): Promise<PeerCr
   }
 }
 
-/** A wait for something that the thread tells. Whoever waits at the same time waits for the same. */
+/** A wait for a message of the thread. All who wait at the same time get the same result. */
 interface Wait {
   /** Resolves, or rejects, with the next `end`. */
   begin(): Promise<void>;

@@ -1,7 +1,8 @@
-// Runs one kind of work a few times at once, and lets all further calls wait in their order. Invariant: when
-// the work fails, all calls that wait fail with the same error, so nobody waits for a server that is gone.
+// Runs one kind of work a few times in parallel, and lets all further calls wait in their order. Invariant:
+// when the work fails, all calls that wait fail with the same error, so nobody waits for a server that is
+// gone.
 
-/** @param max how often the work runs at once */
+/** @param max how often the work runs at a time */
 export function fewAtOnce<T>(max: number, work: () => Promise<T>): () => Promise<T> {
   const waiting: PromiseWithResolvers<void>[] = [];
   let running = 0;

@@ -1,6 +1,7 @@
-// Which pod a client or a server of the mesh is, by its certificate, and the layer that lets only peers use the
-// name of peers. Invariants: only a certificate that leads to a CA of the mesh counts, and only the exact URI
-// of a peer in the list; no other client can have a review answered by a pod that does not own the object.
+// Which pod a client or a server of the mesh is, by its certificate, and the layer that lets only peers use
+// the name of peers. Invariants: only a certificate that leads to a CA of the mesh counts, and only the exact
+// URI of a peer in the list; no other client can have a review answered by a pod that does not own the
+// object.
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 import { podUri } from "../../base/pod-uri.ts";

@@ -111,7 +111,7 @@ export function createListener(settings: ThreadSettings, { post, clock, random, 
         case "credentials":
           return identity.answered(message.credentials);
         case "listen":
-          // Not before: the thread that takes the place of another one has clients at once.
+          // Not before: the thread that takes the place of another one has clients immediately.
           Promise.resolve(hasLooked)
             .then(() => server.start(signal))
             .then(

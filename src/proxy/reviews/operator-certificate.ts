@@ -1,5 +1,5 @@
 // The certificate of the operator's webhook server, from the folder that the operator reads too. Invariants:
-// a pair that cannot be read or does not match leaves the last good one in use; the server beside this proxy
+// a pair that cannot be read or does not match leaves the last good one in use; the server next to this proxy
 // counts as the operator only with the present certificate or the one before. The listener shows it to API
 // servers.
 import { X509Certificate } from "node:crypto";

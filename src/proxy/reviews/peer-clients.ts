@@ -41,7 +41,7 @@ interface Client {
 }
 
 export function createPeerClients({ identity, port, clock }: PeerClientsOptions): PeerClients {
-  /** By URI, which names one pod for ever. */
+  /** Clients by URI, which never names another pod. */
   const clients = new Map<string, Client>();
   let list: readonly PodPeer[] = [];
 

@@ -1,7 +1,7 @@
 // Reads the review of a call while it arrives, so that no step takes the event loop long. Invariants: all
 // bodies that are held at one time are bounded by the memory that they take, and a client that sends nothing
-// takes nothing from others. No address has more than what is left for all others. Whatever is no review is
-// passed on with all its bytes.
+// takes nothing from others. No address has more than what is left for all others. Whatever is not a review
+// is passed on with all its bytes.
 import { MeshError } from "../../base/errors.ts";
 import { createFairBudget, type FairBudget } from "../../base/fair-budget.ts";
 import { createGrowingBytes } from "../../base/growing-bytes.ts";
@@ -43,13 +43,13 @@ interface Share {
 }
 
 function takeFrom(budget: FairBudget, address: string): Share {
-  let own = 0;
+  let takenBytes = 0;
   return {
     take(bytes) {
       if (!budget.take(address, bytes)) throw busy();
-      own += bytes;
+      takenBytes += bytes;
     },
-    release: () => budget.give(address, own),
+    release: () => budget.give(address, takenBytes),
   };
 }
 

@@ -15,10 +15,10 @@ export function rescue(log: Logger): ReviewLayer {
       return await next(call);
     } catch (error) {
       discardBody(call.body);
-      const known = asReviewError(error);
-      if (known === undefined) log.error({ err: error, method: call.method }, "answering a call of a webhook failed");
-      call.record.result = (known ?? INTERNAL).result;
-      return statusReply(known ?? INTERNAL);
+      const reviewError = asReviewError(error);
+      if (reviewError === undefined) log.error({ err: error, method: call.method }, "answering a call of a webhook failed");
+      call.record.result = (reviewError ?? INTERNAL).result;
+      return statusReply(reviewError ?? INTERNAL);
     }
   };
 }

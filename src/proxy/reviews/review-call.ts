@@ -6,11 +6,11 @@ import type { Handler as AnyHandler, Layer as AnyLayer, CallNotes, HttpCall, Rep
 
 /** What became of a call; a label value in metrics. */
 export type ReviewResult =
-  /** The operator beside this proxy has answered a review. */
+  /** The operator of this pod has answered a review. */
   | "local"
   /** A pod of the subset that answers for the object has. */
   | "forwarded"
-  /** A peer was told which subset answers. */
+  /** The answer to a peer names the subset that answers. */
   | "redirected"
   /** The object is outside of a global limit. */
   | "allowed"
@@ -18,7 +18,7 @@ export type ReviewResult =
   | "limited"
   /** Nobody could answer in time. */
   | "unavailable"
-  /** No review: the operator beside this proxy has answered. */
+  /** Not a review: the operator of this pod has answered. */
   | "passed"
   /** The client may not ask this, or its request cannot be read. */
   | "refused"
@@ -30,7 +30,7 @@ export interface ReviewNotes extends CallNotes {
   readonly address: string;
   /** The URIs in the certificate of a client under the peers' name; undefined for all others. */
   readonly peerNames: readonly string[] | undefined;
-  /** Undefined if the call is no review. */
+  /** Undefined if the call is not a review. */
   subject?: ReviewSubject;
   /** The client is a peer, and this is what it takes this pod for. */
   forwardedAs?: Recipient["as"];

@@ -1,5 +1,5 @@
 // Metrics of the listener for the operator's webhooks. Invariant: each call counts once, with one of a fixed
-// set of results. The thread of the listener tells them a moment later.
+// set of results. They come from the thread of the listener a moment later.
 import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
 import type { Observation } from "./thread-messages.ts";
 

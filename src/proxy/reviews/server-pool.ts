@@ -1,7 +1,7 @@
 // Connections to one webhook server, the operator's or a peer's, and the way a call is sent on them.
 // Invariants: each server is checked before any byte of a request is sent, and a burst of reviews cannot make
-// its own handshakes too late; headers of one connection stop here, and the mesh's own headers never reach the
-// operator; a client that is gone, or whose time is up, ends the request.
+// its own handshakes too late; headers of one connection stop here, and the mesh's own headers never reach
+// the operator; a client that is gone, or whose time is up, ends the request.
 import type { IncomingHttpHeaders } from "node:http";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { type buildConnector, type Dispatcher, Pool } from "undici";
@@ -26,7 +26,9 @@ export interface ServerPoolOptions {
   readonly connectMs: number;
   /** For the TLS handshake: a server that has accepted the connection may be busy. */
   readonly handshakeMs: number;
-  /** Less than the server's own idle timeout, since a review on a connection that just closes has no answer. */
+  /**
+   * Less than the server's own idle timeout, since a review on a connection that just closes has no answer.
+   */
   readonly idleMs: number;
   readonly clock: Clock;
 }

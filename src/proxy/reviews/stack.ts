@@ -28,7 +28,7 @@ export function reviewLayers(deps: ReviewStackDeps): readonly NamedLayer<ReviewC
     { name: "pace", layer: pace(deps.clock) },
     { name: "read", layer: read() },
     { name: "route", layer: route(deps) },
-    // Answers what is no review.
+    // Answers what is not a review.
     { name: "operator", layer: operator(deps.operator) },
   ];
 }

@@ -1,5 +1,5 @@
 // Keeps a thread running: one that ends by itself is started again after a pause. Invariant: whatever happens
-// in the thread, the process and its other work go on. The thread does not keep the process alive.
+// in the thread, the process and its other work continue. The thread does not keep the process alive.
 import { Worker, type WorkerOptions } from "node:worker_threads";
 import { backoffMs } from "../../base/backoff.ts";
 import type { Clock, Random, Timer } from "../../base/clock.ts";
@@ -8,7 +8,7 @@ import type { Logger } from "../../base/log.ts";
 export interface ThreadKeeper<To> {
   /** Starts the first thread. */
   start(): void;
-  /** Does nothing while there is no thread: `onStart` tells the next one. */
+  /** Does nothing while there is no thread: `onStart` posts to the next one. */
   post(message: To): void;
   /** From now on no thread is started again. */
   retire(): void;

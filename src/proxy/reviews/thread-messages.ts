@@ -1,4 +1,4 @@
-// What the main thread and the thread of the listener for the operator's webhooks tell each other. Invariant:
+// What the main thread and the thread of the listener for the operator's webhooks send each other. Invariant:
 // all that costs in proportion to what a stranger sends stays in that thread; the main thread gets questions
 // of some hundred bytes.
 import type { ListenAddress } from "../../base/listener.ts";

@@ -10,12 +10,12 @@ export interface ClientCount {
 
 /** Counts the connections of a TLS server from now on. */
 export function createClientCount(server: EventEmitter, clock: Clock): ClientCount {
-  let open = 0;
+  let openCount = 0;
   let lastMs = Number.NEGATIVE_INFINITY;
   server.on("secureConnection", (socket: Socket) => {
-    open++;
+    openCount++;
     socket.once("close", () => {
-      open--;
+      openCount--;
       lastMs = clock.monotonicMs();
     });
   });
@@ -23,7 +23,7 @@ export function createClientCount(server: EventEmitter, clock: Clock): ClientCou
     async untilNone(withinMs, quietMs) {
       const endMs = clock.monotonicMs() + withinMs;
       for (let nowMs = clock.monotonicMs(); nowMs < endMs; nowMs = clock.monotonicMs()) {
-        const quietAtMs = open === 0 ? lastMs + quietMs : nowMs + quietMs;
+        const quietAtMs = openCount === 0 ? lastMs + quietMs : nowMs + quietMs;
         if (quietAtMs <= nowMs) return;
         await sleep(clock, Math.min(quietAtMs, endMs) - nowMs);
       }

@@ -43,17 +43,17 @@ const LAST_END_MS = 250;
 export function createInFlight<Notes extends CallNotes>(clock: Clock): InFlight<Notes> {
   const running = new Map<HttpCall<Notes>, CallAbort>();
   let draining = false;
-  let changed: (() => void) | undefined;
+  let onCallEnd: (() => void) | undefined;
 
   const untilNone = (which: (call: HttpCall) => boolean, withinMs: number): Promise<void> =>
     new Promise((resolve) => {
       const timer = clock.after(withinMs, resolve);
-      changed = () => {
+      onCallEnd = () => {
         if ([...running.keys()].some(which)) return;
         timer.cancel();
         resolve();
       };
-      changed();
+      onCallEnd();
     });
 
   return {
@@ -72,7 +72,7 @@ export function createInFlight<Notes extends CallNotes>(clock: Clock): InFlight<
           running.delete(call);
           timer?.cancel();
           abort.abort(gone ? new MeshError("ABORTED", "serving a request: the client is gone") : OVER);
-          changed?.();
+          onCallEnd?.();
         },
       };
     },

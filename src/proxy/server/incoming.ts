@@ -44,27 +44,29 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 export function requestSource(req: IncomingMessage, sendContinue: () => void): ByteSource {
   return {
     open(sink) {
-      let over = false;
-      const broken = () => {
-        if (over) return;
-        over = true;
+      let isOver = false;
+      const onBroken = () => {
+        if (isOver) return;
+        isOver = true;
         sink.abort(new MeshError("REQUEST_BODY_BROKEN", "reading the request's body: the client broke it off"));
       };
       sendContinue();
       req.on("data", (chunk: Buffer) => {
-        if (!over && !sink.write(chunk)) req.pause();
+        if (!isOver && !sink.write(chunk)) req.pause();
       });
       req.on("end", () => {
-        if (over) return;
-        over = true;
+        if (isOver) return;
+        isOver = true;
         sink.end();
       });
-      req.on("error", broken);
-      req.on("close", broken);
+      req.on("error", onBroken);
+      req.on("close", onBroken);
       return {
-        resume: () => void (over || req.resume()),
+        resume() {
+          if (!isOver) req.resume();
+        },
         cancel() {
-          over = true;
+          isOver = true;
           req.resume(); // the rest is read and dropped, so that the client sees the answer
         },
       };

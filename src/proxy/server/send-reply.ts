@@ -1,12 +1,12 @@
 // Writes a reply to the client. Invariants: a body that breaks off destroys the connection, so that it never
-// looks complete; a full socket pauses the source; the head leaves at once if the body is not there yet.
+// looks complete; a full socket pauses the source; the head leaves immediately if the body is not there yet.
 // `ServerResponse.cork` is not used: with a deferred `uncork` it loses data at `end`.
 import type { ServerResponse } from "node:http";
 import { MeshError } from "../../base/errors.ts";
 import { type ByteSink, type ByteSource, discardBody } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 
-/** Starts sending; the response's own events tell when it is done. */
+/** Starts sending; the response's own events say when it is done. */
 export function sendReply(res: ServerResponse, reply: Reply): void {
   const { body } = reply;
   if (res.destroyed || res.closed) {
@@ -25,42 +25,42 @@ export function sendReply(res: ServerResponse, reply: Reply): void {
 }
 
 function pump(res: ServerResponse, body: ByteSource): void {
-  let over = false;
-  let wrote = false;
-  let waiting = false;
-  const drained = () => {
-    waiting = false;
-    if (!over) control.resume();
+  let isOver = false;
+  let hasWritten = false;
+  let isWaiting = false;
+  const onDrain = () => {
+    isWaiting = false;
+    if (!isOver) control.resume();
   };
   const sink: ByteSink = {
     write(chunk) {
-      wrote = true;
+      hasWritten = true;
       const wanted = res.write(chunk);
-      if (!wanted && !waiting) {
-        waiting = true;
-        res.once("drain", drained);
+      if (!wanted && !isWaiting) {
+        isWaiting = true;
+        res.once("drain", onDrain);
       }
       return wanted;
     },
     end() {
-      over = true;
+      isOver = true;
       res.end();
     },
     abort() {
-      over = true;
+      isOver = true;
       res.destroy();
     },
   };
   const control = body.open(sink);
   res.once("close", () => {
-    if (over) return;
-    over = true;
+    if (isOver) return;
+    isOver = true;
     control.cancel(clientGone());
   });
   // What was already there is written in the source's microtask, together with the head. Else the head goes
   // alone.
   queueMicrotask(() => {
-    if (!wrote && !over && !res.destroyed) res.flushHeaders();
+    if (!hasWritten && !isOver && !res.destroyed) res.flushHeaders();
   });
 }
 

@@ -37,7 +37,7 @@ export interface TrafficServerOptions<Notes extends CallNotes> {
   readonly strangers?: Strangers;
   /** How long a draining server with clients accepts more, at most half of the drain. Default 1,000. */
   readonly openMs?: number;
-  /** How long a client may take to send a whole request. Default: for ever. */
+  /** How long a client may take to send a whole request. Default: no limit. */
   readonly requestMs?: number;
   /** How long a client may read nothing of its answer. Default 60,000, and 10,000 for strangers. */
   readonly stalledMs?: number;
@@ -202,7 +202,7 @@ async function serve<Notes extends CallNotes>(
   sendReply(res, reply);
 }
 
-/** Bounds an unread answer, which keeps its memory and place. The kernel takes a small one at once. */
+/** Bounds an unread answer, which keeps its memory and place. The kernel takes a small one immediately. */
 function boundReading(
   res: ServerResponse,
   { body }: Reply,

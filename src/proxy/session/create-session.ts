@@ -1,5 +1,6 @@
 // Puts the session with the manager together: the handlers of the resources, their files, and the stream.
-// Invariant: it starts without the manager, with the stored snapshot or without one until the manager sends it.
+// Invariant: it starts without the manager, with the stored snapshot or without one until the manager sends
+// it.
 import type { BackoffOptions } from "../../base/backoff.ts";
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";

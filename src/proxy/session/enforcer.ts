@@ -38,7 +38,7 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
   const holds = new Map<string, number>();
   const backlogListeners = new Set<() => void>();
   let current: Enforced | undefined;
-  let drained: (() => void) | undefined;
+  let onDrained: (() => void) | undefined;
 
   const isRefused = ({ namespace, target, reach, labelSelector }: Write) => {
     if (target === undefined || current === undefined) return true;
@@ -60,10 +60,10 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
   };
 
   const runIfDrained = () => {
-    if (drained === undefined) return;
+    if (onDrained === undefined) return;
     if (countDraining() === 0) {
-      const run = drained;
-      drained = undefined;
+      const run = onDrained;
+      onDrained = undefined;
       run();
     }
     notifyBacklog();
@@ -105,10 +105,10 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
     beginHold(namespace) {
       holds.set(namespace, (holds.get(namespace) ?? 0) + 1);
       if (holds.get(namespace) === 1) notifyBacklog();
-      let over = false;
+      let isReleased = false;
       return () => {
-        if (over) return;
-        over = true;
+        if (isReleased) return;
+        isReleased = true;
         const left = (holds.get(namespace) ?? 1) - 1;
         if (left > 0) holds.set(namespace, left);
         else if (holds.delete(namespace)) notifyBacklog();
@@ -118,7 +118,7 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
       return holds.size;
     },
     get drainingWrites() {
-      return drained === undefined ? 0 : countDraining();
+      return onDrained === undefined ? 0 : countDraining();
     },
     onBacklogChange(listener) {
       const entry = () => listener();
@@ -126,7 +126,7 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
       return () => backlogListeners.delete(entry);
     },
     whenDrained(run) {
-      drained = run;
+      onDrained = run;
       runIfDrained();
     },
     get isQuiet() {

@@ -25,7 +25,10 @@ export async function takeCleanEnd(slot: Slot, pod: PodRef, log: Logger): Promis
   return text === markerOf(pod);
 }
 
-/** Writes the marker. If it cannot be written, the next process takes this one for killed, which costs only time. */
+/**
+ * Writes the marker. If it cannot be written, the next process takes this one for killed, which costs only
+ * time.
+ */
 export async function leaveCleanEnd(slot: Slot, pod: PodRef): Promise<void> {
   await slot.save(() => ({ text: () => markerOf(pod), onFullDisk: "keep" }));
 }

@@ -1,5 +1,5 @@
 // Why there is no stream to the manager, for /readyz and for the log. Invariant: a reason that only a user
-// can mend (the manager does not believe the pod's identity, a file is missing) is logged once, and not with
+// can fix (the manager does not believe the pod's identity, a file is missing) is logged once, and not with
 // every attempt.
 import { isMeshError, type MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
@@ -16,14 +16,14 @@ export interface ManagerTrouble extends Pick<ManagerSession, "trouble"> {
 
 export function createManagerTrouble(log: Logger): ManagerTrouble {
   let trouble: string | undefined;
-  let said: string | undefined;
+  let loggedTrouble: string | undefined;
   return {
     get trouble() {
       return trouble;
     },
     clear() {
       trouble = undefined;
-      said = undefined;
+      loggedTrouble = undefined;
     },
     ended(endpoint, { error, redirect }) {
       // Who names the leader has believed us.
@@ -33,9 +33,9 @@ export function createManagerTrouble(log: Logger): ManagerTrouble {
         log.info({ endpoint, redirect, reason: error?.message }, "stream to the manager ended");
         return;
       }
-      if (said !== trouble)
+      if (loggedTrouble !== trouble)
         log.warn({ endpoint, reason: trouble }, "no way to the manager; keeping the routes in force and trying again");
-      said = trouble;
+      loggedTrouble = trouble;
     },
   };
 }

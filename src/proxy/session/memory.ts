@@ -1,6 +1,7 @@
 // What the layers keep over restarts of the proxy, in the snapshot file: the state of the lock gate and the
 // moves, whose form in the file is here too. Invariants: it is stored before the routes are acknowledged, and
-// known before the first routes are announced; moves that are read are those that were written, or all are lost.
+// known before the first routes are announced; moves that are read are those that were written, or all are
+// lost.
 import { z } from "zod";
 import { NEVER, parseResourceVersion, type Version, WITHOUT_END } from "../../kube/resource-version.ts";
 

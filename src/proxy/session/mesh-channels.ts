@@ -25,38 +25,38 @@ export function createChannels(options: {
   readonly clock: Clock;
 }): MeshChannels {
   const { service, connect, clock } = options;
-  let inUse: ManagerChannel | undefined;
-  let kept: ManagerChannel | undefined;
+  let redirectChannel: ManagerChannel | undefined;
+  let serviceChannel: ManagerChannel | undefined;
   let openedMs = 0;
   let openedWith: ManagerPass | undefined;
 
   const drop = () => {
-    kept?.close();
-    kept = undefined;
+    serviceChannel?.close();
+    serviceChannel = undefined;
   };
   return {
     to(endpoint, pass) {
       if (endpoint !== service) {
-        inUse = connect(endpoint, pass);
-        return inUse;
+        redirectChannel = connect(endpoint, pass);
+        return redirectChannel;
       }
-      // A connection that breaks is made anew by gRPC, which trusts whom it was told to trust at first.
+      // A connection that breaks is made anew by gRPC, which keeps its first trust.
       const trustsOthers = pass.credentials !== openedWith?.credentials;
       if (trustsOthers || clock.monotonicMs() - openedMs >= KEPT_MS) drop();
-      if (kept === undefined) {
-        kept = connect(service, pass);
+      if (serviceChannel === undefined) {
+        serviceChannel = connect(service, pass);
         openedWith = pass;
         openedMs = clock.monotonicMs();
       }
-      return kept;
+      return serviceChannel;
     },
     served(endpoint) {
       if (endpoint !== service) drop();
     },
     release(endpoint, answered) {
       if (endpoint === service && !answered) drop();
-      inUse?.close();
-      inUse = undefined;
+      redirectChannel?.close();
+      redirectChannel = undefined;
     },
     close: drop,
   };

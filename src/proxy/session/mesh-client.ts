@@ -1,4 +1,4 @@
-// Keeps a stream to the leading manager replica for ever: connects, registers, hands updates to the handlers,
+// Keeps a stream to the leading manager replica: connects, registers, hands updates to the handlers,
 // reports, follows redirects, and comes back after any failure with backoff. Invariants: a failure never
 // touches what is in force, and the proxy waits for no replica without end.
 import type { BackoffOptions } from "../../base/backoff.ts";
@@ -25,7 +25,7 @@ export interface MeshClientDeps {
   readonly handlers: ResourceHandlers;
   /** What to send first, asked anew for each stream. */
   registration(): Promise<Greeting>;
-  /** Promises to follow no leader of a lower epoch, also after a restart; false if it may not be followed. */
+  /** Promises to follow no leader of a lower epoch, even after a restart; false if it may not be followed. */
   promise(epoch: number): Promise<boolean>;
   /** What the proxy has reported so far: the last report of each kind, for each stream. */
   reports(): readonly ReportMessage[];
@@ -115,7 +115,7 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
       const error = await opened.ended;
       const { redirect, hasBroughtUpdates } = dialog;
       const servedMs = connectedMs === undefined ? -1 : clock.monotonicMs() - connectedMs;
-      // A replica that turns a proxy away does so at once.
+      // A replica that turns a proxy away does so immediately.
       const served = servedMs >= (redirect === undefined ? 0 : SERVED_MS);
       channels.release(endpoint, isReached && !served && !isMeshError(error, "MANAGER_SILENT"));
       return { error, redirect, served, isOfUse: hasBroughtUpdates || (served && servedMs >= SERVED_MS) };
@@ -129,7 +129,7 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
     }
   };
 
-  /** What cannot even be tried, such as an endpoint that is no address, is one more failure. */
+  /** An attempt that cannot even begin, such as with an invalid endpoint, is one more failure. */
   const connectOnce = async (endpoint: string, signal: AbortSignal): Promise<StreamOutcome> => {
     try {
       return await streamOnce(endpoint, signal);

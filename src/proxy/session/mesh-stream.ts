@@ -1,5 +1,5 @@
 // One gRPC stream to one manager replica, from the registration to its end. Invariant: after `ended` nothing
-// is sent or received any more.
+// is sent or received.
 import type { ClientDuplexStream, Metadata } from "@grpc/grpc-js";
 import { CONNECT } from "../../wire/load-proto.ts";
 import type { ManagerMessage, ProxyMessage } from "../../wire/messages.ts";
@@ -8,7 +8,7 @@ import type { ManagerChannel } from "../identity/manager-channel.ts";
 export interface MeshStream {
   /** Sends a message; does nothing once the stream has ended. */
   send(message: ProxyMessage): void;
-  /** Ends the stream from this side; the error is what `ended` tells. */
+  /** Ends the stream from this side; `ended` resolves with the error. */
   close(error?: Error): void;
   /** Resolves when the stream is over, with the error that ended it, if any. */
   readonly ended: Promise<Error | undefined>;
@@ -36,29 +36,29 @@ export function openMeshStream(options: MeshStreamOptions): MeshStream {
     method.responseDeserialize,
     options.metadata,
   );
-  let over = false;
+  let isOver = false;
   const { promise: ended, resolve } = Promise.withResolvers<Error | undefined>();
   const finish = (error?: Error) => {
-    if (over) return;
-    over = true;
+    if (isOver) return;
+    isOver = true;
     call.cancel();
     resolve(error);
   };
   channel.waitForReady(Number.POSITIVE_INFINITY, (error) => {
-    if (!over && error === undefined) options.onReachable();
+    if (!isOver && error === undefined) options.onReachable();
   });
   call.on("metadata", () => {
-    if (!over) options.onConnected();
+    if (!isOver) options.onConnected();
   });
   call.on("data", (message: ManagerMessage) => {
-    if (!over) options.onMessage(message);
+    if (!isOver) options.onMessage(message);
   });
   call.on("error", finish); // stays attached: `cancel` reports an error as well
   call.on("end", () => finish());
   call.write(options.registration);
   return {
     send(message) {
-      if (!over) call.write(message);
+      if (!isOver) call.write(message);
     },
     close: finish,
     ended,

@@ -18,7 +18,7 @@ export interface Outcome {
 
 export interface LeaderFinder {
   readonly endpoint: string;
-  /** Takes how the last stream went. True if the next endpoint may be tried at once. */
+  /** Takes how the last stream went. True if the next endpoint may be tried immediately. */
   next(outcome: Outcome): boolean;
 }
 
@@ -36,7 +36,7 @@ export function createLeaderFinder(service: string, clock: Clock): LeaderFinder 
 
   const avoid = (replica: string) => {
     const nowMs = clock.monotonicMs();
-    // Replicas come and go under new addresses: what nobody names any more must not add up.
+    // Replicas come and go under new addresses: those that nobody names must not add up.
     for (const [known, untilMs] of avoided) if (untilMs <= nowMs) avoided.delete(known);
     avoided.set(replica, nowMs + AVOID_MS);
   };
@@ -66,7 +66,7 @@ export interface StreamOutcome extends Outcome {
 export interface Retries {
   /** No replica served. */
   readonly unserved: number;
-  /** A replica served, and the stream failed at once. */
+  /** A replica served, and the stream failed immediately. */
   readonly failed: number;
   /** A replica refused this pod. */
   readonly refused: number;

@@ -18,7 +18,7 @@ export interface PeersHandler extends ResourceHandler {
   readonly peers: Peers;
 }
 
-/** @param ownUid of this pod, which is no peer of its own */
+/** @param ownUid of this pod, which is not a peer of its own */
 export function createPeersHandler(ownUid: string, log: Logger): PeersHandler {
   let current: readonly PodPeer[] = [];
   const listeners: (() => void)[] = [];

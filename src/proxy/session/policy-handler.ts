@@ -1,4 +1,4 @@
-// The handler of the resource type "policy": checks the policies, enforces them at once, and acknowledges
+// The handler of the resource type "policy": checks the policies, enforces them immediately, and acknowledges
 // them when they are stored. Invariant: it waits for no write and for no handover; a set or a rule that
 // cannot be read leaves the last good one in force.
 import { errorMessage } from "../../base/errors.ts";

@@ -1,7 +1,7 @@
 // Reports what the proxy sees to the manager, each kind by itself. Invariants: the last value of a kind is
 // always sent, to each new manager too; equal values are not. Counts change with every request, and a manager
 // listens to a thousand proxies: a kind that is paced is sent at most once in REPORT_EVERY_MS, but its step
-// from or to zero at once, unless the last such step was.
+// from or to zero immediately, unless the last such step was.
 import { isDeepStrictEqual } from "node:util";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { NO_REPORTS, type ReportMessage, type Reports } from "../../wire/messages.ts";
@@ -23,7 +23,7 @@ const NOTHING: { readonly [K in keyof Reports]?: NonNullable<Reports[K]> } = {
 interface Kind<T> {
   readonly initial: T;
   toWire(value: T): ReportMessage;
-  /** Undefined unless the kind is paced: whether the change is a step that is sent at once. */
+  /** Undefined unless the kind is paced: whether the change is a step that is sent immediately. */
   readonly isStep: ((before: T, after: T) => boolean) | undefined;
 }
 
@@ -67,34 +67,34 @@ interface Channel<T> {
 
 function createChannel<T>({ initial, toWire, isStep }: Kind<T>, clock: Clock, send: (report: ReportMessage) => void): Channel<T> {
   let value = initial;
-  let sent = initial;
-  let sentMs = Number.NEGATIVE_INFINITY;
-  let steppedMs = Number.NEGATIVE_INFINITY;
+  let lastSent = initial;
+  let lastSentMs = Number.NEGATIVE_INFINITY;
+  let lastStepMs = Number.NEGATIVE_INFINITY;
   let timer: Timer | undefined;
 
   const flush = () => {
     timer?.cancel();
     timer = undefined;
-    if (isDeepStrictEqual(value, sent)) return;
-    sent = value;
-    sentMs = clock.monotonicMs();
-    send(toWire(sent));
+    if (isDeepStrictEqual(value, lastSent)) return;
+    lastSent = value;
+    lastSentMs = clock.monotonicMs();
+    send(toWire(lastSent));
   };
   return {
     get last() {
-      return toWire(sent);
+      return toWire(lastSent);
     },
     report(next) {
       value = next;
-      if (isDeepStrictEqual(value, sent)) return;
+      if (isDeepStrictEqual(value, lastSent)) return;
       const nowMs = clock.monotonicMs();
-      const isUrgent = isStep === undefined || nowMs - sentMs >= REPORT_EVERY_MS;
-      const isStepNow = isStep?.(sent, value) === true;
-      if (isUrgent || (isStepNow && nowMs - steppedMs >= REPORT_EVERY_MS)) {
-        if (isStepNow) steppedMs = nowMs;
+      const isUrgent = isStep === undefined || nowMs - lastSentMs >= REPORT_EVERY_MS;
+      const isStepNow = isStep?.(lastSent, value) === true;
+      if (isUrgent || (isStepNow && nowMs - lastStepMs >= REPORT_EVERY_MS)) {
+        if (isStepNow) lastStepMs = nowMs;
         flush();
       } else {
-        timer ??= clock.after(sentMs + REPORT_EVERY_MS - nowMs, flush);
+        timer ??= clock.after(lastSentMs + REPORT_EVERY_MS - nowMs, flush);
       }
     },
     stop() {

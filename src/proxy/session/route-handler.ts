@@ -27,7 +27,7 @@ export interface RouteHandler extends ResourceHandler {
   /** Stores the snapshot in force again, if it is stored: other content of the file has changed. */
   storeAgain(): void;
   readonly claims: Claims;
-  /** True when no write of the process before can reach the API server any more. */
+  /** True when no write of the process before can still reach the API server. */
   readonly isSettled: boolean;
   /** Resolves when nothing is being stored. */
   idle(): Promise<void>;
@@ -76,7 +76,7 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
   const { enforcer, file, metrics, clock, log } = deps;
   let storing: Promise<void> = Promise.resolve();
   /** The digest of the stored snapshot. Undefined if it is not known, or if moves came since. */
-  let stored: string | undefined;
+  let storedDigest: string | undefined;
   let enforcements = 0;
   let claims: Omit<Claims, "mayHoldMore"> = { acknowledged: undefined, inDoubt: [] };
   let inherited = NO_INHERITED_WRITES;
@@ -87,7 +87,7 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
     if (same) enforcer.relabel(snapshot);
     else {
       enforcements++;
-      stored = undefined;
+      storedDigest = undefined;
       enforcer.enforce(snapshot);
     }
     metrics.routeVersion.set(snapshot.version);
@@ -99,12 +99,12 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
   };
 
   const save = async (snapshot: Snapshot) => {
-    while (enforcer.current?.snapshot === snapshot && stored !== snapshot.digest && !deps.signal.aborted) {
-      stored = undefined; // after a failed save the content of the file is unknown
+    while (enforcer.current?.snapshot === snapshot && storedDigest !== snapshot.digest && !deps.signal.aborted) {
+      storedDigest = undefined; // after a failed save the content of the file is unknown
       const enforcement = enforcements;
       try {
         await file.save(snapshot);
-        if (enforcement === enforcements) stored = snapshot.digest;
+        if (enforcement === enforcements) storedDigest = snapshot.digest;
       } catch (error) {
         log.error({ err: error }, "snapshot not acknowledged: it cannot be stored");
         await sleep(clock, STORE_RETRY_MS, deps.signal).catch(() => undefined);
@@ -119,8 +119,8 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
   const storeAgain = () => {
     storing = storing.then(async () => {
       const snapshot = enforcer.current?.snapshot;
-      if (snapshot === undefined || stored !== snapshot.digest) return;
-      stored = undefined;
+      if (snapshot === undefined || storedDigest !== snapshot.digest) return;
+      storedDigest = undefined;
       await save(snapshot);
     });
   };
@@ -130,7 +130,7 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
       await inherited.outlast();
       await store(snapshot);
       // Only the newest snapshot is acknowledged, and a newer one may have come while the file was written.
-      if (enforcer.current?.snapshot !== snapshot || stored !== snapshot.digest) return;
+      if (enforcer.current?.snapshot !== snapshot || storedDigest !== snapshot.digest) return;
       claims = { acknowledged: snapshot, inDoubt: [] };
       answers.ack();
     });
@@ -139,7 +139,7 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
   const accept = (version: number, read: () => Snapshot, answers: Answers) => {
     let snapshot: Snapshot;
     try {
-      snapshot = checked(read(), deps.pod, enforcer.current?.snapshot);
+      snapshot = checkSnapshot(read(), deps.pod, enforcer.current?.snapshot);
     } catch (error) {
       const { reason, problems } = rejection(error);
       metrics.snapshotRejected.inc({ reason });
@@ -153,7 +153,7 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
     acknowledge(snapshot, answers);
   };
   /** Undefined if the delta does not apply to the snapshot in force. */
-  const applied = ({ version, digest, body }: ResourceMessage, baseDigest: string): Snapshot | undefined => {
+  const applyDelta = ({ version, digest, body }: ResourceMessage, baseDigest: string): Snapshot | undefined => {
     const base = enforcer.current?.snapshot;
     try {
       if (base?.digest !== baseDigest) throw new MeshError("DELTA_BASE", "delta to a snapshot that is not in force");
@@ -177,7 +177,7 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
       }
       if (snapshot === undefined) return;
       enforce(snapshot);
-      stored = snapshot.digest;
+      storedDigest = snapshot.digest;
       claims = { acknowledged: snapshot, inDoubt: [] };
     },
     capabilities: ROUTE.delta === undefined ? [] : [ROUTE.delta.capability],
@@ -185,7 +185,7 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
       if (resource === null) return answers.nack(["resource: missing"]);
       const { version, digest, body } = resource;
       if (baseDigest === "") return accept(version, () => ROUTE.decode(body, { version, digest }), answers);
-      const next = applied(resource, baseDigest);
+      const next = applyDelta(resource, baseDigest);
       if (next === undefined) answers.needsWhole();
       else accept(version, () => next, answers);
     },
@@ -200,7 +200,7 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
   };
 }
 
-function checked(snapshot: Snapshot, pod: PodRef, current: Snapshot | undefined): Snapshot {
+function checkSnapshot(snapshot: Snapshot, pod: PodRef, current: Snapshot | undefined): Snapshot {
   if (snapshot.podNamespace !== pod.namespace) {
     throw new ResourceInvalidError([`podNamespace: ${snapshot.podNamespace} is not this pod's namespace ${pod.namespace}`]);
   }

@@ -1,6 +1,6 @@
-// What the other parts of the proxy need of the session: the snapshot in force, its changes, the accounting of
-// writes in flight, and a few values for the manager. Invariant: a snapshot is enforced from the moment `current` changes; it is acknowledged only after
-// every write that it no longer allows has finished.
+// What the other parts of the proxy need of the session: the snapshot in force, its changes, the accounting
+// of writes in flight, and a few values for the manager. Invariant: a snapshot is enforced from the moment
+// `current` changes; it is acknowledged only after every write that it no longer allows has finished.
 import type { Runnable } from "../../base/lifecycle.ts";
 import { StatusError } from "../../kube/status.ts";
 import type { GroupResource } from "../../kube/types.ts";

@@ -1,7 +1,7 @@
 // The slot with the last good snapshot, the last moves and the state of the lock gate, so that a restarted
-// proxy serves while the manager is away. Invariants: what is read is whole and was written by this pod, or it
-// is nothing, and a file that cannot be used is removed; a snapshot is acknowledged only after `save`, which
-// leaves no older one, since a restart could enforce that.
+// proxy serves while the manager is away. Invariants: what is read is whole and was written by this pod, or
+// it is nothing, and a file that cannot be used is removed; a snapshot is acknowledged only after `save`,
+// which leaves no older one, since a restart could enforce that.
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { MeshError } from "../../base/errors.ts";
@@ -33,7 +33,7 @@ export interface SnapshotFile {
   save(snapshot: Snapshot): Promise<void>;
 }
 
-/** The file with what is stored beside the snapshot, for those who keep it there. */
+/** The file with the memories that are stored in addition to the snapshot. */
 export interface MemoryFile extends SnapshotFile {
   readonly lock: LockMemory;
   readonly moves: MovesMemory;
@@ -125,7 +125,7 @@ const CONTENT = z.object({
   lock: z.object({
     lockName: z.string(),
     subset: z.string(),
-    // Half a gate would open at once.
+    // Half a gate would open immediately.
     closed: z.object({ lock: z.string(), leaseMs: LEASE_MS }).nullable(),
     longestLeaseMs: LEASE_MS.optional(),
   }),
@@ -148,7 +148,7 @@ export function snapshotToJson(snapshot: Snapshot, pod: PodRef, lock?: LockState
   return toJson(pod, route, snapshot, lock, moves && movesToContent(moves));
 }
 
-/** The file's text where there is no room for the snapshot. */
+/** The file's text if there is no room for the snapshot. */
 function lockToJson(snapshot: Snapshot, pod: PodRef, lock?: LockState): string {
   return toJson(pod, null, snapshot, lock);
 }

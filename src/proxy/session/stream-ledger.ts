@@ -1,5 +1,5 @@
 // What the proxy remembers of its streams over restarts: their numbers, by which a manager recognizes a late
-// registration, and the promised epoch. Invariants: a later stream has a higher number, also after a restart
+// registration, and the promised epoch. Invariants: a later stream has a higher number, even after a restart
 // and after the clock was set back, as long as the disk takes a few bytes; the file never names a lower epoch
 // than was promised. A proxy that has routes and finds no file waits until older leaders are over, so that a
 // promise needs no disk.
@@ -55,43 +55,43 @@ export const LEASE_MS = 15_000;
 const RESERVED = 10_000;
 
 export function createStreamLedger({ slot, clock, log, unstored }: StreamLedgerOptions): StreamLedger {
-  let last = 0;
-  let now: Entry = { bound: 0, epoch: 0 };
+  let lastNumber = 0;
+  let promised: Entry = { bound: 0, epoch: 0 };
   /** The least that may be on the disk; undefined if that is nothing. */
-  let stored: Entry | undefined;
+  let onDisk: Entry | undefined;
   let isStored = false;
   let hasPromised = false;
 
   // An older number or promise must not come after a newer one, so each save takes what holds by its turn.
   const save = () =>
     slot.save(() => {
-      const next = now;
-      if (isStored && stored?.bound === next.bound && stored.epoch === next.epoch) return undefined;
-      const isOlder = stored === undefined || stored.epoch < next.epoch;
+      const next = promised;
+      if (isStored && onDisk?.bound === next.bound && onDisk.epoch === next.epoch) return undefined;
+      const isOlder = onDisk === undefined || onDisk.epoch < next.epoch;
       return {
         text: () => `${next.bound} ${next.epoch}\n`,
-        // The next process waits if it finds nothing; by an older promise it would follow whom this one does not.
+        // The next process waits if it finds nothing. By an older promise it would follow an older leader.
         onFullDisk: isOlder ? "empty" : "keep",
         done({ is }) {
           isStored = is === "stored";
           unstored.set(isStored ? 0 : 1);
-          if (isStored) stored = next;
-          else if (is === "refused" && isOlder) stored = undefined;
+          if (isStored) onDisk = next;
+          else if (is === "refused" && isOlder) onDisk = undefined;
         },
       };
     });
   const reserve = () => {
-    now = { ...now, bound: Math.max(last, clock.now()) + RESERVED };
+    promised = { ...promised, bound: Math.max(lastNumber, clock.now()) + RESERVED };
     return save();
   };
   return {
     async open() {
       const found = await load(slot, log);
-      stored = found === "lost" ? undefined : found;
+      onDisk = found === "lost" ? undefined : found;
       hasPromised = found !== undefined;
-      if (stored !== undefined) {
-        now = stored;
-        last = stored.bound;
+      if (onDisk !== undefined) {
+        promised = onDisk;
+        lastNumber = onDisk.bound;
         await reserve(); // a disk that does not take this may not have taken the last promise
       }
     },
@@ -101,21 +101,21 @@ export function createStreamLedger({ slot, clock, log, unstored }: StreamLedgerO
       await sleep(clock, LEASE_MS, signal).catch(() => undefined);
     },
     async next() {
-      last = Math.max(last + 1, clock.now());
-      if (last > now.bound) await reserve();
-      return last;
+      lastNumber = Math.max(lastNumber + 1, clock.now());
+      if (lastNumber > promised.bound) await reserve();
+      return lastNumber;
     },
     get hasPromised() {
       return hasPromised;
     },
     get epoch() {
-      return now.epoch;
+      return promised.epoch;
     },
     async promise(epoch) {
-      if (epoch < now.epoch) return false;
-      now = { ...now, epoch };
+      if (epoch < promised.epoch) return false;
+      promised = { ...promised, epoch };
       await save();
-      return epoch === now.epoch;
+      return epoch === promised.epoch;
     },
   };
 }

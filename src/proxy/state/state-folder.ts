@@ -2,16 +2,16 @@
 // stored text is whole or was never there; the saves of a slot run one after the other, and those that wait
 // are one, of the newest content. If the disk takes no new content, a slot has what this table says:
 //
-// | slot        | file                     | on a full disk                                                   |
-// | ----------- | ------------------------ | ---------------------------------------------------------------- |
-// | snapshot    | snapshot.json            | only the lock gate; else no file; else the proxy does not        |
-// |             |                          | acknowledge the routes, and tries again every second             |
-// | unsaved     | snapshot.json.unsaved    | maybe no file: after a crash an informer may miss a move         |
-// | policies    | policies.json            | no file: a restarted proxy waits for the manager                 |
-// | stream      | stream                   | the old content if it has the promised epoch; else an empty file |
-// |             |                          | or none: a restarted proxy waits until older leaders are over    |
-// | cleanEnd    | clean-end                | no file: a restarted proxy takes this process for killed         |
-// | certificate | serving-certificate.json | the old content: a restarted proxy may wait for the manager      |
+// | slot        | content of the file on a full disk, and the effect                                       |
+// | ----------- | ---------------------------------------------------------------------------------------- |
+// | snapshot    | the lock gate alone, else no file; a restart needs the manager. If the old file cannot   |
+// |             | be removed either, the proxy does not acknowledge the routes, and tries again            |
+// | unsaved     | maybe no file: after a crash an informer may miss a move                                 |
+// | policies    | no file: a restart needs the manager                                                     |
+// | stream      | the old content if it has the promised epoch, else an empty file or none: a restart      |
+// |             | waits until older leaders are over                                                       |
+// | cleanEnd    | no file: the next process takes this one for killed                                      |
+// | certificate | the old content: a restart may need the manager                                          |
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
@@ -50,8 +50,8 @@ export interface Slot {
   /** The stored text; undefined if there is no file. @throws if it cannot be read or is over the bound */
   read(): Promise<string | undefined>;
   /**
-   * Stores what `content` returns when its turn comes; undefined means that nothing has to be stored. Resolves
-   * when that is done, or when the disk has refused it, which is logged once until it takes something again.
+   * Stores what `content` returns when its turn comes, if it is not undefined. Resolves when that is done, or
+   * when the disk has refused it, which is logged once until it takes something again.
    */
   save(content: () => Content | undefined): Promise<Saved>;
   /** Creates the file, empty, before it returns. A crash of the node may lose it. A failure is logged. */
@@ -64,7 +64,10 @@ export interface Slot {
 
 export interface Content {
   text(): string;
-  /** What is left on a disk that does not take the text: the old content, an empty file, no file, or less text. */
+  /**
+   * What is left on a disk that does not take the text: the old content, an empty file, no file, or less
+   * text.
+   */
   readonly onFullDisk: "keep" | "empty" | "remove" | { readonly less: string };
   /** Called before the next save asks for its content. */
   done?(saved: Saved): void;
@@ -163,9 +166,9 @@ export const OWNER = z.object({ namespace: z.string(), name: z.string(), uid: z.
 type Owner = z.output<typeof OWNER>;
 
 /**
- * Whether this very pod has written a file. A pod of a StatefulSet comes back under its name with another uid,
- * perhaps in another subset. A pod of unknown uid is only believed to be this one if this one's uid is unknown
- * too: then the folder has to end with the pod.
+ * Whether this very pod has written a file. A pod of a StatefulSet comes back under its name with another
+ * uid, perhaps in another subset. An unknown uid equals only an unknown one: then the folder has to end with
+ * the pod.
  */
 export function isSamePod(owner: Owner, pod: Owner): boolean {
   return owner.namespace === pod.namespace && owner.name === pod.name && owner.uid === pod.uid;

@@ -49,8 +49,7 @@ export interface MeshAccessOptions {
 export function createMeshAccess({ manager, trust, tokenFile }: MeshAccessOptions): ManagerAccess {
   const name = parseAddress(manager)?.host;
   if (name === undefined) throw new MeshError("CONFIG_INVALID", `reading the manager's address: ${manager} is not host:port`);
-  // An address is not a server name in TLS. Then any name will do, since the certificate is checked against the
-  // address.
+  // TLS has no server name for an address. Any name will do then: the certificate is checked for the address.
   const channelOptions = { "grpc.ssl_target_name_override": isIP(name) === 0 ? name : "ctrlmesh-manager" };
   let made: { readonly by: MeshTrust; readonly credentials: ChannelCredentials } | undefined;
 

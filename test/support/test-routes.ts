@@ -4,6 +4,10 @@ import type { Snapshot } from "../../src/route/snapshot.ts";
 import { retained as retainedClass, snapshot, subset, table } from "./route-table.ts";
 import { VIRTUAL_APP_WORDS } from "./source-words.ts";
 
+/** Of the words of a source kind, proxies get these. */
+const { kind, rules, lockField, agentsField } = VIRTUAL_APP_WORDS;
+const WORDS = { kind, rules, lockField, agentsField };
+
 export interface Routes {
   /** Namespaces of subset blue. */
   readonly blue?: readonly string[];
@@ -25,5 +29,5 @@ export function routes(version: number, of: Routes, more: Partial<Snapshot> = {}
     fenced,
     ...(retained.length === 0 ? {} : { retained: [retainedClass(retained)] }),
   });
-  return snapshot(routeTable, { version, digest: `digest-${version}`, subset: "blue", words: VIRTUAL_APP_WORDS, ...more });
+  return snapshot(routeTable, { version, digest: `digest-${version}`, subset: "blue", words: WORDS, ...more });
 }

@@ -1,6 +1,6 @@
 // The settings of a service, from flags and environment variables. Invariant: all settings are checked before
 // a port is bound, and all problems are reported together, under the names that users set; a flag takes
-// precedence over its variable. Called by run-main.ts.
+// precedence over its variable.
 import { parseArgs } from "node:util";
 import { z } from "zod";
 import type { Env } from "./env.ts";
@@ -10,25 +10,31 @@ import type { ListenAddress } from "./listener.ts";
 /** Exit code for wrong usage or configuration (sysexits.h EX_USAGE). */
 export const EXIT_USAGE = 64;
 
-/**
- * One setting. `help` is its description. `dataDir` is set by --data-dir, or by CTRLMESH_DATA_DIR where the
- * prefix is CTRLMESH.
- */
+/** One setting. `dataDir` is set by --data-dir, or by CTRLMESH_DATA_DIR if the prefix is CTRLMESH. */
 export interface Setting {
+  /** Checks the raw text, and turns it into the value. */
+  readonly type: z.ZodType;
+  /** The raw text if nobody sets one. Default: none; the type then decides whether the setting is required. */
   readonly fallback?: string;
   readonly help: string;
 }
 
 export type Settings = Readonly<Record<string, Setting>>;
 
+/** The schema of an object with the raw texts of all settings. */
+export function schemaOf<S extends Settings>(settings: S) {
+  const types = Object.entries(settings).map(([name, { type }]) => [name, type]);
+  return z.object(Object.fromEntries(types) as { [Name in keyof S]: S[Name]["type"] });
+}
+
 /** A service's command line: its settings in the order of `--help`, and the schema of their values. */
 export interface CommandLine<S extends z.ZodType> {
   /** The first line of `--help`: "ctrlmesh-proxy: ...". */
   readonly title: string;
-  /** Of the environment variables. */
+  /** The prefix of the environment variables. */
   readonly prefix: string;
   readonly settings: Settings;
-  /** Checks an object with the raw strings of all settings. */
+  /** The schema of the settings (`schemaOf`), with the rules between several of them. */
   readonly schema: S;
   /** Values from other environment variables, for settings without a flag or a variable. */
   readonly derive?: (env: Env) => Readonly<Record<string, string | undefined>>;

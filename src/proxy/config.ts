@@ -10,11 +10,13 @@ import {
   milliseconds,
   parseAddress,
   requiredText,
+  type Settings,
+  schemaOf,
 } from "../base/settings.ts";
 import { SERVICE_ACCOUNT_DIR } from "../kube/client/connection.ts";
 import { parseCidr } from "./egress/address-check.ts";
 
-// As a share of the requests: 1 for "true", 0 for "false".
+/** The share of the requests that are logged: 1 for "true", 0 for "false". */
 const accessLog = z.string().transform((text, context) => {
   if (text === "true" || text === "false") return text === "true" ? 1 : 0;
   const [, share] = /^(?:sample=)?(\d*\.?\d+)$/.exec(text) ?? [];
@@ -39,49 +41,88 @@ function isLoopback({ host }: ListenAddress): boolean {
   return host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
-const schema = z
-  .object({
-    apiServer: z.string({ error: "is required outside of a cluster" }).transform((text, context) => {
+const settings = {
+  apiServer: {
+    type: z.string({ error: "is required outside of a cluster" }).transform((text, context) => {
       const url = URL.parse(text);
       if (url?.protocol === "https:" && url.pathname === "/" && url.search === "" && url.username === "") return url.origin;
       context.addIssue({ code: "custom", message: `${JSON.stringify(text)} is not https://host:port` });
       return z.NEVER;
     }),
-    apiServerCa: requiredText,
-    manager: requiredText.refine((text) => parseAddress(text) !== undefined, "must be host:port"),
-    identity: z.enum(["mesh", "none"], { error: "must be mesh or none" }),
-    managerCa: z.string(),
-    token: z.string(),
-    podName: requiredText,
-    podNamespace: requiredText,
-    podUid: z.string(),
-    dataDir: requiredText,
-    listen: listenAddress,
-    alsoListen: listenAddresses,
-    tlsCert: z.string(),
-    tlsKey: z.string(),
-    egressListen: listenAddresses.pipe(
+    help: "URL of the API server (default: from KUBERNETES_SERVICE_HOST and _PORT)",
+  },
+  apiServerCa: { type: requiredText, fallback: `${SERVICE_ACCOUNT_DIR}/ca.crt`, help: "PEM file with the API server's CA" },
+  manager: {
+    type: requiredText.refine((text) => parseAddress(text) !== undefined, "must be host:port"),
+    help: "host:port of ctrlmesh-manager",
+  },
+  identity: {
+    type: z.enum(["mesh", "none"], { error: "must be mesh or none" }),
+    fallback: "none",
+    help: "mesh: TLS and a token to the manager, a certificate from it; none: plain text, a CA of the proxy's own",
+  },
+  managerCa: {
+    type: z.string(),
+    fallback: "",
+    help: "PEM file with the mesh's CAs, which sign the manager's certificate and the proxy's",
+  },
+  token: { type: z.string(), fallback: "", help: "file with this pod's service account token for the manager" },
+  podName: { type: requiredText, help: "name of this pod" },
+  podNamespace: { type: requiredText, help: "namespace of this pod" },
+  podUid: { type: z.string(), fallback: "", help: "uid of this pod" },
+  dataDir: {
+    type: requiredText,
+    fallback: "/var/lib/ctrlmesh",
+    help: "folder for the last snapshot and the proxy's certificate or CA; in memory, if no key may be on a disk",
+  },
+  listen: { type: listenAddress, fallback: "127.0.0.1:5443", help: "host:port for the operator; port 0 takes a free one" },
+  alsoListen: { type: listenAddresses, fallback: "", help: "further host:port for the operator, divided by commas" },
+  tlsCert: { type: z.string(), fallback: "", help: "PEM file to serve with (default: by --identity)" },
+  tlsKey: { type: z.string(), fallback: "", help: "PEM file with the key of --tls-cert" },
+  egressListen: {
+    type: listenAddresses.pipe(
       z
         .array(z.custom<ListenAddress>())
         .max(1, "takes one host:port")
         .refine((all) => all.every(isLoopback), "must be a loopback address such as 127.0.0.1:15002"),
     ),
-    egressPrivateAddresses,
-    webhookListen: listenAddresses.pipe(z.array(z.custom<ListenAddress>()).max(1, "takes one host:port")),
-    webhookPort: z
+    fallback: "",
+    help: "host:port on loopback of the forward proxy for other servers (HTTPS_PROXY); off without it",
+  },
+  egressPrivateAddresses: {
+    type: egressPrivateAddresses,
+    fallback: "",
+    help: "private ranges, divided by commas, that the forward proxy may connect to: 10.0.0.0/8",
+  },
+  webhookListen: {
+    type: listenAddresses.pipe(z.array(z.custom<ListenAddress>()).max(1, "takes one host:port")),
+    fallback: "",
+    help: "host:port for calls of the operator's webhooks; off without it",
+  },
+  webhookPort: {
+    type: z
       .string()
       .regex(/^([1-9]\d{0,4})?$/, "is not a port")
       .transform(Number)
       .refine((port) => port <= 65_535, "is not a port"),
-    webhookCertDir: z.string(),
-    healthListen: listenAddress,
-    logLevel,
-    accessLog,
-    drainMs: milliseconds(0, 3_600_000),
-  })
+    fallback: "",
+    help: "port of the operator's own webhook server in this pod",
+  },
+  webhookCertDir: { type: z.string(), fallback: "", help: "folder with tls.crt and tls.key of the operator's webhook server" },
+  healthListen: {
+    type: listenAddress,
+    fallback: "0.0.0.0:5441",
+    help: "host:port for /healthz, /readyz, /metrics, and, from inside the pod, /debug",
+  },
+  logLevel: { type: logLevel, fallback: "info", help: "trace, debug, info, warn, error, fatal or silent" },
+  accessLog: { type: accessLog, fallback: "false", help: "true logs every request, sample=0.01 one in a hundred" },
+  drainMs: { type: milliseconds(0, 3_600_000), fallback: "8000", help: "milliseconds for running requests at shutdown" },
+} satisfies Settings;
+
+const schema = schemaOf(settings)
   .refine(({ tlsCert, tlsKey }) => (tlsCert === "") === (tlsKey === ""), {
     path: ["tlsCert"],
-    message: "needs --tls-key, and that needs it",
+    message: "must be set together with --tls-key",
   })
   .superRefine(({ identity, managerCa, token }, context) => {
     for (const [name, value] of Object.entries({ managerCa, token })) {
@@ -110,9 +151,9 @@ const schema = z
     ...config,
     /** Undefined: no forward proxy. */
     egressListen: egressListen[0],
-    /** Undefined: plain text to the manager, and nothing that says who we are. */
+    /** Undefined: plain text to the manager, without proof of who the proxy is. */
     identity: identity === "none" ? undefined : { managerCa, token },
-    /** Undefined: serve with a certificate from the manager, or without identity with one of our own CA. */
+    /** Undefined: serve with a certificate from the manager, or, without identity, with one of the proxy's own CA. */
     tls: tlsCert === "" ? undefined : { cert: tlsCert, key: tlsKey },
   }));
 
@@ -124,46 +165,7 @@ export const proxyCommandLine: CommandLine<typeof schema> = {
   prefix: "CTRLMESH",
   schema,
   derive: (env) => ({ apiServer: inClusterUrl(env) }),
-  settings: {
-    apiServer: { help: "URL of the API server (default: from KUBERNETES_SERVICE_HOST and _PORT)" },
-    apiServerCa: { fallback: `${SERVICE_ACCOUNT_DIR}/ca.crt`, help: "PEM file with the API server's CA" },
-    manager: { help: "host:port of ctrlmesh-manager" },
-    identity: {
-      fallback: "none",
-      help: "mesh: TLS and a token to the manager, a certificate from it; none: plain text, our own CA",
-    },
-    managerCa: { fallback: "", help: "PEM file with the mesh's CAs, which sign the manager's certificate and ours" },
-    token: { fallback: "", help: "file with this pod's service account token for the manager" },
-    podName: { help: "name of this pod" },
-    podNamespace: { help: "namespace of this pod" },
-    podUid: { fallback: "", help: "uid of this pod" },
-    dataDir: {
-      fallback: "/var/lib/ctrlmesh",
-      help: "folder for the last snapshot and our certificate or CA; in memory, if no key may be on a disk",
-    },
-    listen: { fallback: "127.0.0.1:5443", help: "host:port for the operator; port 0 takes a free one" },
-    alsoListen: { fallback: "", help: "further host:port for the operator, divided by commas" },
-    tlsCert: { fallback: "", help: "PEM file to serve with (default: by --identity)" },
-    tlsKey: { fallback: "", help: "PEM file with the key of --tls-cert" },
-    egressListen: {
-      fallback: "",
-      help: "host:port on loopback of the forward proxy for other servers (HTTPS_PROXY); off without it",
-    },
-    egressPrivateAddresses: {
-      fallback: "",
-      help: "private ranges, divided by commas, that the forward proxy may connect to: 10.0.0.0/8",
-    },
-    webhookListen: { fallback: "", help: "host:port for calls of the operator's webhooks; off without it" },
-    webhookPort: { fallback: "", help: "port of the operator's own webhook server in this pod" },
-    webhookCertDir: { fallback: "", help: "folder with tls.crt and tls.key of the operator's webhook server" },
-    healthListen: {
-      fallback: "0.0.0.0:5441",
-      help: "host:port for /healthz, /readyz, /metrics, and, from inside the pod, /debug",
-    },
-    logLevel: { fallback: "info", help: "trace, debug, info, warn, error, fatal or silent" },
-    accessLog: { fallback: "false", help: "true logs every request, sample=0.01 one in a hundred" },
-    drainMs: { fallback: "8000", help: "milliseconds for running requests at shutdown" },
-  },
+  settings,
 };
 
 function inClusterUrl(env: Env): string | undefined {

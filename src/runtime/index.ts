@@ -8,7 +8,15 @@ export { type Runnable, runGroups } from "../base/lifecycle.ts";
 export { createLogger, type Logger, silentLogger } from "../base/log.ts";
 export { createRegistry } from "../base/metrics.ts";
 export { type RunOptions, runMain } from "../base/run-main.ts";
-export { type CommandLine, listenAddress, logLevel, requiredText } from "../base/settings.ts";
+export {
+  type CommandLine,
+  listenAddress,
+  logLevel,
+  milliseconds,
+  requiredText,
+  type Settings,
+  schemaOf,
+} from "../base/settings.ts";
 export { createKubeClient } from "../kube/client/client.ts";
 export { controllerRef, controllerRefOf, isControlledBy } from "../kube/client/owner.ts";
 export { apiVersionOf, metadataOnly, type ObjectRef, type Resource, resourceName } from "../kube/client/resource.ts";

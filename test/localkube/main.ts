@@ -8,26 +8,26 @@ import { processEnv } from "../../src/base/env.ts";
 import { runGroups } from "../../src/base/lifecycle.ts";
 import { createLogger } from "../../src/base/log.ts";
 import { runMain } from "../../src/base/run-main.ts";
-import { type CommandLine, requiredText } from "../../src/base/settings.ts";
+import { type CommandLine, requiredText, type Settings, schemaOf } from "../../src/base/settings.ts";
 import { createLocalKube } from "./localkube.ts";
 
-const schema = z.object({
-  dir: requiredText,
-  port: z.coerce.number({ error: "must be a port" }).int().min(0).max(65_535),
-  host: requiredText,
-  auditLog: z.string(),
-});
+const settings = {
+  dir: { type: requiredText, help: "folder for kubeconfig and ca.crt" },
+  port: {
+    type: z.coerce.number({ error: "must be a port" }).int().min(0).max(65_535),
+    fallback: "0",
+    help: "port to listen on; 0 takes a free one",
+  },
+  host: { type: requiredText, fallback: "127.0.0.1", help: "address to listen on" },
+  auditLog: { type: z.string(), fallback: "", help: "file for audit events, a line of JSON each" },
+} satisfies Settings;
+const schema = schemaOf(settings);
 
 const commandLine: CommandLine<typeof schema> = {
   title: "localkube: an in-memory Kubernetes API for demos and tests",
   prefix: "LOCALKUBE",
   schema,
-  settings: {
-    dir: { help: "folder for kubeconfig and ca.crt" },
-    port: { fallback: "0", help: "port to listen on; 0 takes a free one" },
-    host: { fallback: "127.0.0.1", help: "address to listen on" },
-    auditLog: { fallback: "", help: "file for audit events, a line of JSON each" },
-  },
+  settings,
 };
 
 await runMain(commandLine, process.argv.slice(2), processEnv(), async (config, { signal, onReady }) => {

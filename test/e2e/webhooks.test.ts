@@ -12,7 +12,7 @@ import {
   VALIDATING_WEBHOOK_CONFIGURATIONS,
 } from "../../src/kube/client/resources.ts";
 import { isStatus } from "../../src/kube/status.ts";
-import { MUTATING_NAME, VALIDATING_NAME } from "../../src/manager/admission/configurations.ts";
+import { MUTATING_NAME, VALIDATING_NAME } from "../../src/manager/admission/configuration/configurations.ts";
 import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";

@@ -2,8 +2,8 @@
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
-import { MUTATING_SELECTOR } from "../../src/manager/admission/configurations.ts";
-import { createInjectionReady, type InjectionReadyOptions } from "../../src/manager/admission/injection-ready.ts";
+import { MUTATING_SELECTOR } from "../../src/manager/admission/configuration/configurations.ts";
+import { createInjectionReady, type InjectionReadyOptions } from "../../src/manager/admission/configuration/injection-ready.ts";
 import type { Apps } from "../../src/manager/apps/app.ts";
 import { conditionOf } from "../../src/manager/status/facts.ts";
 import { type Controller, type ControllerOptions, controllerOf } from "../../src/runtime/controller.ts";

@@ -1,5 +1,5 @@
-// Connects the manager's webhooks with their paths and their facts. Called by app.ts.
-import { type Clock, sleep } from "../../base/clock.ts";
+// Connects the manager's webhooks with their paths and their facts.
+import type { Clock } from "../../base/clock.ts";
 import type { ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
@@ -13,20 +13,18 @@ import { namespaceFacts } from "../apps/compile/route-spec.ts";
 import type { ClusterFacts, KnownCluster } from "../facts/cluster-facts.ts";
 import type { InjectionSettings } from "../injection/injection.ts";
 import { POLICY_KINDS } from "../policies/policy-kinds.ts";
-import { createAppWait } from "./await-app.ts";
-import { checkedNamespaces } from "./checked-namespaces.ts";
-import { checkedPolicies } from "./checked-policies.ts";
-import { checkedSources } from "./checked-sources.ts";
-import { createClientCa } from "./client-ca.ts";
-import { createMoveCounter } from "./count-moves.ts";
-import { createAdmitWebhook, createInjectWebhook } from "./inject-webhook.ts";
-import { createRevisionKeeper } from "./keep-revision.ts";
-import { createMoveLimit } from "./move-limit.ts";
-import { createReadLimit } from "./read-limit.ts";
-import { createValidateWebhook } from "./validate-webhook.ts";
-import { type AppName, createRoutes } from "./webhook.ts";
-import { createWebhookMetrics } from "./webhook-metrics.ts";
-import { createWebhookServer, type ServingIdentity, type WebhookServer } from "./webhook-server.ts";
+import { createAppWait } from "./inject/await-app.ts";
+import { createAdmitWebhook, createInjectWebhook } from "./inject/inject-webhook.ts";
+import { createRevisionKeeper } from "./inject/keep-revision.ts";
+import { createAppReader, createReadLimit } from "./inject/review-reads.ts";
+import { createClientCa } from "./server/client-ca.ts";
+import { createRoutes } from "./server/webhook.ts";
+import { createWebhookMetrics } from "./server/webhook-metrics.ts";
+import { createWebhookServer, type ServingIdentity, type WebhookServer } from "./server/webhook-server.ts";
+import { checkedPolicies, checkedSources } from "./validate/checked-kinds.ts";
+import { checkedNamespaces } from "./validate/checked-namespaces.ts";
+import { createMoveCounter, createMoveLimit } from "./validate/edit-moves.ts";
+import { createValidateWebhook } from "./validate/validate-webhook.ts";
 
 export interface WebhooksOptions {
   readonly listen: ListenAddress;
@@ -48,34 +46,22 @@ export interface WebhooksOptions {
   readonly metricsRegistry: Registry;
 }
 
-/** Much shorter than the API server's timeout. */
-const READ_TIMEOUT_MS = 3_000;
-
 /** The server of the webhooks. Every replica runs it. */
 export function addWebhooks(options: WebhooksOptions): WebhookServer {
   const { client, informers, sources, apps, compile, warnsOfMoves, clock, log, facts, clientCaFile: file = "" } = options;
   const limit = createReadLimit(clock);
-  const read = shareReads(async (app, address) => {
-    for (const source of sources) {
-      const { items } = await limit(address, () =>
-        client.list(source.resource, { namespace: app.namespace, timeoutMs: READ_TIMEOUT_MS, maxRetries: 0 }),
-      );
-      const found = source.appsOf(items).find(({ ref }) => ref.name === app.name);
-      if (found !== undefined) return found;
-    }
-    return undefined;
-  }, clock);
   const settings = () => (facts.known === undefined ? undefined : options.settings(facts.known));
   const policies = checkedPolicies(POLICY_KINDS);
   const namespaces = informers.store(metadataOnly(NAMESPACES));
   const moveLimit = createMoveLimit();
   const countMoves = createMoveCounter({
-    ...{ compile, limit: moveLimit },
+    compile,
+    limit: moveLimit,
     namespaces: () => (namespaces.hasSynced ? namespaces.list().map(namespaceFacts) : undefined),
   });
   const statefulSets = informers.store(metadataOnly(STATEFUL_SETS));
   const keepRevision = createRevisionKeeper({ client, statefulSets, limit });
-  const inject = createInjectWebhook({ apps, read, keepRevision, settings });
+  const inject = createInjectWebhook({ apps, read: createAppReader({ client, sources, limit, clock }), keepRevision, settings });
   /** Callers are API servers then, and nobody else. */
   const provesCallers = file !== "";
   return createWebhookServer({
@@ -97,31 +83,3 @@ export function addWebhooks(options: WebhooksOptions): WebhookServer {
 }
 
 const NO_APPS: Pick<Apps, "list"> = { list: () => [] };
-
-/**
- * Short compared with the API server's timeout. Only a pod that would pass unchanged needs such a read, and
- * that is rare.
- */
-const GATHER_MS = 100;
-
-type ReadApp<T> = (app: AppName, address: string) => Promise<T>;
-
-/**
- * Requests of one address for the same app within this time share one read, which begins after all of them.
- * Any client can reach the port, and too many reads would delay the renewal of the manager's lease. Addresses
- * share none, since each waits for its own turn (read-limit.ts).
- */
-export function shareReads<T>(read: ReadApp<T>, clock: Clock): ReadApp<T> {
-  const gathering = new Map<string, Promise<T>>();
-  return (app, address) => {
-    const key = `${address} ${app.namespace}/${app.name}`;
-    const known = gathering.get(key);
-    if (known !== undefined) return known;
-    const next = sleep(clock, GATHER_MS).then(() => {
-      gathering.delete(key); // a later request needs a later read
-      return read(app, address);
-    });
-    gathering.set(key, next);
-    return next;
-  };
-}

@@ -12,7 +12,7 @@ import { createRegistry } from "../../base/metrics.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS, PODS, SERVICES } from "../../kube/client/resources.ts";
 import { createControllerMetrics } from "../../runtime/controller-metrics.ts";
 import { createInformers } from "../../runtime/informers.ts";
-import { injectionConfiguration } from "../admission/configurations.ts";
+import { injectionConfiguration } from "../admission/configuration/configurations.ts";
 import { createApps } from "../apps/app.ts";
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { createPodHistory, recordPods } from "../facts/pod-history.ts";

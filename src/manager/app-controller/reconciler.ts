@@ -4,7 +4,7 @@ import type { Pod } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import { formatRequest, type Reconciler, type Request, type Result } from "../../runtime/reconciler.ts";
-import type { InjectionReady } from "../admission/injection-ready.ts";
+import type { InjectionReady } from "../admission/configuration/injection-ready.ts";
 import { type App, isHeld, isLive, type Source } from "../apps/app.ts";
 import { createRoutes, type RoutesOptions } from "../apps/routes.ts";
 import type { AppPod } from "../facts/app-pods.ts";

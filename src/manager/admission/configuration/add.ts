@@ -7,8 +7,8 @@ import type { Request } from "../../../runtime/reconciler.ts";
 import type { SourceObject } from "../../apps/app.ts";
 import type { ControllerBase, ManagerContext } from "../../context/manager-context.ts";
 import { POLICY_KINDS } from "../../policies/policy-kinds.ts";
-import { MUTATING_SELECTOR, VALIDATING_SELECTOR, type WebhookTarget } from "../configurations.ts";
-import type { ConfigurationSize } from "../injection-ready.ts";
+import { MUTATING_SELECTOR, VALIDATING_SELECTOR, type WebhookTarget } from "./configurations.ts";
+import type { ConfigurationSize } from "./injection-ready.ts";
 import { createWebhookConfigurationReconciler } from "./reconciler.ts";
 
 /** The CAs of the mesh, as they change. */

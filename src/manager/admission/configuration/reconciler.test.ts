@@ -14,8 +14,8 @@ import { createControllerMetrics } from "../../../runtime/controller-metrics.ts"
 import { createInformers, type Informers } from "../../../runtime/informers.ts";
 import { createApps } from "../../apps/app.ts";
 import { createVirtualAppSource } from "../../virtual-app/virtual-app-source.ts";
-import { MUTATING_NAME, VALIDATING_NAME } from "../configurations.ts";
 import { addWebhookConfigurationController } from "./add.ts";
+import { MUTATING_NAME, VALIDATING_NAME } from "./configurations.ts";
 
 describe("the webhook configurations", () => {
   const log = createLogger({ name: "test", level: "silent" });

@@ -23,8 +23,8 @@ import {
   MUTATING_NAME,
   validationConfiguration,
   type WebhookTarget,
-} from "../configurations.ts";
-import type { ConfigurationSize } from "../injection-ready.ts";
+} from "./configurations.ts";
+import type { ConfigurationSize } from "./injection-ready.ts";
 
 export interface WebhookConfigurationReconcilerOptions {
   readonly client: Pick<KubeClient, "create" | "patch">;

@@ -1,0 +1,143 @@
+// The condition InjectionReady: the API server calls the manager for new pods of the app. Invariant: the
+// condition is True only after the API server has returned the entry, so users can wait for it before they
+// create pods. Called by the app reconciler.
+import type { Condition } from "../../../api/conditions.ts";
+import type { Clock } from "../../../base/clock.ts";
+import type { MutatingWebhook, MutatingWebhookConfiguration } from "../../../kube/client/resources.ts";
+import { isDeepEqual } from "../../../runtime/deep-equal.ts";
+import { formatRequest } from "../../../runtime/reconciler.ts";
+import type { Store } from "../../../runtime/store.ts";
+import { type App, type AppRef, type Apps, endingText, isHeld, isLive } from "../../apps/app.ts";
+import type { InjectionReason, Verdict } from "../../status/facts.ts";
+import { injectionWebhook, injectionWebhookName, MUTATING_NAME, type WebhookTarget } from "./configurations.ts";
+import { fitsEntry, MAX_ENTRIES_PER_NAMESPACE, withinShare } from "./webhook-share.ts";
+
+/**
+ * How long an entry must be known before it counts as in force. There can be several API servers, and each
+ * receives the entry by its own watch.
+ */
+const IN_FORCE_AFTER_MS = 1_000;
+/** How often to check the reason for a missing entry. The watch reports changes of the entries. */
+const PENDING_MS = 5_000;
+
+const TOO_LARGE =
+  "the API server does not store the app's webhook: with those of all other apps and the CAs in each, the object is too large";
+
+/** The result of the last write of the webhook configurations. */
+export interface ConfigurationSize {
+  /** The API server refused the last write of the mutating configuration because the object was too large. */
+  isTooLarge: boolean;
+}
+
+export interface InjectionReadyOptions {
+  readonly mutating: Pick<Store<MutatingWebhookConfiguration>, "get" | "hasSynced">;
+  readonly apps: Pick<Apps, "list">;
+  readonly target: WebhookTarget;
+  readonly size: Readonly<ConfigurationSize>;
+  readonly clock: Clock;
+}
+
+export interface InjectionLook {
+  /** Undefined: the condition stays as it is, for example before the first list of the entries. */
+  readonly verdict: Verdict<InjectionReason> | undefined;
+  /** Look again after this time; undefined: the watch of the entries queues the app. */
+  readonly againMs: number | undefined;
+}
+
+export interface InjectionReady {
+  /** @param said the last written condition */
+  look(app: App, said: Condition | undefined): InjectionLook;
+  /** True if the app's entry has changed since the last call of `look`. */
+  hasChanged(app: AppRef): boolean;
+  forget(app: Omit<AppRef, "kind">): void;
+}
+
+interface Seen {
+  readonly webhook: MutatingWebhook;
+  readonly sinceMs: number;
+}
+
+export function createInjectionReady({ mutating, apps, target, size, clock }: InjectionReadyOptions): InjectionReady {
+  const known = new Map<string, Seen>();
+  const entryOf = (app: AppRef) => mutating.get(MUTATING_NAME)?.webhooks?.find(({ name }) => name === injectionWebhookName(app));
+  const see = (app: AppRef): Seen | undefined => {
+    const key = formatRequest(app);
+    const webhook = entryOf(app);
+    const before = known.get(key);
+    if (isSameEntry(before?.webhook, webhook)) return before;
+    if (webhook === undefined) {
+      known.delete(key);
+      return undefined;
+    }
+    const seen = { webhook, sinceMs: clock.monotonicMs() };
+    known.set(key, seen);
+    return seen;
+  };
+
+  return {
+    look(app, said) {
+      if (!mutating.hasSynced) return { verdict: undefined, againMs: undefined };
+      const seen = see(app.ref);
+      const ageMs = seen === undefined ? 0 : clock.monotonicMs() - seen.sinceMs;
+      const waitMs = seen !== undefined && ageMs < IN_FORCE_AFTER_MS ? IN_FORCE_AFTER_MS - ageMs : undefined;
+      // A new manager waits for a moment before it revokes the previous manager's condition.
+      const isOfNow = said?.observedGeneration === app.object.metadata.generation;
+      if (waitMs !== undefined && said?.status === "True" && isOfNow) return { verdict: undefined, againMs: waitMs };
+      const isInForce = seen !== undefined && waitMs === undefined && isAsDesired(app, seen.webhook, target);
+      const hasRoom = () => withinShare(apps.list(app.ref.namespace)).some(({ ref }) => ref.name === app.ref.name);
+      const verdict = verdictOf(app, { isInForce, isTooLarge: size.isTooLarge, hasRoom, target });
+      const isPending = verdict.reason === "WebhookPending" || verdict.reason === "WebhookTooLarge";
+      return { verdict, againMs: waitMs ?? (isPending ? PENDING_MS : undefined) };
+    },
+    hasChanged: (app) => !isSameEntry(known.get(formatRequest(app))?.webhook, entryOf(app)),
+    forget: (app) => known.delete(formatRequest(app)),
+  };
+}
+
+interface EntryFacts {
+  readonly isInForce: boolean;
+  readonly isTooLarge: boolean;
+  /** False: the namespace has too many apps. */
+  readonly hasRoom: () => boolean;
+  readonly target: WebhookTarget;
+}
+
+function verdictOf(app: App, { isInForce, isTooLarge, hasRoom, target }: EntryFacts): Verdict<InjectionReason> {
+  const no = (reason: InjectionReason, message: string) => ({ status: "False", reason, message }) as const;
+  if (!isLive(app)) {
+    const until = isHeld(app) ? ", and pods are refused until all namespaces have one owner again" : "";
+    return no("Dissolving", `the ${app.ref.kind} ${endingText(app)}: no new pod is injected${until}`);
+  }
+  if (app.ref.namespace === target.namespace)
+    return no("ManagerNamespace", "pods in the manager's own namespace are never injected");
+  if (app.spec === undefined) return no("Invalid", "the spec is refused: no new pod is injected until the spec is corrected");
+  if (isInForce) return { status: "True", reason: "InForce", message: inForceText(app) };
+  if (!hasRoom()) return no("WebhookTooLarge", tooManyText(app));
+  if (isTooLarge) return no("WebhookTooLarge", TOO_LARGE);
+  return no("WebhookPending", "the API server does not call the manager for the app's pods yet: do not create pods yet");
+}
+
+function inForceText({ pods }: App): string {
+  const text = "each new pod that the selector matches is injected";
+  return fitsEntry(pods.selector)
+    ? text
+    : `${text}; the selector is longer than the webhook's entry has room for, so each other new pod of the namespace may wait for the manager too`;
+}
+
+function tooManyText({ ref: { kind, namespace } }: App): string {
+  return `the webhook has entries of the ${MAX_ENTRIES_PER_NAMESPACE} oldest of namespace ${namespace} only: no new pod is injected; delete another ${kind} there, or use another namespace`;
+}
+
+// A new CA bundle does not restart the wait. It contains the CA of the served certificate, before and after a
+// change of that certificate.
+function isSameEntry(a: MutatingWebhook | undefined, b: MutatingWebhook | undefined): boolean {
+  return isDeepEqual(a && withoutBundle(a), b && withoutBundle(b));
+}
+
+function isAsDesired(app: App, webhook: MutatingWebhook, target: WebhookTarget): boolean {
+  return isDeepEqual(withoutBundle(webhook), withoutBundle(injectionWebhook(app, target, "")));
+}
+
+function withoutBundle({ clientConfig: { caBundle: _, ...clientConfig }, ...webhook }: MutatingWebhook): object {
+  return { ...webhook, clientConfig };
+}

@@ -1,0 +1,85 @@
+// Gives a new pod of a sharded StatefulSet the revision that the rollout's record has for it. Without this a
+// pod that is deleted before its turn would come back with the new revision, since with OnDelete the
+// StatefulSet's controller makes every pod by the present template. It only reads. Called by
+// inject-webhook.ts, before the injection.
+
+import { SHARDING_CONFIGS } from "../../../api/resources.ts";
+import { fieldAt } from "../../../api/rule.ts";
+import { ROLL_EXPECTED, ROLLING } from "../../../api/sharding-keys.ts";
+import { isControlledBy } from "../../../kube/client/owner.ts";
+import { CONTROLLER_REVISIONS, type ControllerRevision, STATEFUL_SETS } from "../../../kube/client/resources.ts";
+import type { KubeClient } from "../../../kube/client/types.ts";
+import { isStatus } from "../../../kube/status.ts";
+import type { KubeObject } from "../../../kube/types.ts";
+import type { Store } from "../../../runtime/store.ts";
+import type { App } from "../../apps/app.ts";
+import type { PodManifest } from "../../injection/pod-manifest.ts";
+import { type Template, withTemplate } from "../../rollout/old-template.ts";
+import { REVISION_LABEL } from "../../rollout/roll-facts.ts";
+import { expectedRevision, parseRecord } from "../../rollout/roll-record.ts";
+import type { Caller } from "../server/webhook.ts";
+import { READ_TIMEOUT_MS, type ReadLimit } from "./review-reads.ts";
+
+/**
+ * The pod with its expected revision; undefined if it has it, or if no rollout has a record of it. A revision
+ * that no longer exists cannot be given: then the pod stays as it is.
+ * @throws if the API server does not answer
+ */
+export type KeepRevision = (app: App, pod: PodManifest, caller: Caller) => Promise<PodManifest | undefined>;
+
+export interface RevisionKeeperOptions {
+  readonly client: Pick<KubeClient, "get">;
+  /** The metadata of StatefulSets. One that is stored without the label `rolling` is not read. */
+  readonly statefulSets: Pick<Store<KubeObject>, "get">;
+  /** Delays or refuses each read of the API server. */
+  readonly limit: ReadLimit;
+}
+
+export function createRevisionKeeper({ client, statefulSets, limit }: RevisionKeeperOptions): KeepRevision {
+  return async (app, pod, { address, signal }) => {
+    const target = fieldAt(app.object, "spec", "root", "targetStatefulSet");
+    const { name = "", labels = {} } = pod.metadata as KubeObject["metadata"];
+    const revision = labels[REVISION_LABEL];
+    if (app.ref.kind !== SHARDING_CONFIGS.kind || typeof target !== "string" || revision === undefined) return undefined;
+    const { namespace } = app.ref;
+    const call = { signal, timeoutMs: READ_TIMEOUT_MS, maxRetries: 0 };
+    // The pod names the StatefulSet by its uid, so only a pod of a rollout causes reads. A store that lags
+    // does not have the label yet: then the rollout has just begun, and has no record of any pod.
+    const seen = statefulSets.get(target, namespace);
+    const hasNoRollout =
+      seen !== undefined && (seen.metadata.labels?.[ROLLING] === undefined || !isControlledBy(pod as KubeObject, seen));
+    if (hasNoRollout) return undefined;
+    const statefulSet = await ifThere(limit(address, () => client.get(STATEFUL_SETS, { namespace, name: target }, call)));
+    if (statefulSet === undefined || !isControlledBy(pod as KubeObject, statefulSet)) return undefined;
+    const { metadata, spec } = statefulSet;
+    // Under another strategy the StatefulSet's controller would restart the pod again and again.
+    if (metadata.labels?.[ROLLING] === undefined || spec?.updateStrategy?.type !== "OnDelete") return undefined;
+    const root = await ifThere(limit(address, () => client.get(SHARDING_CONFIGS, app.ref, call)));
+    const record = parseRecord(root?.metadata.annotations?.[ROLL_EXPECTED]);
+    const expected = record && expectedRevision(record, name);
+    if (expected === undefined || expected === revision) return undefined;
+    const [from, to] = await Promise.all(
+      [revision, expected].map((each) =>
+        ifThere(limit(address, () => client.get(CONTROLLER_REVISIONS, { namespace, name: each }, call))),
+      ),
+    );
+    if (from === undefined || to === undefined) return undefined;
+    // Otherwise the patch would show parts of any revision of the namespace that a label names.
+    if (!isControlledBy(from, statefulSet) || !isControlledBy(to, statefulSet)) return undefined;
+    const kept = withTemplate(pod, templateOf(from), templateOf(to));
+    return { ...kept, metadata: { ...kept.metadata, labels: { ...kept.metadata.labels, [REVISION_LABEL]: expected } } };
+  };
+}
+
+function templateOf({ data }: ControllerRevision): Template {
+  return (data?.spec?.template ?? {}) as Template;
+}
+
+async function ifThere<T>(read: Promise<T>): Promise<T | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (isStatus(error, "NotFound")) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,140 @@
+// The reads of the API server that the webhook port causes. Any pod can send reviews, and what they cause counts as
+// the manager's: the API server's flow control would slow down the renewal of its lease. Invariants: at most
+// MAX_AT_ONCE reads at once and PER_SECOND a second; the addresses take turns, so that a flood from one delays the
+// reads of another by one turn, whatever apps they name; each wait ends.
+import { createClientPace } from "../../../base/client-pace.ts";
+import { type Clock, sleep } from "../../../base/clock.ts";
+import type { KubeClient } from "../../../kube/client/types.ts";
+import { StatusError } from "../../../kube/status.ts";
+import type { App, Source } from "../../apps/app.ts";
+import type { AppName } from "../server/webhook.ts";
+
+/**
+ * Runs the read when it is the address's turn. All reads that a review causes are those of the address that
+ * it came from.
+ * @throws StatusError ServiceUnavailable if there is no room: the API server tries again
+ */
+export type ReadLimit = <T>(address: string, read: () => Promise<T>) => Promise<T>;
+
+const MAX_AT_ONCE = 16;
+/** An honest cluster needs some a minute: only pods of a rollout and pods that no app selects cause any. */
+const PER_SECOND = 20;
+const BURST = 40;
+/** The bucket of all. */
+const ALL = "";
+/** Short compared with the API server's timeout: it tries again. */
+const MAX_WAIT_MS = 2_000;
+/** Nearly as many as get their turn within the wait if nobody else reads. */
+const MAX_WAITING_OF_ADDRESS = 64;
+const MAX_WAITING_ADDRESSES = 256;
+
+export function createReadLimit(clock: Clock): ReadLimit {
+  /** What starts each read, by address; whose turn is next comes first. */
+  const waiting = new Map<string, (() => void)[]>();
+  const pace = createClientPace({ perSecond: PER_SECOND, burst: BURST, clock });
+  let running = 0;
+  let isTimed = false;
+
+  const startNext = () => {
+    const [next] = waiting;
+    if (next === undefined) return;
+    const [address, queue] = next;
+    waiting.delete(address);
+    if (queue.length > 1) waiting.set(address, queue);
+    running++;
+    queue.shift()?.();
+  };
+  const startMore = () => {
+    while (waiting.size > 0 && running < MAX_AT_ONCE && pace.allow(ALL, 1)) startNext();
+    if (waiting.size === 0 || running >= MAX_AT_ONCE || isTimed) return;
+    isTimed = true;
+    clock.after(1_000 / PER_SECOND, () => {
+      isTimed = false;
+      startMore();
+    });
+  };
+  /** Resolves when the read may begin. */
+  const turnOf = async (address: string): Promise<void> => {
+    const queue = waiting.get(address) ?? [];
+    const hasRoom = queue.length === 0 ? waiting.size < MAX_WAITING_ADDRESSES : queue.length < MAX_WAITING_OF_ADDRESS;
+    if (!hasRoom) throw busy();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    queue.push(resolve);
+    waiting.set(address, queue);
+    const timer = clock.after(MAX_WAIT_MS, () => {
+      queue.splice(queue.indexOf(resolve), 1);
+      if (queue.length === 0) waiting.delete(address);
+      reject(busy());
+    });
+    startMore();
+    await promise.finally(() => timer.cancel());
+  };
+
+  return async (address, read) => {
+    await turnOf(address);
+    try {
+      return await read();
+    } finally {
+      running--;
+      startMore();
+    }
+  };
+}
+
+function busy(): StatusError {
+  return new StatusError("ServiceUnavailable", "ctrlmesh: too many reviews cause reads of the API server", {
+    retryAfterSeconds: 1,
+  });
+}
+
+/** Much shorter than the API server's timeout. */
+export const READ_TIMEOUT_MS = 3_000;
+
+export interface AppReaderOptions {
+  readonly client: Pick<KubeClient, "list">;
+  readonly sources: readonly Source[];
+  readonly limit: ReadLimit;
+  readonly clock: Clock;
+}
+
+/** Reads an app from the API server for an address; undefined if it does not exist. */
+export function createAppReader({ client, sources, limit, clock }: AppReaderOptions): ReadApp<App | undefined> {
+  return shareReads(async (app, address) => {
+    for (const source of sources) {
+      const { items } = await limit(address, () =>
+        client.list(source.resource, { namespace: app.namespace, timeoutMs: READ_TIMEOUT_MS, maxRetries: 0 }),
+      );
+      const found = source.appsOf(items).find(({ ref }) => ref.name === app.name);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }, clock);
+}
+
+/**
+ * Short compared with the API server's timeout. Only a pod that would pass unchanged needs such a read, and
+ * that is rare.
+ */
+const GATHER_MS = 100;
+
+type ReadApp<T> = (app: AppName, address: string) => Promise<T>;
+
+/**
+ * Requests of one address for the same app within this time share one read, which begins after all of them.
+ * Any client can reach the port, and too many reads would delay the renewal of the manager's lease. Addresses
+ * share none, since each waits for its own turn.
+ */
+export function shareReads<T>(read: ReadApp<T>, clock: Clock): ReadApp<T> {
+  const gathering = new Map<string, Promise<T>>();
+  return (app, address) => {
+    const key = `${address} ${app.namespace}/${app.name}`;
+    const known = gathering.get(key);
+    if (known !== undefined) return known;
+    const next = sleep(clock, GATHER_MS).then(() => {
+      gathering.delete(key); // a later request needs a later read
+      return read(app, address);
+    });
+    gathering.set(key, next);
+    return next;
+  };
+}

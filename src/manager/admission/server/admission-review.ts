@@ -1,0 +1,102 @@
+// AdmissionReview v1, the protocol between the API server and its webhooks. A request is decoded once through
+// a schema, and the answer is a review with the request's uid. Pure. Invariants: objects are passed on
+// unchanged, and every refusal begins with `ctrlmesh: `, so that users know its origin. Called by
+// serve-review.ts.
+import { z } from "zod";
+import { isObject } from "../../../api/rule.ts";
+import { reviewAnswer } from "../../../kube/admission-review.ts";
+import type { JsonPatchOperation } from "../../../kube/client/types.ts";
+import { createStatus, type StatusDetails, StatusError, type StatusReason } from "../../../kube/status.ts";
+
+const objectSchema = z.custom<object>(isObject, { error: "must be an object" }).nullish();
+
+/** Both come back in the answer. A uid has 36 characters, and a name that the API server accepts has 253. */
+const [MAX_UID, MAX_NAME] = [253, 1_024];
+
+const requestSchema = z.object({
+  uid: z.string().min(1).max(MAX_UID),
+  resource: z.object({ group: z.string(), version: z.string(), resource: z.string() }),
+  subResource: z.string().optional(),
+  operation: z.enum(["CREATE", "UPDATE", "DELETE", "CONNECT"]),
+  namespace: z.string().optional(),
+  name: z.string().max(MAX_NAME).optional(),
+  dryRun: z.boolean().optional(),
+  object: objectSchema,
+  oldObject: objectSchema,
+});
+
+const reviewSchema = z.object({
+  apiVersion: z.literal("admission.k8s.io/v1"),
+  kind: z.literal("AdmissionReview"),
+  request: requestSchema,
+});
+
+/** The question: may this object be created or changed in this way? */
+export type AdmissionRequest = Readonly<z.output<typeof requestSchema>>;
+
+/** The answer. */
+export type AdmissionAnswer =
+  | {
+      readonly allowed: true;
+      /** The changes of the object; absent or empty for no change. */
+      readonly patch?: readonly JsonPatchOperation[];
+      readonly warnings?: readonly string[];
+    }
+  | {
+      readonly allowed: false;
+      readonly reason: StatusReason;
+      readonly message: string;
+      /** kubectl shows the causes instead of the message, under the kind and the name. */
+      readonly details?: StatusDetails;
+      readonly warnings?: readonly string[];
+    };
+
+/** @throws StatusError `BadRequest` if the bytes are no AdmissionReview v1 */
+export function decodeReview(body: Uint8Array): AdmissionRequest {
+  const result = reviewSchema.safeParse(parseJson(body));
+  if (result.success) return result.data.request;
+  const [issue] = result.error.issues;
+  const where = issue === undefined || issue.path.length === 0 ? "the body" : issue.path.join(".");
+  throw new StatusError("BadRequest", `ctrlmesh: not an AdmissionReview of admission.k8s.io/v1: ${where}: ${issue?.message}`);
+}
+
+function parseJson(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8"));
+  } catch (cause) {
+    throw new StatusError("BadRequest", "ctrlmesh: the body is not JSON", undefined, { cause });
+  }
+}
+
+/** The review to send back. */
+export function encodeReview(uid: string, answer: AdmissionAnswer): object {
+  return reviewAnswer("admission.k8s.io/v1", uid, responseOf(answer));
+}
+
+function responseOf(answer: AdmissionAnswer): object {
+  const { warnings = [] } = answer;
+  const more = warnings.length - MAX_WARNINGS;
+  const shown = [...warnings.slice(0, MAX_WARNINGS), ...(more > 0 ? [`and ${more} more`] : [])];
+  const said = shown.length === 0 ? {} : { warnings: shown.map(signed) };
+  if (!answer.allowed) {
+    const status = createStatus(answer.reason, signed(answer.message), answer.details);
+    return { allowed: false, status, ...said };
+  }
+  const { patch = [] } = answer;
+  if (patch.length === 0) return { allowed: true, ...said };
+  return { allowed: true, patchType: "JSONPatch", patch: Buffer.from(JSON.stringify(patch)).toString("base64"), ...said };
+}
+
+const SIGNATURE = "ctrlmesh:";
+
+/** More than a person reads. A pod of some thousand containers has as many. */
+const MAX_WARNINGS = 32;
+
+/** More than a person reads. A list of a million invalid items has a million problems. */
+const MAX_CHARS = 16_384;
+
+/** The text with the prefix `ctrlmesh: `, cut to the maximum length. */
+function signed(text: string): string {
+  const shown = text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}...` : text;
+  return shown.startsWith(SIGNATURE) ? shown : `${SIGNATURE} ${shown}`;
+}

@@ -1,0 +1,51 @@
+// The CAs of those who may call the webhooks, from a file (`--webhook-client-ca`): API servers whose
+// AdmissionConfiguration names a client certificate. Invariant: without a readable file the manager does not
+// start, and later the last good one stays. Used by the webhook server.
+import type { Clock, Timer } from "../../../base/clock.ts";
+import { createLastGoodFile } from "../../../base/last-good-file.ts";
+import type { Logger } from "../../../base/log.ts";
+import { readCertificates } from "../../../base/pem.ts";
+
+export interface ClientCa {
+  /** PEM; undefined before the start. */
+  readonly pem: string | undefined;
+  /** @throws MeshError `WEBHOOK_CLIENT_CA` if the file has no certificates */
+  start(onChange: () => void): Promise<void>;
+  stop(): void;
+}
+
+/** A kubelet replaces a mounted file within a minute or two. */
+const READ_MS = 10_000;
+
+export function createClientCa({ file, clock, log }: { file: string; clock: Clock; log: Logger }): ClientCa {
+  const parse = (text: string) => {
+    readCertificates(text, file);
+    return text;
+  };
+  const content = createLastGoodFile({ file, name: "the CA of the webhooks' clients", code: "WEBHOOK_CLIENT_CA", parse, log });
+  let pem: string | undefined;
+  let timer: Timer | undefined;
+  let isOver = false;
+  return {
+    get pem() {
+      return pem;
+    },
+    async start(onChange) {
+      pem = await content.current();
+      const read = async () => {
+        const now = await content.current();
+        if (isOver) return;
+        if (now !== pem) {
+          pem = now;
+          onChange();
+        }
+        timer = clock.after(READ_MS, () => void read());
+      };
+      await read();
+    },
+    stop() {
+      isOver = true;
+      timer?.cancel();
+    },
+  };
+}

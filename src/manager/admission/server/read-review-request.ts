@@ -1,0 +1,114 @@
+// Reads the body of a review and decodes it. Invariant: the budget is charged for memory: for the buffer
+// while the body arrives, and, before parsing, for the parsed value. After parsing, the buffer's part is
+// given back. An ordinary review needs none of the budget. Called by serve-review.ts.
+import type { FairBudget } from "../../../base/fair-budget.ts";
+import type { FairTurns } from "../../../base/fair-turns.ts";
+import { createGrowingBytes } from "../../../base/growing-bytes.ts";
+import { MAX_REVIEW_BYTES } from "../../../kube/admission-review.ts";
+import { type JsonBounds, JsonCost } from "../../../kube/codec/json-cost.ts";
+import { StatusError } from "../../../kube/status.ts";
+import { type AdmissionRequest, decodeReview } from "./admission-review.ts";
+
+/**
+ * Reviews are of pods and of the mesh's own kinds. Two objects of 1.5 MB, the most that etcd stores, have
+ * 200,000 values if they are mostly lists of names of 12 characters, and their schemas have fewer than 20
+ * levels. A name costs ten times what a value does, and such lists have few. All annotations of an object
+ * have 256 KiB, the longest texts that Kubernetes takes; escaped they may be twice as long. A longer text can
+ * take seconds to check.
+ */
+export const REVIEW_BOUNDS: JsonBounds = { depth: 100, values: 200_000, names: 20_000, stringBytes: 512 * 1024 };
+
+/**
+ * What a review may take without the budget: an ordinary pod, and what it becomes. So clients that hold the
+ * whole budget delay large reviews only. The places for connections bound how many such reviews there are:
+ * 256 take 32 MiB.
+ */
+export const ORDINARY_BYTES = 128 * 1024;
+
+export interface HeldRequest {
+  readonly request: AdmissionRequest;
+  /**
+   * Charges what the review needs besides: its answer, until it has left.
+   * @throws StatusError `TooManyRequests`
+   */
+  hold(bytes: number): void;
+  /** Returns its memory to the budget. Call it once. */
+  release(): void;
+}
+
+/** What all reviews share. */
+export interface ReviewMeans {
+  /** Bytes of bodies, and of what they become, in memory at a time. */
+  readonly budget: FairBudget;
+  /** Time of the event loop. */
+  readonly turns: FairTurns;
+}
+
+/** A body, as it comes in. */
+export interface IncomingBody extends AsyncIterable<Buffer> {
+  readonly headers: { readonly "content-length"?: string | undefined };
+}
+
+/**
+ * @param client the address whose share of the budget, and whose turn, the review takes
+ * @throws StatusError `RequestEntityTooLarge`, `TooManyRequests`, or `BadRequest` for no review, or if the
+ * client disconnects
+ */
+export async function readReviewRequest(
+  body: IncomingBody,
+  client: string,
+  { budget, turns }: ReviewMeans,
+): Promise<HeldRequest> {
+  let used = 0;
+  let charged = 0;
+  const use = (bytes: number) => {
+    used += bytes;
+    const more = Math.max(0, used - ORDINARY_BYTES) - charged;
+    if (more > 0 && !budget.take(client, more)) throw busy();
+    charged += more;
+    if (more < 0) budget.give(client, -more);
+  };
+  const release = () => {
+    budget.give(client, charged);
+    charged = 0;
+  };
+  try {
+    const { bytes, cost } = await readBody(body, use);
+    const bufferBytes = used;
+    use(cost.parsedBytes);
+    const request = await turns.run(client, () => decodeReview(bytes));
+    use(-bufferBytes);
+    return { request, hold: use, release };
+  } catch (error) {
+    release();
+    if (error instanceof StatusError) throw error;
+    throw new StatusError("BadRequest", "ctrlmesh: the body broke off", undefined, { cause: error });
+  }
+}
+
+async function readBody(body: IncomingBody, use: (bytes: number) => void) {
+  const declared = Number(body.headers["content-length"] ?? MAX_REVIEW_BYTES);
+  if (declared > MAX_REVIEW_BYTES) throw tooLarge(`may have ${MAX_REVIEW_BYTES} bytes at most`);
+  const growing = createGrowingBytes(declared);
+  const cost = new JsonCost(REVIEW_BOUNDS);
+  for await (const chunk of body) {
+    if (growing.bytes.length + chunk.length > declared) throw tooLarge(`may have ${declared} bytes at most`);
+    use(growing.growthBy(chunk.length));
+    growing.push(chunk);
+    cost.scan(growing.bytes);
+    if (cost.excess !== undefined) throw tooLarge(`has ${cost.excess}`);
+  }
+  return { bytes: growing.bytes, cost };
+}
+
+function tooLarge(what: string): StatusError {
+  return new StatusError("RequestEntityTooLarge", `ctrlmesh: a review ${what}`);
+}
+
+/** The API server tries again after this time, within its own timeout. */
+const RETRY_AFTER_SECONDS = 1;
+
+function busy(): StatusError {
+  const details = { retryAfterSeconds: RETRY_AFTER_SECONDS };
+  return new StatusError("TooManyRequests", "ctrlmesh: too many reviews at a time", details);
+}

@@ -1,0 +1,139 @@
+// One HTTP request of a webhook, from its headers to its answer: found by path, read within bounds, decoded,
+// reviewed, encoded. Invariant: the API server always gets an answer that it can show. The answer to an
+// AdmissionReview is an AdmissionReview. The answer to any other request is a Status, and its HTTP code says
+// whether to try again. Called by webhook-server.ts.
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ClientPace } from "../../../base/client-pace.ts";
+import type { Clock } from "../../../base/clock.ts";
+import { clientAddress } from "../../../base/connection-places.ts";
+import type { Logger } from "../../../base/log.ts";
+import { plainText } from "../../../base/plain-text.ts";
+import { JSON_TYPE, mediaTypeOf } from "../../../kube/media-types.ts";
+import { StatusError } from "../../../kube/status.ts";
+import { type AdmissionAnswer, type AdmissionRequest, encodeReview } from "./admission-review.ts";
+import { type ReviewMeans, readReviewRequest } from "./read-review-request.ts";
+import type { Caller, WebhookRoutes } from "./webhook.ts";
+import type { WebhookMetrics, WebhookResult } from "./webhook-metrics.ts";
+
+export interface ServeOptions extends ReviewMeans {
+  readonly routes: WebhookRoutes;
+  readonly metrics: WebhookMetrics;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** How long a client may take to read an answer. */
+  readonly answerMs: number;
+  /** How many refusals and failures of each client are logged. All are counted. */
+  readonly refusals: Pick<ClientPace, "allow">;
+  /** True: each answer closes its connection. */
+  readonly isDraining: () => boolean;
+}
+
+/** Answers the request; never rejects. */
+export async function serveReview(req: IncomingMessage, res: ServerResponse, options: ServeOptions): Promise<void> {
+  const { routes, metrics, clock, log } = options;
+  const startedMs = clock.monotonicMs();
+  const webhook = routes((req.url ?? "").split("?")[0] ?? "");
+  const end = (code: number, body: string, result: WebhookResult) => {
+    // Close the connection of a client that is not the API server, and of a client whose body was not read to
+    // its end.
+    if (options.isDraining() || result === "bad-request" || !req.complete) res.shouldKeepAlive = false;
+    sendJson(res, code, body);
+    metrics.answered(webhook?.name ?? "none", result, (clock.monotonicMs() - startedMs) / 1000);
+  };
+  try {
+    if (webhook === undefined) throw new StatusError("NotFound", `ctrlmesh: there is no webhook at ${shown(req.url)}`);
+    checkHeaders(req);
+    const caller = callerOf(req, res);
+    const { address } = caller;
+    // Before the body is read, so that nothing is held meanwhile.
+    await webhook.ready?.(caller);
+    const { request, hold, release } = await readReviewRequest(req, address, options);
+    try {
+      const answer = await options.turns.goOn(address, () => webhook.review(request, caller));
+      if (!answer.allowed && options.refusals.allow(address, 1)) logRefusal(log, webhook.name, request, answer.message);
+      const body = JSON.stringify(encodeReview(request.uid, answer));
+      hold(body.length * BYTES_PER_CHAR);
+      end(200, body, resultOf(answer));
+      await untilSent(res, options);
+    } finally {
+      release();
+    }
+  } catch (error) {
+    const isKnown = error instanceof StatusError;
+    if (!isKnown && options.refusals.allow(clientAddress(req.socket) ?? "", 1))
+      log.error({ err: error, webhook: webhook?.name }, "a webhook failed");
+    const { status } = isKnown
+      ? error
+      : new StatusError("InternalError", "ctrlmesh: the webhook failed; the manager's log says why");
+    const { retryAfterSeconds } = status.details ?? {};
+    if (retryAfterSeconds !== undefined && !res.headersSent) res.setHeader("retry-after", retryAfterSeconds);
+    if (status.reason === "MethodNotAllowed") res.setHeader("allow", "POST");
+    end(status.code, JSON.stringify(status), failureOf(status.code));
+    await untilSent(res, options);
+  }
+}
+
+/**
+ * An answer that the client does not read stays in memory, and takes several times its length. So a review
+ * keeps its part of the budget until the answer has left. After answerMs the connection is closed.
+ */
+async function untilSent(res: ServerResponse, { clock, answerMs }: ServeOptions): Promise<void> {
+  if (res.closed || res.destroyed) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = clock.after(answerMs, () => res.destroy());
+  res.once("close", resolve);
+  await promise;
+  timer.cancel();
+}
+
+function checkHeaders({ method, headers }: IncomingMessage): void {
+  if (method !== "POST") throw new StatusError("MethodNotAllowed", `ctrlmesh: webhooks accept only POST, not ${method}`);
+  const type = mediaTypeOf(headers["content-type"]);
+  const encoding = headers["content-encoding"] ?? "identity";
+  if (type === JSON_TYPE && encoding === "identity") return;
+  throw new StatusError("UnsupportedMediaType", "ctrlmesh: a review must be application/json, without content-encoding");
+}
+
+const MAX_SHOWN = 100;
+
+function shown(url = ""): string {
+  return JSON.stringify(url.slice(0, MAX_SHOWN));
+}
+
+/** Its signal fires if it disconnects before the answer. */
+function callerOf({ socket }: IncomingMessage, res: ServerResponse): Caller {
+  const gone = new AbortController();
+  res.once("close", () => gone.abort());
+  return { address: clientAddress(socket) ?? "", signal: gone.signal };
+}
+
+function resultOf(answer: AdmissionAnswer): WebhookResult {
+  if (!answer.allowed) return "refused";
+  return (answer.patch ?? []).length > 0 ? "patched" : "allowed";
+}
+
+function failureOf(code: number): WebhookResult {
+  if (code === 429 || code === 503) return "unavailable";
+  return code < 500 ? "bad-request" : "failed";
+}
+
+/**
+ * Longest text from a request in a log line. Any client can reach the port, and the API server does not
+ * authenticate itself.
+ */
+const MAX_LOGGED = 1_000;
+
+function logRefusal(log: Logger, webhook: string, { namespace, name, dryRun }: AdmissionRequest, message: string): void {
+  const [where, what, reason] = [namespace, name, message].map((text = "") => plainText(text, MAX_LOGGED));
+  log.info({ webhook, namespace: where, name: what, dryRun, reason }, "admission refused");
+}
+
+/** An answer that is not read is in memory as text, as bytes, and encrypted. */
+const BYTES_PER_CHAR = 3;
+
+function sendJson(res: ServerResponse, code: number, body: string): void {
+  if (res.destroyed || res.headersSent) return;
+  res.writeHead(code, { "content-type": JSON_TYPE, "content-length": Buffer.byteLength(body) });
+  res.end(body);
+}

@@ -1,0 +1,201 @@
+// The HTTPS listener of the admission webhooks; every replica of the manager has one. Invariants: a new
+// certificate applies to the next connection and cuts none. The bounds in this file limit the memory,
+// connections and time of each client. A stopping server still answers for a while, because the API server
+// learns of the stop only then. Created by app.ts.
+import { constants } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type Server } from "node:https";
+import type { KeyCertificate } from "../../../base/certificates.ts";
+import { createClientPace } from "../../../base/client-pace.ts";
+import { type Clock, sleep } from "../../../base/clock.ts";
+import { createPlaces } from "../../../base/connection-places.ts";
+import { createFairBudget } from "../../../base/fair-budget.ts";
+import { createFairTurns } from "../../../base/fair-turns.ts";
+import { GUARDED_SERVER, guardConnections } from "../../../base/guard-connections.ts";
+import type { Runnable } from "../../../base/lifecycle.ts";
+import { createListener, type ListenAddress } from "../../../base/listener.ts";
+import type { Logger } from "../../../base/log.ts";
+import type { ClientCa } from "./client-ca.ts";
+import { serveReview } from "./serve-review.ts";
+import type { WebhookRoutes } from "./webhook.ts";
+import type { WebhookMetrics } from "./webhook-metrics.ts";
+
+/** Where the certificate comes from. */
+export interface ServingIdentity {
+  /** Undefined before the first certificate: handshakes then fail. */
+  readonly serving: KeyCertificate | undefined;
+  onChange(listener: () => void): () => void;
+}
+
+export interface WebhookServerOptions {
+  readonly listen: ListenAddress;
+  readonly identity: ServingIdentity;
+  readonly routes: WebhookRoutes;
+  readonly metrics: WebhookMetrics;
+  /** Only clients with a certificate of these CAs are served. Default: everybody is. */
+  readonly clientCa?: ClientCa;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** How long the server accepts new connections after the stop, in milliseconds; default 3,000. */
+  readonly openMs?: number;
+  /** How long a client may take for its handshake, and then for its first headers; default 10,000. */
+  readonly firstMs?: number;
+  /**
+   * How long a client may take for later headers, for a whole request, and to read an answer; default 10,000.
+   */
+  readonly requestMs?: number;
+  /**
+   * Bytes of bodies, and of what they become, in memory at a time; default 96 MiB: half is for one client,
+   * and any review within its bounds fits.
+   */
+  readonly maxHeldBytes?: number;
+  /**
+   * Default 256. An API server has some, and up to as many as it has reviews at once. Every pod of the
+   * cluster can connect.
+   */
+  readonly maxConnections?: number;
+}
+
+export interface WebhookServer extends Runnable {
+  /** The port, once started. */
+  readonly port: number;
+}
+
+/** An API server sends some hundred bytes, or two thousand with a token. */
+const MAX_HEADER_BYTES = 4 * 1024;
+const MAX_HELD = 96 * 1024 * 1024;
+const REQUEST_MS = 10_000;
+/** Longer than client-go keeps an idle connection (90 s), so that client-go closes it first. */
+const KEEP_ALIVE_MS = 120_000;
+/**
+ * How long running requests may continue after the server accepts no more connections: slightly longer than a
+ * review waits.
+ */
+const LAST_ANSWERS_MS = 3_000;
+/** How often Node checks the timeouts of connections. */
+const CHECK_MS = 1_000;
+/** Of one address in the last seconds: some hundred ordinary reviews. */
+const LIGHT_MS = 500;
+/**
+ * Of one address. An API server keeps its connections, and opens at most as many as it has reviews at once.
+ */
+const HANDSHAKES_PER_SECOND = 32;
+const HANDSHAKES_AT_ONCE = 256;
+/**
+ * Log lines of each address. An API server's refusals are its users' mistakes; each line has up to 3,000
+ * characters.
+ */
+const LOGGED_REFUSALS = { perSecond: 5, burst: 100 };
+/** At most one log line a minute about clients that do not trust the certificate. */
+const TLS_WARN_MS = 60_000;
+
+export function createWebhookServer(options: WebhookServerOptions): WebhookServer {
+  const { identity, clientCa, clock, log, metrics, openMs = 3_000, requestMs = REQUEST_MS, maxHeldBytes = MAX_HELD } = options;
+  const server = createTlsServer(options);
+  const listener = createListener(server, "secureConnection");
+  const budget = createFairBudget(maxHeldBytes);
+  const turns = createFairTurns({ clock, lightMs: LIGHT_MS });
+  const refusals = createClientPace({ ...LOGGED_REFUSALS, clock });
+  const running = new Set<Promise<void>>();
+  let draining = false;
+  let port = 0;
+
+  let unsubscribe: () => void = () => undefined;
+  let leaf: KeyCertificate | undefined;
+  let caPem: string | undefined;
+  const useCertificate = () => {
+    const { serving } = identity;
+    if (serving === undefined || (serving === leaf && caPem === clientCa?.pem)) return;
+    leaf = serving;
+    caPem = clientCa?.pem;
+    server.setSecureContext({
+      cert: serving.certPem,
+      key: serving.keyPem,
+      minVersion: "TLSv1.2",
+      // A resumed session would not be verified against the present CAs.
+      ...(caPem !== undefined && { ca: caPem, secureOptions: constants.SSL_OP_NO_TICKET }),
+    });
+  };
+
+  const serve = (req: IncomingMessage, res: ServerResponse) => {
+    if (req.socket.destroyed) return; // see guardConnections
+    const work = serveReview(req, res, { ...options, budget, turns, refusals, answerMs: requestMs, isDraining: () => draining });
+    running.add(work);
+    void work.finally(() => running.delete(work));
+  };
+  server.on("request", serve);
+  server.on("checkContinue", (req, res) => {
+    if (!req.socket.destroyed) res.writeContinue();
+    serve(req, res);
+  });
+  countHandshakeFailures(server, { clock, log, metrics });
+
+  return {
+    name: "webhooks",
+    get port() {
+      return port;
+    },
+    async start() {
+      await clientCa?.start(useCertificate);
+      unsubscribe = identity.onChange(useCertificate);
+      useCertificate();
+      ({ port } = await listener.listen(options.listen));
+    },
+    async stop() {
+      if (server.listening) {
+        draining = true;
+        await sleep(clock, openMs);
+      }
+      listener.stopAccepting();
+      await Promise.race([Promise.all(running), sleep(clock, LAST_ANSWERS_MS)]);
+      await listener.close();
+      unsubscribe();
+      clientCa?.stop();
+    },
+  };
+}
+
+function createTlsServer({
+  requestMs = REQUEST_MS,
+  firstMs,
+  maxConnections = 256,
+  clientCa,
+  clock,
+}: WebhookServerOptions): Server {
+  const server = createServer({
+    ...GUARDED_SERVER,
+    ALPNProtocols: ["http/1.1"],
+    minVersion: "TLSv1.2",
+    requestCert: clientCa !== undefined,
+    rejectUnauthorized: clientCa !== undefined,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: requestMs,
+    requestTimeout: requestMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: Math.min(CHECK_MS, requestMs),
+    noDelay: true,
+  });
+  const places = createPlaces({ max: maxConnections, clock });
+  const handshakes = createClientPace({ perSecond: HANDSHAKES_PER_SECOND, burst: HANDSHAKES_AT_ONCE, clock });
+  const mayConnect = (address: string) => handshakes.allow(address, 1);
+  guardConnections(server, { places, clock, mayConnect, ...(firstMs !== undefined && { firstMs }) });
+  return server;
+}
+
+// The API server reports a failed handshake in its own log and to the creator of the pod. This is the
+// manager's side.
+function countHandshakeFailures(
+  server: Server,
+  { clock, log, metrics }: Pick<WebhookServerOptions, "clock" | "log" | "metrics">,
+) {
+  let warnedMs = Number.NEGATIVE_INFINITY;
+  server.on("tlsClientError", (error) => {
+    metrics.handshakeFailed();
+    if (clock.monotonicMs() - warnedMs < TLS_WARN_MS) return;
+    warnedMs = clock.monotonicMs();
+    log.warn(
+      { err: error },
+      "a client of the webhooks broke off the TLS handshake, or had too many connections: does the caBundle contain the mesh's CA?",
+    );
+  });
+}

@@ -1,6 +1,6 @@
 // The manager's facts for an injection, for tests, and an RFC 6902 patch function in place of the API server's.
 import type { InjectionSettings } from "../../src/manager/injection/injection.ts";
-import type { PatchOperation } from "../../src/manager/injection/json-patch.ts";
+import type { PatchOperation } from "../../src/manager/injection/pod-manifest.ts";
 
 /** A cluster of one address family with native sidecars. */
 export const SETTINGS: InjectionSettings = {

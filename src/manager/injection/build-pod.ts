@@ -1,16 +1,25 @@
 // Builds the injected pod from a plan without refusals. Invariant: changes of other webhooks and of the API
 // server to the mesh's containers stay, except in the fields that the proxy needs. So a second build changes
 // nothing.
-import { INJECTED_LABEL, IPTABLES_CONTAINER } from "../facts/injected-pod.ts";
+import type { InterceptMode } from "../../api/annotations.ts";
+import { CA_CONFIG_MAP, INJECTED_LABEL, IPTABLES_CONTAINER } from "../facts/injected-pod.ts";
+import { TOKEN_AUDIENCE } from "../identity/token-reviewer.ts";
 import { accessVolumes, withMeshCa } from "./api-access.ts";
 import { interceptContainer } from "./app-containers.ts";
 import { iptablesContainer, refreshedIptables } from "./iptables-container.ts";
 import { withMovedNames } from "./moved-names.ts";
-import { ALIAS_PORT, OUR_CONTAINERS } from "./names.ts";
+import {
+  ALIAS_PORT,
+  CLUSTER_CA_CONFIG_MAP,
+  CLUSTER_CA_VOLUME,
+  DATA_VOLUME,
+  IDENTITY_VOLUME,
+  KUBECONFIG_VOLUME,
+  OUR_CONTAINERS,
+} from "./names.ts";
 import type { Plan } from "./plan.ts";
 import type { Container, PodManifest, PodSpec, Volume } from "./pod-manifest.ts";
 import { isMeshSetting, proxyContainer } from "./proxy-container.ts";
-import { ourVolumes } from "./volumes.ts";
 
 const DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container";
 
@@ -32,7 +41,7 @@ export function buildPod(pod: PodManifest, app: string, plan: Plan): PodManifest
 function buildSpec(spec: PodSpec, plan: Plan): PodSpec {
   const theirs = (each: Container) => (OUR_CONTAINERS.includes(each.name) ? each : interceptContainer(each, plan));
   const { mode, webhook } = plan;
-  const serving = (each: Container) =>
+  const withWebhook = (each: Container) =>
     webhook?.kind === "intercepted" && mode !== "iptables" && !OUR_CONTAINERS.includes(each.name)
       ? withMovedNames(each, webhook.port)
       : each;
@@ -44,7 +53,7 @@ function buildSpec(spec: PodSpec, plan: Plan): PodSpec {
   const built: PodSpec = {
     ...spec,
     ...(init.length === 0 ? {} : { initContainers: init }),
-    containers: withContainers(spec.containers.map(theirs).map(serving), plan.native ? [] : [proxy]),
+    containers: withContainers(spec.containers.map(theirs).map(withWebhook), plan.native ? [] : [proxy]),
     volumes: withVolumes(spec, plan),
     ...pullSecrets(spec, plan),
   };
@@ -55,12 +64,12 @@ function buildSpec(spec: PodSpec, plan: Plan): PodSpec {
 // container before it (another mesh's sidecar) should start earlier.
 function withContainers(containers: readonly Container[], wanted: readonly Container[]): Container[] {
   const missing = wanted.filter(({ name }) => !containers.some((each) => each.name === name));
-  const kept = containers.map((each) => {
+  const present = containers.map((each) => {
     const ours = wanted.find(({ name }) => name === each.name);
     if (ours === undefined) return each;
     return ours.name === IPTABLES_CONTAINER ? refreshedIptables(each, ours) : refreshed(each, ours);
   });
-  return [...missing, ...kept];
+  return [...missing, ...present];
 }
 
 /**
@@ -68,21 +77,19 @@ function withContainers(containers: readonly Container[], wanted: readonly Conta
  * webhooks.
  */
 function refreshed(existing: Container, ours: Container): Container {
-  const { command: _, args: __, envFrom: ___, workingDir: ____, ...kept } = existing;
+  const { command: _, args: __, envFrom: ___, workingDir: ____, ...others } = existing;
   const names = new Set(ours.env?.map(({ name }) => name));
   const paths = new Set(ours.volumeMounts?.map(({ mountPath }) => mountPath));
   const env = [...(ours.env ?? []), ...(existing.env ?? []).filter(({ name }) => !names.has(name) && !isMeshSetting(name))];
   const mounts = (existing.volumeMounts ?? []).filter(({ mountPath }) => !paths.has(mountPath));
-  const { command, args, lifecycle, restartPolicy, securityContext } = ours;
+  const { lifecycle, restartPolicy, securityContext } = ours;
   return {
     ...ours,
-    ...kept,
-    ...(command === undefined ? {} : { command }),
-    ...(args === undefined ? {} : { args }),
-    ...(lifecycle === undefined ? {} : { lifecycle }),
-    ...(restartPolicy === undefined ? {} : { restartPolicy }),
-    ...(securityContext === undefined ? {} : { securityContext }),
-    ...(env.length === 0 ? {} : { env }),
+    ...others,
+    ...(lifecycle && { lifecycle }),
+    ...(restartPolicy && { restartPolicy }),
+    ...(securityContext && { securityContext }),
+    env,
     volumeMounts: [...(ours.volumeMounts ?? []), ...mounts],
   };
 }
@@ -91,6 +98,37 @@ function withVolumes(spec: PodSpec, { mode }: Plan): Volume[] {
   const access = new Set(accessVolumes(spec).map(({ name }) => name));
   const theirs = (spec.volumes ?? []).map((volume) => (access.has(volume.name) ? withMeshCa(volume) : volume));
   return [...theirs, ...ourVolumes(mode).filter(({ name }) => !theirs.some((each) => each.name === name))];
+}
+
+const FILE_MODE = 0o644;
+const TOKEN_SECONDS = 3600;
+
+/**
+ * The volumes of a mode, in the order in which they are added. All of the API server's defaults are written out,
+ * so a second injection of a stored pod changes nothing.
+ */
+export function ourVolumes(mode: InterceptMode): Volume[] {
+  const identity: Volume = {
+    name: IDENTITY_VOLUME,
+    projected: {
+      defaultMode: FILE_MODE,
+      sources: [
+        { serviceAccountToken: { audience: TOKEN_AUDIENCE, expirationSeconds: TOKEN_SECONDS, path: "token" } },
+        { configMap: { name: CA_CONFIG_MAP, items: [{ key: "mesh.crt", path: "mesh.crt" }] } },
+      ],
+    },
+  };
+  const data: Volume = { name: DATA_VOLUME, emptyDir: { medium: "Memory", sizeLimit: "32Mi" } };
+  return [
+    identity,
+    data,
+    configMapVolume(CLUSTER_CA_VOLUME, CLUSTER_CA_CONFIG_MAP, "ca.crt"),
+    ...(mode === "kubeconfig" ? [configMapVolume(KUBECONFIG_VOLUME, CA_CONFIG_MAP, "kubeconfig")] : []),
+  ];
+}
+
+function configMapVolume(name: string, configMap: string, key: string): Volume {
+  return { name, configMap: { name: configMap, defaultMode: FILE_MODE, items: [{ key, path: key }] } };
 }
 
 function pullSecrets(spec: PodSpec, { settings }: Plan): Pick<PodSpec, "imagePullSecrets"> {
@@ -115,16 +153,16 @@ function withHostAliases(spec: PodSpec, clusterDomain = DEFAULT_DOMAIN): PodSpec
     ...alias,
     hostnames: (alias.hostnames ?? []).filter((name) => !names.includes(name)),
   }));
-  const own = others.find(({ ip }) => ip === LOOPBACK);
-  const loopback = { ...own, ip: LOOPBACK, hostnames: [...names, ...(own?.hostnames ?? [])] };
+  const present = others.find(({ ip }) => ip === LOOPBACK);
+  const loopback = { ...present, ip: LOOPBACK, hostnames: [...names, ...(present?.hostnames ?? [])] };
   const rest = others.filter(({ ip, hostnames }) => ip !== LOOPBACK && hostnames.length > 0);
   return { ...spec, hostAliases: [loopback, ...rest], securityContext: withPortStart(spec.securityContext) };
 }
 
 function withPortStart(context: PodSpec["securityContext"]): NonNullable<PodSpec["securityContext"]> {
   const sysctls = context?.sysctls ?? [];
-  const set = sysctls.find(({ name }) => name === PORT_START);
-  if (set !== undefined && Number(set.value) <= ALIAS_PORT) return { ...context };
+  const portStart = sysctls.find(({ name }) => name === PORT_START);
+  if (portStart !== undefined && Number(portStart.value) <= ALIAS_PORT) return { ...context };
   const others = sysctls.filter(({ name }) => name !== PORT_START);
   return { ...context, sysctls: [...others, { name: PORT_START, value: `${ALIAS_PORT}` }] };
 }

@@ -9,14 +9,12 @@ import { formatPath } from "../../api/problems.ts";
 import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
 import { accessWarnings } from "./api-access.ts";
 import { containerWarnings } from "./app-containers.ts";
-import { buildPod } from "./build-pod.ts";
+import { buildPod, ourVolumes } from "./build-pod.ts";
 import type { Injection, InjectionRequest, Refusal } from "./injection.ts";
-import { patchBetween } from "./json-patch.ts";
 import { OUR_CONTAINERS } from "./names.ts";
 import { type Plan, planInjection } from "./plan.ts";
-import { type PodManifest, readPod } from "./pod-manifest.ts";
+import { type PodManifest, patchBetween, readPod } from "./pod-manifest.ts";
 import { annotationRefusals, specRefusals } from "./refusals.ts";
-import { ourVolumes } from "./volumes.ts";
 
 type App = InjectionRequest["apps"][number];
 

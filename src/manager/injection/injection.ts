@@ -6,8 +6,7 @@
 //   unchanged => allowed, no patch, warnings
 //   refused   => not allowed, status {code: 403, reason: "Forbidden", message: injection.message}, warnings
 import type { App } from "../apps/app.ts";
-import type { PatchOperation } from "./json-patch.ts";
-import type { PodManifest } from "./pod-manifest.ts";
+import type { PatchOperation, PodManifest } from "./pod-manifest.ts";
 
 /** The input of an injection. */
 export interface InjectionRequest {

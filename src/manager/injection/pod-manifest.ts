@@ -1,8 +1,10 @@
 // The pod of an admission request: the fields that injection reads, and all other fields unchanged.
 // Invariant: fields that this file does not name are passed on, so a field of a later Kubernetes version is
-// never lost.
+// never lost. The patch between two pods is short enough for the audit log, since it has one
+// operation for each changed field of metadata and spec, and compares no lists.
 import { z } from "zod";
 import { formatProblem, validate } from "../../api/problems.ts";
+import { isDeepEqual } from "../../runtime/deep-equal.ts";
 
 const text = z.string();
 const strings = z.array(text);
@@ -103,4 +105,26 @@ export function readPod(input: unknown): ReadPod {
   const result = validate(podSchema, input);
   if (!result.ok) return { ok: false, problem: result.problems.map(formatProblem).join("; ") };
   return { ok: true, pod: input as PodManifest }; // not zod's copy, which has another order of fields
+}
+
+/** An operation of a JSON Patch (RFC 6902). "add" replaces an existing value, as the RFC says for members of an object. */
+export type PatchOperation =
+  | { readonly op: "add"; readonly path: string; readonly value: unknown }
+  | { readonly op: "remove"; readonly path: string };
+
+/** The operations that turn `before` into `after`; none if they are equal. */
+export function patchBetween(before: PodManifest, after: PodManifest): PatchOperation[] {
+  return [...between("/metadata", before.metadata, after.metadata), ...between("/spec", before.spec, after.spec)];
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function between(path: string, before: Fields, after: Fields): PatchOperation[] {
+  const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...keys].sort().flatMap((key): PatchOperation[] => {
+    const [was, is] = [before[key], after[key]];
+    if (isDeepEqual(was, is)) return [];
+    const at = `${path}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+    return [is === undefined ? { op: "remove", path: at } : { op: "add", path: at, value: is }];
+  });
 }

@@ -50,9 +50,20 @@ export function annotationsInForce(own: Annotations = {}, app: Annotations = {},
   const replaced = RESOURCE_PAIRS.map(({ request, limit }) => [annotationKey(request), annotationKey(limit)])
     .filter((pair) => pair.some((key) => own[key] !== undefined))
     .flat();
-  const kept = Object.entries(defaults).filter(([key]) => !replaced.includes(key));
-  const shared = Object.entries(app).filter(([key]) => SHARED_ANNOTATIONS.includes(key));
-  return { ...Object.fromEntries(kept), ...Object.fromEntries(shared), ...own };
+  return {
+    ...picked(defaults, (key) => !replaced.includes(key)),
+    ...picked(app, (key) => SHARED_ANNOTATIONS.includes(key)),
+    ...picked(own, isOfMesh),
+  };
+}
+
+function picked(annotations: Annotations, isWanted: (key: string) => boolean): Annotations {
+  return Object.fromEntries(Object.entries(annotations).filter(([key]) => isWanted(key)));
+}
+
+/** True for the annotations that the manager reads. A pod may have thousands of others. */
+function isOfMesh(key: string): boolean {
+  return NAMES.has(key) || key.startsWith(PROXY_ENV);
 }
 
 /** What the annotations set in the proxy's container, besides its resources. */
@@ -86,7 +97,7 @@ export function podAnnotationProblems(
   annotations: Annotations = {},
   isReserved: (variable: string) => boolean = () => false,
 ): Problem[] {
-  const wrong = Object.entries(annotations).flatMap(([key, value]) => {
+  const wrong = Object.entries(picked(annotations, isOfMesh)).flatMap(([key, value]) => {
     const name = NAMES.get(key);
     const message = key.startsWith(PROXY_ENV)
       ? wrongEnv(key.slice(PROXY_ENV.length), isReserved)
@@ -123,7 +134,7 @@ const MAX_MISSPELLINGS = 10;
 /** A warning for each name that is almost a known one. Only the first unknown names are compared. */
 export function podAnnotationMisspellings(annotations: Annotations = {}): string[] {
   return Object.keys(annotations)
-    .filter((key) => key.startsWith(ANNOTATION_PREFIX) && !NAMES.has(key) && !key.startsWith(PROXY_ENV))
+    .filter((key) => key.startsWith(ANNOTATION_PREFIX) && !isOfMesh(key))
     .slice(0, MAX_COMPARED)
     .flatMap((key) => {
       const meant = nearest(key.slice(ANNOTATION_PREFIX.length), POD_ANNOTATIONS);

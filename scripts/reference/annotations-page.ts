@@ -1,5 +1,5 @@
-// The page of the mesh's annotations, labels and finalizers. Pure. The annotations of pods and apps come from their
-// table; the others are listed here, and test/docs/reference.test.ts checks that none is missing.
+// The page of the mesh's annotations, labels and finalizers. Pure. The annotations of pods and apps come from
+// their table; the others are listed here, and test/docs/reference.test.ts checks that none is missing.
 import { ANNOTATIONS, annotationKey, annotationsOn } from "../../src/api/annotations.ts";
 import { PROXY_ENV } from "../../src/api/pod-annotations.ts";
 import { code, page, table } from "./markdown.ts";

@@ -19,7 +19,7 @@ export function valuesPage(schema: ValueSchema, values: Readonly<Record<string, 
   return page("Chart ctrlmesh", [...INTRO, "## Values", table(["value", "default", "meaning"], rows)]);
 }
 
-/** In the order of values.yaml. */
+/** The rows in the order of values.yaml. */
 function rowsOf({ properties = {} }: ValueSchema, values: Readonly<Record<string, unknown>>, prefix: string): string[][] {
   return Object.entries(values).flatMap(([name, value]) => {
     const path = `${prefix}${name}`;

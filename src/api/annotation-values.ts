@@ -1,5 +1,5 @@
-// The kinds of values that the mesh's annotations have, each with its check. Pure. Invariant: a check costs time
-// linear in the length of the value, which any user may write.
+// The kinds of values that the mesh's annotations have, each with its check. Pure. Invariant: a check costs
+// time linear in the length of the value, which any user may write.
 import { isIP } from "node:net";
 import { didYouMean } from "./nearest.ts";
 import { parseQuantity } from "./quantity.ts";

@@ -1,7 +1,7 @@
-// The table of the mesh's annotations on pods and on the objects that describe apps. Pure. A row is all that an
-// annotation needs: the checks, the injection, the defaults of the cluster and the reference are derived from it.
-// Invariant: an invalid value on an app's object is a problem of the object, as in any field; a CRD schema cannot
-// check annotations.
+// The table of the mesh's annotations on pods and on the objects that describe apps. Pure. A row is all that
+// an annotation needs: the checks, the injection, the defaults of the cluster and the reference are derived
+// from it. Invariant: an invalid value on an app's object is a problem of the object, as in any field; a CRD
+// schema cannot check annotations.
 import { jsonText } from "../base/json.ts";
 import { ADDRESS_RANGES, type AnnotationValue, BOOLEAN, IMAGE, oneOf, quantityOfAtLeast } from "./annotation-values.ts";
 import { type Finding, fieldAt } from "./rule.ts";

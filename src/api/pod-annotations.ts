@@ -1,5 +1,5 @@
-// The annotations of a pod, which control its injection. Pure. Invariant: every invalid value is reported, and so
-// is a name that is almost a known one.
+// The annotations of a pod, which control its injection. Pure. Invariant: every invalid value is reported,
+// and so is a name that is almost a known one.
 import {
   ANNOTATION_PREFIX,
   ANNOTATIONS,
@@ -40,8 +40,8 @@ export const SHARED_ANNOTATIONS: readonly string[] = annotationsOn("app")
   .map(annotationKey);
 
 /**
- * The annotations in force for a pod: its own take precedence over the app's, and these over the defaults of the
- * cluster.
+ * The annotations in force for a pod: its own take precedence over the app's, and these over the defaults of
+ * the cluster.
  * @param app the annotations of the app's object, of which only those that pods share count
  */
 export function annotationsInForce(own: Annotations = {}, app: Annotations = {}, defaults: Annotations = {}): Annotations {
@@ -73,7 +73,9 @@ export interface ProxyAnnotations {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** Reads the annotations that are only passed on. It expects that `podAnnotationProblems` finds no problem. */
+/**
+ * Reads the annotations that are only passed on. It expects that `podAnnotationProblems` finds no problem.
+ */
 export function proxyAnnotations(annotations: Annotations = {}): ProxyAnnotations {
   const passed = POD_ANNOTATIONS.flatMap((name) => {
     const { env, field, normalize = (value: string) => value } = ANNOTATIONS[name];

@@ -14,7 +14,9 @@ export const EXIT_USAGE = 64;
 export interface Setting {
   /** Checks the raw text, and turns it into the value. */
   readonly type: z.ZodType;
-  /** The raw text if nobody sets one. Default: none; the type then decides whether the setting is required. */
+  /**
+   * The raw text if nobody sets one. Default: none; the type then decides whether the setting is required.
+   */
   readonly fallback?: string;
   readonly help: string;
 }

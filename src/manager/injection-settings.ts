@@ -1,4 +1,4 @@
-// What the manager's settings and the cluster make of every injection. Pure.
+// The settings of every injection, from the manager's settings and the facts about the cluster. Pure.
 
 import type { ManagerConfig } from "./config.ts";
 import type { KnownCluster } from "./facts/cluster-facts.ts";
@@ -27,8 +27,8 @@ export function injectionSettings(config: SettingsForPods, { gitVersion, kuberne
 
 /**
  * Native sidecars are on by default since Kubernetes 1.29. An older server drops the field, and the pod would
- * wait for its proxy for ever. `gitVersion` is the one of GET /version, such as "v1.36.3" or
- * "v1.29.1-gke.100"; one that cannot be read counts as new.
+ * wait for its proxy without end. `gitVersion` is the version of GET /version, such as "v1.36.3" or
+ * "v1.29.1-gke.100"; a version that cannot be read counts as new.
  */
 export function hasNativeSidecars(gitVersion: string): boolean {
   const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(gitVersion) ?? [];

@@ -153,7 +153,10 @@ const schema = schemaOf(settings)
     egressListen: egressListen[0],
     /** Undefined: plain text to the manager, without proof of who the proxy is. */
     identity: identity === "none" ? undefined : { managerCa, token },
-    /** Undefined: serve with a certificate from the manager, or, without identity, with one of the proxy's own CA. */
+    /**
+     * Undefined: serve with a certificate from the manager, or, without identity, with one of the proxy's own
+     * CA.
+     */
     tls: tlsCert === "" ? undefined : { cert: tlsCert, key: tlsKey },
   }));
 

@@ -1,5 +1,5 @@
 // The proxy's pages under /debug on the health listener, for people. Invariant: each page is bounded for any
-// size of the cluster, and holds no secrets. Put together in assemble.ts.
+// size of the cluster, and holds no secrets.
 
 import { type Clock, sleep } from "../base/clock.ts";
 import { MeshError } from "../base/errors.ts";
@@ -105,7 +105,7 @@ interface Bounded<T> {
   readonly truncated: boolean;
 }
 
-/** /debug/snapshot: what the proxy enforces. A list that is cut says so. */
+/** /debug/snapshot: what the proxy enforces. A list that is cut has `truncated`. */
 export function snapshotPage(snapshot: Snapshot | undefined): object {
   if (snapshot === undefined) return { snapshot: null };
   const { version, digest, app, subset, podNamespace, lockName, table, callers, guard = "Enforce" } = snapshot;

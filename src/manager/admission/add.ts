@@ -37,9 +37,9 @@ export interface WebhooksOptions {
   readonly sources: readonly Source[];
   readonly apps: Apps;
   readonly compile: Compile;
-  /** Edits are answered with what they move; edits of namespaces are looked at too. */
+  /** The answers to edits, and to edits of the labels of namespaces, warn of what they move. */
   readonly warnsOfMoves: boolean;
-  /** File with the CAs of those who may call; "": everybody may. */
+  /** File with the CAs of the clients that may call; "": every client may. */
   readonly clientCaFile?: string;
   readonly clock: Clock;
   readonly log: Logger;
@@ -62,7 +62,7 @@ export function addWebhooks(options: WebhooksOptions): WebhookServer {
   const statefulSets = informers.store(metadataOnly(STATEFUL_SETS));
   const keepRevision = createRevisionKeeper({ client, statefulSets, limit });
   const inject = createInjectWebhook({ apps, read: createAppReader({ client, sources, limit, clock }), keepRevision, settings });
-  /** Callers are API servers then, and nobody else. */
+  /** True if only API servers can call. */
   const provesCallers = file !== "";
   return createWebhookServer({
     ...options,

@@ -24,8 +24,7 @@ export function accessRefusals(spec: PodSpec): Refusal[] {
   return accessVolumes(spec).flatMap((volume): Refusal[] => {
     if (volume.projected?.sources?.some(({ serviceAccountToken }) => serviceAccountToken !== undefined)) return [];
     const what = volume.secret === undefined ? "holds no projected token" : "is a Secret, whose token is not bound to the pod";
-    const why = "it would still work after the pod is gone";
-    const message = `volume ${volume.name} at ${SERVICE_ACCOUNT_DIR} ${what}: ${why}; use a projected serviceAccountToken`;
+    const message = `volume ${volume.name} at ${SERVICE_ACCOUNT_DIR} ${what}: it would still work after the pod is gone; use a projected serviceAccountToken`;
     return [{ reason: "UnboundToken", message }];
   });
 }

@@ -1,6 +1,6 @@
 // Sets the environment variables by which clients find the API server and, if the pod asks for it, the egress
 // proxy, in the operator's containers and init containers. Invariant: everything else of a container stays
-// unchanged, also the order of its other variables.
+// unchanged, even the order of its other variables.
 import { egressWarnings, withEgressEnv } from "./egress-env.ts";
 import { API_PORT, KUBECONFIG_DIR, KUBECONFIG_VOLUME } from "./names.ts";
 import type { Plan } from "./plan.ts";
@@ -13,9 +13,9 @@ const KUBECONFIG = "KUBECONFIG";
 export function interceptContainer(container: Container, plan: Plan): Container {
   const { mode } = plan;
   const ours = interceptingEnv(mode);
-  const taken = takenNames(mode);
+  const meshNames = takenNames(mode);
   // First in the list, because a later variable may refer to them as $(KUBERNETES_SERVICE_HOST).
-  const env = withEgressEnv([...ours, ...(container.env ?? []).filter(({ name }) => !taken.includes(name))], plan);
+  const env = withEgressEnv([...ours, ...(container.env ?? []).filter(({ name }) => !meshNames.includes(name))], plan);
   const intercepted = env.length === 0 && container.env === undefined ? container : { ...container, env: [...env] };
   return mode === "kubeconfig" ? { ...intercepted, volumeMounts: withKubeconfig(container.volumeMounts) } : intercepted;
 }
@@ -25,15 +25,15 @@ export function containerWarnings(container: Container, plan: Plan): string[] {
   const { mode } = plan;
   const { name, env = [], envFrom = [], command = [], args = [] } = container;
   const ours = interceptingEnv(mode);
-  const set = env.filter((each) => !ours.some((our) => our.name === each.name && our.value === each.value));
-  const replaced = new Set(set.map((each) => each.name).filter((each) => takenNames(mode).includes(each)));
+  const foreign = env.filter((each) => !ours.some((our) => our.name === each.name && our.value === each.value));
+  const replaced = new Set(foreign.map((each) => each.name).filter((each) => takenNames(mode).includes(each)));
   const flags = [...command, ...args].flatMap((word) => /^(--?(?:kubeconfig|master))(?:=.|$)/.exec(word)?.[1] ?? []);
   // `envFrom` sets only variables that `env` does not set. Its content is not known here.
-  const hidden = [KUBECONFIG, ...IN_CLUSTER].filter((each) => ![...ours, ...env].some((set) => set.name === each));
+  const hidden = [KUBECONFIG, ...IN_CLUSTER].filter((each) => ![...ours, ...env].some((variable) => variable.name === each));
   const mayHide = hidden.find((each) => envFrom.some(({ prefix = "" }) => each.startsWith(prefix)));
   return [
     ...[...replaced].map((each) => `container ${name}: the mesh's value replaces ${each}`),
-    ...(mode !== "kubeconfig" && set.some((each) => each.name === KUBECONFIG)
+    ...(mode !== "kubeconfig" && foreign.some((each) => each.name === KUBECONFIG)
       ? [`container ${name}: KUBECONFIG is not changed; its file may bypass the proxy`]
       : []),
     ...(mayHide === undefined ? [] : [`container ${name}: envFrom is not checked; a ${mayHide} in it bypasses the proxy`]),

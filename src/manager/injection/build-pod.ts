@@ -104,8 +104,8 @@ const FILE_MODE = 0o644;
 const TOKEN_SECONDS = 3600;
 
 /**
- * The volumes of a mode, in the order in which they are added. All of the API server's defaults are written out,
- * so a second injection of a stored pod changes nothing.
+ * The volumes of a mode, in the order in which they are added. All of the API server's defaults are written
+ * out, so a second injection of a stored pod changes nothing.
  */
 export function ourVolumes(mode: InterceptMode): Volume[] {
   const identity: Volume = {

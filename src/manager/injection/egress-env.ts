@@ -1,6 +1,6 @@
 // The environment variables by which HTTP clients find the proxy for requests to other servers than the API
 // server. Invariants: a container that has a proxy of its own keeps it, with a warning; calls inside the
-// cluster go direct, as before. Called for each of the operator's containers.
+// cluster go direct, as before.
 import { EGRESS_PORT } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import type { Container, EnvVar } from "./pod-manifest.ts";
@@ -8,7 +8,7 @@ import type { Container, EnvVar } from "./pod-manifest.ts";
 /** curl reads only the lower-case `http_proxy`; most other clients read both cases of each. */
 const PROXY_VARIABLES = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
 const DIRECT_VARIABLES = ["NO_PROXY", "no_proxy"];
-/** Of all containers of a pod together. Each host is looked at. */
+/** The bound for all containers of a pod together, since each host is looked at. */
 const MAX_DIRECT_CHARS = 65_536;
 const PROXY_URL = `http://127.0.0.1:${EGRESS_PORT}`;
 const DEFAULT_DOMAIN = "cluster.local";
@@ -16,15 +16,15 @@ const DEFAULT_DOMAIN = "cluster.local";
 /** The container's variables with those of the egress proxy. A second call changes nothing. */
 export function withEgressEnv(env: readonly EnvVar[], plan: Plan): readonly EnvVar[] {
   if (!plan.egress || ownProxies(env).length > 0) return env;
-  const given = DIRECT_VARIABLES.flatMap((name) => (plainValue(env, name) ?? "").split(",")).map((part) => part.trim());
-  const direct = [...new Set([...given, ...directHosts(plan)].filter((part) => part !== ""))].join(",");
+  const configured = DIRECT_VARIABLES.flatMap((name) => (plainValue(env, name) ?? "").split(",")).map((part) => part.trim());
+  const direct = [...new Set([...configured, ...directHosts(plan)].filter((part) => part !== ""))].join(",");
   const ours = [
     ...PROXY_VARIABLES.map((name) => ({ name, value: PROXY_URL })),
     ...DIRECT_VARIABLES.map((name) => ({ name, value: direct })),
   ];
   // A variable keeps its place, since its value may refer to those before it.
-  const kept = env.map((each) => ours.find(({ name }) => name === each.name) ?? each);
-  return [...kept, ...ours.filter(({ name }) => !env.some((each) => each.name === name))];
+  const replaced = env.map((each) => ours.find(({ name }) => name === each.name) ?? each);
+  return [...replaced, ...ours.filter(({ name }) => !env.some((each) => each.name === name))];
 }
 
 /** Why the hosts that the containers reach without a proxy cannot be extended; undefined if they can. */
@@ -42,9 +42,9 @@ export function egressRefusal(containers: readonly Container[], plan: Plan): str
  */
 export function egressWarnings({ name, env = [], envFrom = [] }: Container, plan: Plan): string[] {
   if (!plan.egress) return [];
-  const own = ownProxies(env);
-  if (own.length > 0) {
-    const what = `sets ${own.join(" and ")} itself, which is not changed`;
+  const variables = ownProxies(env);
+  if (variables.length > 0) {
+    const what = `sets ${variables.join(" and ")} itself, which is not changed`;
     return [`container ${name}: it ${what}; its requests to other servers do not go through the proxy`];
   }
   const hidden = [...PROXY_VARIABLES, ...DIRECT_VARIABLES].find((each) =>

@@ -1,7 +1,6 @@
 // Decides about one pod, from the apps of its namespace: the pod with its sidecar, no change, or a refusal.
-// Pure and idempotent: a second call changes nothing, also after defaults of the API server and changes of
-// other webhooks. The function does not trust the pod's labels, but checks its containers. Called by the
-// injecting webhook for the creation of a pod.
+// Pure and idempotent: a second call changes nothing, even after defaults of the API server and changes of
+// other webhooks. The function does not trust the pod's labels, but checks its containers.
 import { annotationKey, appAnnotations } from "../../api/annotations.ts";
 import { countTerms } from "../../api/label-selector.ts";
 import { annotationsInForce, podAnnotationMisspellings, SHARED_ANNOTATIONS } from "../../api/pod-annotations.ts";

@@ -23,7 +23,7 @@ export interface InjectionRequest {
 export interface InjectionSettings {
   /** Image of the proxy and of the other injected containers. */
   readonly proxyImage: string;
-  /** Default IfNotPresent. */
+  /** The imagePullPolicy of the proxy; default IfNotPresent. */
   readonly imagePullPolicy?: "Always" | "IfNotPresent" | "Never";
   /** Names of Secrets for the proxy's image; they must be in the pod's namespace. */
   readonly imagePullSecrets?: readonly string[];
@@ -38,7 +38,7 @@ export interface InjectionSettings {
   readonly nativeSidecars: boolean;
   /** The Service `kubernetes` in `default`: its one or two cluster IPs, and its port. */
   readonly kubernetesService: { readonly ips: readonly string[]; readonly port: number };
-  /** Default "cluster.local". */
+  /** The DNS domain of the cluster; default "cluster.local". */
   readonly clusterDomain?: string;
 }
 
@@ -62,7 +62,7 @@ export type Injection =
    */
   | {
       readonly kind: "refused";
-      /** For a metric and for logs. */
+      /** The reasons, for a metric and for logs. */
       readonly reasons: readonly RefusalReason[];
       readonly message: string;
       readonly warnings: readonly string[];

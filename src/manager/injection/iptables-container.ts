@@ -42,8 +42,8 @@ export function iptablesContainer({ settings, webhook }: Plan): Container {
  * the mesh's.
  */
 export function refreshedIptables(existing: Container, ours: Container): Container {
-  const kept = ["imagePullPolicy", "resources", "terminationMessagePath", "terminationMessagePolicy"];
-  return { ...ours, ...Object.fromEntries(Object.entries(existing).filter(([field]) => kept.includes(field))) };
+  const defaulted = ["imagePullPolicy", "resources", "terminationMessagePath", "terminationMessagePolicy"];
+  return { ...ours, ...Object.fromEntries(Object.entries(existing).filter(([field]) => defaulted.includes(field))) };
 }
 
 /** True for a container of that name from an earlier injection. */

@@ -1,7 +1,7 @@
 // Gives the names of the operator's webhook port to the proxy's port, in the container that declares them: a
 // Service with such a name as its targetPort then finds the proxy. Not in the proxy's container:
 // EndpointSlices know no port of a native sidecar before Kubernetes 1.33. Pure. Invariant: probes and
-// lifecycle hooks with such a name still reach the operator. Called by build-pod.ts.
+// lifecycle hooks with such a name still reach the operator.
 import { WEBHOOK_PORT } from "./names.ts";
 import type { Container, Handler, Lifecycle, Port } from "./pod-manifest.ts";
 
@@ -18,10 +18,10 @@ export function withMovedNames(container: Container, port: number): Container {
   // The kubelet looks for the name in the ports of the same container.
   const target = <T extends { readonly port: string | number }>(to: T): T =>
     typeof to.port === "string" && names.includes(to.port) ? { ...to, port } : to;
-  const handler = <H extends Handler>(of: H): H => ({
-    ...of,
-    ...(of.httpGet === undefined ? {} : { httpGet: target(of.httpGet) }),
-    ...(of.tcpSocket === undefined ? {} : { tcpSocket: target(of.tcpSocket) }),
+  const handler = <H extends Handler>(probe: H): H => ({
+    ...probe,
+    ...(probe.httpGet && { httpGet: target(probe.httpGet) }),
+    ...(probe.tcpSocket && { tcpSocket: target(probe.tcpSocket) }),
   });
   const { startupProbe, livenessProbe, readinessProbe, lifecycle } = container;
   return {
@@ -34,7 +34,7 @@ export function withMovedNames(container: Container, port: number): Container {
   };
 }
 
-function hooks(lifecycle: Lifecycle, handler: (of: Handler) => Handler): Lifecycle {
+function hooks(lifecycle: Lifecycle, handler: (hook: Handler) => Handler): Lifecycle {
   const { postStart, preStop } = lifecycle;
   return {
     ...lifecycle,

@@ -65,8 +65,8 @@ export function planInjection(
   };
 }
 
-// If only the limit is set, it may be below the default request. If only the request is set, it may be above the
-// default limit. The default gives way in both cases.
+// If only the limit is set, it may be below the default request. If only the request is set, it may be above
+// the default limit. The default gives way in both cases.
 function resourcesOf(annotations: Annotations): Resources {
   const resources = { requests: {} as Record<string, string>, limits: {} as Record<string, string> };
   for (const { resource, request, limit } of RESOURCE_PAIRS) {

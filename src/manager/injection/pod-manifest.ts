@@ -107,7 +107,10 @@ export function readPod(input: unknown): ReadPod {
   return { ok: true, pod: input as PodManifest }; // not zod's copy, which has another order of fields
 }
 
-/** An operation of a JSON Patch (RFC 6902). "add" replaces an existing value, as the RFC says for members of an object. */
+/**
+ * An operation of a JSON Patch (RFC 6902). "add" replaces an existing value, as the RFC says for members of
+ * an object.
+ */
 export type PatchOperation =
   | { readonly op: "add"; readonly path: string; readonly value: unknown }
   | { readonly op: "remove"; readonly path: string };

@@ -141,7 +141,7 @@ export function clusterCaMount(): VolumeMount {
 }
 
 // The kubelet starts ordinary containers one after the other, and waits for the `postStart` hook of each.
-// When the pod ends, it stops all containers at once. The `preStop` hook lets the operator release its lease
+// When the pod ends, it stops all containers together. The `preStop` hook lets the operator release its lease
 // through the proxy first.
 function plainLifecycle({ graceSeconds, hostAliases, egress }: Plan): Lifecycle {
   const hook = (...args: readonly string[]) => ({ exec: { command: ["node", "dist/proxy/hooks/main.js", ...args] } });

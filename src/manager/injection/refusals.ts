@@ -1,4 +1,4 @@
-// The reasons to refuse a pod. Each message says what is wrong and what to do, and all are reported at once.
+// The reasons to refuse a pod. Each message says what is wrong and what to do, and all are reported together.
 // A pod of an app without a sidecar would read and write everything, so a pod that cannot be injected is
 // refused.
 import { type Annotations, annotationKey, annotationValue } from "../../api/annotations.ts";

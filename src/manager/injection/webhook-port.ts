@@ -42,8 +42,8 @@ export function webhookPort(spec: PodSpec, { port, certDir }: WebhookServer, red
 }
 
 /**
- * The operator's server whose calls the pod's proxy takes; undefined if it takes none. `certDir` is the folder in
- * the proxy's container.
+ * The operator's server whose calls the pod's proxy takes; undefined if it takes none. `certDir` is the
+ * folder in the proxy's container.
  */
 export function proxiedServer({ containers, initContainers = [] }: PodSpec): WebhookServer | undefined {
   const { env = [] } = [...initContainers, ...containers].find(({ name }) => name === PROXY_CONTAINER) ?? {};

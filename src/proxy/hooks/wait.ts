@@ -1,7 +1,7 @@
 // What the lifecycle hooks of a proxy that is a plain container wait for. All containers of a pod stop at the
 // same time, and the operator still has to release its lease: preStop waits until the operator has no
 // connection. The kubelet starts the operator only when postStart has ended, so that this hook never gives
-// up. Called by main.ts.
+// up.
 import { get } from "node:http";
 import { type Clock, sleep } from "../../base/clock.ts";
 
@@ -51,7 +51,7 @@ const READY_PAUSE_MS = 200;
 const ANSWER_MS = 5_000;
 
 export interface WaitReadyOptions {
-  /** Of the health listener on the loopback. */
+  /** The port of the health listener on the loopback. */
   readonly port: number;
   readonly clock: Clock;
   /** Called with each new reason to wait. */

@@ -1,7 +1,7 @@
 // The rules of iptables mode, in chains of their own that are replaced as a whole. Invariants: the rules
 // redirect only new connections of the pod itself to the given addresses, and none of the proxy's user;
 // connections to the operator's webhooks are redirected only if they come from outside of the pod; the rules
-// are written as a whole, or not. Called by main.ts.
+// are written as a whole, or not.
 import { errorMessage, MeshError } from "../../base/errors.ts";
 
 /** The chain of the table `nat` for the pod's own connections. */
@@ -16,7 +16,7 @@ export interface Redirection {
   readonly from: readonly { readonly ip: string; readonly port: number }[];
   /** The proxy's port on the loopback. */
   readonly to: number;
-  /** Whose connections go to the API server itself. */
+  /** The user whose connections go to the API server directly. */
   readonly exceptUid: number;
   /** The port of the operator's webhooks, and the proxy's port for their calls. */
   readonly inbound?: { readonly from: number; readonly to: number } | undefined;
@@ -68,7 +68,7 @@ const VARIANTS = ["-nft", "-legacy", ""];
 const WAIT_SECONDS = "--wait=10";
 
 /**
- * Writes the rules with the iptables of the image, also if they are already there. Returns the variant.
+ * Writes the rules with the iptables of the image, even if they are already there. Returns the variant.
  * @throws MeshError `IPTABLES_FAILED` with the error of each variant
  */
 export function applyRules(rules: readonly FamilyRules[], run: Run): string {

@@ -212,7 +212,7 @@ describe("the webhook server", () => {
 
   it("holds bodies within its budget, turns the rest away for a second, and gives everything back", async () => {
     await server.stop();
-    await start({ maxHeldBytes: 6 * 1024 * 1024 }); // half for one address; the review becomes 1.4 MiB
+    await start({ maxBodyBytes: 6 * 1024 * 1024 }); // half for one address; the review becomes 1.4 MiB
     const { promise, resolve } = Promise.withResolvers<void>();
     const isHeld = Promise.withResolvers<void>();
     review = () => {
@@ -244,7 +244,7 @@ describe("the webhook server", () => {
 
   it("keeps no answer for clients that do not read it: it counts until it has left, and the connection ends after a time", async () => {
     await server.stop();
-    await start({ maxHeldBytes: 100 * 1024 * 1024 }); // half for one address; the review becomes 1.4 MiB, its answer counts as 48
+    await start({ maxBodyBytes: 100 * 1024 * 1024 }); // half for one address; the review becomes 1.4 MiB, its answer counts as 48
     review = () => ({ allowed: true, patch: [{ op: "add", path: "/x", value: "x".repeat(12 * 1024 * 1024) }] });
     const large = reviewOf({ object: { data: texts(700 * 1024) } });
     const deaf = (await tls()).pause();
@@ -259,7 +259,7 @@ describe("the webhook server", () => {
 
   it("sends no answer for which the budget has no room", async () => {
     await server.stop();
-    await start({ maxHeldBytes: 6 * 1024 * 1024 });
+    await start({ maxBodyBytes: 6 * 1024 * 1024 });
     review = () => ({ allowed: true, patch: [{ op: "add", path: "/x", value: "x".repeat(1024 * 1024) }] });
     expect(await ask(reviewOf())).toMatchObject({ code: 429, headers: { "retry-after": "1" } });
     review = () => ({ allowed: true, patch: [{ op: "add", path: "/x", value: "x".repeat(512 * 1024) }] });
@@ -281,7 +281,7 @@ describe("the webhook server", () => {
 
   it("reads no body while a request waits for an app that does not exist", async () => {
     await server.stop();
-    await start({ maxHeldBytes: 64 * 1024 });
+    await start({ maxBodyBytes: 64 * 1024 });
     const waiting: (() => void)[] = [];
     ready = () => new Promise((resolve) => waiting.push(resolve));
     const body = reviewOf({ object: { data: "x".repeat(3_000) } });

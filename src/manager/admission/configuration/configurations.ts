@@ -53,7 +53,7 @@ export function isInjected(app: App, managerNamespace: string): boolean {
   if (app.isEnding && !isBringingBack) return false;
   if (app.spec !== undefined) return true;
   // An app that was served before keeps its entry. Its pods are refused until the app is corrected, or until
-  // its deletion is complete. Otherwise they would run without a proxy and own everything, beside pods that
+  // its deletion is complete. Otherwise they would run without a proxy and own everything, while other pods
   // have a proxy.
   const served = status?.routeVersion !== undefined || isBringingBack;
   const { selector } = app.pods;
@@ -182,7 +182,7 @@ function validationWebhook({ kinds, target, trustPem }: Entries, path: string): 
   };
 }
 
-/** For warnings only: edits of namespaces that change their labels. */
+/** The entry for edits of the labels of namespaces, which get warnings only. */
 function namespacesWebhook(own: ValidatingWebhook): ValidatingWebhook {
   return {
     ...own,
@@ -204,7 +204,7 @@ function clientConfig({ namespace, serviceName, url }: WebhookTarget, path: stri
   return { caBundle, service: { namespace, name: serviceName, path, port: 443 } };
 }
 
-// Without this label AKS edits the webhooks, and the manager would edit them back, for ever.
+// Without this label AKS edits the webhooks, and the manager would edit them back, without end.
 function metadata(name: string) {
   return { name, labels: { "admissions.enforcer/disabled": "true" } };
 }

@@ -1,6 +1,6 @@
 // The condition InjectionReady: the API server calls the manager for new pods of the app. Invariant: the
 // condition is True only after the API server has returned the entry, so users can wait for it before they
-// create pods. Called by the app reconciler.
+// create pods.
 import type { Condition } from "../../../api/conditions.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { MutatingWebhook, MutatingWebhookConfiguration } from "../../../kube/client/resources.ts";
@@ -45,52 +45,52 @@ export interface InjectionLook {
 }
 
 export interface InjectionReady {
-  /** @param said the last written condition */
-  look(app: App, said: Condition | undefined): InjectionLook;
+  /** @param written the last written condition */
+  look(app: App, written: Condition | undefined): InjectionLook;
   /** True if the app's entry has changed since the last call of `look`. */
   hasChanged(app: AppRef): boolean;
   forget(app: Omit<AppRef, "kind">): void;
 }
 
-interface Seen {
+interface SeenEntry {
   readonly webhook: MutatingWebhook;
   readonly sinceMs: number;
 }
 
 export function createInjectionReady({ mutating, apps, target, size, clock }: InjectionReadyOptions): InjectionReady {
-  const known = new Map<string, Seen>();
+  const entries = new Map<string, SeenEntry>();
   const entryOf = (app: AppRef) => mutating.get(MUTATING_NAME)?.webhooks?.find(({ name }) => name === injectionWebhookName(app));
-  const see = (app: AppRef): Seen | undefined => {
+  const see = (app: AppRef): SeenEntry | undefined => {
     const key = formatRequest(app);
     const webhook = entryOf(app);
-    const before = known.get(key);
+    const before = entries.get(key);
     if (isSameEntry(before?.webhook, webhook)) return before;
     if (webhook === undefined) {
-      known.delete(key);
+      entries.delete(key);
       return undefined;
     }
-    const seen = { webhook, sinceMs: clock.monotonicMs() };
-    known.set(key, seen);
-    return seen;
+    const entry = { webhook, sinceMs: clock.monotonicMs() };
+    entries.set(key, entry);
+    return entry;
   };
 
   return {
-    look(app, said) {
+    look(app, written) {
       if (!mutating.hasSynced) return { verdict: undefined, againMs: undefined };
       const seen = see(app.ref);
       const ageMs = seen === undefined ? 0 : clock.monotonicMs() - seen.sinceMs;
       const waitMs = seen !== undefined && ageMs < IN_FORCE_AFTER_MS ? IN_FORCE_AFTER_MS - ageMs : undefined;
       // A new manager waits for a moment before it revokes the previous manager's condition.
-      const isOfNow = said?.observedGeneration === app.object.metadata.generation;
-      if (waitMs !== undefined && said?.status === "True" && isOfNow) return { verdict: undefined, againMs: waitMs };
+      const isOfNow = written?.observedGeneration === app.object.metadata.generation;
+      if (waitMs !== undefined && written?.status === "True" && isOfNow) return { verdict: undefined, againMs: waitMs };
       const isInForce = seen !== undefined && waitMs === undefined && isAsDesired(app, seen.webhook, target);
       const hasRoom = () => withinShare(apps.list(app.ref.namespace)).some(({ ref }) => ref.name === app.ref.name);
       const verdict = verdictOf(app, { isInForce, isTooLarge: size.isTooLarge, hasRoom, target });
       const isPending = verdict.reason === "WebhookPending" || verdict.reason === "WebhookTooLarge";
       return { verdict, againMs: waitMs ?? (isPending ? PENDING_MS : undefined) };
     },
-    hasChanged: (app) => !isSameEntry(known.get(formatRequest(app))?.webhook, entryOf(app)),
-    forget: (app) => known.delete(formatRequest(app)),
+    hasChanged: (app) => !isSameEntry(entries.get(formatRequest(app))?.webhook, entryOf(app)),
+    forget: (app) => entries.delete(formatRequest(app)),
   };
 }
 

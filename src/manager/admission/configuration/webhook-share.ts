@@ -1,13 +1,14 @@
 // What one app, and the apps of one namespace, may take of the object that has the webhook entries of all
 // apps. The API server bounds that object, so whoever filled it would keep the pods of all later apps from
 // being injected. Pure. Invariant: an entry that is in force is never left out for the sake of another one.
-// Used by configurations.ts and injection-ready.ts.
 import type { LabelSelector } from "../../../api/label-selector.ts";
 import type { App } from "../../apps/app.ts";
 
-/** Of the 1,900 entries that there is room for with one CA. */
+/** The entries of one namespace. With one CA the object has room for 1,900. */
 export const MAX_ENTRIES_PER_NAMESPACE = 64;
-/** Of the terms of a selector as JSON. One VirtualApp could have 140,000, a tenth of the object. */
+/**
+ * The length of the terms of a selector, as JSON. One VirtualApp could have 140,000, a tenth of the object.
+ */
 const MAX_SELECTOR_CHARS = 1_024;
 
 /**
@@ -15,8 +16,10 @@ const MAX_SELECTOR_CHARS = 1_024;
  * of another one.
  */
 export function withinShare(apps: readonly App[]): App[] {
-  return [...Map.groupBy(apps, ({ ref }) => ref.namespace).values()].flatMap((own) =>
-    own.length <= MAX_ENTRIES_PER_NAMESPACE ? own : own.toSorted(byAge).slice(0, MAX_ENTRIES_PER_NAMESPACE),
+  return [...Map.groupBy(apps, ({ ref }) => ref.namespace).values()].flatMap((inNamespace) =>
+    inNamespace.length <= MAX_ENTRIES_PER_NAMESPACE
+      ? inNamespace
+      : inNamespace.toSorted(byAge).slice(0, MAX_ENTRIES_PER_NAMESPACE),
   );
 }
 

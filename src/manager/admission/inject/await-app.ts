@@ -1,6 +1,6 @@
 // Waits for an app that this replica does not know yet: the leader knew it before it wrote the webhook, but
-// this replica may lag. Invariant: a request that waits holds no body, and few wait at a time, since anybody
-// can name an app that does not exist. Called before the body is read.
+// this replica may lag. Invariant: a request that waits holds no body, and few wait at a time, since any
+// client can name an app that does not exist.
 import type { Clock } from "../../../base/clock.ts";
 import { createFairBudget } from "../../../base/fair-budget.ts";
 import { StatusError } from "../../../kube/status.ts";
@@ -10,9 +10,9 @@ import type { AppName, Ready } from "../server/webhook.ts";
 /** A watch that is further behind than this is broken. */
 const UNKNOWN_APP_MS = 2_000;
 /**
- * As many as there are places for connections (webhook-server.ts): who waits holds a connection and no body.
- * One address gets half, and those that then take all they can a quarter, an eighth and so on. An API server
- * that gets none tries again after a second.
+ * As many as there are places for connections (webhook-server.ts): a waiting request has a connection and no
+ * body. One address gets half, and those that then take all they can a quarter, an eighth and so on. An API
+ * server that gets none tries again after a second.
  */
 const MAX_WAITING = 256;
 
@@ -34,9 +34,9 @@ export function createAppWait({ apps, clock }: { readonly apps: Apps; readonly c
 async function untilKnown(apps: Apps, { namespace, name }: AppName, clock: Clock, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = clock.after(UNKNOWN_APP_MS, () => resolve());
-  const gone = () => resolve();
-  signal.addEventListener("abort", gone, { once: true });
-  if (signal.aborted) gone();
+  const onAbort = () => resolve();
+  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
   const unsubscribe = apps.onChange(({ type, object }) => {
     if (type === "deleted" || object.metadata.namespace !== namespace) return;
     if (apps.get(name, namespace) !== undefined) resolve();
@@ -44,5 +44,5 @@ async function untilKnown(apps: Apps, { namespace, name }: AppName, clock: Clock
   await promise;
   timer.cancel();
   unsubscribe();
-  signal.removeEventListener("abort", gone);
+  signal.removeEventListener("abort", onAbort);
 }

@@ -1,6 +1,6 @@
 // The mutating webhook that puts the proxy into an app's pods, at the path of that app. Invariant: a pod that
-// an app selects is injected or refused with a message. Without a proxy it would own everything, beside the
-// other pods. A pod passes unchanged only if the app does not select it, or if the app's deletion is
+// an app selects is injected or refused with a message. Without a proxy it would own everything in addition
+// to the other pods. A pod passes unchanged only if the app does not select it, or if the app's deletion is
 // complete. The webhook only reads, so a dry run changes nothing.
 import { StatusError } from "../../../kube/status.ts";
 import type { KubeObject } from "../../../kube/types.ts";
@@ -31,8 +31,8 @@ export function createInjectWebhook({ apps, read, keepRevision, settings }: Inje
     const wrong = whyNotAPod(request, name);
     if (wrong !== undefined) return { allowed: false, reason: "BadRequest", message: wrong };
     if (!apps.hasSynced) throw notYet("has not listed the apps yet");
-    const known = settings();
-    if (known === undefined) throw notYet("does not know the address of the API server yet");
+    const injection = settings();
+    if (injection === undefined) throw notYet("does not know the address of the API server yet");
     // An app that this replica does not know yet was waited for (await-app.ts).
     const seen = apps.get(name.name, name.namespace);
     // The app may have been created again under its name, or this replica's watch may lag. So read the app
@@ -44,8 +44,8 @@ export function createInjectWebhook({ apps, read, keepRevision, settings }: Inje
     }
     const others = apps.list(name.namespace).filter(({ ref }) => ref.name !== app.ref.name || ref.kind !== app.ref.kind);
     const kept = asksFor(app, request) ? await keepNow(keepRevision, app, request, caller) : undefined;
-    if (kept === undefined) return judgePod(app, request, [app, ...others], known);
-    const answer = judgePod(app, { ...request, object: kept }, [app, ...others], known);
+    if (kept === undefined) return judgePod(app, request, [app, ...others], injection);
+    const answer = judgePod(app, { ...request, object: kept }, [app, ...others], injection);
     if (!answer.allowed) return answer;
     return { ...answer, patch: [...patchBetween(request.object as PodManifest, kept), ...(answer.patch ?? [])] };
   };

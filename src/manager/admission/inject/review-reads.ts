@@ -1,7 +1,7 @@
-// The reads of the API server that the webhook port causes. Any pod can send reviews, and what they cause counts as
-// the manager's: the API server's flow control would slow down the renewal of its lease. Invariants: at most
-// MAX_AT_ONCE reads at once and PER_SECOND a second; the addresses take turns, so that a flood from one delays the
-// reads of another by one turn, whatever apps they name; each wait ends.
+// The reads of the API server that the webhook port causes. Any pod can send reviews, and what they cause
+// counts as the manager's: the API server's flow control would slow down the renewal of its lease.
+// Invariants: at most MAX_AT_ONCE reads at once and PER_SECOND a second; the addresses take turns, so that a
+// flood from one delays the reads of another by one turn, whatever apps they name; each wait ends.
 import { createClientPace } from "../../../base/client-pace.ts";
 import { type Clock, sleep } from "../../../base/clock.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
@@ -20,7 +20,7 @@ const MAX_AT_ONCE = 16;
 /** An honest cluster needs some a minute: only pods of a rollout and pods that no app selects cause any. */
 const PER_SECOND = 20;
 const BURST = 40;
-/** The bucket of all. */
+/** The key of the one pace for all addresses. */
 const ALL = "";
 /** Short compared with the API server's timeout: it tries again. */
 const MAX_WAIT_MS = 2_000;
@@ -128,8 +128,8 @@ export function shareReads<T>(read: ReadApp<T>, clock: Clock): ReadApp<T> {
   const gathering = new Map<string, Promise<T>>();
   return (app, address) => {
     const key = `${address} ${app.namespace}/${app.name}`;
-    const known = gathering.get(key);
-    if (known !== undefined) return known;
+    const shared = gathering.get(key);
+    if (shared !== undefined) return shared;
     const next = sleep(clock, GATHER_MS).then(() => {
       gathering.delete(key); // a later request needs a later read
       return read(app, address);

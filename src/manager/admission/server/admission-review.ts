@@ -1,7 +1,6 @@
 // AdmissionReview v1, the protocol between the API server and its webhooks. A request is decoded once through
 // a schema, and the answer is a review with the request's uid. Pure. Invariants: objects are passed on
-// unchanged, and every refusal begins with `ctrlmesh: `, so that users know its origin. Called by
-// serve-review.ts.
+// unchanged, and every refusal begins with `ctrlmesh: `, so that users know its origin.
 import { z } from "zod";
 import { isObject } from "../../../api/rule.ts";
 import { reviewAnswer } from "../../../kube/admission-review.ts";
@@ -10,7 +9,7 @@ import { createStatus, type StatusDetails, StatusError, type StatusReason } from
 
 const objectSchema = z.custom<object>(isObject, { error: "must be an object" }).nullish();
 
-/** Both come back in the answer. A uid has 36 characters, and a name that the API server accepts has 253. */
+/** The answer contains both. A uid has 36 characters, and a name that the API server accepts has 253. */
 const [MAX_UID, MAX_NAME] = [253, 1_024];
 
 const requestSchema = z.object({
@@ -51,7 +50,7 @@ export type AdmissionAnswer =
       readonly warnings?: readonly string[];
     };
 
-/** @throws StatusError `BadRequest` if the bytes are no AdmissionReview v1 */
+/** @throws StatusError `BadRequest` if the bytes are not an AdmissionReview v1 */
 export function decodeReview(body: Uint8Array): AdmissionRequest {
   const result = reviewSchema.safeParse(parseJson(body));
   if (result.success) return result.data.request;
@@ -77,14 +76,19 @@ function responseOf(answer: AdmissionAnswer): object {
   const { warnings = [] } = answer;
   const more = warnings.length - MAX_WARNINGS;
   const shown = [...warnings.slice(0, MAX_WARNINGS), ...(more > 0 ? [`and ${more} more`] : [])];
-  const said = shown.length === 0 ? {} : { warnings: shown.map(signed) };
+  const signedWarnings = shown.length === 0 ? {} : { warnings: shown.map(signed) };
   if (!answer.allowed) {
     const status = createStatus(answer.reason, signed(answer.message), answer.details);
-    return { allowed: false, status, ...said };
+    return { allowed: false, status, ...signedWarnings };
   }
   const { patch = [] } = answer;
-  if (patch.length === 0) return { allowed: true, ...said };
-  return { allowed: true, patchType: "JSONPatch", patch: Buffer.from(JSON.stringify(patch)).toString("base64"), ...said };
+  if (patch.length === 0) return { allowed: true, ...signedWarnings };
+  return {
+    allowed: true,
+    patchType: "JSONPatch",
+    patch: Buffer.from(JSON.stringify(patch)).toString("base64"),
+    ...signedWarnings,
+  };
 }
 
 const SIGNATURE = "ctrlmesh:";

@@ -1,6 +1,6 @@
-// The CAs of those who may call the webhooks, from a file (`--webhook-client-ca`): API servers whose
+// The CAs of the clients that may call the webhooks, from a file (`--webhook-client-ca`): API servers whose
 // AdmissionConfiguration names a client certificate. Invariant: without a readable file the manager does not
-// start, and later the last good one stays. Used by the webhook server.
+// start, and later the last good one stays.
 import type { Clock, Timer } from "../../../base/clock.ts";
 import { createLastGoodFile } from "../../../base/last-good-file.ts";
 import type { Logger } from "../../../base/log.ts";
@@ -33,10 +33,10 @@ export function createClientCa({ file, clock, log }: { file: string; clock: Cloc
     async start(onChange) {
       pem = await content.current();
       const read = async () => {
-        const now = await content.current();
+        const next = await content.current();
         if (isOver) return;
-        if (now !== pem) {
-          pem = now;
+        if (next !== pem) {
+          pem = next;
           onChange();
         }
         timer = clock.after(READ_MS, () => void read());

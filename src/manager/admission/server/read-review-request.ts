@@ -1,6 +1,6 @@
 // Reads the body of a review and decodes it. Invariant: the budget is charged for memory: for the buffer
 // while the body arrives, and, before parsing, for the parsed value. After parsing, the buffer's part is
-// given back. An ordinary review needs none of the budget. Called by serve-review.ts.
+// given back. An ordinary review needs none of the budget.
 import type { FairBudget } from "../../../base/fair-budget.ts";
 import type { FairTurns } from "../../../base/fair-turns.ts";
 import { createGrowingBytes } from "../../../base/growing-bytes.ts";
@@ -19,19 +19,19 @@ import { type AdmissionRequest, decodeReview } from "./admission-review.ts";
 export const REVIEW_BOUNDS: JsonBounds = { depth: 100, values: 200_000, names: 20_000, stringBytes: 512 * 1024 };
 
 /**
- * What a review may take without the budget: an ordinary pod, and what it becomes. So clients that hold the
+ * What a review may take without the budget: an ordinary pod, and what it becomes. So clients that use the
  * whole budget delay large reviews only. The places for connections bound how many such reviews there are:
  * 256 take 32 MiB.
  */
 export const ORDINARY_BYTES = 128 * 1024;
 
-export interface HeldRequest {
+export interface ChargedRequest {
   readonly request: AdmissionRequest;
   /**
-   * Charges what the review needs besides: its answer, until it has left.
+   * Charges what the review needs in addition: its answer, until it has left.
    * @throws StatusError `TooManyRequests`
    */
-  hold(bytes: number): void;
+  charge(bytes: number): void;
   /** Returns its memory to the budget. Call it once. */
   release(): void;
 }
@@ -58,7 +58,7 @@ export async function readReviewRequest(
   body: IncomingBody,
   client: string,
   { budget, turns }: ReviewMeans,
-): Promise<HeldRequest> {
+): Promise<ChargedRequest> {
   let used = 0;
   let charged = 0;
   const use = (bytes: number) => {
@@ -78,7 +78,7 @@ export async function readReviewRequest(
     use(cost.parsedBytes);
     const request = await turns.run(client, () => decodeReview(bytes));
     use(-bufferBytes);
-    return { request, hold: use, release };
+    return { request, charge: use, release };
   } catch (error) {
     release();
     if (error instanceof StatusError) throw error;

@@ -1,7 +1,7 @@
 // One HTTP request of a webhook, from its headers to its answer: found by path, read within bounds, decoded,
 // reviewed, encoded. Invariant: the API server always gets an answer that it can show. The answer to an
 // AdmissionReview is an AdmissionReview. The answer to any other request is a Status, and its HTTP code says
-// whether to try again. Called by webhook-server.ts.
+// whether to try again.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ClientPace } from "../../../base/client-pace.ts";
@@ -42,18 +42,18 @@ export async function serveReview(req: IncomingMessage, res: ServerResponse, opt
     metrics.answered(webhook?.name ?? "none", result, (clock.monotonicMs() - startedMs) / 1000);
   };
   try {
-    if (webhook === undefined) throw new StatusError("NotFound", `ctrlmesh: there is no webhook at ${shown(req.url)}`);
+    if (webhook === undefined) throw new StatusError("NotFound", `ctrlmesh: there is no webhook at ${shortUrl(req.url)}`);
     checkHeaders(req);
     const caller = callerOf(req, res);
     const { address } = caller;
-    // Before the body is read, so that nothing is held meanwhile.
+    // Before the body is read, so that a waiting request has none in memory.
     await webhook.ready?.(caller);
-    const { request, hold, release } = await readReviewRequest(req, address, options);
+    const { request, charge, release } = await readReviewRequest(req, address, options);
     try {
       const answer = await options.turns.goOn(address, () => webhook.review(request, caller));
       if (!answer.allowed && options.refusals.allow(address, 1)) logRefusal(log, webhook.name, request, answer.message);
       const body = JSON.stringify(encodeReview(request.uid, answer));
-      hold(body.length * BYTES_PER_CHAR);
+      charge(body.length * BYTES_PER_CHAR);
       end(200, body, resultOf(answer));
       await untilSent(res, options);
     } finally {
@@ -97,15 +97,15 @@ function checkHeaders({ method, headers }: IncomingMessage): void {
 
 const MAX_SHOWN = 100;
 
-function shown(url = ""): string {
+function shortUrl(url = ""): string {
   return JSON.stringify(url.slice(0, MAX_SHOWN));
 }
 
-/** Its signal fires if it disconnects before the answer. */
+/** The caller of a request. Its signal fires if it disconnects before the answer. */
 function callerOf({ socket }: IncomingMessage, res: ServerResponse): Caller {
-  const gone = new AbortController();
-  res.once("close", () => gone.abort());
-  return { address: clientAddress(socket) ?? "", signal: gone.signal };
+  const disconnection = new AbortController();
+  res.once("close", () => disconnection.abort());
+  return { address: clientAddress(socket) ?? "", signal: disconnection.signal };
 }
 
 function resultOf(answer: AdmissionAnswer): WebhookResult {

@@ -1,7 +1,7 @@
 // The HTTPS listener of the admission webhooks; every replica of the manager has one. Invariants: a new
 // certificate applies to the next connection and cuts none. The bounds in this file limit the memory,
 // connections and time of each client. A stopping server still answers for a while, because the API server
-// learns of the stop only then. Created by app.ts.
+// learns of the stop only then.
 import { constants } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
@@ -22,7 +22,7 @@ import type { WebhookMetrics } from "./webhook-metrics.ts";
 
 /** Where the certificate comes from. */
 export interface ServingIdentity {
-  /** Undefined before the first certificate: handshakes then fail. */
+  /** The certificate; undefined before the first one, and handshakes then fail. */
   readonly serving: KeyCertificate | undefined;
   onChange(listener: () => void): () => void;
 }
@@ -32,7 +32,7 @@ export interface WebhookServerOptions {
   readonly identity: ServingIdentity;
   readonly routes: WebhookRoutes;
   readonly metrics: WebhookMetrics;
-  /** Only clients with a certificate of these CAs are served. Default: everybody is. */
+  /** Only clients with a certificate of these CAs are served. Default: all clients are. */
   readonly clientCa?: ClientCa;
   readonly clock: Clock;
   readonly log: Logger;
@@ -48,9 +48,9 @@ export interface WebhookServerOptions {
    * Bytes of bodies, and of what they become, in memory at a time; default 96 MiB: half is for one client,
    * and any review within its bounds fits.
    */
-  readonly maxHeldBytes?: number;
+  readonly maxBodyBytes?: number;
   /**
-   * Default 256. An API server has some, and up to as many as it has reviews at once. Every pod of the
+   * Default 256. An API server has some, and up to as many as it has reviews under way. Every pod of the
    * cluster can connect.
    */
   readonly maxConnections?: number;
@@ -63,7 +63,7 @@ export interface WebhookServer extends Runnable {
 
 /** An API server sends some hundred bytes, or two thousand with a token. */
 const MAX_HEADER_BYTES = 4 * 1024;
-const MAX_HELD = 96 * 1024 * 1024;
+const MAX_BODY_BYTES = 96 * 1024 * 1024;
 const REQUEST_MS = 10_000;
 /** Longer than client-go keeps an idle connection (90 s), so that client-go closes it first. */
 const KEEP_ALIVE_MS = 120_000;
@@ -74,15 +74,16 @@ const KEEP_ALIVE_MS = 120_000;
 const LAST_ANSWERS_MS = 3_000;
 /** How often Node checks the timeouts of connections. */
 const CHECK_MS = 1_000;
-/** Of one address in the last seconds: some hundred ordinary reviews. */
+/** The time of the event loop that one address may use in some seconds: some hundred ordinary reviews. */
 const LIGHT_MS = 500;
 /**
- * Of one address. An API server keeps its connections, and opens at most as many as it has reviews at once.
+ * The handshakes of one address. An API server keeps its connections, and opens at most as many as it has
+ * reviews under way.
  */
 const HANDSHAKES_PER_SECOND = 32;
 const HANDSHAKES_AT_ONCE = 256;
 /**
- * Log lines of each address. An API server's refusals are its users' mistakes; each line has up to 3,000
+ * The log lines of each address. An API server's refusals are its users' mistakes; each line has up to 3,000
  * characters.
  */
 const LOGGED_REFUSALS = { perSecond: 5, burst: 100 };
@@ -90,14 +91,23 @@ const LOGGED_REFUSALS = { perSecond: 5, burst: 100 };
 const TLS_WARN_MS = 60_000;
 
 export function createWebhookServer(options: WebhookServerOptions): WebhookServer {
-  const { identity, clientCa, clock, log, metrics, openMs = 3_000, requestMs = REQUEST_MS, maxHeldBytes = MAX_HELD } = options;
+  const {
+    identity,
+    clientCa,
+    clock,
+    log,
+    metrics,
+    openMs = 3_000,
+    requestMs = REQUEST_MS,
+    maxBodyBytes = MAX_BODY_BYTES,
+  } = options;
   const server = createTlsServer(options);
   const listener = createListener(server, "secureConnection");
-  const budget = createFairBudget(maxHeldBytes);
+  const budget = createFairBudget(maxBodyBytes);
   const turns = createFairTurns({ clock, lightMs: LIGHT_MS });
   const refusals = createClientPace({ ...LOGGED_REFUSALS, clock });
   const running = new Set<Promise<void>>();
-  let draining = false;
+  let isDraining = false;
   let port = 0;
 
   let unsubscribe: () => void = () => undefined;
@@ -119,7 +129,14 @@ export function createWebhookServer(options: WebhookServerOptions): WebhookServe
 
   const serve = (req: IncomingMessage, res: ServerResponse) => {
     if (req.socket.destroyed) return; // see guardConnections
-    const work = serveReview(req, res, { ...options, budget, turns, refusals, answerMs: requestMs, isDraining: () => draining });
+    const work = serveReview(req, res, {
+      ...options,
+      budget,
+      turns,
+      refusals,
+      answerMs: requestMs,
+      isDraining: () => isDraining,
+    });
     running.add(work);
     void work.finally(() => running.delete(work));
   };
@@ -143,7 +160,7 @@ export function createWebhookServer(options: WebhookServerOptions): WebhookServe
     },
     async stop() {
       if (server.listening) {
-        draining = true;
+        isDraining = true;
         await sleep(clock, openMs);
       }
       listener.stopAccepting();

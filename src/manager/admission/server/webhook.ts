@@ -5,11 +5,11 @@ import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
 /** The webhooks' names, in metrics. */
 export type WebhookName = "inject" | "validate";
 
-/** Who asks for an answer. */
+/** The client that waits for an answer. */
 export interface Caller {
-  /** Whose share of the budgets and of the time a request takes. */
+  /** The address whose share of the budgets and of the time a request takes. */
   readonly address: string;
-  /** Fires when the caller does not wait for the answer any more. */
+  /** Fires when the caller no longer waits for the answer. */
   readonly signal: AbortSignal;
 }
 
@@ -24,7 +24,7 @@ export type Ready = (caller: Caller) => Promise<void>;
 export interface Webhook {
   readonly name: WebhookName;
   /**
-   * Resolves when a review can be judged. Asked before the body is read.
+   * Resolves when a review can be judged. The server waits for it before it reads the body.
    * @throws StatusError if no answer is possible now
    */
   readonly ready?: Ready;

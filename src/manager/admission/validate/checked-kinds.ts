@@ -13,11 +13,14 @@ import type { CheckedKind } from "./validate-webhook.ts";
 
 export interface SourceChecks {
   readonly sources: readonly Source[];
-  /** For the early check, which reports only refusals and needs only the object itself, there are none. */
+  /**
+   * The other apps. The early check has none, since it reports only refusals and needs only the object
+   * itself.
+   */
   readonly apps: Pick<Apps, "list">;
   /**
-   * Absent: no caller is told how many namespaces an edit moves. Who may ask often learns the names of all
-   * namespaces by it.
+   * Absent: no answer says how many namespaces an edit moves. A client that may ask often would learn the
+   * names of all namespaces.
    */
   readonly countMoves?: CountMoves | undefined;
 }
@@ -29,8 +32,8 @@ export function checkedSources({ sources, apps, countMoves }: SourceChecks): Che
       const { kind } = source.resource;
       // Only a client that is not the API server sends an object without metadata.
       const appName = isObject(fieldAt(after, "metadata")) ? source.appNameOf(after as KubeObject) : "";
-      const [own, others] = split(apps.list(namespace), ({ ref }) => ref.name === appName && ref.kind === kind);
-      const { problems, warnings, reroute } = source.judgeEdit(before, after, { own: own[0], others });
+      const [[current], others] = split(apps.list(namespace), ({ ref }) => ref.name === appName && ref.kind === kind);
+      const { problems, warnings, reroute } = source.judgeEdit(before, after, { own: current, others });
       const taken = before === undefined ? namesakes(others, appName, name) : [];
       const moves =
         countMoves === undefined || reroute === undefined ? [] : await moveWarnings(reroute, countMoves, caller, source.words);

@@ -1,6 +1,6 @@
 // Namespaces as a kind that the validating webhook looks at: an edit of labels that moves the namespace is
 // allowed with a warning. It never refuses. Opt-in, since the API server then asks the manager about edits of
-// namespaces, and whoever can ask learns which apps divide them.
+// namespaces, and any client that can ask learns which apps divide them.
 import { dnsLabelSchema } from "../../../api/names.ts";
 import { fieldAt, isObject } from "../../../api/rule.ts";
 import type { Clock } from "../../../base/clock.ts";
@@ -18,9 +18,9 @@ import type { CheckedKind } from "./validate-webhook.ts";
 
 /** Clients show only some. */
 const MAX_WARNINGS = 8;
-/** For one app and its one namespace: far more than any ordinary spec takes. */
+/** The time for one app and its one namespace: far more than any ordinary spec takes. */
 const LIMIT_MS = 50;
-/** For all apps: the API server waits for the answer. */
+/** The time for all apps: the API server waits for the answer. */
 const TOTAL_MS = 1_000;
 
 export interface NamespaceChecks {
@@ -59,12 +59,12 @@ interface LabelEdit {
 // objects.
 function labelEditOf(before: unknown, after: unknown): LabelEdit | undefined {
   const { data: name } = dnsLabelSchema.safeParse(fieldAt(after, "metadata", "name"));
-  const [old, now] = [labelsOf(before), labelsOf(after)];
-  if (name === undefined || old === undefined || now === undefined || isDeepEqual(old, now)) return undefined;
-  return { before: { name, labels: old }, after: { name, labels: now } };
+  const [old, next] = [labelsOf(before), labelsOf(after)];
+  if (name === undefined || old === undefined || next === undefined || isDeepEqual(old, next)) return undefined;
+  return { before: { name, labels: old }, after: { name, labels: next } };
 }
 
-/** Undefined if the object is no namespace. */
+/** The labels; undefined if the object is not a namespace. */
 function labelsOf(object: unknown): Labels | undefined {
   const metadata = fieldAt(object, "metadata");
   const labels = fieldAt(metadata, "labels") ?? {};

@@ -1,6 +1,6 @@
-// How many namespaces an edit of a route moves, for a warning, and how many such questions are answered together.
-// Invariant: an answer takes a bounded time, whatever the specs say. An edit without an answer passes without a
-// warning, since warnings are a courtesy.
+// How many namespaces an edit of a route moves, for a warning, and how many such questions are answered
+// together. Invariant: an answer takes a bounded time, whatever the specs say. An edit without an answer
+// passes without a warning, since warnings are a courtesy.
 import type { RouteTable } from "../../../route/table.ts";
 import type { Compile } from "../../apps/compile/compiler.ts";
 import type { NamespaceFacts, RouteSpec } from "../../apps/compile/route-spec.ts";
@@ -20,26 +20,27 @@ export interface RouteMoves {
 export type CountMoves = (before: RouteSpec, after: RouteSpec, caller: Caller) => Promise<RouteMoves | undefined>;
 
 /**
- * Of one compilation. Ordinary rules for 10,000 namespaces take as long; the API server waits for the answer.
+ * The time of one compilation. Ordinary rules for 10,000 namespaces take as long; the API server waits for
+ * the answer.
  */
 const LIMIT_MS = 500;
 
 export interface MoveCounterOptions {
   readonly compile: Compile;
-  /** Undefined while they are not known. */
+  /** All namespaces; undefined while they are not known. */
   readonly namespaces: () => readonly NamespaceFacts[] | undefined;
   readonly limit: MoveLimit;
 }
 
 export function createMoveCounter({ compile, namespaces, limit }: MoveCounterOptions): CountMoves {
   const count = async (before: RouteSpec, after: RouteSpec, { signal }: Caller): Promise<RouteMoves | undefined> => {
-    const known = namespaces();
-    if (known === undefined) return undefined;
-    const old = await compile(before, known, LIMIT_MS, { signal });
-    const next = old && (await compile(after, known, LIMIT_MS, { signal }));
+    const all = namespaces();
+    if (all === undefined) return undefined;
+    const old = await compile(before, all, LIMIT_MS, { signal });
+    const next = old && (await compile(after, all, LIMIT_MS, { signal }));
     if (old === undefined || next === undefined) return undefined;
     const isMoved = createComparison(old, next);
-    return { moved: known.filter(({ name }) => isMoved(name)).length, total: known.length };
+    return { moved: all.filter(({ name }) => isMoved(name)).length, total: all.length };
   };
   return (before, after, caller) => limit(caller.address, () => count(before, after, caller));
 }
@@ -47,11 +48,11 @@ export function createMoveCounter({ compile, namespaces, limit }: MoveCounterOpt
 /** Compares once for each pair of classes: all namespaces of a class have the same owners. */
 function createComparison(old: RouteTable, next: RouteTable): (namespace: string) => boolean {
   const [ownersBefore, ownersAfter] = comparedOwners([old, next]);
-  const known = new Map<string, boolean>();
+  const results = new Map<string, boolean>();
   return (namespace) => {
     const pair = `${old.classOf.get(namespace)},${next.classOf.get(namespace)}`;
-    const isMoved = known.get(pair) ?? hasMoved(ownersBefore?.(namespace) ?? [], ownersAfter?.(namespace) ?? []);
-    known.set(pair, isMoved);
+    const isMoved = results.get(pair) ?? hasMoved(ownersBefore?.(namespace) ?? [], ownersAfter?.(namespace) ?? []);
+    results.set(pair, isMoved);
     return isMoved;
   };
 }

@@ -81,7 +81,9 @@ export function addAppController(source: Source, options: AppControllerOptions):
     .withReconciler(
       createAppReconciler({
         ...options,
-        ...{ source, namespaces, injection },
+        source,
+        namespaces,
+        injection,
         services: createServiceWatch({ ...options, onChange: (app) => controller.enqueue(app) }),
         onAnswer: (app) => controller.enqueue(app),
         onCompiled: (app) => controller.enqueue(app),

@@ -1,4 +1,4 @@
-// The manager's own metrics. What counts and measures is told to it where it happens; gauges are read when
+// The manager's own metrics. Counters and histograms are updated where something happens; gauges are read when
 // they are scraped. Invariant: labels name apps, subsets and states only, never namespaces of tenants or
 // pods, so their number is bounded.
 
@@ -13,11 +13,11 @@ import type { PolicyObject } from "../policies/policy-kind.ts";
 import { conditionOf } from "../status/facts.ts";
 
 export interface ManagerMetrics {
-  /** A proxy has acknowledged a snapshot, so long after it was sent. Called by the registry. */
+  /** Records that a proxy has acknowledged a snapshot, this long after it was sent. */
   snapshotAcknowledged(seconds: number): void;
-  /** A status has been written over another one. Called by the status feed, once a write. */
+  /** Records that a status has been written over another one. */
   statusWritten(before: AppStatus | undefined, after: AppStatus, nowMs: number): void;
-  /** Where the gauges read from. Called once, when the parts are there. */
+  /** Sets where the gauges read from. Call once, when the parts exist. */
   readFrom(sources: MetricSources): void;
 }
 
@@ -134,11 +134,13 @@ function addGauges(registers: Registry[], { registry, apps, policies, isLeader }
     collect() {
       this.reset();
       if (!isLeader()) return;
-      for (const { kind, list } of policies) for (const object of list()) this.inc({ kind, state: policyStateOf(object) });
+      for (const { kind, list } of policies) {
+        for (const object of list()) this.inc({ kind, state: policyStateOf(object) });
+      }
     },
   });
 
-  // Of several replicas one speaks, or a sum over them would count twice.
+  // Only the leader reports these, or a sum over the replicas would count them twice.
   const ledApps = () =>
     (isLeader() ? apps.list() : []).map(({ ref, object }) => ({
       virtualapp: `${ref.namespace}/${ref.name}`,

@@ -52,11 +52,11 @@ export interface Evictor {
   /** The refusal of the last eviction of the pod with this uid, or a missing answer. */
   refusalOf(app: Request, uid: string): Refusal | undefined;
   /**
-   * Requests the eviction. Returns undefined if this replica does not lead any more.
+   * Requests the eviction. Returns undefined if this replica no longer leads.
    * @throws the signal's reason if it fires
    */
   evict(request: EvictionRequest, signal: AbortSignal): Promise<Attempt | undefined>;
-  /** Call when the app is gone. */
+  /** Forgets an app that is gone. */
   forget(app: Request): void;
 }
 

@@ -1,4 +1,4 @@
-// The pods of an app, with the facts that a restart needs. Pure. Called by restarter.ts.
+// The pods of an app, with the facts that a restart needs. Pure.
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
@@ -33,18 +33,18 @@ export interface RestartPodFacts {
 export function restartPods({ pods, factsOf, plan, isEvicted }: RestartPodFacts): RestartPod[] {
   const isLostTo = createLosses(plan.desired);
   return pods.map((pod) => {
-    const known = factsOf(podKey(pod));
+    const proxy = factsOf(podKey(pod));
     return {
       ...pod,
       terminating: pod.terminating || isEvicted(pod.uid),
-      connected: known?.connected ?? false,
-      leader: known?.leader ?? false,
+      connected: proxy?.connected ?? false,
+      leader: proxy?.leader ?? false,
       // The acknowledged rules may retain namespaces that the pod gets back because an edit was undone. Such
       // namespaces need no restart, and neither do namespaces that are only fenced.
       retains:
-        retainsSomething(known?.acknowledged?.table) &&
+        retainsSomething(proxy?.acknowledged?.table) &&
         retainsSomething(plan.rulesFor(pod).table) &&
-        isLostTo(pod, known?.acknowledged),
+        isLostTo(pod, proxy?.acknowledged),
     };
   });
 }
@@ -59,11 +59,11 @@ export function needsRestart({ retains, controlled, proxy, ended, terminating }:
  * pods with the same table.
  */
 function createLosses(desired: RouteTable) {
-  const known = new Map<RouteTable, Map<string, boolean>>();
+  const byTable = new Map<RouteTable, Map<string, boolean>>();
   return ({ subset }: AppPod, from: Snapshot | undefined): boolean => {
     if (from === undefined) return false;
-    const ofTable = known.get(from.table) ?? new Map<string, boolean>();
-    known.set(from.table, ofTable);
+    const ofTable = byTable.get(from.table) ?? new Map<string, boolean>();
+    byTable.set(from.table, ofTable);
     const key = `${from.subset}>${subset}`; // a subset's name contains no ">"
     const isLost = ofTable.get(key) ?? retainedBetween(from, { subset, table: desired }).length > 0;
     ofTable.set(key, isLost);

@@ -3,7 +3,7 @@
 //
 //   none => asked      when the pod's record is written, with the number of ready pods of its subset: the eviction follows
 //   asked => leaving   when the eviction is accepted, or its result is not known (believed for a while), or the pod is terminating
-//   asked => none      when the pod needs no restart any more: the edit was undone
+//   asked => none      when the pod no longer needs a restart: the edit was undone
 //   leaving => asked   when the pod stays alive: its eviction is requested again, and no other eviction
 //   leaving => short   when the pod with that uid is gone
 //   short => done      when the subset has as many ready pods as before, or its workloads want fewer

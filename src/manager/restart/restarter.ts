@@ -53,7 +53,7 @@ export interface Restarter {
    * return
    */
   carryOut(app: { readonly ref: Request; readonly object: KubeObject }, step: RestartStep, signal: AbortSignal): Result;
-  /** Call when the app is gone. */
+  /** Forgets an app that is gone. */
   forget(app: Request): void;
 }
 

@@ -1,6 +1,6 @@
 // Reads whether the controllers of some pods (ReplicaSets, StatefulSets, all kinds with a scale subresource)
-// have as many pods as they ask for. Called by restarter.ts, only when fewer pods are ready than before a
-// restart and no new pod is starting. A workload that was scaled down or deleted meanwhile never has as many
+// have as many pods as they ask for. It is read only when fewer pods are ready than before a restart and no new
+// pod is starting. A workload that was scaled down or deleted meanwhile never has as many
 // pods again.
 
 import { dnsLabelSchema, dnsSubdomainSchema } from "../../api/names.ts";
@@ -21,7 +21,7 @@ interface Owner {
 
 /**
  * "yes" if the controllers of the pods `of` have as many of `pods` as their scales ask for. "unknown" if
- * there is no controller, or one has no readable scale. "no" also if the API server does not answer: the
+ * there is no controller, or one has no readable scale. "no" even if the API server does not answer: the
  * caller asks again later.
  * @throws the signal's reason if it fires
  */

@@ -40,6 +40,6 @@ function isSame(a: RestartStatus | undefined, b: RestartStatus | undefined): boo
 
 /** A result that reconciles again at the earliest of these times. */
 export function soonest(...times: (number | undefined)[]): Result {
-  const known = times.filter((ms) => ms !== undefined);
-  return known.length === 0 ? {} : { requeueAfterMs: Math.min(...known) };
+  const dueMs = times.filter((ms) => ms !== undefined);
+  return dueMs.length === 0 ? {} : { requeueAfterMs: Math.min(...dueMs) };
 }

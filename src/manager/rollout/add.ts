@@ -29,8 +29,8 @@ export function addRolloutController(options: RolloutControllerOptions): Control
   const configs = informers.store(SHARDING_CONFIGS);
   const statefulSets = informers.store(metadataOnly(STATEFUL_SETS));
   /**
-   * A root with a record is there also for a StatefulSet that has lost the label: its record and its status
-   * are removed.
+   * A root with a record is also queued for a StatefulSet that has lost the label, so that its record and its
+   * status are removed.
    */
   const rootsOf = ({ metadata: { namespace = "", name, labels } }: KubeObject): Request[] =>
     configs

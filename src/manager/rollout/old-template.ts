@@ -1,7 +1,6 @@
 // Gives a new pod of a StatefulSet the template of another revision. Pure. Invariant: what the pod has and
 // its own template has not stays: its identity and volumes from the StatefulSet, its token from the API
-// server's admission. Called by the injecting webhook's keep-revision.ts.
-
+// server's admission.
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
 import { SERVICE_ACCOUNT_DIR } from "../injection/names.ts";
 
@@ -35,8 +34,8 @@ function merge(live: unknown, from: unknown, to: unknown): unknown {
   const [before, after] = [(from ?? {}) as Fields, (to ?? {}) as Fields];
   const keys = [...new Set([...Object.keys(live), ...Object.keys(after)])];
   const entries = keys.map((key) => [key, merge(live[key], before[key], after[key])] as const);
-  const left = entries.filter(([, value]) => value !== undefined);
-  return left.length === 0 && to === undefined ? undefined : Object.fromEntries(left);
+  const remaining = entries.filter(([, value]) => value !== undefined);
+  return remaining.length === 0 && to === undefined ? undefined : Object.fromEntries(remaining);
 }
 
 // Containers, volumes and variables are known by their names, mounts by their paths, all else only by being
@@ -45,12 +44,12 @@ function mergeLists(live: readonly unknown[], from: readonly unknown[], to: read
   const key = ["mountPath", "name"].find((each) => [live, from, to].every((list) => isListBy(list, each)));
   const isSame = (a: unknown, b: unknown) => (key === undefined ? isDeepEqual(a, b) : fieldOf(a, key) === fieldOf(b, key));
   const find = (list: readonly unknown[], item: unknown) => list.find((other) => isSame(other, item));
-  const kept = to.map((item) => {
+  const keptItems = to.map((item) => {
     const [own, before] = [find(live, item), find(from, item)];
     return own === undefined || before === undefined ? item : merge(own, before, item);
   });
   const added = live.filter((item) => find(from, item) === undefined && find(to, item) === undefined);
-  const merged = [...kept, ...added];
+  const merged = [...keptItems, ...added];
   return merged.length === 0 ? undefined : merged;
 }
 
@@ -60,9 +59,9 @@ function withTokens(spec: Fields, live: Fields): Fields {
     .flatMap(mountsOf)
     .find((mount) => fieldOf(mount, "mountPath") === SERVICE_ACCOUNT_DIR);
   if (token === undefined) return spec;
-  const known = new Set(containersOf(live).map(({ name }) => name));
+  const mountedNames = new Set(containersOf(live).map(({ name }) => name));
   const mounted = (container: Fields) =>
-    known.has(container.name) || find(mountsOf(container))
+    mountedNames.has(container.name) || find(mountsOf(container))
       ? container
       : { ...container, volumeMounts: [...mountsOf(container), token] };
   const find = (mounts: readonly unknown[]) => mounts.some((mount) => fieldOf(mount, "mountPath") === SERVICE_ACCOUNT_DIR);

@@ -72,8 +72,8 @@ function planShards(
   record: RollRecord,
   shards: readonly string[],
 ): RolloutStep {
-  const asked = new Set(names);
-  const wanted = facts.pods.filter((pod) => asked.has(pod.name));
+  const wantedNames = new Set(names);
+  const wanted = facts.pods.filter((pod) => wantedNames.has(pod.name));
   const present = new Set(wanted.map(({ name }) => name));
   const selected = wanted.filter(({ shard }) => shards.includes(shard));
   const rolled = selected.filter((pod) => pod.revision === revision);
@@ -95,7 +95,7 @@ function planShards(
   };
   const turn = { next, isAsked: next !== undefined && isAsked(next), rolled, left, missing, shards };
   // Without a pod to restart a rollout only waits for its end. A pod that is not ready later, or is created
-  // later, is no part of it.
+  // later, does not belong to it.
   const isOver = next === undefined && !isGoingOn(facts.previous, revision);
   const blocker = isOver ? undefined : rolloutBlocker(facts, turn);
   if (blocker !== undefined) {
@@ -150,11 +150,11 @@ export function rolloutEvents(before: RolloutStatus | undefined, step: RolloutSt
   if (revision === undefined) return [];
   const type = "Normal";
   if (step.kind === "done") return isGoingOn(before, revision) ? [{ type, reason: "RolloutFinished", message }] : [];
-  const begun = `shard ${shard} gets revision ${revision}, beginning with pod ${step.status.pod}`;
+  const started = `shard ${shard} gets revision ${revision}, beginning with pod ${step.status.pod}`;
   return [
     ...(isGoingOn(before, revision)
       ? []
       : [{ type, reason: "RolloutStarted", message: `revision ${revision} is rolled out to ${total} pods` } as const]),
-    ...(step.kind === "evict" && step.isFirst ? [{ type, reason: "RolloutShard", message: begun } as const] : []),
+    ...(step.kind === "evict" && step.isFirst ? [{ type, reason: "RolloutShard", message: started } as const] : []),
   ];
 }

@@ -72,7 +72,7 @@ export function rollPods(
     .filter((pod) => isControlledBy(pod, statefulSet))
     .map((pod) => {
       const { namespace = "", name = "", uid = "", labels = {}, deletionTimestamp } = pod.metadata;
-      const known = factsOf(podKey({ namespace, name }));
+      const proxyFacts = factsOf(podKey({ namespace, name }));
       const readySinceMs = readySince(pod);
       return {
         name,
@@ -83,9 +83,9 @@ export function rollPods(
         readySinceMs,
         terminating: deletionTimestamp !== undefined,
         proxy: labels[INJECTED_LABEL] === ref.name,
-        connected: known?.connected ?? false,
-        acknowledged: isAcknowledged(known),
-        leader: known?.leader ?? false,
+        connected: proxyFacts?.connected ?? false,
+        acknowledged: isAcknowledged(proxyFacts),
+        leader: proxyFacts?.leader ?? false,
       };
     });
 }
@@ -109,7 +109,7 @@ function readySince(pod: Pod): number | undefined {
   return Number.isNaN(ms) ? 0 : ms;
 }
 
-function isAcknowledged(known: ProxyFacts | undefined): boolean {
-  if (known?.acknowledged === undefined || known.outstanding !== undefined) return false;
-  return known.inDoubt.length === 0 && !known.mayHoldMore;
+function isAcknowledged(proxyFacts: ProxyFacts | undefined): boolean {
+  if (proxyFacts?.acknowledged === undefined || proxyFacts.outstanding !== undefined) return false;
+  return proxyFacts.inDoubt.length === 0 && !proxyFacts.mayHoldMore;
 }

@@ -45,8 +45,8 @@ export function recordOf(
   const revisions = new Map(pods.map(({ name, revision }) => [name, revision]));
   const entries = wanted.flatMap((name): [string, string][] => {
     const before = previous?.podRevision[name];
-    const now = revisions.get(name);
-    const revision = isSame && before === updateRevision ? before : (now ?? before);
+    const current = revisions.get(name);
+    const revision = isSame && before === updateRevision ? before : (current ?? before);
     return revision === undefined ? [] : [[name, revision]];
   });
   return { updateRevision, podRevision: Object.fromEntries(entries) };

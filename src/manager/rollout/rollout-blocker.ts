@@ -69,12 +69,12 @@ function silentOf({ next, rolled, left }: Turn): Blocker | undefined {
 function leaderless(facts: RolloutFacts, { next, rolled, shards }: Turn): Blocker | undefined {
   if (!facts.hasLock) return undefined;
   for (const shard of shards) {
-    const own = facts.pods.filter((pod) => pod.shard === shard && pod.proxy);
+    const shardPods = facts.pods.filter((pod) => pod.shard === shard && pod.proxy);
     const isBegun = rolled.some((pod) => pod.shard === shard && pod.proxy);
-    if ((!isBegun && shard !== next?.shard) || own.length === 0 || own.some(({ leader }) => leader)) continue;
+    if ((!isBegun && shard !== next?.shard) || shardPods.length === 0 || shardPods.some(({ leader }) => leader)) continue;
     const message = `no pod of shard ${subsetDisplayName(shard)} holds the lock`;
     if (isBegun) return { reason: "LeaderUnknown", message };
-    const recheckMs = LEADER_UNKNOWN_MS - (facts.nowMs - latestOf(own));
+    const recheckMs = LEADER_UNKNOWN_MS - (facts.nowMs - latestOf(shardPods));
     if (recheckMs > 0) return { reason: "LeaderUnknown", message, recheckMs };
   }
   return undefined;

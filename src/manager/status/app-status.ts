@@ -45,8 +45,8 @@ export function appStatus(facts: StatusFacts): AppStatus {
 function verdictsOf(facts: StatusFacts, parts: StatusParts): Verdicts {
   const verdicts = Object.fromEntries(CONDITIONS.map(({ type, verdict }) => [type, verdict?.(facts, parts)]));
   const partsOfReady = CONDITIONS.flatMap(({ type, partOfReady }) => {
-    const own = verdicts[type];
-    const verdict = own && partOfReady?.verdict(own, facts, parts);
+    const ownVerdict = verdicts[type];
+    const verdict = ownVerdict && partOfReady?.verdict(ownVerdict, facts, parts);
     return verdict && partOfReady ? [{ verdict, isUrgent: partOfReady.isUrgent }] : [];
   });
   const ofUrgency = (isUrgent: boolean) => partsOfReady.flatMap((part) => (part.isUrgent === isUrgent ? [part.verdict] : []));

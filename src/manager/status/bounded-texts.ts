@@ -1,15 +1,15 @@
 // Bounds every message of a status. Pure. Invariant: texts from pods, users and the API server never make the
 // status too long. Otherwise the API server would refuse it, and the manager would write it again without
 // end. A message whose parts are bounded (base/plain-text.ts) is never cut here, so its remedy, which is at
-// its end, stays. Called where the status of an app or of a policy is made.
+// its end, stays.
 import { plainText } from "../../base/plain-text.ts";
 
 /**
- * In a condition: a quarter of what the schema allows. Ten problems fit, and a status has up to eight
- * conditions.
+ * The limit in a condition: a quarter of what the schema allows. Ten problems fit, and a status has up to
+ * eight conditions.
  */
 const MAX_CONDITION_CHARS = 8_192;
-/** Elsewhere: the limit in the schema. */
+/** The limit elsewhere, as in the schema. */
 const MAX_MESSAGE_CHARS = 1_024;
 
 /** The status with every field `message`, at any depth, as one line of bounded length. */

@@ -63,8 +63,8 @@ export function syncText({ version }: StatusFacts, { proxies }: Counts): string 
 function rebuilding(facts: StatusFacts, { podName, cause }: Wait): ConvergedVerdict {
   const before = conditionOf(facts.previous, "Converged");
   const age = before?.reason === "Rebuilding" ? ageText(before.lastTransitionTime, facts.now) : "";
-  const own = facts.pods.find(({ name }) => name === podName);
-  const isConnected = own !== undefined && proxyOf(facts, own)?.connected === true;
+  const silentPod = facts.pods.find(({ name }) => name === podName);
+  const isConnected = silentPod !== undefined && proxyOf(facts, silentPod)?.connected === true;
   const what =
     cause === "just-listed"
       ? "this manager does not know yet which pods were deleted in the seconds before it led"
@@ -89,11 +89,11 @@ function handoverVerdict(facts: StatusFacts, counts: Counts, handover: NonNullab
       return { status, reason: "Moving", message: row === undefined ? what : `${what}: ${waitText(facts, row)}${more}` };
     }
     case "Restarting": {
-      const left = handover.total - handover.done;
+      const podsLeft = handover.total - handover.done;
       const what =
-        left === 0
+        podsLeft === 0
           ? "namespaces have moved; the replacement of the last restarted pod is not ready yet"
-          : `namespaces have moved, ${countText(left, "pod")} to restart`;
+          : `namespaces have moved, ${countText(podsLeft, "pod")} to restart`;
       return { status, reason: "Restarting", message: `${what}: ${restartText(facts, row)}` };
     }
     case "Paused":
@@ -126,10 +126,10 @@ function restartText({ restart, now }: StatusFacts, row: Row | undefined): strin
 function pausedText({ plan, restart, words }: StatusFacts): string {
   const stay =
     plan.kept === 1 ? "stays with another owner than the rules give it" : "stay with another owner than the rules give them";
-  const kept = plan.kept === 0 ? [] : [`${countText(plan.kept, "namespace")} ${stay}`];
-  const left =
+  const keptTexts = plan.kept === 0 ? [] : [`${countText(plan.kept, "namespace")} ${stay}`];
+  const leftTexts =
     restart === undefined ? [] : [`${countText(restart.left, "pod")} ${restart.left === 1 ? "waits" : "wait"} for a restart`];
-  return `paused: ${[...kept, ...left].join("; ")}; set ${words.pausedField} to false to go on`;
+  return `paused: ${[...keptTexts, ...leftTexts].join("; ")}; set ${words.pausedField} to false to go on`;
 }
 
 function confirmationText({ plan, generation, words }: StatusFacts): string {

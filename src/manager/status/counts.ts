@@ -61,7 +61,9 @@ function movingOf({ plan }: StatusFacts, gains: ReadonlyMap<string, Gain>): numb
   // Pods of equal claims share one list.
   const lists = new Set(plan.waits.flatMap((wait) => (isUnheard(wait) ? [] : [wait.namespaces])));
   const draining = new Set<string>();
-  for (const namespaces of lists) for (const namespace of namespaces) draining.add(namespace);
+  for (const namespaces of lists) {
+    for (const namespace of namespaces) draining.add(namespace);
+  }
   let granted = 0;
   for (const gain of gains.values()) granted += gain.granted;
   return draining.size + granted;
@@ -86,27 +88,29 @@ function countNamespaces(desired: RouteTable): ReadonlyMap<string | undefined, n
 function conflictingOf(facts: StatusFacts): number {
   const { pods, plan } = facts;
   if (!pods.some(({ proxy, running }) => proxy !== "own" && running)) return 0;
-  const held = new Set<string>();
-  const seen = new Set<string>();
+  const claimed = new Set<string>();
+  const readDigests = new Set<string>();
   for (const pod of meshedPods(facts)) {
     const enforced = proxyOf(facts, pod)?.acknowledged;
-    if (enforced === undefined || enforced.subset === DEFAULT_SUBSET || seen.has(enforced.digest)) continue;
-    seen.add(enforced.digest);
+    if (enforced === undefined || enforced.subset === DEFAULT_SUBSET || readDigests.has(enforced.digest)) continue;
+    readDigests.add(enforced.digest);
     const holders = createHolders(enforced.table);
-    for (const name of namespacesOf(plan.desired)) if (holders(name).has(enforced.subset)) held.add(name);
+    for (const name of namespacesOf(plan.desired)) {
+      if (holders(name).has(enforced.subset)) claimed.add(name);
+    }
   }
-  return held.size;
+  return claimed.size;
 }
 
 function subsetStatus(facts: StatusFacts, name: string, namespaces: number, waitingSince: string | undefined) {
   const { pods, lockName } = facts;
-  const own = pods.filter(({ subset }) => subset === name);
-  const leader = own.find((pod) => proxyOf(facts, pod)?.leader)?.name;
+  const ownPods = pods.filter(({ subset }) => subset === name);
+  const leader = ownPods.find((pod) => proxyOf(facts, pod)?.leader)?.name;
   return {
     name,
     namespaces,
-    readyPods: own.filter(({ ready }) => ready).length,
-    pods: own.length,
+    readyPods: ownPods.filter(({ ready }) => ready).length,
+    pods: ownPods.length,
     ...(lockName === "" ? {} : { lock: lockNameFor(lockName, name) }),
     ...(leader === undefined ? {} : { leader }),
     ...(waitingSince === undefined ? {} : { waitingSince }),

@@ -88,8 +88,8 @@ export function meshedPods({ pods }: Pick<StatusFacts, "pods">): AppPod[] {
  */
 export function servingPods(facts: StatusFacts): AppPod[] {
   return meshedPods(facts).filter((pod) => {
-    const known = proxyOf(facts, pod);
-    return known?.connected || (!pod.terminating && (pod.running || known !== undefined));
+    const proxy = proxyOf(facts, pod);
+    return proxy?.connected || (!pod.terminating && (pod.running || proxy !== undefined));
   });
 }
 
@@ -102,10 +102,10 @@ export function barePods({ pods }: Pick<StatusFacts, "pods">): AppPod[] {
  * The pod's proxy enforces exactly its planned snapshot, and no other snapshot is on its way to the proxy.
  */
 export function isSynced(facts: StatusFacts, pod: AppPod): boolean {
-  const known = proxyOf(facts, pod);
+  const proxy = proxyOf(facts, pod);
   const { digest } = facts.plan.rulesFor(pod);
-  if (known?.acknowledged?.digest !== digest || known.inDoubt.length > 0 || known.mayHoldMore) return false;
-  return known.outstanding === undefined || known.outstanding.digest === digest;
+  if (proxy?.acknowledged?.digest !== digest || proxy.inDoubt.length > 0 || proxy.mayHoldMore) return false;
+  return proxy.outstanding === undefined || proxy.outstanding.digest === digest;
 }
 
 /** The subsets that own objects by label, in any namespace. */

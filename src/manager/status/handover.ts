@@ -113,17 +113,17 @@ function grantingStep(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): Ste
   // After one pod enforces the grant, only connected pods are waited for.
   if (wasMoving && before.to !== undefined && !gaining.includes(before.to)) gaining.push(before.to);
   const pods = servingPods(facts).filter(({ subset }) => gaining.includes(subset));
-  const left = pods.filter((pod) => !isSynced(facts, pod));
-  const isHeldUp = left.some((pod) => gains.get(pod.subset)?.isGranting || proxyOf(facts, pod)?.connected);
+  const latePods = pods.filter((pod) => !isSynced(facts, pod));
+  const isHeldUp = latePods.some((pod) => gains.get(pod.subset)?.isGranting || proxyOf(facts, pod)?.connected);
   if (!isHeldUp) return undefined;
-  const to = left[0]?.subset;
+  const to = latePods[0]?.subset;
   return {
     phase: "Granting",
     from: wasMoving && before.to === to ? before.from : undefined,
     to,
-    done: pods.length - left.length,
+    done: pods.length - latePods.length,
     total: pods.length,
-    waits: syncWaits(facts, left),
+    waits: syncWaits(facts, latePods),
   };
 }
 
@@ -133,8 +133,8 @@ function pausedStep(restart: StatusFacts["restart"]): Step {
 
 function restartingStep({ pods, previous }: StatusFacts, restart: NonNullable<StatusFacts["restart"]>): Step {
   const before = previous?.handover;
-  const known = before?.phase === "Restarting" && before.from === restart.subset ? before.total : 0;
-  const total = Math.max(known, restart.left, pods.some(({ uid }) => uid === restart.uid) ? 1 : 0);
+  const totalBefore = before?.phase === "Restarting" && before.from === restart.subset ? before.total : 0;
+  const total = Math.max(totalBefore, restart.left, pods.some(({ uid }) => uid === restart.uid) ? 1 : 0);
   const wait = { pod: restart.pod, reason: restart.reason as Waiting["reason"], since: restart.since };
   return { phase: "Restarting", from: restart.subset, done: total - restart.left, total, waits: [wait] };
 }
@@ -166,7 +166,8 @@ function progressOf(
 ) {
   const noWriterSeconds = longest(before, gains);
   const isQuiet = conditionOf(previous, "Converged")?.status === "True";
-  const routeBefore = before === undefined ? (isQuiet ? previous?.routeDigest : undefined) : before.routeBefore;
+  const quietRoute = isQuiet ? previous?.routeDigest : undefined;
+  const routeBefore = before === undefined ? quietRoute : before.routeBefore;
   const between = partiesOf(plan.waits, before, step);
   const dividesResources = plan.waits.some((wait) => !isUnheard(wait) && wait.namespaces.length === 0);
   return {
@@ -181,13 +182,13 @@ function progressOf(
 /** All subsets of a handover in more than one direction; undefined for one direction. */
 function partiesOf(waits: readonly Wait[], before: HandoverStatus | undefined, step: Step): readonly string[] | undefined {
   const { from, to } = before?.from === undefined ? step : before;
-  const known = waits.filter(({ subset }) => subset !== undefined);
+  const knownWaits = waits.filter(({ subset }) => subset !== undefined);
   const isOneWay =
     before?.between === undefined &&
-    known.every((wait) => wait.subset === from && wait.to.every((each) => each === to)) &&
+    knownWaits.every((wait) => wait.subset === from && wait.to.every((each) => each === to)) &&
     (step.to === undefined || step.to === to);
   if (isOneWay) return undefined;
-  const parties = [...(before?.between ?? []), from, to, ...known.flatMap((wait) => [wait.subset, ...wait.to]), step.to];
+  const parties = [...(before?.between ?? []), from, to, ...knownWaits.flatMap((wait) => [wait.subset, ...wait.to]), step.to];
   return [...new Set(parties.filter((subset) => subset !== undefined))].slice(0, MAX_PARTIES);
 }
 

@@ -90,15 +90,15 @@ function subsetLocks({ pods, factsOf, lockName }: LockFacts): SubsetLock[] {
     if (subset === DEFAULT_SUBSET || pod.proxy !== "own" || pod.ended) continue;
     const lock = lockNameFor(lockName, subset);
     const before = bySubset.get(subset) ?? { subset, lock, namespace, denied: undefined, permitted: false, heard: false };
-    const known = factsOf(podKey(pod));
+    const proxy = factsOf(podKey(pod));
     // A report about the lock of the pod's previous subset says nothing about this lock.
-    const access = known?.lock?.lockName === lock ? known.lock : undefined;
+    const access = proxy?.lock?.lockName === lock ? proxy.lock : undefined;
     const isDenied = access !== undefined && access.deniedVerbs.length > 0;
     bySubset.set(subset, {
       ...before,
       denied: before.denied ?? (isDenied ? access : undefined),
-      permitted: before.permitted || (access !== undefined && !isDenied) || known?.leader === true,
-      heard: before.heard || known !== undefined,
+      permitted: before.permitted || (access !== undefined && !isDenied) || proxy?.leader === true,
+      heard: before.heard || proxy !== undefined,
     });
   }
   return [...bySubset.values()];
@@ -109,10 +109,10 @@ function unnamedText({ pods, factsOf, lockName, words }: LockFacts, locks: reado
   const working = new Set(locks.flatMap(({ subset, permitted }) => (permitted ? [subset] : [])));
   for (const pod of pods) if (factsOf(podKey(pod))?.leader) working.add(pod.subset);
   for (const pod of meshedPods({ pods })) {
-    const found = factsOf(podKey(pod))?.unnamedLock ?? null;
-    if (found === null || found.lockName === lockName || working.has(pod.subset)) continue;
-    const what = `${found.resource} ${JSON.stringify(found.lockName)} in namespace "${pod.namespace}"`;
-    return `pod ${pod.name} of ${subsetText(pod.subset)} is refused ${what}: ${unnamedLockText(found.lockName, lockName, words)}`;
+    const lock = factsOf(podKey(pod))?.unnamedLock ?? null;
+    if (lock === null || lock.lockName === lockName || working.has(pod.subset)) continue;
+    const what = `${lock.resource} ${JSON.stringify(lock.lockName)} in namespace "${pod.namespace}"`;
+    return `pod ${pod.name} of ${subsetText(pod.subset)} is refused ${what}: ${unnamedLockText(lock.lockName, lockName, words)}`;
   }
   return undefined;
 }

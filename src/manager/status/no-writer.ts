@@ -1,7 +1,7 @@
 // The time without a writer: from sending the new route to the losing pods until the first gaining pod
 // enforces the grant. It is measured for each gaining subset over all its gained namespaces together, so it
-// is never too short. Pure: the status contains the beginning (`subsets[].waitingSince`), also for the next
-// manager.
+// is never too short. Pure: the status contains the beginning (`subsets[].waitingSince`), for the next
+// manager too.
 //
 //   nothing => waiting    the subset is fenced while a losing pod has the new route and has not acknowledged it, or the subset
 //                         has a grant that none of its pods enforces yet
@@ -41,12 +41,12 @@ function gainOf(facts: StatusFacts, subset: string, serving: readonly AppPod[]):
   const before = previous?.subsets?.find(({ name }) => name === subset)?.waitingSince;
   const table = plan.rules.get(subset)?.table;
   const waits = plan.waits.filter(({ to }) => to.includes(subset));
-  const own = serving.filter((pod) => pod.subset === subset);
-  const isEnforced = own.some((pod) => isSynced(facts, pod));
-  const granted = isEnforced || table === undefined ? 0 : mostFreed(facts, own, table);
+  const ownPods = serving.filter((pod) => pod.subset === subset);
+  const isEnforced = ownPods.some((pod) => isSynced(facts, pod));
+  const granted = isEnforced || table === undefined ? 0 : mostFreed(facts, ownPods, table);
   const isFenced = table !== undefined && hasFences(table);
   const wasNext = before !== undefined || isGainingOf(facts, subset);
-  const isGranting = !isFenced && !isEnforced && own.length > 0 && (granted > 0 || wasNext);
+  const isGranting = !isFenced && !isEnforced && ownPods.length > 0 && (granted > 0 || wasNext);
   const nothing = { subset, since: undefined, isGranting, granted, seconds: undefined };
   if (waits.some(({ cause }) => cause === "no-proxy")) return nothing;
   const isWaiting =
@@ -70,13 +70,13 @@ function hasFences({ fenced, rules }: RouteTable): boolean {
  * Each enforced table is read once, because a thousand pods share it.
  */
 function mostFreed(facts: StatusFacts, pods: readonly AppPod[], table: RouteTable): number {
-  const seen = new Set<RouteTable>();
+  const readTables = new Set<RouteTable>();
   const holders = createHolders(table);
   let most = 0;
   for (const pod of pods) {
     const enforced = proxyOf(facts, pod)?.acknowledged;
-    if (enforced === undefined || enforced.subset !== pod.subset || seen.has(enforced.table)) continue;
-    seen.add(enforced.table);
+    if (enforced === undefined || enforced.subset !== pod.subset || readTables.has(enforced.table)) continue;
+    readTables.add(enforced.table);
     let count = 0;
     for (const namespace of enforced.table.fenced) {
       // After an undone move the fence is removed too, but the subset gains nothing.

@@ -117,14 +117,14 @@ function withoutPods({ plan, pods }: StatusFacts, { owned }: Counts): Ready | un
 
 /** A snapshot that is on its way to a connected proxy does not count as behind. */
 function behind(facts: StatusFacts, counts: Counts): Ready | undefined {
-  const late = servingPods(facts).filter((pod) => {
-    const known = proxyOf(facts, pod);
-    return !isSynced(facts, pod) && !(known?.connected && known.acknowledged !== undefined && known.outstanding !== undefined);
+  const latePods = servingPods(facts).filter((pod) => {
+    const proxy = proxyOf(facts, pod);
+    return !isSynced(facts, pod) && !(proxy?.connected && proxy.acknowledged !== undefined && proxy.outstanding !== undefined);
   });
-  const [first] = late;
+  const [first] = latePods;
   if (first === undefined) return undefined;
   const text = syncText(facts, counts);
-  if (late.every((pod) => proxyOf(facts, pod) === undefined) && wasReady(facts)) {
+  if (latePods.every((pod) => proxyOf(facts, pod) === undefined) && wasReady(facts)) {
     return { status: "True", reason: "Rebuilding", message: `${text}; the proxy of pod ${first.name} has not connected yet` };
   }
   const message = `${text}; pod ${first.name} is ${proxyOf(facts, first)?.connected ? "behind" : "not connected"}`;
@@ -145,11 +145,11 @@ function wasReady({ previous, generation, now }: StatusFacts): boolean {
  */
 function lostProxy(facts: StatusFacts, { proxies: { awaySince } }: Counts): Ready | undefined {
   if (awaySince === undefined || ageMs(awaySince, facts.now) < LOST_AFTER_MS) return undefined;
-  const away = servingPods(facts).filter((pod) => proxyOf(facts, pod)?.connected === false);
-  const [first] = away;
+  const awayPods = servingPods(facts).filter((pod) => proxyOf(facts, pod)?.connected === false);
+  const [first] = awayPods;
   if (first === undefined) return undefined;
   const who = first.subset === DEFAULT_SUBSET ? "" : ` of ${subsetText(first.subset)}`;
-  const more = away.length === 1 ? "" : `, and ${away.length - 1} more`;
+  const more = awayPods.length === 1 ? "" : `, and ${awayPods.length - 1} more`;
   const message = `the proxy of pod ${first.name}${who} has been disconnected for over 1 min${more}: it keeps its routes, and the next change waits for it`;
   return { status: "False", reason: "ProxyLost", message };
 }

@@ -1,7 +1,7 @@
 // Writes an app's status, records its Events, and updates the metrics. Invariant: each status is computed
 // from the status that it replaces, so the entries of another manager stay (the start of a handover, the
 // record of a restart). A status about an older spec is not written over a newer object, which is reconciled
-// anyway. Called by the reconciler.
+// anyway.
 
 import type { AppStatus } from "../../api/app-status.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -134,8 +134,8 @@ export function nextLookMs(status: AppStatus, now: string): number | undefined {
 }
 
 function untilMs(since: string, afterMs: number, now: string): number | undefined {
-  const left = afterMs - ageMs(since, now);
-  return left > 0 ? left : undefined;
+  const leftMs = afterMs - ageMs(since, now);
+  return leftMs > 0 ? leftMs : undefined;
 }
 
 const HELD_EVERY_MS = 5_000;

@@ -137,10 +137,10 @@ export function remedyText(facts: StatusFacts, row: WaitingOn): string {
 }
 
 function explanationOf(facts: StatusFacts, { pod = "", reason }: WaitingOn): Explanation {
-  const own = facts.pods.find(({ name }) => name === pod);
-  const known = own && proxyOf(facts, own);
-  const problems = known === undefined ? "" : plainText(routeProblems(known).join("; "));
-  const isUnstarted = own?.unstarted === true && own.running;
-  const details = { writes: known?.backlog.drainingWrites ?? 0, problems, isConnected: known?.connected ?? false, isUnstarted };
+  const waitingPod = facts.pods.find(({ name }) => name === pod);
+  const proxy = waitingPod && proxyOf(facts, waitingPod);
+  const problems = proxy === undefined ? "" : plainText(routeProblems(proxy).join("; "));
+  const isUnstarted = waitingPod?.unstarted === true && waitingPod.running;
+  const details = { writes: proxy?.backlog.drainingWrites ?? 0, problems, isConnected: proxy?.connected ?? false, isUnstarted };
   return explain(reason as WaitReason, pod, details);
 }

@@ -49,18 +49,19 @@ function reasonOf(facts: StatusFacts, { cause }: Wait, pod: AppPod | undefined):
     case "just-listed":
       return "PodGone";
     case "holds":
-      return pod === undefined ? "NotConnected" : pod.proxy === "other-app" ? "ForeignProxy" : proxyReason(facts, pod);
+      if (pod === undefined) return "NotConnected";
+      return pod.proxy === "other-app" ? "ForeignProxy" : proxyReason(facts, pod);
     default:
       return cause satisfies never;
   }
 }
 
 function proxyReason(facts: StatusFacts, pod: AppPod): WaitReason {
-  const known = proxyOf(facts, pod);
-  if (known === undefined) return pod.running ? "NotReported" : "NotStarted";
-  if (routeProblems(known).length > 0) return "SnapshotRefused";
-  if (!known.connected) return "NotConnected";
-  return known.backlog.drainingWrites > 0 ? "WriteInFlight" : "NotAcknowledged";
+  const proxy = proxyOf(facts, pod);
+  if (proxy === undefined) return pod.running ? "NotReported" : "NotStarted";
+  if (routeProblems(proxy).length > 0) return "SnapshotRefused";
+  if (!proxy.connected) return "NotConnected";
+  return proxy.backlog.drainingWrites > 0 ? "WriteInFlight" : "NotAcknowledged";
 }
 
 /** The rows of the status. */
@@ -72,16 +73,21 @@ export function waitingRows({ previous, now }: StatusFacts, phase: Phase, waits:
       reason,
       since: since ?? sinceOf(previous, phase, pod) ?? wholeSeconds(now),
     }))
-    .sort((a, b) => (a.since === b.since ? ((a.pod ?? "") < (b.pod ?? "") ? -1 : 1) : a.since < b.since ? -1 : 1))
+    .sort(byAge)
     .slice(0, MAX_WAITING_ON);
+}
+
+function byAge(a: WaitingOn, b: WaitingOn): number {
+  if (a.since !== b.since) return a.since < b.since ? -1 : 1;
+  return (a.pod ?? "") < (b.pod ?? "") ? -1 : 1;
 }
 
 function sinceOf(previous: AppStatus | undefined, phase: Phase, pod: string): string | undefined {
   const { handover } = previous ?? {};
   if (handover?.phase !== phase) return undefined;
   const rows = handover.waitingOn ?? [];
-  const own = rows.find((row) => (row.pod ?? "") === pod);
+  const row = rows.find((each) => (each.pod ?? "") === pod);
   // A wait that had no place among the longest waits began at the same time as the shortest of these, or
   // later.
-  return own?.since ?? (rows.length >= MAX_WAITING_ON ? rows.at(-1)?.since : undefined);
+  return row?.since ?? (rows.length >= MAX_WAITING_ON ? rows.at(-1)?.since : undefined);
 }

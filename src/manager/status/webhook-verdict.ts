@@ -48,7 +48,7 @@ export function webhookVerdict({ server, pods, services, problemOf }: WebhookFac
   return { status: "True", reason: "Intercepted", message };
 }
 
-/** The first has priority. A restart of the pods mends only the last. */
+/** The first fault has priority. A restart of the pods corrects only the last one. */
 const FAULTS = ["PortNotNamed", "NoCertificateVolume", "CertificateUnreadable", "InjectedBefore"] as const;
 
 interface Look {
@@ -88,13 +88,13 @@ function usesOf({ metadata, spec }: Service, looks: readonly (Look & { readonly 
     .filter(({ pod }) => selector.every(([key, value]) => pod.metadata.labels?.[key] === value))
     .flatMap(({ pod, redirects }) => {
       const numbers = targets.map((target) => (typeof target === "string" ? numberOf(pod, target) : target));
-      const led = numbers.filter((number) => number === port || number === WEBHOOK_PORT);
+      const ports = numbers.filter((number) => number === port || number === WEBHOOK_PORT);
       const [name, podName] = [metadata.name ?? "", pod.metadata.name ?? ""];
-      return led.map((number) => ({ name, pod: podName, isProxied: redirects || number === WEBHOOK_PORT }));
+      return ports.map((number) => ({ name, pod: podName, isProxied: redirects || number === WEBHOOK_PORT }));
     });
 }
 
-// As EndpointSlices find it: the first port of the name.
+// EndpointSlices use the first port of the name.
 function numberOf(pod: Pod, name: string): number | undefined {
   const ports = specOf(pod)
     .containers.filter((each) => !OUR_CONTAINERS.includes(each.name))
@@ -102,7 +102,7 @@ function numberOf(pod: Pod, name: string): number | undefined {
   return ports.find((each) => each.name === name && (each.protocol ?? "TCP") === "TCP")?.containerPort;
 }
 
-// The API server has checked it.
+// The API server has checked the spec.
 function specOf({ spec }: Pod): PodSpec {
   return { containers: [], ...spec } as unknown as PodSpec;
 }

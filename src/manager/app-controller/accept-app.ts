@@ -1,5 +1,5 @@
-// Decides whether an app can be planned. Writes the status of an app that cannot be, and adds the finalizer of
-// an app that can. Invariant: an app has its finalizer before the first proxy gets routes, so that a later
+// Decides whether an app can be planned. Writes the status of an app that cannot be, and adds the finalizer
+// of an app that can. Invariant: an app has its finalizer before the first proxy gets routes, so that a later
 // deletion revokes these routes.
 import { ROUTES_FINALIZER } from "../../api/finalizers.ts";
 import { plainTexts } from "../../base/plain-text.ts";
@@ -28,12 +28,18 @@ export interface AcceptedApp {
   readonly bySpec: RouteTable | undefined;
 }
 
+/** The app is not planned; the reconcile returns this result. */
+export interface RefusedApp {
+  readonly instead: Result;
+}
+
 export interface Acceptance {
   /** The app, if a plan can be made from its spec; otherwise the result to return. */
-  accept(app: App, facts: UnplannedFacts, signal: AbortSignal): Promise<AcceptedApp | { readonly instead: Result }>;
+  accept(app: App, facts: UnplannedFacts, signal: AbortSignal): Promise<AcceptedApp | RefusedApp>;
   /**
    * True if this process served the app first, because it added the finalizer. No proxy had routes of such an
-   * app before. So a first apply need not wait for the grace time after the first list of the namespace's pods.
+   * app before. So a first apply need not wait for the grace time after the first list of the namespace's
+   * pods.
    */
   isFirstServed(app: App): boolean;
   /** Removes the finalizer of these objects. */
@@ -60,21 +66,25 @@ export function createAcceptance({ source, client, namespaces, routes, statuses 
     await Promise.all(objects.map((object) => setFinalizerOf(object, false, signal)));
   }
 
-  /** The objects with the finalizer; undefined if one is gone or has a newer spec, which queues the app again. */
+  /**
+   * The objects with the finalizer; undefined if one is gone or has a newer spec, which queues the app again.
+   */
   async function addFinalizers(app: App, signal: AbortSignal): Promise<SourceObject[] | undefined> {
     const { ref, object, objects } = app;
     // An app with a status was served before, and somebody removed its finalizer. An earlier app may have had
     // the same name, and its proxies may keep old routes. So an older pod counts even if it has not started.
-    const isNew = !isHeld(app) && app.leaving.length === 0 && objects.every(({ status }) => status?.routeVersion === undefined);
+    const wasServed = objects.some(({ status }) => status?.routeVersion !== undefined);
+    const isNew = !isHeld(app) && app.leaving.length === 0 && !wasServed;
     const onAdded = () => {
       if (isNew) firstServedUids.set(formatRequest(ref), object.metadata.uid);
     };
     const written = await Promise.all(
       objects.map((each) => setFinalizerOf(each, true, signal, each === object ? onAdded : undefined)),
     );
-    const checked = written.filter((each, at) => each?.metadata.generation === objects[at]?.metadata.generation);
-    const current = checked.filter((each) => each !== undefined);
-    return current.length < objects.length ? undefined : current;
+    const current = written.filter((each) => each !== undefined);
+    if (current.length < objects.length) return undefined;
+    const isNewer = current.some(({ metadata }, index) => metadata.generation !== objects[index]?.metadata.generation);
+    return isNewer ? undefined : current;
   }
 
   function reject({ ref, object }: App, facts: UnplannedFacts, message: string, signal: AbortSignal) {
@@ -91,7 +101,10 @@ export function createAcceptance({ source, client, namespaces, routes, statuses 
     },
     async accept(app, facts, signal) {
       const { spec, leaving } = app;
-      if (!isLive(app)) return { app, selection: spec === undefined ? injectedPods(app.ref.name) : app.pods, bySpec: undefined };
+      if (!isLive(app)) {
+        const selection = spec === undefined ? injectedPods(app.ref.name) : app.pods;
+        return { app, selection, bySpec: undefined };
+      }
       if (spec === undefined) {
         await reject(app, facts, plainTexts(app.problems).join("; "), signal);
         // Otherwise a deleted object would stay for as long as the others are refused.
@@ -105,8 +118,8 @@ export function createAcceptance({ source, client, namespaces, routes, statuses 
       }
       const objects = await addFinalizers(app, signal);
       if (objects === undefined) return { instead: {} };
-      // Pods still serve the routes of the leaving objects, which are handed over as after any other edit. The
-      // other objects keep the app alive.
+      // Pods still serve the routes of the leaving objects, which are handed over as after any other edit.
+      // The other objects keep the app alive.
       await removeFinalizers(leaving, signal);
       const current = withObjects(app, objects);
       const bySpec = await routes.tableOf(current, spec, signal);

@@ -1,6 +1,6 @@
-// Plans an app from the facts of this moment, gives the snapshots a version, and publishes them to the proxies.
-// Invariant: nothing is awaited between reading the claims and publishing. A restarted manager finds the version
-// again in the status and in the registrations.
+// Plans an app from the facts of this moment, gives the snapshots a version, and publishes them to the
+// proxies. Invariant: nothing is awaited between reading the claims and publishing. A restarted manager finds
+// the version again in the status and in the registrations.
 import type { AppStatus } from "../../api/app-status.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
@@ -37,7 +37,7 @@ export interface RoutePublisher {
    * @param isFirstServed no proxy had routes of the app before
    * @param previous the last written status
    */
-  publish(accepted: AcceptedApp, isFirstServed: boolean, previous: AppStatus | undefined): PublishedRoutes | undefined;
+  publish(app: AcceptedApp, isFirstServed: boolean, previous: AppStatus | undefined): PublishedRoutes | undefined;
   /** The proxies keep their routes. */
   forget(app: Request): void;
 }

@@ -1,5 +1,5 @@
-// Reconciles one app of any source kind: accepts it, publishes its routes, and writes its status. Level-based:
-// its parts keep only what a restarted manager may forget.
+// Reconciles one app of any source kind: accepts it, publishes its routes, and writes its status.
+// Level-based: its parts keep only what a restarted manager may forget.
 import type { Pod } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
@@ -42,6 +42,8 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
   const routes = createRoutes(options);
   const acceptance = createAcceptance({ ...options, routes, statuses });
   const publisher = createRoutePublisher(options);
+
+  const parts = [statuses, routes, acceptance, publisher, restarter, injection, services];
 
   function webhookVerdictOf({ ref, spec }: App, ownPods: readonly AppPod[]) {
     const server = spec?.webhook;
@@ -104,7 +106,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
     async reconcile(request: Request, signal: AbortSignal): Promise<Result> {
       const seen = apps.get(request.name, request.namespace);
       if (seen === undefined) {
-        for (const part of [statuses, routes, acceptance, publisher, restarter, injection, services]) part?.forget(request);
+        for (const part of parts) part?.forget(request);
         return {};
       }
       if (seen.ref.kind !== source.resource.kind) return {};

@@ -72,8 +72,8 @@ export interface EvictorOptions {
 }
 
 /**
- * The watch usually shows within a second that an evicted pod terminates. If it shows nothing in this time, the
- * pod does not terminate, and its eviction is requested again.
+ * The watch usually shows within a second that an evicted pod terminates. If it shows nothing in this time,
+ * the pod does not terminate, and its eviction is requested again.
  */
 export const BELIEVED_MS = 10_000;
 
@@ -99,7 +99,8 @@ export function createEvictor(options: EvictorOptions): Evictor {
       return last?.uid === uid ? last.refusal : undefined;
     },
     async evict({ app, source, pod: { name, uid }, why }, signal) {
-      // The process may have been stopped since the record was written, and may have lost the lease meanwhile.
+      // The process may have been stopped since the record was written, and may have lost the lease
+      // meanwhile.
       if (!isLeader()) return undefined;
       const key = formatRequest(app);
       const last = attempts.get(key);
@@ -136,8 +137,8 @@ export function createEvictor(options: EvictorOptions): Evictor {
 }
 
 /**
- * True if the stored status says that a restart or a rollout evicts a pod at this moment. The other one waits:
- * the one whose status is written first goes first.
+ * True if the stored status says that a restart or a rollout evicts a pod at this moment. The other one
+ * waits: the one whose status is written first goes first.
  */
 export function isEvicting(status: ShardingStatus | undefined, by: "restart" | "rollout"): boolean {
   return (by === "restart" ? status?.restart?.reason : status?.rollout?.waitingFor) === "Evicting";

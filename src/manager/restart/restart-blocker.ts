@@ -4,8 +4,8 @@ import { ownerText } from "../../route/table.ts";
 import { needsRestart, type RestartPod } from "./restart-pods.ts";
 
 /**
- * A leader renews its lock every few seconds, and its proxy reports the renewal. If no leader is known for this
- * time, the subset has none that could be restarted last.
+ * A leader renews its lock every few seconds, and its proxy reports the renewal. If no leader is known for
+ * this time, the subset has none that could be restarted last.
  */
 export const LEADER_UNKNOWN_MS = 30_000;
 

@@ -1,7 +1,6 @@
 // Reads whether the controllers of some pods (ReplicaSets, StatefulSets, all kinds with a scale subresource)
-// have as many pods as they ask for. It is read only when fewer pods are ready than before a restart and no new
-// pod is starting. A workload that was scaled down or deleted meanwhile never has as many
-// pods again.
+// have as many pods as they ask for. It is read only when fewer pods are ready than before a restart and no
+// new pod is starting. A workload that was scaled down or deleted meanwhile never has as many pods again.
 
 import { dnsLabelSchema, dnsSubdomainSchema } from "../../api/names.ts";
 import { controllerRefOf } from "../../kube/client/owner.ts";

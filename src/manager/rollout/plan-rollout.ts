@@ -37,26 +37,25 @@ export type RolloutStep =
 export function planRollout(facts: RolloutFacts): RolloutStep {
   const { rolling, updateRevision, record: stored, wanted } = facts;
   if (rolling === undefined) return { kind: "off" };
-  const none = { done: 0, total: 0 };
+  const waitFor = (waitingFor: string, message: string, status: Partial<RolloutStatus> = {}) =>
+    ({ kind: "wait", record: stored, status: { ...status, done: 0, total: 0, waitingFor, message } }) as const;
   if (!facts.isOnDelete) {
-    const message =
-      "the StatefulSet restarts its pods itself, by their numbers and not by shards: set spec.updateStrategy.type to OnDelete";
-    return { kind: "wait", record: undefined, status: { ...none, waitingFor: "NotOnDelete", message } };
+    const cause = "the StatefulSet restarts its pods itself, by their numbers and not by shards";
+    return { ...waitFor("NotOnDelete", `${cause}: set spec.updateStrategy.type to OnDelete`), record: undefined };
   }
   if (updateRevision === undefined) {
-    const message = "the controller of the StatefulSet has not seen its newest spec yet";
-    return { kind: "wait", record: stored, status: { ...none, waitingFor: "NotObserved", message } };
+    return waitFor("NotObserved", "the controller of the StatefulSet has not seen its newest spec yet");
   }
   if (wanted === undefined) {
-    const message = `spec.replicas of the StatefulSet is more than ${MAX_FAMILY_PODS}, the most pods that shards can have: scale it down`;
-    return { kind: "wait", record: stored, status: { ...none, waitingFor: "TooManyPods", message } };
+    const bound = `${MAX_FAMILY_PODS}, the most pods that shards can have`;
+    return waitFor("TooManyPods", `spec.replicas of the StatefulSet is more than ${bound}: scale it down`);
   }
   const record = recordOf(stored, updateRevision, wanted, facts.pods);
   const names = rolling === "" || rolling === "all" ? facts.shards : rolling.split("_");
   const unknown = names.find((name) => !facts.shards.includes(name));
   if (unknown !== undefined) {
     const message = `the label rolling of the StatefulSet names ${JSON.stringify(unknown)}, which is no shard of this root`;
-    return { kind: "wait", record, status: { ...none, revision: updateRevision, waitingFor: "UnknownShard", message } };
+    return { ...waitFor("UnknownShard", message, { revision: updateRevision }), record };
   }
   return planShards(
     facts,

@@ -1,6 +1,6 @@
 // Rolls out the StatefulSet of a root: reads it, plans, stores the record and the status, and then evicts.
-// Invariant: a pod is evicted only after its record is stored in the root, over the root that the plan was made
-// from. Level-based: the memory of this module saves only repeated Events.
+// Invariant: a pod is evicted only after its record is stored in the root, over the root that the plan was
+// made from. Level-based: the memory of this module saves only repeated Events.
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { ROLL_EXPECTED, ROLLING } from "../../api/sharding-keys.ts";
@@ -11,7 +11,7 @@ import { isStatus } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import type { EventRecorder } from "../../runtime/events.ts";
-import { formatRequest, type Reconciler, type Request, type Result } from "../../runtime/reconciler.ts";
+import { formatRequest, type Reconciler, type Result } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
 import type { Store } from "../../runtime/store.ts";
 import { type App, type Apps, isLive } from "../apps/app.ts";
@@ -20,7 +20,7 @@ import { BELIEVED_MS, type Evictor, isEvicting } from "../restart/evictor.ts";
 import type { ProxyRegistry } from "../server/proxy-registry.ts";
 import { withBoundedTexts } from "../status/bounded-texts.ts";
 import { planRollout, type RolloutStep, rolloutEvents } from "./plan-rollout.ts";
-import type { RolloutFacts, RolloutStatus, RollPod } from "./roll-facts.ts";
+import type { RolloutFacts, RolloutStatus } from "./roll-facts.ts";
 import { rollPods, wantedPods } from "./roll-facts.ts";
 import { formatRecord, parseRecord } from "./roll-record.ts";
 
@@ -87,15 +87,12 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
     }
   }
 
-  /**
-   * False, without a write, if the status says that a restart evicts a pod, and this one would say that the
-   * rollout evicts one too.
-   */
-  async function storeStatus(config: ShardingConfig, status: RolloutStatus | undefined, evicts: boolean, signal: AbortSignal) {
+  /** False, without a write, if the step evicts a pod, and by the stored status a restart evicts one too. */
+  async function storeStatus(config: ShardingConfig, step: RolloutStep, signal: AbortSignal): Promise<boolean> {
     let isFree = true;
-    const rollout = status && withBoundedTexts(status);
+    const rollout = step.kind === "off" ? undefined : withBoundedTexts(step.status);
     const desired = ({ status: current = {} }: ShardingConfig) => {
-      isFree = !(evicts && isEvicting(current, "restart"));
+      isFree = !(step.kind === "evict" && isEvicting(current, "restart"));
       const { rollout: _, ...rest } = current;
       if (!isFree) return current;
       return rollout === undefined ? rest : { ...rest, rollout };
@@ -104,48 +101,48 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
     return isFree;
   }
 
-  async function requestEviction(app: Request, source: ShardingConfig, pod: RollPod, signal: AbortSignal): Promise<Result> {
-    const attempt = await evictor.evict({ app, source, pod }, signal);
+  async function carryOut({ ref }: App, source: ShardingConfig, step: RolloutStep, signal: AbortSignal): Promise<Result> {
+    if (step.kind === "wait" && step.recheckMs !== undefined) return { requeueAfterMs: Math.max(1, step.recheckMs) };
+    const attempt = step.kind === "evict" ? await evictor.evict({ app: ref, source, pod: step.pod }, signal) : undefined;
     if (attempt === undefined) return {};
     return { requeueAfterMs: attempt.refusal === undefined ? BELIEVED_MS : AGAIN_MS };
   }
 
-  async function rollOut(request: Request, app: App, config: ShardingConfig, statefulSet: StatefulSet, signal: AbortSignal) {
+  async function rollOut(app: App, config: ShardingConfig, statefulSet: StatefulSet, signal: AbortSignal): Promise<Result> {
     const facts = factsOf(app, config, statefulSet);
     if (facts === undefined) return {};
     const step = planRollout(facts);
     const recorded = await storeRecord(config, step, signal);
     if (recorded === undefined) return { requeueAfterMs: AGAIN_MS };
     const before = statusOf(config);
-    const status = step.kind === "off" ? undefined : step.status;
-    if (!(await storeStatus(recorded, status, step.kind === "evict", signal))) return { requeueAfterMs: AGAIN_MS };
-    written.set(formatRequest(request), status);
+    if (!(await storeStatus(recorded, step, signal))) return { requeueAfterMs: AGAIN_MS };
+    written.set(formatRequest(app.ref), step.kind === "off" ? undefined : step.status);
     for (const { type, reason, message } of rolloutEvents(before, step)) events.event(config, type, reason, message);
-    if (step.kind === "evict") return requestEviction(request, config, step.pod, signal);
-    return step.kind === "wait" && step.recheckMs !== undefined ? { requeueAfterMs: Math.max(1, step.recheckMs) } : {};
+    return carryOut(app, config, step, signal);
   }
 
   return {
     async reconcile(request, signal) {
-      const config = configs.get(request.name, request.namespace);
+      const { name, namespace } = request;
+      const config = configs.get(name, namespace);
       const target = config?.spec?.root?.targetStatefulSet;
-      const app = apps.get(request.name, request.namespace);
+      const app = apps.get(name, namespace);
       if (config === undefined || target === undefined || app === undefined) {
         written.delete(formatRequest(request));
         return {};
       }
-      const listed = options.statefulSets.get(target, request.namespace);
+      const listed = options.statefulSets.get(target, namespace);
       const hasRecord = config.metadata.annotations?.[ROLL_EXPECTED] !== undefined;
-      const isConcerned = listed !== undefined && (listed.metadata.labels?.[ROLLING] !== undefined || hasRecord);
-      if (!isConcerned) {
+      const isRolling = listed?.metadata.labels?.[ROLLING] !== undefined;
+      if (listed === undefined || !(isRolling || hasRecord)) {
         written.delete(formatRequest(request));
-        if (config.status?.rollout !== undefined) await storeStatus(config, undefined, false, signal);
+        if (config.status?.rollout !== undefined) await storeStatus(config, { kind: "off" }, signal);
         return {};
       }
       if (app.ref.kind !== SHARDING_CONFIGS.kind || app.spec?.waitsFor !== undefined) return {};
       try {
-        const statefulSet = await client.get(STATEFUL_SETS, { namespace: request.namespace, name: target }, { signal });
-        return await rollOut(request, app, config, statefulSet, signal);
+        const statefulSet = await client.get(STATEFUL_SETS, { namespace, name: target }, { signal });
+        return await rollOut(app, config, statefulSet, signal);
       } catch (error) {
         if (isStatus(error, "NotFound")) return {};
         throw error;

@@ -13,9 +13,13 @@ export interface AppEvent {
 }
 
 /** All Warnings, each with the type of its condition. */
-export const WARNINGS: readonly (Warning & { readonly condition: string })[] = CONDITIONS.flatMap(({ type, warnings = [] }) =>
+export const WARNINGS: readonly ConditionWarning[] = CONDITIONS.flatMap(({ type, warnings = [] }) =>
   warnings.map((warning) => ({ ...warning, condition: type })),
 );
+
+interface ConditionWarning extends Warning {
+  readonly condition: string;
+}
 
 /** The reasons of all Events about an app. */
 export const EVENT_REASONS: readonly string[] = [
@@ -43,7 +47,7 @@ export function appEvents(before: AppStatus | undefined, now: AppStatus): AppEve
   return events;
 }
 
-function warningEvent(rule: (typeof WARNINGS)[number], before: AppStatus | undefined, now: AppStatus): AppEvent[] {
+function warningEvent(rule: ConditionWarning, before: AppStatus | undefined, now: AppStatus): AppEvent[] {
   const { reason, condition, says, repeatsMessage } = rule;
   const row = conditionOf(now, condition);
   if (row === undefined || !says(row, now)) return [];

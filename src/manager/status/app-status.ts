@@ -14,7 +14,9 @@ import { handoverOf } from "./handover.ts";
 import { gainsOf } from "./no-writer.ts";
 import { readyVerdict } from "./ready.ts";
 
-/** The new content of conditions by their type; undefined: the condition stays as it is; null: there is none. */
+/**
+ * The new content of conditions by their type; undefined: the condition stays as it is; null: there is none.
+ */
 type Verdicts = Readonly<Record<string, Verdict | undefined | null>>;
 
 /** The status of an app with a valid spec. */
@@ -24,6 +26,7 @@ export function appStatus(facts: StatusFacts): AppStatus {
   const handover = handoverOf(facts, gains, counts);
   const converged = convergedVerdict(facts, counts, handover);
   const described = facts.describe?.({ subsets: counts.subsets, desired: facts.plan.desired });
+  const parts = { counts, handover, converged, balanced: described?.balanced };
   return withBoundedTexts({
     ...described?.fields,
     ...rolloutOf(facts.previous),
@@ -38,7 +41,7 @@ export function appStatus(facts: StatusFacts): AppStatus {
     ...present("handover", handover.handover),
     ...present("lastHandover", handover.lastHandover),
     ...present("restart", facts.restart),
-    conditions: conditionsOf(facts, verdictsOf(facts, { counts, handover, converged, balanced: described?.balanced })),
+    conditions: conditionsOf(facts, verdictsOf(facts, parts)),
   });
 }
 
@@ -49,8 +52,9 @@ function verdictsOf(facts: StatusFacts, parts: StatusParts): Verdicts {
     const verdict = ownVerdict && partOfReady?.verdict(ownVerdict, facts, parts);
     return verdict && partOfReady ? [{ verdict, isUrgent: partOfReady.isUrgent }] : [];
   });
-  const ofUrgency = (isUrgent: boolean) => partsOfReady.flatMap((part) => (part.isUrgent === isUrgent ? [part.verdict] : []));
-  const Ready = readyVerdict(facts, { ...parts, urgent: ofUrgency(true), others: ofUrgency(false) });
+  const urgent = partsOfReady.filter(({ isUrgent }) => isUrgent).map(({ verdict }) => verdict);
+  const others = partsOfReady.filter(({ isUrgent }) => !isUrgent).map(({ verdict }) => verdict);
+  const Ready = readyVerdict(facts, { ...parts, urgent, others });
   return { ...verdicts, Ready };
 }
 
@@ -93,7 +97,8 @@ export function notPlacedStatus(facts: NotPlacedFacts): AppStatus {
 function withoutNewRoute(facts: Omit<RejectedFacts, "reason" | "message">, verdicts: Verdicts): AppStatus {
   const { previous } = facts;
   const unknown = { status: "Unknown", reason: "NotKnown", message: "not checked while the app has no new route" } as const;
-  const missing = CONDITIONS.filter(({ type, isOfEveryApp }) => isOfEveryApp && conditionOf(previous, type) === undefined);
+  const everyApps = CONDITIONS.filter(({ isOfEveryApp }) => isOfEveryApp);
+  const missing = everyApps.filter(({ type }) => conditionOf(previous, type) === undefined);
   const conditions = conditionsOf(facts, {
     ...verdicts,
     InjectionReady: facts.injection,

@@ -1,5 +1,5 @@
-// The conditions of an app: one row each, in the order of the status. The order, the reasons, the Warnings and
-// what Ready takes over come from this table only, so a new condition is a row here and the file of its
+// The conditions of an app: one row each, in the order of the status. The order, the reasons, the Warnings
+// and what Ready takes over come from this table only, so a new condition is a row here and the file of its
 // verdict. Pure. Invariant: every Warning reports the change of a condition, with the condition's message, so
 // Events contain nothing that the status lacks.
 import type { AppStatus } from "../../api/app-status.ts";
@@ -120,7 +120,8 @@ const OTHERS: readonly ConditionRow[] = [
     partOfReady: {
       isUrgent: true,
       reasons: WEBHOOK_FAULTS,
-      verdict: (own) => (own.status === "False" ? { ...own, message: `the operator's webhooks: ${own.message}` } : undefined),
+      verdict: ({ status, reason, message }) =>
+        status === "False" ? { status, reason, message: `the operator's webhooks: ${message}` } : undefined,
     },
   },
   { type: "Balanced", reasons: ["Even", "Skewed", "OneShard"], verdict: (_facts, { balanced }) => balanced },

@@ -54,21 +54,23 @@ export interface Summary extends Parts {
   readonly others: readonly Verdict[];
 }
 
-export function readyVerdict(facts: StatusFacts, { counts, handover, converged, urgent, others }: Summary): Verdict {
+export function readyVerdict(facts: StatusFacts, summary: Summary): Verdict {
+  const { counts, handover, converged, urgent, others } = summary;
   const stalled = stalledWait(facts, handover, converged);
   const fault = refusedSnapshot(facts) ?? conflict(facts, counts) ?? urgent[0];
   if (fault !== undefined) return { ...fault, message: fault.message + addition(fault, stalled) };
   if (stalled !== undefined) return { status: "False", reason: stalled.reason, message: messageOf(stalled) };
   const gap = others[0] ?? withoutPods(facts, counts) ?? behind(facts, counts) ?? lostProxy(facts, counts);
   if (gap !== undefined) return gap;
-  return readyText(facts, { counts, handover, converged });
+  return readyText(facts, summary);
 }
 
 function readyText(facts: StatusFacts, { counts, handover, converged }: Parts): Ready {
   const { phase } = handover.handover ?? {};
   const status = "True";
-  if (converged.reason === "ConfirmationRequired") return { status, reason: converged.reason, message: converged.message };
-  if (phase !== undefined) return { status, reason: phase, message: converged.message };
+  const { reason, message } = converged;
+  if (reason === "ConfirmationRequired") return { status, reason, message };
+  if (phase !== undefined) return { status, reason: phase, message };
   return { status, reason: "InSync", message: syncText(facts, counts) };
 }
 

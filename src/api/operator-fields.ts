@@ -1,4 +1,4 @@
-// Fields that every kind has that describes an operator. Used by virtual-app.ts and sharding-config.ts.
+// Fields that every kind has that describes an operator.
 import { z } from "zod";
 
 /** The operator's admission webhook server. */
@@ -25,9 +25,14 @@ export type WebhookServer = z.output<typeof webhookServerSchema>;
 export const WEBHOOK_TEXT =
   "The operator's own admission webhook server. If it is set, the subset that owns an object answers the reviews of this object. It takes effect in pods that are created afterwards. The condition WebhookIntercepted reports whether the reviews go through the proxies.";
 
-/** Describes a field `onLoss`. `subset` is the kind's word for a subset. */
-export function onLossText(subset: string): string {
-  return `Treatment of the pods of a ${subset} that loses namespaces. Restart (the default): the manager evicts the pods one at a time, the leader last. Until its eviction a pod may read these namespaces, but not write to them. InPlace: the pods keep running, and their operator sees the objects as deleted.`;
+/** A field `onLoss`. `subset` is the kind's word for a subset. */
+export function onLossSchema(subset: string) {
+  return z
+    .enum(["Restart", "InPlace"])
+    .optional()
+    .describe(
+      `Treatment of the pods of a ${subset} that loses namespaces. Restart (the default): the manager evicts the pods one at a time, the leader last. Until its eviction a pod may read these namespaces, but not write to them. InPlace: the pods keep running, and their operator sees the objects as deleted.`,
+    );
 }
 
 /** A field `guard`. `subset` is the kind's word for a subset. */

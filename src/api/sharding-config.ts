@@ -17,7 +17,7 @@ import {
 import { nonEmptySelector } from "./label-selector.ts";
 import { limitSelectorSchema, MAX_LISTED_NAMESPACES } from "./limit-selector.ts";
 import { dnsLabelSchema, dnsSubdomainSchema } from "./names.ts";
-import { guardSchema, onLossText, PAUSED_TEXT, WEBHOOK_TEXT, webhookServerSchema } from "./operator-fields.ts";
+import { guardSchema, onLossSchema, PAUSED_TEXT, WEBHOOK_TEXT, webhookServerSchema } from "./operator-fields.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { withRules } from "./rule.ts";
@@ -205,7 +205,7 @@ export const shardingConfigSpecSchema = withRules(
           "If true, the manager labels all namespaces, and the objects of the resources that this object names, with ctrlmesh.kusionstack.io/namespace and ctrlmesh.kusionstack.io/shard-hash. The resources must be named without *. The default is false. Nothing removes the labels again.",
         ),
       // No defaults in the schema: the children of a root have none of these fields.
-      onLoss: z.enum(["Restart", "InPlace"]).optional().describe(onLossText("shard")),
+      onLoss: onLossSchema("shard"),
       paused: z.boolean().optional().describe(PAUSED_TEXT),
       guard: guardSchema("shard"),
     })

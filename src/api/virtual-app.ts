@@ -9,7 +9,7 @@ import { AGE_COLUMN, type KindDefinition, KRUISE_GROUP, MESSAGE_COLUMN, objectMe
 import { labelsSchema, MAX_LABELS, nonEmptySelector } from "./label-selector.ts";
 import { matchLimitSelectorSchema } from "./match-limit-selector.ts";
 import { dnsLabelSchema, dnsSubdomainSchema, subsetNameSchema } from "./names.ts";
-import { guardSchema, onLossText, PAUSED_TEXT, WEBHOOK_TEXT, webhookServerSchema } from "./operator-fields.ts";
+import { guardSchema, onLossSchema, PAUSED_TEXT, WEBHOOK_TEXT, webhookServerSchema } from "./operator-fields.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { type Finding, fieldsOf, isObject, withRules } from "./rule.ts";
@@ -92,12 +92,7 @@ const routeSchema = z.strictObject({
     .optional()
     .meta(listMap("name"))
     .describe("Named rules. Subsets refer to them in routeRules."),
-  onLoss: z
-    .enum(["Restart", "InPlace", "Resync"])
-    .meta({ default: "Restart" })
-    .transform((onLoss) => (onLoss === "Resync" ? "InPlace" : onLoss))
-    .optional()
-    .describe(`${onLossText("subset")} Resync is the old name of InPlace.`),
+  onLoss: onLossSchema("subset").meta({ default: "Restart" }),
   paused: z.boolean().optional().meta({ default: false }).describe(PAUSED_TEXT),
   maxMovingPercent: z
     .int()

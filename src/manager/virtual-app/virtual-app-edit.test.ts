@@ -39,9 +39,12 @@ describe("judgeEdit at creation", () => {
   });
 
   it("warns of an old spelling, and not of the new spelling", () => {
-    const old = sampleVirtualApp({ route: { onLoss: "Resync" }, subsets: [] });
-    expect(judge(undefined, old).warnings).toEqual(['spec.route.onLoss: "Resync" is the old name of "InPlace"']);
-    expect(judge(old, sampleVirtualApp({ route: { onLoss: "InPlace" }, subsets: [] })).warnings).toEqual([]);
+    const old = sampleVirtualApp({ configuration: { controller: { leaderElection: { lockName: "shop-lock" } } } });
+    expect(judge(undefined, old).warnings).toEqual([
+      "spec.configuration.controller.leaderElection.lockName is the old name of spec.configuration.controller.leaderElectionName",
+    ]);
+    const controller = { leaderElectionName: "shop-lock" };
+    expect(judge(old, sampleVirtualApp({ configuration: { controller } })).warnings).toEqual([]);
   });
 });
 

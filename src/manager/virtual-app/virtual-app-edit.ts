@@ -1,5 +1,4 @@
 // The answer of admission to a created or changed VirtualApp. Pure.
-import { oldSpellings } from "../../api/old-spellings.ts";
 import type { Problem } from "../../api/problems.ts";
 import { fieldAt } from "../../api/rule.ts";
 import { type VirtualAppSpec, validateVirtualApp } from "../../api/virtual-app.ts";
@@ -18,7 +17,7 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
   if (app.metadata.deletionTimestamp !== undefined) return { problems: [], warnings: [] };
   if (previous !== undefined && isDeepEqual(previous.spec, app.spec)) return { problems: [], warnings: [] };
   const warnings = [
-    ...oldSpellings(after),
+    ...oldNameWarnings(after),
     ...overlapWarnings("VirtualApp", "spec.selector", app.spec.selector, surroundings.others),
   ];
   return { problems: [], warnings, ...rerouteOf(previous?.spec, app.spec) };
@@ -37,6 +36,13 @@ function forbiddenChanges(before: unknown, after: unknown): readonly Problem[] {
     problems.push({ path: "spec.configuration.controller", message });
   }
   return problems;
+}
+
+/** An older version of OpenKruise's VirtualApp names the lock in another field. */
+function oldNameWarnings(object: unknown): string[] {
+  const path = ["spec", "configuration", "controller", "leaderElection", "lockName"];
+  if (fieldAt(object, ...path) === undefined) return [];
+  return [`${path.join(".")} is the old name of spec.configuration.controller.leaderElectionName`];
 }
 
 function lockIn(object: unknown): unknown {

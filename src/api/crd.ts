@@ -21,7 +21,7 @@ export const KINDS = {
 
 export type KindName = keyof typeof KINDS;
 
-/** The names of all kinds, in a stable order. */
+/** The names of all kinds, in the order of KINDS. */
 export const KIND_NAMES = Object.keys(KINDS) as readonly KindName[];
 
 /** The part of an apiextensions.k8s.io/v1 CustomResourceDefinition that this project uses. */

@@ -1,6 +1,8 @@
 // The definition of a custom resource: names, scope, columns and schema. crd.ts derives its
 // CustomResourceDefinition.
 import { z } from "zod";
+import type { Resource } from "../kube/client/resource.ts";
+import type { KubeObject } from "../kube/types.ts";
 
 /** A column of `kubectl get` (apiextensions/v1 CustomResourceColumnDefinition). */
 export interface PrinterColumn {
@@ -22,6 +24,11 @@ export interface KindDefinition {
   readonly columns: readonly PrinterColumn[];
   /** The whole object, with apiVersion, kind and metadata. */
   readonly schema: z.ZodObject;
+}
+
+/** The descriptor of a kind for the client and the controllers. */
+export function resourceOf<T extends KubeObject>({ group, plural, kind, scope }: KindDefinition): Resource<T> {
+  return { group, version: "v1alpha1", resource: plural, kind, namespaced: scope === "Namespaced" };
 }
 
 /** API group of the kinds that OpenKruise Controller Mesh introduced. */

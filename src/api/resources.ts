@@ -1,10 +1,9 @@
 // Descriptors of the kinds of this project, for the client and the controllers.
 
 import type { Resource } from "../kube/client/resource.ts";
-import type { KubeObject } from "../kube/types.ts";
 import { type CircuitBreaker, circuitBreakerKind } from "./circuit-breaker.ts";
 import { type FaultInjection, faultInjectionKind } from "./fault-injection.ts";
-import type { KindDefinition } from "./kind.ts";
+import { resourceOf } from "./kind.ts";
 import { type ManagerState, managerStateKind } from "./manager-state.ts";
 import { type ShardingConfig, shardingConfigKind } from "./sharding-config.ts";
 import { type TrafficPolicy, trafficPolicyKind } from "./traffic-policy.ts";
@@ -16,7 +15,3 @@ export const TRAFFIC_POLICIES: Resource<TrafficPolicy> = resourceOf(trafficPolic
 export const CIRCUIT_BREAKERS: Resource<CircuitBreaker> = resourceOf(circuitBreakerKind);
 export const FAULT_INJECTIONS: Resource<FaultInjection> = resourceOf(faultInjectionKind);
 export const MANAGER_STATES: Resource<ManagerState> = resourceOf(managerStateKind);
-
-function resourceOf<T extends KubeObject>({ group, plural, kind, scope }: KindDefinition): Resource<T> {
-  return { group, version: "v1alpha1", resource: plural, kind, namespaced: scope === "Namespaced" };
-}

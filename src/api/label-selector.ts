@@ -1,5 +1,5 @@
 // The schema of metav1.LabelSelector, with Kubernetes' own checks. Invariant: its type is assignable to the
-// one in src/kube/types.ts. Used for selectors of pods, namespaces and objects.
+// one in src/kube/types.ts.
 import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { atomicMap, type CelRule, celRules } from "./extensions.ts";

@@ -1,6 +1,5 @@
 // The selector of a limit: a label selector in which two keys are computed from the name of the object's
 // namespace. Invariant: every key of this group is one of these, since objects carry no labels of the group.
-// Used by sharding-config.ts.
 import { atomicMap, celRules } from "./extensions.ts";
 import { longSelector } from "./label-selector.ts";
 import { dnsLabelSchema } from "./names.ts";

@@ -1,6 +1,6 @@
 // MatchLimitSelector, a term in the rules of a VirtualApp: namespaces by labels, namespaces by name, or
 // objects by labels. Invariant: exactly one of the three is set; the CEL rules and the check here both
-// enforce it. Used by virtual-app.ts.
+// enforce it.
 import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { celRules } from "./extensions.ts";

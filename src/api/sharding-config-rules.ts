@@ -1,6 +1,6 @@
 // The rules over several fields of a ShardingConfig: root or limits, each resource once, names and locks with
 // enough room. Invariant: the cost is linear in the object, and an object above the bounds is refused first.
-// The rules also run on objects with other problems (see rule.ts). Called by sharding-config.ts.
+// The rules also run on objects with other problems (see rule.ts).
 import { NAME_HASHES } from "../kube/place.ts";
 import type { CelRule } from "./extensions.ts";
 import { KUSIONSTACK_GROUP, recreateAdvice } from "./kind.ts";

@@ -1,5 +1,5 @@
 // Names of sharding: labels, annotations, computed selector keys and children, with KusionStack's spellings;
-// and the hash of a namespace. Pure. Used by the kind ShardingConfig and by the manager.
+// and the hash of a namespace. Pure.
 import { KUSIONSTACK_GROUP } from "./kind.ts";
 
 /** The prefix of all keys of this file. */

@@ -1,6 +1,5 @@
 // The status of a ShardingConfig: that of an app, with the family and the shard that the object shows.
-// Invariant: as in app-status.ts, counts and no list of namespaces; every field is optional. Used by
-// sharding-config.ts.
+// Invariant: as in app-status.ts, counts and no list of namespaces; every field is optional.
 import { z } from "zod";
 import { appStatusSchema } from "./app-status.ts";
 import { conditionsSchema } from "./conditions.ts";

@@ -1,18 +1,17 @@
 // The rules over several fields of a VirtualApp's spec: unique names, existing rules with one subset each,
 // valid lock names, object selectors that can be negated. Invariant: the cost is linear in the spec, and a
 // spec above the bounds is refused first. The rules also run on specs with other problems (see rule.ts).
-// Called by virtual-app.ts.
 import { jsonText } from "../base/json.ts";
+import { uniqueNames } from "./unique-names.ts";
 import type { CelRule } from "./extensions.ts";
 import { recreateAdvice } from "./kind.ts";
 import { countTerms } from "./label-selector.ts";
 import { MAX_NAME_LENGTH, SUBSET_SEPARATOR } from "./names.ts";
 import { didYouMean } from "./nearest.ts";
 import { formatPath } from "./problems.ts";
-import { createResourceIndex } from "./resource-index.ts";
+import { boundedRegexes } from "./regex.ts";
+import { boundedPairs, createResourceIndex } from "./resource-index.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf } from "./rule.ts";
-import { uniqueNames } from "./unique-names.ts";
-import { boundedWork } from "./virtual-app-bounds.ts";
 
 /** The advice for a field that cannot be changed. */
 export const RECREATE_ADVICE = recreateAdvice("VirtualApp");
@@ -238,4 +237,17 @@ function quote(text: string): string {
 
 function specPath(path: Path): string {
   return formatPath(["spec", ...path]);
+}
+
+/** Finds a spec that is too large; then no other rule runs. */
+function* boundedWork(spec: unknown): Iterable<Finding> {
+  const matches = itemsOf(fieldAt(spec, "route", "subRules")).flatMap((subRule) => itemsOf(fieldAt(subRule, "match")));
+  yield* boundedPairs(
+    matches.map((match) => fieldAt(match, "resources")),
+    ["route", "subRules"],
+  );
+  const patterns = stringsOf(
+    [...matches, ...itemsOf(fieldAt(spec, "route", "globalLimits"))].map((match) => fieldAt(match, "namespaceRegex")),
+  );
+  yield* boundedRegexes(patterns, ["route"], "namespaceRegex");
 }

@@ -1,6 +1,6 @@
 // Which callers a subset serves, by their user agent. Pure. Invariant: the default subset serves all callers,
 // and another subset gives an excluded caller nothing without giving it to anybody else, so that a change of
-// the list moves nothing between subsets. Called by the caller and excluded-callers layers.
+// the list moves nothing between subsets.
 import type { Snapshot } from "./snapshot.ts";
 import { DEFAULT_SUBSET } from "./table.ts";
 

@@ -1,6 +1,7 @@
 // Decides about one request: allow, refuse, hold, check labels, or narrow. Pure. Invariant: only lists,
 // watches and plain gets go by the read view; whatever may change something, or may reach into a pod, goes by
-// what the subset owns. Called by the isolate layer; docs/design.md has the rules ("Who owns what").
+// what the subset owns.
+// docs/design.md has the rules ("Who owns what").
 import { BUCKETS, CLUSTER_SCOPE, isBucket } from "../kube/place.ts";
 import type { ResourceInfo } from "../kube/request-info.ts";
 import { isListOrWatch, isPlainGet } from "../kube/request-kind.ts";

@@ -1,7 +1,6 @@
 // The namespaces that a pod retains read-only (`RouteTable.retained`), compiled. Pure. Invariants: they add
 // to what the pod may read and never to what it may write; a namespace that the table does not name is
 // unknown, retained or not; the cost of a question does not depend on the number of namespaces or classes.
-// Called by viewOf.
 import { isInClusterScope } from "../kube/place.ts";
 import { matchesResource, type RetainedClass, type RouteTable } from "./table.ts";
 

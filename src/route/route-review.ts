@@ -1,6 +1,6 @@
 // Decides which subset's pods answer a review of the operator's webhooks. Pure. Invariants: one subset
 // answers for an object at any time, except for what every subset owns; a review that a peer has forwarded is
-// never forwarded again. Called by the listener for webhooks.
+// never forwarded again.
 import type { ReviewSubject } from "../kube/admission-review.ts";
 import type { Labels } from "../kube/label-selector.ts";
 import { governingPlace, isNamespaces, type ResourceView } from "./snapshot.ts";

@@ -1,6 +1,5 @@
 // Who owns a namespace by a route table, so that two tables can be compared. Pure. The result is approximate:
-// it covers the resources that a rule names and one other resource, and ignores the labels of objects. Used
-// by admission, which warns before a move.
+// it covers the resources that a rule names and one other resource, and ignores the labels of objects.
 import { type Owner, ownersOf, type RouteTable } from "../../route/table.ts";
 
 /** A group and resource that only wildcards match. */

@@ -1,6 +1,5 @@
 // How much one namespace may ask of the manager, which compiles and keeps all objects of the cluster. Pure.
-// Invariant: the oldest objects count first, so a new object takes nothing from those that are in force. Used
-// for apps (app.ts) and for policies (accepted-policies.ts).
+// Invariant: the oldest objects count first, so a new object takes nothing from those that are in force.
 import type { KubeObject } from "../../kube/types.ts";
 
 export interface NamespaceShare {

@@ -1,4 +1,4 @@
-// Apps that may select the same pods. Pure. Used by the `judgeEdit` of each source kind.
+// Apps that may select the same pods. Pure.
 import { type LabelTerm, termsOfSelector } from "../../kube/label-selector.ts";
 import type { LabelSelector } from "../../kube/types.ts";
 import { type App, isLive } from "./app.ts";

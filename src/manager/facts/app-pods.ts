@@ -1,14 +1,12 @@
 // The pods of one app as facts. Pure. Invariant: a pod counts as running unless its operator certainly does
 // not run, because a running operator may write. A pod with a proxy that may still write stays in the facts
 // of an app, even if its labels change.
-
 import { controllerRefOf } from "../../kube/client/owner.ts";
-import type { ContainerStatus, Pod } from "../../kube/client/resources.ts";
+import type { Condition, ContainerStatus, Pod } from "../../kube/client/resources.ts";
 import type { Apps, PodSelection } from "../apps/app.ts";
 import { carriesProxy, INJECTED_LABEL, PROXY_CONTAINER } from "./injected-pod.ts";
 import { type PodKey, podKey } from "./pod-key.ts";
 import type { FactsOf, ProxyFacts } from "./proxy-facts.ts";
-import { readyCondition } from "./ready-pod.ts";
 
 export interface AppPod {
   readonly namespace: string;
@@ -191,4 +189,14 @@ export function podViewIn(namespace: string, { apps, factsOf, past }: PodViewSou
 export function appsIn(facts: ProxyFacts | undefined): readonly string[] | undefined {
   if (facts === undefined || facts.mayHoldMore) return undefined;
   return [facts.acknowledged, ...facts.inDoubt, facts.outstanding].flatMap((snapshot) => snapshot?.app.name ?? []);
+}
+
+/** The pod's condition Ready if it is True. */
+export function readyCondition({ status }: Pod): Condition | undefined {
+  return status?.conditions?.find(({ type, status: is }) => type === "Ready" && is === "True");
+}
+
+/** True if the pod is ready and stays. */
+export function isReadyToStay(pod: Pod): boolean {
+  return pod.metadata.deletionTimestamp === undefined && readyCondition(pod) !== undefined;
 }

@@ -1,6 +1,5 @@
 // Watches the Services of the namespaces that have an app with webhooks of its own. Other namespaces cost
-// nothing. Invariant: a namespace is watched as long as one of its apps asks. Called by the app reconciler,
-// for the condition WebhookIntercepted.
+// nothing. Invariant: a namespace is watched as long as one of its apps asks.
 import type { Logger } from "../../base/log.ts";
 import { SERVICES, type Service } from "../../kube/client/resources.ts";
 import type { Informer, Informers } from "../../runtime/informers.ts";

@@ -1,5 +1,5 @@
 // Finds namespaces that were just created: `kubectl create namespace` and then `kubectl label namespace`
-// moves a namespace from the default subset while it is still empty. Called by the app reconciler.
+// moves a namespace from the default subset while it is still empty.
 import type { KubeObject } from "../../kube/types.ts";
 import type { Store } from "../../runtime/store.ts";
 

@@ -4,11 +4,10 @@
 import type { Pod } from "../../kube/client/resources.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
 import type { App } from "../apps/app.ts";
-import { hasEnded } from "../facts/app-pods.ts";
+import { hasEnded, isReadyToStay } from "../facts/app-pods.ts";
 import { carriesProxy, INJECTED_LABEL, takesReviews } from "../facts/injected-pod.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf } from "../facts/proxy-facts.ts";
-import { isReadyToStay } from "../facts/ready-pod.ts";
 
 /** By name. */
 export function appPeers({ ref, pods: selection }: Pick<App, "ref" | "pods">, pods: readonly Pod[], factsOf: FactsOf): PodPeer[] {

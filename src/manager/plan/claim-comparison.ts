@@ -1,10 +1,10 @@
 // Compares a table that pods claim with the desired table, class by class: in which namespaces does a subset
-// own something in another way? Pure; called by plan-fences.ts. Invariant: the first comparison of two tables
+// own something in another way? Pure. Invariant: the first comparison of two tables
 // costs as much as there are namespaces, and each later one as much as the subset has classes. Results are
 // kept as long as both tables are, since an app is planned again at each acknowledgement.
 import { isFencedIn, type RouteTable } from "../../route/table.ts";
-import { classNumber } from "./claims.ts";
-import { classFacts } from "./class-facts.ts";
+import { classFacts, classNumber } from "./class-facts.ts";
+import { remember } from "./remember.ts";
 
 export interface TableComparison {
   /** The namespaces that the subset owns, but not as desired. */
@@ -13,14 +13,10 @@ export interface TableComparison {
   hasAsDesired(subset: string, namespace: string): boolean;
 }
 
-const comparisons = new WeakMap<RouteTable, WeakMap<RouteTable, TableComparison>>();
+const comparisons = remember((desired: RouteTable) => remember((claimed: RouteTable) => createComparison(desired, claimed)));
 
 export function compareWith(desired: RouteTable, claimed: RouteTable): TableComparison {
-  const known = comparisons.get(desired) ?? new WeakMap<RouteTable, TableComparison>();
-  comparisons.set(desired, known);
-  const comparison = known.get(claimed) ?? createComparison(desired, claimed);
-  known.set(claimed, comparison);
-  return comparison;
+  return comparisons(desired)(claimed);
 }
 
 function createComparison(desired: RouteTable, claimed: RouteTable): TableComparison {
@@ -64,15 +60,11 @@ type ClassOf = RouteTable["classOf"];
 export type ClassPairs = ReadonlyMap<number, ReadonlyMap<number, readonly string[]>>;
 
 // By the classes of the namespaces alone: the tables of the subsets of one plan share them.
-const pairsKnown = new WeakMap<ClassOf, WeakMap<ClassOf, ClassPairs>>();
+const pairsByClasses = remember((desired: ClassOf) => remember((claimed: ClassOf): ClassPairs => makePairs(desired, claimed)));
 
 /** The pairs of classes of two tables, computed once for each two lists of namespaces. */
 export function pairsOf(desired: ClassOf, claimed: ClassOf): ClassPairs {
-  const ofDesired = pairsKnown.get(desired) ?? new WeakMap<ClassOf, ClassPairs>();
-  pairsKnown.set(desired, ofDesired);
-  const pairs = ofDesired.get(claimed) ?? makePairs(desired, claimed);
-  ofDesired.set(claimed, pairs);
-  return pairs;
+  return pairsByClasses(desired)(claimed);
 }
 
 function makePairs(desired: ClassOf, claimed: ClassOf): ClassPairs {

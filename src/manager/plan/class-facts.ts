@@ -1,33 +1,33 @@
-// What the rules of a table say about each of its classes: who holds something there, and the ownership as
-// text. Pure; called by claims.ts and claim-comparison.ts. Invariant: a class costs as much as it has
-// members, and each is read once for all tables with the same rules and classes: the tables of the subsets
-// differ in fences only. Members are ascending and unique, as every table has them.
+// What the rules of a table say about each of its classes: who holds something there, and the ownership as text.
+// Pure. Invariant: a class costs as much as it has members, and each is read once for all tables with the same
+// rules and classes: the tables of the subsets differ in fences only. Members are ascending and unique, as every
+// table has them.
 import { createHash } from "node:crypto";
-import { DEFAULT_SUBSET, type RouteRule, type RouteTable } from "../../route/table.ts";
+import { isInClusterScope } from "../../kube/place.ts";
+import { classIn, DEFAULT_SUBSET, isFencedIn, type RouteRule, type RouteTable } from "../../route/table.ts";
+import { remember } from "./remember.ts";
 
 /**
  * The numbers of classes: the cluster scope without a class, namespaces that the table does not know, and
  * then the classes of the table.
  */
-export const CLUSTER_CLASS = 0;
-export const UNKNOWN_CLASS = 1;
-export const FIRST_CLASS = 2;
+const CLUSTER_CLASS = 0;
+const UNKNOWN_CLASS = 1;
+const FIRST_CLASS = 2;
 
-export interface ClassFacts {
+interface ClassFacts {
   /** The subsets that may own something in the class. */
   holders(number: number): ReadonlySet<string>;
   /** See createSignatures. */
   signature(number: number): string;
 }
 
-const known = new WeakMap<RouteTable["rules"], WeakMap<RouteTable["classes"], ClassFacts>>();
+const factsByRules = remember((rules: RouteTable["rules"]) =>
+  remember((classes: RouteTable["classes"]) => createClassFacts(rules, classes)),
+);
 
-export function classFacts(table: Pick<RouteTable, "rules" | "classes">): ClassFacts {
-  const byClasses = known.get(table.rules) ?? new WeakMap<RouteTable["classes"], ClassFacts>();
-  known.set(table.rules, byClasses);
-  const facts = byClasses.get(table.classes) ?? createClassFacts(table.rules, table.classes);
-  byClasses.set(table.classes, facts);
-  return facts;
+export function classFacts({ rules, classes }: Pick<RouteTable, "rules" | "classes">): ClassFacts {
+  return factsByRules(rules)(classes);
 }
 
 function createClassFacts(rules: RouteTable["rules"], classes: RouteTable["classes"]): ClassFacts {
@@ -80,8 +80,7 @@ function holdersOf(
   return isForAll || isShardedTable ? subsets : subsets.add(DEFAULT_SUBSET);
 }
 
-// A resource to which no rule applies belongs to the default subset in every namespace, also in an unknown
-// one.
+// A resource to which no rule applies belongs to the default subset in every namespace, even in an unknown one.
 function holdersOfUnknown(rules: readonly RouteRule[], isShardedTable: boolean): ReadonlySet<string> {
   const everyResourceHasRule = isShardedTable || rules.some((rule) => rule.resources.length === 0);
   return new Set(everyResourceHasRule ? [] : [DEFAULT_SUBSET]);
@@ -109,14 +108,41 @@ function signatureOf(
   return parts.length > 2 ? parts.join() : (parts[0] ?? "");
 }
 
-const contents = new WeakMap<RouteRule, string>();
-
 // A digest, since a rule may list thousands of resources and is in every class.
-function contentOf(rule: RouteRule): string {
-  const known = contents.get(rule);
-  if (known !== undefined) return known;
+const contentOf = remember((rule: RouteRule): string => {
   const text = JSON.stringify([rule.kind, rule.kind === "subset" ? rule.subset : "", rule.resources]);
-  const digest = createHash("sha256").update(text).digest("base64");
-  contents.set(rule, digest);
-  return digest;
+  return createHash("sha256").update(text).digest("base64");
+});
+
+/**
+ * The subsets that may own, and so write, something in a namespace, or in CLUSTER_SCOPE, under this table.
+ * What a pod retains read-only does not count. Resources that are shared or partitioned by label do not count
+ * either: they have their own fences (resource-fences.ts). Computed once for each class, so that the cost
+ * does not grow with the number of namespaces.
+ */
+export function createHolders(table: RouteTable): (namespace: string) => ReadonlySet<string> {
+  const { holders } = classFacts(table);
+  return (namespace) => (isFencedIn(table, namespace) ? NOBODY : holders(classNumber(table, namespace)));
+}
+
+/**
+ * A number that is equal for namespaces that the table treats equally, apart from fences. At least 0: unknown
+ * namespaces and the cluster scope without a class have numbers too.
+ */
+export function classNumber(table: Pick<RouteTable, "classOf">, namespace: string): number {
+  const index = classIn(table, namespace);
+  if (index !== undefined) return index + FIRST_CLASS;
+  return isInClusterScope(namespace) ? CLUSTER_CLASS : UNKNOWN_CLASS;
+}
+
+/**
+ * The ownership in a namespace under a table, as text. Equal texts mean that every resource has the same
+ * owner there, except resources that one of the tables partitions by label or shares. The text comes from the
+ * content of the rules, so tables of different specs can be compared. It omits limits that contain the
+ * namespace, and all rules after a rule for all resources. It says whether the default subset has a share; a
+ * resource that only one of two `sharded` rules names is shared in the other table.
+ */
+export function createSignatures(table: RouteTable): (namespace: string) => string {
+  const { signature } = classFacts(table);
+  return (namespace) => signature(classNumber(table, namespace));
 }

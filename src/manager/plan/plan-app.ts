@@ -9,11 +9,10 @@ import type { AppSpec } from "../apps/app.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf } from "../facts/proxy-facts.ts";
-import { pauseAt } from "./paused.ts";
+import { type InForce, ownersHash, pauseAt, tableInForce } from "./paused.ts";
 import { planFences, type Wait, withFences } from "./plan-fences.ts";
 import { type GoneAppPod, goneClaims, lastSnapshot, podClaims } from "./pod-claims.ts";
 import { createPodRules, rulesOf, rulesOfSubsets, type UnversionedSnapshot } from "./pod-rules.ts";
-import { type InForce, ownersHash, tableInForce } from "./table-in-force.ts";
 
 export interface AppFacts
   extends Pick<AppSpec, "subsets" | "lockName" | "callers" | "guard" | "isPaused" | "maxMovingPercent" | "retainsLosses"> {
@@ -23,7 +22,7 @@ export interface AppFacts
   readonly bySpec: RouteTable;
   readonly pods: readonly AppPod[];
   readonly factsOf: FactsOf;
-  /** Of the status: see table-in-force.ts. Absent if the app has none yet. */
+  /** Of the status: see paused.ts. Absent if the app has none yet. */
   readonly ownersHashes?: readonly string[] | undefined;
   /** Removed pods that may still write; default none. */
   readonly gone?: readonly GoneAppPod[];

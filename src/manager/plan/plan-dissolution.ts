@@ -1,5 +1,5 @@
 // The plan of an app that is being deleted: all its pods own everything again, in an order in which no object
-// has two owners. Pure; called by the reconciler, also if the spec is invalid. The plan follows from what the
+// has two owners. Pure; needs no valid spec. The plan follows from what the
 // pods enforce, not from their labels.
 //
 //   Divided => Drained     the desired table has no rules on namespaces, so an ordinary handover takes all namespaces from the other subsets.

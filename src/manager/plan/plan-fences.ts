@@ -1,5 +1,4 @@
-// The handover, level-based. Pure function of (desired table, claims), without memory; called at every
-// reconcile. Invariant: a namespace is granted to a subset only when no live pod of another subset may still
+// The handover, level-based. Pure function of (desired table, claims), without memory. Invariant: a namespace is granted to a subset only when no live pod of another subset may still
 // claim the namespace under different rules.
 //
 //   Owned(A) => Fenced    when the desired table gives the namespace to B while a pod of A claims it
@@ -11,7 +10,8 @@ import { isDeepStrictEqual } from "node:util";
 import { isInClusterScope } from "../../kube/place.ts";
 import type { FenceRule, RouteTable } from "../../route/table.ts";
 import { compareWith, type TableComparison } from "./claim-comparison.ts";
-import { type Claim, createHolders } from "./claims.ts";
+import { createHolders } from "./class-facts.ts";
+import type { Claim } from "./pod-claims.ts";
 import { planResourceFences } from "./resource-fences.ts";
 
 /** Why a pod may still have a claim. */

@@ -1,10 +1,40 @@
-// Makes the claims of the pods of an app from the facts about their proxies. Pure.
+// Claims: what each pod of an app may be enforcing, and so may write to, by the facts about its proxy. Pure. A claim
+// lasts while the pod lives or the API server may accept its token. The manager has no other memory of a handover.
 import type { AppRef, Snapshot } from "../../route/snapshot.ts";
-import { DEFAULT_SUBSET } from "../../route/table.ts";
+import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
-import type { Claim } from "./claims.ts";
+
+/** What one pod may be enforcing. */
+export type Claim = ClaimOfPod & {
+  /**
+   * The pod's object is gone, and it receives nothing more. Its claims last for a grace time
+   * (facts/pod-history.ts).
+   */
+  readonly isGone?: true;
+  /** See AppPod.unstarted. The status reports it as the reason of the wait. */
+  readonly isUnstarted?: true;
+};
+
+type ClaimOfPod =
+  /**
+   * The pod enforces this table as this subset. If not `enforced`, the table was sent and the pod may enforce
+   * it at any moment.
+   */
+  | {
+      readonly kind: "table";
+      readonly podName: string;
+      readonly subset: string;
+      readonly table: RouteTable;
+      readonly enforced: boolean;
+    }
+  /**
+   * The pod may claim everything. Either it runs without a proxy and acts as the default subset (`subset` is
+   * ""). Or its proxy has not reported to this leader, and its subset is not known (undefined). `podName` is
+   * "" for pods that were removed before this manager knew the pods.
+   */
+  | { readonly kind: "everything"; readonly podName: string; readonly subset: string | undefined };
 
 /** The newest snapshot that the proxy may enforce, if it is a snapshot of this app; otherwise undefined. */
 export function lastSnapshot(app: AppRef, facts: ProxyFacts | undefined): Snapshot | undefined {

@@ -1,4 +1,4 @@
-// The handover of resources that are partitioned by label or shared. Pure; called by plan-fences.ts. The
+// The handover of resources that are partitioned by label or shared. Pure. The
 // manager does not know the objects, so such a resource moves as a whole when its label rules change, or when
 // it becomes shared or stops being shared. Invariant: a subset gets the resource only when no live pod of
 // another subset may still enforce other rules. resource-reading.ts describes how a table divides a resource.
@@ -6,7 +6,8 @@
 // Limits are left out: a limit takes objects away from all subsets, and never gives objects of one subset to
 // another.
 import { type FenceRule, isSharded, type ResourceMatch, type RouteTable } from "../../route/table.ts";
-import type { Claim } from "./claims.ts";
+import type { Claim } from "./pod-claims.ts";
+import { remember, rememberNames } from "./remember.ts";
 import { keysOf, type ResourceKey, readingOf, textOf } from "./resource-reading.ts";
 
 export interface ResourceFences {
@@ -61,13 +62,13 @@ function createDoubts(desired: RouteTable, claims: readonly Claim[]): (claim: Cl
   // For a claim with unknown rules. A subset was granted everything in its own table, so only resources that
   // it has under other rules, or that are fenced from it, are in doubt. If the subset has no table but the
   // fence of everything, everything is in doubt.
-  const ofUnreported = remember((subset: string): Doubt => {
+  const ofUnreported = rememberNames((subset: string): Doubt => {
     const full = ownTables(subset).filter((table) => !hasUnreportedFence(table));
     const keys = full.length === 0 ? sharedUnder(desired) : [...movable, ...full.flatMap(fencesOf)];
     return { keys: distinct(keys).filter((key) => !isOwnAlready(subset, key)), everything: full.length === 0 };
   });
   // For a pod without a proxy, which acts as a pod of the default subset. Shared resources are not in doubt.
-  const ofProxyless = remember((subset: string): Doubt => {
+  const ofProxyless = rememberNames((subset: string): Doubt => {
     const { keys, everything } = ofUnreported(subset);
     return { keys: keys.filter((key) => !compare(desired, key).isShared), everything };
   });
@@ -142,13 +143,4 @@ function fenceRules(keys: readonly ResourceKey[], everything: boolean): FenceRul
 
 function distinct(keys: readonly ResourceKey[]): ResourceKey[] {
   return [...new Map(keys.map((key) => [textOf(key), key])).values()];
-}
-
-function remember<K, V>(make: (key: K) => V): (key: K) => V {
-  const known = new Map<K, V>();
-  return (key) => {
-    const value = known.get(key) ?? make(key);
-    known.set(key, value);
-    return value;
-  };
 }

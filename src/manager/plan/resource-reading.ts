@@ -1,6 +1,5 @@
 // Reads from a table how it treats resources that move as a whole: resources that are partitioned by label or
-// shared. Under a `sharded` rule a resource that the rule does not name is shared. Pure; called by
-// resource-fences.ts. A `ResourceKey` is one group and one name, and each may be the wildcard. So a key is
+// shared. Under a `sharded` rule a resource that the rule does not name is shared. Pure. A `ResourceKey` is one group and one name, and each may be the wildcard. So a key is
 // also a set, which may overlap other keys. Only this file compares keys:
 //
 //                       covers(a, b): all of b is in a     meets(a, b): some resource is in both
@@ -20,6 +19,7 @@
 //                  have fences of namespaces
 //   division       if two tables have equal divisions, every object of the key has the same owners under both
 import type { ResourceMatch, RouteRule, RouteTable } from "../../route/table.ts";
+import { remember } from "./remember.ts";
 
 /** One group and one name of resources; "*" is the wildcard in both. */
 export interface ResourceKey {
@@ -72,15 +72,7 @@ interface ResourceRules {
   readonly shared: readonly ResourceKey[];
 }
 
-const rulesKnown = new WeakMap<RouteTable, ResourceRules>();
-
-function resourceRulesOf(table: RouteTable): ResourceRules {
-  const known = rulesKnown.get(table) ?? readRules(table);
-  rulesKnown.set(table, known);
-  return known;
-}
-
-function readRules({ rules, sharedResources }: RouteTable): ResourceRules {
+const resourceRulesOf = remember(({ rules, sharedResources }: RouteTable): ResourceRules => {
   const sharded = rules.find(({ kind }) => kind === "sharded");
   return {
     objects: rules.flatMap((rule) => (rule.kind === "objects" ? [{ rule, keys: keysOf(rule.resources) }] : [])),
@@ -90,7 +82,7 @@ function readRules({ rules, sharedResources }: RouteTable): ResourceRules {
     sharded: sharded && keysOf(sharded.resources),
     shared: keysOf(sharedResources),
   };
-}
+});
 
 /**
  * Reads a table for one key.

@@ -1,10 +1,9 @@
 // What a pod retains read-only: what it owned or retained under its present table and does not own under its
 // next table. Otherwise informers would conclude that objects of these namespaces were deleted. Pure and
-// level-based: computed from the two tables alone. pod-rules.ts calls it for each pair of tables,
-// restart/restart-pods.ts asks it whether a pod needs a restart.
+// level-based: computed from the two tables alone.
 //
-// Invariant: retained namespaces are for reads only. A pod may write only to what it owns, so claims.ts does
-// not use this file.
+// Invariant: retained namespaces are for reads only. A pod may write only to what it owns, so claims do not depend
+// on this file.
 //
 //   Owned => Retained      the next table does not give the namespace to the pod's subset, or fences it
 //   Retained => Owned      the subset gains the namespace again, for example after an undo: no watch ends, and no pod restarts
@@ -26,8 +25,8 @@ import {
   type RouteTable,
 } from "../../route/table.ts";
 import { pairsOf } from "./claim-comparison.ts";
-import { classNumber } from "./claims.ts";
-import { classFacts } from "./class-facts.ts";
+import { classFacts, classNumber } from "./class-facts.ts";
+import { remember } from "./remember.ts";
 
 /** A table as one subset enforces it. */
 export interface SubsetTable {
@@ -148,15 +147,7 @@ interface HidingRules {
   readonly isShardedTable: boolean;
 }
 
-const hiding = new WeakMap<RouteTable, HidingRules>();
-
-function hiddenBy(table: RouteTable): HidingRules {
-  const known = hiding.get(table) ?? readHiding(table);
-  hiding.set(table, known);
-  return known;
-}
-
-function readHiding(table: RouteTable): HidingRules {
+const hiddenBy = remember((table: RouteTable): HidingRules => {
   const hide = ({ resources }: { readonly resources: readonly ResourceMatch[] }): RetainedRule => ({ resources, visible: false });
   const { rules } = table;
   return {
@@ -165,7 +156,7 @@ function readHiding(table: RouteTable): HidingRules {
     hidden: rules.filter(({ kind }) => kind === "limit" || kind === "subset").map(hide),
     isShardedTable: isSharded(table),
   };
-}
+});
 
 /** Resources that move as a whole. */
 interface MovingAsWhole {
@@ -174,16 +165,8 @@ interface MovingAsWhole {
   readonly lists: readonly RetainedRule[];
 }
 
-const moving = new WeakMap<RouteTable, MovingAsWhole>();
-
-function movingAsWhole(table: RouteTable): MovingAsWhole {
-  const known = moving.get(table) ?? readMoving(table);
-  moving.set(table, known);
-  return known;
-}
-
 // A fence because of unreported pods does not count: it hides everything from a subset that has nothing yet.
-function readMoving(table: RouteTable): MovingAsWhole {
+const movingAsWhole = remember((table: RouteTable): MovingAsWhole => {
   const { rules, sharedResources } = table;
   const named = rules
     .filter((rule) => rule.kind === "objects" || (rule.kind === "fence" && rule.because === "moves"))
@@ -202,7 +185,7 @@ function readMoving(table: RouteTable): MovingAsWhole {
     },
     lists: [{ resources: [...named, ...sharedResources, ...sharded], visible: false }],
   };
-}
+});
 
 /** No resource and no group has this name, so only the wildcard matches it. */
 const OTHER = "/";

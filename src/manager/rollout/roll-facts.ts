@@ -4,10 +4,10 @@ import { MAX_FAMILY_PODS, type ShardingStatus } from "../../api/sharding-config.
 import { isControlledBy } from "../../kube/client/owner.ts";
 import type { Pod, StatefulSet } from "../../kube/client/resources.ts";
 import type { App } from "../apps/app.ts";
+import { readyCondition } from "../facts/app-pods.ts";
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
-import { readyCondition } from "../facts/ready-pod.ts";
 import type { Refusal } from "../restart/evictor.ts";
 import type { RollRecord } from "./roll-record.ts";
 

@@ -8,7 +8,7 @@ import { type Labels, matchesSelector, termsOfSelector } from "../../kube/label-
 import type { LabelSelector, LabelSelectorRequirement } from "../../kube/types.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import type { PodSelection } from "../apps/app.ts";
-import { isReadyToStay } from "../facts/ready-pod.ts";
+import { isReadyToStay } from "../facts/app-pods.ts";
 import type { Family } from "./family.ts";
 import type { Shard } from "./shards.ts";
 

@@ -2,7 +2,7 @@
 import type { AppStatus } from "../../api/app-status.ts";
 import { lockNameFor } from "../../route/lock.ts";
 import { DEFAULT_SUBSET, namespacesOf, type RouteTable } from "../../route/table.ts";
-import { createHolders } from "../plan/claims.ts";
+import { createHolders } from "../plan/class-facts.ts";
 import { countGaps } from "../sharding/family-status.ts";
 import { isSynced, isUnheard, meshedPods, proxyOf, type StatusFacts, servingPods, wholeSeconds } from "./facts.ts";
 import type { Gain } from "./no-writer.ts";

@@ -11,7 +11,7 @@
 import { isInClusterScope } from "../../kube/place.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
-import { createHolders } from "../plan/claims.ts";
+import { createHolders } from "../plan/class-facts.ts";
 import { ageMs } from "./ages.ts";
 import { isSynced, proxyOf, type StatusFacts, servingPods } from "./facts.ts";
 

@@ -1,7 +1,7 @@
 // Compiles an app's route without keeping the manager from its other work. Expressions are matched in another
 // thread, and the rest is done in slices. Invariants: whatever the specs say, all compilations together take
 // at most half of the event loop's time, in slices of about SLICE_MS; a compilation ends after its limit, or
-// with the next slice if nobody wants it any more. Used by apps/routes.ts and by the check of edits.
+// with the next slice if nobody wants it any more.
 import type { Clock } from "../../../base/clock.ts";
 import { createFairTurns } from "../../../base/fair-turns.ts";
 import type { RouteTable } from "../../../route/table.ts";

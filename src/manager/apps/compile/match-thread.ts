@@ -1,7 +1,6 @@
 // The thread in which the manager matches regular expressions, so that no expression of a tenant keeps the
 // manager from its other work. Invariant: a job waits only for jobs that have taken no longer than it has. So
-// each costly job of a tenant delays the others by at most the limit of the first level. Started by
-// expression-matcher.ts.
+// each costly job of a tenant delays the others by at most the limit of the first level.
 import { parentPort } from "node:worker_threads";
 import { systemClock } from "../../../base/clock.ts";
 import { type MatchRun, startMatching } from "./match-job.ts";

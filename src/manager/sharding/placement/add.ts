@@ -9,7 +9,7 @@ import { type Controller, controllerOf } from "../../../runtime/controller.ts";
 import { anyOf, changed, generationChanged } from "../../../runtime/predicates.ts";
 import type { Request } from "../../../runtime/reconciler.ts";
 import type { ControllerBase, ManagerContext } from "../../context/manager-context.ts";
-import { isReadyToStay } from "../../facts/ready-pod.ts";
+import { isReadyToStay } from "../../facts/app-pods.ts";
 import { ordinalOf } from "../family-pods.ts";
 import { createPlacementReconciler } from "./reconciler.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { regexSize } from "./regex-size.ts";
+import { regexSize } from "./regex.ts";
 
 describe("the size of a regular expression", () => {
   it("is about the length of an expression without repetitions", () => {

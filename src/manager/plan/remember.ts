@@ -1,0 +1,24 @@
+// Results that are computed once for each key. Tables and rules never change, and many pods share them.
+
+/** The function with a memory of each result, as long as its key lives. */
+export function remember<K extends object, V>(make: (key: K) => V): (key: K) => V {
+  return rememberIn(new WeakMap<K, V>(), make);
+}
+
+/** The same for names: the results live as long as the function. */
+export function rememberNames<V>(make: (name: string) => V): (name: string) => V {
+  return rememberIn(new Map<string, V>(), make);
+}
+
+interface Memory<K, V> {
+  get(key: K): V | undefined;
+  set(key: K, value: V): unknown;
+}
+
+function rememberIn<K, V>(known: Memory<K, V>, make: (key: K) => V): (key: K) => V {
+  return (key) => {
+    const value = known.get(key) ?? make(key);
+    known.set(key, value);
+    return value;
+  };
+}

@@ -43,7 +43,8 @@ export function* regexProblems(pattern: unknown): Iterable<Finding> {
 }
 
 /**
- * Reports if all expressions together are too large. Stops validation, because other rules would compile them.
+ * Reports if all expressions together are too large. Stops validation, because other rules would compile
+ * them.
  * @param what names them in the message
  */
 export function* boundedRegexes(patterns: readonly string[], path: readonly string[], what: string): Iterable<Finding> {

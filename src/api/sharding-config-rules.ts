@@ -22,7 +22,7 @@ const LONGEST_SUFFIX = SUBSET_SEPARATOR.length + normalShardName("", MAX_NORMAL_
 
 const LABELLED_BY_NAME = "labelObjects needs each group and resource by name: name them, or remove labelObjects";
 
-// The rules that the API server checks itself, also without the webhook. Their messages name no nearest
+// The rules that the API server checks itself, even without the webhook. Their messages name no nearest
 // match.
 
 export const SELECTOR_CEL: readonly CelRule[] = [{ rule: "self == oldSelf", message: `cannot be changed: ${ADVICE}` }];

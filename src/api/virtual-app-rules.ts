@@ -2,7 +2,6 @@
 // valid lock names, object selectors that can be negated. Invariant: the cost is linear in the spec, and a
 // spec above the bounds is refused first. The rules also run on specs with other problems (see rule.ts).
 import { jsonText } from "../base/json.ts";
-import { uniqueNames } from "./unique-names.ts";
 import type { CelRule } from "./extensions.ts";
 import { recreateAdvice } from "./kind.ts";
 import { countTerms } from "./label-selector.ts";
@@ -12,6 +11,7 @@ import { formatPath } from "./problems.ts";
 import { boundedRegexes } from "./regex.ts";
 import { boundedPairs, createResourceIndex } from "./resource-index.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf } from "./rule.ts";
+import { uniqueNames } from "./unique-names.ts";
 
 /** The advice for a field that cannot be changed. */
 export const RECREATE_ADVICE = recreateAdvice("VirtualApp");
@@ -23,7 +23,7 @@ const lockIn = (spec: string) =>
   `${spec}.?configuration.?controller.?leaderElectionName.or(${spec}.?configuration.?controller.?leaderElection.?lockName).orValue("")`;
 
 /**
- * The rules that the API server checks itself, also without the webhook. Their messages name no nearest
+ * The rules that the API server checks itself, even without the webhook. Their messages name no nearest
  * match.
  */
 export const SPEC_CEL_RULES: readonly CelRule[] = [

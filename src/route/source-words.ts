@@ -4,7 +4,9 @@
 export interface SourceWords {
   /** The kind of the source objects. */
   readonly kind: string;
-  /** What to edit to give objects to other subsets, up to the name of the app: "the route of the VirtualApp". */
+  /**
+   * What to edit to give objects to other subsets, up to the name of the app: "the route of the VirtualApp".
+   */
   readonly rules: string;
   /** The field that names the operator's lock. */
   readonly lockField: string;
@@ -20,7 +22,9 @@ const NEUTRAL: SourceWords = {
   agentsField: "the list of user agents",
 };
 
-/** What to do about a lock that the app does not name. `lockName` is the name in the app; "" if it has none. */
+/**
+ * What to do about a lock that the app does not name. `lockName` is the name in the app; "" if it has none.
+ */
 export function unnamedLockText(found: string, lockName: string, { kind, lockField }: SourceWords = NEUTRAL): string {
   const [quoted, named] = [JSON.stringify(found), lockName === "" ? "none" : JSON.stringify(lockName)];
   const remedy =

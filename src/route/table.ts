@@ -73,7 +73,8 @@ export interface RouteTable {
    */
   readonly fenced: ReadonlySet<string>;
   /**
-   * What the pod may read beside what its subset owns; absent: nothing. A namespace is in one class at most.
+   * What the pod may read in addition to what its subset owns; absent: nothing. A namespace is in one class
+   * at most.
    */
   readonly retained?: readonly RetainedClass[];
 }

@@ -80,7 +80,7 @@ export interface AppSpec {
   readonly labelled?: readonly GroupResource[];
   /** The rules of the desired route table. */
   route(): RouteSpec;
-  /** What the status of this kind says beside that of every app. */
+  /** What the status of this kind says in addition to that of every app. */
   describe?(counts: AppCounts): Description;
 }
 
@@ -114,7 +114,7 @@ export interface App {
   readonly isEnding: boolean;
   /** Objects that are being deleted while others of the app stay. */
   readonly leaving: readonly SourceObject[];
-  /** The pods that the spec selects, also if the spec is refused. */
+  /** The pods that the spec selects, even if the spec is refused. */
   readonly pods: PodSelection;
   /** Undefined if the spec is refused. */
   readonly spec: AppSpec | undefined;
@@ -128,11 +128,11 @@ export interface Source<O extends SourceObject = SourceObject> {
   readonly words: AppWords;
   /** Name of its controller in logs and metrics. */
   readonly controllerName: string;
-  /** What an app depends on in its object beside the spec. Compared as JSON. */
+  /** What an app depends on in its object in addition to the spec. Compared as JSON. */
   inputsOf(object: KubeObject): unknown;
   /** The name of the app that the object is a part of. */
   appNameOf(object: KubeObject): string;
-  /** The resources that the object wants to be labelled, also if its spec is refused. */
+  /** The resources that the object wants to be labelled, even if its spec is refused. */
   labelledBy(object: KubeObject): readonly GroupResource[];
   /** The apps that these objects form. Never throws. */
   appsOf(objects: readonly O[]): App[];

@@ -1,6 +1,7 @@
-// The part of `judgeEdit` that all source kinds share. Pure. Invariants: the answer contains all problems together.
-// A stored object may be invalid, because an older version accepted it or no manager answered. An edit that adds
-// no problem is allowed, so users can correct the object step by step and remove its finalizer.
+// The part of `judgeEdit` that all source kinds share. Pure. Invariants: the answer contains all problems
+// together. A stored object may be invalid, because an older version accepted it or no manager answered. An
+// edit that adds no problem is allowed, so users can correct the object step by step and remove its
+// finalizer.
 import { formatProblem, type Problem, type ValidationResult } from "../../api/problems.ts";
 import type { EditVerdict } from "./app.ts";
 
@@ -30,7 +31,9 @@ export function checkEdit<O>(
   return { problems, warnings: checked.problems.map((each) => `not corrected yet: ${formatProblem(each)}`) };
 }
 
-/** The problems that the object did not have before. Indexes of list items are ignored, because they shift. */
+/**
+ * The problems that the object did not have before. Indexes of list items are ignored, because they shift.
+ */
 export function addedProblems(before: readonly Problem[], after: readonly Problem[]): readonly Problem[] {
   const left = new Map<string, number>();
   for (const problem of before) left.set(keyOf(problem), (left.get(keyOf(problem)) ?? 0) + 1);

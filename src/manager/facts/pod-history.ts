@@ -21,7 +21,7 @@ import type { ProxyFacts } from "./proxy-facts.ts";
  * that it has just accepted.
  */
 const MARGIN_MS = 2_000;
-/** A kubelet writes a changed status at once, and again within 10 s if that failed. */
+/** A kubelet writes a changed status immediately, and again within 10 s if that failed. */
 const STATUS_LAG_MS = 30_000;
 
 export interface GonePod {
@@ -96,11 +96,8 @@ export function createPodHistory({ clock, tokenCacheMs }: PodHistoryOptions): Po
   const removed = (pod: Pod, facts: ProxyFacts | undefined) => {
     if (!isHarmless(pod, facts)) keep(pod.metadata.namespace ?? "", { pod, facts }, graceMs);
   };
-  const ageMs = (namespace: string) => {
-    const nowMs = clock.monotonicMs();
-    const since = sinceMs.get(namespace) ?? nowMs;
-    sinceMs.set(namespace, since);
-    return nowMs - since;
+  const startAge = (namespace: string) => {
+    if (!sinceMs.has(namespace)) sinceMs.set(namespace, clock.monotonicMs());
   };
   const left = (namespace: string) => {
     sinceMs.delete(namespace);
@@ -121,7 +118,9 @@ export function createPodHistory({ clock, tokenCacheMs }: PodHistoryOptions): Po
       const uids = new Set(pods.map(({ metadata }) => metadata.uid));
       for (const pod of followed.get(namespace) ?? []) if (!uids.has(pod.metadata.uid)) removed(pod, undefined);
       followed.delete(namespace);
-      const leftMs = graceMs - ageMs(namespace);
+      startAge(namespace);
+      const ageMs = clock.monotonicMs() - (sinceMs.get(namespace) ?? 0);
+      const leftMs = graceMs - ageMs;
       if (leftMs > 0) keep(namespace, { pod: undefined, facts: undefined }, leftMs);
       const entry = { uids, isStatusLate: true };
       listed.set(namespace, entry);
@@ -134,9 +133,15 @@ export function createPodHistory({ clock, tokenCacheMs }: PodHistoryOptions): Po
     onOver: (handler) => void overHandlers.push(handler),
     follow(watch) {
       let isOn = true;
-      watch.onListed((namespace) => void (isOn && ageMs(namespace)));
-      watch.onLeft((namespace) => void (isOn && left(namespace)));
-      watch.onChange(({ type, object }) => void (isOn && type === "deleted" && removed(object, undefined)));
+      watch.onListed((namespace) => {
+        if (isOn) startAge(namespace);
+      });
+      watch.onLeft((namespace) => {
+        if (isOn) left(namespace);
+      });
+      watch.onChange(({ type, object }) => {
+        if (isOn && type === "deleted") removed(object, undefined);
+      });
       return () => {
         isOn = false;
         for (const namespace of sinceMs.keys()) followed.set(namespace, watch.list(namespace) ?? []);

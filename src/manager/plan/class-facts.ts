@@ -1,7 +1,7 @@
-// What the rules of a table say about each of its classes: who holds something there, and the ownership as text.
-// Pure. Invariant: a class costs as much as it has members, and each is read once for all tables with the same
-// rules and classes: the tables of the subsets differ in fences only. Members are ascending and unique, as every
-// table has them.
+// What the rules of a table say about each of its classes: who holds something there, and the ownership as
+// text. Pure. Invariant: a class costs as much as it has members, and each is read once for all tables with
+// the same rules and classes: the tables of the subsets differ in fences only. Members are ascending and
+// unique, as every table has them.
 import { createHash } from "node:crypto";
 import { isInClusterScope } from "../../kube/place.ts";
 import { classIn, DEFAULT_SUBSET, isFencedIn, type RouteRule, type RouteTable } from "../../route/table.ts";
@@ -80,7 +80,8 @@ function holdersOf(
   return isForAll || isShardedTable ? subsets : subsets.add(DEFAULT_SUBSET);
 }
 
-// A resource to which no rule applies belongs to the default subset in every namespace, even in an unknown one.
+// A resource to which no rule applies belongs to the default subset in every namespace, even in an unknown
+// one.
 function holdersOfUnknown(rules: readonly RouteRule[], isShardedTable: boolean): ReadonlySet<string> {
   const everyResourceHasRule = isShardedTable || rules.some((rule) => rule.resources.length === 0);
   return new Set(everyResourceHasRule ? [] : [DEFAULT_SUBSET]);

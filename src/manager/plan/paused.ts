@@ -1,10 +1,11 @@
-// A paused app: the desired table in which namespaces stay with their present owners. Pure. The table in force
-// gives the present owners. It includes moves that have begun, so these are completed. The spec's rules apply only
-// to namespaces that this table does not contain. Invariant: applied to its own result, `pauseAt` changes nothing.
+// A paused app: the desired table in which namespaces stay with their present owners. Pure. The table in
+// force gives the present owners. It includes moves that have begun, so these are completed. The spec's rules
+// apply only to namespaces that this table does not contain. Invariant: applied to its own result, `pauseAt`
+// changes nothing.
 //
 // Any proxy can register a table that no manager has made. So the status keeps hashes of the tables that the
-// managers made, and only a table with such a hash is in force. Invariant: a hash gets into the status only from a
-// plan that did not lose the table in force.
+// managers made, and only a table with such a hash is in force. Invariant: a hash gets into the status only
+// from a plan that did not lose the table in force.
 //
 // Resources that move as a whole (partitioned by label or shared, even by a `sharded` rule) keep the rules in
 // force. A subset that the spec no longer has cannot be kept: it has no pods, so the spec's rules apply to

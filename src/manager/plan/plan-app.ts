@@ -45,7 +45,7 @@ export interface AppPlan {
   readonly waits: readonly Wait[];
   /** The number of namespaces that a pause keeps with another owner than the spec demands. */
   readonly kept: number;
-  /** The kept namespaces are more than the app allows to move at once: somebody has to confirm the moves. */
+  /** The kept namespaces are more than the app allows to move together: somebody has to confirm the moves. */
   readonly needsConfirmation: boolean;
   /** For the status: hashes of the tables whose owners a pause may keep from now on. */
   readonly ownersHashes?: readonly string[];

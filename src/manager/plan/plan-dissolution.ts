@@ -8,7 +8,7 @@
 //                          their writes until they have acquired this lock. Resources that move as a whole are fenced until all have joined
 //   Whole => (deleted)     every live injected pod enforces that, or is gone, so the finalizer is removed
 //
-// Pods retain the namespaces that they lose meanwhile, also with `onLoss: InPlace`. At the end they own these
+// Pods retain the namespaces that they lose meanwhile, even with `onLoss: InPlace`. At the end they own these
 // namespaces again, so no operator sees deletions and no pod needs a restart. The plan does not wait for a
 // pod without a proxy, because it already may write everything.
 import { type AppRef, NO_CALLER_POLICY } from "../../route/snapshot.ts";

@@ -1,10 +1,11 @@
-// The handover, level-based. Pure function of (desired table, claims), without memory. Invariant: a namespace is granted to a subset only when no live pod of another subset may still
-// claim the namespace under different rules.
+// The handover, level-based. Pure function of (desired table, claims), without memory. Invariant: a namespace
+// is granted to a subset only when no live pod of another subset may still claim the namespace under
+// different rules.
 //
 //   Owned(A) => Fenced    when the desired table gives the namespace to B while a pod of A claims it
 //   Fenced => Owned(B)    when every pod of A has acknowledged a table without it, or is gone and can no longer write
 //
-// Resources that are partitioned by label or shared move separately, each with all its objects at once:
+// Resources that are partitioned by label or shared move separately, each with all its objects together:
 // resource-fences.ts.
 import { isDeepStrictEqual } from "node:util";
 import { isInClusterScope } from "../../kube/place.ts";

@@ -1,5 +1,6 @@
-// Claims: what each pod of an app may be enforcing, and so may write to, by the facts about its proxy. Pure. A claim
-// lasts while the pod lives or the API server may accept its token. The manager has no other memory of a handover.
+// Claims: what each pod of an app may be enforcing, and so may write to, by the facts about its proxy. Pure.
+// A claim lasts while the pod lives or the API server may accept its token. The manager has no other memory
+// of a handover.
 import type { AppRef, Snapshot } from "../../route/snapshot.ts";
 import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";

@@ -1,6 +1,7 @@
 // Reads from a table how it treats resources that move as a whole: resources that are partitioned by label or
-// shared. Under a `sharded` rule a resource that the rule does not name is shared. Pure. A `ResourceKey` is one group and one name, and each may be the wildcard. So a key is
-// also a set, which may overlap other keys. Only this file compares keys:
+// shared. Under a `sharded` rule a resource that the rule does not name is shared. Pure. A `ResourceKey` is
+// one group and one name, and each may be the wildcard. So a key is also a set, which may overlap other keys.
+// Only this file compares keys:
 //
 //                       covers(a, b): all of b is in a     meets(a, b): some resource is in both
 //   a = b               yes                                yes

@@ -2,8 +2,8 @@
 // next table. Otherwise informers would conclude that objects of these namespaces were deleted. Pure and
 // level-based: computed from the two tables alone.
 //
-// Invariant: retained namespaces are for reads only. A pod may write only to what it owns, so claims do not depend
-// on this file.
+// Invariant: retained namespaces are for reads only. A pod may write only to what it owns, so claims do not
+// depend on this file.
 //
 //   Owned => Retained      the next table does not give the namespace to the pod's subset, or fences it
 //   Retained => Owned      the subset gains the namespace again, for example after an undo: no watch ends, and no pod restarts

@@ -1,6 +1,6 @@
-// The Balanced map of namespaces to shards: 1,024 slots by a well-mixed hash of the name, and for each slot the
-// number of its shard. Pure. Invariants: every slot belongs to an active shard; a slot moves only if its shard
-// leaves, or has more than its part of the namespaces or of the slots.
+// The Balanced map of namespaces to shards: 1,024 slots by a well-mixed hash of the name, and for each slot
+// the number of its shard. Pure. Invariants: every slot belongs to an active shard; a slot moves only if its
+// shard leaves, or has more than its part of the namespaces or of the slots.
 //
 // Both parts count: namespaces, so that the load is even now, and slots, so that it stays even when more
 // namespaces come.

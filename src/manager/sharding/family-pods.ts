@@ -1,6 +1,6 @@
-// The pods of a family, the shard of each, and the shards that have a ready pod. Pure. Invariants: a pod belongs
-// to the first shard that selects it; a pod of the family that no shard selects stands by, as the default
-// subset, which owns nothing.
+// The pods of a family, the shard of each, and the shards that have a ready pod. Pure. Invariants: a pod
+// belongs to the first shard that selects it; a pod of the family that no shard selects stands by, as the
+// default subset, which owns nothing.
 import type { ShardingConfig, ShardingRoot } from "../../api/sharding-config.ts";
 import { POD_NAME } from "../../api/sharding-keys.ts";
 import type { Pod } from "../../kube/client/resources.ts";
@@ -57,8 +57,9 @@ export function readyShards(root: ShardingRoot, start: number, pods: readonly Po
 }
 
 /**
- * One selector that matches every pod that one of the selectors matches, and maybe other pods: for each key that
- * every selector restricts to listed values, the values of all of them. Undefined if there is no such key.
+ * One selector that matches every pod that one of the selectors matches, and maybe other pods: for each key
+ * that every selector restricts to listed values, the values of all of them. Undefined if there is no such
+ * key.
  */
 export function coveringSelector(selectors: readonly LabelSelector[]): LabelSelector | undefined {
   const valuesOf = selectors.map(listedValues);

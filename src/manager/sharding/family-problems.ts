@@ -1,5 +1,5 @@
-// Why a family is refused. Pure. Admission only warns of what the configs of a family must have in common: otherwise
-// nobody could change it in one config after the other.
+// Why a family is refused. Pure. Admission only warns of what the configs of a family must have in common:
+// otherwise nobody could change it in one config after the other.
 import { formatProblem } from "../../api/problems.ts";
 import { type ShardingConfig, validateShardingConfig } from "../../api/sharding-config.ts";
 import { isDeepEqual } from "../../runtime/deep-equal.ts";

@@ -1,6 +1,6 @@
-// What the status of a family says in addition to that of every app: the balance of its shards, gaps, pods that
-// stand by, and the status of its other configs. Pure. Invariant: the cost grows with the classes of the table,
-// not with the namespaces.
+// What the status of a family says in addition to that of every app: the balance of its shards, gaps, pods
+// that stand by, and the status of its other configs. Pure. Invariant: the cost grows with the classes of the
+// table, not with the namespaces.
 import { createResourceIndex } from "../../api/resource-index.ts";
 import type { ShardingConfig, ShardingStatus } from "../../api/sharding-config.ts";
 import { DEFAULT_SUBSET, matchesResource, namespacesOf, type RouteRule, type RouteTable } from "../../route/table.ts";
@@ -109,8 +109,8 @@ function countNamespaces(table: RouteTable, holds: (rules: readonly SubsetRule[]
 }
 
 /**
- * The status of a config that does not have its family's status: its shard's counts and the family's condition
- * Ready, as they are in the status of the family.
+ * The status of a config that does not have its family's status: its shard's counts and the family's
+ * condition Ready, as they are in the status of the family.
  */
 export function memberStatus({ ref, object }: Pick<App, "ref" | "object">, member: ShardingConfig): ShardingStatus {
   const { generation, name = "" } = member.metadata;

@@ -1,6 +1,7 @@
-// Groups the ShardingConfigs of one namespace into families. Pure; never throws, even for specs that are refused.
-// Invariants: every config that has no root as its owner is in exactly one family; a child is a view of its root
-// and never decides anything. A conflict between two families is a problem of both, and names both.
+// Groups the ShardingConfigs of one namespace into families. Pure; never throws, even for specs that are
+// refused. Invariants: every config that has no root as its owner is in exactly one family; a child is a view
+// of its root and never decides anything. A conflict between two families is a problem of both, and names
+// both.
 import { fieldAt } from "../../api/rule.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { rootNameOf } from "../../api/sharding-config-rules.ts";

@@ -1,10 +1,10 @@
 // Decides which normal shards of a root own namespaces, and which namespaces each of them owns. Pure.
 // Invariants: at least one shard is active; as long as the same shards are active, no namespace moves; equal
-// facts give an equal placement, also when it is the previous one. The placement controller stores the result
+// facts give an equal placement, even when it is the previous one. The placement controller stores the result
 // in an annotation of the root before anything uses it.
 //
-// A shard that is not active becomes active when one of its pods is ready. An active shard leaves at once if
-// the StatefulSet or the spec no longer has it. It leaves if none of its pods has been ready for the grace
+// A shard that is not active becomes active when one of its pods is ready. An active shard leaves immediately
+// if the StatefulSet or the spec no longer has it. It leaves if none of its pods has been ready for the grace
 // time while another shard was. If no shard would be left, all stay.
 import { DEFAULT_GRACE_SECONDS, type ShardingRoot } from "../../api/sharding-config.ts";
 import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";

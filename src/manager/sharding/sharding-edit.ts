@@ -1,5 +1,5 @@
-// The answer of admission to a created or changed ShardingConfig. Pure. Invariant: a child may only become what
-// its root says.
+// The answer of admission to a created or changed ShardingConfig. Pure. Invariant: a child may only become
+// what its root says.
 import type { Problem } from "../../api/problems.ts";
 import { fieldAt } from "../../api/rule.ts";
 import { type ShardingConfig, validateShardingConfig } from "../../api/sharding-config.ts";

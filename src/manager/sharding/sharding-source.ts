@@ -99,8 +99,8 @@ function waitText({ spec: { root } }: ShardingConfig): string {
 }
 
 /**
- * The resources whose objects an object of any shape wants to be labelled: `namespaces` and those that it names;
- * none without `labelObjects`.
+ * The resources whose objects an object of any shape wants to be labelled: `namespaces` and those that it
+ * names; none without `labelObjects`.
  */
 export function labelledResources(config: unknown): readonly GroupResource[] {
   const spec = fieldAt(config, "spec");

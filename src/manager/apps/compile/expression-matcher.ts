@@ -1,4 +1,4 @@
-// The main thread's side of match-thread.ts. Invariant: every question is answered, also if the thread ends.
+// The main thread's side of match-thread.ts. Invariant: every question is answered, even if the thread ends.
 // The thread starts with the first question and does not keep the process alive.
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";

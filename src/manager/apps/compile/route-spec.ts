@@ -22,8 +22,8 @@ export interface RouteSpec {
   readonly rules: readonly RouteRule[];
   readonly sharedResources: readonly ResourceMatch[];
   /**
-   * Places beside the namespaces, with the rules that contain them: the cluster scope and the buckets of a
-   * family.
+   * Further places than the namespaces, with the rules that contain them: the cluster scope and the buckets
+   * of a family.
    */
   readonly places: readonly (readonly [place: string, members: readonly number[]])[];
   /** The regular expressions about which `membersOf` asks. */

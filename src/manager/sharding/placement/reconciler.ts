@@ -44,7 +44,10 @@ export function createPlacementReconciler(options: PlacementReconcilerOptions): 
       const isCanary = canaryTest(root.canary);
       const names = namespaces.list().map(({ metadata }) => metadata.name ?? "");
       const step = placementOf({
-        ...{ previous, root, statefulSet, nowMs: clock.now() },
+        previous,
+        root,
+        statefulSet,
+        nowMs: clock.now(),
         readyShards: readyShards(root, statefulSet?.start ?? previous?.start ?? 0, known),
         namespaces: names.filter((name) => !isCanary(name)),
       });

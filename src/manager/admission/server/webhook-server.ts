@@ -111,21 +111,7 @@ export function createWebhookServer(options: WebhookServerOptions): WebhookServe
   let port = 0;
 
   let unsubscribe: () => void = () => undefined;
-  let leaf: KeyCertificate | undefined;
-  let caPem: string | undefined;
-  const useCertificate = () => {
-    const { serving } = identity;
-    if (serving === undefined || (serving === leaf && caPem === clientCa?.pem)) return;
-    leaf = serving;
-    caPem = clientCa?.pem;
-    server.setSecureContext({
-      cert: serving.certPem,
-      key: serving.keyPem,
-      minVersion: "TLSv1.2",
-      // A resumed session would not be verified against the present CAs.
-      ...(caPem !== undefined && { ca: caPem, secureOptions: constants.SSL_OP_NO_TICKET }),
-    });
-  };
+  const useCertificate = createCertificateUse(server, options);
 
   const serve = (req: IncomingMessage, res: ServerResponse) => {
     if (req.socket.destroyed) return; // see guardConnections
@@ -169,6 +155,25 @@ export function createWebhookServer(options: WebhookServerOptions): WebhookServe
       unsubscribe();
       clientCa?.stop();
     },
+  };
+}
+
+/** Gives the server the present certificate and CAs; calls without a change do nothing. */
+function createCertificateUse(server: Server, { identity, clientCa }: WebhookServerOptions): () => void {
+  let leaf: KeyCertificate | undefined;
+  let caPem: string | undefined;
+  return () => {
+    const { serving } = identity;
+    if (serving === undefined || (serving === leaf && caPem === clientCa?.pem)) return;
+    leaf = serving;
+    caPem = clientCa?.pem;
+    server.setSecureContext({
+      cert: serving.certPem,
+      key: serving.keyPem,
+      minVersion: "TLSv1.2",
+      // A resumed session would not be verified against the present CAs.
+      ...(caPem !== undefined && { ca: caPem, secureOptions: constants.SSL_OP_NO_TICKET }),
+    });
   };
 }
 

@@ -21,7 +21,7 @@ import type { MeshTrustStore } from "./identity/manager-access.ts";
 import type { ServingCertificate } from "./identity/serving-certificate.ts";
 import { createAccessLog } from "./observe/access-log.ts";
 import { createProxyMetrics } from "./observe/metrics.ts";
-import { createPlanLog } from "./outbound/isolate/plan-log.ts";
+import { createPlanLog } from "./outbound/lists/plan-log.ts";
 import type { StackDeps } from "./outbound/stack.ts";
 import { createPolicies } from "./policies/policies.ts";
 import { createPolicyMetrics } from "./policies/policy-metrics.ts";

@@ -5,7 +5,7 @@
 import { BUCKETS, CLUSTER_SCOPE, isBucket } from "../kube/place.ts";
 import type { ResourceInfo } from "../kube/request-info.ts";
 import { isListOrWatch, isPlainGet } from "../kube/request-kind.ts";
-import { type Planner, planNothing, planQuery, type QueryPlan, type ResourceScope } from "./plan-query.ts";
+import { type Planner, planNothing, planQuery, type QueryPlan, type ResourceScope, WHOLE } from "./plan-query.ts";
 import { governingPlace, isNamespaces, type LabelFilter, type ResourceView, readViewOf } from "./snapshot.ts";
 import { type Owner, ownerText } from "./table.ts";
 
@@ -59,6 +59,13 @@ export function decide(view: ResourceView, info: ResourceInfo, scope: ResourceSc
     default:
       return reach satisfies never;
   }
+}
+
+/** The plan of a list or watch; undefined if it can be neither narrowed nor sent as it is. */
+export function planOf(view: ResourceView, info: ResourceInfo, scope: ResourceScope, planner: Planner): QueryPlan | undefined {
+  const decision = decide(view, info, scope, planner);
+  if (decision.kind === "allow") return WHOLE;
+  return decision.kind === "narrow" ? decision.queryPlan : undefined;
 }
 
 /**

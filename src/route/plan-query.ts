@@ -148,6 +148,9 @@ const NOWHERE: NamespacesPlan = {
 /** The API server filters nothing. */
 export const NO_PLAN: QueryPlan = { scope: "unknown", namespacePlan: "none", fieldSelector: "", only: undefined };
 
+/** The plan of a list or watch that passes as the client wrote it: the subset owns all that it can show. */
+export const WHOLE: QueryPlan = { ...NO_PLAN };
+
 function planNamespaces(view: ResourceView, { oneNamespace = true, shardBytes = MAX_SHARD_BYTES }: Capabilities): NamespacesPlan {
   if (view.ownsAll) return NO_PLAN;
   const { own, others } = view.namespaces();

@@ -8,7 +8,7 @@ import { NEVER } from "../../src/kube/resource-version.ts";
 import { StatusError } from "../../src/kube/status.ts";
 import { movesBetween } from "../../src/proxy/moves/moves-between.ts";
 import { ResourceLog, TOLD_NOTHING } from "../../src/proxy/moves/resource-log.ts";
-import { MAX_TARGET_BYTES } from "../../src/proxy/outbound/isolate/filter-query.ts";
+import { MAX_TARGET_BYTES } from "../../src/proxy/outbound/lists/filter-query.ts";
 import { isolate } from "../../src/proxy/outbound/isolate/isolate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import type { Enforced } from "../../src/proxy/session/session.ts";

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { createRegistry } from "../../src/base/metrics.ts";
 import { createStreamMetrics } from "../../src/proxy/filter/stream-metrics.ts";
-import { createPlanLog, type PlanLog } from "../../src/proxy/outbound/isolate/plan-log.ts";
+import { createPlanLog, type PlanLog } from "../../src/proxy/outbound/lists/plan-log.ts";
 import { budget } from "../support/fuzz.ts";
 import { expectOrder, expectQuiet } from "./watch-promises.ts";
 import { NAMESPACES, type Script, script } from "./watch-script.ts";

@@ -6,7 +6,7 @@ import { createServerFeatures, type ServerFeatures } from "../../src/proxy/api-s
 import { createStreamMetrics } from "../../src/proxy/filter/stream-metrics.ts";
 import { createMoveLog } from "../../src/proxy/moves/move-log.ts";
 import type { IsolateDeps } from "../../src/proxy/outbound/isolate/isolate.ts";
-import { createPlanLog } from "../../src/proxy/outbound/isolate/plan-log.ts";
+import { createPlanLog } from "../../src/proxy/outbound/lists/plan-log.ts";
 import type { MovesMemory } from "../../src/proxy/session/memory.ts";
 import type { Session } from "../../src/proxy/session/session.ts";
 import type { ListChoice } from "../../src/route/plan-lists.ts";

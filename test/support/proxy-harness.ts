@@ -15,7 +15,7 @@ import { createProxy, type ProxyDeps, type ReadyInfo } from "../../src/proxy/ass
 import type { Layer } from "../../src/proxy/call/call.ts";
 import { proxyCommandLine } from "../../src/proxy/config.ts";
 import { createIdentity } from "../../src/proxy/identity/create-identity.ts";
-import type { PlanLog } from "../../src/proxy/outbound/isolate/plan-log.ts";
+import type { PlanLog } from "../../src/proxy/outbound/lists/plan-log.ts";
 import { outboundLayers, type StackDeps } from "../../src/proxy/outbound/stack.ts";
 import { enforced } from "../../src/proxy/session/enforcer.ts";
 import type { Enforced } from "../../src/proxy/session/session.ts";

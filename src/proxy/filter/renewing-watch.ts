@@ -1,7 +1,6 @@
 // A watch that goes on when its subset gains or loses namespaces, so that its client need not list everything
 // again. The proxy puts together what a list would show: what the namespaces held at the version up to which
-// the client has seen everything, as ADDED or DELETED events, and a new watch from that version on. Called by
-// serve-watch.ts.
+// the client has seen everything, as ADDED or DELETED events, and a new watch from that version on.
 //
 // Without this, client-go's reflector would wait for up to a minute without any event, and would then list
 // thousands of namespaces because one has moved. Invariants: no event of a gained namespace is sent after
@@ -22,6 +21,7 @@ import { PolicyError } from "../policies/policy-refusal.ts";
 import { enforcedNow } from "../session/session.ts";
 import { expiredFrame } from "./expired.ts";
 import { type ReleaseOrder, rankOf } from "./release-order.ts";
+import { notRenewed } from "./renewal-error.ts";
 import type { SentRequest } from "./sent-request.ts";
 import type { StreamMetrics } from "./stream-metrics.ts";
 import { RELIST_JITTER_MS, type WatchDeps, watchStream } from "./watch-stream.ts";
@@ -233,7 +233,7 @@ class RenewingWatch implements ByteSink, SourceControl {
 
   // Asks, and waits for the watches that show the same moves. Again if something has moved meanwhile.
   async #askAndSend(known: Known, asking: CallSignal): Promise<true> {
-    if (this.#unreadBytes > MAX_UNREAD_BYTES) throw new MeshError("NOT_RENEWED", "renewing a watch: its client does not read");
+    if (this.#unreadBytes > MAX_UNREAD_BYTES) throw notRenewed("its client does not read");
     const rank = this.#rankOf(known);
     const ticket = this.#deps.releases.enter(rank);
     try {
@@ -250,7 +250,7 @@ class RenewingWatch implements ByteSink, SourceControl {
     } finally {
       ticket.leave();
     }
-    throw new MeshError("NOT_RENEWED", "renewing a watch: namespaces move too often");
+    throw notRenewed("namespaces move too often");
   }
 
   // Its place among the watches that show the same moves.

@@ -24,8 +24,8 @@ import type { Collection } from "../moves/collection.ts";
 import type { MoveLog } from "../moves/move-log.ts";
 import { type OpenList, TOLD_NOTHING } from "../moves/resource-log.ts";
 import type { Session } from "../session/session.ts";
-import { learnVersion, listed } from "./isolate/catch-up.ts";
-import { requestOf } from "./isolate/collection.ts";
+import { requestOf } from "./lists/collection-request.ts";
+import { learnVersion, listed } from "./lists/versions.ts";
 
 export interface ExcludedCallersDeps {
   readonly clock: Clock;

@@ -10,7 +10,7 @@ import { createProxyMetrics } from "../observe/metrics.ts";
 import { createPolicies } from "../policies/policies.ts";
 import { createPolicyMetrics } from "../policies/policy-metrics.ts";
 import { createEnforcer } from "../session/enforcer.ts";
-import { createPlanLog } from "./isolate/plan-log.ts";
+import { createPlanLog } from "./lists/plan-log.ts";
 import { outboundLayers } from "./stack.ts";
 
 function layerNames(): string[] {

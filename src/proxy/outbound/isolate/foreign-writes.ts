@@ -1,6 +1,6 @@
 // Writes to objects that the subset does not own, where the guard only warns (`guard: Warn`). Invariant: each
 // of them is counted by its decision, and its answer says who owns the object; the log has a line at times,
-// however many they are. Called by the isolate layer.
+// however many they are.
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { plainText } from "../../../base/plain-text.ts";
@@ -22,7 +22,7 @@ export interface ForeignWrites {
    * The answer to the call: with a warning and a line in the log if the call passed as above, otherwise
    * unchanged.
    */
-  told(call: ResourceCall, reply: Reply): Reply;
+  withWarning(call: ResourceCall, reply: Reply): Reply;
 }
 
 /** At most one line in the log for this time. */
@@ -32,7 +32,7 @@ export function createForeignWrites(clock: Clock, log: Logger): ForeignWrites {
   let nextLineMs = Number.NEGATIVE_INFINITY;
   let writes = 0;
   return {
-    told({ record: { warning } }, reply) {
+    withWarning({ record: { warning } }, reply) {
       if (warning === undefined) return reply;
       writes++;
       const nowMs = clock.monotonicMs();

@@ -1,7 +1,6 @@
 // The wait of one call for the owner of an unknown namespace. Beside it, the API server is asked whether the
 // namespace exists: an unknown namespace is either newer than the snapshot or not there. Invariant: a new
-// decision follows the first of both answers, and a wait has its bounds in time and number. Called by
-// admission.ts.
+// decision follows the first of both answers, and a wait has its bounds in time and number.
 import type { Clock } from "../../../base/clock.ts";
 import { MeshError } from "../../../base/errors.ts";
 import { parseRequestInfo } from "../../../kube/request-info.ts";

@@ -1,6 +1,6 @@
 // Delays the refusal of a write that comes right after a change of the routes. Its operator may not know yet
 // that it has lost the namespace, and would repeat the write every few milliseconds until its informers tell
-// it. Called by admission.ts.
+// it.
 import type { Clock } from "../../../base/clock.ts";
 import type { Session } from "../../session/session.ts";
 

@@ -12,7 +12,7 @@ import { planLists } from "../../../route/plan-lists.ts";
 import { type Call, type CallRecord, clientsRecord, withQuery } from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
-import { isolate } from "./isolate.ts";
+import { isolate } from "../isolate/isolate.ts";
 import { createPlanLog } from "./plan-log.ts";
 
 const PODS = "/api/v1/pods";

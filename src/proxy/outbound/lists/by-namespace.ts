@@ -1,8 +1,10 @@
 // Answers a list over all namespaces, or the beginning of a watch, by a list of each own namespace, all at
 // one version, joined into one (docs/decisions/0021). Invariants: the answer is what the one list at that
 // version shows of the subset's objects; what fails before the first byte leaves the one list to be sent, and
-// what fails later breaks the connection. Called by narrow.ts and initial-events.ts.
+// what fails later breaks the connection.
+import { BoundedMap } from "../../../base/bounded-map.ts";
 import type { Clock } from "../../../base/clock.ts";
+import { MeshError } from "../../../base/errors.ts";
 import type { Encoding, Keep } from "../../../kube/codec/codec.ts";
 import { watchContentType } from "../../../kube/codec/content-negotiation.ts";
 import type { Version } from "../../../kube/resource-version.ts";
@@ -21,14 +23,11 @@ import type { Collection } from "../../moves/collection.ts";
 import type { MoveLog } from "../../moves/move-log.ts";
 import type { OpenList } from "../../moves/resource-log.ts";
 import type { Session } from "../../session/session.ts";
-import { askedList } from "./asked-list.ts";
+import { askedList, eventsForm, type ListForm, listForm } from "./asked-list.ts";
 import { joinedList } from "./joined-list.ts";
-import { listAt } from "./list-at.ts";
-import { eventsForm, type ListForm, listForm } from "./list-form.ts";
-import { createListSizes } from "./list-sizes.ts";
-import { checked, isLasting, measure } from "./measure-list.ts";
-import { readViewNow } from "./owned-list.ts";
 import type { PlanLog } from "./plan-log.ts";
+import { checkedList, listAt, measureList } from "./proxy-list.ts";
+import { readViewNow } from "./read-view.ts";
 
 export interface ByNamespaceDeps {
   readonly session: Session;
@@ -100,11 +99,12 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
     if (known === undefined && asked.hasSelectors) return undefined;
     const [first] = (known && choose(collection, known)) ?? [];
     if (known !== undefined && first === undefined) return undefined;
-    const measured = await measure(call, first, next);
+    const measured = await measureList(call, next, measureFailed, first);
+    const { encoding, headers } = measured;
+    if (measured.version === undefined) throw listFailed("the version cannot be compared");
     const size = measured.size ?? known;
     if (size === undefined) return undefined;
     if (measured.size !== undefined) sizes.note(asked.key, size);
-    const { encoding, headers } = measured;
     const namespaces = choose(collection, size, form.maxBytesOf(encoding));
     if (namespaces === undefined || measured.version < asked.atLeast) return undefined;
     const version = asked.exact ?? measured.version;
@@ -126,7 +126,7 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
     return joinedList({
       namespaces,
       joiner: form.createJoiner(encoding, version),
-      ask: async (namespace) => checked(await listAt(version, namespace, call, next), encoding).body,
+      ask: async (namespace) => checkedList(await listAt(version, namespace, call, next), listFailed, encoding).body,
       keepOf(namespace): Keep {
         const isIn = (meta: Parameters<Keep>[0]) => governingPlace(collection.group, collection.resource, meta) === namespace;
         return (meta) => isOwned(view(), meta) && isIn(meta);
@@ -204,6 +204,43 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
     const namespaces = { own, foreign };
     plans.record({ group, resource, verb: info.verb, plan: "by-namespace", selectorChars, namespaces, notSent: [], status: 200 });
   }
+}
+
+/** Statuses of answers that say nothing about whether the next attempt works. */
+const PASSING = new Set([401, 410, 429, 500, 502, 503]);
+
+// The caller may not list all namespaces, which says nothing of lists by namespace.
+function measureFailed(what: string, status: number): MeshError {
+  return status === 403 ? new MeshError("LIST_FAILED", what) : listFailed(what, status);
+}
+
+function listFailed(what: string, status = 200): MeshError {
+  if (PASSING.has(status)) return new MeshError("LIST_FAILED", what);
+  return new MeshError("LIST_BY_NAMESPACE_REFUSED", `listing by namespace: ${what}`);
+}
+
+/** True if the next attempt would fail too, so that the one list serves better for a while. */
+function isLasting(error: unknown): boolean {
+  return error instanceof MeshError && (error.code === "LIST_BY_NAMESPACE_REFUSED" || error.code.startsWith("CODEC_"));
+}
+
+/** How long the size of a list is remembered. */
+const SIZE_MS = 10 * 60_000;
+/** Clients choose selectors freely. */
+const MAX_SIZES = 1_000;
+
+/** How large lists over all namespaces were when they were last seen, so that small lists need no measuring. */
+function createListSizes(clock: Pick<Clock, "monotonicMs">) {
+  const sizes = new BoundedMap<string, { readonly size: ListSize; readonly atMs: number }>(MAX_SIZES);
+  return {
+    of(key: string): ListSize | undefined {
+      const entry = sizes.get(key);
+      return entry === undefined || clock.monotonicMs() - entry.atMs > SIZE_MS ? undefined : entry.size;
+    },
+    note(key: string, size: ListSize): void {
+      sizes.set(key, { size, atMs: clock.monotonicMs() });
+    },
+  };
 }
 
 interface Answer {

@@ -13,8 +13,8 @@ import type { Snapshot } from "../../../route/snapshot.ts";
 import type { Call } from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
+import { isolate } from "../isolate/isolate.ts";
 import { MAX_TARGET_BYTES } from "./filter-query.ts";
-import { isolate } from "./isolate.ts";
 import { createPlanLog } from "./plan-log.ts";
 
 const PODS = "/api/v1/pods";

@@ -1,6 +1,6 @@
 // Later pages of a list that began in one namespace. Invariant: a page is asked for in the path to which its
 // token belongs, or answered 410 Expired, upon which clients list anew; the proxy never asks in a way that
-// skips objects. Called by server-side-filter.ts and isolate.ts.
+// skips objects.
 //
 // kube-apiserver (seen on 1.36) makes the token of `fieldSelector=metadata.namespace=x` relative to x, but
 // reads it relative to all namespaces, and so silently loses the rest of x. In x's own path it reads the

@@ -14,8 +14,8 @@ import type { Call } from "../../call/call.ts";
 import type { SourceControl } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
-import { isolate } from "./isolate.ts";
-import { createPlanLog } from "./plan-log.ts";
+import { isolate } from "../isolate/isolate.ts";
+import { createPlanLog } from "../lists/plan-log.ts";
 
 const PODS = "/api/v1/pods";
 const WATCH_LIST = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";

@@ -1,9 +1,11 @@
-// What a client's list, or the beginning of its watch, asks for, where lists by namespace can answer it.
-// Pure. Called by by-namespace.ts, list-form.ts and isolate.ts.
+// What a client's list, or the beginning of its watch, asks for, where lists by namespace can answer it, and
+// the form of that answer. Pure.
+import { createListJoiner, type Encoding, type ListJoiner } from "../../../kube/codec/codec.ts";
+import { createEventJoiner } from "../../../kube/codec/list-events.ts";
 import { isTrue } from "../../../kube/request-info.ts";
 import { NEVER, parseResourceVersion, type Version } from "../../../kube/resource-version.ts";
 import type { ResourceCall } from "../../call/call.ts";
-import { continuesFromList } from "./collection.ts";
+import { continuesFromList, takesBookmarks } from "./collection-request.ts";
 
 export interface AskedList {
   /** The one version that the client accepts; undefined: the newest will do. */
@@ -16,6 +18,43 @@ export interface AskedList {
   readonly hasSelectors: boolean;
 }
 
+/** An answer that is made of lists by namespace: one list, or what a watch begins with. */
+export interface ListForm {
+  readonly asked: AskedList;
+  /** Each object becomes a watch event. */
+  readonly isEvents: boolean;
+  /** Bound of the whole answer; undefined if it is streamed. */
+  maxBytesOf(encoding: Encoding): number | undefined;
+  createJoiner(encoding: Encoding, version: Version): ListJoiner;
+}
+
+/** A protobuf list is held until its length is known. */
+const MAX_HELD_BYTES = 4 * 1024 * 1024;
+
+/** The form of a list; undefined if lists by namespace cannot answer it. */
+export function listForm(call: ResourceCall): ListForm | undefined {
+  const asked = askedList(call);
+  if (asked === undefined) return undefined;
+  return {
+    asked,
+    isEvents: false,
+    maxBytesOf: (encoding) => (encoding === "protobuf" ? MAX_HELD_BYTES : undefined),
+    createJoiner: (encoding, version) => createListJoiner(encoding, version, { maxHeldBytes: MAX_HELD_BYTES }),
+  };
+}
+
+/** The form of the events with which a watch begins; undefined if lists by namespace cannot answer them. */
+export function eventsForm(call: ResourceCall): ListForm | undefined {
+  const asked = askedInitialEvents(call);
+  if (asked === undefined) return undefined;
+  return {
+    asked,
+    isEvents: true,
+    maxBytesOf: () => undefined,
+    createJoiner: (encoding, version) => createEventJoiner(encoding, version, { hasBookmark: takesBookmarks(call) }),
+  };
+}
+
 /**
  * A client with a smaller limit wants little. A larger one protects client and server from a long answer, and
  * the API server itself ignores it for lists from its cache. client-go and kubectl send 500.
@@ -23,13 +62,16 @@ export interface AskedList {
 const MIN_LIMIT = 500;
 const TABLE = /;\s*as=Table\s*(?:[;,]|$)/;
 
-/** Undefined for a page, for a few objects, and for what the API server may refuse or reads otherwise. */
+/**
+ * What a list asks for. Undefined for a page, for a few objects, and for what the API server may refuse or
+ * reads otherwise.
+ */
 export function askedList(call: ResourceCall): AskedList | undefined {
   const { query, verb } = call.info;
   const limit = Number(query.get("limit") ?? "");
   if (verb !== "list" || (limit !== 0 && !(limit >= MIN_LIMIT))) return undefined;
   const version = query.get("resourceVersion") ?? "";
-  return asked(call, versionsOf(version, query.get("resourceVersionMatch") ?? "", limit > 0));
+  return askedIn(call, versionsOf(version, query.get("resourceVersionMatch") ?? "", limit > 0));
 }
 
 /**
@@ -43,10 +85,10 @@ export function askedInitialEvents(call: ResourceCall): AskedList | undefined {
   const match = query.get("resourceVersionMatch") ?? "";
   const sendsState = query.get("sendInitialEvents");
   if (sendsState === null ? match !== "" : !isTrue(sendsState) || match !== "NotOlderThan") return undefined;
-  return asked(call, versionsOf(query.get("resourceVersion") || "0", match, false));
+  return askedIn(call, versionsOf(query.get("resourceVersion") || "0", match, false));
 }
 
-function asked({ method, info, headers, record }: ResourceCall, versions: Versions | undefined): AskedList | undefined {
+function askedIn({ method, info, headers, record }: ResourceCall, versions: Versions | undefined): AskedList | undefined {
   const { query } = info;
   const textOf = (name: string) => query.get(name) ?? "";
   if (method !== "GET" || record.tellsListsApart) return undefined;

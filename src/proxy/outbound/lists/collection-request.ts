@@ -1,4 +1,5 @@
-// What a list or watch asks for. Pure. Called by the isolate and excluded-callers layers.
+// What a list or watch asks for. Pure.
+import { isTrue } from "../../../kube/request-info.ts";
 import { parseResourceVersion } from "../../../kube/resource-version.ts";
 import type { ResourceScope } from "../../../route/plan-query.ts";
 import { isNamespaces } from "../../../route/snapshot.ts";
@@ -6,7 +7,7 @@ import type { ResourceCall } from "../../call/call.ts";
 import type { CollectionRequest } from "../../filter/sent-request.ts";
 import type { Collection } from "../../moves/collection.ts";
 
-/** What the call asks for. */
+/** The collection and the version that a list or watch asks for. */
 export function requestOf(call: ResourceCall, scope: ResourceScope): CollectionRequest {
   const { group, resource, namespace, query } = call.info;
   // For `namespaces/x` the info's namespace is x, yet the collection is all of them.
@@ -30,4 +31,9 @@ export function continuesFromList({ info: { verb, query } }: ResourceCall): bool
   const version = query.get("resourceVersion") ?? "";
   const sendsState = (query.get("sendInitialEvents") ?? "false").toLowerCase();
   return verb === "watch" && version !== "" && version !== "0" && (sendsState === "false" || sendsState === "0");
+}
+
+/** True if the client of the watch understands events of type BOOKMARK. */
+export function takesBookmarks({ info }: ResourceCall): boolean {
+  return isTrue(info.query.get("allowWatchBookmarks"));
 }

@@ -10,7 +10,7 @@ import type { Reply } from "../../http/handler.ts";
 import { createMoveLog } from "../../moves/move-log.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
 import { LOST_MOVES } from "../../session/memory.ts";
-import { isolate } from "./isolate.ts";
+import { isolate } from "../isolate/isolate.ts";
 
 describe("a watch that is renewed", () => {
   it("shows what a namespace held that nobody had named yet when the watch was renewed, and that had been hidden by a push-down to one namespace", async () => {

@@ -1,0 +1,114 @@
+// A list of which the client gets what the plan says. Invariants: an object passes only if the snapshot in
+// force at that instant gives it to the subset; a list that cannot be filtered to its end breaks off and never
+// ends as a shorter list; a successful reply that is not a readable list is refused, never passed.
+import { createListFilter, type Encoding, type ItemMeta } from "../../../kube/codec/codec.ts";
+import { parseResourceVersion } from "../../../kube/resource-version.ts";
+import { isHiddenBy, NO_PLAN, type QueryPlan, WHOLE } from "../../../route/plan-query.ts";
+import { governingPlace, isOwned } from "../../../route/snapshot.ts";
+import type { Handler, ResourceCall } from "../../call/call.ts";
+import { askReadableCollection, filterReply, readableEncoding } from "../../call/readable.ts";
+import { listStream } from "../../filter/filtered-body.ts";
+import { LenientFilter } from "../../filter/lenient-filter.ts";
+import { type CollectionRequest, hidesNamespaces, type SentRequest } from "../../filter/sent-request.ts";
+import type { StreamMetrics } from "../../filter/stream-metrics.ts";
+import { asSource, type ByteSource } from "../../http/byte-stream.ts";
+import type { Reply } from "../../http/handler.ts";
+import type { MoveLog } from "../../moves/move-log.ts";
+import type { OpenList } from "../../moves/resource-log.ts";
+import { enforcedNow, type Session } from "../../session/session.ts";
+import type { ByNamespace } from "./by-namespace.ts";
+import type { Pages } from "./pages.ts";
+import { readViewNow } from "./read-view.ts";
+import type { ServerSideFilter } from "./server-side-filter.ts";
+import { listed } from "./versions.ts";
+
+export interface NarrowListDeps {
+  readonly session: Session;
+  readonly moves: MoveLog;
+  readonly metrics: StreamMetrics;
+  readonly pages: Pages;
+  readonly send: ServerSideFilter;
+  readonly byNamespace: ByNamespace;
+}
+
+/** Answers a list of which the client gets what the plan says. */
+export function narrowList(
+  asked: ResourceCall,
+  request: CollectionRequest,
+  plan: QueryPlan,
+  next: Handler,
+  deps: NarrowListDeps,
+): Promise<Reply> {
+  const { collection } = request;
+  const { moves, send, byNamespace } = deps;
+  return listed(moves.of(collection), async (list) => {
+    if (plan === WHOLE) return wholeList(asked, request, list, next, deps);
+    const call = askReadableCollection(asked);
+    const joined = await byNamespace.list(call, collection, plan, list, next);
+    if (joined !== undefined) return joined;
+    const { reply, sent } = await send(call, request, plan, next);
+    const read = { ...sent, onRead: byNamespace.learner(call, sent) };
+    return filterReply(call, reply, (body, encoding) => ownedList(body, encoding, read, list, deps));
+  });
+}
+
+function ownedList(
+  body: ByteSource,
+  encoding: Encoding,
+  { collection, serverFilter, plan = "none", onIgnored, onRead }: SentRequest,
+  list: OpenList,
+  { session, moves, metrics }: NarrowListDeps,
+): ByteSource {
+  const { group, resource } = collection;
+  const viewNow = readViewNow(session, collection);
+  let suspect = hidesNamespaces(serverFilter) ? onIgnored : undefined;
+  const keep = (meta: ItemMeta) => {
+    const view = viewNow();
+    if (isOwned(view, meta)) return true;
+    const namespace = governingPlace(group, resource, meta);
+    if (view.ownershipOf(namespace) === "unknown") moves.of(collection).leaveOut(namespace);
+    if (suspect !== undefined && isHiddenBy(serverFilter, namespace)) {
+      suspect();
+      suspect = undefined;
+    }
+    return false;
+  };
+  const filter = createListFilter(encoding, keep, {
+    labels: viewNow().labelFilter !== undefined,
+    onVersion: (version) => list.answered(parseResourceVersion(version)),
+    // The proxy's own selector, which the API server repeats.
+    cutShardInfo: serverFilter.shards !== undefined,
+  });
+  const served = metrics.servedBy(plan);
+  return listStream(body, filter, (filteredBytes, readBytes) => {
+    list.end();
+    onRead?.({ items: filter.kept + filter.dropped, bytes: readBytes });
+    metrics.filteredBytes.inc(filteredBytes);
+    served.read(readBytes);
+    served.sent(readBytes - filteredBytes);
+    served.dropped(filter.dropped);
+  });
+}
+
+/** Answers a list of what the subset owns as a whole. The answer passes as it is. */
+async function wholeList(
+  asked: ResourceCall,
+  { collection }: CollectionRequest,
+  list: OpenList,
+  next: Handler,
+  { session, pages }: NarrowListDeps,
+): Promise<Reply> {
+  // The first page may have been narrowed.
+  const isPage = asked.info.query.has("continue");
+  const reply = await next(isPage ? pages.resume(asked, collection, NO_PLAN, () => NO_PLAN).call : asked);
+  if (reply.status !== 200 || reply.body === null) return reply;
+  const encoding = readableEncoding(reply);
+  // Nothing is read of a resource that the subset owns everywhere: it moves only with the rules.
+  if (encoding === undefined || enforcedNow(session).view(collection.group, collection.resource).ownsAll) {
+    list.answered(undefined);
+    return reply;
+  }
+  const onVersion = (version: string | undefined) => list.answered(parseResourceVersion(version));
+  const filter = new LenientFilter(createListFilter(encoding, () => true, { keepsAll: true, onVersion }));
+  return { ...reply, body: listStream(asSource(reply.body), filter, () => list.answered(undefined)) };
+}

@@ -1,5 +1,6 @@
-// The x-kubernetes-* extensions of a CRD's schema, as values for zod's `.meta()`. Invariant: a check is written in
-// CEL and in TypeScript side by side, with one message, so that the API server and the manager decide alike.
+// The x-kubernetes-* extensions of a CRD's schema, as values for zod's `.meta()`. Invariant: a check is
+// written in CEL and in TypeScript side by side, with one message, so that the API server and the manager
+// decide alike.
 import type { z } from "zod";
 import { type Finding, fieldsOf, isObject, withRules } from "./rule.ts";
 

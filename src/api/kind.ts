@@ -91,9 +91,9 @@ const ownerReferenceSchema = z.looseObject({
 const stringMapSchema = z.record(z.string(), z.string());
 
 /**
- * The schema of metav1.ObjectMeta, for the fields that the project reads. Other fields are kept unchanged, since the
- * API server has checked them. The type is assignable to ObjectMeta in src/kube/types.ts, so optional fields cannot
- * be undefined.
+ * The schema of metav1.ObjectMeta, for the fields that the project reads. Other fields are kept unchanged,
+ * since the API server has checked them. The type is assignable to ObjectMeta in src/kube/types.ts, so
+ * optional fields cannot be undefined.
  */
 export const objectMetaSchema = z.looseObject({
   name: z.string().exactOptional(),

@@ -1,5 +1,6 @@
-// The status of a policy object, for every policy kind. Invariant: bounded, so that its size does not grow with the
-// number of pods. Every field is optional and unknown fields are kept, since an older version may have written it.
+// The status of a policy object, for every policy kind. Invariant: bounded, so that its size does not grow
+// with the number of pods. Every field is optional and unknown fields are kept, since an older version may
+// have written it.
 import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { conditionsSchema, timestampSchema } from "./conditions.ts";

@@ -5,7 +5,7 @@ import { type Finding, fieldAt, itemsOf, stringsOf } from "./rule.ts";
 
 export interface ResourceIndex<T> {
   add(resources: readonly unknown[], item: T): void;
-  /** Of the items that have a resource in common with these, the one that was added first. */
+  /** The first item that was added and has a resource in common with these. */
   firstOverlap(resources: readonly unknown[]): T | undefined;
 }
 
@@ -33,7 +33,10 @@ export function createResourceIndex<T>(): ResourceIndex<T> {
   };
 }
 
-/** Of all lists together. It is far more than any user lists, and takes a tenth of a second to check. */
+/**
+ * The bound of all lists together. It is far more than any user lists, and takes a tenth of a second to
+ * check.
+ */
 const MAX_PAIRS = 32_768;
 
 /** Finds lists of resources that are too large together; then no other rule runs. */

@@ -1,6 +1,6 @@
 // Schemas that the policy kinds share: which requests a rule is about, and whether a policy is enforced.
-// Invariants: `*` stands alone in a list and no list is empty, so that a list shows what it matches; all rules of
-// an object together are small enough for an index.
+// Invariants: `*` stands alone in a list and no list is empty, so that a list shows what it matches; all
+// rules of an object together are small enough for an index.
 import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { celRules } from "./extensions.ts";
@@ -88,7 +88,10 @@ export function isSet(list: unknown): boolean {
   return itemsOf(list).length > 0;
 }
 
-/** The bound of all rules of an object together, in pairs of a resource and a namespace. Proxies index rules by pairs. */
+/**
+ * The bound of all rules of an object together, in pairs of a resource and a namespace. Proxies index rules
+ * by pairs.
+ */
 const MAX_PAIRS = 16_384;
 
 /** Finds resource rules that are too large together. Takes any values. */

@@ -1,6 +1,6 @@
-// Finds the rules that match a request. Pure. Invariant: the cost depends on the rules that name the request's
-// resource and namespace, or its URL, and not on the number of all rules. A part of a rule that the proxy cannot
-// see, such as the path inside a tunnel, does not match.
+// Finds the rules that match a request. Pure. Invariant: the cost depends on the rules that name the
+// request's resource and namespace, or its URL, and not on the number of all rules. A part of a rule that the
+// proxy cannot see, such as the path inside a tunnel, does not match.
 import type { AdmissionRule, HttpRule, RequestMatch, ResourceRule, UrlRule } from "./policy.ts";
 import type { Action, AdmissionSubject, PolicyRequest } from "./policy-request.ts";
 import { compileTextMatch } from "./text-match.ts";

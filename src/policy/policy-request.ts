@@ -1,5 +1,5 @@
-// What a policy sees of a request. Pure. Invariant: a request counts as every action that it may have the
-// effect of, so that no other verb or subresource leads around a rule.
+// A request as policies see it. Pure. Invariant: a request counts as every action whose effect it may have,
+// so that no other verb or subresource leads around a rule.
 import type { ReviewSubject } from "../kube/admission-review.ts";
 import type { RequestInfo, ResourceInfo } from "../kube/request-info.ts";
 
@@ -19,11 +19,11 @@ export interface EgressTarget {
   /** A name or an address in lower case, without brackets and without a final dot. */
   readonly host: string;
   readonly port: number;
-  /** As it was sent, without query. Undefined for a tunnel: what is inside is not visible. */
+  /** The path as it was sent, without query. Undefined for a tunnel, whose content is not visible. */
   readonly path: string | undefined;
-  /** With its question mark; "" for none. */
+  /** The query with its question mark; "" for none. */
   readonly query: string;
-  /** By names in lower case. Empty for a tunnel. */
+  /** The headers by their names in lower case. Empty for a tunnel. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
@@ -51,13 +51,15 @@ export interface PolicyRequest {
   readonly method: string;
   /** The request is for the operator's lock. */
   readonly isLock: boolean;
-  /** It deletes many objects at once, so that it costs all tokens of a full bucket. */
+  /** It deletes many objects, so it costs all tokens of a full bucket. */
   readonly isBulk: boolean;
-  /** Names verb and object: failures are counted for each of them. */
+  /** Names verb and object: failures are counted for each key. */
   readonly key: string;
 }
 
-/** Paths of other servers can be long, and anybody can send a review. The keys of failures are kept. */
+/**
+ * Paths of other servers can be long, and anybody can send a review. A limiter keeps the keys of failures.
+ */
 const MAX_KEY_LENGTH = 1_024;
 
 /** @param isLock the request is for the operator's lock */
@@ -80,8 +82,7 @@ export function egressRequestOf(method: string, egress: EgressTarget): PolicyReq
 }
 
 /**
- * Of a review, only rules about admission are asked. The API server sends it, so it is no request of the
- * operator.
+ * Only rules about admission match a review. The API server sends it, so it is not a request of the operator.
  */
 export function reviewRequestOf({ resource: { group, version, resource }, ...review }: ReviewSubject): PolicyRequest {
   const { subresource, operation, namespace, name } = review;

@@ -1,6 +1,7 @@
-// The traffic policies of one pod, compiled from TrafficPolicies, CircuitBreakers and FaultInjections. The manager
-// compiles them, the stream carries them as JSON of this schema, and the engine enforces them. Invariants: a rule
-// says all that it needs, so no rule depends on another one; a rule of this schema can be enforced.
+// The traffic policies of one pod, compiled from TrafficPolicies, CircuitBreakers and FaultInjections. The
+// manager compiles them, the stream carries them as JSON of this schema, and the engine enforces them.
+// Invariants: a rule says all that it needs, so no rule depends on another one; a rule of this schema can be
+// enforced.
 import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { isPattern } from "./text-match.ts";
@@ -101,14 +102,17 @@ const breakerSchema = z.strictObject({
   kind: z.literal("breaker"),
   bucket: z.strictObject(bucket).exactOptional(),
   trigger: triggerSchema.exactOptional(),
-  /** After this time one request decides whether the breaker closes. Absent: it stays open until `recovery` changes. */
+  /**
+   * After this time one request decides whether the breaker closes. Absent: it stays open until `recovery`
+   * changes.
+   */
   sleepMs: count.exactOptional(),
 });
 const limiterSchema = z.discriminatedUnion("kind", [
   /** Refuses every request. */
   z.strictObject({ kind: z.literal("deny") }),
   z.strictObject({ kind: z.literal("bucket"), ...bucket }),
-  /** At most `max` requests at once. Long-running requests count until their answer begins. */
+  /** At most `max` concurrent requests. Long-running requests count until their answer begins. */
   z.strictObject({ kind: z.literal("in-flight"), max: count }),
   /**
    * After `failures` failures in a row, requests for this object wait: `baseMs`, doubled with each further
@@ -127,7 +131,8 @@ export const limitSchema = z
     recovery: z.string(),
   })
   .refine(({ match, limiter }) => (match.admissions ?? []).length === 0 || limiter.kind === "deny", {
-    // Anybody can send a review, so a limiter that counts them would refuse the API server what a stranger has used up.
+    // Anybody can send a review, so a limiter that counts them would refuse the API server what a stranger
+    // has used up.
     error: 'must have kind "deny" if match.admissions is set: other limiters would count the reviews of strangers',
     path: ["limiter"],
   });

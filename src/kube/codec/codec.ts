@@ -1,6 +1,7 @@
-// Kubernetes' wire formats as the rest of the code uses them: lists, watch events, objects and Statuses, in JSON and
-// in protobuf. Pure. The codecs read as little as possible and pass on the original bytes. Invariant: an object that
-// cannot be read with certainty is left out or refused. All functions throw MeshError `CODEC_*`.
+// Kubernetes' wire formats as the rest of the code uses them: lists, watch events, objects and Statuses, in
+// JSON and in protobuf. Pure. The codecs read as little as possible and pass on the original bytes.
+// Invariant: an object that cannot be read with certainty is left out or refused. All functions throw
+// MeshError `CODEC_*`.
 import { parseResourceVersion, type Version } from "../resource-version.ts";
 import type { Status } from "../status.ts";
 import { applyEdits, asBuffer, type Edit } from "./base/bytes.ts";
@@ -61,16 +62,17 @@ export function createListFilter(encoding: Encoding, keep: Keep, options: ListFi
 }
 
 /**
- * Joins several lists into one. The lists have the same version and differ only in their items, so the one list
- * has the bytes of the first one around the items of all. No item is decoded.
- * @param version of each list; another one is `CODEC_MALFORMED`, as is a list that differs in more than its items
+ * Joins several lists into one. The lists have the same version and differ only in their items, so the one
+ * list has the bytes of the first one around the items of all. No item is decoded.
+ * @param version of each list; another one is `CODEC_MALFORMED`, as is a list that differs in more than its
+ * items
  */
 export function createListJoiner(encoding: Encoding, version: Version, options: ListJoinerOptions): ListJoiner {
   return codecOf(encoding).createListJoiner(version, options);
 }
 
 export interface ListMeta {
-  /** Undefined if it cannot be compared. */
+  /** The version of the list; undefined if it cannot be compared. */
   readonly version: Version | undefined;
   /** The list is a page, and others follow. */
   readonly continues: boolean;
@@ -89,12 +91,15 @@ export function readListMeta(encoding: Encoding, body: Uint8Array): ListMeta {
 }
 
 /**
- * Cuts one watch response into whole events. A frame is a document, not a chunk and not a line, and it is passed
- * on as soon as its last byte is there.
+ * Cuts one watch response into whole events. A frame is a document, not a chunk and not a line, and it is
+ * passed on as soon as its last byte is there.
  * @param options.maxFrameBytes upper bound of one event; default 16 MiB. More is `CODEC_TOO_LARGE`.
  */
-export function createFrameSplitter(encoding: Encoding, options: { readonly maxFrameBytes?: number } = {}): FrameSplitter {
-  return codecOf(encoding).createFrameSplitter(options.maxFrameBytes ?? DEFAULT_MAX_BYTES);
+export function createFrameSplitter(
+  encoding: Encoding,
+  { maxFrameBytes = DEFAULT_MAX_BYTES }: { readonly maxFrameBytes?: number } = {},
+): FrameSplitter {
+  return codecOf(encoding).createFrameSplitter(maxFrameBytes);
 }
 
 /** Reads one whole frame. Throws `CODEC_MALFORMED`. */
@@ -103,8 +108,8 @@ export function readFrame(encoding: Encoding, frame: Uint8Array, options: ReadOp
 }
 
 /**
- * The namespace and name of the object in a whole body, and its labels if requested. Throws `CODEC_MALFORMED`, and
- * `CODEC_AMBIGUOUS` if two decoders could read them differently.
+ * The namespace and name of the object in a whole body, and its labels if requested. Throws
+ * `CODEC_MALFORMED`, and `CODEC_AMBIGUOUS` if two decoders could read them differently.
  */
 export function readObjectMeta(encoding: Encoding, body: Uint8Array, options: ReadOptions = {}): ItemMeta {
   const meta = codecOf(encoding).readObjectMeta(body, options);
@@ -112,8 +117,8 @@ export function readObjectMeta(encoding: Encoding, body: Uint8Array, options: Re
   return meta;
 }
 
-// Renames of leader-election locks, in both directions. Only the name changes, and in protobuf the lengths around
-// it. For a body that does not have the name the result is the same array.
+// Renames of leader-election locks, in both directions. Only the name changes, and in protobuf the lengths
+// around it. For a body that does not have the name the result is the same array.
 
 /**
  * Renames one object of any kind. In a Status `details.name` and the quoted name in the message change
@@ -131,12 +136,13 @@ export function renameFrame(encoding: Encoding, frame: Uint8Array, rename: Renam
 
 /** Renames the element of a list that has the name, for `createListFilter`. Throws like `renameObject`. */
 export function elementRenamer(encoding: Encoding, rename: Rename): Rewrite {
-  return (element, { name }, part) => (name === rename.from ? codecOf(encoding).renameElement(element, part, rename) : element);
+  const { renameElement } = codecOf(encoding);
+  return (element, { name }, part) => (name === rename.from ? renameElement(element, part, rename) : element);
 }
 
-// Removal of `metadata.managedFields`, which are a quarter of the bytes that an informer receives. All other bytes
-// stay, except for the lengths around the field in protobuf. A body without managedFields, and one that cannot be
-// read, is returned as the same array, since stripping hides nothing.
+// Removal of `metadata.managedFields`, which are a quarter of the bytes that an informer receives. All other
+// bytes stay, except for the lengths around the field in protobuf. A body without managedFields, and one that
+// cannot be read, is returned as the same array, since stripping hides nothing.
 
 /** One object without managedFields; of a list each item, of a Table each row's object. Never throws. */
 export function stripObject(encoding: Encoding, body: Uint8Array): Uint8Array {

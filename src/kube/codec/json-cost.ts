@@ -4,7 +4,7 @@
 import { COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipString } from "./json/scan.ts";
 
 export interface JsonBounds {
-  /** Brackets that are open at once. */
+  /** Brackets that are open at a time. */
   readonly depth: number;
   /** Values, of all depths. */
   readonly values: number;
@@ -41,7 +41,7 @@ export class JsonCost {
   #containers = 0;
   #commas = 0;
   #names = 0;
-  /** Of the string that the position is in. */
+  /** Where the string begins that the position is in. */
   #stringStart = 0;
   #excess: string | undefined;
 

@@ -1,6 +1,6 @@
-// Turns lists into watch events, one for each kept object, as if all of them came or went. The bytes of an object
-// stay; a built-in object gets the type that it lacks inside a list. Pure. Invariant: a reader holds no more than
-// one chunk and one object.
+// Turns lists into watch events, one for each kept object, as if all of them came or went. The bytes of an
+// object stay; a built-in object gets the type that it lacks inside a list. Pure. Invariant: a reader holds
+// no more than one chunk and one object.
 import { parseResourceVersion, type Version } from "../resource-version.ts";
 import { isListType, type ObjectType } from "./base/object-type.ts";
 import { type ByteFilter, codecError, type Emit, type Encoding, type Keep, type ListJoiner } from "./base/types.ts";
@@ -107,8 +107,8 @@ export interface EventJoinerOptions {
 }
 
 /**
- * Joins several lists into the beginning of a watch: an ADDED event for each object, and the bookmark that says
- * that these were all.
+ * Joins several lists into the beginning of a watch: an ADDED event for each object, and the bookmark that
+ * says that these were all.
  * @param version of each list; another one is `CODEC_MALFORMED`
  */
 export function createEventJoiner(encoding: Encoding, version: Version, { hasBookmark }: EventJoinerOptions): ListJoiner {

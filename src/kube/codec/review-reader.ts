@@ -1,5 +1,5 @@
-// Reads what an AdmissionReview is about, while it arrives. Pure. Invariant: whatever the review contains, no
-// step takes long, and what is kept of it is small.
+// Reads the subject of an AdmissionReview while the review arrives. Pure. Invariant: whatever the review
+// contains, no step takes long, and the part that is kept is small.
 import { MAX_REVIEW_BYTES, REVIEW_KIND, REVIEW_OPERATIONS, REVIEW_VERSIONS, type ReviewSubject } from "../admission-review.ts";
 import type { Labels } from "../label-selector.ts";
 import { JsonPicker, type Picked, type Shape } from "./json/picker.ts";
@@ -23,7 +23,6 @@ const REVIEW: Shape = {
   },
 };
 
-/** Reads a review while it arrives. Whatever it contains, what it keeps is small. */
 export interface ReviewReader {
   /**
    * Continues at the byte where it stopped. `bytes` begins with all bytes that arrived before.
@@ -60,7 +59,7 @@ export function createReviewReader(): ReviewReader {
   };
 }
 
-/** Reads what a whole review is about. @throws as `ReviewReader.scan` */
+/** The subject of a whole review. @throws as `ReviewReader.scan` */
 export function readReview(body: Uint8Array): ReviewSubject | undefined {
   const reader = createReviewReader();
   reader.scan(Buffer.from(body.buffer, body.byteOffset, body.byteLength));

@@ -1,6 +1,6 @@
-// The policies in force: the newest valid spec of each object. Invariant: an invalid object keeps the rules that
-// it had, for as long as this process knows them. A manager that has just started does not know them: then
-// `isDoubtful` is true of the pods that had them, and these keep them.
+// The policies in force: the newest valid spec of each object. Invariant: an invalid object keeps the rules
+// that it had, for as long as this process knows them. A manager that has just started does not know them:
+// then `isDoubtful` is true of the pods that had them, and these keep them.
 import { isDeepStrictEqual } from "node:util";
 import type { Problem } from "../../api/problems.ts";
 import { beyondShare, POLICIES_SHARE } from "../apps/namespace-share.ts";

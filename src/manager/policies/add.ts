@@ -12,7 +12,10 @@ import { createPoliciesReconciler } from "./reconciler.ts";
 
 /** Gathers the pods of a scale-up and the answers of their proxies. */
 const DEBOUNCE_MS = 50;
-/** Namespaces with many pods take turns with the others, and a status that cannot be written keeps one worker busy. */
+/**
+ * Namespaces with many pods take turns with the others, and a status that cannot be written keeps one worker
+ * busy.
+ */
 const CONCURRENCY = 16;
 
 export interface PoliciesControllerOptions

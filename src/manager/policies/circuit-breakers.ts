@@ -1,5 +1,5 @@
-// CircuitBreaker as a policy kind: it selects pods by their labels. Invariant: each of its rules gives at most one
-// limit, so that requests to the API server and to other servers share its bucket and its breaker.
+// CircuitBreaker as a policy kind: it selects pods by their labels. Invariant: each of its rules gives at
+// most one limit, so that requests to the API server and to other servers share its bucket and its breaker.
 import { BREAKER_DISABLED, type CircuitBreaker, validateCircuitBreaker } from "../../api/circuit-breaker.ts";
 import { durationMs } from "../../api/duration.ts";
 import type { InterceptRule } from "../../api/intercept-rule.ts";
@@ -28,13 +28,13 @@ export const circuitBreakers = createPolicyKind({
 const DEFAULT_MINIMUM_REQUESTS = 20;
 const DEFAULT_WINDOW = "10s";
 
-/** Undefined if the rule refuses nothing. */
+/** The limit of a rule; undefined if the rule refuses nothing. */
 function limitOf(limiting: RateLimiting, head: RuleHead, recovery: string): LimitRule | undefined {
   const { resourceRules = [], restRules = [] } = limiting;
   const limiter = limiterOf(limiting);
   if (limiter === undefined) return undefined;
-  const match = { resources: resourceRules.map(compileResourceRule), urls: restRules.map(urlRuleOf), http: [] };
-  return { ...head, match, limiter, recovery };
+  const resources = resourceRules.map(compileResourceRule);
+  return { ...head, match: { resources, urls: restRules.map(urlRuleOf), http: [] }, limiter, recovery };
 }
 
 function limiterOf(limiting: RateLimiting): LimiterSpec | undefined {

@@ -1,6 +1,6 @@
-// FaultInjection as a policy kind: it selects pods by their labels. Invariants: a fault with maxDuration is in
-// effect only once its start is stored in the status, so a restarted manager does not prolong it; a fault that
-// names no requests is about those to the API server, and never about other servers.
+// FaultInjection as a policy kind: it selects pods by their labels. Invariants: a fault with maxDuration is
+// in effect only once its start is stored in the status, so a restarted manager does not prolong it; a fault
+// that names no requests is about those to the API server, and never about other servers.
 import { durationMs } from "../../api/duration.ts";
 import { FAULT_DISABLED, type FaultInjection, type HttpFault, validateFaultInjection } from "../../api/fault-injection.ts";
 import { FAULT_INJECTIONS } from "../../api/resources.ts";
@@ -20,8 +20,10 @@ export const faultInjections = createPolicyKind({
   endsMs: untilMs,
   rulesOf(injection, headOf) {
     const until = untilMs(injection);
-    const faultOf = (fault: HttpFault, index: number) => ruleOf(fault, headOf(fault.name ?? `httpFault[${index}]`), until);
-    return { faults: injection.spec.httpFault.map(faultOf) };
+    const nameOf = ({ name }: HttpFault, index: number) => name ?? `httpFault[${index}]`;
+    return {
+      faults: injection.spec.httpFault.map((fault, index) => ruleOf(fault, headOf(nameOf(fault, index)), until)),
+    };
   },
   isFor: ({ spec }, { labels }) => matchesSelector(spec.selector, labels),
   notes,

@@ -1,5 +1,5 @@
-// The pods that policies are for, and the policies of each pod of a namespace. Pure. Invariant: equal objects make
-// equal sets, in every manager, so that a change of the manager changes no proxy.
+// The pods that policies are for, and the policies of each pod of a namespace. Pure. Invariant: equal objects
+// make equal sets, in every manager, so that a change of the manager changes no proxy.
 import type { Pod } from "../../kube/client/resources.ts";
 import { NO_POLICIES, type PolicySet } from "../../policy/policy.ts";
 import { policiesDigest } from "../../wire/policy-type.ts";
@@ -13,8 +13,8 @@ import type { TargetPod } from "./policy-kind.ts";
 import { addSizes, fits, NO_SIZE, type PolicySize } from "./policy-size.ts";
 
 /**
- * The pod as a target of policies. Undefined if it has no proxy or has ended. A pod is a target as long as its
- * proxy may run, whatever labels are left of those that the injection wrote.
+ * The pod as a target of policies. Undefined if it has no proxy or has ended. A pod is a target as long as
+ * its proxy may run, whatever labels are left of those that the injection wrote.
  */
 export function targetPod(pod: Pod, apps: Pick<Apps, "get">, factsOf: FactsOf): TargetPod | undefined {
   const { namespace = "", name = "", labels = {} } = pod.metadata;
@@ -40,16 +40,16 @@ export interface PodPolicies {
 type Combined = Pick<PodPolicies, "policies" | "digest" | "leftOut">;
 
 /**
- * The bound of all different sets of a namespace together. The manager encodes and hashes each set, and keeps it
- * until its proxies have it: with a thousand pods that differed by a label each, this took longer than its lease.
- * The bound is four times the share of a namespace (POLICIES_SHARE).
+ * The bound of all different sets of a namespace together. The manager encodes and hashes each set, and keeps
+ * it until its proxies have it: with a thousand pods that differed by a label each, this took longer than its
+ * lease. The bound is four times the share of a namespace (POLICIES_SHARE).
  */
 const MAX_SETS_BYTES = 16 * 1024 * 1024;
 
 /**
- * A function that returns the policies of one pod of the namespace. Pods with the same policies share one set,
- * which is encoded once. A set beyond the bound of the namespace is empty, and doubtful, so the caller begins with
- * the oldest pods.
+ * A function that returns the policies of one pod of the namespace. Pods with the same policies share one
+ * set, which is encoded once. A set beyond the bound of the namespace is empty, and doubtful, so the caller
+ * begins with the oldest pods.
  */
 export function podPolicies(policies: readonly KnownPolicy[]): (pod: TargetPod) => PodPolicies {
   const sorted = [...policies].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
@@ -88,8 +88,8 @@ function uidOf({ object }: KnownPolicy): string {
 }
 
 /**
- * The objects that do not fit, and the size of the others. A proxy refuses a set above the bound of its message as
- * a whole, so the oldest objects come first.
+ * The objects that do not fit, and the size of the others. A proxy refuses a set above the bound of its
+ * message as a whole, so the oldest objects come first.
  */
 function leaveOut(ofPod: readonly KnownPolicy[]): { readonly leftOut: ReadonlySet<string>; readonly size: PolicySize } {
   const leftOut = new Set<string>();

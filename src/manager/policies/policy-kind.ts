@@ -1,11 +1,18 @@
-// What a policy asks for, independent of its kind, and the way from an object to its policy. Each kind has one
-// file that says what differs. All other parts of the manager work with policies only.
+// What a policy asks for, independent of its kind, and the way from an object to its policy. Each kind has
+// one file that says what differs. All other parts of the manager work with policies only.
 import type { PolicyStatus } from "../../api/policy-status.ts";
 import type { Problem, ValidationResult } from "../../api/problems.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { Labels } from "../../kube/label-selector.ts";
 import type { KubeObject } from "../../kube/types.ts";
-import { type LimitRule, NO_POLICIES, type PolicySet, type ResourceRule, type RuleOrigin } from "../../policy/policy.ts";
+import {
+  type FaultRule,
+  type LimitRule,
+  NO_POLICIES,
+  type PolicySet,
+  type ResourceRule,
+  type RuleOrigin,
+} from "../../policy/policy.ts";
 import { fits, SIZE_BOUND, sizeOf } from "./policy-size.ts";
 
 /** An object of a policy kind. */
@@ -29,13 +36,13 @@ export interface TargetPod {
 /** The content of a valid object. */
 export interface Policy {
   readonly rules: PolicySet;
-  /** Why it enforces nothing, in words: "mode is Disabled"; "" if it does. */
+  /** Why the policy enforces nothing, in words: "mode is Disabled"; "" if it does. */
   readonly off: string;
-  /** When it ends by itself, in milliseconds since the epoch; undefined if it does not. */
+  /** When the policy ends by itself, in milliseconds since the epoch; undefined if it does not. */
   readonly endsMs: number | undefined;
   /** Whether the policy is for this pod of its namespace. */
   isFor(pod: TargetPod): boolean;
-  /** The parts of its spec that have no effect, or not the expected one, in sentences. */
+  /** The parts of the spec that have no effect, or not the expected one, in sentences. */
   readonly notes: readonly string[];
 }
 
@@ -64,7 +71,9 @@ export interface PolicyKindParts<O extends SwitchedObject> {
   validate(object: unknown): ValidationResult<O>;
   /** A label that switches an object off. */
   readonly offLabel?: string;
-  /** What the object waits for, in words, before it enforces anything; "" for nothing, which is the default. */
+  /**
+   * What the object waits for, in words, before it enforces anything; "" for nothing, which is the default.
+   */
   waitsFor?(object: O): string;
   /** When the object ends by itself, in milliseconds since the epoch. Default: it does not. */
   endsMs?(object: O): number | undefined;
@@ -114,6 +123,7 @@ export function compileResourceRule(rule: Omit<ResourceRule, "clusterScope">): R
 
 /** True if a rule is about other servers, so that it needs the egress listener of the proxy. */
 export function needsEgress({ limits, faults, egress }: PolicySet): boolean {
-  const matches = [...limits, ...faults].map(({ match }) => match);
-  return egress.length > 0 || matches.some(({ http, urls }) => http.length > 0 || urls.some(({ url }) => /^https?:/.test(url)));
+  const isAboutOthers = ({ match: { http, urls } }: LimitRule | FaultRule) =>
+    http.length > 0 || urls.some(({ url }) => /^https?:/.test(url));
+  return egress.length > 0 || [...limits, ...faults].some(isAboutOthers);
 }

@@ -1,5 +1,5 @@
-// How large the policies of one pod may be together. Pure. Invariant: policies that fit are far below the bound
-// of a message to the proxy. An object that does not fit alone is not valid.
+// How large the policies of one pod may be together. Pure. Invariant: policies that fit are far below the
+// bound of a message to the proxy. An object that does not fit alone is not valid.
 import type { PolicySet } from "../../policy/policy.ts";
 
 export interface PolicySize {

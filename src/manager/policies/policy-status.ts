@@ -1,6 +1,6 @@
 // The status of a policy object, and the Kubernetes Events for its changes. Pure. Invariants: the status is
-// bounded and sorted, worst first, so that equal facts make equal bytes; a state that has not changed keeps its
-// time; an Event has the message of a condition, so Events contain nothing that the status lacks.
+// bounded and sorted, worst first, so that equal facts make equal bytes; a state that has not changed keeps
+// its time; an Event has the message of a condition, so Events contain nothing that the status lacks.
 import { annotationKey } from "../../api/annotations.ts";
 import type { Condition } from "../../api/conditions.ts";
 import { MAX_TARGET_STATUS, type PolicyStatus, type RuleSnapshot, type TargetStatus } from "../../api/policy-status.ts";
@@ -186,7 +186,8 @@ export interface PolicyEvent {
 /** The Events for a change of the status: a change on which a person may have to act, and its end. */
 export function policyEvents(before: PolicyStatus | undefined, after: PolicyStatus): PolicyEvent[] {
   const was = (type: string, status: Condition["status"]) => conditionOf(before, type)?.status === status;
-  const became = (type: string, status: Condition["status"]) => conditionOf(after, type)?.status === status && !was(type, status);
+  const is = (type: string, status: Condition["status"]) => conditionOf(after, type)?.status === status;
+  const became = (type: string, status: Condition["status"]) => is(type, status) && !was(type, status);
   const event = (type: EventType, reason: string, condition: string): PolicyEvent => ({
     type,
     reason,

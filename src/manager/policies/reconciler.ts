@@ -47,13 +47,13 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
   const { kinds, apps, pods, registry, clock } = options;
   const accepted = createAcceptedPolicies();
   const turns = createFairTurns({ clock });
-  /** By namespace and uid. */
+  /** The time at which each status was last written, by namespace and uid. */
   const writtenMs = new Map<string, Map<string, number>>();
 
   const publish = ({ pod, policies, digest, isDoubtful }: PodPolicies) => {
     const key = podKey(pod);
     const facts = registry.facts(key);
-    // While its app is unknown (deleted, and perhaps made anew), its subset is too.
+    // While its app is unknown (deleted, and perhaps created again), its subset is unknown too.
     const isUnsure = isDoubtful || apps.get(pod.app, pod.namespace) === undefined;
     if (isUnsure && facts !== undefined && facts.policies.digest !== "") return;
     // A proxy of an older version serves on as long as no policy is for its pod.
@@ -99,7 +99,7 @@ function oldestFirst({ metadata: a }: Pod, { metadata: b }: Pod): number {
   return keyOf(a) < keyOf(b) ? -1 : 1;
 }
 
-/** A pod with what is known of its proxy. */
+/** A pod with the facts about its proxy. */
 type ProxyPolicies = PodPolicies & { readonly facts: ProxyFacts | undefined };
 
 /**

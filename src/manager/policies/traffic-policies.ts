@@ -34,7 +34,8 @@ export const trafficPolicies = createPolicyKind({
     }
     return { limits };
   },
-  isFor: ({ spec }, { app, subset }) => spec.targetVirtualApps.some((target) => target.name === app && names(target, subset)),
+  isFor: ({ spec: { targetVirtualApps } }, { app, subset }) =>
+    targetVirtualApps.some((target) => target.name === app && names(target, subset)),
   notes: ({ spec: { circuitBreaking } }) =>
     circuitBreaking?.webhook !== undefined && !isSet(circuitBreaking.webhook.admissionRules)
       ? ["spec.circuitBreaking.webhook has no admissionRules, so it refuses nothing"]

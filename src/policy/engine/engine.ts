@@ -1,6 +1,6 @@
-// Decides whether a request may pass, by all limits that match it. Pure but for its state. Invariant: all limits
-// are asked before any is charged, so a refused request costs nothing. State belongs to a rule with its limiter:
-// a change of anything else keeps it.
+// Decides whether a request may pass, by all limits that match it. Pure but for its state. Invariant: all
+// limits are asked before any is charged, so a refused request costs nothing. State belongs to a rule with
+// its limiter: a change of anything else keeps it.
 import type { BreakerState } from "../limiters/breaker-state.ts";
 import { createLimiter } from "../limiters/create-limiter.ts";
 import type { Decision, Limiter, LimiterState, Outcome, Ticket } from "../limiters/limiter.ts";

@@ -1,5 +1,6 @@
-// Draws the faults of a request. Pure: the random numbers are a parameter. Invariant: delay and abort are drawn
-// once for each rule and independently of each other, as Envoy's fault filter does; no percent means never.
+// Draws the faults of a request. Pure: the random numbers are a parameter. Invariant: delay and abort are
+// drawn once for each rule and independently of each other, as Envoy's fault filter does; no percent means
+// never.
 import type { Random } from "../../base/clock.ts";
 import type { Matcher } from "../matcher.ts";
 import type { FaultRule, TimeWindow } from "../policy.ts";
@@ -47,7 +48,8 @@ function isHit(part: { readonly percent: number } | undefined, random: Random): 
 const DAY_SECONDS = 86_400;
 
 /**
- * True if the window contains the time. A window that ends on the next day belongs to the day on which it started.
+ * True if the window contains the time. A window that ends on the next day belongs to the day on which it
+ * started.
  * @param nowMs milliseconds since the epoch
  */
 export function isInWindow({ startSecond, endSecond, ...days }: TimeWindow, nowMs: number): boolean {

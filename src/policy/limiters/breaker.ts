@@ -1,6 +1,6 @@
 // A circuit breaker: it opens when its bucket runs out or when requests fail, and then refuses everything.
-// After its time one request decides whether it closes. Invariant: while it is open, at most one request that it
-// has let through since is under way.
+// After its time one request decides whether it closes. Invariant: while it is open, at most one request that
+// it has let through since is under way.
 import type { BreakerSpec } from "../policy.ts";
 import { type BreakerEvent, type BreakerState, CLOSED, nextBreakerState } from "./breaker-state.ts";
 import { createFailureWindow } from "./failure-window.ts";

@@ -36,8 +36,8 @@ const DENY: Limiter = {
 const SLOT_WAIT_MS = 1_000;
 
 /**
- * Each slot is given back exactly once. A long-running request (a watch, a followed log) gives its slot back when
- * its answer begins, since the engine's caller releases it then.
+ * Each slot is given back exactly once. A long-running request (a watch, a followed log) gives its slot back
+ * when its answer begins, since the engine's caller releases it then.
  */
 function createInFlightLimiter(max: number): Limiter {
   let used = 0;

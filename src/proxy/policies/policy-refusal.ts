@@ -1,5 +1,6 @@
 // The answer to a request that a policy refuses: who refuses, and when to come again. It differs from other
-// refusals in its header x-ctrlmesh-error, and in a wait that the body may name although Retry-After does not.
+// refusals in its header x-ctrlmesh-error, and in a wait that the body may name although Retry-After does
+// not.
 import type { Random } from "../../base/clock.ts";
 import { type Status, StatusError } from "../../kube/status.ts";
 import type { RefusedBy } from "../../policy/engine/engine.ts";

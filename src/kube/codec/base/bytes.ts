@@ -1,5 +1,5 @@
-// Bytes as Buffers, compared with text and edited. Every edit gives its place in the original, so edits that were
-// found apart can be made together, and each byte is copied once.
+// Bytes as Buffers, compared with text and edited. Every edit gives its place in the original, so edits that
+// were found apart can be made together, and each byte is copied once.
 
 /**
  * The bytes as a Buffer over the same memory. Its decoders are fast, and one class keeps the hot loops

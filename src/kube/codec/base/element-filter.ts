@@ -1,5 +1,5 @@
-// The common part of the list filters of both encodings, which read the elements: whether an element passes, and in
-// which form.
+// The common part of the list filters of both encodings, which read the elements: whether an element passes,
+// and in which form.
 import type { ObjectType } from "./object-type.ts";
 import type { ByteFilter, Emit, ItemMeta, Keep, ListPart, ReadOptions, Rewrite } from "./types.ts";
 
@@ -67,8 +67,8 @@ export class ElementFilter {
 }
 
 /**
- * A filter that fails once and for all: after an error the state machine must not continue, since it could read
- * the middle of an object as an object.
+ * A filter that fails once and for all: after an error the state machine must not continue, since it could
+ * read the middle of an object as an object.
  */
 export class FailOnceFilter implements ByteFilter {
   readonly #elements: ElementFilter;

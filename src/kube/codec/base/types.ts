@@ -47,7 +47,7 @@ export type Emit = (slice: Uint8Array) => void;
  */
 export interface ByteFilter {
   push(chunk: Uint8Array, emit: Emit): void;
-  /** Emits the bytes that are held. Throws `CODEC_TRUNCATED` when the document is not complete. */
+  /** Emits the remaining bytes. Throws `CODEC_TRUNCATED` when the document is not complete. */
   end(emit: Emit): void;
   /** Objects left out so far: those of other subsets and those that could not be read. */
   readonly dropped: number;
@@ -103,7 +103,7 @@ export interface WatchFrame {
 export interface FrameSplitter {
   /** A frame is one whole watch event: a JSON document and a newline, or a 4-byte length and a message. */
   push(chunk: Uint8Array, onFrame: (frame: Uint8Array) => void): void;
-  /** True if no part of an event is held, so the stream may end. */
+  /** True if the splitter has no part of an event, so the stream may end. */
   readonly atBoundary: boolean;
 }
 

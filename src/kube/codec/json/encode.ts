@@ -24,7 +24,8 @@ export function readStatusMessage(body: Uint8Array): string {
 }
 
 export function encodeBookmark({ kind, apiVersion }: ObjectType, resourceVersion: string, isInitialEnd: boolean): Uint8Array {
-  const metadata = { resourceVersion, ...(isInitialEnd ? { annotations: { [INITIAL_EVENTS_END]: "true" } } : {}) };
+  const annotations = isInitialEnd ? { annotations: { [INITIAL_EVENTS_END]: "true" } } : {};
+  const metadata = { resourceVersion, ...annotations };
   return encodeLine({ type: "BOOKMARK", object: { kind, apiVersion, metadata } });
 }
 
@@ -32,7 +33,9 @@ function encodeLine(value: unknown): Buffer {
   return Buffer.from(`${JSON.stringify(value)}\n`);
 }
 
-/** The bytes of an element stay. Elements of custom resources have a type each, others get that of the list. */
+/**
+ * The bytes of an element stay. Elements of custom resources have a type each, others get that of the list.
+ */
 export function createFrameEncoder(eventType: WatchEventType, itemType: () => ObjectType): (element: Uint8Array) => Uint8Array {
   const typed = `{"type":"${eventType}","object":{`;
   let untyped: string | undefined;

@@ -52,8 +52,8 @@ export function readFrame(frame: Uint8Array, options: ReadOptions): WatchFrame {
 }
 
 /**
- * A Table event without the rows of other subsets and the rows that cannot be read; the other bytes stay. Throws
- * `CODEC_MALFORMED` if the event has no Table.
+ * A Table event without the rows of other subsets and the rows that cannot be read; the other bytes stay.
+ * Throws `CODEC_MALFORMED` if the event has no Table.
  */
 export function filterTableFrame(frame: Uint8Array, keep: Keep, options: ReadOptions = {}): Uint8Array {
   const bytes = asBuffer(frame);

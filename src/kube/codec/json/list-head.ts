@@ -1,5 +1,5 @@
-// Reads the keys and the metadata of a JSON list itself: which array is the items, whether the document is a Status,
-// and where `remainingItemCount` is, which would reveal how much was dropped.
+// Reads the keys and the metadata of a JSON list itself: which array is the items, whether the document is a
+// Status, and where `remainingItemCount` is, which would reveal how much was dropped.
 import { asBuffer, type Edit } from "../base/bytes.ts";
 import { isStatusType } from "../base/object-type.ts";
 import { codecError, type ListMetaFields } from "../base/types.ts";

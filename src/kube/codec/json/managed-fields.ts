@@ -25,7 +25,10 @@ export function frameCuts(bytes: Buffer): readonly Edit[] {
   return memberCuts(walkerAt(bytes), OBJECT, documentCuts);
 }
 
-/** Finds the cuts in an item of a list, or in the object of a Table's row. It reads no further than the metadata. */
+/**
+ * Finds the cuts in an item of a list, or in the object of a Table's row. It reads no further than the
+ * metadata.
+ */
 export function createElementCuts(): (element: Buffer, part: ListPart) => readonly Edit[] {
   const walker = new JsonWalker();
   return (element, part) => {

@@ -1,5 +1,5 @@
 // Reads the metadata of a JSON object: of an item, of a Table row's object or of a watch event's object.
-// `meta` exists only if every decoder reads the same, also one that ignores case or takes the first of two
+// `meta` exists only if every decoder reads the same, even one that ignores case or takes the first of two
 // equal keys.
 //
 // It stops at the end of the bytes and continues there when more arrive.
@@ -41,7 +41,8 @@ export class JsonObjectReader {
   namespace = "";
   name = "";
   /**
-   * The place of the name's string, with its quotes; 0 if there is no name. Valid over complete text only.
+   * The place of the name's string, with its quotes; 0 if there is no name. It is valid only over complete
+   * text.
    */
   nameStart = 0;
   nameEnd = 0;

@@ -20,7 +20,7 @@ export interface Shape {
   readonly [name: string]: Part;
 }
 
-/** By name. Without a prototype, so that `__proto__` is only a name. */
+/** The picked parts by name. It has no prototype, so that `__proto__` is only a name. */
 export interface Picked {
   [name: string]: string | boolean | Picked;
 }
@@ -28,18 +28,18 @@ export interface Picked {
 /** Longer than any name or label that Kubernetes accepts; only RBAC has names without a limit. */
 const MAX_TEXT_CHARS = 1_024;
 /**
- * Of all texts that are picked, and of the names of labels, together: two objects with hundreds of labels.
- * The proxy's main thread gets them.
+ * The bound of all picked texts and names of labels together: two objects with hundreds of labels. The
+ * proxy's main thread gets them.
  */
 export const MAX_PICKED_CHARS = 64 * 1024;
-/** Of the text of a character, at most. */
+/** The memory of a character, at most. */
 const CHAR_BYTES = 2;
 /** An escaped character: \\u0061. */
 const ESCAPE_BYTES = 6;
 const MAX_TEXT_BYTES = MAX_TEXT_CHARS * ESCAPE_BYTES;
 /**
- * Of all objects that are entered, together: far above the fields and labels of an object. Each label takes
- * memory and a microsecond.
+ * The bound of the members of all entered objects together: far above the fields and labels of an object.
+ * Each label takes memory and a microsecond.
  */
 const MAX_MEMBERS = 2_000;
 
@@ -87,7 +87,7 @@ export class JsonPicker {
     return this.#chars * CHAR_BYTES;
   }
 
-  /** The parts of the document, once it has ended; undefined if it is no object or no JSON. */
+  /** The parts of the document, once it has ended; undefined if it is not a JSON object. */
   get picked(): Picked | undefined {
     return this.#walker.isDone && !this.#isMalformed ? this.#picked : undefined;
   }

@@ -1,5 +1,5 @@
-// Reads JSON text that is complete, and finds the cuts that remove members or elements and leave it valid. An early
-// end is malformed.
+// Reads JSON text that is complete, and finds the cuts that remove members or elements and leave it valid. An
+// early end is malformed.
 import type { Edit } from "../base/bytes.ts";
 import { codecError } from "../base/types.ts";
 import { COMMA, isSpace, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./scan.ts";
@@ -15,7 +15,7 @@ export function walkerAt(bytes: Buffer, position = 0): JsonWalker {
 
 /**
  * Calls back at the value of each member and skips the values that are not entered. False, without a call, if
- * there is no object.
+ * the value is not an object.
  */
 export function forEachMember(walker: JsonWalker, onMember: () => void): boolean {
   if (!walker.enter(OPEN_BRACE)) return false;

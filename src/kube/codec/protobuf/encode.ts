@@ -1,4 +1,5 @@
-// Encodes Statuses and watch frames in protobuf. The field numbers are those of the published generated.proto files.
+// Encodes Statuses and watch frames in protobuf. The field numbers are those of the published generated.proto
+// files.
 import type { Status, StatusDetails } from "../../status.ts";
 import type { ObjectType } from "../base/object-type.ts";
 import { INITIAL_EVENTS_END, type WatchEventType } from "../base/types.ts";
@@ -40,7 +41,10 @@ function encodeFrame(type: WatchEventType, object: Uint8Array): Uint8Array {
   return Buffer.concat([framePrefix(event.length), event]);
 }
 
-/** Encodes frames with objects of one type from their messages. The common parts of all frames are encoded once. */
+/**
+ * Encodes frames with objects of one type from their messages. The common parts of all frames are encoded
+ * once.
+ */
 export function createFrameEncoder(eventType: WatchEventType, itemType: () => ObjectType): (raw: Uint8Array) => Uint8Array {
   const start = encodeString(1, eventType);
   const { head, tail } = envelopeAround(itemType());

@@ -103,7 +103,8 @@ function withoutFields(meta: Buffer, leftOut: ReadonlySet<number>): Buffer | und
 export function readListMeta(body: Uint8Array): ListMetaFields {
   let meta: ListMetaFields = {};
   for (const field of fieldsOf(readEnvelope(body).raw)) {
-    if (field.number === LIST_META && field.wireType === BYTES) meta = { ...meta, ...fieldsIn(field.value()) };
+    if (field.number !== LIST_META || field.wireType !== BYTES) continue;
+    meta = { ...meta, ...fieldsIn(field.value()) };
   }
   return meta;
 }

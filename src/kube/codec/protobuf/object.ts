@@ -129,7 +129,7 @@ export function readProtobufMeta(raw: Buffer, options: ReadOptions): ItemMeta | 
   return reader.meta;
 }
 
-/** The same of an enveloped object. */
+/** The metadata of an enveloped object, or undefined if it cannot be read with certainty. */
 export function readObjectMeta(body: Uint8Array, options: ReadOptions): ItemMeta | undefined {
   return readProtobufMeta(readEnvelope(body).raw, options);
 }

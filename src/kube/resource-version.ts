@@ -24,3 +24,9 @@ export function laterOf(a: Version, b: Version): Version {
 export function parseResourceVersion(text: string | undefined): Version | undefined {
   return text !== undefined && WELL_FORMED.test(text) ? BigInt(text) : undefined;
 }
+
+/** True if both versions can be compared and `a` is later than `b`. */
+export function isLaterVersion(a: string | undefined, b: string | undefined): boolean {
+  const [left, right] = [parseResourceVersion(a), parseResourceVersion(b)];
+  return left !== undefined && right !== undefined && left > right;
+}

@@ -41,8 +41,10 @@ const HEALTHY_AFTER_MS = 10_000;
 export function createReflector<T extends KubeObject>(options: ReflectorOptions<T>): Reflector<T> {
   const { resource, clock, random } = options;
   const log = options.log.child({ resource: resourceName(resource), ...options.selectors });
-  const transform = options.transform ?? dropUnreadMetadata;
-  const store = createStore<T>((error) => log.error({ err: error }, "store handler failed"));
+  const store = createStore<T>(
+    (error) => log.error({ err: error }, "store handler failed"),
+    options.transform ?? dropUnreadMetadata,
+  );
   const stopping = new AbortController();
   let running: Promise<void> | undefined;
 
@@ -68,7 +70,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
       if (signal.aborted) return { kind: "stop" };
       // Without a version a watch would lose the events since the list.
       if (!metadata.resourceVersion) throw new MeshError("KUBE_MALFORMED", "listing: the list has no resourceVersion");
-      store.replace(items.map(transform));
+      store.replace(items, metadata.resourceVersion);
       return { kind: "listed", resourceVersion: metadata.resourceVersion };
     } catch (error) {
       if (!signal.aborted) log.warn({ err: error }, "list failed");
@@ -107,8 +109,8 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
     });
     for await (const { type, object } of events) {
       if (signal.aborted) return;
-      if (type === "DELETED") store.remove(transform(object));
-      else if (type !== "BOOKMARK") store.upsert(transform(object));
+      if (type === "DELETED") store.remove(object);
+      else if (type !== "BOOKMARK") store.upsert(object);
       progress.resourceVersion = object.metadata.resourceVersion ?? progress.resourceVersion;
       progress.useful = true;
     }

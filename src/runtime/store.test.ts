@@ -92,3 +92,91 @@ test("synced resolves with the first list, even an empty one", async () => {
   await store.synced;
   expect(store.hasSynced).toBe(true);
 });
+
+function setUpSynced(...objects: KubeObject[]) {
+  const { store, take } = setUp();
+  store.replace(objects, "10");
+  take();
+  return { store, take, versionOf: (name: string) => store.get(name, "a")?.metadata.resourceVersion };
+}
+
+test("a written object is in the store before the watch brings it, and is published once", () => {
+  const { store, take, versionOf } = setUpSynced(object("x", "1"));
+  store.wrote(object("x", "11"));
+  expect([versionOf("x"), take()]).toEqual(["11", ["updated x@11"]]);
+  store.upsert(object("x", "11"));
+  expect(take()).toEqual([]);
+});
+
+test("a created object is in the store before the watch brings it", () => {
+  const { store, take } = setUpSynced();
+  store.wrote(object("x", "11"));
+  store.upsert(object("x", "11"));
+  expect(take()).toEqual(["added x@11"]);
+});
+
+test("a written object that is older than the stored one, or cannot be compared, changes nothing", () => {
+  const { store, take } = setUpSynced(object("x", "9"));
+  store.wrote(object("x", "8"));
+  store.wrote(object("x", "9"));
+  store.wrote(object("x", "abc"));
+  expect(take()).toEqual([]);
+});
+
+test("a write that is reported after the deletion does not bring the object back", () => {
+  const { store, take } = setUpSynced(object("x", "9"));
+  store.remove(object("x", "12"));
+  expect(take()).toEqual(["deleted x@12"]);
+  store.wrote(object("x", "11"));
+  expect(take()).toEqual([]);
+});
+
+test("a write that is reported after a list without the object does not bring it back", () => {
+  const { store, take, versionOf } = setUpSynced(object("x", "9"));
+  store.replace([], "12");
+  take();
+  store.wrote(object("x", "11"));
+  expect([versionOf("x"), take()]).toEqual([undefined, []]);
+});
+
+test("the deletion of a written object removes it", () => {
+  const { store, take } = setUpSynced(object("x", "9"));
+  store.wrote(object("x", "11"));
+  store.remove(object("x", "12"));
+  expect(take()).toEqual(["updated x@11", "deleted x@12"]);
+});
+
+test("events from before a write do not take it back, and later events apply", () => {
+  const { store, take, versionOf } = setUpSynced(object("x", "1"));
+  store.wrote(object("x", "15"));
+  take();
+  store.upsert(object("x", "12"));
+  expect([versionOf("x"), take()]).toEqual(["15", []]);
+  store.upsert(object("x", "16"));
+  expect(take()).toEqual(["updated x@16"]);
+});
+
+test("the late deletion of a former object does not remove the one that was written under its name", () => {
+  const { store, take, versionOf } = setUpSynced(object("x", "1"));
+  store.wrote(object("x", "15", { uid: "other" }));
+  expect(take()).toEqual(["deleted x@1", "added x@15"]);
+  store.remove(object("x", "12"));
+  expect([versionOf("x"), take()]).toEqual(["15", []]);
+});
+
+test("a list from before a write keeps what was written, and the next list is the truth again", () => {
+  const { store, take, versionOf } = setUpSynced(object("x", "1"));
+  store.wrote(object("x", "15"));
+  store.wrote(object("y", "16"));
+  take();
+  store.replace([object("x", "1")], "12");
+  expect([versionOf("x"), versionOf("y"), take()]).toEqual(["15", "16", []]);
+  store.replace([object("x", "1")], "12");
+  expect([versionOf("x"), versionOf("y")]).toEqual(["1", undefined]);
+});
+
+test("a write that is reported before the first list is left to the list", () => {
+  const { store, take } = setUp();
+  store.wrote(object("x", "11"));
+  expect(take()).toEqual([]);
+});

@@ -1,6 +1,7 @@
-// The indexed cache of one kind, which a reflector fills and everything else reads. Invariant: objects are
-// deeply frozen and shared; the content changes before the handlers are called, so that a handler sees a
-// state at least as new as its change. Created by reflector.ts, which keeps the write methods.
+// The cache of one kind, which a reflector fills and everything else reads. Invariants: objects are deeply frozen
+// and shared. The content changes before the handlers are called, so that a handler sees a state at least as new
+// as its change. What the process has written itself is never taken back by older events.
+import { isLaterVersion } from "../kube/resource-version.ts";
 import type { KubeObject } from "../kube/types.ts";
 
 /** A change of one object. */
@@ -21,6 +22,13 @@ export interface Store<T extends KubeObject> {
   /** All objects, or those of one namespace. */
   list(namespace?: string): readonly T[];
   /**
+   * Puts an object into the store that the API server has answered to a write or a read, so that the next
+   * reconcile sees it even if the watch has not brought it yet. Does nothing if the store is as new, or knows that
+   * the object was deleted later, or if the versions cannot be compared. The object must match the selectors of the
+   * store.
+   */
+  wrote(object: T): void;
+  /**
    * Calls the handler with an `added` for every object in the store, then for every change. Returns a
    * function that removes the handler.
    */
@@ -29,8 +37,12 @@ export interface Store<T extends KubeObject> {
 
 /** The store with its write methods, for a reflector. */
 export interface WritableStore<T extends KubeObject> extends Store<T> {
-  /** Replaces the content, and publishes the differences as changes; then the store is synced. */
-  replace(objects: readonly T[]): void;
+  /**
+   * Replaces the content, and publishes the differences as changes; then the store is synced. Written objects that
+   * are newer than the list stay until the next one.
+   * @param version of the list
+   */
+  replace(objects: readonly T[], version?: string): void;
   upsert(object: T): void;
   remove(object: T): void;
 }
@@ -40,12 +52,39 @@ export function keyOf(name: string, namespace: string | undefined): string {
   return namespace ? `${namespace}/${name}` : name;
 }
 
-/** @param onHandlerError called with the error of a handler; the other handlers are called too */
-export function createStore<T extends KubeObject>(onHandlerError: (error: unknown) => void): WritableStore<T> {
+/**
+ * An empty store.
+ * @param onHandlerError called with the error of a handler; the other handlers are called too
+ * @param transform changes each object before it is stored
+ */
+export function createStore<T extends KubeObject>(
+  onHandlerError: (error: unknown) => void,
+  transform: (object: T) => T = (object) => object,
+): WritableStore<T> {
   let objects = new Map<string, T>();
   const handlers = new Set<ChangeHandler<T>>();
   const { promise: synced, resolve } = Promise.withResolvers<void>();
   let hasSynced = false;
+  /** Written objects that the watch has not brought yet, with their versions. */
+  const ahead = new Map<string, string | undefined>();
+  /** The latest version of a list or an event. An older object that is not in the store was deleted. */
+  let seenVersion: string | undefined;
+  const saw = (version: string | undefined) => {
+    if (seenVersion === undefined || isLaterVersion(version, seenVersion)) seenVersion = version;
+  };
+  /** True for an event from before a write that is in the store. */
+  const isBehind = ({ metadata: { resourceVersion } }: T, name: string) => {
+    if (isLaterVersion(ahead.get(name), resourceVersion)) return true;
+    ahead.delete(name);
+    return false;
+  };
+  const put = (given: T) => {
+    const previous = objects.get(key(given));
+    if (previous !== undefined && isSame(previous, given)) return;
+    const object = deepFreeze(transform(given));
+    objects.set(key(object), object);
+    publish(apply(previous, object));
+  };
   const key = ({ metadata }: T) => keyOf(metadata.name ?? "", metadata.namespace);
 
   const call = (handler: ChangeHandler<T>, change: Change<T>) => {
@@ -82,13 +121,26 @@ export function createStore<T extends KubeObject>(onHandlerError: (error: unknow
       handlers.add(own);
       return () => void handlers.delete(own);
     },
-    replace(next) {
+    wrote(object) {
+      const { resourceVersion } = object.metadata;
+      const previous = objects.get(key(object));
+      if (!hasSynced || !isLaterVersion(resourceVersion, previous?.metadata.resourceVersion ?? seenVersion)) return;
+      ahead.set(key(object), resourceVersion);
+      put(object);
+    },
+    replace(next, version) {
       const old = objects;
       objects = new Map();
+      saw(version);
       for (const object of next) {
         const known = old.get(key(object));
-        objects.set(key(object), known !== undefined && isSame(known, object) ? known : deepFreeze(object));
+        objects.set(key(object), known !== undefined && isSame(known, object) ? known : deepFreeze(transform(object)));
       }
+      for (const [name, written] of ahead) {
+        const previous = old.get(name);
+        if (previous !== undefined && isLaterVersion(written, version)) objects.set(name, previous);
+      }
+      ahead.clear();
       const changes: Change<T>[] = [];
       for (const [name, previous] of old) if (!objects.has(name)) changes.push(...apply(previous, undefined));
       for (const [name, object] of objects) changes.push(...apply(old.get(name), object));
@@ -97,16 +149,16 @@ export function createStore<T extends KubeObject>(onHandlerError: (error: unknow
       resolve();
     },
     upsert(object) {
-      const previous = objects.get(key(object));
-      if (previous !== undefined && isSame(previous, object)) return;
-      objects.set(key(object), deepFreeze(object));
-      publish(apply(previous, object));
+      saw(object.metadata.resourceVersion);
+      if (!isBehind(object, key(object))) put(object);
     },
     remove(object) {
+      saw(object.metadata.resourceVersion);
       const previous = objects.get(key(object));
-      if (previous === undefined) return;
+      if (previous === undefined || (!sameUid(previous, object) && isBehind(object, key(object)))) return;
+      ahead.delete(key(object));
       objects.delete(key(object));
-      publish([{ type: "deleted", object: deepFreeze(object) }]); // the event has the newest state of the object
+      publish([{ type: "deleted", object: deepFreeze(transform(object)) }]); // the event has the newest state of the object
     },
   };
 }

@@ -70,6 +70,7 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
   const reconciler = createAppReconciler({
     source,
     client,
+    store: apps,
     apps: appsIn(apps, source),
     pods,
     past,

@@ -82,6 +82,7 @@ export function addAppController(source: Source, options: AppControllerOptions):
       createAppReconciler({
         ...options,
         source,
+        store: options.informers.store(source.resource),
         namespaces,
         injection,
         services: createServiceWatch({ ...options, onChange: (app) => controller.enqueue(app) }),

@@ -26,7 +26,7 @@ import { createRoutePublisher, type PublishedRoutes, type RoutePublisherOptions 
 export type AppReconcilerOptions = RoutesOptions &
   RoutePublisherOptions &
   RestarterOptions &
-  Pick<StatusFeedOptions, "observed"> & {
+  Pick<StatusFeedOptions, "observed" | "store"> & {
     readonly source: Source;
     readonly client: Pick<KubeClient, "get" | "patch" | "request">;
     /** Absent if the manager runs without webhooks. */
@@ -104,14 +104,12 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
 
   return {
     async reconcile(request: Request, signal: AbortSignal): Promise<Result> {
-      const seen = apps.get(request.name, request.namespace);
-      if (seen === undefined) {
+      const app = apps.get(request.name, request.namespace);
+      if (app === undefined) {
         for (const part of parts) part?.forget(request);
         return {};
       }
-      if (seen.ref.kind !== source.resource.kind) return {};
-      const app = routes.newest(seen);
-      if (app === undefined) return {};
+      if (app.ref.kind !== source.resource.kind) return {};
       const look = injection?.look(app, conditionOf(statuses.previous(app), "InjectionReady"));
       const unplanned = { injection: look?.verdict };
       const { generation = 0 } = app.object.metadata;

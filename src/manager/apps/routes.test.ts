@@ -12,6 +12,7 @@ import type { KubeObject } from "../../kube/types.ts";
 import type { RouteTable } from "../../route/table.ts";
 import { createStore } from "../../runtime/store.ts";
 import { createVirtualAppSource } from "../virtual-app/virtual-app-source.ts";
+import type { SourceObject } from "./app.ts";
 import { type Compile, createCompiler } from "./compile/compiler.ts";
 import { createRoutes, RETRY_MS } from "./routes.ts";
 
@@ -31,8 +32,9 @@ function setUp(compile: Compile = compileHere) {
   const namespaces = createStore<KubeObject>(() => {});
   namespaces.replace([namespace("a"), namespace("b", { tier: "gold" })]);
   const clock = createFakeClock();
+  const store = createStore<SourceObject>(() => {});
   const routes = createRoutes({
-    ...{ client, source: createVirtualAppSource(), namespaces, clock },
+    ...{ client, source: createVirtualAppSource(), store, namespaces, clock },
     compile,
     onCompiled: ({ name }) => compiled.push(name),
   });
@@ -47,7 +49,7 @@ function setUp(compile: Compile = compileHere) {
   };
   const tableOf = async (object: VirtualApp) => (await read(object)) as RouteTable;
   const reads = () => client.calls.filter(({ verb }) => verb === "get").length;
-  return { client, clock, compiled, namespaces, routes, put, read, tableOf, reads };
+  return { client, clock, compiled, namespaces, store, routes, put, read, tableOf, reads };
 }
 
 describe("the desired route table", () => {
@@ -82,16 +84,13 @@ describe("the desired route table", () => {
     expect(await tableOf(put(1, {}, "uid-2"))).not.toBe(before);
   });
 
-  it("is not used if the API server has a newer spec, which `newest` returns until the watch brings it", async () => {
-    const { routes, put, read } = setUp();
+  it("is not used if the API server has a newer spec, which is in the store before the watch brings it", async () => {
+    const { store, put, read } = setUp();
     const seen = put(1);
+    store.replace([seen], seen.metadata.resourceVersion);
     const newer = put(2);
     expect(await read(seen)).toBe("edited");
-    const newest = (object: VirtualApp) => routes.newest(appOf(object))?.object;
-    expect(newest(seen)).toEqual(newer);
-    const third = put(3);
-    expect(newest(third)).toBe(third);
-    expect(newest(seen)).toBe(seen);
+    expect(store.get(REF.name, REF.namespace)).toEqual(newer);
   });
 
   it("is not used if the object is gone, or another object has its name", async () => {

@@ -23,6 +23,7 @@ import { namespaceFacts } from "./compile/route-spec.ts";
 export interface RoutesOptions {
   readonly client: Pick<KubeClient, "get">;
   readonly source: Pick<Source, "resource" | "appsOf" | "inputsOf">;
+  readonly store: Pick<Store<SourceObject>, "wrote">;
   readonly namespaces: Pick<Store<KubeObject>, "list" | "onChange">;
   readonly compile: Compile;
   /** A compilation has ended for which `tableOf` did not wait. */
@@ -42,14 +43,9 @@ const PATIENCE_MS = 100;
 
 export interface Routes {
   /**
-   * The app from the watch; or, if an object was read that has a newer spec, the app with that object.
-   * Undefined if such an object belongs to another app.
-   */
-  newest(seen: App): App | undefined;
-  /**
    * The table of the spec. "compiling": `onCompiled` will tell when to ask again. "too-costly": the
    * compilation takes longer than its limit, or the table too much memory. "edited": the API server has a
-   * newer spec, which `newest` now returns. "gone": an object of the app is gone or was created again under
+   * newer spec, which is in the store now. "gone": an object of the app is gone or was created again under
    * its name, which the watch will show.
    * @throws what reading the object throws
    */
@@ -69,11 +65,10 @@ interface Compiled {
   isChecked: boolean;
 }
 
-export function createRoutes({ client, source, namespaces, compile, onCompiled, clock }: RoutesOptions): Routes {
+export function createRoutes({ client, source, store, namespaces, compile, onCompiled, clock }: RoutesOptions): Routes {
   const compiled = new Map<string, Compiled>();
   /** Aborted if the app is gone, so nobody wants the result. */
   const running = new Map<string, AbortController>();
-  const read = new Map<string, readonly SourceObject[]>();
   const changedAt = new Map<string, number>();
   let changes = 0;
   namespaces.onChange((change) => {
@@ -132,16 +127,6 @@ export function createRoutes({ client, source, namespaces, compile, onCompiled, 
   };
 
   return {
-    newest(seen) {
-      const before = read.get(formatRequest(seen.ref)) ?? [];
-      const newer = before.filter((own) => seen.objects.some((object) => isNewer(own, object)));
-      if (newer.length === 0) {
-        read.delete(formatRequest(seen.ref));
-        return seen;
-      }
-      const objects = seen.objects.map((object) => newer.find((own) => isNewer(own, object)) ?? object);
-      return source.appsOf(objects).find(({ ref }) => ref.name === seen.ref.name);
-    },
     async tableOf(app, spec, signal) {
       const entry = await entryOf(app, spec);
       if (entry === undefined) return "compiling";
@@ -151,10 +136,7 @@ export function createRoutes({ client, source, namespaces, compile, onCompiled, 
       if (current.includes(undefined)) return "gone";
       const newer = current.filter((now, at) => isNewer(now, app.objects[at]));
       if (newer.length > 0) {
-        read.set(
-          formatRequest(app.ref),
-          newer.filter((now) => now !== undefined),
-        );
+        for (const object of newer) if (object !== undefined) store.wrote(object);
         return "edited";
       }
       entry.isChecked = true;
@@ -163,7 +145,6 @@ export function createRoutes({ client, source, namespaces, compile, onCompiled, 
     forget(app) {
       compiled.delete(formatRequest(app));
       running.get(formatRequest(app))?.abort();
-      read.delete(formatRequest(app));
     },
   };
 }

@@ -100,7 +100,12 @@ function setUp() {
         random: () => 1,
         log: createLogger({ name: "test", level: "silent" }),
       }),
-      configs: { get: () => world.config },
+      configs: {
+        get: () => world.config,
+        wrote: (config) => {
+          world.config = config;
+        },
+      },
       statefulSets: { get: statefulSet },
       apps: { get: () => createShardingSource().appsOf([world.config])[0] },
       pods: { list: () => world.pods },

@@ -11,7 +11,7 @@ import { isStatus } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import type { EventRecorder } from "../../runtime/events.ts";
-import { formatRequest, type Reconciler, type Result } from "../../runtime/reconciler.ts";
+import type { Reconciler, Result } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
 import type { Store } from "../../runtime/store.ts";
 import { type App, type Apps, isLive } from "../apps/app.ts";
@@ -20,13 +20,13 @@ import { BELIEVED_MS, type Evictor, isEvicting } from "../restart/evictor.ts";
 import type { ProxyRegistry } from "../server/proxy-registry.ts";
 import { withBoundedTexts } from "../status/bounded-texts.ts";
 import { planRollout, type RolloutStep, rolloutEvents } from "./plan-rollout.ts";
-import type { RolloutFacts, RolloutStatus } from "./roll-facts.ts";
+import type { RolloutFacts } from "./roll-facts.ts";
 import { rollPods, wantedPods } from "./roll-facts.ts";
 import { formatRecord, parseRecord } from "./roll-record.ts";
 
 export interface RolloutReconcilerOptions {
   readonly client: Pick<KubeClient, "get" | "patch">;
-  readonly configs: Pick<Store<ShardingConfig>, "get">;
+  readonly configs: Pick<Store<ShardingConfig>, "get" | "wrote">;
   /** Their metadata. */
   readonly statefulSets: Pick<Store<KubeObject>, "get">;
   readonly apps: Pick<Apps, "get">;
@@ -39,14 +39,9 @@ export interface RolloutReconcilerOptions {
 
 /** By then the watch has brought what another writer has changed. */
 const AGAIN_MS = 100;
+
 export function createRolloutReconciler(options: RolloutReconcilerOptions): Reconciler {
   const { client, configs, apps, pods, registry, events, evictor, clock } = options;
-  /** The last written statuses, which the watch may not have brought yet; undefined: a status was removed. */
-  const written = new Map<string, RolloutStatus | undefined>();
-  const statusOf = ({ metadata: { namespace = "", name = "" }, status }: ShardingConfig): RolloutStatus | undefined => {
-    const key = formatRequest({ namespace, name });
-    return written.get(key) ?? status?.rollout;
-  };
 
   function factsOf(app: App, config: ShardingConfig, statefulSet: StatefulSet): RolloutFacts | undefined {
     const podsOfNamespace = pods.list(app.ref.namespace);
@@ -64,7 +59,7 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
       pods: rollPods(app, statefulSet, podsOfNamespace, registry.facts),
       hasLock: app.spec.lockName !== "",
       isPaused: app.spec.isPaused || root.rollout?.paused === true,
-      previous: statusOf(config),
+      previous: config.status?.rollout,
       isRestarting: isEvicting(config.status, "restart"),
       soakMs: (root.rollout?.soakSeconds ?? 0) * 1000,
       refusalOf: (uid) => evictor.refusalOf(app.ref, uid),
@@ -97,7 +92,8 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
       if (!isFree) return current;
       return rollout === undefined ? rest : { ...rest, rollout };
     };
-    await writeStatus(client, SHARDING_CONFIGS, config, desired, { signal });
+    const after = await writeStatus(client, SHARDING_CONFIGS, config, desired, { signal });
+    if (after !== undefined) configs.wrote(after);
     return isFree;
   }
 
@@ -114,9 +110,8 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
     const step = planRollout(facts);
     const recorded = await storeRecord(config, step, signal);
     if (recorded === undefined) return { requeueAfterMs: AGAIN_MS };
-    const before = statusOf(config);
+    const before = config.status?.rollout;
     if (!(await storeStatus(recorded, step, signal))) return { requeueAfterMs: AGAIN_MS };
-    written.set(formatRequest(app.ref), step.kind === "off" ? undefined : step.status);
     for (const { type, reason, message } of rolloutEvents(before, step)) events.event(config, type, reason, message);
     return carryOut(app, config, step, signal);
   }
@@ -127,15 +122,11 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
       const config = configs.get(name, namespace);
       const target = config?.spec?.root?.targetStatefulSet;
       const app = apps.get(name, namespace);
-      if (config === undefined || target === undefined || app === undefined) {
-        written.delete(formatRequest(request));
-        return {};
-      }
+      if (config === undefined || target === undefined || app === undefined) return {};
       const listed = options.statefulSets.get(target, namespace);
       const hasRecord = config.metadata.annotations?.[ROLL_EXPECTED] !== undefined;
       const isRolling = listed?.metadata.labels?.[ROLLING] !== undefined;
       if (listed === undefined || !(isRolling || hasRecord)) {
-        written.delete(formatRequest(request));
         if (config.status?.rollout !== undefined) await storeStatus(config, { kind: "off" }, signal);
         return {};
       }

@@ -5,6 +5,8 @@ import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import type { AppStatus, LastHandover } from "../../api/app-status.ts";
 import { VIRTUAL_APPS } from "../../api/resources.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
+import { createStore } from "../../runtime/store.ts";
+import type { SourceObject } from "../apps/app.ts";
 import { createStatusFeed, type MakeStatus, paceHeld } from "./status-feed.ts";
 
 const REF = { namespace: "ops", name: "shop" };
@@ -20,9 +22,14 @@ function setup() {
   const sample = sampleVirtualApp() as unknown as VirtualApp;
   const object = client.put(VIRTUAL_APPS, { ...sample, metadata: { ...sample.metadata, uid: "u1", generation: 1 } });
   const clock = createFakeClock();
+  const store = createStore<SourceObject>((error) => {
+    throw error;
+  });
+  store.replace([object], object.metadata.resourceVersion);
   const statuses = createStatusFeed({
     resource: VIRTUAL_APPS,
     client,
+    store,
     events: { event: (_object, _type, reason) => void told.push(reason) },
     clock,
     observed: { statusWritten: (before, after) => void observed.push([before, after]) },

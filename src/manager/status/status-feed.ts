@@ -7,9 +7,11 @@ import type { AppStatus } from "../../api/app-status.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
+import { isLaterVersion } from "../../kube/resource-version.ts";
 import type { EventRecorder } from "../../runtime/events.ts";
 import { formatRequest } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
+import type { Store } from "../../runtime/store.ts";
 import type { App, SourceObject } from "../apps/app.ts";
 import { ageMs, LOST_AFTER_MS, nextStepMs } from "./ages.ts";
 import { appEvents } from "./app-events.ts";
@@ -19,6 +21,7 @@ import { conditionOf } from "./facts.ts";
 export interface StatusFeedOptions {
   readonly resource: Resource<SourceObject>;
   readonly client: Pick<KubeClient, "get" | "patch">;
+  readonly store: Pick<Store<SourceObject>, "get" | "wrote">;
   readonly events: Pick<EventRecorder, "event">;
   readonly clock: Clock;
   readonly observed?: { statusWritten(before: AppStatus | undefined, after: AppStatus, nowMs: number): void } | undefined;
@@ -38,40 +41,23 @@ export interface Written {
 }
 
 export interface StatusFeed {
-  /**
-   * The status to compute the next one from: the last one written, even if the watch has not brought it yet.
-   */
+  /** The status to compute the next one from. */
   previous(app: StatusApp): AppStatus | undefined;
   write(app: StatusApp, make: MakeStatus, signal: AbortSignal): Promise<Written>;
   /** The app is gone. */
   forget(app: { readonly namespace: string; readonly name: string }): void;
 }
 
-interface LastWrite {
-  readonly object: SourceObject;
-  /**
-   * resourceVersions from before this write, which the watch may still bring. Any other resourceVersion is
-   * newer.
-   */
-  readonly olderVersions: ReadonlySet<string | undefined>;
-}
-
-export function createStatusFeed({ resource, client, events, clock, observed }: StatusFeedOptions): StatusFeed {
-  const written = new Map<string, LastWrite>();
+export function createStatusFeed({ resource, client, store, events, clock, observed }: StatusFeedOptions): StatusFeed {
   /** For each app: when the status last got a new number of held namespaces (monotonic). */
   const heldWrittenMs = new Map<string, number>();
 
-  /**
-   * The last written object, while the watch lags behind that write; otherwise the object that the watch has
-   * brought.
-   */
-  const newest = ({ ref, object }: StatusApp): SourceObject => {
-    const key = formatRequest(ref);
-    const last = written.get(key);
-    if (last === undefined) return object;
-    if (isSameSpec(last.object, object) && last.olderVersions.has(object.metadata.resourceVersion)) return last.object;
-    written.delete(key);
-    return object;
+  /** The newest known version of the object. */
+  const newest = ({ ref: { name, namespace }, object }: StatusApp): SourceObject => {
+    const stored = store.get(name, namespace);
+    const { uid, resourceVersion } = object.metadata;
+    const isNewer = stored?.metadata.uid === uid && isLaterVersion(stored?.metadata.resourceVersion, resourceVersion);
+    return isNewer && stored !== undefined ? stored : object;
   };
 
   return {
@@ -83,10 +69,8 @@ export function createStatusFeed({ resource, client, events, clock, observed }: 
       const elapsedMs = clock.monotonicMs();
       const now = new Date(nowMs).toISOString();
       let change: { before: AppStatus | undefined; after: AppStatus; heldDueMs: number | undefined } | undefined;
-      const readVersions: (string | undefined)[] = [];
       const desired = (current: SourceObject): AppStatus => {
         change = undefined;
-        readVersions.push(current.metadata.resourceVersion);
         if (!isSameSpec(current, object)) return current.status ?? {};
         const writtenMs = heldWrittenMs.get(key) ?? Number.NEGATIVE_INFINITY;
         const before = readStatus(current.status);
@@ -94,13 +78,9 @@ export function createStatusFeed({ resource, client, events, clock, observed }: 
         change = { before, after: paced.status, heldDueMs: paced.dueMs };
         return displayedStatus(paced.status);
       };
-      const base = newest(app);
-      const after = await writeStatus(client, resource, base, desired, { signal });
+      const after = await writeStatus(client, resource, newest(app), desired, { signal });
       if (after === undefined || change === undefined) return { isWritten: false };
-      if (after !== base) {
-        const before = [...(written.get(key)?.olderVersions ?? []), object.metadata.resourceVersion, ...readVersions];
-        written.set(key, { object: after, olderVersions: new Set(before) });
-      }
+      store.wrote(after);
       if (change.after.namespaces?.held !== change.before?.namespaces?.held) heldWrittenMs.set(key, elapsedMs);
       observed?.statusWritten(change.before, change.after, nowMs);
       for (const { type, reason, message } of appEvents(change.before, change.after)) events.event(object, type, reason, message);
@@ -108,7 +88,6 @@ export function createStatusFeed({ resource, client, events, clock, observed }: 
       return { isWritten: true, ...(due.length === 0 ? {} : { requeueAfterMs: Math.min(...due) }) };
     },
     forget(app) {
-      written.delete(formatRequest(app));
       heldWrittenMs.delete(formatRequest(app));
     },
   };

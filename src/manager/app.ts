@@ -219,7 +219,7 @@ function createControllers(
   const evictor = createEvictor({ ...base, pods, events, isLeader });
   const { labelFamilies: families } = config;
   const labels = createLabelStates(families);
-  const common = { ...base, pods, past, events, isLeader, evictor, labels, settleMs: config.restartSettleMs, webhooks: entries };
+  const common = { ...base, pods, past, events, evictor, labels, settleMs: config.restartSettleMs, webhooks: entries };
   const apps = base.sources.map((source) => addAppController(source, common));
   const trust = mesh ? [addTrustController({ ...base, identity: mesh.identity })] : [];
   const configurations =

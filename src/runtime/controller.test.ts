@@ -306,3 +306,21 @@ test("the metrics count results, durations, timeouts and hanging reconciles", as
     expect(text).toContain(line);
   }
 });
+
+test("an event of any other source queues its requests, from the start to the stop", async () => {
+  const listeners = new Set<(name: string) => void>();
+  const subscribe = (listener: (name: string) => void) => {
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  };
+  const { clock, controller, take, start } = await setUp(undefined, {}, (builder) =>
+    builder.on(subscribe, (name) => [{ namespace: "a", name }]),
+  );
+  expect(listeners.size).toBe(0);
+  await start();
+  for (const listener of listeners) listener("x");
+  await clock.flush();
+  expect(take()).toEqual(["a/x"]);
+  await controller.stop();
+  expect(listeners.size).toBe(0);
+});

@@ -31,6 +31,12 @@ export interface ControllerBuilder {
    * @param map pure and fast. It must not throw: then the error is logged and the change queues nothing
    */
   watches<T extends KubeObject>(resource: Resource<T>, map: MapFunction<T>, options?: SourceOptions<T>): ControllerBuilder;
+  /**
+   * Any other source of events, for example reports of other processes: `on(registry.onChange, map)`. An event
+   * queues the requests that `map` returns. The controller does not wait for such a source.
+   * @param subscribe called at the start of the controller; may return the function that ends the subscription
+   */
+  on<E>(subscribe: Subscribe<E>, map: (event: E) => readonly Request[]): ControllerBuilder;
   /** Builds the controller. Its stores already exist; nothing runs before `start`. */
   withReconciler(reconciler: Reconciler): Controller;
 }
@@ -49,6 +55,7 @@ function builder(options: ControllerOptions, sources: readonly ChangeSource[]): 
   return {
     for: (resource, more = {}) => builder(options, [...sources, add(resource, selfRequest, more)]),
     watches: (resource, map, more = {}) => builder(options, [...sources, add(resource, map, more)]),
+    on: (subscribe, map) => builder(options, [...sources, createEventSource(subscribe, map)]),
     withReconciler: (reconciler) => createController(options, sources, reconciler),
   };
 }
@@ -74,6 +81,21 @@ function createSource<T extends KubeObject>(source: {
         for (const object of objectsOf(change)) for (const request of map(object)) enqueue(request);
       }),
   };
+}
+
+/** Calls the listener for every event, until the returned function is called. Any other result is ignored. */
+type Subscribe<E> = (listener: (event: E) => void) => unknown;
+
+function createEventSource<E>(subscribe: Subscribe<E>, map: (event: E) => readonly Request[]): ChangeSource {
+  const connect: ChangeSource["connect"] = (enqueue) => {
+    const unsubscribe = subscribe((event) => {
+      for (const request of map(event)) enqueue(request);
+    });
+    return () => {
+      if (typeof unsubscribe === "function") unsubscribe();
+    };
+  };
+  return { synced: Promise.resolve(), connect };
 }
 
 function objectsOf<T extends KubeObject>(change: Change<T>): readonly T[] {

@@ -35,7 +35,7 @@ const BACKOFF = { baseMs: 50, maxMs: 15_000 };
 export interface AppControllerOptions
   extends Required<Pick<RestarterOptions, "evictor" | "settleMs">>,
     ControllerBase,
-    Pick<ManagerContext, "isLeader" | "apps" | "registry" | "pods" | "events" | "clock"> {
+    Pick<ManagerContext, "apps" | "registry" | "pods" | "events" | "clock"> {
   /** Gets changes of pods before this controller. */
   readonly past: PodHistory;
   readonly labels: LabelStates;
@@ -78,6 +78,34 @@ export function addAppController(source: Source, options: AppControllerOptions):
       ],
     })
     .watches(metadataOnly(NAMESPACES), () => refs(appsIn()), { predicates: [labelsChanged] })
+    // Not a watch of the controller, so a list that fails or hangs delays only the condition InjectionReady.
+    .on<unknown>(mutating?.onChange ?? (() => undefined), () =>
+      refs(appsIn().filter(({ ref }) => injection?.hasChanged(ref) === true)),
+    )
+    .on<void>(
+      (listener) => void mutating?.synced.then(() => listener()),
+      () => refs(appsIn()),
+    )
+    .on(registry.onChange, (key) => {
+      const { namespace, name } = parseRequest(key);
+      const pod = pods.get(name, namespace);
+      return pod === undefined ? [] : refs(appsWithPod(pod));
+    })
+    .on(options.labels.onChange, (of) =>
+      refs(appsIn().filter(({ spec }) => spec?.labelled?.some((each) => resourceName(each) === resourceName(of)) === true)),
+    )
+    .on(past.onOver, (namespace) => refs(appsIn(namespace)))
+    .on(pods.onListed, (namespace) => refs(appsIn(namespace)))
+    .on(pods.onChange, (change) => {
+      const states = change.type === "updated" ? [change.previous, change.object] : [change.object];
+      // Most changes of a pod's status concern no app.
+      const factsFor = (app: App) => states.map((pod) => JSON.stringify(appPods(app.pods, [pod], viewOf(pod))));
+      const changedApps = [...new Set(states.flatMap(appsWithPod))].filter((app) => {
+        const [one, other] = factsFor(app);
+        return one !== other;
+      });
+      return refs(changedApps);
+    })
     .withReconciler(
       createAppReconciler({
         ...options,
@@ -91,36 +119,5 @@ export function addAppController(source: Source, options: AppControllerOptions):
       }),
     );
 
-  const enqueue = (list: readonly App[]) => {
-    for (const { ref } of list) controller.enqueue(ref);
-  };
-  // Not a source of the controller, so a list that fails or hangs delays only the condition InjectionReady. A
-  // replica that does not lead enqueues nothing: a starting controller reconciles every app anyway.
-  const lookAgain = (isDue: (app: App) => boolean) => {
-    if (options.isLeader()) enqueue(appsIn().filter(isDue));
-  };
-  mutating?.onChange(() => lookAgain(({ ref }) => injection?.hasChanged(ref) === true));
-  void mutating?.synced.then(() => lookAgain(() => true));
-  registry.onChange((key) => {
-    const { namespace, name } = parseRequest(key);
-    const pod = pods.get(name, namespace);
-    if (pod !== undefined) enqueue(appsWithPod(pod));
-  });
-  options.labels.onChange((of) =>
-    lookAgain(({ spec }) => spec?.labelled?.some((each) => resourceName(each) === resourceName(of)) === true),
-  );
-  past.onOver((namespace) => enqueue(appsIn(namespace)));
-  pods.onListed((namespace) => enqueue(appsIn(namespace)));
-  pods.onChange((change) => {
-    const states = change.type === "updated" ? [change.previous, change.object] : [change.object];
-    // Most changes of a pod's status concern no app.
-    const factsFor = (app: App) => states.map((pod) => JSON.stringify(appPods(app.pods, [pod], viewOf(pod))));
-    enqueue(
-      [...new Set(states.flatMap(appsWithPod))].filter((app) => {
-        const [one, other] = factsFor(app);
-        return one !== other;
-      }),
-    );
-  });
   return controller;
 }

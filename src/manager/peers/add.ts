@@ -12,15 +12,11 @@ export type PeersControllerOptions = ControllerBase & Pick<ManagerContext, "apps
 
 export function addPeersController(options: PeersControllerOptions): Controller {
   const { apps, pods, registry } = options;
-  const controller = controllerOf({ name: "peers", debounceMs: DEBOUNCE_MS, ...options }).withReconciler(
-    createPeersReconciler(options),
-  );
-  const enqueue = (namespace = "") => {
-    for (const { ref, spec } of apps.list(namespace)) if (spec?.webhook !== undefined) controller.enqueue(ref);
-  };
-  pods.onListed(enqueue);
-  pods.onChange(({ object }) => enqueue(object.metadata.namespace));
-  registry.onChange((pod) => enqueue(parseRequest(pod).namespace));
-  apps.onChange(({ object }) => enqueue(object.metadata.namespace));
-  return controller;
+  const appsIn = (namespace = "") => apps.list(namespace).flatMap(({ ref, spec }) => (spec?.webhook === undefined ? [] : [ref]));
+  return controllerOf({ name: "peers", debounceMs: DEBOUNCE_MS, ...options })
+    .on(pods.onListed, appsIn)
+    .on(pods.onChange, ({ object }) => appsIn(object.metadata.namespace))
+    .on(registry.onChange, (pod) => appsIn(parseRequest(pod).namespace))
+    .on(apps.onChange, ({ object }) => appsIn(object.metadata.namespace))
+    .withReconciler(createPeersReconciler(options));
 }

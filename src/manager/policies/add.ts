@@ -33,13 +33,12 @@ export function addPoliciesController(options: PoliciesControllerOptions): Contr
   const predicates = [changed<PolicyObject>(inputsOf)];
   let builder = controllerOf({ name: "policies", debounceMs: DEBOUNCE_MS, concurrency: CONCURRENCY, ...options });
   for (const { kind } of kinds) builder = builder.watches(kind.resource, namespaceOf, { predicates });
-  const controller = builder.withReconciler(createPoliciesReconciler({ ...options, kinds }));
-  const enqueue = (namespace: string) => controller.enqueue(requestOf(namespace));
-  pods.onListed(enqueue);
-  pods.onChange(({ object }) => enqueue(object.metadata.namespace ?? ""));
-  registry.onChange((pod) => enqueue(parseRequest(pod).namespace));
-  apps.onChange(({ object }) => enqueue(object.metadata.namespace ?? ""));
-  return controller;
+  return builder
+    .on(pods.onListed, (namespace) => [requestOf(namespace)])
+    .on(pods.onChange, ({ object }) => namespaceOf(object))
+    .on(registry.onChange, (pod) => [requestOf(parseRequest(pod).namespace)])
+    .on(apps.onChange, ({ object }) => namespaceOf(object))
+    .withReconciler(createPoliciesReconciler({ ...options, kinds }));
 }
 
 function requestOf(namespace: string): Request {

@@ -38,7 +38,12 @@ export function addRolloutController(options: RolloutControllerOptions): Control
       .filter(({ spec }) => spec?.root?.targetStatefulSet === name)
       .filter(({ metadata }) => labels?.[ROLLING] !== undefined || metadata.annotations?.[ROLL_EXPECTED] !== undefined)
       .map(({ metadata }) => ({ namespace, name: metadata.name ?? "" }));
-  const controller = controllerOf({ name: "rollout", debounceMs: DEBOUNCE_MS, ...options })
+  const rootsOfPod = (namespace: string, pod: string) =>
+    statefulSets
+      .list(namespace)
+      .filter(({ metadata }) => ordinalOf(metadata.name ?? "", pod) !== undefined)
+      .flatMap(rootsOf);
+  return controllerOf({ name: "rollout", debounceMs: DEBOUNCE_MS, ...options })
     .for(SHARDING_CONFIGS, {
       predicates: [
         anyOf<ShardingConfig>(
@@ -52,20 +57,11 @@ export function addRolloutController(options: RolloutControllerOptions): Control
       ],
     })
     .watches(metadataOnly(STATEFUL_SETS), rootsOf)
+    .on(pods.onListed, (namespace) => statefulSets.list(namespace).flatMap(rootsOf))
+    .on(pods.onChange, ({ object: { metadata } }) => rootsOfPod(metadata.namespace ?? "", metadata.name ?? ""))
+    .on(registry.onChange, (key) => {
+      const { namespace, name } = parseRequest(key);
+      return rootsOfPod(namespace, name);
+    })
     .withReconciler(createRolloutReconciler({ ...options, configs, statefulSets }));
-  const enqueueFor = (namespace: string, pod: string) => {
-    for (const statefulSet of statefulSets.list(namespace)) {
-      if (ordinalOf(statefulSet.metadata.name ?? "", pod) === undefined) continue;
-      for (const root of rootsOf(statefulSet)) controller.enqueue(root);
-    }
-  };
-  pods.onListed((namespace) => {
-    for (const root of statefulSets.list(namespace).flatMap(rootsOf)) controller.enqueue(root);
-  });
-  pods.onChange(({ object: { metadata } }) => enqueueFor(metadata.namespace ?? "", metadata.name ?? ""));
-  registry.onChange((key) => {
-    const { namespace, name } = parseRequest(key);
-    enqueueFor(namespace, name);
-  });
-  return controller;
 }

@@ -23,17 +23,15 @@ export function addTrustController(options: TrustControllerOptions): Controller 
     selectors,
     predicates: [changed(({ data }) => data)],
   });
-  const controller = sources
+  return sources
     .reduce(
       (builder, { resource }) =>
         builder.watches(resource, ({ metadata }) => [requestIn(metadata.namespace)], { predicates: [changed(() => undefined)] }),
       ofMaps,
     )
+    .on<void>(identity.onChange, () => {
+      const objects = [...apps.list().map(({ object }) => object), ...configMaps.list()];
+      return [...new Set(objects.map(({ metadata }) => metadata.namespace))].map(requestIn);
+    })
     .withReconciler(createTrustReconciler({ ...options, configMaps }));
-  identity.onChange(() => {
-    const objects = [...apps.list().map(({ object }) => object), ...configMaps.list()];
-    const namespaces = new Set(objects.map(({ metadata }) => metadata.namespace));
-    for (const namespace of namespaces) controller.enqueue(requestIn(namespace));
-  });
-  return controller;
 }

@@ -26,7 +26,9 @@ export function addPlacementController(options: PlacementControllerOptions): Con
       const target = spec?.root?.targetStatefulSet;
       return target !== undefined && isTarget(target) ? [{ namespace, name: metadata.name ?? "" }] : [];
     });
-  const controller = controllerOf({ name: "placement", debounceMs: DEBOUNCE_MS, ...options })
+  const rootsOf = ({ metadata }: Pod) =>
+    rootsIn(metadata.namespace ?? "", (target) => ordinalOf(target, metadata.name ?? "") !== undefined);
+  return controllerOf({ name: "placement", debounceMs: DEBOUNCE_MS, ...options })
     .for(SHARDING_CONFIGS, {
       predicates: [
         anyOf(
@@ -41,16 +43,10 @@ export function addPlacementController(options: PlacementControllerOptions): Con
       { predicates: [generationChanged] },
     )
     .watches(metadataOnly(NAMESPACES), () => [])
+    .on(pods.onListed, (namespace) => rootsIn(namespace, () => true))
+    .on(pods.onChange, (change) => {
+      const isUnchanged = change.type === "updated" && isReadyToStay(change.previous) === isReadyToStay(change.object);
+      return isUnchanged ? [] : rootsOf(change.object);
+    })
     .withReconciler(createPlacementReconciler({ ...options, configs, namespaces: informers.store(metadataOnly(NAMESPACES)) }));
-  const enqueue = (roots: readonly Request[]) => {
-    for (const root of roots) controller.enqueue(root);
-  };
-  const rootsOf = ({ metadata }: Pod) =>
-    rootsIn(metadata.namespace ?? "", (target) => ordinalOf(target, metadata.name ?? "") !== undefined);
-  pods.onListed((namespace) => enqueue(rootsIn(namespace, () => true)));
-  pods.onChange((change) => {
-    if (change.type === "updated" && isReadyToStay(change.previous) === isReadyToStay(change.object)) return;
-    enqueue(rootsOf(change.object));
-  });
-  return controller;
 }

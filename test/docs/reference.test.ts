@@ -13,8 +13,7 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const PAGE = "docs/reference/virtualapp.md";
 const page = (name: string) => readFileSync(`${ROOT}docs/reference/${name}`, "utf8");
 const handWritten =
-  ["observability.md", "status.md", "webhooks.md"].map(page).join("\n") +
-  readFileSync(`${ROOT}docs/controller-runtime.md`, "utf8");
+  ["observability.md", "status.md", "webhooks.md"].map(page).join("\n") + readFileSync(`${ROOT}src/runtime/README.md`, "utf8");
 /** All source files but tests. */
 const sources = readdirSync(`${ROOT}src`, { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))

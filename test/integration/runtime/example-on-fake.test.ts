@@ -1,5 +1,5 @@
 // The example operator's controller on the fake client and the fake clock. Such a test takes milliseconds and needs no API server.
-// docs/controller-runtime.md describes it.
+// src/runtime/README.md describes it.
 import { expect, test } from "vitest";
 import { addGreetingController } from "../../../examples/greeting-operator/add.ts";
 import { GREETINGS, type Greeting } from "../../../examples/greeting-operator/greeting.ts";

@@ -19,8 +19,6 @@ export interface ManagerContext {
   readonly pods: PodWatch;
   readonly registry: ProxyRegistry;
   readonly events: Pick<EventRecorder, "event">;
-  /** True if this replica leads at this moment. */
-  readonly isLeader: () => boolean;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;

@@ -194,7 +194,7 @@ const FIRST_REFUSED: BackoffOptions = { baseMs: 1_000, maxMs: 60_000 };
 /** Longer, since the old certificate is valid for hours. */
 const RENEWAL: BackoffOptions = { baseMs: 5_000, maxMs: 300_000 };
 
-export function retryBackoff(hasOne: boolean, isRefused: boolean): BackoffOptions {
+function retryBackoff(hasOne: boolean, isRefused: boolean): BackoffOptions {
   if (hasOne) return RENEWAL;
   return isRefused ? FIRST_REFUSED : FIRST;
 }
@@ -205,7 +205,7 @@ export function retryBackoff(hasOne: boolean, isRefused: boolean): BackoffOption
  * together. The life begins when the certificate was issued. The certificate itself is dated back, for late
  * clocks.
  */
-export function renewalTime({ validFromDate, validToDate }: X509Certificate, random: Random): number {
+function renewalTime({ validFromDate, validToDate }: X509Certificate, random: Random): number {
   const from = validFromDate.getTime() + CLOCK_SKEW_MS;
   return from + (validToDate.getTime() - from) * (0.25 - 0.05 * random());
 }

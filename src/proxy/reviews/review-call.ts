@@ -2,7 +2,7 @@
 // server answers. The layers note in its record what they decide.
 import type { ReviewSubject } from "../../kube/admission-review.ts";
 import type { Recipient } from "../../route/route-review.ts";
-import type { Handler as AnyHandler, Layer as AnyLayer, CallNotes, HttpCall, Reply } from "../http/handler.ts";
+import type { CallNotes, HttpCall, Layer, Reply } from "../http/handler.ts";
 
 /** What became of a call; a label value in metrics. */
 export type ReviewResult =
@@ -42,8 +42,7 @@ export interface ReviewNotes extends CallNotes {
 }
 
 export type ReviewCall = HttpCall<ReviewNotes>;
-export type ReviewHandler = AnyHandler<ReviewCall, Reply>;
-export type ReviewLayer = AnyLayer<ReviewCall, Reply>;
+export type ReviewLayer = Layer<ReviewCall, Reply>;
 
 /** The name by which peers call each other in TLS (SNI); every other name means the operator. */
 export const PEER_SERVER_NAME = "peer.ctrlmesh";

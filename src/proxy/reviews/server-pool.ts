@@ -11,7 +11,6 @@ import { exchange } from "../api-server/exchange.ts";
 import { forwardedHeaders } from "../api-server/headers.ts";
 import { readableOf } from "../http/byte-stream.ts";
 import type { HttpCall, Reply } from "../http/handler.ts";
-import { fewAtOnce } from "./few-at-once.ts";
 
 export type Sent = Pick<HttpCall, "method" | "target" | "headers" | "body" | "signal">;
 
@@ -119,4 +118,30 @@ function dispatchOptions({ method, target, headers, body }: Sent, mark: readonly
 
 function withoutMesh(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith("x-ctrlmesh-")));
+}
+
+/**
+ * Runs the work at most `max` times at a time; all other calls wait in their order. When the work fails, all
+ * calls that wait fail with the same error, so nobody waits for a server that is gone.
+ */
+export function fewAtOnce<T>(max: number, work: () => Promise<T>): () => Promise<T> {
+  const waiting: PromiseWithResolvers<void>[] = [];
+  let running = 0;
+  return async () => {
+    if (running >= max) {
+      const turn = Promise.withResolvers<void>();
+      waiting.push(turn);
+      await turn.promise; // whoever resolves it hands over its own place
+    } else running++;
+    try {
+      return await work();
+    } catch (error) {
+      for (const turn of waiting.splice(0)) turn.reject(error);
+      throw error;
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) running--;
+      else next.resolve();
+    }
+  };
 }

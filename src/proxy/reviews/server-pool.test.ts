@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fewAtOnce } from "./few-at-once.ts";
+import { fewAtOnce } from "./server-pool.ts";
 
 /** Work that ends when the test says so. */
 function world(max: number) {

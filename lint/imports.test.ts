@@ -53,7 +53,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     session: "identity policies state",
     moves: "session",
     filter: "call http moves policies session",
-    outbound: "api-server call filter http moves observe policies session",
+    outbound: "api-server call filter http identity moves observe policies server session",
     reviews: "api-server http identity observe policies server session",
     egress: "http observe policies server session",
     hooks: "",

@@ -9,7 +9,6 @@ import { VERSION } from "../base/version.ts";
 import { createProxy, type ReadyInfo } from "./assemble.ts";
 import type { ProxyConfig } from "./config.ts";
 import { createIdentity } from "./identity/create-identity.ts";
-import { outboundLayers } from "./outbound/stack.ts";
 import { createSession } from "./session/create-session.ts";
 import { createStateFolder } from "./state/state-folder.ts";
 
@@ -33,7 +32,7 @@ export async function runProxy(config: ProxyConfig, { signal, onReady }: RunProx
   const clientName = config.webhooks && podUri(pod);
   const { access, certificate, peerTrust: trust } = createIdentity({ config, state, clientName, registry, clock, random, log });
   const session = createSession({ config, state, access, log, clock, random, registry, proxyVersion: VERSION });
-  const proxy = createProxy(config, { session, certificate, trust, layers: outboundLayers, registry, clock, random, log });
+  const proxy = createProxy(config, { session, certificate, trust, registry, clock, random, log });
   const announce: Runnable = {
     name: "ready",
     async start() {

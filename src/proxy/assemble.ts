@@ -7,43 +7,28 @@ import type { Runnable } from "../base/lifecycle.ts";
 import type { Logger } from "../base/log.ts";
 import type { Registry } from "../base/metrics.ts";
 import { formatAddress } from "../base/settings.ts";
-import { parseRequestInfo } from "../kube/request-info.ts";
-import { mayUpgrade } from "../kube/request-kind.ts";
-import { type ApiServerOptions, createApiServer } from "./api-server/api-server.ts";
-import { type Call, createRecord, type RawHandler } from "./call/call.ts";
 import type { ProxyConfig } from "./config.ts";
 import { debugPages } from "./debug-pages.ts";
 import { createEgress } from "./egress/create-egress.ts";
-import { createStreamMetrics } from "./filter/stream-metrics.ts";
-import { composeStack, type NamedLayer } from "./http/compose-stack.ts";
-import type { Reply } from "./http/handler.ts";
 import type { MeshTrustStore } from "./identity/manager-access.ts";
 import type { ServingCertificate } from "./identity/serving-certificate.ts";
 import { createAccessLog } from "./observe/access-log.ts";
-import { createProxyMetrics } from "./observe/metrics.ts";
-import { createPlanLog } from "./outbound/lists/plan-log.ts";
-import type { StackDeps } from "./outbound/stack.ts";
+import { createOutbound, type OutboundDeps } from "./outbound/create-outbound.ts";
 import { createPolicies } from "./policies/policies.ts";
 import { createPolicyMetrics } from "./policies/policy-metrics.ts";
 import { createReviews } from "./reviews/create-reviews.ts";
-import { singleCertificate } from "./server/server-tls.ts";
-import { createTrafficServer } from "./server/traffic-server.ts";
 import type { ManagerSession } from "./session/session.ts";
 
-export interface ProxyDeps {
+export interface ProxyDeps extends Pick<OutboundDeps, "layers" | "upstream" | "traffic"> {
   /** Tests may leave out what only the manager sends. */
-  readonly session: StackDeps["session"] & Partial<ManagerSession> & Runnable;
+  readonly session: OutboundDeps["session"] & Partial<ManagerSession> & Runnable;
   readonly certificate: ServingCertificate;
   /** The CAs of the mesh; absent without its identity. */
   readonly trust?: MeshTrustStore | undefined;
-  /** The stack's layers, outermost first. In production `outboundLayers`. */
-  readonly layers: (deps: StackDeps) => readonly NamedLayer<Call, Reply>[];
   readonly registry: Registry;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  readonly upstream?: Pick<ApiServerOptions, "timeouts" | "liveness" | "http2">;
-  readonly traffic?: { readonly stalledMs?: number };
 }
 
 /** What is printed once the proxy is ready. */
@@ -70,34 +55,10 @@ export interface Proxy {
 /** Makes the parts; nothing is bound or connected before they start. */
 export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
   const { session, certificate, registry, clock, random, log } = deps;
-  const apiServer = createApiServer({
-    apiServer: config.apiServer,
-    caFile: config.apiServerCa,
-    clock,
-    log,
-    registry,
-    ...deps.upstream,
-  });
-  const metrics = createProxyMetrics(registry);
-  const streamMetrics = createStreamMetrics(registry);
   const accessLog = createAccessLog({ share: config.accessLog, random, log });
-  const plans = createPlanLog(clock);
   const metricsOfPolicies = () => createPolicyMetrics(registry);
   const policies = session.policies ?? createPolicies({ clock, random, managerAwayMs: () => 0, metrics: metricsOfPolicies() });
-  const layers = deps.layers({ session, policies, apiServer, metrics, streamMetrics, plans, accessLog, clock, random, log });
-  const traffic = createTrafficServer({
-    listen: config.listen,
-    alsoListen: config.alsoListen,
-    tls: singleCertificate(certificate),
-    // The layers before `request-info` read nothing of a call that a raw call lacks (stack.test.ts).
-    stack: composeStack(layers, clock) as RawHandler,
-    createRecord: () => createRecord(),
-    upgrades: { may: mayBecomeTunnel, tunnel: apiServer.tunnel },
-    clock,
-    log,
-    drainMs: config.drainMs,
-    ...deps.traffic,
-  });
+  const outbound = createOutbound(config, { ...deps, policies, accessLog });
   const egress = createEgress(config, { session, policies, accessLog, registry, clock, random, log });
   const { trust } = deps;
   const identity = trust && { certificate, trust };
@@ -120,10 +81,10 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
     const missing = [certificate.notReady, session.current === undefined ? notConfigured(session) : undefined];
     const why = missing.filter((text) => text !== undefined).join("; ");
     // Without a certificate it does not listen yet, and the reason is what helps.
-    if (certificate.notReady === undefined && !traffic.listening) return "not listening";
+    if (certificate.notReady === undefined && !outbound.server.listening) return "not listening";
     return why === "" ? undefined : why;
   };
-  const pages = debugPages({ session, plans, accessLog, clock });
+  const pages = debugPages({ session, plans: outbound.plans, accessLog, clock });
   const health = createHealthServer({
     listen: config.healthListen,
     registry,
@@ -133,18 +94,18 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
     warning: () => certificate.warning,
     pages,
   });
-  const measuring: Runnable = { name: "metrics", start: async () => undefined, stop: async () => metrics.stop() };
+  const measuring: Runnable = { name: "metrics", start: async () => undefined, stop: async () => outbound.metrics.stop() };
   return {
     // The certificate comes from the manager as the routes do: neither waits for the other, and traffic for
     // both.
     groups: [
       [health, measuring],
-      [apiServer, ...(webhooks?.clients ?? [])],
+      [outbound.apiServer, ...(webhooks?.clients ?? [])],
       [session, certificate],
-      [traffic, ...(egress === undefined ? [] : [egress.server]), ...(webhooks === undefined ? [] : [webhooks.server])],
+      [outbound.server, ...(egress === undefined ? [] : [egress.server]), ...(webhooks === undefined ? [] : [webhooks.server])],
     ],
     ready: () => ({
-      url: `https://${hostPort(config.listen.host, traffic.port)}`,
+      url: `https://${hostPort(config.listen.host, outbound.server.port)}`,
       healthUrl: `http://${hostPort(config.healthListen.host, health.port)}`,
       ca: certificate.caFile ?? config.tls?.cert ?? "",
       ...(egress === undefined ? {} : { egressUrl: egress.url() }),
@@ -160,13 +121,4 @@ function notConfigured({ awaited = "snapshot", trouble }: Partial<Pick<ManagerSe
 // Nobody can connect to a wildcard address.
 function hostPort(host: string, port: number): string {
   return formatAddress({ host: host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port });
-}
-
-/** True for a request that may become a tunnel. */
-function mayBecomeTunnel(method: string, target: string): boolean {
-  try {
-    return mayUpgrade(parseRequestInfo(method, target));
-  } catch {
-    return false; // the stack answers 400
-  }
 }

@@ -1,0 +1,82 @@
+// The proxy of the Kubernetes API from the process's settings: the connections to the API server, the layers, and
+// the server for the operator. Nothing is bound or connected before these are started.
+import type { ListenAddress } from "../../base/listener.ts";
+import type { Registry } from "../../base/metrics.ts";
+import { parseRequestInfo } from "../../kube/request-info.ts";
+import { mayUpgrade } from "../../kube/request-kind.ts";
+import { type ApiServer, type ApiServerOptions, createApiServer } from "../api-server/api-server.ts";
+import { createRecord, type RawHandler } from "../call/call.ts";
+import { createStreamMetrics } from "../filter/stream-metrics.ts";
+import { composeStack } from "../http/compose-stack.ts";
+import type { ServingCertificate } from "../identity/serving-certificate.ts";
+import { createProxyMetrics, type ProxyMetrics } from "../observe/metrics.ts";
+import { singleCertificate } from "../server/server-tls.ts";
+import { createTrafficServer, type TrafficServer } from "../server/traffic-server.ts";
+import { createPlanLog, type PlanLog } from "./lists/plan-log.ts";
+import { outboundLayers, type StackDeps } from "./stack.ts";
+
+export interface Outbound {
+  readonly server: TrafficServer;
+  /** The connections, which have to be there as long as the server runs. */
+  readonly apiServer: ApiServer;
+  readonly metrics: ProxyMetrics;
+  /** The last plan of each resource, for `/debug/plans`. */
+  readonly plans: PlanLog;
+}
+
+export interface OutboundDeps extends Omit<StackDeps, "apiServer" | "metrics" | "streamMetrics" | "plans"> {
+  readonly certificate: ServingCertificate;
+  readonly registry: Registry;
+  /** The stack's layers, outermost first. Default `outboundLayers`. */
+  readonly layers?: typeof outboundLayers | undefined;
+  readonly upstream?: Pick<ApiServerOptions, "timeouts" | "liveness" | "http2"> | undefined;
+  readonly traffic?: { readonly stalledMs?: number } | undefined;
+}
+
+/** The settings of the process. */
+export interface OutboundSettings {
+  readonly listen: ListenAddress;
+  /** Further addresses. */
+  readonly alsoListen: readonly ListenAddress[];
+  readonly drainMs: number;
+  readonly apiServer: ApiServerOptions["apiServer"];
+  readonly apiServerCa: ApiServerOptions["caFile"];
+}
+
+export function createOutbound(config: OutboundSettings, deps: OutboundDeps): Outbound {
+  const { certificate, registry, clock, log, layers = outboundLayers } = deps;
+  const apiServer = createApiServer({
+    apiServer: config.apiServer,
+    caFile: config.apiServerCa,
+    clock,
+    log,
+    registry,
+    ...deps.upstream,
+  });
+  const metrics = createProxyMetrics(registry);
+  const streamMetrics = createStreamMetrics(registry);
+  const plans = createPlanLog(clock);
+  const server = createTrafficServer({
+    listen: config.listen,
+    alsoListen: config.alsoListen,
+    tls: singleCertificate(certificate),
+    // The layers before `request-info` read nothing of a call that a raw call lacks (stack.test.ts).
+    stack: composeStack(layers({ ...deps, apiServer, metrics, streamMetrics, plans }), clock) as RawHandler,
+    createRecord: () => createRecord(),
+    upgrades: { may: mayBecomeTunnel, tunnel: apiServer.tunnel },
+    clock,
+    log,
+    drainMs: config.drainMs,
+    ...deps.traffic,
+  });
+  return { server, apiServer, metrics, plans };
+}
+
+/** True for a request that may become a tunnel. */
+function mayBecomeTunnel(method: string, target: string): boolean {
+  try {
+    return mayUpgrade(parseRequestInfo(method, target));
+  } catch {
+    return false; // the stack answers 400
+  }
+}

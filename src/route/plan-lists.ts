@@ -1,6 +1,6 @@
 // Chooses between one list over all namespaces and a list for each own namespace, by the CPU time that they
 // cost the API server and the proxy. Pure. Invariant: both show the same objects, so a wrong guess costs time
-// and nothing else. Called by the proxy's by-namespace.ts; docs/decisions/0021 has the measurements.
+// and nothing else. docs/decisions/0021 has the measurements.
 
 /** What is known of a collection over all namespaces. */
 export interface ListSize {

@@ -1,6 +1,6 @@
 // Plans server-side filtering: the part of a view that a query can express, cheapest first. Invariant: the
 // result is an intersection with what the caller asked for and hides no object of the subset; proxy-side
-// filtering checks every object again. Called by decide.ts; the proxy's server-side-filter.ts sends the plan.
+// filtering checks every object again.
 import { formatFieldTerm, parseFieldSelector } from "../kube/field-selector.ts";
 import { cutShards, formatShardSelector, isInRanges, type ShardRange } from "./shard-ranges.ts";
 import type { ResourceView } from "./snapshot.ts";

@@ -1,6 +1,6 @@
 // Cuts the space of namespaces' hashes into the ranges of a `shardSelector` (KEP-5866): own namespaces
 // inside, other subsets' outside. Pure. Invariant: every own namespace is inside the ranges, however few they
-// are. Called by plan-query.ts.
+// are.
 //
 // The hash of an unknown namespace falls into a gap between two known ones. As long as there are few ranges,
 // they include all gaps: the query leaves out the other subsets' hashes only, events of a new namespace reach

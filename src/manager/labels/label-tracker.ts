@@ -1,6 +1,5 @@
 // Follows the objects of one resource, as far as labels concern them. Invariant: an object in memory has its
-// names and these labels and nothing else, since the manager follows all objects of the resource. Created by
-// reconciler.ts.
+// names and these labels and nothing else, since the manager follows all objects of the resource.
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { metadataOnly, type Resource } from "../../kube/client/resource.ts";

@@ -1,6 +1,6 @@
 // Ends a body or tunnel without an end of its own (a followed log, a watch that cannot be read) once the
 // routes no longer allow it. Invariant: the routes are asked at every change and once at the beginning, since
-// they may have changed after the decision. Called by the layers.
+// they may have changed after the decision.
 import { MeshError } from "../../base/errors.ts";
 import { asSource, type ByteSource } from "../http/byte-stream.ts";
 import { CallAbort, type CallSignal } from "../http/call-signal.ts";

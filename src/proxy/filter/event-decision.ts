@@ -1,6 +1,5 @@
 // Decides about one watch event by the owners of its objects. Pure. Invariant: an event is shown only if the
 // subset owns every object in it (every row of a Table); an event without a readable object is dropped.
-// Called by the watch filter.
 //
 // Where labels decide, the API server was asked for the subset's objects: when an object leaves them, it
 // sends DELETED with the last state that matched. A MODIFIED event with other labels shows that it was not

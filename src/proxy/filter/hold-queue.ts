@@ -1,6 +1,6 @@
 // The frames of a watch that wait behind one with an unknown namespace. Invariant: first in, first out; a
 // frame waits for `holdMs` at most, and no longer than its own bound and the bound of all watches together
-// allow. Called by the watch stream.
+// allow.
 import type { Clock, Timer } from "../../base/clock.ts";
 
 interface Held {

@@ -1,5 +1,4 @@
 // A list filter that hides nothing, around one that may fail. Invariant: no byte is lost or written twice.
-// Called by the layers that only read or shorten lists.
 import { type ByteFilter, type Emit, isCodecError } from "../../kube/codec/codec.ts";
 
 /**

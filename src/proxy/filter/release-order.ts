@@ -1,7 +1,7 @@
 // Lets the watches of a pod show one move together, so that an operator does not see half of a namespace:
 // children are gained before the parents that own them, and lost after them. Watches are released by rank
 // (`rankOf`): when all watches of the rank are ready and all lower ranks are released. Invariant: no watch
-// waits for the others for longer than a second. Called by renewing-watch.ts.
+// waits for the others for longer than a second.
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import { isNamespaces } from "../../route/snapshot.ts";

@@ -1,5 +1,5 @@
 // What a list or watch asks for, what the API server was asked for in its place, and whether that still fits
-// the routes. Pure. Used by the watch streams and by the layers that make them.
+// the routes. Pure.
 import type { ListSize } from "../../route/plan-lists.ts";
 import { type HidingQuery, mayHideUnknown, type PlanName } from "../../route/plan-query.ts";
 import { isNamespaces, type ResourceView } from "../../route/snapshot.ts";

@@ -1,5 +1,5 @@
 // Joins neighbouring slices of the same memory into one write, so that a chunk with a hundred kept events
-// costs one write. Invariant: it keeps the order and copies nothing. Called by the watch stream.
+// costs one write. Invariant: it keeps the order and copies nothing.
 import type { ByteSink } from "../http/byte-stream.ts";
 
 export class SliceWriter {

@@ -1,5 +1,5 @@
 // Filters the events of one watch by the routes in force. Invariant: the bytes that it gives out hold no
-// object but those that this pod may read at that instant. Called by the watch stream, which moves the bytes.
+// object but those that this pod may read at that instant.
 import type { Clock } from "../../base/clock.ts";
 import {
   type Encoding,

@@ -1,6 +1,6 @@
 // A watch's body as this subset may see it. Invariants: bytes leave only as whole frames, own frames
 // untouched and in order; no byte of an object leaves that the subset may not read at that instant; bookmarks
-// and errors always pass. Called by the isolate layer and by renewing-watch.ts.
+// and errors always pass.
 //
 // An event of an unknown namespace stalls the stream and pauses the API server until a snapshot names the
 // owner or `holdMs` is over: a later bookmark would skip an event that was passed by. A route change that

@@ -1,5 +1,4 @@
-// A collection that a client lists or watches: the objects of one resource, in all namespaces or in one. Used
-// by the move log, the filters and the isolate layer.
+// A collection that a client lists or watches: the objects of one resource, in all namespaces or in one.
 import type { GroupResource } from "../../kube/types.ts";
 import type { ResourceScope } from "../../route/plan-query.ts";
 

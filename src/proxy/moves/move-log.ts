@@ -1,7 +1,7 @@
 // Remembers which namespaces moved, each with a mark: a client that continues from that resourceVersion or an
 // earlier one may not know of the move. A watch that continues from a version asks what it has to be told
 // (`since`). Invariant: nothing is remembered of single clients, so a live watch, a resumed one and one of a
-// second client are the same case. Called by the filters and the layers.
+// second client are the same case.
 //
 // - A list, or a watch without a version, shows what the subset may read at that moment. The log notes its
 //   version (`give`).

@@ -16,7 +16,6 @@ import type { Enforced, Session } from "../session/session.ts";
  */
 const TELLS_LISTS_APART = "kopf/";
 
-/** Makes the layer. */
 export function caller({ session }: { readonly session: Session }): Layer {
   return (next) => (call) => {
     const snapshot = session.current?.snapshot;

@@ -40,7 +40,6 @@ const NOTHING = formatTerms(NO_OBJECT);
 /** Idle watches end over this time once the list of callers changes. */
 const JITTER_MS = 1_000;
 
-/** Makes the layer. */
 export function excludedCallers({ clock, random, metrics, session, moves }: ExcludedCallersDeps): Layer {
   // Until the list of callers changes, which makes all versions expire.
   const idle = (source: ByteSource, encoding: Encoding, collection: Collection, told: number): ByteSource => {

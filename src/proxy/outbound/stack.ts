@@ -1,6 +1,6 @@
 // The outbound stack: what the operator asks of the Kubernetes API passes these layers, outermost first. Each
-// may change the call on its way in and the reply on its way out; `rescue` answers every thrown error. Called
-// by assemble.ts. How to add a layer: docs/design.md.
+// may change the call on its way in and the reply on its way out; `rescue` answers every thrown error. How to
+// add a layer: docs/design.md.
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ApiServer } from "../api-server/api-server.ts";

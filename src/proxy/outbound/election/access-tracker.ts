@@ -1,7 +1,6 @@
 // Whether RBAC lets the operator use its lock under the name that it has upstream, as the API server's own
 // answers show. A Role pinned by resourceNames knows the operator's name for the lock only, so that a subset
-// would never lead. Invariant: no request waits for this or is refused by it. The election layer makes one
-// for each name that the lock has upstream.
+// would never lead. Invariant: no request waits for this or is refused by it.
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "../../../base/log.ts";
 import { plainText } from "../../../base/plain-text.ts";

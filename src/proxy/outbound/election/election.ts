@@ -1,7 +1,7 @@
 // Gives each subset a leader-election lock of its own: NAME is NAME---SUBSET upstream, and the operator never
 // sees that. Invariants: only the app's own lock is renamed, and another subset's lock is neither shown nor
 // reachable; a request that cannot be translated is refused; a request keeps one name of the lock from its
-// beginning to its end. The stack has this layer.
+// beginning to its end.
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { lockNameFor } from "../../../route/lock.ts";
@@ -35,7 +35,6 @@ interface LockInForce {
   readonly access: AccessTracker | undefined;
 }
 
-/** Makes the layer. */
 export function election({ session, reports, gate, clock, log }: ElectionDeps): Layer {
   const leading = {
     setLeader(leads: boolean) {

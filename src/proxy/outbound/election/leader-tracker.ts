@@ -1,7 +1,6 @@
 // Follows from the lock traffic whether this pod leads. Invariant: the pod leads from its own successful
 // renewal until it releases the lock, another holder is seen, the lock is lost, or the lease ends, whichever
-// comes first. With client-go's multilocks, which are two objects, it leads while it holds both. The election
-// layer makes one for each name that the lock has upstream.
+// comes first. With client-go's multilocks, which are two objects, it leads while it holds both.
 import type { Clock, Timer } from "../../../base/clock.ts";
 import type { ReportSink } from "../../session/session.ts";
 import type { LockRecord } from "./lock-record.ts";

@@ -1,5 +1,5 @@
 // Lists, watches and deletecollections where locks live: the subset's own lock appears under the operator's
-// name, and other subsets' locks are hidden and out of reach. The election layer calls it.
+// name, and other subsets' locks are hidden and out of reach.
 //
 //                        by the lock's name        in the pods' namespace       over all namespaces
 //   list, watch          asked by NAME---SUBSET,   others' locks taken out;     as left, by the item's namespace; what

@@ -1,5 +1,5 @@
 // Finds the lock in a request, and renames it in paths and field selectors. Pure. Invariant: only the lock's
-// name changes; a namespace, group or label of the same name stays. The election layer calls it.
+// name changes; a namespace, group or label of the same name stays.
 import type { Rename } from "../../../kube/codec/codec.ts";
 import { type FieldTerm, formatFieldTerm, parseFieldSelector } from "../../../kube/field-selector.ts";
 import type { ResourceInfo } from "../../../kube/request-info.ts";

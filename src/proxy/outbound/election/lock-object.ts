@@ -1,5 +1,5 @@
 // Requests for one object where locks live: the subset's own lock, which is renamed in path and body and
-// translated back, and creates, whose body has the name. The election layer calls it.
+// translated back, and creates, whose body has the name.
 import { type Rename, readStatusMessage } from "../../../kube/codec/codec.ts";
 import { StatusError } from "../../../kube/status.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";

@@ -1,6 +1,6 @@
 // Recognizes a refused request of an elector whose lock the app does not name. Such an elector tries again
 // for ever, and the refusal is about namespaces. Invariant: the request stays refused; only its answer says
-// more, and the manager is told. The election layer calls it.
+// more, and the manager is told.
 import type { Clock, Timer } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { resourceName } from "../../../kube/client/resource.ts";

@@ -1,8 +1,7 @@
 // Limits a subset to its objects of a resource that is partitioned by label. A get of another subset's object
 // is a 404, as for an object that does not exist; a write needs the stored object and its result to have the
-// subset's labels. The proxy asks the API server for both, as the caller. Called by isolate.ts for single
-// objects and deletecollection. docs/decisions/0008-object-selectors.md says which checks are atomic with
-// their write.
+// subset's labels. The proxy asks the API server for both, as the caller.
+// docs/decisions/0008-object-selectors.md says which checks are atomic with their write.
 
 import type { ItemMeta } from "../../../kube/codec/codec.ts";
 import { preferredEncoding } from "../../../kube/codec/content-negotiation.ts";

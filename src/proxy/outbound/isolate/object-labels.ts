@@ -1,5 +1,4 @@
 // The labels of the objects in a body. Invariant: a body that cannot be read with certainty is an error.
-// Called by object-guard.ts, only for resources that are partitioned by label.
 import { isMeshError } from "../../../base/errors.ts";
 import { parseJson } from "../../../base/json.ts";
 import { codecError, type Encoding, type ItemMeta, isCodecError, readFrame, readObjectMeta } from "../../../kube/codec/codec.ts";

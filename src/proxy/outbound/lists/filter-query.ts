@@ -1,6 +1,6 @@
 // Writes a plan into the query of a call. Pure. Invariants: the query keeps the caller's own selectors, ANDed
 // with the plan's; where the grammar has no AND, it keeps the caller's alone; a target with a shard selector
-// has a bounded length. Called by server-side-filter.ts.
+// has a bounded length.
 import {
   type Capabilities,
   excludedNamespaces,

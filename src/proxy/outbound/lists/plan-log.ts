@@ -1,6 +1,5 @@
 // The last plan of each resource that is listed or watched, for `/debug/plans`. Invariant: bounded, and of
-// objects and callers' selectors it holds only lengths. Written by server-side-filter.ts, read by the health
-// server.
+// objects and callers' selectors it holds only lengths.
 import { BoundedMap } from "../../../base/bounded-map.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { GroupResource } from "../../../kube/types.ts";

@@ -1,9 +1,10 @@
-// `node bench/connections.ts`: compares watches over shared HTTP/2 connections with HTTP/1.1, where each watch has its own connection.
-// The same load runs on two control planes, one with --disable-http2-serving. First fifty informers list and watch at once while a lock
-// is renewed. After an idle time all informers get events, and at last a thousand watches are aborted. docs/decisions/0009 has the
-// figures.
+// `node bench/connections.ts`: compares watches over shared HTTP/2 connections with HTTP/1.1, where each
+// watch has its own connection. The same load runs on two control planes, one with --disable-http2-serving.
+// First fifty informers list and watch at once while a lock is renewed. After an idle time all informers get
+// events, and at last a thousand watches are aborted. docs/decisions/0009 has the figures.
 //
-// Options: --informers N, --rate N (updates/s, each an event for every watch), --seconds N, --objects N, --rounds N.
+// Options: --informers N, --rate N (updates/s, each an event for every watch), --seconds N, --objects N,
+// --rounds N.
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { Agent, request } from "node:https";

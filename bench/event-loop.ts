@@ -1,6 +1,7 @@
-// `node bench/event-loop.ts`: measures whether the proxy-side filtering of a list of 100,000 objects delays the proxy's other
-// work. It measures the delay of the proxy's event loop, and the response times of small GETs on other connections and of the health
-// port. Each of these is requested at most every 5 ms from a thread of its own.
+// `node bench/event-loop.ts`: measures whether the proxy-side filtering of a list of 100,000 objects delays
+// the proxy's other work. It measures the delay of the proxy's event loop, and the response times of small
+// GETs on other connections and of the health port. Each of these is requested at most every 5 ms from a
+// thread of its own.
 //
 // Options: --objects N (default 100000), --rounds N (5), --json.
 import { parseArgs } from "node:util";

@@ -1,6 +1,7 @@
-// `node bench/handover.ts`: measures the time and cost of moving many namespaces in one edit of a VirtualApp with onLoss:
-// InPlace. Exits with 1 if the new owner's grant or its full informer takes longer than 5 s, or if the old owner writes after the new
-// owner. The time in which the new owner's operator reconciles the objects has no limit.
+// `node bench/handover.ts`: measures the time and cost of moving many namespaces in one edit of a VirtualApp
+// with onLoss: InPlace. Exits with 1 if the new owner's grant or its full informer takes longer than 5 s, or
+// if the old owner writes after the new owner. The time in which the new owner's operator reconciles the
+// objects has no limit.
 //
 // Options: --namespaces N (default 1000), --foos N in each (10), --json.
 import { parseArgs } from "node:util";

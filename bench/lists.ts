@@ -1,6 +1,6 @@
-// Lists all objects with each way of filtering: by the API server (server-side) and by the proxy from the bytes (proxy-side). Or reads the
-// initial events of a watch, with which client-go begins.
-// Direct requests and proxied requests alternate. Called by main.ts.
+// Lists all objects with each way of filtering: by the API server (server-side) and by the proxy from the
+// bytes (proxy-side). Or reads the initial events of a watch, with which client-go begins. Direct requests
+// and proxied requests alternate.
 import { cpuSecondsOf } from "../test/support/process-memory.ts";
 import { readMetrics } from "../test/support/proxy-metrics.ts";
 import { drain } from "./load.ts";

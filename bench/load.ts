@@ -1,10 +1,13 @@
-// Sends load to one address over several connections, with one request after the other on each. The client is undici, which costs little
-// compared with the measured proxy. Called by the sections of the bench.
+// Sends load to one address over several connections, with one request after the other on each. The client is
+// undici, which costs little compared with the measured proxy.
 import { performance } from "node:perf_hooks";
 import { Pool } from "undici";
 import type { Endpoint } from "./world.ts";
 
-/** Both sides use the same protocol. Otherwise undici would use HTTP/2 only with the API server, which costs the server more. */
+/**
+ * Both sides use the same protocol. Otherwise undici would use HTTP/2 only with the API server, which costs
+ * the server more.
+ */
 export const HTTP1 = { allowH2: false, pipelining: 1 } as const;
 
 /** How much of an answer's end is searched for its last text. */

@@ -1,8 +1,10 @@
-// `npm run bench`: measures the cost of the proxy on the real control plane. Direct requests and proxied requests alternate in one run.
-// Prints medians, ratios and targets as a table, or as JSON with --json. A run with 100,000 objects takes about ten minutes.
+// `npm run bench`: measures the cost of the proxy on the real control plane. Direct requests and proxied
+// requests alternate in one run. Prints medians, ratios and targets as a table, or as JSON with --json. A run
+// with 100,000 objects takes about ten minutes.
 //
-// Options: --objects N (default 10000), --rounds N (default 5), --only requests,policies,lists,shards,watches,webhooks,scale-out (default all).
-// "lists" runs without and with the feature gate of shardSelector, "shards" only with it. "scale-out" has sizes of its own.
+// Options: --objects N (default 10000), --rounds N (default 5), --only
+// requests,policies,lists,shards,watches,webhooks,scale-out (default all). "lists" runs without and with the
+// feature gate of shardSelector, "shards" only with it. "scale-out" has sizes of its own.
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { type ListWork, listRows } from "./lists.ts";

@@ -1,5 +1,6 @@
-// `node bench/plan.ts`: measures the CPU time of one plan of an app, which holds the event loop: 64 shards and 10,000 namespaces, before, during and after
-// moves, and with tables that a stranger has made as large as a registration may bring them.
+// `node bench/plan.ts`: measures the CPU time of one plan of an app, which holds the event loop: 64 shards
+// and 10,000 namespaces, before, during and after moves, and with tables that a stranger has made as large as
+// a registration may bring them.
 //
 // Options: --shards N (default 64), --namespaces N (10000), --rounds N (5), --json.
 import { parseArgs } from "node:util";

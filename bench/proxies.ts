@@ -1,7 +1,7 @@
-// `node bench/proxies.ts`: measures the load that one manager can carry. Simulated proxies connect with real gRPC streams. The
-// bench measures the time until all proxies have a new or relabelled namespace. It also measures the time until all have
-// reconnected after a restart of the manager, or after kill -9 of the leader of two replicas. Prints a table, or JSON with
-// --json.
+// `node bench/proxies.ts`: measures the load that one manager can carry. Simulated proxies connect with real
+// gRPC streams. The bench measures the time until all proxies have a new or relabelled namespace. It also
+// measures the time until all have reconnected after a restart of the manager, or after kill -9 of the leader
+// of two replicas. Prints a table, or JSON with --json.
 //
 // Options:
 // - --proxies N: default 1000
@@ -155,7 +155,8 @@ async function failover({ fleet, addManager, client, kill, relabel }: FleetWorld
   const moved = namespaceOf(7);
   const startMs = wallMs();
   await kill(old);
-  // A complete handover shows that all proxies are served again, since it needs the acknowledgement of every live proxy.
+  // A complete handover shows that all proxies are served again, since it needs the acknowledgement of every
+  // live proxy.
   const [servedMs, movedMs] = await Promise.all([
     fleet.served(epoch + 1),
     relabel(moved, "canary").then(() => fleet.ownerKnown(moved, "canary")),

@@ -1,5 +1,5 @@
-// Measures the time that the proxy adds to a small request, and the requests per second at 1, 8 and 64 connections. Direct requests and
-// proxied requests alternate within each round. Called by main.ts.
+// Measures the time that the proxy adds to a small request, and the requests per second at 1, 8 and 64
+// connections. Direct requests and proxied requests alternate within each round.
 import { load, type Request } from "./load.ts";
 import { inTurn, median, quantile, type Row, type Target } from "./table.ts";
 import { type Endpoint, OWN_NAMESPACE } from "./world.ts";

@@ -1,8 +1,9 @@
-// `npm run soak`: sends aborted requests of every kind to a proxy on the real control plane for some minutes. Exits with 1 if
-// memory, sockets, timers or the API server's watches have grown. Prints a line for each round and a summary. A slow machine
-// sends fewer requests.
+// `npm run soak`: sends aborted requests of every kind to a proxy on the real control plane for some minutes.
+// Exits with 1 if memory, sockets, timers or the API server's watches have grown. Prints a line for each
+// round and a summary. A slow machine sends fewer requests.
 //
-// Options: --minutes N (default 10), --rate N a second (200), --seed N (1), --rounds N (one each minute), --json.
+// Options: --minutes N (default 10), --rate N a second (200), --seed N (1), --rounds N (one each minute),
+// --json.
 import { parseArgs } from "node:util";
 import { complaints, runSoak } from "../test/soak/run-soak.ts";
 import { startKube } from "../test/support/kube.ts";

@@ -1,4 +1,4 @@
-// Measures the time from the proxy's start until /readyz succeeds, with a stored snapshot. Called by main.ts.
+// Measures the time from the proxy's start until /readyz succeeds, with a stored snapshot.
 import { median } from "./table.ts";
 import type { Side } from "./world.ts";
 

@@ -1,5 +1,6 @@
-// Measures how much later an event arrives through the proxy than directly, at 50 and at 1,000 events per second, and the cost of
-// fifty idle watches. Both watches receive the same event, so the server's own delay cancels out. Called by main.ts.
+// Measures how much later an event arrives through the proxy than directly, at 50 and at 1,000 events per
+// second, and the cost of fifty idle watches. Both watches receive the same event, so the server's own delay
+// cancels out.
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Pool } from "undici";
@@ -8,7 +9,10 @@ import { HTTP1 } from "./load.ts";
 import { quantile, type Row, type Usage } from "./table.ts";
 import type { Endpoint, Side, World } from "./world.ts";
 
-/** The number of concurrent writers, since one write takes longer than a millisecond. Each writer has its own object. */
+/**
+ * The number of concurrent writers, since one write takes longer than a millisecond. Each writer has its own
+ * object.
+ */
 const WRITERS = 16;
 const ALL = "/api/v1/configmaps";
 const EVENT_NUMBER = /"sent":"(\d+)"/g;
@@ -26,7 +30,8 @@ export interface WatchWork {
   /** A namespace that the side owns. */
   readonly namespace: string;
   /**
-   * The direct side also watches only this namespace, as the proxy does upstream. The API server sends such events a little later.
+   * The direct side also watches only this namespace, as the proxy does upstream. The API server sends such
+   * events a little later.
    */
   readonly isPushedDown?: boolean;
   readonly rate: number;

@@ -1,5 +1,5 @@
-// The world of the bench: a real control plane, the manager, many ConfigMaps in 200 namespaces, and one proxy for each way of
-// server-side filtering. Called by main.ts.
+// The world of the bench: a real control plane, the manager, many ConfigMaps in 200 namespaces, and one proxy
+// for each way of server-side filtering.
 import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
 import { startChild } from "../test/support/child-process.ts";

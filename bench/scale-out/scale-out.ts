@@ -1,5 +1,6 @@
-// `npm run bench -- --only scale-out`: what a shard's operator receives and does with 1, 2 and 4 shards, against one operator without the mesh, and
-// the throughput of 1 and 5 shards. The control plane, the manager and the proxies are real. Called by bench/main.ts.
+// `npm run bench -- --only scale-out`: what a shard's operator receives and does with 1, 2 and 4 shards,
+// against one operator without the mesh, and the throughput of 1 and 5 shards. The control plane, the manager
+// and the proxies are real.
 import { compileProxy } from "../../test/support/compiled-proxy.ts";
 import { shardsText } from "./table.ts";
 import { type Throughput, throughputs } from "./throughput.ts";
@@ -14,8 +15,9 @@ const SIZE = { namespaces: 200, foos: 2_000 };
 /** A reconcile costs processor time. */
 const BUSY = ["--reconcile-cpu", "10ms"];
 /**
- * A reconcile waits, with the five workers that the evaluation of kubernetes-controller-sharding has. Five such operators need a third of the two
- * cores, with all that they use. So the machine is not what limits them.
+ * A reconcile waits, with the five workers that the evaluation of kubernetes-controller-sharding has. Five
+ * such operators need a third of the two cores, with all that they use. So the machine is not what limits
+ * them.
  */
 const WAITING = ["--reconcile-wait", "250ms", "--workers", "5"];
 

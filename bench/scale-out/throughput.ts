@@ -1,5 +1,5 @@
-// The throughput of one shard and of five, when a reconcile waits for another system. Each operator has a fixed number of workers and more Foos
-// than it can reconcile in the measured time. Called by scale-out.ts.
+// The throughput of one shard and of five, when a reconcile waits for another system. Each operator has a
+// fixed number of workers and more Foos than it can reconcile in the measured time.
 import { setTimeout as sleep } from "node:timers/promises";
 import { countsOf } from "./work.ts";
 import { type ScaleOutOptions, type ScaleOutWorld, startScaleOutWorld } from "./world.ts";

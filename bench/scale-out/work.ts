@@ -1,5 +1,5 @@
-// The same work with different numbers of shards: the operators start on Foos that nobody has reconciled, and run until nothing is left. Counts
-// what each operator received and did. Called by scale-out.ts.
+// The same work with different numbers of shards: the operators start on Foos that nobody has reconciled, and
+// run until nothing is left. Counts what each operator received and did.
 import { setTimeout as sleep } from "node:timers/promises";
 import { cpuSecondsOf, memoryOf } from "../../test/support/process-memory.ts";
 import type { PodCounts } from "./pod.ts";

@@ -1,5 +1,6 @@
-// Measures what the listener for the operator's webhooks adds to a review: answered by the operator beside it, and forwarded to another pod. Each
-// program has a process of its own, and the three ways take turns within each round. Called by main.ts.
+// Measures what the listener for the operator's webhooks adds to a review: answered by the operator beside
+// it, and forwarded to another pod. Each program has a process of its own, and the three ways take turns
+// within each round.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -4,8 +4,15 @@ import { loadSync, type MessageTypeDefinition } from "@grpc/proto-loader";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodeBounded, type FieldShape, type MessageShape } from "./bounded-decoder.ts";
-import { CONNECT, MAX_DECODED_BYTES, messageCodec, ROUTE_DELTA_MESSAGE, ROUTE_TABLE_MESSAGE } from "./load-proto.ts";
-import { isMessage, messageShapes } from "./message-shapes.ts";
+import {
+  CONNECT,
+  isMessage,
+  MAX_DECODED_BYTES,
+  messageCodec,
+  messageShapes,
+  ROUTE_DELTA_MESSAGE,
+  ROUTE_TABLE_MESSAGE,
+} from "./load-proto.ts";
 
 const PROTO = fileURLToPath(new URL("../../proto/ctrlmesh/v1/mesh.proto", import.meta.url));
 const definition = loadSync(PROTO, { keepCase: false, longs: Number, enums: String, defaults: true, oneofs: true });

@@ -1,7 +1,6 @@
 // Decodes protobuf bytes into the objects that @grpc/proto-loader makes, and stops where they would become
 // too large. gRPC bounds the bytes of a message, and two bytes can become an object of hundreds: 20 MB took
-// 2.9 GB. Pure. Invariant: nothing is made before its size is counted, by the same pass over the bytes. Made
-// by load-proto.ts for each message of the contract.
+// 2.9 GB. Pure. Invariant: nothing is made before its size is counted, by the same pass over the bytes.
 import { MeshError } from "../base/errors.ts";
 
 /** A message of the contract, as @grpc/proto-loader describes it. */
@@ -17,25 +16,26 @@ export interface FieldShape {
   /** The name of the oneof that the field is a member of. */
   readonly oneof: string | undefined;
   readonly kind: "string" | "bytes" | "bool" | "uint32" | "uint64" | "enum" | "message";
-  /** Names by number, of an enum. */
+  /** The names of an enum by number. */
   readonly values?: ReadonlyMap<number, string>;
-  /** Of a message; a function, since it may be described later. */
+  /** The shape of a message. A function, since the message may be described later. */
   readonly message?: () => MessageShape;
 }
 
-/** About what Node takes for each value, in bytes; a string and its characters are counted apart. */
+/** The approximate memory of a value in Node, in bytes. The characters of a string count in addition. */
 const SIZE = { message: 256, string: 48, bytes: 128, number: 16 };
 const MAX_UINT32 = 2 ** 32 - 1;
 const NUMERIC: ReadonlySet<FieldShape["kind"]> = new Set(["bool", "uint32", "uint64", "enum"]);
 const [VARINT, FIXED_64, LENGTH, FIXED_32] = [0, 1, 2, 5];
 
-/** How much memory may still be taken, in bytes; one budget can serve several messages. */
+/** The memory that may still be taken, in bytes. One budget can serve several messages. */
 export interface MemoryBudget {
   left: number;
 }
 
 /**
- * @param memory is spent, also by a message that is refused
+ * Decodes a message.
+ * @param memory what the message takes is subtracted from it, even if the message is refused
  * @throws MeshError `MESSAGE_INVALID`, also if the budget is not enough
  */
 export function decodeBounded<T>(shape: MessageShape, bytes: Uint8Array, memory: MemoryBudget): T {

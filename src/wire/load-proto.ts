@@ -1,11 +1,10 @@
 // The gRPC contract of proto/ctrlmesh/v1/mesh.proto, loaded once for manager and proxy. The file ships with
-// the package. Used by both ends of the stream and by the codecs of this folder.
+// the package.
 import { fileURLToPath } from "node:url";
 import type { MethodDefinition } from "@grpc/grpc-js";
-import { loadSync } from "@grpc/proto-loader";
+import { type AnyDefinition, loadSync, type MessageTypeDefinition, type PackageDefinition } from "@grpc/proto-loader";
 import { MeshError } from "../base/errors.ts";
-import { decodeBounded, type MemoryBudget, type MessageShape } from "./bounded-decoder.ts";
-import { isMessage, messageShapes } from "./message-shapes.ts";
+import { decodeBounded, type FieldShape, type MemoryBudget, type MessageShape } from "./bounded-decoder.ts";
 import type {
   CertificateReplyMessage,
   CertificateRequestMessage,
@@ -18,35 +17,61 @@ import type {
 
 const PROTO_FILE = fileURLToPath(new URL("../../proto/ctrlmesh/v1/mesh.proto", import.meta.url));
 
-/** gRPC message size limit in both directions, in bytes: a table of 10,000 namespaces takes about 0.3 MB. */
+/** The maximum size of a gRPC message in both directions: a table of 10,000 namespaces takes about 0.3 MB. */
 export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 
-/** What one decoded message may take in memory: a table of 10,000 namespaces takes about 1 MB. */
+/** The maximum memory of a decoded message: a table of 10,000 namespaces takes about 1 MB. */
 export const MAX_DECODED_BYTES = 64 * 1024 * 1024;
 /**
- * The same for a message of a proxy, whose tables stay bytes: the claims of a registration and a few
- * problems.
+ * The same for a message of a proxy, which has the claims of a registration or a few problems. Tables stay
+ * bytes.
  */
 const MAX_PROXY_MESSAGE_BYTES = 1024 * 1024;
 
-/** One message of the contract by itself. */
 export interface MessageCodec<T> {
   encode(message: T): Buffer;
   /**
-   * @param memory what the message may take; default MAX_DECODED_BYTES
+   * @param memory default MAX_DECODED_BYTES
    * @throws MeshError `MESSAGE_INVALID` if the bytes are no such message, or a larger one
    */
   decode(bytes: Uint8Array, memory?: MemoryBudget): T;
 }
 
+/** The used part of a DescriptorProto. Names of other messages are relative, and unique in the contract. */
+interface Descriptor {
+  readonly name: string;
+  readonly field: readonly FieldDescriptor[];
+  readonly oneofDecl: readonly { readonly name: string }[];
+  readonly enumType: readonly {
+    readonly name: string;
+    readonly value: readonly { readonly name: string; readonly number: number }[];
+  }[];
+}
+
+interface FieldDescriptor {
+  readonly name: string;
+  readonly number: number;
+  readonly label: string;
+  readonly type: string;
+  readonly typeName: string;
+  readonly oneofIndex: number;
+}
+
+const KINDS: ReadonlyMap<string, FieldShape["kind"]> = new Map([
+  ["TYPE_STRING", "string"],
+  ["TYPE_BYTES", "bytes"],
+  ["TYPE_BOOL", "bool"],
+  ["TYPE_UINT32", "uint32"],
+  ["TYPE_UINT64", "uint64"],
+  ["TYPE_ENUM", "enum"],
+  ["TYPE_MESSAGE", "message"],
+]);
+
 const definition = loadSync(PROTO_FILE, { keepCase: false, longs: Number, enums: String, defaults: true, oneofs: true });
 
 const shapes = messageShapes(definition);
 
-/**
- * The methods of `ctrlmesh.v1.Mesh`, for a grpc-js server or client. What the other side sends is bounded
- * also when it is decoded.
- */
+/** The method `Connect`, for a grpc-js server or client. The memory of decoded messages is bounded. */
 export const CONNECT: MethodDefinition<ProxyMessage, ManagerMessage> = {
   ...method<ProxyMessage, ManagerMessage>("Connect"),
   requestDeserialize: (bytes) => decodeBounded(shapeOf("ProxyMessage"), bytes, { left: MAX_PROXY_MESSAGE_BYTES }),
@@ -58,7 +83,7 @@ export const ROUTE_MESSAGE = messageCodec<RouteMessage>("Route");
 export const ROUTE_DELTA_MESSAGE = messageCodec<RouteDeltaMessage>("RouteDelta");
 export const ROUTE_TABLE_MESSAGE = messageCodec<RouteTableMessage>("RouteTable");
 
-/** The codec of a message, for a new resource type. @param name without the package */
+/** Makes the codec of a message. @param name without the package */
 export function messageCodec<T>(name: string): MessageCodec<T> {
   const message = definition[`ctrlmesh.v1.${name}`];
   if (message === undefined || !isMessage(message)) throw incomplete(`message ${name}`);
@@ -83,4 +108,52 @@ function method<Q, R>(name: string): MethodDefinition<Q, R> {
 
 function incomplete(part: string): MeshError {
   return new MeshError("PROTO_INVALID", `loading ${PROTO_FILE}: no ${part}`);
+}
+
+/**
+ * The shapes of all messages, by name without the package.
+ * @throws MeshError `PROTO_INVALID` if a field has a type that the decoder does not know
+ */
+export function messageShapes(definition: PackageDefinition): ReadonlyMap<string, MessageShape> {
+  const shapes = new Map<string, MessageShape>();
+  for (const found of Object.values(definition)) {
+    if (!isMessage(found)) continue;
+    const descriptor = found.type as unknown as Descriptor;
+    // No bytes decode to a message with every field except the members of a oneof.
+    const defaults = found.deserialize(Buffer.alloc(0)) as Record<string, unknown>;
+    for (const value of Object.values(defaults)) {
+      if (Array.isArray(value)) Object.freeze(value);
+    }
+    const fields = descriptor.field.map((field) => [field.number, fieldShape(field, descriptor, defaults, shapes)] as const);
+    shapes.set(descriptor.name, { defaults, fields: new Map(fields) });
+  }
+  return shapes;
+}
+
+function fieldShape(
+  { name, label, type, typeName, oneofIndex }: FieldDescriptor,
+  { name: owner, oneofDecl, enumType }: Descriptor,
+  defaults: Readonly<Record<string, unknown>>,
+  shapes: ReadonlyMap<string, MessageShape>,
+): FieldShape {
+  const kind = KINDS.get(type);
+  if (kind === undefined) throw new MeshError("PROTO_INVALID", `reading ${owner}.${name}: type ${type} is not supported`);
+  const values = enumType.find((each) => each.name === typeName)?.value.map((each) => [each.number, each.name] as const);
+  return {
+    name,
+    kind,
+    isRepeated: label === "LABEL_REPEATED",
+    oneof: name in defaults ? undefined : oneofDecl[oneofIndex]?.name,
+    ...(values && { values: new Map(values) }),
+    message() {
+      const shape = shapes.get(typeName);
+      if (shape === undefined) throw new MeshError("PROTO_INVALID", `reading ${owner}.${name}: no message ${typeName}`);
+      return shape;
+    },
+  };
+}
+
+/** In the loader's result a message has a format, and a service has none. */
+export function isMessage(found: AnyDefinition): found is MessageTypeDefinition<object, object> {
+  return "format" in found && "serialize" in found;
 }

@@ -1,5 +1,6 @@
 // The types of the messages in proto/ctrlmesh/v1/mesh.proto, as @grpc/proto-loader decodes and encodes them
-// with the options in load-proto.ts. The .proto file is the contract, and each type has the same fields.
+// with the options in load-proto.ts. The .proto file is the contract, and each type has the same fields. The
+// types that proto-loader generates are 34 files without the unions that say which member of a oneof is set.
 
 export interface PodRef {
   readonly namespace: string;
@@ -7,7 +8,7 @@ export interface PodRef {
   readonly uid: string;
 }
 
-/** From proxy to manager: exactly one of the fields. */
+/** A message from proxy to manager has exactly one of the fields. */
 export type ProxyMessage =
   | { readonly message?: "registration"; readonly registration: RegistrationMessage }
   | { readonly message?: "promise"; readonly promise: PromiseMessage }
@@ -15,7 +16,7 @@ export type ProxyMessage =
   | { readonly message?: "nack"; readonly nack: NackMessage }
   | { readonly message?: "report"; readonly report: ReportMessage };
 
-/** From manager to proxy: exactly one of the fields. */
+/** A message from manager to proxy has exactly one of the fields. */
 export type ManagerMessage =
   | { readonly message?: "welcome"; readonly welcome: WelcomeMessage }
   | { readonly message?: "redirect"; readonly redirect: { readonly endpoint: string } }
@@ -118,7 +119,7 @@ export const NO_REPORTS: Reports = {
   webhookProblem: "",
 };
 
-/** Exactly one kind. Null is sent as a message without a resource. */
+/** A report has exactly one kind. Null is sent as a message without a resource. */
 export type ReportMessage = {
   [K in keyof Reports]: { readonly report?: K } & { readonly [P in K]: NonNullable<Reports[P]> };
 }[keyof Reports];
@@ -136,14 +137,14 @@ export interface UnnamedLockMessage {
 }
 
 export interface PolicyReportMessage {
-  /** The digest of the policies that the proxy enforces; "" while it has none. */
+  /** The digest of the enforced policies; "" while there are none. */
   readonly digest: string;
   /** Breakers that are not closed, and breakers that the process has closed, open ones first. */
   readonly rules: readonly RuleStateMessage[];
 }
 
 export interface RuleStateMessage {
-  /** Of the object that has the rule. */
+  /** The UID of the object that has the rule. */
   readonly uid: string;
   readonly rule: string;
   readonly opened: boolean;
@@ -167,7 +168,7 @@ export interface RouteMessage {
   readonly table: RouteTableMessage | null;
   /** SHA-256 of the table's bytes, instead of the table. */
   readonly tableHash: Uint8Array;
-  /** The guard of the snapshot is `Warn`. */
+  /** The guard of the route is `Warn`. */
   readonly warnOnly: boolean;
   readonly words: SourceWordsMessage | null;
 }

@@ -1,6 +1,6 @@
 // The other pods of an app, as a resource type: those to which a proxy may forward reviews of the operator's
 // webhooks. The body is JSON; this schema is its contract. Peers have a version and an ACK of their own, so
-// no route waits for them. Called by both ends of the stream.
+// no route waits for them.
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { tryParseJson } from "../base/json.ts";
@@ -36,7 +36,7 @@ const peerSchema: z.ZodType<PodPeer> = z.object({
 });
 const bodySchema = z.object({ peers: z.array(peerSchema) });
 
-/** Far above an app of thousands of pods. */
+/** Far more than an app of thousands of pods needs. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
 export const PEERS: ResourceType<PeersResource> = {

@@ -1,7 +1,7 @@
-// The route as a resource type: converts a snapshot to a message, to bytes and to a digest. `routeToWire` and
-// `routeFromWire` are the only lists of a snapshot's fields. Digest, deltas, registrations and the stored
-// file all use the message, so a new field reaches all of them. Invariant: a snapshot that decodes without an
-// error can be enforced. Otherwise the error names every problem. Called by both ends of the stream.
+// The route as a resource type: converts a route to a message, to bytes and to a digest. `routeToWire` and
+// `routeFromWire` are the only lists of a route's fields. Digest, deltas, registrations and the stored file
+// all use the message, so a new field reaches all of them. Invariant: a route that decodes without an error
+// can be enforced. Otherwise the error names every problem.
 import { type AppRef, type CallerPolicy, NO_CALLER_POLICY, type Snapshot } from "../route/snapshot.ts";
 import type { SourceWords } from "../route/source-words.ts";
 import type { RouteTable } from "../route/table.ts";
@@ -11,7 +11,7 @@ import { headProblems, ResourceInvalidError, type ResourceType, type Versioned }
 import { fixedTableToWire, hashBytes, tableFromWire, tableHash, tableToWire } from "./table-codec.ts";
 import { applyDelta, diffTables } from "./table-delta.ts";
 
-/** A snapshot without version and digest. */
+/** A route without version and digest. */
 export type RouteContent = Omit<Snapshot, keyof Versioned>;
 
 export const ROUTE: ResourceType<Snapshot> = {
@@ -43,7 +43,7 @@ export function routeDigest(content: RouteContent): string {
   return hashBytes(namedBody(content)).toString("hex").slice(0, 32);
 }
 
-/** The snapshot as it is in a registration: with the hash of its table instead of the table. */
+/** The route in a registration: with the hash of its table instead of the table. */
 export function namedRoute(snapshot: Snapshot): ResourceMessage {
   return { type: ROUTE.name, version: snapshot.version, digest: snapshot.digest, body: namedBody(snapshot) };
 }
@@ -53,7 +53,7 @@ export interface ClaimedRoute {
   /** The hash of the table; undefined if the body has none. */
   readonly tableHash: Uint8Array | undefined;
   /**
-   * The snapshot. Its digest is computed, so a proxy cannot send the digest of other rules.
+   * Returns the route. Its digest is computed, so a proxy cannot claim the digest of other rules.
    * @param table the table with the hash `tableHash`
    * @throws ResourceInvalidError
    */
@@ -76,7 +76,6 @@ export function claimedRoute({ body, version }: ResourceMessage): ClaimedRoute {
 const HASH_BYTES = 32;
 const NO_HASH = new Uint8Array();
 
-/** All fields except the table. */
 function routeToWire(content: RouteContent): Omit<RouteMessage, "table" | "tableHash"> {
   const { app, subset, podNamespace, lockName, callers, guard, words = null } = content;
   return { app, subset, podNamespace, lockName, callers, words, warnOnly: guard === "Warn" };
@@ -96,7 +95,9 @@ function routeFromWire(
   if (problems.length > 0 || !table || app === null) throw new ResourceInvalidError(problems);
   const content = { app: appFromWire(app), subset, podNamespace, lockName, table, callers: callersFromWire(callers) };
   return {
-    ...{ version, digest, ...content },
+    version,
+    digest,
+    ...content,
     ...(warnOnly ? { guard: "Warn" } : {}),
     ...(words === null ? {} : { words: wordsFromWire(words) }),
   };
@@ -120,7 +121,7 @@ function messageOf(body: Uint8Array): RouteMessage {
   }
 }
 
-/** What a route without its table takes in memory at most: its largest part is the list of user agents. */
+/** The maximum memory of a route without its table, whose largest part is the list of user agents. */
 const MAX_CLAIM_SIZE = 256 * 1024;
 
 function decodedOrUndefined(body: Uint8Array): RouteMessage | undefined {

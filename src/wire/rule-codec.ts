@@ -1,11 +1,10 @@
 // Converts a route rule to a wire message and back. Invariant: an unknown kind of rule, or an unknown term,
 // makes the table invalid. The rule is never omitted, because without it a subset could own more than it was
-// granted. Called by table-codec.ts.
+// granted.
 import { isSetTerm, type LabelTerm, type SetTerm } from "../kube/label-selector.ts";
 import type { ResourceMatch, RouteRule } from "../route/table.ts";
 import type { LabelTermMessage, RuleMessage } from "./messages.ts";
 
-/** The rule as a message. */
 export function ruleToWire(rule: RouteRule): RuleMessage {
   const { resources, origin } = rule;
   const common = { subset: "", resources, origin, terms: [] };

@@ -1,6 +1,5 @@
 // Converts a route table to a message, to bytes and to a hash. Invariant: equal tables give equal messages,
-// even if they number their classes differently. Called by route-type.ts, by the proxy for its registration
-// and by the manager for the tables of registrations.
+// even if they number their classes differently.
 import { createHash, type Hash } from "node:crypto";
 import type { ResourceMatch, RouteTable } from "../route/table.ts";
 import type { MemoryBudget } from "./bounded-decoder.ts";
@@ -12,7 +11,6 @@ import { ruleFromWire, ruleToWire } from "./rule-codec.ts";
 /** The fields that a delta can change. */
 type MovingPart = "classes" | "fenced";
 
-/** The table as a message. */
 export function tableToWire(table: RouteTable): RouteTableMessage {
   return { ...fixedTableToWire(table), classes: classesToWire(table), fenced: [...table.fenced].sort() };
 }
@@ -72,7 +70,7 @@ export function tableFromBytes(bytes: Uint8Array, memory?: MemoryBudget): RouteT
   return table;
 }
 
-/** SHA-256. */
+/** Returns the SHA-256. */
 export function hashBytes(bytes: Uint8Array): Buffer {
   return createHash("sha256").update(bytes).digest();
 }
@@ -89,8 +87,7 @@ export function tableHash(table: RouteTable): Buffer {
   return hash;
 }
 
-type Beginning = Pick<RouteTable, "rules" | "classes">;
-const beginnings = new WeakMap<RouteTable["classOf"], Beginning & { readonly hash: Hash }>();
+const beginnings = new WeakMap<RouteTable["classOf"], Pick<RouteTable, "rules" | "classes"> & { readonly hash: Hash }>();
 
 // A family of 64 shards has 64 tables, which differ at the end only: in the fences and in what is retained.
 // The beginning is nearly all of the bytes, so it is hashed once. In the bytes of a message the fields follow

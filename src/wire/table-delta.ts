@@ -1,8 +1,7 @@
 // A route table as the difference to a base table. Only the classes of namespaces and the fences may differ.
 // After any other change, also of `retained`, the table is sent whole. Pure. Invariant:
 // `applyDelta(base, diffTables(base, next))` gives the same owners as `next`. This also holds for an equal
-// base that numbers its classes differently, because a delta identifies a class by its rules. Called by
-// route-type.ts.
+// base that numbers its classes differently, because a delta identifies a class by its rules.
 import type { RouteTable } from "../route/table.ts";
 import type { NamespaceClassMessage, RouteDeltaMessage } from "./messages.ts";
 

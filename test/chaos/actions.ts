@@ -1,5 +1,5 @@
-// The chaos actions on processes: kills, stops and outages. After each action the world recovers by itself. Stopped processes continue
-// after some time, and `waitIdle` waits until they have continued. Called by run-chaos.ts.
+// The chaos actions on processes: kills, stops and outages. After each action the world recovers by itself.
+// Stopped processes continue after some time, and `waitIdle` waits until they have continued.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RunnerPod } from "../support/pod-runner.ts";
 import type { Supervised } from "../support/supervised.ts";

@@ -1,7 +1,8 @@
-// Records the edits of the chaos in order: the labels of each namespace and the rules of the VirtualApp. From these it computes
-// each namespace's desired owners over time. Pure.
+// Records the edits of the chaos in order: the labels of each namespace and the rules of the VirtualApp. From
+// these it computes each namespace's desired owners over time. Pure.
 //
-// It evaluates the few rules of the chaos with its own code, so that the check does not depend on the code under test.
+// It evaluates the few rules of the chaos with its own code, so that the check does not depend on the code
+// under test.
 import type { OwnerChange } from "./ownership-check.ts";
 
 /** The VirtualApp, and the name of its lock. */
@@ -9,7 +10,10 @@ export const APP = { namespace: "foo-system", name: "foo-operator" } as const;
 export const CANARY = "v2";
 export const LANE_LABEL = "lane";
 
-/** The possible expressions of the rule for namespaces without the label, by the last digit of the name; "" for none. */
+/**
+ * The possible expressions of the rule for namespaces without the label, by the last digit of the name; ""
+ * for none.
+ */
 export const ENDINGS = ["", "[02468]$", "[0-3]$", "[5-9]$"] as const;
 export type Ending = (typeof ENDINGS)[number];
 

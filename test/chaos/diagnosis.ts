@@ -1,4 +1,4 @@
-// Collects information about the cause if a chaos run does not converge. Called by run-chaos.ts.
+// Collects information about the cause if a chaos run does not converge.
 
 import { SHARDING_CONFIGS, VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { LEASES } from "../../src/kube/client/resources.ts";
@@ -10,8 +10,8 @@ const LIMITS = { timeoutMs: 5_000 };
 const LAST_LINES = 12;
 
 /**
- * The holders of the locks, the statuses of the apps, and the last lines of each process. @throws Error if the API server
- * does not respond
+ * The holders of the locks, the statuses of the apps, and the last lines of each process. @throws Error if
+ * the API server does not respond
  */
 export async function diagnose(world: ChaosWorld): Promise<readonly string[]> {
   const { client, managers: replicas } = world.mesh;

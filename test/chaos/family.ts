@@ -1,5 +1,6 @@
-// The sharded family of a chaos run: a root ShardingConfig over a StatefulSet. The real StatefulSet controller makes the pods, and the fixture runs
-// them. Its operator works on the same Foos as that of the VirtualApp, in ConfigMaps of its own. Called by world.ts.
+// The sharded family of a chaos run: a root ShardingConfig over a StatefulSet. The real StatefulSet
+// controller makes the pods, and the fixture runs them. Its operator works on the same Foos as that of the
+// VirtualApp, in ConfigMaps of its own.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";

@@ -1,9 +1,9 @@
-// Reads from the audit log how the operators' informers list and watch, and decides whether a wait of client-go explains late work. Pure.
-// Called by wait-converged.ts and run-chaos.ts.
+// Reads from the audit log how the operators' informers list and watch, and decides whether a wait of
+// client-go explains late work. Pure. Called by wait-converged.ts and run-chaos.ts.
 //
-// client-go's reflector waits before each list after the first: 0.8 s, doubled each time up to 30 s, and at random up to twice
-// that. It resets after two minutes (k8s.io/client-go/tools/cache, NewReflectorWithOptions). Each watch that must list again and
-// each refused connection causes such a wait.
+// client-go's reflector waits before each list after the first: 0.8 s, doubled each time up to 30 s, and at
+// random up to twice that. It resets after two minutes (k8s.io/client-go/tools/cache,
+// NewReflectorWithOptions). Each watch that must list again and each refused connection causes such a wait.
 import type { AuditEvent } from "../support/kube.ts";
 import { isRead, microTimeMs, podOf } from "../support/mesh/pod-writes.ts";
 
@@ -28,7 +28,10 @@ export interface Leader {
   readonly sinceMs: number;
 }
 
-/** All lists and watches, oldest first. @param serverSinceMs the start of the API server, which ended all earlier requests */
+/**
+ * All lists and watches, oldest first.
+ * @param serverSinceMs the start of the API server, which ended all earlier requests
+ */
 export function readsOf(events: readonly AuditEvent[], serverSinceMs: number): ApiRead[] {
   const reads = new Map<string, ApiRead>();
   for (const event of events) {
@@ -50,8 +53,8 @@ export interface LateSubset {
   /** When ownership converged. */
   readonly ownedMs: number;
   /**
-   * The number of watches that the leader's proxy has refused after ownership converged, because the client must list again. Refused
-   * watches are not in the audit log.
+   * The number of watches that the leader's proxy has refused after ownership converged, because the client
+   * must list again. Refused watches are not in the audit log.
    */
   readonly refused: number;
   readonly nowMs: number;

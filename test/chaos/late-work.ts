@@ -1,5 +1,6 @@
-// Finds state that has not converged: Foos that their owner has not reconciled after the last edit, ConfigMaps with another content, and
-// a VirtualApp or a family with a handover. If it finds nothing, no work was lost. Called by wait-converged.ts.
+// Finds state that has not converged: Foos that their owner has not reconciled after the last edit,
+// ConfigMaps with another content, and a VirtualApp or a family with a handover. If it finds nothing, no work
+// was lost.
 
 import { SHARDING_CONFIGS, VIRTUAL_APPS } from "../../src/api/resources.ts";
 import type { ShardingConfig } from "../../src/api/sharding-config.ts";

@@ -1,11 +1,12 @@
-// Checks exclusive ownership: reads the pods' writes from the API server's audit log and the owners over time, and finds objects
-// that two subsets worked on. Pure; called by run-chaos.ts. There are two violations:
+// Checks exclusive ownership: reads the pods' writes from the API server's audit log and the owners over
+// time, and finds objects that two subsets worked on. Pure; called by run-chaos.ts. There are two violations:
 //
-// - writes of two subsets in one place overlap in time, since a proxy forwarded one write before the other had ended;
+// - writes of two subsets in one place overlap in time, since a proxy forwarded one write before the other
+//   had ended;
 // - a subset writes after another subset, without a change of the rules in between that gave the place back.
 //
-// Refused writes count too, since a proxy forwarded them. A write that was carried out while the API server was killed is not in the log.
-// The check may miss such a write, but it never reports a false violation.
+// Refused writes count too, since a proxy forwarded them. A write that was carried out while the API server
+// was killed is not in the log. The check may miss such a write, but it never reports a false violation.
 import type { PodWrite } from "../support/mesh/pod-writes.ts";
 
 /** The rules assign the place to this subset, from this time on at the earliest. */
@@ -19,8 +20,8 @@ export interface OwnershipCheck {
   /** The subset of a pod at a time; undefined if the pod belongs to another app. */
   subsetOf(pod: string, atMs: number): string | undefined;
   /**
-   * The group of objects that moves together, as text; undefined: the write is not checked. The default is resource and
-   * namespace.
+   * The group of objects that moves together, as text; undefined: the write is not checked. The default is
+   * resource and namespace.
    */
   placeOf?(write: PodWrite): string | undefined;
   /** The desired owners of the place, oldest first. The time of the first owner is ignored. */
@@ -77,7 +78,10 @@ function resourceAndNamespace({ resource, namespace }: PodWrite): string {
   return `${resource.split("/")[0]} in ${namespace}`;
 }
 
-/** The writes that began during a write of another subset. @param writes ordered by the time they were received */
+/**
+ * The writes that began during a write of another subset.
+ * @param writes ordered by the time they were received
+ */
 function* overlaps(place: string, writes: readonly CheckedWrite[]): Iterable<Violation> {
   const lastOf = new Map<string, CheckedWrite>(); // for each subset, the write that ended last
   for (const write of writes) {
@@ -89,8 +93,9 @@ function* overlaps(place: string, writes: readonly CheckedWrite[]): Iterable<Vio
   }
 }
 
-// Each series of writes of one subset needs its own change of ownership, after the change of the previous series and not in the
-// future. The earliest such change is taken, since it explains all writes that a later change explains.
+// Each series of writes of one subset needs its own change of ownership, after the change of the previous
+// series and not in the future. The earliest such change is taken, since it explains all writes that a later
+// change explains.
 function follow(
   place: string,
   writes: readonly CheckedWrite[],

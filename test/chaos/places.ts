@@ -1,4 +1,4 @@
-// Which objects move together in a chaos run, for each of its two apps, and whose each lock is. Pure. Called by run-chaos.ts and late-work.ts.
+// Which objects move together in a chaos run, for each of its two apps, and whose each lock is. Pure.
 import type { PodWrite } from "../support/mesh/pod-writes.ts";
 import { APP, CANARY } from "./desired-owners.ts";
 import { FAMILY } from "./family.ts";
@@ -13,7 +13,10 @@ export function placeInVirtualApp({ namespace, resource, name }: Written): strin
   return resource === "leases" && namespace === APP.namespace ? `lock ${name}` : namespace;
 }
 
-/** As in a VirtualApp, but only named resources have an owner, and pods that stand by share the lock under the operator's own name. */
+/**
+ * As in a VirtualApp, but only named resources have an owner, and pods that stand by share the lock under the
+ * operator's own name.
+ */
 export function placeInFamily({ namespace, resource, name }: Written): string | undefined {
   if (resource === "leases") return name === FAMILY.name ? undefined : `lock ${name}`;
   return NAMED.includes(resource.split("/")[0] ?? "") ? namespace : undefined;

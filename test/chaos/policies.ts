@@ -1,6 +1,6 @@
-// Traffic policies in a chaos run. They limit, delay, abort and forbid what the operators of both apps ask, and come, change and go while
-// namespaces move. No policy may bring a second owner, or outlive its object. They are mild, since an operator waits longer with each failure of
-// an object, up to many minutes. Called by run-chaos.ts.
+// Traffic policies in a chaos run. They limit, delay, abort and forbid what the operators of both apps ask,
+// and come, change and go while namespaces move. No policy may bring a second owner, or outlive its object.
+// They are mild, since an operator waits longer with each failure of an object, up to many minutes.
 import { setTimeout as sleep } from "node:timers/promises";
 import { RECOVER } from "../../src/api/rate-limiting.ts";
 import { CIRCUIT_BREAKERS, FAULT_INJECTIONS, TRAFFIC_POLICIES } from "../../src/api/resources.ts";
@@ -12,7 +12,10 @@ import { APP } from "./desired-owners.ts";
 import { FAMILY } from "./family.ts";
 
 export interface ChaosPolicies {
-  /** Creates, edits or deletes a policy at random. An edit also asks its breakers to close. @returns a description */
+  /**
+   * Creates, edits or deletes a policy at random. An edit also asks its breakers to close.
+   * @returns a description
+   */
   change(random: () => number): Promise<string>;
   /** Deletes every policy. */
   clear(): Promise<void>;

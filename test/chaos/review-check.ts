@@ -1,8 +1,8 @@
-// Prepares the answered reviews of a chaos run for the ownership check: each is like a write at the moment of its answer. Pure. Called by
-// run-chaos.ts.
+// Prepares the answered reviews of a chaos run for the ownership check: each is like a write at the moment of
+// its answer. Pure. Called by run-chaos.ts.
 //
-// A review that was on its way to the old owner when the place was granted is answered by the old owner after the new one's first answer. So such
-// answers are left out, for as long as the API server waits for one.
+// A review that was on its way to the old owner when the place was granted is answered by the old owner after
+// the new one's first answer. So such answers are left out, for as long as the API server waits for one.
 
 import type { PodWrite } from "../support/mesh/pod-writes.ts";
 import type { AnsweredReview } from "../support/review-server.ts";

@@ -1,8 +1,9 @@
-// Records the states of a root ShardingConfig in order, and computes from them which shard each namespace was to have over time. Pure. A state
-// is the canary of the spec and the stored placement, which one object carries.
+// Records the states of a root ShardingConfig in order, and computes from them which shard each namespace was
+// to have over time. Pure. A state is the canary of the spec and the stored placement, which one object
+// carries.
 //
-// A namespace's shard in one state is computed by the code under test. The check is about the order of the states: nobody may write for a shard that no
-// state gave the namespace to in the meantime.
+// A namespace's shard in one state is computed by the code under test. The check is about the order of the
+// states: nobody may write for a shard that no state gave the namespace to in the meantime.
 import type { ShardingConfig } from "../../src/api/sharding-config.ts";
 import { canaryTest } from "../../src/manager/sharding/canary.ts";
 import { placer } from "../../src/manager/sharding/placement.ts";

@@ -1,5 +1,6 @@
-// One chaos run. For some time it kills and stops processes and edits objects at random. Then everything must converge within half a
-// minute, except work of an operator with an informer that client-go delays. At last the ownership check reads the audit log.
+// One chaos run. For some time it kills and stops processes and edits objects at random. Then everything must
+// converge within half a minute, except work of an operator with an informer that client-go delays. At last
+// the ownership check reads the audit log.
 //
 // The seed alone decides the actions. Their effects also depend on the machine. Called by `npm run chaos` and
 // test/e2e/alone/chaos.test.ts.
@@ -19,8 +20,8 @@ export interface ChaosOptions {
   readonly seconds: number;
   readonly seed: number;
   /**
-   * The operator of the VirtualApp has webhooks; the default is true. Then each manager waits longer after its start, since it knows the pods by
-   * their tokens.
+   * The operator of the VirtualApp has webhooks; the default is true. Then each manager waits longer after
+   * its start, since it knows the pods by their tokens.
    */
   readonly webhooks?: boolean;
   /** Also deletes pods whose processes continue; the default is false. */

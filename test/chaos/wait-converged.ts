@@ -1,4 +1,4 @@
-// Waits until the world has converged, or until the time limits are over. Called by run-chaos.ts before and after the chaos.
+// Waits until the world has converged, or until the time limits are over.
 import { setTimeout as sleep } from "node:timers/promises";
 import { proxyReady } from "../support/proxy-launcher.ts";
 import { readMetrics } from "../support/proxy-metrics.ts";
@@ -24,7 +24,10 @@ export interface Outcome {
   readonly toMs: number;
   /** When ownership converged; undefined if it did not. */
   readonly ownedMs: number | undefined;
-  /** The number of watches that the proxies have refused after ownership converged, because the client must list again. */
+  /**
+   * The number of watches that the proxies have refused after ownership converged, because the client must
+   * list again.
+   */
   readonly refused: number;
   /** The leaders of the subsets at the end. */
   readonly leaders: readonly Leader[];
@@ -88,7 +91,10 @@ function problemsOf(work: readonly LateWork[]): string[] {
   return work.length > MAX_NAMED ? [...words, `and ${work.length - MAX_NAMED} more`] : words;
 }
 
-/** The number of watches that each pod's proxy has refused since its start, without proxies that do not respond. */
+/**
+ * The number of watches that each pod's proxy has refused since its start, without proxies that do not
+ * respond.
+ */
 async function refusalsOf(world: ChaosWorld): Promise<Map<string, number>> {
   const counts = world.allPods().map(async ({ name, proxy }): Promise<[string, number]> => {
     if (proxy === undefined) return [name, 0];

@@ -1,5 +1,6 @@
-// The webhooks of the VirtualApp's operator in a chaos run: any pod gets any review of a Foo, and the operators remember what they answer. The
-// operators' webhooks run in this process, so only the proxies before them are killed and stopped. Called by world.ts.
+// The webhooks of the VirtualApp's operator in a chaos run: any pod gets any review of a Foo, and the
+// operators remember what they answer. The operators' webhooks run in this process, so only the proxies
+// before them are killed and stopped.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
-// The world of a chaos run: a real control plane, three managers, a VirtualApp with two subsets, five pods with real proxies and
-// a controller-runtime operator, a sharded family beside it (family.ts), and namespaces with Foos. Every edit is repeated until the API server accepts it. Called by
-// run-chaos.ts.
+// The world of a chaos run: a real control plane, three managers, a VirtualApp with two subsets, five pods
+// with real proxies and a controller-runtime operator, a sharded family beside it (family.ts), and namespaces
+// with Foos. Every edit is repeated until the API server accepts it.
 import { setTimeout as sleep } from "node:timers/promises";
 import { stringify } from "yaml";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
@@ -57,8 +57,8 @@ export interface ChaosWorld {
   /** Stops a pod's processes, deletes its object and creates the pod again. */
   replacePod(name: string): Promise<void>;
   /**
-   * Deletes a pod's object while its processes continue for some time, then creates the pod again. This happens on a node that the control
-   * plane considers lost.
+   * Deletes a pod's object while its processes continue for some time, then creates the pod again. This
+   * happens on a node that the control plane considers lost.
    */
   loseNode(name: string, forMs: number): Promise<void>;
   stop(): Promise<void>;
@@ -88,7 +88,9 @@ export async function startChaosWorld(options: WorldOptions): Promise<ChaosWorld
   let born = 0;
   let family: ChaosFamily | undefined;
 
-  /** Repeats a request until the API server accepts it. No request for the opposite may run at the same time. */
+  /**
+   * Repeats a request until the API server accepts it. No request for the opposite may run at the same time.
+   */
   const repeatUntilAccepted = async (send: () => Promise<unknown>): Promise<void> => {
     while (!stopping.signal.aborted) {
       try {

@@ -1,5 +1,5 @@
-// The attackers' processes, one for each side: with a low priority, so that the machine's processors go to the victims and to honest clients first. Called by
-// run-siege.ts.
+// The attackers' processes, one for each side: with a low priority, so that the machine's processors go to
+// the victims and to honest clients first.
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { setPriority } from "node:os";

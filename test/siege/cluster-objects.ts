@@ -1,4 +1,4 @@
-// The objects of the cluster under siege, in the order in which they need each other. Called by world.ts.
+// The objects of the cluster under siege, in the order in which they need each other.
 import { readManifests } from "../../examples/demo/manifests.ts";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES } from "../../src/kube/client/resources.ts";
@@ -38,7 +38,9 @@ export async function fillCluster(client: KubeClient, caPem: string, empty: numb
   await eventually(() => client.create(VIRTUAL_APPS, app?.object as never));
 }
 
-/** localkube calls no webhooks and does not have these kinds. The manager keeps its configurations in them. */
+/**
+ * localkube calls no webhooks and does not have these kinds. The manager keeps its configurations in them.
+ */
 function webhookKind(kind: string): object {
   const group = "admissionregistration.k8s.io";
   const [singular, plural] = [kind.toLowerCase(), `${kind.toLowerCase()}s`];

@@ -1,4 +1,4 @@
-// VirtualApps that are valid and costly to compile: H2 of the findings. Pure. Used by the attacks of a tenant and of who sends reviews.
+// VirtualApps that are valid and costly to compile: H2 of the findings. Pure.
 
 const selectorOf = (component: string) => ({ matchLabels: { component } });
 
@@ -12,7 +12,9 @@ function spec(match: readonly object[][], onLoss = "InPlace"): object {
   };
 }
 
-/** In a name of a namespace either takes a while. The worst of all, with a word boundary, are no longer valid. */
+/**
+ * In a name of a namespace either takes a while. The worst of all, with a word boundary, are no longer valid.
+ */
 const EXPRESSIONS = ["(?:(?:(?:[a-z0-9-]{29})+)+)*-$", "([a-z0-9][-a-z0-9]?){40}$"];
 
 /** Inside the limits of regular expressions. @param variant makes it a new one, of either kind */

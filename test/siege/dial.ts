@@ -1,5 +1,6 @@
-// The connections of attackers: from an address of theirs, with or without TLS, as slow as they like. Invariant: a visit never rejects, never
-// checks a certificate, and leaves no connection open when the attack is over. Used by the files of attacks/ and by the fuzz.
+// The connections of attackers: from an address of theirs, with or without TLS, as slow as they like.
+// Invariant: a visit never rejects, never checks a certificate, and leaves no connection open when the attack
+// is over.
 import { connect as connectTcp, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
@@ -55,7 +56,10 @@ export interface Talk {
   readonly holdMs: number;
 }
 
-/** Sends the parts and waits. @returns the status of an HTTP answer, "cut off", or "kept" if the victim let it be */
+/**
+ * Sends the parts and waits.
+ * @returns the status of an HTTP answer, "cut off", or "kept" if the victim let it be
+ */
 export async function talk(socket: Socket, { parts = [], everyMs = 0, holdMs }: Talk): Promise<string> {
   let head = "";
   const over = new Promise<void>((resolve) => {

@@ -1,5 +1,6 @@
-// Pods without processes, whose tokens honest clients and attackers use: further pods of the operator, and those of a tenant with `edit` in one
-// namespace, which has an app and pods that say they carry a sidecar (H3 of the findings). Called by world.ts.
+// Pods without processes, whose tokens honest clients and attackers use: further pods of the operator, and
+// those of a tenant with `edit` in one namespace, which has an app and pods that say they carry a sidecar (H3
+// of the findings).
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { PODS } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";

@@ -1,5 +1,5 @@
-// Route tables that no spec could have made, which a pod of a tenant says that it enforces. A process makes one of each kind, and each pod's own from
-// it: equal tables would be one in the manager's memory. Used by attacks/mesh.ts and by the fuzz.
+// Route tables that no spec could have made, which a pod of a tenant says that it enforces. A process makes
+// one of each kind, and each pod's own from it: equal tables would be one in the manager's memory.
 import { NO_CALLER_POLICY, type Snapshot } from "../../src/route/snapshot.ts";
 import type { RouteTable } from "../../src/route/table.ts";
 import type { ProxyMessage } from "../../src/wire/messages.ts";
@@ -14,7 +14,10 @@ export interface ForeignTable {
   readonly hash: Buffer;
 }
 
-/** A table of 7.6 MB that takes 85 MB in the registry, one of 5.7 MB that takes minutes to plan with, and one as usual. */
+/**
+ * A table of 7.6 MB that takes 85 MB in the registry, one of 5.7 MB that takes minutes to plan with, and one
+ * as usual.
+ */
 const SIZES: Readonly<Record<TableKind, { rules: number; classes: number; rulesOfClass: number; namespaces: number }>> = {
   small: { rules: 1, classes: 1, rulesOfClass: 1, namespaces: 1 },
   memory: { rules: 4, classes: 1, rulesOfClass: 1, namespaces: 500_000 },

@@ -1,4 +1,5 @@
-// The judgement of a siege: what was promised about the manager and the sidecars, and whether it was kept. Pure. Called by run-siege.ts.
+// The judgement of a siege: what was promised about the manager and the sidecars, and whether it was kept.
+// Pure.
 import type { Summary } from "./series.ts";
 import type { Vitals } from "./vitals.ts";
 
@@ -23,8 +24,8 @@ export const PROMISED: Bounds = {
 };
 
 /**
- * For half a minute on any machine, with programs that run from their sources. Of so few calls the p99 is the slowest; it must be before the API server
- * gives up, after 10 s.
+ * For half a minute on any machine, with programs that run from their sources. Of so few calls the p99 is the
+ * slowest; it must be before the API server gives up, after 10 s.
  */
 export const LOOSE: Bounds = {
   ...{ managerP99Ms: 9_000, managerRssMb: 480, longestGapMs: 8_000 },
@@ -40,7 +41,10 @@ export interface Figures {
   /** The operator's calls while the same attack goes to another sidecar. */
   readonly aside: Summaries;
   readonly moves: Summary;
-  /** Calls of a process that nobody attacks: what the machine itself takes. Added to the bounds of times, except of what an attack adds. */
+  /**
+   * Calls of a process that nobody attacks: what the machine itself takes. Added to the bounds of times,
+   * except of what an attack adds.
+   */
   readonly control: Summary;
   readonly vitals: Vitals;
   /** The last words of processes that have ended, by program. */

@@ -1,5 +1,5 @@
-// A call of the manager's gRPC service from an address of an attacker: HTTP/2 frames over a connection of its own (grpc-js cannot choose the address
-// that it calls from). Used by attacks/mesh.ts and by the fuzz.
+// A call of the manager's gRPC service from an address of an attacker: HTTP/2 frames over a connection of its
+// own (grpc-js cannot choose the address that it calls from).
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
 import type { Socket } from "node:net";
 import { CONNECT } from "../../src/wire/load-proto.ts";

@@ -1,5 +1,6 @@
-// The two pods of the operator: for each an object, a token, a sidecar with all its listeners, and the operator's own webhook server. Those servers
-// are in a process of their own, so that they cost this one nothing. Called by world.ts.
+// The two pods of the operator: for each an object, a token, a sidecar with all its listeners, and the
+// operator's own webhook server. Those servers are in a process of their own, so that they cost this one
+// nothing.
 import { randomInt } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -64,7 +65,8 @@ export async function startOperatorPods(context: Context): Promise<OperatorPods>
     ["operators", "control"].map((name) => startChild({ name, command: process.execPath, args })),
   )) as [Child, Child];
   const ports = operators.ready.ports as readonly number[];
-  // Pods call each other at one port, so each has an address of its own. Other runs on this machine have other addresses.
+  // Pods call each other at one port, so each has an address of its own. Other runs on this machine have
+  // other addresses.
   const [net, port] = [randomInt(20, 250), await freePort()];
   const start = (index: number, version: string, namespace: string) => {
     const reviews = { host: `127.0.${net}.${index + 1}`, port };

@@ -1,5 +1,6 @@
-// The programs under siege, started as the chart starts them: their flags, and the heap that V8 takes in a container with the chart's limit (half of
-// it). Like a container, a program that ends is started again, at its old ports. Called by world.ts.
+// The programs under siege, started as the chart starts them: their flags, and the heap that V8 takes in a
+// container with the chart's limit (half of it). Like a container, a program that ends is started again, at
+// its old ports.
 import { join } from "node:path";
 import { type Child, startChild } from "../support/child-process.ts";
 import { freePort } from "../support/free-port.ts";

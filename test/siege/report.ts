@@ -1,4 +1,4 @@
-// A siege's report as text: a line for each attack and a line for each verdict. Pure. Called by scripts/siege.ts.
+// A siege's report as text: a line for each attack and a line for each verdict. Pure.
 import type { Outcomes } from "./attacker.ts";
 import type { Verdict } from "./judge.ts";
 

@@ -1,5 +1,5 @@
-// The requests that attackers send: heads, and AdmissionReviews of every shape that a parser dislikes. Pure, and made once, since a shape has
-// 7 MiB. Used by the files of attacks/.
+// The requests that attackers send: heads, and AdmissionReviews of every shape that a parser dislikes. Pure,
+// and made once, since a shape has 7 MiB.
 
 /** A little less than the most that a webhook reads (src/kube/admission-review.ts). */
 const BODY_BYTES = 7 * 1024 * 1024 - 4096;

@@ -1,6 +1,7 @@
-// A siege: all attacks together, honest clients meanwhile, and the figures of both. The attack on the sidecars changes sides every few seconds: now at
-// the measured sidecar, now at the other one of the same machine. So what is added to the operator's times is the sidecar's and not the
-// machine's, which the attackers load in the same way in both halves. Called by scripts/siege.ts and test/e2e/alone/siege.test.ts.
+// A siege: all attacks together, honest clients meanwhile, and the figures of both. The attack on the
+// sidecars changes sides every few seconds: now at the measured sidecar, now at the other one of the same
+// machine. So what is added to the operator's times is the sidecar's and not the machine's, which the
+// attackers load in the same way in both halves.
 import { setTimeout as sleep } from "node:timers/promises";
 import { seededRandom } from "../support/random.ts";
 import type { Attack, Targets } from "./attack.ts";

@@ -1,5 +1,5 @@
-// The cluster under siege: localkube, the manager, an operator with a webhook in two pods with their sidecars, and a tenant of the cluster in a
-// namespace of its own. Called by run-siege.ts and by the fuzz of the ports.
+// The cluster under siege: localkube, the manager, an operator with a webhook in two pods with their
+// sidecars, and a tenant of the cluster in a namespace of its own.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 // Makes the mesh's identity: the source of the CA, the certificate of this replica, the check of callers, and
-// the certifier of proxies. app.ts calls it and starts the parts.
+// the certifier of proxies.
 import { createClientPace } from "../../base/client-pace.ts";
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
@@ -19,25 +19,21 @@ import { createMeshIdentity, type MeshIdentity, type SigningIdentity } from "./m
 import { createMeshNamespaces } from "./mesh-namespaces.ts";
 import { createProvidedCa } from "./provided-ca.ts";
 import { createRejections, type Rejections } from "./rejections.ts";
-import { managerNames } from "./server-names.ts";
+import { type ManagerNames, managerNames } from "./server-names.ts";
 import { createTokenReviewer } from "./token-reviewer.ts";
 
-export interface IdentityOptions {
+export interface IdentityOptions extends Omit<ManagerNames, "more"> {
   readonly client: KubeClient;
   readonly informers: Pick<Informers, "store">;
-  /** Of the manager, its Service and its Secrets. */
-  readonly namespace: string;
-  readonly serviceName: string;
-  readonly clusterDomain: string;
   /** The Lease of the leading replica. */
   readonly leaseName: string;
-  /** Names and addresses of the manager beside its Service's. */
+  /** Names and addresses of the manager in addition to its Service's. */
   readonly serverNames: readonly string[];
   /** The Secret of a CA that the user provides; "" if the mesh has its own. */
   readonly caSecret: string;
   /** How long a new CA is trusted before it signs, in milliseconds. */
   readonly caSettleMs: number;
-  /** Of proxies' certificates, in milliseconds. */
+  /** The lifetime of proxies' certificates, in milliseconds. */
   readonly certificateLifetimeMs: number;
   /** How long kube-apiserver accepts a token that it has found valid, in milliseconds. */
   readonly apiServerTokenCacheMs: number;
@@ -52,10 +48,10 @@ export interface IdentityOptions {
 
 export interface Identity {
   readonly identity: SigningIdentity;
-  /** Before the servers; waits for a CA. */
+  /** To be started before the servers; the start waits for a CA. */
   readonly runnables: readonly Runnable[];
   readonly security: ServerSecurity;
-  /** Started with the rest. */
+  /** One of the runnables. */
   readonly facts: ClusterFacts;
 }
 

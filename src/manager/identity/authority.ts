@@ -1,5 +1,5 @@
-// The CA that signs in this replica and the CAs that are trusted, wherever they are kept. managed-ca.ts and
-// provided-ca.ts are the sources; mesh-identity.ts and certifier.ts sign with it. Pure.
+// The CA that signs in this replica and the CAs that are trusted. Its sources are managed-ca.ts and
+// provided-ca.ts. Pure.
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { type KeyCertificate, type LeafOptions, signServerCertificate } from "../../base/certificates.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -20,8 +20,7 @@ export interface Authority {
 
 export interface AuthoritySource {
   /**
-   * Reads the CA again; the leader also takes the next step of a rotation. mesh-identity.ts calls it, never
-   * twice at a time.
+   * Reads the CA again; the leader also takes the next step of a rotation. Never called twice at a time.
    * @throws MeshError `CERTIFICATE_INVALID` if the CA cannot be used, `CA_MISSING` if there is none yet, or
    * the client's error
    */
@@ -30,7 +29,7 @@ export interface AuthoritySource {
 
 const DAY_MS = 86_400_000;
 
-/** A leaf with its chain, PEM. It does not outlive the CA. */
+/** Signs a leaf, which does not outlive the CA, and returns it with its chain, PEM. */
 export function signLeaf(
   { signer, chainPem }: Authority,
   key: Parameters<typeof signServerCertificate>[1],

@@ -1,6 +1,6 @@
-// The steps of a CA rotation. Pure: (state, now) -> state. managed-ca.ts takes them. Invariants: a CA is
-// trusted everywhere before it signs, and stays trusted while one of its leaves may be in use; a chain leads
-// from each leaf to every valid CA that a pod may have loaded, so that no process has to load another one.
+// The steps of a CA rotation. Pure: (state, now) -> state. Invariants: a CA is trusted everywhere before it
+// signs, and stays trusted while one of its leaves may be in use; a chain leads from each leaf to every valid
+// CA that a pod may have loaded, so that no process has to load another one.
 //
 //     Signing(A) => Signing(A) + Next(B)             a third of A's life is left, or a user asks; A signs B's name and key
 //     Signing(A) + Next(B) => Signing(B) + Old(A)    B was trusted for `settleMs`; A's key is forgotten
@@ -8,8 +8,7 @@
 import { randomBytes, X509Certificate } from "node:crypto";
 import { CLOCK_SKEW_MS, createCa, crossSignCa, type KeyCertificate } from "../../base/certificates.ts";
 import { joinPem } from "../../base/pem.ts";
-import type { Authority } from "./authority.ts";
-import { expiryOf } from "./authority.ts";
+import { type Authority, expiryOf } from "./authority.ts";
 import type { CaState } from "./ca-secret.ts";
 
 export interface RotationOptions {
@@ -26,7 +25,7 @@ const LIFETIME_DAYS = 3_650;
 const MAX_INTERMEDIATES = 16;
 const KEEP_OLD_MS = 14 * 86_400_000;
 
-/** A first CA. */
+/** Makes a first CA. */
 export function createCaState(now: number): CaState {
   return { signing: newCa(now), old: [], cross: [], rotationWanted: false };
 }
@@ -59,7 +58,7 @@ function forget(state: CaState, now: number): { state: CaState; step: CaStep } |
   return { state: { ...state, old, cross, promotedAtMs }, step: "older CAs are forgotten" };
 }
 
-/** What signs and what is trusted in this state. */
+/** The CA that signs and the CAs that are trusted in this state. */
 export function authorityOf({ signing, next, old, cross }: CaState, settleMs: number): Authority {
   return {
     signer: signing,

@@ -1,17 +1,20 @@
-// Reads and writes the Secret of the mesh's own CA. Pure; managed-ca.ts calls it. Invariant: a Secret that is
-// incomplete, damaged or not the mesh's is an error that names the key, since a new CA in its place would cut
-// off every running proxy.
+// Reads and writes the Secret of the mesh's own CA. Pure. Invariant: a Secret that is incomplete, damaged or
+// not the mesh's is an error that names the key, since a new CA in its place would cut off every running
+// proxy.
 import type { KeyCertificate } from "../../base/certificates.ts";
 import { MeshError } from "../../base/errors.ts";
 import { joinPem, readCertificates, splitPem } from "../../base/pem.ts";
 import type { Secret } from "../../kube/client/resources.ts";
 import { checkCa } from "./authority.ts";
+import { isOfManager, MANAGED_BY, MANAGER } from "./mesh-namespaces.ts";
 
 /** The mesh's CAs. */
 export interface CaState {
-  /** Signs now. */
+  /** The CA that signs now. */
   readonly signing: KeyCertificate;
-  /** Is trusted and will sign. `crossPem` is the same name and key, signed by the CA that signs now. */
+  /**
+   * A CA that is trusted and will sign. `crossPem` is the same name and key, signed by the CA that signs now.
+   */
   readonly next?: KeyCertificate & { readonly crossPem: string };
   /** PEM: CAs that have signed and are still trusted. Their keys are gone. */
   readonly old: readonly string[];
@@ -23,24 +26,19 @@ export interface CaState {
   readonly rotationWanted: boolean;
 }
 
-/** Users set it, with any value, for a new CA now. */
+/** Users set this annotation, with any value, to rotate the CA now. */
 export const ROTATE_ANNOTATION = "ctrlmesh.kruise.io/rotate";
 const PROMOTED_ANNOTATION = "ctrlmesh.kruise.io/promoted-at";
-const MANAGED_BY = "app.kubernetes.io/managed-by";
-const MANAGER = "ctrlmesh-manager";
 const KEYS = ["tls.crt", "tls.key", "next.crt", "next.key", "next-cross.crt", "old.crt", "cross.crt"] as const;
 type Key = (typeof KEYS)[number];
 
 /** @throws MeshError `CERTIFICATE_INVALID` that names the Secret and the key */
 export function parseCaSecret(secret: Secret): CaState {
-  const { namespace = "", name = "", labels, annotations } = secret.metadata;
+  const { namespace = "", name = "", annotations } = secret.metadata;
   const where = (key: Key) => `Secret ${namespace}/${name}, key ${key}`;
-  if (labels?.[MANAGED_BY] !== MANAGER) {
-    const own = "a CA of your own is named by --ca-secret (CTRLMESH_CA_SECRET)";
-    throw new MeshError(
-      "CERTIFICATE_INVALID",
-      `reading Secret ${namespace}/${name}: it lacks the label ${MANAGED_BY}=${MANAGER}; ${own}`,
-    );
+  if (!isOfManager(secret)) {
+    const what = `it lacks the label ${MANAGED_BY}=${MANAGER}; to use your own CA, set --ca-secret (CTRLMESH_CA_SECRET)`;
+    throw new MeshError("CERTIFICATE_INVALID", `reading Secret ${namespace}/${name}: ${what}`);
   }
   const text = (key: Key) => Buffer.from(secret.data?.[key] ?? "", "base64").toString();
   const pair = (certKey: Key, keyKey: Key): KeyCertificate => {
@@ -68,7 +66,7 @@ export function parseCaSecret(secret: Secret): CaState {
   };
 }
 
-/** The Secret with this state in it. Other keys, labels and annotations stay. */
+/** Returns the Secret with this state in it. Other keys, labels and annotations stay. */
 export function formatCaSecret(state: CaState, secret: Pick<Secret, "metadata" | "type" | "data">): Secret {
   const { signing, next, old, cross, promotedAtMs } = state;
   const texts: Record<Key, string> = {

@@ -12,13 +12,12 @@ import type { Logger } from "../../base/log.ts";
 import { type Authority, type AuthoritySource, expiryOf, signLeaf } from "./authority.ts";
 import type { ServerNames } from "./server-names.ts";
 
-/** The certificate of this replica's servers, and the trusted CAs. */
 export interface MeshIdentity extends Runnable {
   /** The certificate with its chain; undefined until there is a CA. It is renewed without a call. */
   readonly serving: KeyCertificate | undefined;
   /** PEM: all CAs of the mesh that are trusted now; "" until there is one. */
   readonly trustPem: string;
-  /** Calls the listener after either has changed. Returns the way to end it. */
+  /** Calls the listener after a change of either. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void;
 }
 
@@ -90,7 +89,7 @@ export function createMeshIdentity({ source, names, clock, random, log }: MeshId
     }
   }
 
-  // A reading may miss a change that comes meanwhile.
+  // A read may miss a change that comes meanwhile.
   async function readAll(): Promise<void> {
     do {
       isStale = false;
@@ -138,9 +137,9 @@ export function createMeshIdentity({ source, names, clock, random, log }: MeshId
       };
     },
     onChange(listener) {
-      const own = () => listener();
-      listeners.add(own);
-      return () => void listeners.delete(own);
+      const entry = () => listener();
+      listeners.add(entry);
+      return () => void listeners.delete(entry);
     },
     refresh: () => refresh().catch(() => undefined),
     async start(signal) {

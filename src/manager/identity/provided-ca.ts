@@ -1,4 +1,4 @@
-// A CA that cert-manager or a user keeps: tls.crt and tls.key of a Secret, and ca.crt if the CA has an
+// A CA that cert-manager or a user provides: tls.crt and tls.key of a Secret, and ca.crt if the CA has an
 // issuer. Invariants: the Secret is never written; a successor that comes while this replica runs is trusted
 // for a while before it signs, unless the signing CA has expired; a CA that this replica has seen stays
 // trusted while it is valid.
@@ -29,11 +29,12 @@ const MAX_TRUST_CHARS = MAX_PEM_CHARS / 2;
 
 export function createProvidedCa(options: ProvidedCaOptions): AuthoritySource {
   const { client, namespace, name, settleMs, clock, log } = options;
-  let signing: Given | undefined;
-  let coming: { readonly given: Given; readonly sinceMs: number } | undefined;
-  let seen = "";
+  let signing: ProvidedCa | undefined;
+  let next: { readonly ca: ProvidedCa; readonly sinceMs: number } | undefined;
+  /** PEM: all CAs that this replica has seen and that are still valid. */
+  let trustPem = "";
 
-  async function read(signal: AbortSignal): Promise<Given> {
+  async function read(signal: AbortSignal): Promise<ProvidedCa> {
     try {
       return parse((await client.get(SECRETS, { namespace, name }, { signal })).data ?? {}, `Secret ${namespace}/${name}`);
     } catch (error) {
@@ -44,44 +45,46 @@ export function createProvidedCa(options: ProvidedCaOptions): AuthoritySource {
 
   return {
     async refresh(signal) {
-      const given = await read(signal);
+      const found = await read(signal);
       const now = clock.now();
-      if (isSameSigner(given, coming?.given ?? signing)) {
+      if (isSameSigner(found, next?.ca ?? signing)) {
         // The certificate was renewed for the same name and key, so that either verifies the other's leaves.
-        if (coming === undefined) signing = given;
-        else coming = { ...coming, given };
+        if (next === undefined) signing = found;
+        else next = { ...next, ca: found };
       } else if (signing === undefined) {
-        signing = given;
+        signing = found;
       } else {
-        coming = { given, sinceMs: now };
+        next = { ca: found, sinceMs: now };
         log.info({ secret: `${namespace}/${name}` }, "another CA is provided: it is trusted now, and will sign");
       }
-      if (coming !== undefined && (now >= coming.sinceMs + settleMs || expiryOf(signing?.signer.certPem ?? "") <= now)) {
-        [signing, coming] = [coming.given, undefined];
+      if (next !== undefined && (now >= next.sinceMs + settleMs || expiryOf(signing?.signer.certPem ?? "") <= now)) {
+        signing = next.ca;
+        next = undefined;
         log.info({ secret: `${namespace}/${name}` }, "the CA that was provided signs");
       }
-      const all = splitPem(joinPem(given.trustPem, signing?.trustPem ?? "", seen));
-      seen = all.filter((pem) => expiryOf(pem) > now).join("");
-      const { signer, chainPem } = signing ?? given;
-      const more = coming === undefined ? {} : { nextPem: coming.given.signer.certPem, nextSignsAtMs: coming.sinceMs + settleMs };
-      return { signer, chainPem, trustPem: seen, ...more } satisfies Authority;
+      const all = splitPem(joinPem(found.trustPem, signing?.trustPem ?? "", trustPem));
+      trustPem = all.filter((pem) => expiryOf(pem) > now).join("");
+      const { signer, chainPem } = signing ?? found;
+      const authority: Authority = { signer, chainPem, trustPem };
+      if (next === undefined) return authority;
+      return { ...authority, nextPem: next.ca.signer.certPem, nextSignsAtMs: next.sinceMs + settleMs };
     },
   };
 }
 
-interface Given {
+interface ProvidedCa {
   readonly signer: KeyCertificate;
   readonly chainPem: string;
   readonly trustPem: string;
 }
 
 // Verifiers look for a leaf's issuer by name, so that another name is another CA, whatever its key.
-function isSameSigner({ signer }: Given, before: Given | undefined): boolean {
+function isSameSigner({ signer }: ProvidedCa, before: ProvidedCa | undefined): boolean {
   if (signer.keyPem !== before?.signer.keyPem) return false;
   return new X509Certificate(signer.certPem).subject === new X509Certificate(before.signer.certPem).subject;
 }
 
-function parse(data: Readonly<Record<string, string>>, secret: string): Given {
+function parse(data: Readonly<Record<string, string>>, secret: string): ProvidedCa {
   const text = (key: string) => Buffer.from(data[key] ?? "", "base64").toString();
   const signer = { certPem: text("tls.crt"), keyPem: text("tls.key") };
   checkCa(signer, `${secret}, key tls.crt`, `${secret}, key tls.key`);

@@ -1,6 +1,5 @@
-// The names in certificates. Pure; add.ts and certifier.ts call it. Invariant: unless the user adds such a
-// name (ManagerNames.more), no manager's certificate is valid for the API server; no proxy's is valid for the
-// manager.
+// The names in certificates. Pure. Invariant: unless the user adds such a name (ManagerNames.more), no
+// manager's certificate is valid for the API server; no proxy's is valid for the manager.
 import { isIP } from "node:net";
 
 export interface ServerNames {
@@ -10,11 +9,11 @@ export interface ServerNames {
 }
 
 export interface ManagerNames {
+  /** The namespace of the manager, its Service and its Secrets. */
   readonly namespace: string;
-  /** Of the Service. */
   readonly serviceName: string;
   readonly clusterDomain: string;
-  /** Further names and addresses of the manager: of a load balancer, or without a Service. */
+  /** Further names and addresses of the manager, such as those of a load balancer. */
   readonly more: readonly string[];
 }
 
@@ -29,9 +28,9 @@ export function managerNames({ namespace, serviceName, clusterDomain, more }: Ma
 }
 
 /**
- * The names of a proxy: all by which an operator in its pod may know the API server.
- * @param clusterIPs of the Service `default/kubernetes`, if the pod's connections to them are redirected to
- * the proxy (iptables mode); else none
+ * The names of a proxy: all names by which an operator in its pod may know the API server.
+ * @param clusterIPs the addresses of the Service `default/kubernetes` if the pod's connections to them are
+ * redirected to the proxy (iptables mode); otherwise none
  */
 export function proxyNames(clusterDomain: string, clusterIPs: readonly string[]): ServerNames {
   const api = "kubernetes.default.svc";

@@ -1,15 +1,19 @@
-// Tells the proxies of an app which other pods take reviews of the operator's webhooks. Level-based, without
-// memory. Invariant: a proxy keeps its list when the app is gone, since it then owns everything and forwards
-// nothing.
+// Sends the proxies of an app the other pods that take reviews of the operator's webhooks. Level-based,
+// without memory. Invariants: only the subset of a pod whose labels were changed depends on a stream, so a
+// failover of the manager makes no pod unready; a proxy keeps its list when the app is gone, since it then
+// owns everything and forwards nothing.
 import type { Clock } from "../../base/clock.ts";
+import type { Pod } from "../../kube/client/resources.ts";
 import type { Reconciler } from "../../runtime/reconciler.ts";
-import { PEERS, type PeersResource, peersDigest } from "../../wire/peer-type.ts";
+import { PEERS, type PeersResource, type PodPeer, peersDigest } from "../../wire/peer-type.ts";
 import { acceptsType } from "../../wire/resource-type.ts";
-import type { Apps } from "../apps/app.ts";
+import type { App, Apps } from "../apps/app.ts";
+import { hasEnded, isReadyToStay } from "../facts/app-pods.ts";
+import { carriesProxy, INJECTED_LABEL, takesReviews } from "../facts/injected-pod.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
+import type { FactsOf } from "../facts/proxy-facts.ts";
 import type { ProxyRegistry } from "../server/proxy-registry.ts";
-import { appPeers } from "./app-peers.ts";
 
 export interface PeersReconcilerOptions {
   readonly apps: Pick<Apps, "get">;
@@ -35,4 +39,23 @@ export function createPeersReconciler({ apps, pods, registry, clock }: PeersReco
       return {};
     },
   };
+}
+
+/** The peers of an app, by name. */
+function appPeers({ ref, pods: selection }: Pick<App, "ref" | "pods">, pods: readonly Pod[], factsOf: FactsOf): PodPeer[] {
+  // A pod without a proxy is no peer, whatever its labels: it would answer past the proxies.
+  const appPods = pods.filter((pod) => pod.metadata.labels?.[INJECTED_LABEL] === ref.name && carriesProxy(pod) && !hasEnded(pod));
+  return appPods
+    .flatMap((pod): PodPeer[] => {
+      const { namespace = "", name = "", uid = "", labels = {} } = pod.metadata;
+      const address = pod.status?.podIP ?? "";
+      if (address === "" || uid === "") return [];
+      // A pod whose labels have changed still acts as the subset of its routes.
+      const enforced = factsOf(podKey({ namespace, name }))?.acknowledged;
+      const isOwn = enforced?.app.namespace === ref.namespace && enforced.app.name === ref.name;
+      const subset = isOwn ? enforced.subset : selection.subsetOf(labels);
+      const direct = takesReviews(pod) ? {} : { isDirect: true as const };
+      return [{ namespace, name, uid, address, subset, isReady: isReadyToStay(pod), ...direct }];
+    })
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
 }

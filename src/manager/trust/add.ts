@@ -1,6 +1,5 @@
 // What the trust controller watches: the apps, whose namespaces need the ConfigMap, the ConfigMaps
-// themselves, and the mesh's CAs. The controller reconciles namespaces: the name in a request is the
-// ConfigMap's name.
+// themselves, and the mesh's CAs. A request names the ConfigMap of a namespace.
 import { CONFIG_MAPS } from "../../kube/client/resources.ts";
 import { type Controller, controllerOf } from "../../runtime/controller.ts";
 import { changed } from "../../runtime/predicates.ts";

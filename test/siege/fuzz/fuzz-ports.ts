@@ -1,5 +1,5 @@
-// Sends random and half-sent messages to every port until a number or a time is reached, and then asks whether all is as before: no process has
-// ended, memory has not grown, and honest calls work. Called by scripts/siege.ts and test/e2e/alone/siege.test.ts.
+// Sends random and half-sent messages to every port until a number or a time is reached, and then asks
+// whether all is as before: no process has ended, memory has not grown, and honest calls work.
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { TLSSocket } from "node:tls";

@@ -1,4 +1,4 @@
-// All ports of the manager and of a sidecar, with what each understands. Called by fuzz-ports.ts.
+// All ports of the manager and of a sidecar, with what each understands.
 import type { Endpoint } from "../attack.ts";
 import type { World } from "../world.ts";
 import type { MessageKind } from "./messages.ts";

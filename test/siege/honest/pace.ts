@@ -1,5 +1,5 @@
-// The pace of an honest client: a call each so many milliseconds, whether the last one has an answer or not, so that a stall is seen by every call
-// that it hits. Used by the files of this folder.
+// The pace of an honest client: a call each so many milliseconds, whether the last one has an answer or not,
+// so that a stall is seen by every call that it hits.
 import { setTimeout as sleep } from "node:timers/promises";
 import { createSeries, type Series } from "../series.ts";
 

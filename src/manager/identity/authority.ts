@@ -2,7 +2,9 @@
 // provided-ca.ts. Pure.
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { type KeyCertificate, type LeafOptions, signServerCertificate } from "../../base/certificates.ts";
+import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
+import type { Logger } from "../../base/log.ts";
 import { readCertificates, splitPem } from "../../base/pem.ts";
 import { canSign } from "../../base/x509.ts";
 
@@ -16,6 +18,17 @@ export interface Authority {
   readonly nextPem?: string;
   /** When that CA begins to sign, in milliseconds since the epoch. */
   readonly nextSignsAtMs?: number;
+}
+
+/** The options of a source that reads the CA from a Secret. */
+export interface AuthorityOptions {
+  /** The namespace of the Secret. */
+  readonly namespace: string;
+  readonly name: string;
+  /** How long a new CA is trusted before it signs, in milliseconds. */
+  readonly settleMs: number;
+  readonly clock: Clock;
+  readonly log: Logger;
 }
 
 export interface AuthoritySource {

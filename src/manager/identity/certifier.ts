@@ -29,7 +29,7 @@ export interface CertifierOptions {
   /** The pods that the manager watches. */
   readonly pods: readonly PodLists[];
   readonly client: Pick<KubeClient, "get">;
-  /** The namespace has an app, or pods that outlive one; undefined until that is known. */
+  /** True if the namespace has an app, or pods that outlive one; undefined until that is known. */
   readonly isOfMesh: (namespace: string) => boolean | undefined;
   /** The addresses of the Service `default/kubernetes`; undefined until they are known. */
   readonly clusterIPs: () => readonly string[] | undefined;
@@ -69,9 +69,9 @@ export function createCertifier(options: CertifierOptions): Certifier {
   return async (caller, bytes) => {
     const key = readKey(bytes);
     if (key === undefined) return refuse("bad-request", "public_key is not the SubjectPublicKeyInfo of an ECDSA P-256 key");
-    const isKnown = isOfMesh(caller.namespace);
-    if (isKnown === undefined) return { kind: "wait", message: "the apps have not been listed yet" };
-    if (!isKnown) return refuse("no-app", `there is no app in namespace ${caller.namespace}`);
+    const isMeshNamespace = isOfMesh(caller.namespace);
+    if (isMeshNamespace === undefined) return { kind: "wait", message: "the apps have not been listed yet" };
+    if (!isMeshNamespace) return refuse("no-app", `there is no app in namespace ${caller.namespace}`);
     let addresses: readonly string[] | undefined = [];
     try {
       const pod = await find(caller);

@@ -4,40 +4,32 @@
 import { X509Certificate } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
-import type { Logger } from "../../base/log.ts";
 import { LEASES, SECRETS, type Secret } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
 import { createIfMissing } from "../../runtime/ensure.ts";
 import { mayTake, type Observation, observe } from "../../runtime/lease-record.ts";
 import { getIfThere } from "../../runtime/patch-current.ts";
-import type { AuthoritySource } from "./authority.ts";
+import type { AuthorityOptions, AuthoritySource } from "./authority.ts";
 import { advanceCa, authorityOf, createCaState } from "./ca-rotation.ts";
 import { type CaState, formatCaSecret, parseCaSecret } from "./ca-secret.ts";
 
-export interface ManagedCaOptions {
+export interface ManagedCaOptions extends AuthorityOptions {
   readonly client: Pick<KubeClient, "get" | "create" | "update">;
-  /** Of the Secret. */
-  readonly namespace: string;
-  readonly name: string;
   readonly isLeader: () => boolean;
-  /** A leader's lease is alive, this replica's own included. @throws the client's error */
+  /** True if a leader's lease is alive, this replica's own included. @throws the client's error */
   readonly isLed: (signal: AbortSignal) => Promise<boolean>;
-  /** How long a new CA is trusted before it signs, in milliseconds. */
-  readonly settleMs: number;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 export function createManagedCa(options: ManagedCaOptions): AuthoritySource {
   const { client, namespace, name, isLeader, settleMs, clock, log } = options;
   const ref = { namespace, name };
-  let held: CaState | undefined;
+  let current: CaState | undefined;
 
   async function create(state: CaState, signal: AbortSignal): Promise<Secret> {
     const secret = await createIfMissing(client, SECRETS, formatCaSecret(state, { metadata: ref }), signal);
     if (secret === undefined) return client.get(SECRETS, ref, { signal });
-    if (held === undefined) log.warn({ secret: `${namespace}/${name}` }, "made a new mesh CA: there was none");
+    if (current === undefined) log.warn({ secret: `${namespace}/${name}` }, "made a new mesh CA: there was none");
     else log.error({ secret: `${namespace}/${name}` }, "the Secret of the mesh CA was gone and is put back");
     return secret;
   }
@@ -59,31 +51,31 @@ export function createManagedCa(options: ManagedCaOptions): AuthoritySource {
     async refresh(signal) {
       let secret = await getIfThere(client, SECRETS, ref, signal);
       if (secret === undefined) {
-        if (held !== undefined && !isLeader()) return authorityOf(held, settleMs);
+        if (current !== undefined && !isLeader()) return authorityOf(current, settleMs);
         // The leader holds the trusted CA and is about to restore it.
-        if (held === undefined && !isLeader() && (await options.isLed(signal)))
+        if (current === undefined && !isLeader() && (await options.isLed(signal)))
           throw new MeshError("CA_MISSING", `reading Secret ${namespace}/${name}: it is gone, and the leader has to put it back`);
-        secret = await create(held ?? createCaState(clock.now()), signal);
+        secret = await create(current ?? createCaState(clock.now()), signal);
       }
       const state = parseCaSecret(secret);
-      if (held !== undefined && !isSuccessor(state, held)) {
+      if (current !== undefined && !isSuccessor(state, current)) {
         const what =
           "not the mesh's CA nor its successor; a restart of the manager takes it, and cuts off the proxies that trust the other";
         throw new MeshError("CERTIFICATE_INVALID", `reading Secret ${namespace}/${name}, key tls.crt: ${what}`);
       }
-      held = isLeader() ? await advance(secret, state, signal) : state;
-      return authorityOf(held, settleMs);
+      current = isLeader() ? await advance(secret, state, signal) : state;
+      return authorityOf(current, settleMs);
     },
   };
 }
 
 // A user may have replaced the Secret by one that no running proxy trusts.
-function isSuccessor(state: CaState, held: CaState): boolean {
+function isSuccessor(state: CaState, current: CaState): boolean {
   const known = [state.signing.certPem, ...state.old, ...(state.next === undefined ? [] : [state.next.certPem])];
-  const { publicKey } = new X509Certificate(held.signing.certPem);
+  const { publicKey } = new X509Certificate(current.signing.certPem);
   return (
-    known.includes(held.signing.certPem) ||
-    (held.next !== undefined && known.includes(held.next.certPem)) ||
+    known.includes(current.signing.certPem) ||
+    (current.next !== undefined && known.includes(current.next.certPem)) ||
     state.cross.some((pem) => new X509Certificate(pem).verify(publicKey))
   );
 }

@@ -4,24 +4,15 @@
 // trusted while it is valid.
 import { X509Certificate } from "node:crypto";
 import type { KeyCertificate } from "../../base/certificates.ts";
-import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
-import type { Logger } from "../../base/log.ts";
 import { joinPem, MAX_PEM_CHARS, readCertificates, splitPem } from "../../base/pem.ts";
 import { SECRETS } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
-import { isStatus } from "../../kube/status.ts";
-import { type Authority, type AuthoritySource, checkCa, expiryOf } from "./authority.ts";
+import { getIfThere } from "../../runtime/patch-current.ts";
+import { type Authority, type AuthorityOptions, type AuthoritySource, checkCa, expiryOf } from "./authority.ts";
 
-export interface ProvidedCaOptions {
+export interface ProvidedCaOptions extends AuthorityOptions {
   readonly client: Pick<KubeClient, "get">;
-  /** Of the Secret. */
-  readonly namespace: string;
-  readonly name: string;
-  /** How long a new CA is trusted before it signs, in milliseconds. */
-  readonly settleMs: number;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 /** During a change both CAs are in the one bundle that proxies read. */
@@ -35,12 +26,9 @@ export function createProvidedCa(options: ProvidedCaOptions): AuthoritySource {
   let trustPem = "";
 
   async function read(signal: AbortSignal): Promise<ProvidedCa> {
-    try {
-      return parse((await client.get(SECRETS, { namespace, name }, { signal })).data ?? {}, `Secret ${namespace}/${name}`);
-    } catch (error) {
-      if (!isStatus(error, "NotFound")) throw error;
-      throw new MeshError("CA_MISSING", `reading the CA: there is no Secret ${namespace}/${name} yet`, { cause: error });
-    }
+    const secret = await getIfThere(client, SECRETS, { namespace, name }, signal);
+    if (secret === undefined) throw new MeshError("CA_MISSING", `reading the CA: there is no Secret ${namespace}/${name} yet`);
+    return parse(secret.data ?? {}, `Secret ${namespace}/${name}`);
   }
 
   return {

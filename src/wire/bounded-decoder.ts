@@ -40,22 +40,22 @@ export interface MemoryBudget {
  */
 export function decodeBounded<T>(shape: MessageShape, bytes: Uint8Array, memory: MemoryBudget): T {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  let at = 0;
+  let position = 0;
 
   const count = (size: number) => {
     memory.left -= size;
     if (memory.left < 0) throw invalid("it takes too much memory");
   };
   const skip = (length: number, end: number) => {
-    if (length > end - at) throw invalid("it is cut off");
-    at += length;
-    return at;
+    if (length > end - position) throw invalid("it is cut off");
+    position += length;
+    return position;
   };
   const varint = (end: number): number => {
     let value = 0;
     for (let factor = 1, length = 1; length <= 10; factor *= 128, length++) {
-      if (at >= end) throw invalid("it is cut off");
-      const byte = buffer[at++] ?? 0;
+      if (position >= end) throw invalid("it is cut off");
+      const byte = buffer[position++] ?? 0;
       value += (byte & 127) * factor;
       if (byte < 128) return value;
     }
@@ -78,7 +78,7 @@ export function decodeBounded<T>(shape: MessageShape, bytes: Uint8Array, memory:
   };
   const delimited = (field: FieldShape, end: number): unknown => {
     const length = varint(end);
-    const start = at;
+    const start = position;
     const stop = skip(length, end);
     if (field.kind === "string") {
       count(SIZE.string + length);
@@ -88,49 +88,49 @@ export function decodeBounded<T>(shape: MessageShape, bytes: Uint8Array, memory:
       count(SIZE.bytes);
       return buffer.subarray(start, stop);
     }
-    at = start;
+    position = start;
     return message((field.message as () => MessageShape)(), stop);
   };
-  const one = (field: FieldShape, wireType: number, end: number): unknown => {
+  const value = (field: FieldShape, wireType: number, end: number): unknown => {
     const isNumeric = NUMERIC.has(field.kind);
     if (wireType !== (isNumeric ? VARINT : LENGTH)) throw invalid(`field ${field.name} has wire type ${wireType}`);
     return isNumeric ? numeric(field, end) : delimited(field, end);
   };
   const append = (list: unknown[], field: FieldShape, wireType: number, end: number) => {
     if (wireType !== LENGTH || !NUMERIC.has(field.kind)) {
-      list.push(one(field, wireType, end));
+      list.push(value(field, wireType, end));
       return;
     }
     const length = varint(end);
-    const start = at;
+    const start = position;
     const stop = skip(length, end);
-    for (at = start; at < stop; ) list.push(numeric(field, stop)); // packed
+    for (position = start; position < stop; ) list.push(numeric(field, stop)); // packed
   };
   const message = ({ fields, defaults }: MessageShape, end: number): unknown => {
     count(SIZE.message);
-    const made: Record<string, unknown> = { ...defaults };
-    while (at < end) {
+    const result: Record<string, unknown> = { ...defaults };
+    while (position < end) {
       const tag = varint(end);
       const [number, wireType] = [Math.floor(tag / 8), tag % 8];
       const field = fields.get(number);
       if (field === undefined) skipUnknown(wireType, end);
       else if (field.isRepeated) {
-        if (made[field.name] === defaults[field.name]) made[field.name] = [];
-        append(made[field.name] as unknown[], field, wireType, end);
+        if (result[field.name] === defaults[field.name]) result[field.name] = [];
+        append(result[field.name] as unknown[], field, wireType, end);
       } else {
-        if (field.oneof !== undefined) clearOneof(made, fields, field.oneof);
-        made[field.name] = one(field, wireType, end);
-        if (field.oneof !== undefined) made[field.oneof] = field.name;
+        if (field.oneof !== undefined) clearOneof(result, fields, field.oneof);
+        result[field.name] = value(field, wireType, end);
+        if (field.oneof !== undefined) result[field.oneof] = field.name;
       }
     }
-    return made;
+    return result;
   };
   return message(shape, buffer.length) as T;
 }
 
 // The last member on the wire counts, and the others are as if they were not there.
-function clearOneof(made: Record<string, unknown>, fields: MessageShape["fields"], oneof: string): void {
-  for (const { name, oneof: other } of fields.values()) if (other === oneof) delete made[name];
+function clearOneof(result: Record<string, unknown>, fields: MessageShape["fields"], oneof: string): void {
+  for (const { name, oneof: other } of fields.values()) if (other === oneof) delete result[name];
 }
 
 function invalid(why: string): MeshError {

@@ -1,10 +1,9 @@
 // The other pods of an app, as a resource type: those to which a proxy may forward reviews of the operator's
 // webhooks. The body is JSON; this schema is its contract. Peers have a version and an ACK of their own, so
 // no route waits for them.
-import { createHash } from "node:crypto";
 import { z } from "zod";
 import { tryParseJson } from "../base/json.ts";
-import { headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
+import { digestOf, headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
 
 /** A pod of the app with a proxy. */
 export interface PodPeer {
@@ -51,9 +50,8 @@ export const PEERS: ResourceType<PeersResource> = {
   },
 };
 
-/** The digest of a list of peers: half of a SHA-256, in hex. */
 export function peersDigest(peers: readonly PodPeer[]): string {
-  return createHash("sha256").update(encoded(peers)).digest("hex").slice(0, 32);
+  return digestOf(encoded(peers));
 }
 
 function encoded(peers: readonly PodPeer[]): Buffer {

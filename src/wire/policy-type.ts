@@ -1,10 +1,9 @@
 // Policies as a resource type. The body is JSON; the schemas of src/policy/policy.ts are its contract.
 // Invariant: a rule that is read can be enforced, and a problem says of every other rule why it cannot.
-import { createHash } from "node:crypto";
 import { z } from "zod";
 import { tryParseJson } from "../base/json.ts";
 import { egressSchema, faultSchema, limitSchema, type PolicySet, type RuleOrigin, ruleName } from "../policy/policy.ts";
-import { headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
+import { digestOf, headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
 
 export type PolicyResource = Versioned & PolicySet;
 
@@ -72,11 +71,8 @@ export function readPolicies(body: Uint8Array, head: Versioned): ReadPolicies {
   return { resource: { version: head.version, digest, ...set }, unread, problems };
 }
 
-/**
- * The digest of a policy set: half of a SHA-256, in hex. Equal in every manager replica and after restarts.
- */
 export function policiesDigest({ limits, faults, egress }: PolicySet): string {
-  return createHash("sha256").update(encoded({ limits, faults, egress })).digest("hex").slice(0, 32);
+  return digestOf(encoded({ limits, faults, egress }));
 }
 
 function encoded(set: PolicySet): Buffer {

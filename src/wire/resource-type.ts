@@ -1,5 +1,6 @@
 // The interface of a resource type. Each type is one constant, which both ends of the stream use.
 // docs/design.md describes how to add a type. Pure.
+import { createHash } from "node:crypto";
 import { MeshError } from "../base/errors.ts";
 
 /** The fields that resources of all types have. */
@@ -31,6 +32,14 @@ export interface DeltaCodec<R extends Versioned> {
   encode(base: R, next: R): Uint8Array | undefined;
   /** @throws ResourceInvalidError with every field that does not fit the base */
   apply(base: R, body: Uint8Array, head: Versioned): R;
+}
+
+/**
+ * The digest of a configuration's bytes: half of a SHA-256, in hex. Equal in every manager replica and after
+ * restarts.
+ */
+export function digestOf(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex").slice(0, 32);
 }
 
 /** The capability of a proxy that accepts a type. */

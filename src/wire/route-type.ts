@@ -7,8 +7,8 @@ import type { SourceWords } from "../route/source-words.ts";
 import type { RouteTable } from "../route/table.ts";
 import { ROUTE_DELTA_MESSAGE, ROUTE_MESSAGE } from "./load-proto.ts";
 import type { ResourceMessage, RouteMessage } from "./messages.ts";
-import { headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
-import { fixedTableToWire, hashBytes, tableFromWire, tableHash, tableToWire } from "./table-codec.ts";
+import { digestOf, headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
+import { fixedTableToWire, tableFromWire, tableHash, tableToWire } from "./table-codec.ts";
 import { applyDelta, diffTables } from "./table-delta.ts";
 
 /** A route without version and digest. */
@@ -38,9 +38,8 @@ export const ROUTE: ResourceType<Snapshot> = {
   },
 };
 
-/** The digest of a route: half of a SHA-256, in hex. Equal in every manager replica and after restarts. */
 export function routeDigest(content: RouteContent): string {
-  return hashBytes(namedBody(content)).toString("hex").slice(0, 32);
+  return digestOf(namedBody(content));
 }
 
 /** The route in a registration: with the hash of its table instead of the table. */

@@ -119,11 +119,11 @@ function classesToWire({ classes, classOf }: RouteTable): NamespaceClassMessage[
 // Absent if nothing is retained, so that equal tables have equal fields.
 function retainedFromWire(messages: readonly RetainedClassMessage[], problems: string[]): Pick<RouteTable, "retained"> {
   if (messages.length === 0) return {};
-  const seen = new Set<string>();
+  const knownNamespaces = new Set<string>();
   const retained = messages.map(({ rules, namespaces }, index) => {
     for (const namespace of namespaces) {
-      if (seen.has(namespace)) problems.push(`table.retained[${index}].namespaces: "${namespace}" is in two classes`);
-      seen.add(namespace);
+      if (knownNamespaces.has(namespace)) problems.push(`table.retained[${index}].namespaces: "${namespace}" is in two classes`);
+      knownNamespaces.add(namespace);
     }
     return {
       namespaces: new Set(namespaces),

@@ -106,8 +106,8 @@ function movedClasses(base: RouteTable, { classes: moved, removed }: RouteDeltaM
   for (const name of removed) members.delete(name);
   for (const { rules, namespaces } of moved) {
     const row = [...rules].sort((a, b) => a - b);
-    const known = rows.findIndex((other) => other.length === row.length && other.every((rule, at) => rule === row[at]));
-    const index = known === -1 ? rows.push(row) - 1 : known;
+    const knownRow = rows.findIndex((other) => other.length === row.length && other.every((rule, at) => rule === row[at]));
+    const index = knownRow === -1 ? rows.push(row) - 1 : knownRow;
     for (const name of namespaces) members.set(name, index);
   }
   return withoutEmpty(rows, members);
@@ -119,11 +119,11 @@ function withoutEmpty(
   rows: readonly (readonly number[])[],
   members: Map<string, number>,
 ): Pick<RouteTable, "classes" | "classOf"> {
-  const used = [...new Set(members.values())].sort((a, b) => a - b);
-  if (used.length === rows.length) return { classes: rows, classOf: members };
-  const numbers = new Map(used.map((old, index) => [old, index]));
+  const usedClasses = [...new Set(members.values())].sort((a, b) => a - b);
+  if (usedClasses.length === rows.length) return { classes: rows, classOf: members };
+  const numbers = new Map(usedClasses.map((old, index) => [old, index]));
   for (const [name, old] of members) members.set(name, numbers.get(old) ?? old);
-  return { classes: used.map((old) => rows[old] ?? []), classOf: members };
+  return { classes: usedClasses.map((old) => rows[old] ?? []), classOf: members };
 }
 
 function movedFences(base: ReadonlySet<string>, { fenced, unfenced }: RouteDeltaMessage): ReadonlySet<string> {

@@ -35,9 +35,9 @@ export function advanceCa(state: CaState, options: RotationOptions): { state: Ca
   const { now, settleMs } = options;
   const { signing, next } = state;
   if (next === undefined && (state.rotationWanted || isDue(signing, now))) {
-    const made = newCa(now);
-    const crossPem = crossSignCa(signing, made.certPem, MAX_INTERMEDIATES);
-    return { state: { ...state, next: { ...made, crossPem }, rotationWanted: false }, step: "a new CA is trusted" };
+    const ca = newCa(now);
+    const crossPem = crossSignCa(signing, ca.certPem, MAX_INTERMEDIATES);
+    return { state: { ...state, next: { ...ca, crossPem }, rotationWanted: false }, step: "a new CA is trusted" };
   }
   if (next !== undefined && (now >= madeAt(next) + settleMs || expiryOf(signing.certPem) <= now)) {
     const { crossPem, ...promoted } = next;

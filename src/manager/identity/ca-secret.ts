@@ -42,9 +42,9 @@ export function parseCaSecret(secret: Secret): CaState {
   }
   const text = (key: Key) => Buffer.from(secret.data?.[key] ?? "", "base64").toString();
   const pair = (certKey: Key, keyKey: Key): KeyCertificate => {
-    const found = { certPem: joinPem(text(certKey)), keyPem: text(keyKey) };
-    checkCa({ ...found, certPem: text(certKey) }, where(certKey), where(keyKey));
-    return found;
+    const keyPair = { certPem: joinPem(text(certKey)), keyPem: text(keyKey) };
+    checkCa({ ...keyPair, certPem: text(certKey) }, where(certKey), where(keyKey));
+    return keyPair;
   };
   const bundle = (key: Key): string[] => {
     if (text(key).trim() !== "") readCertificates(text(key), where(key));

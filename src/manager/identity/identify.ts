@@ -42,8 +42,8 @@ async function verdictOf(metadata: Metadata, review: (token: string) => Promise<
   if (sizeOf(metadata) > MAX_METADATA_BYTES) {
     return { kind: "refuse", reason: "bad-request", message: `the call has more than ${MAX_METADATA_BYTES} bytes of metadata` };
   }
-  const given = metadata.get("authorization");
-  const token = given.length === 1 ? BEARER.exec(String(given[0]))?.[1] : undefined;
+  const headers = metadata.get("authorization");
+  const token = headers.length === 1 ? BEARER.exec(String(headers[0]))?.[1] : undefined;
   if (token === undefined) return { kind: "refuse", reason: "no-token", message: "the call carries no bearer token" };
   return review(token);
 }
@@ -62,8 +62,5 @@ export function hostOf(peer: string): string {
   return peer.replace(/:\d+$/, "");
 }
 
-/**
- * Of one address, so that invented tokens do not keep others from being reviewed. Some clusters show a
- * thousand proxies under one address.
- */
+/** The refused tokens of one address. Some clusters show a thousand proxies under one address. */
 export const REFUSED_TOKENS = { perSecond: 10, burst: 1_024 };

@@ -24,12 +24,12 @@ export interface ManagedCaOptions extends AuthorityOptions {
 export function createManagedCa(options: ManagedCaOptions): AuthoritySource {
   const { client, namespace, name, isLeader, settleMs, clock, log } = options;
   const ref = { namespace, name };
-  let current: CaState | undefined;
+  let currentCa: CaState | undefined;
 
   async function create(state: CaState, signal: AbortSignal): Promise<Secret> {
     const secret = await createIfMissing(client, SECRETS, formatCaSecret(state, { metadata: ref }), signal);
     if (secret === undefined) return client.get(SECRETS, ref, { signal });
-    if (current === undefined) log.warn({ secret: `${namespace}/${name}` }, "made a new mesh CA: there was none");
+    if (currentCa === undefined) log.warn({ secret: `${namespace}/${name}` }, "made a new mesh CA: there was none");
     else log.error({ secret: `${namespace}/${name}` }, "the Secret of the mesh CA was gone and is put back");
     return secret;
   }
@@ -51,31 +51,31 @@ export function createManagedCa(options: ManagedCaOptions): AuthoritySource {
     async refresh(signal) {
       let secret = await getIfThere(client, SECRETS, ref, signal);
       if (secret === undefined) {
-        if (current !== undefined && !isLeader()) return authorityOf(current, settleMs);
+        if (currentCa !== undefined && !isLeader()) return authorityOf(currentCa, settleMs);
         // The leader holds the trusted CA and is about to restore it.
-        if (current === undefined && !isLeader() && (await options.isLed(signal)))
+        if (currentCa === undefined && !isLeader() && (await options.isLed(signal)))
           throw new MeshError("CA_MISSING", `reading Secret ${namespace}/${name}: it is gone, and the leader has to put it back`);
-        secret = await create(current ?? createCaState(clock.now()), signal);
+        secret = await create(currentCa ?? createCaState(clock.now()), signal);
       }
       const state = parseCaSecret(secret);
-      if (current !== undefined && !isSuccessor(state, current)) {
+      if (currentCa !== undefined && !isSuccessor(state, currentCa)) {
         const what =
           "not the mesh's CA nor its successor; a restart of the manager takes it, and cuts off the proxies that trust the other";
         throw new MeshError("CERTIFICATE_INVALID", `reading Secret ${namespace}/${name}, key tls.crt: ${what}`);
       }
-      current = isLeader() ? await advance(secret, state, signal) : state;
-      return authorityOf(current, settleMs);
+      currentCa = isLeader() ? await advance(secret, state, signal) : state;
+      return authorityOf(currentCa, settleMs);
     },
   };
 }
 
 // A user may have replaced the Secret by one that no running proxy trusts.
-function isSuccessor(state: CaState, current: CaState): boolean {
-  const known = [state.signing.certPem, ...state.old, ...(state.next === undefined ? [] : [state.next.certPem])];
-  const { publicKey } = new X509Certificate(current.signing.certPem);
+function isSuccessor(state: CaState, currentCa: CaState): boolean {
+  const knownPems = [state.signing.certPem, ...state.old, ...(state.next === undefined ? [] : [state.next.certPem])];
+  const { publicKey } = new X509Certificate(currentCa.signing.certPem);
   return (
-    known.includes(current.signing.certPem) ||
-    (current.next !== undefined && known.includes(current.next.certPem)) ||
+    knownPems.includes(currentCa.signing.certPem) ||
+    (currentCa.next !== undefined && knownPems.includes(currentCa.next.certPem)) ||
     state.cross.some((pem) => new X509Certificate(pem).verify(publicKey))
   );
 }

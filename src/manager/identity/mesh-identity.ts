@@ -24,7 +24,7 @@ export interface MeshIdentity extends Runnable {
 /** The identity with the CA, for signing. */
 export interface SigningIdentity extends MeshIdentity {
   readonly authority: Authority | undefined;
-  /** Why there is no CA yet, or why the last reading failed. */
+  /** Why there is no CA yet, or why the last read failed. */
   readonly problem: string | undefined;
   /** When certificates expire, in milliseconds since the epoch, by name: `ca`, `next-ca`, `serving`. */
   readonly expiries: Readonly<Record<string, number>>;
@@ -47,12 +47,12 @@ const START_BACKOFF = { baseMs: 500, maxMs: 10_000 };
 
 export function createMeshIdentity({ source, names, clock, random, log }: MeshIdentityOptions): SigningIdentity {
   const listeners = new Set<() => void>();
-  const ending = new AbortController();
+  const lifetime = new AbortController();
   let authority: Authority | undefined;
   let serving: KeyCertificate | undefined;
   let renewAtMs = 0;
   let problem: string | undefined;
-  let reading: Promise<void> | undefined;
+  let currentRead: Promise<void> | undefined;
   let isStale = false;
   let isStarted = false;
   let timer: Timer | undefined;
@@ -74,13 +74,13 @@ export function createMeshIdentity({ source, names, clock, random, log }: MeshId
   }
 
   async function read(): Promise<void> {
-    const signal = AbortSignal.any([ending.signal, AbortSignal.timeout(READ_TIMEOUT_MS)]);
+    const signal = AbortSignal.any([lifetime.signal, AbortSignal.timeout(READ_TIMEOUT_MS)]);
     try {
       take(await source.refresh(signal));
       if (problem !== undefined) log.info("the mesh CA can be read again");
       problem = undefined;
     } catch (error) {
-      if (ending.signal.aborted) return;
+      if (lifetime.signal.aborted) return;
       const message = errorMessage(error);
       if (problem !== message) log.error({ err: error }, "the mesh CA cannot be read");
       problem = message;
@@ -94,21 +94,21 @@ export function createMeshIdentity({ source, names, clock, random, log }: MeshId
     do {
       isStale = false;
       await read();
-    } while (isStale && !ending.signal.aborted);
+    } while (isStale && !lifetime.signal.aborted);
   }
 
   function refresh(): Promise<void> {
     isStale = true;
-    reading ??= readAll().finally(() => {
-      reading = undefined;
+    currentRead ??= readAll().finally(() => {
+      currentRead = undefined;
       schedule();
     });
-    return reading;
+    return currentRead;
   }
 
   function schedule(): void {
     timer?.cancel();
-    if (!isStarted || ending.signal.aborted) return;
+    if (!isStarted || lifetime.signal.aborted) return;
     const untilNextMs = (authority?.nextSignsAtMs ?? 0) - clock.now();
     // After that time the leader's write is awaited.
     const delayMs = untilNextMs > 0 ? Math.min(READ_MS, untilNextMs) : READ_MS;
@@ -155,9 +155,9 @@ export function createMeshIdentity({ source, names, clock, random, log }: MeshId
       schedule();
     },
     async stop() {
-      ending.abort();
+      lifetime.abort();
       timer?.cancel();
-      await reading?.catch(() => undefined);
+      await currentRead?.catch(() => undefined);
     },
   };
 }

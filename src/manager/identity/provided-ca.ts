@@ -50,8 +50,8 @@ export function createProvidedCa(options: ProvidedCaOptions): AuthoritySource {
         next = undefined;
         log.info({ secret: `${namespace}/${name}` }, "the CA that was provided signs");
       }
-      const all = splitPem(joinPem(found.trustPem, signing?.trustPem ?? "", trustPem));
-      trustPem = all.filter((pem) => expiryOf(pem) > now).join("");
+      const pems = splitPem(joinPem(found.trustPem, signing?.trustPem ?? "", trustPem));
+      trustPem = pems.filter((pem) => expiryOf(pem) > now).join("");
       const { signer, chainPem } = signing ?? found;
       const authority: Authority = { signer, chainPem, trustPem };
       if (next === undefined) return authority;

@@ -44,8 +44,8 @@ export interface TokenReviewerOptions {
 const SKEW_MS = 300_000;
 const BAD_MS = 2_000;
 const MAX_KNOWN = 4_096;
-// With this a thousand proxies that come back at once are reviewed in a few seconds, and the API server
-// hardly notices.
+// A thousand proxies that come back together are reviewed in a few seconds, and the API server hardly
+// notices.
 const CONCURRENCY = 16;
 const MAX_WAITING = 4_096;
 const TIMEOUT_MS = 5_000;
@@ -55,7 +55,7 @@ const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 const USER = /^system:serviceaccount:([^:]+):[^:]+$/;
 
 export function createTokenReviewer({ client, clock, goodMs }: TokenReviewerOptions): TokenReviewer {
-  const known = new BoundedMap<string, { readonly verdict: Promise<TokenVerdict>; untilMs: number }>(MAX_KNOWN);
+  const entries = new BoundedMap<string, { readonly verdict: Promise<TokenVerdict>; untilMs: number }>(MAX_KNOWN);
   const gate = createFairGate({ concurrency: CONCURRENCY, maxWaiting: MAX_WAITING });
 
   async function ask(token: string, address: string): Promise<TokenVerdict> {
@@ -75,13 +75,13 @@ export function createTokenReviewer({ client, clock, goodMs }: TokenReviewerOpti
       if (hopeless !== undefined) return Promise.resolve(refusal("bad-token", hopeless));
       const nowMs = clock.monotonicMs();
       const key = createHash("sha256").update(token).digest("base64");
-      const found = known.get(key);
-      if (found !== undefined && found.untilMs > nowMs) return found.verdict;
+      const knownEntry = entries.get(key);
+      if (knownEntry !== undefined && knownEntry.untilMs > nowMs) return knownEntry.verdict;
       const entry = { verdict: ask(token, address), untilMs: Number.POSITIVE_INFINITY };
-      known.set(key, entry);
+      entries.set(key, entry);
       void entry.verdict.then(({ kind }) => {
         entry.untilMs = clock.monotonicMs() + (kind === "pod" ? goodMs : BAD_MS);
-        if (kind === "wait" && known.get(key) === entry) known.delete(key);
+        if (kind === "wait" && entries.get(key) === entry) entries.delete(key);
       });
       return entry.verdict;
     },

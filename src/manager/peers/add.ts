@@ -5,7 +5,7 @@ import { parseRequest } from "../../runtime/reconciler.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import { createPeersReconciler } from "./reconciler.ts";
 
-/** So an app's proxies get at most ten lists in a second, however many of its pods start at once. */
+/** So an app's proxies get at most ten lists in a second, however many of its pods start together. */
 const DEBOUNCE_MS = 100;
 
 export type PeersControllerOptions = ControllerBase & Pick<ManagerContext, "apps" | "pods" | "registry" | "clock">;

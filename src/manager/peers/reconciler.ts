@@ -27,9 +27,9 @@ export function createPeersReconciler({ apps, pods, registry, clock }: PeersReco
   return {
     async reconcile({ namespace, name }) {
       const app = apps.get(name, namespace);
-      const listed = pods.list(namespace); // the list of the pods queues the app again
-      if (app?.spec?.webhook === undefined || listed === undefined) return {};
-      const peers = appPeers(app, listed, registry.facts);
+      const podList = pods.list(namespace); // the list of the pods queues the app again
+      if (app?.spec?.webhook === undefined || podList === undefined) return {};
+      const peers = appPeers(app, podList, registry.facts);
       // One object for all proxies, so that it is encoded once.
       const resource: PeersResource = { version: Math.max(1, clock.now()), digest: peersDigest(peers), peers };
       for (const peer of peers) {
@@ -43,7 +43,7 @@ export function createPeersReconciler({ apps, pods, registry, clock }: PeersReco
 
 /** The peers of an app, by name. */
 function appPeers({ ref, pods: selection }: Pick<App, "ref" | "pods">, pods: readonly Pod[], factsOf: FactsOf): PodPeer[] {
-  // A pod without a proxy is no peer, whatever its labels: it would answer past the proxies.
+  // A pod without a proxy is not a peer, whatever its labels: it would answer past the proxies.
   const appPods = pods.filter((pod) => pod.metadata.labels?.[INJECTED_LABEL] === ref.name && carriesProxy(pod) && !hasEnded(pod));
   return appPods
     .flatMap((pod): PodPeer[] => {

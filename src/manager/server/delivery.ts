@@ -141,8 +141,8 @@ export function createSharedUpdates(): SharedUpdates {
   const newestNonces = new Map<string, number>();
   const get: SharedUpdates["get"] = (type, base, next, lastNonce) => {
     const key = [type.name, base?.digest ?? "", next.digest, next.version].join(" ");
-    const known = updates.get(key);
-    if (known !== undefined && known.nonce > lastNonce) return known;
+    const shared = updates.get(key);
+    if (shared !== undefined && shared.nonce > lastNonce) return shared;
     const update = make(type, base, next, lastNonce);
     updates.set(key, update);
     return update;

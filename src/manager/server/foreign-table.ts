@@ -84,11 +84,11 @@ function isBounded(message: RouteTableMessage, index: NameIndex | undefined, max
   if (limits > MAX_LIMITS || members > MAX_TABLE_ENTRIES) return false;
   const retainedRules = retained.reduce((sum, row) => sum + row.rules.length, 0);
   const ofRules = rules.flatMap(({ resources }) => resources);
-  const all = [...ofRules, ...retained.flatMap((row) => row.rules.flatMap(({ resources }) => resources)), ...sharedResources];
-  if (pairsIn(all) > MAX_PAIRS) return false;
+  const matches = [...ofRules, ...retained.flatMap((row) => row.rules.flatMap(({ resources }) => resources)), ...sharedResources];
+  if (pairsIn(matches) > MAX_PAIRS) return false;
   const moving = rules.filter(({ kind }) => kind !== "LIMIT" && kind !== "SUBSET" && kind !== "OBJECT_LIMIT");
   if (pairsIn([...sharedResources, ...moving.flatMap(({ resources }) => resources)]) > MAX_MOVING_PAIRS) return false;
-  const cells = distinct(all, "apiGroups") * distinct(all, "resources");
+  const cells = distinct(matches, "apiGroups") * distinct(matches, "resources");
   if ((members + retainedRules + classes.length * (1 + fences)) * cells > MAX_RETAINED_WORK) return false;
   return pairsIn(sharedResources) * (pairsIn(ofRules) + namedPlaces(message)) <= MAX_SHARED_WORK;
 }
@@ -106,10 +106,10 @@ function isAscending(rules: readonly number[]): boolean {
 
 function hasBoundedNames(lists: readonly (readonly string[])[], index: NameIndex | undefined, maxNames: number): boolean {
   const unknown = new Set<string>();
-  let all = 0;
+  let total = 0;
   for (const names of lists) {
-    all += names.length;
-    if (all > 3 * (maxNames + NAME_HASHES + 1)) return false; // once each in a class, in the fences and retained
+    total += names.length;
+    if (total > 3 * (maxNames + NAME_HASHES + 1)) return false; // once each in a class, in the fences and retained
     for (const name of names) {
       if (name.length > MAX_NAME_LENGTH) return false;
       if (!index?.positions.has(name)) unknown.add(name);

@@ -36,24 +36,24 @@ export function createProxyJudge({ pods, apps, leaderElsewhere, rejections }: Ju
   return (registration, caller) => {
     const endpoint = leaderElsewhere();
     if (endpoint !== undefined) return { kind: "redirect", endpoint };
-    const named = registration?.pod;
-    if (registration !== undefined && !(named && isName(named)))
+    const namedPod = registration?.pod;
+    if (registration !== undefined && !(namedPod && isName(namedPod)))
       return { kind: "refuse", message: "the registration names no pod" };
-    if (caller && named && !isSamePod(caller, named)) {
-      const message = `the token is that of pod ${podKey(caller)} (uid ${caller.uid}), the registration says ${podKey(named)}`;
+    if (caller && namedPod && !isSamePod(caller, namedPod)) {
+      const message = `the token is that of pod ${podKey(caller)} (uid ${caller.uid}), the registration says ${podKey(namedPod)}`;
       rejections?.reject("other-pod", podKey(caller), message);
       return { kind: "refuse", message };
     }
-    const claimed = caller ?? named;
-    if (!claimed) return { kind: "serve" }; // only the registration says who calls
-    const { namespace } = claimed;
-    const key = podKey(claimed);
+    const claimedPod = caller ?? namedPod;
+    if (!claimedPod) return { kind: "serve" }; // only the registration says who calls
+    const { namespace } = claimedPod;
+    const key = podKey(claimedPod);
     if (!apps.hasSynced) return { kind: "wait", message: "the apps have not been listed yet" };
     if (pods.list(namespace) === undefined) return whyUnlisted(apps, namespace);
-    const pod = pods.get(claimed.name, namespace);
+    const pod = pods.get(claimedPod.name, namespace);
     if (pod === undefined) return { kind: "refuse", message: `there is no pod ${key}` };
-    if (claimed.uid !== "" && claimed.uid !== pod.metadata.uid) {
-      return { kind: "refuse", message: `pod ${key} has uid ${pod.metadata.uid}, not ${claimed.uid}` };
+    if (claimedPod.uid !== "" && claimedPod.uid !== pod.metadata.uid) {
+      return { kind: "refuse", message: `pod ${key} has uid ${pod.metadata.uid}, not ${claimedPod.uid}` };
     }
     // Anybody who may create a pod can label it, and claim routes for it.
     if (caller !== undefined && !carriesProxy(pod)) {

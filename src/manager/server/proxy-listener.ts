@@ -96,11 +96,11 @@ export function createProxyListener(options: ProxyListenerOptions): ProxyListene
       const closed = server.listening ? new Promise<void>((resolve) => server.close(() => resolve())) : Promise.resolve();
       terminator?.close();
       injector.drain(graceMs);
-      const forced = clock.after(graceMs, () => {
+      const forcedEnd = clock.after(graceMs, () => {
         for (const socket of sockets.values()) socket.destroy();
       });
       await closed;
-      forced.cancel();
+      forcedEnd.cancel();
       grpc.forceShutdown();
     },
   };

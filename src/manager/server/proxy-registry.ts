@@ -114,7 +114,7 @@ export function createProxyRegistry({ log, onSent, onAnswer, clock = systemClock
     state.stream.send(update);
     if (type === ROUTE) onSent?.(pod);
   };
-  const current = (pod: PodKey, stream: ProxyStream): ProxyState | undefined => {
+  const stateOf = (pod: PodKey, stream: ProxyStream): ProxyState | undefined => {
     const state = states.get(pod);
     return state?.stream === stream ? state : undefined;
   };
@@ -123,9 +123,9 @@ export function createProxyRegistry({ log, onSent, onAnswer, clock = systemClock
   };
   // A pod made anew under the same name is another pod, of which nothing is known.
   const stateFor = (pod: PodKey, uid: string): ProxyState => {
-    const known = states.get(pod);
-    if (known?.uid === uid) return known;
-    known?.stream?.end("the pod has been made anew");
+    const knownState = states.get(pod);
+    if (knownState?.uid === uid) return knownState;
+    knownState?.stream?.end("the pod has been made anew");
     const state = emptyState(uid);
     states.set(pod, state);
     return state;
@@ -157,7 +157,7 @@ export function createProxyRegistry({ log, onSent, onAnswer, clock = systemClock
       changed(pod); // the planner decides again which route to send, now that it knows what the proxy holds
     },
     disconnected(pod, stream) {
-      const state = current(pod, stream);
+      const state = stateOf(pod, stream);
       if (state === undefined) return;
       state.stream = undefined;
       for (const type of types.values()) endStream(deliveryOf(state, type));
@@ -165,7 +165,7 @@ export function createProxyRegistry({ log, onSent, onAnswer, clock = systemClock
       changed(pod);
     },
     acked(pod, stream, { type: name, nonce }) {
-      const state = current(pod, stream);
+      const state = stateOf(pod, stream);
       const type = types.get(name);
       if (state === undefined || type === undefined || !acknowledge(deliveryOf(state, type), nonce)) return;
       answered(pod, type, "acked");
@@ -173,7 +173,7 @@ export function createProxyRegistry({ log, onSent, onAnswer, clock = systemClock
       changed(pod);
     },
     nacked(pod, stream, nack) {
-      const state = current(pod, stream);
+      const state = stateOf(pod, stream);
       const type = types.get(nack.type);
       if (state === undefined || type === undefined) return;
       const problems = plainTexts(nack.problems);
@@ -189,7 +189,7 @@ export function createProxyRegistry({ log, onSent, onAnswer, clock = systemClock
       changed(pod);
     },
     reported(pod, stream, report) {
-      const state = current(pod, stream);
+      const state = stateOf(pod, stream);
       if (state === undefined) return;
       const reports = withReport(state.reports, report);
       if (reports === undefined) return;

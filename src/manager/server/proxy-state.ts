@@ -114,10 +114,10 @@ export function factsOf({ stream, capabilities, route, others, reports }: ProxyS
 }
 
 function problemsByType(route: Delivery, others: ReadonlyMap<string, Delivery>): ProxyFacts["problems"] {
-  const all: Record<string, readonly string[]> = {};
-  if (route.problems.length > 0) all[ROUTE.name] = route.problems;
+  const byType: Record<string, readonly string[]> = {};
+  if (route.problems.length > 0) byType[ROUTE.name] = route.problems;
   for (const [name, { problems }] of others) {
-    if (problems.length > 0) all[name] = problems;
+    if (problems.length > 0) byType[name] = problems;
   }
-  return all;
+  return byType;
 }

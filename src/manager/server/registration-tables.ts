@@ -73,24 +73,24 @@ export function createRegistrationTables({ clock, tables, namespaces }: Registra
   const pending = new Map<string, { readonly sinceMs: number; readonly streams: Set<StreamTables> }>();
 
   const mayBeAsked = (hash: string): boolean => {
-    const asked = pending.get(hash);
-    if (asked === undefined) return true;
-    const periods = Math.floor((clock.monotonicMs() - asked.sinceMs) / PERIOD_MS);
-    return asked.streams.size < ASKED_AT_FIRST * ASKED_FACTOR ** periods;
+    const request = pending.get(hash);
+    if (request === undefined) return true;
+    const periods = Math.floor((clock.monotonicMs() - request.sinceMs) / PERIOD_MS);
+    return request.streams.size < ASKED_AT_FIRST * ASKED_FACTOR ** periods;
   };
 
   return {
     open() {
       /** Keeps the tables in memory until the proxy is registered. */
-      const found = new Map<string, RouteTable>();
-      const asked = new Set<string>();
+      const foundTables = new Map<string, RouteTable>();
+      const askedHashes = new Set<string>();
       /** Each claim is decoded once, although `ask` and `resolve` may run several times. */
       const decoded = new Map<ResourceMessage, ClaimedRoute>();
       const memory: MemoryBudget = { left: MAX_DECODED_BYTES };
 
       const find = (hash: string): RouteTable | undefined => {
-        const table = found.get(hash) ?? tables.get(hash);
-        if (table !== undefined) found.set(hash, table);
+        const table = foundTables.get(hash) ?? tables.get(hash);
+        if (table !== undefined) foundTables.set(hash, table);
         return table;
       };
       const claimIn = (resource: ResourceMessage): ClaimedRoute => {
@@ -98,7 +98,7 @@ export function createRegistrationTables({ clock, tables, namespaces }: Registra
         decoded.set(resource, claim);
         return claim;
       };
-      const claimed = (resource: ResourceMessage): Snapshot | undefined => {
+      const routeOf = (resource: ResourceMessage): Snapshot | undefined => {
         const { tableHash, withTable } = claimIn(resource);
         try {
           return withTable(find(textOf(tableHash)));
@@ -114,7 +114,7 @@ export function createRegistrationTables({ clock, tables, namespaces }: Registra
           }
           if (mayWait && ![...missing.keys()].every(mayBeAsked)) return undefined;
           for (const hash of missing.keys()) {
-            asked.add(hash);
+            askedHashes.add(hash);
             const request = pending.get(hash) ?? { sinceMs: clock.monotonicMs(), streams: new Set() };
             pending.set(hash, request);
             request.streams.add(self);
@@ -122,17 +122,17 @@ export function createRegistrationTables({ clock, tables, namespaces }: Registra
           return [...missing.values()];
         },
         take(received, namespace) {
-          for (const bytes of received.slice(0, asked.size)) {
+          for (const bytes of received.slice(0, askedHashes.size)) {
             const hash = textOf(hashBytes(bytes));
-            if (!asked.has(hash) || find(hash) !== undefined) continue;
+            if (!askedHashes.has(hash) || find(hash) !== undefined) continue;
             const read = readForeignTable(bytes, memory, names?.());
             const table = read && tables.bring(read.table, hash, namespace, read.bytes);
-            if (table !== undefined) found.set(hash, table);
+            if (table !== undefined) foundTables.set(hash, table);
           }
         },
         resolve(claims) {
-          const acknowledged = claims?.acknowledged ? claimed(claims.acknowledged) : undefined;
-          const inDoubt = claims?.inDoubt.map(claimed) ?? [];
+          const acknowledged = claims?.acknowledged ? routeOf(claims.acknowledged) : undefined;
+          const inDoubt = claims?.inDoubt.map(routeOf) ?? [];
           const version = claims?.version ?? 0;
           const holdsSomething = Boolean(claims?.acknowledged) || version > 0;
           return {
@@ -144,13 +144,13 @@ export function createRegistrationTables({ clock, tables, namespaces }: Registra
           };
         },
         close() {
-          found.clear();
+          foundTables.clear();
           decoded.clear();
-          for (const hash of asked) {
+          for (const hash of askedHashes) {
             const streams = pending.get(hash)?.streams;
             if (streams?.delete(self) && streams.size === 0) pending.delete(hash);
           }
-          asked.clear();
+          askedHashes.clear();
         },
       };
       return self;

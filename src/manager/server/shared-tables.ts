@@ -55,10 +55,10 @@ export function createSharedTables(inUse: () => Iterable<RouteTable> = () => [],
     const nowMs = clock.monotonicMs();
     if (nowMs - checkedMs < CHECK_MS) return;
     checkedMs = nowMs;
-    const used = new Set<string | undefined>();
-    for (const table of inUse()) used.add(hashes.get(table));
+    const usedHashes = new Set<string | undefined>();
+    for (const table of inUse()) usedHashes.add(hashes.get(table));
     for (const [hash, charge] of charges) {
-      charge.unusedSinceMs = used.has(hash) ? undefined : (charge.unusedSinceMs ?? nowMs);
+      charge.unusedSinceMs = usedHashes.has(hash) ? undefined : (charge.unusedSinceMs ?? nowMs);
       if (charge.unusedSinceMs !== undefined && nowMs - charge.unusedSinceMs >= KEEP_UNUSED_MS) release(hash);
     }
   };
@@ -75,13 +75,13 @@ export function createSharedTables(inUse: () => Iterable<RouteTable> = () => [],
     share(table) {
       const hash = tableHash(table).toString("base64");
       release(hash);
-      const known = get(hash);
-      if (known === undefined) set(hash, table);
-      return known ?? table;
+      const knownTable = get(hash);
+      if (knownTable === undefined) set(hash, table);
+      return knownTable ?? table;
     },
     bring(table, hash, namespace, bytes) {
-      const known = get(hash);
-      if (known !== undefined) return known;
+      const knownTable = get(hash);
+      if (knownTable !== undefined) return knownTable;
       if (!mayBring(hash, namespace, bytes)) return undefined;
       hashes.set(table, hash);
       set(hash, table);

@@ -28,10 +28,10 @@ const STILL_USED_MS = 60_000;
 
 export function createTrustReconciler({ client, identity, apps, configMaps }: TrustReconcilerOptions): Reconciler {
   async function publish(namespace: string, signal: AbortSignal): Promise<Result> {
-    const found = configMaps.get(CA_CONFIG_MAP, namespace);
-    const data = { ...found?.data, ...trustData(identity.trustPem, await clusterCa(namespace, signal)) };
+    const configMap = configMaps.get(CA_CONFIG_MAP, namespace);
+    const data = { ...configMap?.data, ...trustData(identity.trustPem, await clusterCa(namespace, signal)) };
     const desired = { metadata: { name: CA_CONFIG_MAP, namespace, labels: { [MANAGED_BY]: MANAGER } }, data };
-    await ensure(client, CONFIG_MAPS, found, desired, { signal, createBy: "apply" });
+    await ensure(client, CONFIG_MAPS, configMap, desired, { signal, createBy: "apply" });
     return { requeueAfterMs: LOOK_AGAIN_MS };
   }
 
@@ -43,15 +43,15 @@ export function createTrustReconciler({ client, identity, apps, configMaps }: Tr
   }
 
   async function remove(namespace: string, signal: AbortSignal): Promise<Result> {
-    const found = configMaps.get(CA_CONFIG_MAP, namespace);
-    if (found === undefined || !isOfManager(found)) return {};
+    const configMap = configMaps.get(CA_CONFIG_MAP, namespace);
+    if (configMap === undefined || !isOfManager(configMap)) return {};
     const pods = await client.list(PODS, { namespace, labelSelector: INJECTED_LABEL, signal });
     if (pods.items.length > 0) {
       // Injected pods that outlive their app still need the current CAs.
       await publish(namespace, signal);
       return { requeueAfterMs: STILL_USED_MS };
     }
-    const { uid = "" } = found.metadata;
+    const { uid = "" } = configMap.metadata;
     await client.delete(CONFIG_MAPS, { namespace, name: CA_CONFIG_MAP }, { signal, preconditions: { uid } });
     return {};
   }

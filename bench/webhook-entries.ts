@@ -3,8 +3,8 @@
 import { createCa } from "../src/base/certificates.ts";
 import { createKubeClient } from "../src/kube/client/client.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS } from "../src/kube/client/resources.ts";
-import { isTooLarge } from "../src/manager/admission/configuration/reconciler.ts";
 import { injectionConfiguration, MUTATING_NAME } from "../src/manager/admission/configuration/configurations.ts";
+import { isTooLarge } from "../src/manager/admission/configuration/reconciler.ts";
 import { startKube } from "../test/support/kube.ts";
 import { appOf } from "../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../test/support/virtual-app.ts";

@@ -167,24 +167,16 @@ function oldest(stage: ReadonlySet<Held>): Held | undefined {
   return stage.values().next().value;
 }
 
-/** The client of a socket, see {@link clientOf}; undefined if the other side is gone. */
+/** The address of a socket's other side in one form; undefined if the other side is gone. */
 export function clientAddress({ remoteAddress }: { readonly remoteAddress?: string | undefined }): string | undefined {
   return remoteAddress === undefined ? undefined : clientOf(remoteAddress);
 }
 
 /**
- * The client behind an address, for everything that is counted by address. An IPv4 address has one form: a
- * listener on all addresses sees it as `::ffff:10.0.0.1`. All IPv6 addresses of a /64 are one client, since
- * one machine can have them all. The loopback `::1` stays as it is.
+ * One form of an address, for everything that is counted by address: a listener on all addresses sees an IPv4
+ * address as `::ffff:10.0.0.1`. An IPv6 address is one client, not its /64: a pod has one address and cannot
+ * take another, but all pods of a node may share a /64.
  */
 export function clientOf(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, "");
-  if (!plain.includes(":") || plain.startsWith("::")) return plain;
-  const [head = "", tail = ""] = plain.split("::");
-  const groups = head.split(":");
-  const last = tail === "" ? [] : tail.split(":");
-  while (groups.length + last.length < GROUPS) groups.push("0");
-  return `${[...groups, ...last].slice(0, GROUPS / 2).join(":")}::/64`;
+  return address.replace(/^::ffff:(?=\d+\.)/i, "");
 }
-
-const GROUPS = 8;

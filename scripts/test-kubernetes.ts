@@ -10,19 +10,24 @@ const EXIT_USAGE = 64;
  * nothing that depends on it.
  */
 const CORE = [
-  ...[
-    "divide",
-    "kubectl",
-    "object-selector",
-    "lists-by-namespace",
-    "locks",
-    "status",
-    "restart",
-    "adopt-and-leave",
-    "sharding",
-    "traffic",
-  ],
-  ...["injection", "webhooks", "operator-webhooks", "identity", "crds", "chart", "install", "clients"],
+  "e2e/divide",
+  "e2e/kubectl",
+  "e2e/object-selector",
+  "nightly/lists-by-namespace",
+  "e2e/locks",
+  "e2e/status",
+  "e2e/restart",
+  "e2e/adopt-and-leave",
+  "e2e/sharding",
+  "e2e/traffic",
+  "e2e/injection",
+  "e2e/webhooks",
+  "e2e/operator-webhooks",
+  "e2e/identity",
+  "e2e/crds",
+  "e2e/chart",
+  "nightly/install",
+  "e2e/clients",
 ];
 
 const [version = "", ...more] = process.argv.slice(2);
@@ -34,8 +39,9 @@ if (!olderVersions().includes(version)) {
 }
 process.stderr.write(`building Kubernetes ${version} (once)\n`);
 process.env.KUBEBUILDER_ASSETS = await buildKubeAssets(version);
-const files = CORE.map((name) => `test/e2e/${name}.test.ts`);
-const { results } = await runVitest(["--project", "e2e", ...(more.length > 0 ? more : files)]);
+process.env.NIGHTLY = "true";
+const files = CORE.map((name) => `test/${name}.test.ts`);
+const { results } = await runVitest(["--project", "e2e", "--project", "alone", ...(more.length > 0 ? more : files)]);
 // Tests of what the version does not have are skipped, each with its reason in the output.
 const total = sum([results], { strict: false, allowedSkips: new Set() });
 for (const failure of total.failures) console.log(`FAILED ${failure}`);

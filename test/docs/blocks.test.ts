@@ -29,10 +29,10 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "docs/tasks/canary-an-operator.md": "the quickstart runs it at the same point",
   "docs/tasks/install.md": "docker does not run here; test/e2e/chart.test.ts installs with such values",
   "docs/tasks/label-objects.md": "test/e2e/labels.test.ts does the same",
-  "docs/tasks/leave.md": "test/e2e/install-failures.test.ts and test/e2e/adopt-and-leave.test.ts do the same",
+  "docs/tasks/leave.md": "test/nightly/install-failures.test.ts and test/e2e/adopt-and-leave.test.ts do the same",
   "docs/tasks/limit-traffic.md": OWN_OPERATOR,
   "docs/tasks/move-namespaces.md": "test/e2e/adopt-and-leave.test.ts confirms a move in the same way",
-  "docs/tasks/shard-an-operator.md": "the demo of sharding and test/e2e/sharding-rollout.test.ts do the same",
+  "docs/tasks/shard-an-operator.md": "the demo of sharding and test/nightly/sharding-rollout.test.ts do the same",
   "docs/tasks/upgrade.md": "the quickstart runs a restart of the same operator",
   "docs/troubleshooting.md": OWN_OPERATOR,
 };

@@ -1,13 +1,13 @@
 // A short `npm run siege`: the real programs under all attacks at once, and random messages at every port. The bounds are looser than what is
 // promised, since the machine that runs it may be slow.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ATTACKS } from "../../siege/attacks.ts";
-import { fuzzPorts } from "../../siege/fuzz/fuzz-ports.ts";
-import { judge, LOOSE } from "../../siege/judge.ts";
-import { deathLines, outcomeLines, verdictLines } from "../../siege/report.ts";
-import { runSiege } from "../../siege/run-siege.ts";
-import { startWorld, type World } from "../../siege/world.ts";
-import { FUZZ_SEED, shareOf } from "../../support/fuzz.ts";
+import { ATTACKS } from "../siege/attacks.ts";
+import { fuzzPorts } from "../siege/fuzz/fuzz-ports.ts";
+import { judge, LOOSE } from "../siege/judge.ts";
+import { deathLines, outcomeLines, verdictLines } from "../siege/report.ts";
+import { runSiege } from "../siege/run-siege.ts";
+import { startWorld, type World } from "../siege/world.ts";
+import { FUZZ_SEED, shareOf } from "../support/fuzz.ts";
 
 const NAMESPACES = 60;
 /** Fewer connections and requests. */

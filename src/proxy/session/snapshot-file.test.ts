@@ -228,3 +228,15 @@ it("what a process has stored of moves is lost if it ended before it stored its 
   (await start()).file.willChange();
   expect((await start()).moves.before).toBe(LOST_MOVES);
 });
+
+it("routes that change while older ones are stored are not taken for stored after a crash", async () => {
+  const file = fileOf();
+  await file.load();
+  file.willChange();
+  const saving = file.save(snapshot);
+  file.willChange(); // newer routes are in force and wait for their turn
+  await saving;
+  const next = fileOf();
+  await next.load();
+  expect(next.moves.before).toBe(LOST_MOVES);
+});

@@ -50,6 +50,8 @@ export function createSnapshotFile(
   let movesBefore: StoredMoves | undefined;
   let lock: LockState = { closed: undefined, longestLeaseMs: undefined };
   let readMoves = () => LOST_MOVES;
+  /** How often routes have changed. The marker `unsaved` stays while newer ones than those stored are in force. */
+  let changes = 0;
 
   const read = async (): Promise<Stored | undefined> => {
     try {
@@ -91,13 +93,20 @@ export function createSnapshotFile(
       else if (hasPromised) movesBefore = LOST_MOVES;
       return stored?.snapshot;
     },
-    willChange: unsaved.touch,
+    willChange() {
+      changes++;
+      unsaved.touch();
+    },
     async save(snapshot) {
+      const changesBefore = changes;
       const saved = await slot.save(() => ({
         text: () => snapshotToJson(snapshot, pod, lock, readMoves()),
         onFullDisk: { less: lockToJson(snapshot, pod, lock) },
       }));
-      if (saved.is === "stored") await unsaved.remove().catch(() => undefined);
+      if (saved.is === "stored" && changes === changesBefore) {
+        await unsaved.remove().catch(() => undefined);
+        if (changes !== changesBefore) unsaved.touch(); // newer routes came while the marker was removed
+      }
       if (saved.is === "unknown")
         throw new MeshError("SNAPSHOT_FILE", "storing snapshot: the old one can be neither replaced nor removed", {
           cause: saved.error,

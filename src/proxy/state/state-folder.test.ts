@@ -66,6 +66,23 @@ describe("a slot", () => {
     expect(await one.read()).toBe("100");
   });
 
+  it("stores the content of the newest save that waits, whatever the earlier one would have stored", async () => {
+    const one = slot();
+    const saves = ["older", "newer"].map((text) => one.save(() => ({ text: () => text, onFullDisk: "keep" })));
+    await Promise.all(saves);
+    expect(await one.read()).toBe("newer");
+  });
+
+  it("saves again after a content that throws", async () => {
+    const one = slot();
+    const failing = () => {
+      throw new Error("no content");
+    };
+    await expect(one.save(failing)).rejects.toThrow("no content");
+    await one.idle();
+    expect(await one.save(() => ({ text: () => "next", onFullDisk: "keep" }))).toEqual({ is: "stored" });
+  });
+
   it("has told a save its result before the next one asks for its content", async () => {
     const one = slot();
     const order: string[] = [];
@@ -120,6 +137,17 @@ describe("a disk that takes no new content", () => {
     await store();
     expect(warnings).toBe(2);
   });
+});
+
+it("a file that can no longer be removed either is logged, even after the disk took no new content", async () => {
+  const one = slot();
+  const store = () => one.save(() => ({ text: () => "x", onFullDisk: "remove" }));
+  await fillDisk();
+  await store();
+  await breakDisk();
+  await store();
+  await store();
+  expect(warnings).toBe(2);
 });
 
 it("each file has the name by which older versions of the proxy wrote it", async () => {

@@ -7,7 +7,8 @@
 // | snapshot    | the lock gate alone, else no file; a restart needs the manager. If the old file cannot   |
 // |             | be removed either, the proxy does not acknowledge the routes, and tries again            |
 // | unsaved     | maybe no file: after a crash an informer may miss a move                                 |
-// | policies    | no file: a restart needs the manager                                                     |
+// | policies    | no file: a restart needs the manager. If the old file cannot be removed either, the old  |
+// |             | rules hold after a restart until the manager answers                                     |
 // | stream      | the old content if it has the promised epoch, else an empty file or none: a restart      |
 // |             | waits until older leaders are over                                                       |
 // | cleanEnd    | no file: the next process takes this one for killed                                      |
@@ -50,8 +51,9 @@ export interface Slot {
   /** The stored text; undefined if there is no file. @throws if it cannot be read or is over the bound */
   read(): Promise<string | undefined>;
   /**
-   * Stores what `content` returns when its turn comes, if it is not undefined. Resolves when that is done, or
-   * when the disk has refused it, which is logged once until it takes something again.
+   * Stores what `content` returns when its turn comes, if it is not undefined. Saves that wait are one save, of
+   * the newest `content`. Resolves when that is done, or when the disk has refused it, which is logged once
+   * until the disk takes something again or the file gets worse.
    */
   save(content: () => Content | undefined): Promise<Saved>;
   /** Creates the file, empty, before it returns. A crash of the node may lose it. A failure is logged. */
@@ -89,25 +91,26 @@ export function createStateFolder(dir: string, log: Logger, maxBytes?: number): 
 
 function createSlot(dir: string, log: Logger, { file, maxBytes, notStored }: SlotSpec): Slot {
   const path = join(dir, file);
-  let hasFailed = false;
+  let failure: "refused" | "unknown" | undefined;
   let last: Promise<unknown> = Promise.resolve();
-  /** A save that has not asked for its content yet. */
+  /** A save that has not asked for its content yet, and what it will ask: the newest caller's function. */
   let waiting: Promise<Saved> | undefined;
+  let newestContent: () => Content | undefined = () => undefined;
 
   const write = async (content: Content): Promise<Saved> => {
     try {
       const text = content.text();
       if (Buffer.byteLength(text) > maxBytes) throw new MeshError("STORED_FILE", `storing ${path}: over ${maxBytes} bytes`);
       await replaceFile(path, text);
-      hasFailed = false;
+      failure = undefined;
       return { is: "stored" };
     } catch (error) {
       const is = await fallBack(path, content.onFullDisk).then(
         () => "refused" as const,
         () => "unknown" as const,
       );
-      if (!hasFailed) log.warn({ err: error, path, is }, notStored);
-      hasFailed = true;
+      if (failure !== is) log.warn({ err: error, path, is }, notStored);
+      failure = is;
       return { is, error };
     }
   };
@@ -125,16 +128,17 @@ function createSlot(dir: string, log: Logger, { file, maxBytes, notStored }: Slo
       }
     },
     save(content) {
+      newestContent = content;
       if (waiting !== undefined) return waiting;
       waiting = last.then(async () => {
         waiting = undefined;
-        const next = content();
+        const next = newestContent();
         if (next === undefined) return { is: "same" };
         const saved = await write(next);
         next.done?.(saved);
         return saved;
       });
-      last = waiting;
+      last = waiting.catch(() => undefined); // the caller gets the error, and the next save its turn
       return waiting;
     },
     touch() {

@@ -54,4 +54,11 @@ describe("a lock that is written in a form without a name to replace", () => {
     expect((await send(method, target, typed(type, body))).status).toBe(200);
     expect([sentText(), sent()?.headers["content-type"]]).toEqual([body, type]);
   });
+
+  it("passes a JSON Patch of the default subset's lock, which keeps its name, and refuses its create in YAML", async () => {
+    const patch = typed(JSON_PATCH, '[{"op":"replace","path":"/spec/holderIdentity","value":"pod-1"}]');
+    const { send, refusal } = setupElection({ subset: "" });
+    expect((await send("PATCH", `${LEASES}/shop-lock`, patch)).status).toBe(200);
+    expect((await refusal("POST", LEASES, typed(YAML, LOCK_IN_YAML))).code).toBe(415);
+  });
 });

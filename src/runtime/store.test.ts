@@ -175,6 +175,17 @@ test("a list from before a write keeps what was written, and the next list is th
   expect([versionOf("x"), versionOf("y")]).toEqual(["1", undefined]);
 });
 
+test("events from before a write do not take it back, even after a list from before it", () => {
+  const { store, take, versionOf } = setUpSynced(object("x", "1"));
+  store.wrote(object("x", "15"));
+  store.replace([object("x", "1")], "12");
+  take();
+  store.upsert(object("x", "13"));
+  expect([versionOf("x"), take()]).toEqual(["15", []]);
+  store.upsert(object("x", "16"));
+  expect(take()).toEqual(["updated x@16"]);
+});
+
 test("a write that is reported before the first list is left to the list", () => {
   const { store, take } = setUp();
   store.wrote(object("x", "11"));

@@ -67,6 +67,8 @@ export function createStore<T extends KubeObject>(
   let hasSynced = false;
   /** Written objects that the watch has not brought yet, with their versions. */
   const ahead = new Map<string, string | undefined>();
+  /** Those of `ahead` that one list did not have. The next list without them is the truth again. */
+  let missedByList: ReadonlySet<string> = new Set();
   /** The latest version of a list or an event. An older object that is not in the store was deleted. */
   let seenVersion: string | undefined;
   const saw = (version: string | undefined) => {
@@ -126,6 +128,7 @@ export function createStore<T extends KubeObject>(
       const previous = objects.get(key(object));
       if (!hasSynced || !isLaterVersion(resourceVersion, previous?.metadata.resourceVersion ?? seenVersion)) return;
       ahead.set(key(object), resourceVersion);
+      missedByList = new Set([...missedByList].filter((name) => name !== key(object)));
       put(object);
     },
     replace(next, version) {
@@ -136,11 +139,15 @@ export function createStore<T extends KubeObject>(
         const known = old.get(key(object));
         objects.set(key(object), known !== undefined && isSame(known, object) ? known : deepFreeze(transform(object)));
       }
+      const missed = new Set<string>();
       for (const [name, written] of ahead) {
         const previous = old.get(name);
-        if (previous !== undefined && isLaterVersion(written, version)) objects.set(name, previous);
+        if (previous !== undefined && isLaterVersion(written, version) && !missedByList.has(name)) {
+          objects.set(name, previous);
+          missed.add(name);
+        } else ahead.delete(name);
       }
-      ahead.clear();
+      missedByList = missed;
       const changes: Change<T>[] = [];
       for (const [name, previous] of old) if (!objects.has(name)) changes.push(...apply(previous, undefined));
       for (const [name, object] of objects) changes.push(...apply(old.get(name), object));

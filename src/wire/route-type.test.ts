@@ -257,6 +257,12 @@ function emptyFields(messages: readonly object[], path = ""): string[] {
   });
 }
 
+it("a proxy of an older version, which does not know the words of messages, claims the digest that it was sent", () => {
+  const route = { ...FILLED, version: 1, digest: routeDigest(FILLED) };
+  const { words: _, ...known } = ROUTE.decode(ROUTE.encode(route), route);
+  expect(claimedRoute(namedRoute(known)).withTable(route.table).digest).toBe(route.digest);
+});
+
 it("a registration names the table by a hash that does not depend on the numbers of the classes", () => {
   const renumbered = {
     ...routes,

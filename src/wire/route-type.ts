@@ -38,7 +38,11 @@ export const ROUTE: ResourceType<Snapshot> = {
   },
 };
 
-export function routeDigest(content: RouteContent): string {
+/**
+ * The digest of what a route decides. The words of its messages are not part of it: a proxy of an older
+ * version does not know them, and would claim another digest than it was sent.
+ */
+export function routeDigest({ words: _, ...content }: RouteContent): string {
   return digestOf(namedBody(content));
 }
 

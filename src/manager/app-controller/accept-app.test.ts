@@ -44,10 +44,10 @@ it("an app with a route version was served before, even if it has lost its final
   expect(acceptance.isFirstServed(app)).toBe(false);
 });
 
-it("an app whose table is not compiled yet is not planned, and an edited one is looked at again immediately", async () => {
+it("an app whose table is not compiled yet is not planned, and an edited one is looked at again within 100 ms", async () => {
   const { acceptance, app, compiled } = setUp();
   compiled.table = "compiling";
   expect(await acceptance.accept(app, {}, signal)).toEqual({ instead: {} });
   compiled.table = "edited";
-  expect(await acceptance.accept(app, {}, signal)).toEqual({ instead: { requeueAfterMs: 1 } });
+  expect(await acceptance.accept(app, {}, signal)).toEqual({ instead: { requeueAfterMs: 100 } });
 });

@@ -125,7 +125,7 @@ export function createAcceptance({ source, client, namespaces, routes, statuses 
       const bySpec = await routes.tableOf(current, spec, signal);
       switch (bySpec) {
         case "edited":
-          return { instead: { requeueAfterMs: IMMEDIATELY_MS } };
+          return { instead: { requeueAfterMs: EDITED_MS } };
         case "compiling":
         case "gone":
           return { instead: {} };
@@ -151,7 +151,11 @@ function injectedPods(name: string): PodSelection {
   };
 }
 
-const IMMEDIATELY_MS = 1;
+/**
+ * The store publishes the newer objects, which queues the app sooner; this is for versions that cannot be
+ * compared.
+ */
+const EDITED_MS = 100;
 
 function tooCostlyMessage(namespaces: number): string {
   const cost = `more than ${COMPILE_LIMIT_MS / 1000} s of computing, or a route table of more than ${MAX_TABLE_ENTRIES.toLocaleString("en-US")} entries`;

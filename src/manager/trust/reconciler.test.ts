@@ -75,6 +75,16 @@ describe("the ConfigMap ctrlmesh-ca of a namespace", () => {
     expect(read()).toBeUndefined();
     expect(await reconcile()).toEqual({});
   });
+  it("is written for pods that outlive their app although somebody changed it meanwhile: the Conflict is tried again", async () => {
+    await reconcile();
+    apps = [];
+    client.put(PODS, { metadata: { namespace: "shop", name: "p", labels: { [INJECTED_LABEL]: "app" } } });
+    trustPem = "MESH\nNEXT\n";
+    client.before = ({ verb }) => {
+      if (verb === "patch") throw new StatusError("Conflict", "it has changed");
+    };
+    await expect(reconcile()).rejects.toThrow("it has changed");
+  });
   it("is not removed if somebody else created it", async () => {
     apps = [];
     client.put(CONFIG_MAPS, { metadata: request, data: {} });

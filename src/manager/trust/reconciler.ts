@@ -28,8 +28,9 @@ const STILL_USED_MS = 60_000;
 
 export function createTrustReconciler({ client, identity, apps, configMaps }: TrustReconcilerOptions): Reconciler {
   async function publish(namespace: string, signal: AbortSignal): Promise<Result> {
+    const pem = await clusterCa(namespace, signal);
     const configMap = configMaps.get(CA_CONFIG_MAP, namespace);
-    const data = { ...configMap?.data, ...trustData(identity.trustPem, await clusterCa(namespace, signal)) };
+    const data = { ...configMap?.data, ...trustData(identity.trustPem, pem) };
     const desired = { metadata: { name: CA_CONFIG_MAP, namespace, labels: { [MANAGED_BY]: MANAGER } }, data };
     await ensure(client, CONFIG_MAPS, configMap, desired, { signal, createBy: "apply" });
     return { requeueAfterMs: LOOK_AGAIN_MS };
@@ -52,7 +53,10 @@ export function createTrustReconciler({ client, identity, apps, configMaps }: Tr
       return { requeueAfterMs: STILL_USED_MS };
     }
     const { uid = "" } = configMap.metadata;
-    await client.delete(CONFIG_MAPS, { namespace, name: CA_CONFIG_MAP }, { signal, preconditions: { uid } });
+    const ref = { namespace, name: CA_CONFIG_MAP };
+    await client.delete(CONFIG_MAPS, ref, { signal, preconditions: { uid } }).catch((error: unknown) => {
+      if (!isStatus(error, "NotFound", "Conflict")) throw error; // somebody else has deleted the ConfigMap
+    });
     return {};
   }
 
@@ -63,8 +67,7 @@ export function createTrustReconciler({ client, identity, apps, configMaps }: Tr
       try {
         return await (isUsed ? publish(namespace, signal) : remove(namespace, signal));
       } catch (error) {
-        // Somebody else deleted the ConfigMap, or the whole namespace is being deleted.
-        if (isEnding(error) || (!isUsed && isStatus(error, "NotFound", "Conflict"))) return {};
+        if (isEnding(error)) return {}; // the whole namespace is being deleted
         throw error;
       }
     },

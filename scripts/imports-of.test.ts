@@ -4,9 +4,9 @@ import { importsOf } from "./imports-of.ts";
 import { ROOT } from "./run-command.ts";
 
 it("finds what a test imports, directly or not, and the programs that it starts by URL", () => {
-  const imports = importsOf(join(ROOT, "test/e2e/kube.test.ts"));
+  const imports = importsOf(join(ROOT, "test/nightly/kube.test.ts"));
   for (const path of [
-    "test/e2e/kube.test.ts",
+    "test/nightly/kube.test.ts",
     "test/support/kube.ts",
     "test/support/kube-assets/args.ts",
     "src/kube/client/watch.ts",

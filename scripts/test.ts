@@ -16,12 +16,10 @@ const IS_CI = process.env.CI === "true";
 /** Full names of tests that CI may skip. */
 const ALLOWED_SKIPS: ReadonlySet<string> = new Set();
 /**
- * End-to-end tests that no change of the product affects: of the test machinery itself, and of what localkube is a copy of. Each is counted
- * from its stored results while everything that it imports, and the folders named here, are as they were when it passed.
+ * End-to-end tests that no change of the product affects: of what localkube is a copy of. Each is counted from its stored results while everything that it imports, and the folders named here, are as they were when it passed.
  */
 const SELDOM_AFFECTED: Readonly<Record<string, readonly string[]>> = {
   "test/e2e/contract.test.ts": ["test/localkube", "test/kube"],
-  "test/e2e/kube.test.ts": ["test/kube"],
 };
 
 const durations: string[] = [];

@@ -1,14 +1,14 @@
 // A list of 4,000 ConfigMaps through the proxy of a subset that owns one namespace of ten. The list has exactly the subset's items, in
 // both encodings, and the proxy's memory does not grow with the list. `npm run bench` measures times.
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { demoVirtualApp } from "../../support/demo-app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { type Kube, startKube } from "../../support/kube.ts";
-import { createManyConfigMaps } from "../../support/many-config-maps.ts";
-import { type Mesh, type MeshPod, startMesh } from "../../support/mesh.ts";
-import { createProbe, type Probe } from "../../support/probe.ts";
-import { memoryOf } from "../../support/process-memory.ts";
-import { describeWithKube } from "../../support/requirements.ts";
+import { demoVirtualApp } from "../support/demo-app.ts";
+import { eventually } from "../support/eventually.ts";
+import { type Kube, startKube } from "../support/kube.ts";
+import { createManyConfigMaps } from "../support/many-config-maps.ts";
+import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
+import { createProbe, type Probe } from "../support/probe.ts";
+import { memoryOf } from "../support/process-memory.ts";
+import { describeWithKube } from "../support/requirements.ts";
 
 const COUNT = 4_000;
 const NAMESPACES = ["canary-0", ...Array.from({ length: 9 }, (_, index) => `team-${index}`)];

@@ -33,37 +33,87 @@ describe("an evictor", () => {
   it("remembers the refusal of this pod only, and waits longer after each", async () => {
     const { clock, evictor, world } = setUp();
     world.answer = refuses;
-    await evictor.evict({ app, source, pod }, signal);
-    expect(evictor.refusalOf(app, "uid-a")?.retryAtMs).toBe(clock.now() + 1_000);
-    expect(evictor.refusalOf(app, "uid-b")).toBeUndefined();
-    expect(evictor.refusalOf({ ...app, name: "other" }, "uid-a")).toBeUndefined();
-    await evictor.evict({ app, source, pod }, signal);
-    expect(evictor.refusalOf(app, "uid-a")?.retryAtMs).toBe(clock.now() + 2_000);
-    await evictor.evict({ app, source, pod: { name: "b", uid: "uid-b" } }, signal);
-    expect(evictor.refusalOf(app, "uid-b")?.retryAtMs).toBe(clock.now() + 1_000);
+    await evictor.evict({ app, by: "restart", source, pod }, signal);
+    expect(evictor.refusalOf(app, "uid-a", "restart")?.retryAtMs).toBe(clock.now() + 1_000);
+    expect(evictor.refusalOf(app, "uid-b", "restart")).toBeUndefined();
+    expect(evictor.refusalOf({ ...app, name: "other" }, "uid-a", "restart")).toBeUndefined();
+    await evictor.evict({ app, by: "restart", source, pod }, signal);
+    expect(evictor.refusalOf(app, "uid-a", "restart")?.retryAtMs).toBe(clock.now() + 2_000);
+    await evictor.evict({ app, by: "restart", source, pod: { name: "b", uid: "uid-b" } }, signal);
+    expect(evictor.refusalOf(app, "uid-b", "restart")?.retryAtMs).toBe(clock.now() + 1_000);
+  });
+
+  it("remembers the refusals of a restart and of a rollout apart", async () => {
+    const { clock, evictor, world } = setUp();
+    world.answer = refuses;
+    const restart = { app, by: "restart", source, pod } as const;
+    const rollout = { app, by: "rollout", source, pod: { name: "b", uid: "uid-b" } } as const;
+    await evictor.evict(restart, signal);
+    await evictor.evict(rollout, signal);
+    expect(evictor.refusalOf(app, "uid-a", "restart")?.retryAtMs).toBe(clock.now() + 1_000);
+    expect(evictor.lastAttempt(app, "restart")).toMatchObject({ uid: "uid-a", refusals: 1 });
+    expect(evictor.refusalOf(app, "uid-a", "rollout")).toBeUndefined();
+    await evictor.evict(restart, signal);
+    expect(evictor.lastAttempt(app, "restart")?.refusals).toBe(2);
+    expect(evictor.lastAttempt(app, "rollout")).toMatchObject({ uid: "uid-b", refusals: 1 });
+    evictor.forget(app);
+    expect([evictor.lastAttempt(app, "restart"), evictor.lastAttempt(app, "rollout")]).toEqual([undefined, undefined]);
+  });
+
+  it("keeps the answer of a request that the other part overlapped", async () => {
+    const { evictor, world } = setUp();
+    let refuse = (_: unknown): void => undefined;
+    world.answer = () => new Promise((_, reject) => (refuse = reject));
+    const answered = evictor.evict({ app, by: "restart", source, pod }, signal);
+    world.answer = () => undefined;
+    await evictor.evict({ app, by: "rollout", source, pod: { name: "b", uid: "uid-b" } }, signal);
+    refuse(new StatusError("TooManyRequests", "no"));
+    await answered;
+    expect(evictor.refusalOf(app, "uid-a", "restart")).toMatchObject({ reason: "PodDisruptionBudget" });
+  });
+
+  it("makes a restart and a rollout that are both refused wait as long as each would alone", async () => {
+    const { clock, evictor, world } = setUp();
+    const evictions: string[] = [];
+    world.answer = refuses;
+    const tries = [
+      { app, by: "restart", source, pod },
+      { app, by: "rollout", source, pod: { name: "b", uid: "uid-b" } },
+    ] as const;
+    for (const endMs = clock.now() + 60_000; clock.now() < endMs; await clock.advance(100)) {
+      for (const request of tries) {
+        const refusal = evictor.refusalOf(app, request.pod.uid, request.by);
+        if (refusal !== undefined && refusal.retryAtMs > clock.now()) continue;
+        evictions.push(request.by);
+        await evictor.evict(request, signal);
+      }
+    }
+    // After 0, 1, 3, 7, 15, 30 and 45 seconds.
+    expect(evictions.filter((by) => by === "restart")).toHaveLength(7);
+    expect(evictions.filter((by) => by === "rollout")).toHaveLength(7);
   });
 
   it("counts the pod as terminating while the answer is not here, and for ten seconds after it was accepted", async () => {
     const { clock, evictor, world } = setUp();
     let accept = (_: unknown): void => undefined;
     world.answer = () => new Promise((resolve) => (accept = resolve));
-    const answered = evictor.evict({ app, source, pod }, signal);
-    expect(evictor.lastAttempt(app)?.endsUntilMs).toBe(clock.now() + 10_000);
+    const answered = evictor.evict({ app, by: "restart", source, pod }, signal);
+    expect(evictor.lastAttempt(app, "restart")?.endsUntilMs).toBe(clock.now() + 10_000);
     await clock.advance(3_000);
     accept(undefined);
     await answered;
-    expect(evictor.lastAttempt(app)?.endsUntilMs).toBe(clock.now() + 10_000);
+    expect(evictor.lastAttempt(app, "restart")?.endsUntilMs).toBe(clock.now() + 10_000);
   });
 
   it("sends an Event about the pod if it has a reason for people, and only if the eviction was accepted", async () => {
     const { evictor, recorded, world } = setUp();
-    await evictor.evict({ app, source, pod }, signal);
+    await evictor.evict({ app, by: "restart", source, pod }, signal);
     expect(recorded).toEqual([]);
     world.answer = refuses;
-    await evictor.evict({ app, source, pod, why: "why" }, signal);
+    await evictor.evict({ app, by: "restart", source, pod, why: "why" }, signal);
     expect(recorded).toEqual([]);
     world.answer = () => undefined;
-    await evictor.evict({ app, source, pod, why: "why" }, signal);
+    await evictor.evict({ app, by: "restart", source, pod, why: "why" }, signal);
     expect(recorded).toEqual(["Pod EvictedPod"]);
   });
 
@@ -71,11 +121,11 @@ describe("an evictor", () => {
     const { evictor, world } = setUp();
     let accept = (_: unknown): void => undefined;
     world.answer = () => new Promise((resolve) => (accept = resolve));
-    const answered = evictor.evict({ app, source, pod }, signal);
+    const answered = evictor.evict({ app, by: "restart", source, pod }, signal);
     evictor.forget(app);
     accept(undefined);
     await answered;
-    expect(evictor.lastAttempt(app)).toBeUndefined();
+    expect(evictor.lastAttempt(app, "restart")).toBeUndefined();
   });
 });
 

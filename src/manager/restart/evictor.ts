@@ -1,6 +1,6 @@
-// Evicts the pods of apps, for restarts and for rollouts, and remembers the API server's last answer for each
-// app. Invariant: only the leader requests an eviction. A replica without this memory requests the eviction
-// again, which is harmless.
+// Evicts the pods of apps, for restarts and for rollouts. For each app it remembers the API server's last
+// answer to each of the two. Invariant: only the leader requests an eviction. A replica without this memory
+// requests the eviction again, which is harmless.
 
 import type { ShardingStatus } from "../../api/sharding-config.ts";
 import { backoffMs } from "../../base/backoff.ts";
@@ -24,7 +24,10 @@ export interface Refusal {
   readonly retryAtMs: number;
 }
 
-/** The last request to evict a pod of an app, and its answer. */
+/** The part of the manager that evicts a pod. Each has its own memory, since their pods may differ. */
+export type EvictedBy = "restart" | "rollout";
+
+/** The last request of a part to evict a pod of an app, and its answer. */
 export interface Attempt {
   readonly uid: string;
   /** The pod at that time, if it was known. Its owner reference names the workload. */
@@ -39,6 +42,7 @@ export interface Attempt {
 
 export interface EvictionRequest {
   readonly app: Request;
+  readonly by: EvictedBy;
   /** The object of the app, for Events. */
   readonly source: KubeObject;
   readonly pod: { readonly name: string; readonly uid: string };
@@ -47,10 +51,10 @@ export interface EvictionRequest {
 }
 
 export interface Evictor {
-  /** The last attempt for a pod of the app. */
-  lastAttempt(app: Request): Attempt | undefined;
-  /** The refusal of the last eviction of the pod with this uid, or a missing answer. */
-  refusalOf(app: Request, uid: string): Refusal | undefined;
+  /** The last attempt of this part for a pod of the app. */
+  lastAttempt(app: Request, by: EvictedBy): Attempt | undefined;
+  /** The refusal of this part's last eviction, or a missing answer, if it was for the pod with this uid. */
+  refusalOf(app: Request, uid: string, by: EvictedBy): Refusal | undefined;
   /**
    * Requests the eviction. Returns undefined if this replica no longer leads.
    * @throws the signal's reason if it fires
@@ -82,7 +86,7 @@ const DOUBTED_MS = 5_000;
 
 export function createEvictor(options: EvictorOptions): Evictor {
   const { client, pods, events, isLeader = () => true, clock, random = systemRandom, log } = options;
-  const attempts = new Map<string, Attempt>();
+  const attemptsBy = { restart: new Map<string, Attempt>(), rollout: new Map<string, Attempt>() };
 
   function refusalBy(eviction: Eviction, refusals: number): Refusal | undefined {
     if (eviction.kind === "accepted" || eviction.kind === "gone") return undefined;
@@ -93,15 +97,16 @@ export function createEvictor(options: EvictorOptions): Evictor {
   }
 
   return {
-    lastAttempt: (app) => attempts.get(formatRequest(app)),
-    refusalOf(app, uid) {
-      const last = attempts.get(formatRequest(app));
+    lastAttempt: (app, by) => attemptsBy[by].get(formatRequest(app)),
+    refusalOf(app, uid, by) {
+      const last = attemptsBy[by].get(formatRequest(app));
       return last?.uid === uid ? last.refusal : undefined;
     },
-    async evict({ app, source, pod: { name, uid }, why }, signal) {
+    async evict({ app, by, source, pod: { name, uid }, why }, signal) {
       // The process may have been stopped since the record was written, and may have lost the lease
       // meanwhile.
       if (!isLeader()) return undefined;
+      const attempts = attemptsBy[by];
       const key = formatRequest(app);
       const last = attempts.get(key);
       const before = last?.uid === uid ? last : undefined;
@@ -119,15 +124,17 @@ export function createEvictor(options: EvictorOptions): Evictor {
       };
       if (attempts.get(key) === asked) attempts.set(key, answered);
       if (refusal === undefined) {
-        log.info({ app: key, pod: name, eviction: eviction.kind }, "pod evicted");
+        log.info({ app: key, by, pod: name, eviction: eviction.kind }, "pod evicted");
         if (why !== undefined && object !== undefined && eviction.kind === "accepted")
           recordEviction(events, source, object, why);
       } else if (refusalBefore?.reason !== refusal.reason) {
-        log.warn({ app: key, pod: name, reason: refusal.reason, message: refusal.message }, "eviction refused");
+        log.warn({ app: key, by, pod: name, reason: refusal.reason, message: refusal.message }, "eviction refused");
       }
       return answered;
     },
-    forget: (app) => attempts.delete(formatRequest(app)),
+    forget(app) {
+      for (const attempts of Object.values(attemptsBy)) attempts.delete(formatRequest(app));
+    },
   };
 
   function endsUntil({ kind }: Eviction, refusal: Refusal | undefined): number {
@@ -140,7 +147,7 @@ export function createEvictor(options: EvictorOptions): Evictor {
  * True if the stored status says that a restart or a rollout evicts a pod at this moment. The other one
  * waits: the one whose status is written first goes first.
  */
-export function isEvicting(status: ShardingStatus | undefined, by: "restart" | "rollout"): boolean {
+export function isEvicting(status: ShardingStatus | undefined, by: EvictedBy): boolean {
   return (by === "restart" ? status?.restart?.reason : status?.rollout?.waitingFor) === "Evicting";
 }
 

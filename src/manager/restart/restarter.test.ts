@@ -58,7 +58,8 @@ function setUp({ settleMs = 0 } = {}) {
     random: () => 0,
     log: createLogger({ name: "test", level: "silent" }),
   };
-  const restarter = createRestarter({ ...options, evictor: createEvictor(options) });
+  const evictor = createEvictor(options);
+  const restarter = createRestarter({ ...options, evictor });
   const { signal } = new AbortController();
   let previous: RestartRecord | undefined;
   const next = async (): Promise<RestartStep> => {
@@ -86,7 +87,7 @@ function setUp({ settleMs = 0 } = {}) {
   const put = (record: RestartRecord) => {
     previous = record;
   };
-  return { world, clock, told, evicted, answered, restarter, next, turn, put, record: () => previous };
+  return { world, clock, told, evicted, answered, evictor, restarter, next, turn, put, record: () => previous };
 }
 
 describe("a restarter", () => {
@@ -99,6 +100,17 @@ describe("a restarter", () => {
     world.pods = [pod("a"), pod("b", { terminating: true }), pod("c")];
     await turn();
     expect(evicted).toEqual(["b"]);
+  });
+  it("evicts no pod while the watch has not shown the end of one that a rollout has evicted", async () => {
+    const { turn, evicted, evictor, clock } = setUp();
+    const source = { kind: "VirtualApp", metadata: APP };
+    const request = { app: APP, by: "rollout", source, pod: { name: "b", uid: pod("b").uid } } as const;
+    await evictor.evict(request, new AbortController().signal);
+    await turn();
+    expect(evicted).toEqual(["b"]);
+    await clock.advance(10_000);
+    await turn();
+    expect(evicted).toEqual(["b", "b"]);
   });
   it("evicts no other pod when the edit is undone while the watch lags", async () => {
     const { world, next, turn, evicted } = setUp();

@@ -74,6 +74,12 @@ export function createRestarter(options: RestarterOptions): Restarter {
     recentByApp.set(formatRequest(app), recent);
     return recent;
   };
+  // A rollout may evict the same pod.
+  const attemptsFor = (app: Request, ofUid: string) =>
+    [evictor.lastAttempt(app, "restart"), evictor.lastAttempt(app, "rollout")].flatMap((last) =>
+      last?.uid === ofUid ? last : [],
+    );
+  const endsUntilMs = (app: Request, uid: string) => Math.max(0, ...attemptsFor(app, uid).map((last) => last.endsUntilMs));
 
   // True if the workloads of the subset's pods want no more pods. All their pods count, in every subset,
   // because users may change labels.
@@ -83,8 +89,9 @@ export function createRestarter(options: RestarterOptions): Restarter {
     const live = pods.filter((pod) => pod.controlled && !pod.ended && !pod.terminating);
     const objectsOf = (some: readonly AppPod[]) => some.flatMap(({ name, namespace }) => store.get(name, namespace) ?? []);
     const inSubset = objectsOf(live.filter(({ subset }) => subset === record.subset));
-    const last = evictor.lastAttempt(app);
-    const evicted = last?.uid === record.uid && last.object !== undefined ? [last.object] : [];
+    const evicted = attemptsFor(app, record.uid)
+      .flatMap(({ object }) => object ?? [])
+      .slice(0, 1);
     const wanted = await haveAllWanted(client, [...inSubset, ...evicted], objectsOf(live), signal);
     const isLong = clock.now() - Date.parse(record.since) >= EMPTY_MS;
     return wanted === "yes" || (wanted === "unknown" && inSubset.length === 0 && isLong);
@@ -97,7 +104,7 @@ export function createRestarter(options: RestarterOptions): Restarter {
   function requestEviction(app: Request, source: KubeObject, { pod, uid, subset }: RestartRecord, signal: AbortSignal): void {
     const recent = recentOf(app);
     const why = "its subset has lost namespaces that it retains";
-    evictor.evict({ app, source, pod: { name: pod, uid }, why }, signal).then(
+    evictor.evict({ app, by: "restart", source, pod: { name: pod, uid }, why }, signal).then(
       (attempt) => {
         if (attempt === undefined) return;
         if (attempt.refusal === undefined) recent.set(uid, { subset, atMs: clock.now() });
@@ -110,19 +117,18 @@ export function createRestarter(options: RestarterOptions): Restarter {
   function planFacts(facts: AppRestartFacts): RestartFacts {
     const { app, plan } = facts;
     const nowMs = clock.now();
-    const last = evictor.lastAttempt(app);
     const recent = recentOf(app);
     for (const [uid, { atMs }] of recent) {
       if (nowMs - atMs >= RECENT_MS) recent.delete(uid);
     }
     return {
       ...facts,
-      pods: restartPods({ ...facts, isEvicted: (uid) => uid === last?.uid && nowMs < last.endsUntilMs }),
+      pods: restartPods({ ...facts, isEvicted: (uid) => nowMs < endsUntilMs(app, uid) }),
       subsets: plan.subsets,
       isDissolving: plan.isDissolving,
       // If the watch shows that the pod terminates, an earlier refusal no longer counts.
       refusalOf: (uid) =>
-        facts.pods.some((pod) => pod.uid === uid && pod.terminating) ? undefined : evictor.refusalOf(app, uid),
+        facts.pods.some((pod) => pod.uid === uid && pod.terminating) ? undefined : evictor.refusalOf(app, uid, "restart"),
       settleMs: options.settleMs ?? SETTLE_MS,
       recentRestarts: (subset) => [...recent.values()].filter((each) => each.subset === subset).length,
       nowMs,
@@ -132,7 +138,6 @@ export function createRestarter(options: RestarterOptions): Restarter {
   return {
     async next(facts, signal) {
       const { app, previous } = facts;
-      const last = evictor.lastAttempt(app);
       const planned = planFacts(facts);
       const step = planRestart(planned);
       if (step.kind !== "wait") return step;
@@ -141,7 +146,7 @@ export function createRestarter(options: RestarterOptions): Restarter {
         if (dueMs <= 0 && (await isEnough(facts, step.record, signal))) return planRestart({ ...planned, hasAllWanted: true });
         return { ...step, recheckMs: dueMs > 0 ? dueMs : SHORT_MS };
       }
-      const believedMs = last?.uid === step.record.uid ? last.endsUntilMs - planned.nowMs : 0;
+      const believedMs = endsUntilMs(app, step.record.uid) - planned.nowMs;
       return believedMs > 0 ? { ...step, recheckMs: believedMs } : step;
     },
     carryOut({ ref, object }, step, signal) {

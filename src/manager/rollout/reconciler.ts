@@ -62,7 +62,7 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
       previous: config.status?.rollout,
       isRestarting: isEvicting(config.status, "restart"),
       soakMs: (root.rollout?.soakSeconds ?? 0) * 1000,
-      refusalOf: (uid) => evictor.refusalOf(app.ref, uid),
+      refusalOf: (uid) => evictor.refusalOf(app.ref, uid, "rollout"),
       nowMs: clock.now(),
     };
   }
@@ -99,7 +99,8 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
 
   async function carryOut({ ref }: App, source: ShardingConfig, step: RolloutStep, signal: AbortSignal): Promise<Result> {
     if (step.kind === "wait" && step.recheckMs !== undefined) return { requeueAfterMs: Math.max(1, step.recheckMs) };
-    const attempt = step.kind === "evict" ? await evictor.evict({ app: ref, source, pod: step.pod }, signal) : undefined;
+    if (step.kind !== "evict") return {};
+    const attempt = await evictor.evict({ app: ref, by: "rollout", source, pod: step.pod }, signal);
     if (attempt === undefined) return {};
     return { requeueAfterMs: attempt.refusal === undefined ? BELIEVED_MS : AGAIN_MS };
   }

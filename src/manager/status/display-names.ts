@@ -22,11 +22,17 @@ function renameSubsets(status: AppStatus, rename: (subset: string) => string): A
   });
   return {
     ...status,
-    ...(subsets && { subsets: subsets.map((each) => ({ ...each, name: rename(each.name) })) }),
+    ...(subsets && { subsets: uniqueByName(subsets.map((each) => ({ ...each, name: rename(each.name) }))) }),
     ...(handover && { handover: { ...handover, ...parties(handover) } }),
     ...(lastHandover && { lastHandover: { ...lastHandover, ...parties(lastHandover) } }),
     ...(restart && { restart: { ...restart, subset: rename(restart.subset) } }),
   };
+}
+
+// A spec from before `default` was reserved may have a subset of that name, and the API server refuses a list
+// that has a name twice.
+function uniqueByName<S extends { readonly name: string }>(subsets: readonly S[]): S[] {
+  return subsets.filter(({ name }, index) => subsets.findIndex((each) => each.name === name) === index);
 }
 
 type Parties = Partial<Pick<NonNullable<AppStatus["handover"]>, "from" | "to" | "between">>;

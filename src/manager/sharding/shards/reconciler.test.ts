@@ -37,6 +37,8 @@ function setUp() {
       configs.replace((await client.list(SHARDING_CONFIGS, { namespace: "ops" })).items);
       client.calls.length = 0;
     },
+    /** The watch brings this object, and not yet what else has changed. */
+    seeOnly: (object: ShardingConfig) => configs.upsert(object),
     /** Reconciles until nothing is written any more; returns the writes. */
     async settle(family = "shop") {
       const writes: string[] = [];
@@ -161,6 +163,34 @@ it("leaves a child that somebody just made, or that is being deleted, to the nex
   put({ ...child, spec: {} }, { ...child?.metadata, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["mine"] });
   expect((await settle()).filter((write) => !write.startsWith("patch"))).toEqual([]);
   expect(read("shop-1-normal")?.spec).toEqual({});
+});
+
+it("knows its own writes before the watch brings them, so that its next change of a child is no conflict", async () => {
+  const { client, put, settle, see, seeOnly, once, read } = setUp();
+  const condition = { type: "Ready", status: "True", reason: "Ready", message: "m", lastTransitionTime: "2026-01-01T00:00:00Z" };
+  const putRoot = (resource: string, status: object) => {
+    const resourceSelector = [{ relateResources: [{ apiGroups: [""], resources: [resource] }] }];
+    const metadata = { name: "shop", annotations: { [PLACEMENT]: placement(2) } };
+    return put({ ...sampleShardingRoot({ resourceSelector }), status }, metadata);
+  };
+  const writes = async () => {
+    client.calls.length = 0;
+    await once();
+    return client.calls.map(({ verb, name }) => `${verb} ${name}`);
+  };
+  putRoot("pods", {});
+  await settle();
+  const status = { conditions: [condition] };
+  putRoot("pods", status);
+  await see();
+  const patches = CHILDREN.map((name) => `patch ${name}`);
+  expect(await writes()).toEqual(patches);
+  for (const name of CHILDREN) expect(read(name)?.status).toMatchObject(status);
+  for (const resource of ["services", "secrets"]) {
+    seeOnly(putRoot(resource, status));
+    expect(await writes()).toEqual(patches);
+    for (const name of CHILDREN) expect(read(name)?.spec.limits?.[0]?.relateResources?.[0]?.resources).toEqual([resource]);
+  }
 });
 
 it("gives each hand-written config but the first the status of its shard, and none to one that leaves", async () => {

@@ -19,16 +19,21 @@ import { storedPlacement } from "../placement-annotation.ts";
 
 export interface ShardsReconcilerOptions {
   readonly client: Pick<KubeClient, "get" | "create" | "patch" | "delete">;
-  readonly configs: Pick<Store<ShardingConfig>, "list">;
+  readonly configs: Pick<Store<ShardingConfig>, "list" | "wrote">;
   readonly apps: Pick<Apps, "get">;
   readonly log: Logger;
 }
 
 export function createShardsReconciler({ client, configs, apps, log }: ShardsReconcilerOptions): Reconciler {
+  // The next reconcile compares with the written object, even if the watch has not brought it yet.
+  const remember = (written: ShardingConfig | undefined) => {
+    if (written !== undefined) configs.wrote(written);
+  };
+
   async function keep(root: ShardingConfig, child: ShardingConfig, existing: ShardingConfig | undefined, signal: AbortSignal) {
     const { name } = child.metadata;
     if (existing === undefined) {
-      await ensure(client, SHARDING_CONFIGS, undefined, child, { signal });
+      remember(await ensure(client, SHARDING_CONFIGS, undefined, child, { signal }));
       return;
     }
     if (!isChildOf(existing, root)) {
@@ -38,10 +43,10 @@ export function createShardsReconciler({ client, configs, apps, log }: ShardsRec
     if (existing.metadata.deletionTimestamp !== undefined) return; // its end queues the family again
     if (!canBecome(existing.spec, child.spec)) {
       await remove(existing, signal);
-      await ensure(client, SHARDING_CONFIGS, undefined, child, { signal });
+      remember(await ensure(client, SHARDING_CONFIGS, undefined, child, { signal }));
       return;
     }
-    await ensure(client, SHARDING_CONFIGS, existing, child, { signal });
+    remember(await ensure(client, SHARDING_CONFIGS, existing, child, { signal }));
   }
 
   async function remove({ metadata: { namespace, name = "", uid = "" } }: ShardingConfig, signal: AbortSignal) {
@@ -70,7 +75,7 @@ export function createShardsReconciler({ client, configs, apps, log }: ShardsRec
   async function keepStatus(app: App, member: ShardingConfig, signal: AbortSignal) {
     const status = memberStatus(app, member);
     if (isDeepEqual(member.status ?? {}, status)) return;
-    await writeStatus(client, SHARDING_CONFIGS, member, status, { signal });
+    remember(await writeStatus(client, SHARDING_CONFIGS, member, status, { signal }));
   }
 
   return {

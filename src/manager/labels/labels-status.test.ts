@@ -40,6 +40,16 @@ it("a new leader keeps the status while it lists the complete resources, and no 
   expect(labelsStatus(resources, added, before)).toMatchObject({ complete: ["pods"], waitingFor: "Listing" });
 });
 
+it("a new leader keeps the status while it lists the namespaces, which are never among the complete resources", () => {
+  const before = { total: 9, labelled: 9, complete: ["pods", "secrets"] };
+  const listing = { namespaces: "Listing", pods: "Complete" } as const;
+  expect(labelsStatus(resources, known({ ...listing, secrets: "Complete" }), before)).toBe(before);
+  expect(labelsStatus(resources, known({ ...listing, secrets: "Listing" }), before)).toBe(before);
+  const one = { ...before, complete: ["pods"] };
+  expect(labelsStatus(resources, known({ ...listing, secrets: "Listing" }), one)).toMatchObject({ waitingFor: "Listing" });
+  expect(labelsStatus(resources, known({ ...listing, secrets: "Complete" }), undefined)).toMatchObject({ waitingFor: "Listing" });
+});
+
 it("the status names at most as many complete resources as it has room for", () => {
   const many = Array.from({ length: 300 }, (_, index) => ({ group: "x.io", resource: `kind${index}` }));
   const complete = () => ({ total: 1, labelled: 1, reason: "Complete" as const, message: "" });

@@ -24,8 +24,8 @@ const ORDER: readonly LabelReason[] = [
 
 /**
  * @param resources the labelled resources of the app
- * @param previous stays until every resource has a state, and while a complete resource is listed: a manager
- * that has just begun to lead knows nothing worse
+ * @param previous stays until every resource has a state, and while no resources are listed but complete ones
+ * and the namespaces: a manager that has just begun to lead knows nothing worse
  */
 export function labelsStatus(
   resources: readonly GroupResource[],
@@ -41,8 +41,9 @@ export function labelsStatus(
     return previous ?? { ...counts, complete: [], waitingFor: "Listing", message: "the objects are being listed" };
   }
   const listing = known.filter(({ state }) => state?.reason === "Listing");
-  if (previous !== undefined && listing.length > 0 && listing.every(({ of }) => previous.complete?.includes(resourceName(of))))
-    return previous;
+  // The namespaces are never among the complete resources.
+  const wasComplete = (of: GroupResource) => isNamespaces(of) || previous?.complete?.includes(resourceName(of));
+  if (previous !== undefined && listing.length > 0 && listing.every(({ of }) => wasComplete(of))) return previous;
   const complete = known.filter(({ of, state }) => state?.reason === "Complete" && !isNamespaces(of));
   const worst = ORDER.flatMap((reason) => known.filter(({ state }) => state?.reason === reason));
   const [first] = worst;

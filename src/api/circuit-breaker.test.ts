@@ -4,7 +4,7 @@ import { PODS_RULE, policyProblemsOf, sampleCircuitBreaker } from "../../test/su
 import type { KubeObject, LabelSelector } from "../kube/types.ts";
 import { type CircuitBreaker, validateCircuitBreaker } from "./circuit-breaker.ts";
 import type { PolicyStatus } from "./policy-status.ts";
-import { RECOVER } from "./rate-limiting.ts";
+import { RECOVER_ANNOTATION } from "./rate-limiting.ts";
 
 const problems = (limiting: object = {}, spec: object = {}) =>
   policyProblemsOf("CircuitBreaker", sampleCircuitBreaker({ ...limiting }, { ...spec }));
@@ -70,7 +70,7 @@ describe("validateCircuitBreaker", () => {
       "spec.trafficInterceptRules[0].contents: required",
       "spec.trafficInterceptRules[0].methods: required",
       "spec.selector: must have at least one term: an empty selector matches everything",
-      `${RULE}.trigger: needs triggerPolicy Normal: with no other one does a breaker open`,
+      `${RULE}.trigger: needs triggerPolicy Normal: only Normal opens a breaker`,
       `${RULE}.resourceRules[0].namespaces[0]: "*": "*" must be the only item of its list`,
       `${RULE}.trigger: opens nothing: set consecutiveErrors or errorPercent`,
       `${RULE}.recoverPolicy: SleepingWindow needs sleepingWindowSize`,
@@ -79,7 +79,11 @@ describe("validateCircuitBreaker", () => {
 
   it.each<[string, object, string]>([
     ["Normal without a recoverPolicy", { recoverPolicy: undefined }, `${RULE}.recoverPolicy: required with triggerPolicy Normal`],
-    ["Normal without a bucket and a trigger", { bucket: undefined }, `${RULE}.triggerPolicy: Normal opens at nothing`],
+    [
+      "Normal without a bucket and a trigger",
+      { bucket: undefined },
+      `${RULE}.triggerPolicy: Normal needs something that opens the breaker`,
+    ],
     ["LimiterOnly without a bucket", { triggerPolicy: "LimiterOnly", bucket: undefined }, `${RULE}.bucket: required`],
     ["a rule without requests", { resourceRules: [], restRules: [] }, `${RULE}: matches no requests: set resourceRules`],
     ["a trigger that opens nothing", { trigger: { slowerThan: "1s" } }, `${RULE}.trigger: opens nothing`],
@@ -120,14 +124,14 @@ describe("validateCircuitBreaker", () => {
     const large = { ...PODS_RULE, resources, namespaces: namespaces.slice(1) };
     expect(problems({ resourceRules: [large] })).toEqual([]);
     expect(problems({ resourceRules: [large, PODS_RULE] })).toEqual([
-      'spec.rateLimitings: all rules together list 16385 pairs of a resource and a namespace, of 16384 allowed; use "*" for all',
+      'spec.rateLimitings: all rules together list 16385 pairs of a resource and a namespace; at most 16384 are allowed, so use "*" for all',
     ]);
   });
 
   it("bounds the text of the annotation that closes breakers", () => {
     const withText = (text: string) => ({
       ...sampleCircuitBreaker(),
-      metadata: { name: "guard", annotations: { [RECOVER]: text } },
+      metadata: { name: "guard", annotations: { [RECOVER_ANNOTATION]: text } },
     });
     expect(policyProblemsOf("CircuitBreaker", withText("n".repeat(256)))).toEqual([]);
     expect(policyProblemsOf("CircuitBreaker", withText("n".repeat(257)))).toEqual([

@@ -9,7 +9,7 @@ import { KUSIONSTACK_GROUP, objectMetaSchema } from "./kind.ts";
 import { nonEmptySelector } from "./label-selector.ts";
 import { policyKind } from "./policy-kind.ts";
 import { type ValidationResult, validate } from "./problems.ts";
-import { RECOVER, rateLimitingSchema } from "./rate-limiting.ts";
+import { RECOVER_ANNOTATION, rateLimitingSchema } from "./rate-limiting.ts";
 import { boundedRegexes } from "./regex.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf, withRules } from "./rule.ts";
 import { boundedResourceRules, isSet, MAX_TRAFFIC_RULES, modeSchema } from "./traffic-rules.ts";
@@ -87,7 +87,7 @@ function* specRules(spec: unknown): Iterable<Finding> {
 }
 
 function* shortRecovery(metadata: unknown): Iterable<Finding> {
-  const value = fieldAt(metadata, "annotations", RECOVER);
+  const value = fieldAt(metadata, "annotations", RECOVER_ANNOTATION);
   if (typeof value !== "string" || value.length <= MAX_RECOVER_LENGTH) return;
-  yield { path: ["annotations", RECOVER], value, message: `must have at most ${MAX_RECOVER_LENGTH} characters` };
+  yield { path: ["annotations", RECOVER_ANNOTATION], value, message: `must have at most ${MAX_RECOVER_LENGTH} characters` };
 }

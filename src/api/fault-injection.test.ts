@@ -92,7 +92,7 @@ describe("validateFaultInjection", () => {
     const resources = Array.from({ length: 64 }, (_, index) => `r${index}`);
     const namespaces = Array.from({ length: 256 }, (_, index) => `n${index}`);
     const large = { ...PODS_RULE, resources, namespaces };
-    expect(problems({ match: { resources: [large, large] } })).toEqual([expect.stringContaining("of 16384 allowed")]);
+    expect(problems({ match: { resources: [large, large] } })).toEqual([expect.stringContaining("at most 16384 are allowed")]);
   });
 
   it("never throws, for any input", () => {

@@ -1,6 +1,6 @@
-// The kind FaultInjection: delays and failures of the requests of pods, for tests. Invariant: each field of
-// KusionStack's kind is here with its spelling; an unknown or older field is refused, since a fault that
-// fires too often does harm. The manager compiles it into rules.
+// The kind FaultInjection: delays and failures of the requests of pods, for tests. Invariant: this kind has
+// each field of KusionStack's kind, with the same spelling. An unknown or older field is refused, because a
+// fault that fires too often does harm. The manager compiles each FaultInjection into rules.
 import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { durationSchema } from "./duration.ts";
@@ -31,10 +31,10 @@ const percentSchema = z
   .regex(/^(100(\.0*)?|[0-9]{1,2}(\.[0-9]*)?)$/, { error: 'must be a number from "0" to "100" such as "12.5", without a sign' })
   .optional();
 
-const PERCENT = 'as a string such as "12.5". The default is "0": no request.';
+const PERCENT_TEXT = 'as a string such as "12.5". The default is "0": no request.';
 
 const WRONG_STATUS = "must be from 400 to 599; 0 and 200 mean no abort";
-const isAbortStatus = (status: number) => status === 0 || status === 200 || (status >= 400 && status <= 599);
+const isAllowedStatus = (status: number) => status === 0 || status === 200 || (status >= 400 && status <= 599);
 
 const httpMatchSchema = z.strictObject({
   host: hostMatchSchema.optional().describe("Host of the requests, without port."),
@@ -53,7 +53,7 @@ const httpMatchSchema = z.strictObject({
     )
     .max(16)
     .optional()
-    .describe("Headers of the requests, of which all must match. The headers inside of a tunnel are encrypted and do not match."),
+    .describe("Headers of the requests. All of them must match. The headers inside of a tunnel are encrypted and do not match."),
 });
 
 const matchSchema = z.strictObject({
@@ -69,11 +69,11 @@ const matchSchema = z.strictObject({
     .max(MAX_RESOURCE_RULES)
     .optional()
     .describe(
-      "Requests to other servers than the API server: those that match one of the entries. What an entry does not set matches all. They only apply to pods with the annotation ctrlmesh.kruise.io/egress.",
+      "Requests to other servers than the API server: those that match one of the entries. A field that an entry does not set matches every request. The entries apply only to pods with the annotation ctrlmesh.kruise.io/egress.",
     ),
 });
 
-const dayList = (min: number, max: number) =>
+const calendarNumbers = (min: number, max: number) =>
   z
     .array(z.int().min(min).max(max))
     .max(max + 1)
@@ -98,11 +98,11 @@ const effectiveTimeSchema = withChecks(
     endTime: timeSchema
       .optional()
       .describe("Time of the day in UTC at which the fault ends. If it is not after startTime, the fault ends on the next day."),
-    daysOfWeek: dayList(0, 6).describe(
+    daysOfWeek: calendarNumbers(0, 6).describe(
       "Days of the week on which the fault begins; 0 is Sunday. The default is every day. The lists of days and months must all match.",
     ),
-    daysOfMonth: dayList(1, 31).describe("Days of the month on which the fault begins. The default is every day."),
-    months: dayList(1, 12).describe("Months in which the fault begins; 1 is January. The default is every month."),
+    daysOfMonth: calendarNumbers(1, 31).describe("Days of the month on which the fault begins. The default is every day."),
+    months: calendarNumbers(1, 12).describe("Months in which the fault begins; 1 is January. The default is every month."),
   }),
   BOTH_TIMES,
 );
@@ -117,7 +117,7 @@ const httpFaultSchema = withChecks(
     delay: z
       .strictObject({
         fixedDelay: durationSchema("1ms", "30s").describe('Time by which requests are delayed, for example "300ms".'),
-        percent: percentSchema.describe(`Percentage of the requests that are delayed, ${PERCENT}`),
+        percent: percentSchema.describe(`Percentage of the requests that are delayed, ${PERCENT_TEXT}`),
       })
       .optional()
       .describe("Delays requests. The delays of several faults add up, to at most 30 seconds."),
@@ -125,15 +125,15 @@ const httpFaultSchema = withChecks(
       .strictObject({
         httpStatus: z
           .int()
-          .refine(isAbortStatus, { error: WRONG_STATUS })
-          .meta({
-            ...celRules({ rule: "self in [0, 200] || self >= 400 && self <= 599", message: WRONG_STATUS }),
-          })
+          .refine(isAllowedStatus, { error: WRONG_STATUS })
+          .meta(celRules({ rule: "self in [0, 200] || self >= 400 && self <= 599", message: WRONG_STATUS }))
           .describe("Status of the answer, from 400 to 599. 0 and 200 mean no abort."),
-        percent: percentSchema.describe(`Percentage of the requests that fail, ${PERCENT}`),
+        percent: percentSchema.describe(`Percentage of the requests that fail, ${PERCENT_TEXT}`),
       })
       .optional()
-      .describe("Answers requests with an error. They reach no server. The first fault of the list that aborts decides."),
+      .describe(
+        "Answers requests with an error, so that they reach no server. The first fault in the list that aborts a request decides.",
+      ),
     match: matchSchema
       .optional()
       .describe(

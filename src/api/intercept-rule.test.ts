@@ -39,7 +39,7 @@ describe("a rule of trafficInterceptRules", () => {
       expect.stringContaining(`${RULE}.contents[2]: "(a{110}){100}": too large`),
     ]);
     expect(withContents("Regexp", "((a{100}){100}){100}")).toEqual([
-      expect.stringMatching(/^spec\.trafficInterceptRules: all expressions together, .* of 16384 allowed$/),
+      expect.stringMatching(/^spec\.trafficInterceptRules: all expressions together, .* at most 16384 are allowed$/),
     ]);
   });
 });

@@ -64,15 +64,15 @@ function selectorOf(requirement: ReturnType<typeof requirementOf>) {
     .meta(atomicMap());
 }
 
-const EMPTY = "must have at least one term: an empty selector matches everything";
+const EMPTY_MESSAGE = "must have at least one term: an empty selector matches everything";
 
 /** A label selector with at least one term. `rules` are further CEL rules for it. */
 export function nonEmptySelector(...rules: readonly CelRule[]): typeof labelSelectorSchema {
-  const notEmpty = {
+  const notEmptyRule = {
     rule: "has(self.matchLabels) && self.matchLabels.size() > 0 || has(self.matchExpressions) && self.matchExpressions.size() > 0",
-    message: EMPTY,
+    message: EMPTY_MESSAGE,
   };
-  return withRules(labelSelectorSchema.meta({ ...atomicMap(), ...celRules(notEmpty, ...rules) }), termsRule);
+  return withRules(labelSelectorSchema.meta({ ...atomicMap(), ...celRules(notEmptyRule, ...rules) }), termsRule);
 }
 
 export type Labels = Immutable<z.output<typeof labelsSchema>>;
@@ -86,7 +86,7 @@ export function countTerms(selector: unknown): number {
 }
 
 function* termsRule(selector: unknown): Iterable<Finding> {
-  if (isObject(selector) && countTerms(selector) === 0) yield { path: [], message: EMPTY };
+  if (isObject(selector) && countTerms(selector) === 0) yield { path: [], message: EMPTY_MESSAGE };
 }
 
 function* labelCountRule(labels: unknown): Iterable<Finding> {
@@ -103,11 +103,11 @@ function* labelKeysRule(labels: unknown): Iterable<Finding> {
 
 function* valuesRule(requirement: unknown): Iterable<Finding> {
   const { operator, values } = fieldsOf(requirement);
-  const given = itemsOf(values).length > 0;
-  if ((operator === "In" || operator === "NotIn") && !given) {
+  const hasValues = itemsOf(values).length > 0;
+  if ((operator === "In" || operator === "NotIn") && !hasValues) {
     yield { path: ["values"], message: `required: ${operator} needs at least one value` };
   }
-  if ((operator === "Exists" || operator === "DoesNotExist") && given) {
+  if ((operator === "Exists" || operator === "DoesNotExist") && hasValues) {
     yield { path: ["values"], message: `must not be set: ${operator} takes no values` };
   }
 }

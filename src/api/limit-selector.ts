@@ -1,5 +1,6 @@
 // The selector of a limit: a label selector in which two keys are computed from the name of the object's
-// namespace. Invariant: every key of this group is one of these, since objects carry no labels of the group.
+// namespace. Invariant: a key with the prefix of this group is a computed key or the shard key, because
+// objects carry no labels of the group.
 import { atomicMap, celRules } from "./extensions.ts";
 import { longSelector } from "./label-selector.ts";
 import { dnsLabelSchema } from "./names.ts";
@@ -10,14 +11,14 @@ import { NAMESPACE, SHARD, SHARD_HASH, SHARDING_PREFIX } from "./sharding-keys.t
 /** The maximum number of namespaces that one list names. */
 export const MAX_LISTED_NAMESPACES = 1_024;
 
-const COMPUTED = [SHARD_HASH, NAMESPACE] as const;
-const HASH = /^([0-9]|[12][0-9]|3[01])$/;
+const COMPUTED_KEYS = [SHARD_HASH, NAMESPACE] as const;
+const HASH_VALUE = /^([0-9]|[12][0-9]|3[01])$/;
 
-const KNOWN_KEYS = [...COMPUTED, SHARD].map((key) => `"${key}"`).join(", ");
+const KNOWN_KEYS = [...COMPUTED_KEYS, SHARD].map((key) => `"${key}"`).join(", ");
 const WRONG_KEY = `the computed keys are "${SHARD_HASH}" and "${NAMESPACE}"; no other key may begin with ${SHARDING_PREFIX}`;
 const WRONG_HASH = 'must be a whole number from "0" to "31"';
 
-// The values are beyond the cost limit of CEL.
+// These rules do not check the values: that would exceed the cost limit of CEL.
 const KEY_RULES = [
   {
     rule: `!has(self.matchLabels) || self.matchLabels.all(k, !k.startsWith("${SHARDING_PREFIX}") || k in [${KNOWN_KEYS}])`,
@@ -47,16 +48,16 @@ function* computedKeysRule(selector: unknown): Iterable<Finding> {
 }
 
 function suggestion(key: string): string {
-  // Without the common prefix, which would make any two keys near.
+  // Compares the keys without their common prefix: with it, any two keys would be similar.
   const name = nearest(
     key.slice(SHARDING_PREFIX.length),
-    COMPUTED.map((known) => known.slice(SHARDING_PREFIX.length)),
+    COMPUTED_KEYS.map((known) => known.slice(SHARDING_PREFIX.length)),
   );
   return name === undefined ? "" : `; did you mean "${SHARDING_PREFIX}${name}"?`;
 }
 
 function wrongValue(key: typeof SHARD_HASH | typeof NAMESPACE, value: string): string | undefined {
-  if (key === SHARD_HASH) return HASH.test(value) ? undefined : WRONG_HASH;
+  if (key === SHARD_HASH) return HASH_VALUE.test(value) ? undefined : WRONG_HASH;
   return dnsLabelSchema.safeParse(value).success ? undefined : "must be the name of a namespace: no namespace can have this name";
 }
 

@@ -1,4 +1,4 @@
-// A policy kind: the fields around its spec, which are the same for all of them.
+// The fields around the spec of a policy kind. They are the same for all policy kinds.
 import { z } from "zod";
 import { AGE_COLUMN, conditionPath, type KindDefinition, objectMetaSchema, type PrinterColumn } from "./kind.ts";
 import { policyStatusSchema } from "./policy-status.ts";
@@ -21,7 +21,7 @@ const COLUMNS: readonly PrinterColumn[] = [
   {
     name: "Open",
     type: "integer",
-    description: "Pods with an open breaker. A rule that forbids requests is no breaker.",
+    description: "Pods with an open breaker. A rule that always refuses requests does not count.",
     jsonPath: ".status.targets.opened",
   },
   AGE_COLUMN,

@@ -46,7 +46,7 @@ export const policyStatusSchema = z.object({
     .object({
       total: countSchema.describe("Pods with a proxy that the policy is for."),
       synced: countSchema.describe("Proxies that enforce the newest rules."),
-      opened: countSchema.describe("Pods with an open breaker. A rule that forbids requests is no breaker."),
+      opened: countSchema.describe("Pods with an open breaker. A rule that always refuses requests does not count."),
     })
     .optional()
     .describe("Number of pods. Limits hold for each pod by itself: two pods together may send twice as much."),

@@ -1,5 +1,6 @@
-// One rule of a CircuitBreaker: a limit or a breaker for some requests. Invariant: each field of
-// KusionStack's kind is here with its spelling; a field of an older form of it is refused with the new one.
+// One rule of a CircuitBreaker: a limit or a breaker for some requests. Invariant: this kind has each field
+// of KusionStack's kind, with the same spelling. A field of an older form is refused, and the error names the
+// new field.
 import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { durationSchema } from "./duration.ts";
@@ -9,8 +10,8 @@ import { anyMethodSchema, noDuplicates, urlSchema } from "./server-match.ts";
 import { MAX_INT32 } from "./structural-schema.ts";
 import { isSet, MAX_RESOURCE_RULES, resourceRuleSchema, ruleNameSchema } from "./traffic-rules.ts";
 
-/** On a CircuitBreaker: when its text changes, every open breaker of the object closes. */
-export const RECOVER = "ctrlmesh.kusionstack.io/recover";
+/** Annotation of a CircuitBreaker. When its text changes, every open breaker of the object closes. */
+export const RECOVER_ANNOTATION = "ctrlmesh.kusionstack.io/recover";
 
 const bucketSchema = z.strictObject({
   burst: z.int().min(1).max(MAX_INT32).describe("Number of tokens of a full bucket. Each request takes one."),
@@ -24,7 +25,7 @@ const recoverPolicySchema = withChecks(
       type: z
         .enum(["Manual", "SleepingWindow"])
         .describe(
-          `SleepingWindow: after sleepingWindowSize one request decides whether the breaker closes. Manual: the breaker stays open until the text of the annotation ${RECOVER} of this object changes.`,
+          `SleepingWindow: after sleepingWindowSize one request decides whether the breaker closes. Manual: the breaker stays open until the text of the annotation ${RECOVER_ANNOTATION} of this object changes.`,
         ),
       sleepingWindowSize: durationSchema("1s", "168h")
         .optional()
@@ -71,7 +72,7 @@ const triggerSchema = withChecks(
 
 const restRuleSchema = z.strictObject({
   url: urlSchema.describe(
-    'URL of the requests, which matches with and without a query, or URL with a query. A last path segment "*" matches everything below. HTTPS clients open a tunnel, which counts as "https://host:port/" since what is inside is encrypted.',
+    'URL of the requests. A URL without a query matches requests with and without a query; a URL with a query matches only that query. A last path segment "*" matches everything below it. HTTPS clients open a tunnel, which counts as "https://host:port/" because its content is encrypted.',
   ),
   method: anyMethodSchema.describe('HTTP method of the requests, or "*" for all. A tunnel has the method CONNECT.'),
 });
@@ -127,7 +128,7 @@ export const rateLimitingSchema = withRules(
     },
     {
       rule: 'self.triggerPolicy != "Normal" || has(self.bucket) || has(self.trigger)',
-      message: "Normal opens at nothing: set bucket, trigger or both",
+      message: "Normal needs something that opens the breaker: set bucket, trigger or both",
       fieldPath: ".triggerPolicy",
       holds: ({ triggerPolicy, bucket, trigger }) => triggerPolicy !== "Normal" || bucket !== undefined || trigger !== undefined,
     },
@@ -139,7 +140,7 @@ export const rateLimitingSchema = withRules(
     },
     {
       rule: '!has(self.trigger) || self.triggerPolicy == "Normal"',
-      message: "needs triggerPolicy Normal: with no other one does a breaker open",
+      message: "needs triggerPolicy Normal: only Normal opens a breaker",
       fieldPath: ".trigger",
       holds: ({ triggerPolicy, trigger }) => trigger === undefined || triggerPolicy === "Normal",
     },
@@ -149,7 +150,7 @@ export const rateLimitingSchema = withRules(
 
 export type RateLimiting = Immutable<z.output<typeof rateLimitingSchema>>;
 
-/** KusionStack's older form names the type only. */
+/** The message for KusionStack's older form, which has only the type. */
 function oldRecoverPolicy(type: string): string {
   const window = type === "SleepingWindow" ? ", sleepingWindowSize: 10m" : "";
   return `must be an object; did you mean {type: ${type.slice(0, 32)}${window}}?`;

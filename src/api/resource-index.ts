@@ -43,7 +43,7 @@ const MAX_PAIRS = 32_768;
 export function* boundedPairs(lists: readonly unknown[], path: readonly string[]): Iterable<Finding> {
   const pairs = lists.reduce<number>((sum, resources) => sum + pairCount(resources), 0);
   if (pairs <= MAX_PAIRS) return;
-  const message = `lists ${pairs} pairs of an API group and a resource in total, of ${MAX_PAIRS} allowed; use "*" for all`;
+  const message = `lists ${pairs} pairs of an API group and a resource in total; at most ${MAX_PAIRS} are allowed, so use "*" for all`;
   yield { path, message, isLast: true };
 }
 

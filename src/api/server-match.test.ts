@@ -104,7 +104,7 @@ describe("httpMatch", () => {
     const httpMatch = Array.from({ length: 16 }, () => ({ path: { regex: "(a{99}){99}" } }));
     const fault = sampleFaultInjection({ match: { httpMatch } });
     expect(policyProblemsOf("FaultInjection", fault)).toEqual([
-      expect.stringMatching(/^spec\.httpFault: all expressions together, .* of 16384 allowed$/),
+      expect.stringMatching(/^spec\.httpFault: all expressions together, .* at most 16384 are allowed$/),
     ]);
   });
 });

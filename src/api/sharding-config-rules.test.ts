@@ -77,7 +77,7 @@ describe("a root", () => {
     expect(named(236)).toEqual([]);
     expect(named(237)).toEqual([
       expect.stringMatching(
-        /^spec\.controller\.leaderElectionName: "l+\.\.\.": too long: .* of 253 characters allowed; at most 236 here$/,
+        /^spec\.controller\.leaderElectionName: "l+\.\.\.": too long: .* with at most 253 characters; use at most 236 here$/,
       ),
     ]);
   });
@@ -139,7 +139,7 @@ describe("resources", () => {
     const apiGroups = Array.from({ length: 32 }, (_, index) => `g${index}`);
     const limits = Array.from({ length: 17 }, (_, index) => ({ relateResources: [{ apiGroups, resources: names(index) }] }));
     expect(problems({ limits })).toEqual([
-      'spec.limits: lists 34816 pairs of an API group and a resource in total, of 32768 allowed; use "*" for all',
+      'spec.limits: lists 34816 pairs of an API group and a resource in total; at most 32768 are allowed, so use "*" for all',
     ]);
   });
 });

@@ -18,14 +18,14 @@ const ADVICE = recreateAdvice("ShardingConfig");
 const NO_NAMESPACES = "selects no namespaces: set inNamespaces, inShardHash or percent";
 const LIMITS_BESIDE_ROOT = "must not be set beside root: name the resources in spec.root.resourceSelector instead";
 const TOO_MANY_HASHED = `Legacy placement divides ${NAME_HASHES} hashes, so more than ${NAME_HASHES} shards cannot all own namespaces: use at most ${NAME_HASHES}, or spec.root.placement Balanced`;
-const LONGEST_SUFFIX = SUBSET_SEPARATOR.length + normalShardName("", MAX_NORMAL_SHARDS).length;
+const LONGEST_SUFFIX_LENGTH = SUBSET_SEPARATOR.length + normalShardName("", MAX_NORMAL_SHARDS).length;
 
 const LABELLED_BY_NAME = "labelObjects needs each group and resource by name: name them, or remove labelObjects";
 
 // The rules that the API server checks itself, even without the webhook. Their messages name no nearest
 // match.
 
-export const SELECTOR_CEL: readonly CelRule[] = [{ rule: "self == oldSelf", message: `cannot be changed: ${ADVICE}` }];
+export const selectorCel: readonly CelRule[] = [{ rule: "self == oldSelf", message: `cannot be changed: ${ADVICE}` }];
 
 export const canaryCel: readonly CelRule[] = [
   { rule: "has(self.inNamespaces) || has(self.inShardHash) || has(self.percent)", message: NO_NAMESPACES },
@@ -45,11 +45,12 @@ export const specCel: readonly CelRule[] = [
     fieldPath: ".root",
   },
   {
-    rule: `!has(self.root) || ${lockIn("self")}.size() + self.root.prefix.size() + ${LONGEST_SUFFIX} <= ${MAX_NAME_LENGTH}`,
+    rule: `!has(self.root) || ${lockIn("self")}.size() + self.root.prefix.size() + ${LONGEST_SUFFIX_LENGTH} <= ${MAX_NAME_LENGTH}`,
     message: `the lock of a shard, NAME${SUBSET_SEPARATOR}SHARD, must not be longer than ${MAX_NAME_LENGTH} characters`,
     fieldPath: ".controller",
   },
-  // Either changes the family of the object, and the pods of the former family would be nobody's.
+  // Each of these changes moves the object to another family, and nobody would own the pods of the former
+  // family.
   { rule: "has(self.root) == has(oldSelf.root)", message: `root cannot be added or removed: ${ADVICE}` },
   { rule: "has(self.selector) == has(oldSelf.selector)", message: `selector cannot be added or removed: ${ADVICE}` },
   {
@@ -77,9 +78,9 @@ export function* specRules(spec: unknown): Iterable<Finding> {
   }
   yield* rootOrLimits(spec);
   for (const list of LIMIT_LISTS) yield* uniqueResources(spec, list);
-  yield* labelledByName(spec);
-  yield* canarySelects(spec);
-  yield* hashedShards(spec);
+  yield* resourceNamesRule(spec);
+  yield* canaryRule(spec);
+  yield* hashedShardsRule(spec);
   yield* rootLockLength(spec);
   if (fieldAt(spec, "root") !== undefined) yield* roomForChildren(spec);
 }
@@ -91,7 +92,7 @@ export function* configRules(config: unknown): Iterable<Finding> {
   const isChild = rootNameOf(fieldAt(config, "metadata")) !== undefined;
   if (!isRoot) yield* shardName(config);
   if (!isRoot && !isChild) yield* familyName(spec);
-  if (!isChild) yield* placedByRoot(spec);
+  if (!isChild) yield* shardKeyRule(spec);
 }
 
 /** The name of the root that owns this object; undefined unless the object is a child. Takes any metadata. */
@@ -135,8 +136,8 @@ function* uniqueResources(spec: unknown, list: readonly string[]): Iterable<Find
   }
 }
 
-// Labels need a policy and rights for each resource.
-function* labelledByName(spec: unknown): Iterable<Finding> {
+// The manager needs a policy and rights for each labelled resource, so it needs the name of each.
+function* resourceNamesRule(spec: unknown): Iterable<Finding> {
   if (fieldAt(spec, "labelObjects") !== true) return;
   for (const list of LIMIT_LISTS) {
     for (const [index, limit] of itemsOf(fieldAt(spec, ...list)).entries()) {
@@ -150,14 +151,14 @@ function* labelledByName(spec: unknown): Iterable<Finding> {
   }
 }
 
-function* canarySelects(spec: unknown): Iterable<Finding> {
+function* canaryRule(spec: unknown): Iterable<Finding> {
   const canary = fieldAt(spec, "root", "canary");
   // A misspelt field is already refused as an unknown field.
   if (!isObject(canary) || Object.keys(canary).some((name) => name !== "replicas")) return;
   yield { path: ["root", "canary"], message: NO_NAMESPACES };
 }
 
-function* hashedShards(spec: unknown): Iterable<Finding> {
+function* hashedShardsRule(spec: unknown): Iterable<Finding> {
   const { placement, auto } = fieldsOf(fieldAt(spec, "root"));
   const size = fieldAt(auto, "shardingSize");
   if (placement === "Balanced" || typeof size !== "number" || size <= NAME_HASHES || size > MAX_NORMAL_SHARDS) return;
@@ -170,15 +171,15 @@ function* rootLockLength(spec: unknown): Iterable<Finding> {
   const prefix = fieldAt(spec, "root", "prefix");
   const lock = fieldAt(spec, ...LOCK_PATH);
   if (typeof prefix !== "string" || typeof lock !== "string") return;
-  const room = MAX_NAME_LENGTH - prefix.length - LONGEST_SUFFIX;
+  const room = MAX_NAME_LENGTH - prefix.length - LONGEST_SUFFIX_LENGTH;
   if (lock.length <= room) return;
-  const message = `too long: the lock of each shard is NAME${SUBSET_SEPARATOR}SHARD, of ${MAX_NAME_LENGTH} characters allowed; at most ${room} here`;
+  const message = `too long: the lock of each shard is NAME${SUBSET_SEPARATOR}SHARD, with at most ${MAX_NAME_LENGTH} characters; use at most ${room} here`;
   yield { path: LOCK_PATH, value: lock, message };
 }
 
 /**
- * A child adds its pods to the selector of its root, and up to three terms of its namespaces to that of each
- * limit.
+ * A child adds one term for its pods to the selector of its root, and up to three terms for its namespaces to
+ * the selector of each limit.
  */
 function* roomForChildren(spec: unknown): Iterable<Finding> {
   yield* shortSelector(spec, ["selector"], MAX_EXPRESSIONS - 1);
@@ -187,10 +188,13 @@ function* roomForChildren(spec: unknown): Iterable<Finding> {
   }
 }
 
-function* shortSelector(owner: unknown, path: readonly (string | number)[], most: number): Iterable<Finding> {
+function* shortSelector(owner: unknown, path: readonly (string | number)[], maxTerms: number): Iterable<Finding> {
   const count = itemsOf(fieldAt(owner, "selector", "matchExpressions")).length;
-  if (count <= most) return;
-  yield { path: [...path, "matchExpressions"], message: `must have at most ${most} items in a root: each shard adds its own` };
+  if (count <= maxTerms) return;
+  yield {
+    path: [...path, "matchExpressions"],
+    message: `must have at most ${maxTerms} items in a root: each shard adds its own`,
+  };
 }
 
 function* shardName(config: unknown): Iterable<Finding> {
@@ -201,17 +205,17 @@ function* shardName(config: unknown): Iterable<Finding> {
   }
 }
 
-const MAX_LABEL_VALUE = 63;
+const MAX_LABEL_VALUE_LENGTH = 63;
 
 /** The lock of hand-written configs names their family, and the family's name is a label's value on pods. */
 function* familyName(spec: unknown): Iterable<Finding> {
   const lock = fieldAt(spec, ...LOCK_PATH);
-  if (typeof lock !== "string" || lock.length <= MAX_LABEL_VALUE) return;
-  const message = `must have at most ${MAX_LABEL_VALUE} characters without root: it names the family, in a label of its pods`;
+  if (typeof lock !== "string" || lock.length <= MAX_LABEL_VALUE_LENGTH) return;
+  const message = `must have at most ${MAX_LABEL_VALUE_LENGTH} characters without root: it names the family, in a label of its pods`;
   yield { path: ["spec", ...LOCK_PATH], value: lock, message };
 }
 
-function* placedByRoot(spec: unknown): Iterable<Finding> {
+function* shardKeyRule(spec: unknown): Iterable<Finding> {
   for (const list of LIMIT_LISTS) {
     for (const [index, limit] of itemsOf(fieldAt(spec, ...list)).entries()) {
       for (const { key, keyPath } of termsOf(fieldAt(limit, "selector"))) {

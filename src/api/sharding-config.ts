@@ -21,7 +21,7 @@ import { guardSchema, onLossSchema, PAUSED_TEXT, WEBHOOK_TEXT, webhookServerSche
 import { type ValidationResult, validate } from "./problems.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { withRules } from "./rule.ts";
-import { canaryCel, configCel, configRules, SELECTOR_CEL, specCel, specRules } from "./sharding-config-rules.ts";
+import { canaryCel, configCel, configRules, selectorCel, specCel, specRules } from "./sharding-config-rules.ts";
 import { MAX_NORMAL_SHARDS, MAX_PREFIX_LENGTH } from "./sharding-keys.ts";
 import { shardingStatusSchema } from "./sharding-status.ts";
 
@@ -173,7 +173,7 @@ const rootSchema = z.strictObject({
 export const shardingConfigSpecSchema = withRules(
   z
     .strictObject({
-      selector: nonEmptySelector(...SELECTOR_CEL)
+      selector: nonEmptySelector(...selectorCel)
         .optional()
         .describe(
           "Selects the shard's pods, in the namespace of this object. Required unless root is set. Beside root: only pods of the StatefulSet that also match belong to a shard. The selector must not be empty, and cannot be changed.",

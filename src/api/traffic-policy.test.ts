@@ -96,7 +96,7 @@ describe("validateTrafficPolicy", () => {
     const resources = Array.from({ length: 64 }, (_, index) => `r${index}`);
     const namespaces = Array.from({ length: 256 }, (_, index) => `n${index}`);
     const large = { resourceRules: [{ ...PODS_RULE, resources, namespaces }] };
-    expect(problems({ circuitBreaking: { apiServer: large } })).toEqual([expect.stringContaining("of 16384 allowed")]);
+    expect(problems({ circuitBreaking: { apiServer: large } })).toEqual([expect.stringContaining("at most 16384 are allowed")]);
   });
 
   it("never throws, for any input", () => {

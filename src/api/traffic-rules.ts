@@ -100,7 +100,7 @@ export function* boundedResourceRules(rules: readonly unknown[], path: readonly 
     return sum + stringsOf(fieldAt(rule, "resources")).length * stringsOf(fieldAt(rule, "namespaces")).length;
   }, 0);
   if (pairs <= MAX_PAIRS) return;
-  const message = `all rules together list ${pairs} pairs of a resource and a namespace, of ${MAX_PAIRS} allowed; use "${WILDCARD}" for all`;
+  const message = `all rules together list ${pairs} pairs of a resource and a namespace; at most ${MAX_PAIRS} are allowed, so use "${WILDCARD}" for all`;
   yield { path, message, isLast: true };
 }
 

@@ -70,7 +70,7 @@ describe("lock names", () => {
     expect(problems(named(248))).toEqual([]);
     expect(problems(named(249))).toEqual([
       expect.stringMatching(
-        /^spec\.configuration\.controller\.leaderElection\.lockName: "l+\.\.\.": too long: .* 254 characters, of 253 allowed; at most 248 here$/,
+        /^spec\.configuration\.controller\.leaderElection\.lockName: "l+\.\.\.": too long: .* 254 characters; at most 253 are allowed, so use at most 248 here$/,
       ),
     ]);
   });
@@ -169,7 +169,7 @@ describe("the cost of validation", () => {
     const many = { apiGroups: ["a", "b", "c", "d"], resources: Array.from({ length: 64 }, (_, index) => `r${index}`) };
     const route = { subRules: rules(8, () => ({ namespaceRegex: "(", resources: [many] })) };
     expect(problems({ route, subsets: [subset("a", "none")] })).toEqual([
-      'spec.route.subRules: lists 65536 pairs of an API group and a resource in total, of 32768 allowed; use "*" for all',
+      'spec.route.subRules: lists 65536 pairs of an API group and a resource in total; at most 32768 are allowed, so use "*" for all',
     ]);
   });
   it("compiles no large regular expression, and none if all together are large", () => {
@@ -177,14 +177,14 @@ describe("the cost of validation", () => {
     const large = { namespaceRegex: "(?:abcdefghijkl){1000}" };
     expect(problems({ route: { globalLimits: [large], subRules: [regexRule("canary-eu")] } })).toEqual([
       expect.stringMatching(
-        /^spec\.route\.globalLimits\[0\]\.namespaceRegex: .*: too large: .* 1\d{4} characters, of 4096 allowed$/,
+        /^spec\.route\.globalLimits\[0\]\.namespaceRegex: .*: too large: .* 1\d{4} characters; at most 4096 are allowed$/,
       ),
     ]);
     expect(compile).toHaveBeenCalledTimes(1);
     compile.mockClear();
     const route = { subRules: rules(128, () => ({ namespaceRegex: "((a{1,10}){1,10}){1,10}" })) };
     expect(problems({ route, subsets: [subset("a", "r0")] })).toEqual([
-      expect.stringMatching(/^spec\.route: all namespaceRegex together, .* of 16384 allowed$/),
+      expect.stringMatching(/^spec\.route: all namespaceRegex together, .* at most 16384 are allowed$/),
     ]);
     expect(compile).not.toHaveBeenCalled();
     compile.mockRestore();

@@ -121,7 +121,7 @@ function* lockLengths(spec: unknown): Iterable<Finding> {
   yield {
     path: lock.path,
     value: lock.name,
-    message: `too long: the lock of subset ${quote(longest)} would have a name of ${length} characters, of ${MAX_NAME_LENGTH} allowed; at most ${room} here`,
+    message: `too long: the lock of subset ${quote(longest)} would have a name of ${length} characters; at most ${MAX_NAME_LENGTH} are allowed, so use at most ${room} here`,
   };
 }
 

@@ -2,7 +2,7 @@
 // and come, change and go while namespaces move. No policy may bring a second owner, or outlive its object.
 // They are mild, since an operator waits longer with each failure of an object, up to many minutes.
 import { setTimeout as sleep } from "node:timers/promises";
-import { RECOVER } from "../../src/api/rate-limiting.ts";
+import { RECOVER_ANNOTATION } from "../../src/api/rate-limiting.ts";
 import { CIRCUIT_BREAKERS, FAULT_INJECTIONS, TRAFFIC_POLICIES } from "../../src/api/resources.ts";
 import type { Resource } from "../../src/kube/client/resource.ts";
 import { isStatus } from "../../src/kube/status.ts";
@@ -118,7 +118,7 @@ export function createChaosPolicies(
         client.patch(
           resource,
           ref(template),
-          { type: "merge", body: { metadata: { annotations: { [RECOVER]: String(size) } }, spec } },
+          { type: "merge", body: { metadata: { annotations: { [RECOVER_ANNOTATION]: String(size) } }, spec } },
           { timeoutMs: REQUEST_MS },
         ),
       );

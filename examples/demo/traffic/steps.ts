@@ -1,5 +1,5 @@
 // The steps of the act after the first, and the judgement: an operator deletes everything it finds, and a breaker stops it.
-import { RECOVER } from "../../../src/api/rate-limiting.ts";
+import { RECOVER_ANNOTATION } from "../../../src/api/rate-limiting.ts";
 import { CIRCUIT_BREAKERS } from "../../../src/api/resources.ts";
 import { CONFIG_MAPS } from "../../../src/kube/client/resources.ts";
 import { StatusError } from "../../../src/kube/status.ts";
@@ -51,9 +51,9 @@ export async function runWild({ world, watcher, teller: { step, note } }: Stage<
 }
 
 export async function recover({ world, watcher, teller: { step, note } }: Stage<Facts>): Promise<void> {
-  step(`The bug is mended: the annotation ${RECOVER} closes the breaker`);
+  step(`The bug is mended: the annotation ${RECOVER_ANNOTATION} closes the breaker`);
   const ref = { namespace: world.setting.namespace, name: "guard" };
-  const body = { metadata: { annotations: { [RECOVER]: "the bug is mended" } } };
+  const body = { metadata: { annotations: { [RECOVER_ANNOTATION]: "the bug is mended" } } };
   await world.client.patch(CIRCUIT_BREAKERS, ref, { type: "merge", body });
   await watcher.until(({ breaker }) => (breaker?.open === "False" ? undefined : "the breaker is still open"));
   const refusal = await deleteMap(world, firstPod(world), "order-39");

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { egressRequest, policyRequest } from "../../../test/support/policies.ts";
 import { PODS_RULE, sampleCircuitBreaker } from "../../../test/support/traffic-objects.ts";
 import type { CircuitBreaker } from "../../api/circuit-breaker.ts";
-import { RECOVER } from "../../api/rate-limiting.ts";
+import { RECOVER_ANNOTATION } from "../../api/rate-limiting.ts";
 import { createMatcher } from "../../policy/matcher.ts";
 import { circuitBreakers } from "./circuit-breakers.ts";
 
@@ -64,7 +64,7 @@ describe("the rules of a CircuitBreaker", () => {
   });
 
   it("passes the text that closes open breakers to every rule", () => {
-    expect(compile({}, {}, { [RECOVER]: "2026-11-22 by ann" }).limits[0]?.recovery).toBe("2026-11-22 by ann");
+    expect(compile({}, {}, { [RECOVER_ANNOTATION]: "2026-11-22 by ann" }).limits[0]?.recovery).toBe("2026-11-22 by ann");
   });
 
   it("counts in the shadow", () => {

@@ -3,7 +3,7 @@
 import { BREAKER_DISABLED, type CircuitBreaker, validateCircuitBreaker } from "../../api/circuit-breaker.ts";
 import { durationMs } from "../../api/duration.ts";
 import type { InterceptRule } from "../../api/intercept-rule.ts";
-import { type RateLimiting, RECOVER } from "../../api/rate-limiting.ts";
+import { type RateLimiting, RECOVER_ANNOTATION } from "../../api/rate-limiting.ts";
 import { CIRCUIT_BREAKERS } from "../../api/resources.ts";
 import { parseServer } from "../../api/server-match.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
@@ -15,7 +15,7 @@ export const circuitBreakers = createPolicyKind({
   validate: validateCircuitBreaker,
   offLabel: BREAKER_DISABLED,
   rulesOf({ metadata, spec: { rateLimitings = [], trafficInterceptRules = [] } }, headOf) {
-    const recovery = metadata.annotations?.[RECOVER] ?? "";
+    const recovery = metadata.annotations?.[RECOVER_ANNOTATION] ?? "";
     return {
       limits: rateLimitings.flatMap((limiting) => limitOf(limiting, headOf(limiting.name), recovery) ?? []),
       egress: trafficInterceptRules.map((rule) => egressRuleOf(rule, headOf(rule.name))),

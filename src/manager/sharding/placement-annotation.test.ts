@@ -64,7 +64,7 @@ describe("the annotation of a placement", () => {
 
   it.each([
     ["{", ["is not JSON"]],
-    [`"${"x".repeat(8_192)}"`, ["has 8194 characters, of 8192 allowed"]],
+    [`"${"x".repeat(8_192)}"`, ["has 8194 characters; at most 8192 are allowed"]],
     ["[]", ["must be an object, not a list"]],
     ["{}", ["start: required", "shards: required", "active: required", "away: required"]],
     [LEGACY_TEXT.replace("[1,3]", "[]"), ["active: must not be empty"]],

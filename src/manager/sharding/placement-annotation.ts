@@ -53,7 +53,7 @@ export function formatPlacement({ start, shards, active, away, map }: Placement)
 
 /** Never throws. */
 export function parsePlacement(text: string): ValidationResult<Placement> {
-  if (text.length > MAX_LENGTH) return refused(`has ${text.length} characters, of ${MAX_LENGTH} allowed`);
+  if (text.length > MAX_LENGTH) return refused(`has ${text.length} characters; at most ${MAX_LENGTH} are allowed`);
   try {
     return validate(schema, parseJson(text));
   } catch {

@@ -39,7 +39,7 @@ export interface LeafOptions {
   readonly commonName?: string;
   readonly dnsNames?: readonly string[];
   readonly ipAddresses?: readonly string[];
-  /** A URI by which servers know the holder. With it the certificate is for clients too. */
+  /** A URI by which servers identify the holder. With it, the certificate is also valid for clients. */
   readonly clientName?: string;
   /** Wall time in milliseconds since the epoch. */
   readonly now: number;
@@ -66,15 +66,15 @@ export function createCa({ commonName, now, days = 3650, maxIntermediates = 0 }:
  * @param otherPem the other CA's own certificate
  */
 export function crossSignCa(ca: KeyCertificate, otherPem: string, maxIntermediates: number): string {
-  const [own, other] = [new X509Certificate(ca.certPem), new X509Certificate(otherPem)];
+  const [ownCert, otherCert] = [new X509Certificate(ca.certPem), new X509Certificate(otherPem)];
   return buildCertificate({
-    issuer: subjectOf(own),
-    subject: subjectOf(other),
-    key: other.publicKey,
+    issuer: subjectOf(ownCert),
+    subject: subjectOf(otherCert),
+    key: otherCert.publicKey,
     signer: createPrivateKey(ca.keyPem),
-    from: Math.max(own.validFromDate.getTime(), other.validFromDate.getTime()),
-    until: Math.min(own.validToDate.getTime(), other.validToDate.getTime()),
-    extensions: [...caExtensions(keyIdOf(other), maxIntermediates), authorityKeyId(own)],
+    from: Math.max(ownCert.validFromDate.getTime(), otherCert.validFromDate.getTime()),
+    until: Math.min(ownCert.validToDate.getTime(), otherCert.validToDate.getTime()),
+    extensions: [...caExtensions(keyIdOf(otherCert), maxIntermediates), authorityKeyId(ownCert)],
   });
 }
 

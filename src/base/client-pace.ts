@@ -22,7 +22,7 @@ export interface ClientPace {
 
 export interface ClientPaceOptions {
   readonly perSecond: number;
-  /** What a client may cause at once after a pause. */
+  /** What a client may cause in one moment after a pause. */
   readonly burst: number;
   readonly clock: Pick<Clock, "monotonicMs">;
 }

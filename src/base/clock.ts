@@ -31,7 +31,7 @@ export interface AbortSource {
 /** A number in [0, 1). */
 export type Random = () => number;
 
-/** 24 days. Node fires a timer of more at once. */
+/** The longest delay of a Node timer, 24.8 days. Node fires a timer with a longer delay immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
@@ -46,18 +46,18 @@ export const systemClock: Clock = {
 
 export const systemRandom: Random = () => Math.random();
 
-/** Resolves after `delayMs`; rejects with `ABORTED` at once when the signal fires. */
+/** Resolves after `delayMs`; rejects with `ABORTED` immediately when the signal fires. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSource): Promise<void> {
   return new Promise((resolve, reject) => {
-    const aborted = () => {
+    const onAbort = () => {
       timer.cancel();
       reject(new MeshError("ABORTED", "waiting: aborted", { cause: signal?.reason }));
     };
     const timer = clock.after(delayMs, () => {
-      signal?.removeEventListener("abort", aborted);
+      signal?.removeEventListener("abort", onAbort);
       resolve();
     });
-    if (signal?.aborted) aborted();
-    else signal?.addEventListener("abort", aborted, { once: true });
+    if (signal?.aborted) onAbort();
+    else signal?.addEventListener("abort", onAbort, { once: true });
   });
 }

@@ -1,7 +1,8 @@
-// Bodies of clients that may be anybody. Invariants: what nobody has read of a body is in one buffer, of as
-// many bytes as the socket gave at once; a body of tiny chunks ends its connection. Node itself keeps up to
-// 64 KiB in chunks as they came, and a chunk of one byte (a TLS record, an HTTP/2 frame) takes hundreds, and
-// 10 microseconds of the event loop. Used by the servers of HTTP/1.1 and by the manager's gRPC server.
+// Bodies from clients that anybody may run. Invariants: the unread part of a body is in one buffer, which
+// holds no more than one read of the socket gave; a body of tiny chunks ends its connection. Node itself
+// keeps up to 64 KiB in separate chunks. A chunk of one byte (a TLS record, an HTTP/2 frame) takes hundreds
+// of bytes, and 10 microseconds of the event loop. Used by the servers of HTTP/1.1 and by the manager's gRPC
+// server.
 import { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
@@ -9,12 +10,17 @@ import { createClientPace } from "./client-pace.ts";
 import { systemClock } from "./clock.ts";
 import { createGrowingBytes, type GrowingBytes } from "./growing-bytes.ts";
 
-/** Networks and honest clients rarely give less at once, but for messages that are so small. */
+/**
+ * A chunk with fewer bytes is tiny. Networks and honest clients rarely deliver one, except for messages that
+ * are so small.
+ */
 const TINY_BYTES = 256;
-/** Tiny chunks of one body. A proxy sends at most 500 messages a second (proxy-stream.ts). */
+/**
+ * The allowed rate of tiny chunks in one body. A proxy sends at most 500 messages a second (proxy-stream.ts).
+ */
 const TINY_CHUNKS = { perSecond: 500, burst: 512 };
 
-/** A request of an HTTP server with a compact body: its option `IncomingMessage`. */
+/** A request with a compact body, for the option `IncomingMessage` of an HTTP server. */
 export class CompactRequest extends IncomingMessage {
   constructor(socket: Socket) {
     super(socket);
@@ -23,19 +29,19 @@ export class CompactRequest extends IncomingMessage {
 }
 
 /**
- * Makes the body of a stream compact, before any of it has come.
+ * Keeps the body of a stream compact. Call this before its first bytes come.
  * @param cut ends the connection of a client that sends too many tiny chunks
  */
 export function keepCompact(body: Readable, cut: () => void, nowMs: () => number = systemClock.monotonicMs): void {
-  // With one unread byte Node stops to read from the socket. No option of an HTTPS or HTTP/2 server sets
-  // this.
+  // Node stops reading from the socket as soon as one byte is unread. No option of an HTTPS or HTTP/2 server
+  // sets this.
   (body as unknown as { readonly _readableState: { highWaterMark: number } })._readableState.highWaterMark = 1;
   const [push, read] = [body.push.bind(body), body._read.bind(body)];
-  /** What has come behind a chunk that nobody has read yet. */
-  let unread: GrowingBytes | undefined;
+  /** The bytes that came after a chunk that nobody has read yet. */
+  let unreadBytes: GrowingBytes | undefined;
   const pushUnread = () => {
-    const bytes = unread?.bytes;
-    unread = undefined;
+    const bytes = unreadBytes?.bytes;
+    unreadBytes = undefined;
     if (bytes !== undefined) push(bytes);
   };
   const pace = createClientPace({ ...TINY_CHUNKS, clock: { monotonicMs: nowMs } });
@@ -46,8 +52,8 @@ export function keepCompact(body: Readable, cut: () => void, nowMs: () => number
       return false;
     }
     if (chunk instanceof Uint8Array && body.readableLength > 0) {
-      unread ??= createGrowingBytes(Number.POSITIVE_INFINITY);
-      unread.push(chunk);
+      unreadBytes ??= createGrowingBytes(Number.POSITIVE_INFINITY);
+      unreadBytes.push(chunk);
       return false;
     }
     if (chunk === null) pushUnread();

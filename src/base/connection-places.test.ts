@@ -88,7 +88,7 @@ describe("places of connections", () => {
 
   it("go to a thousand honest proxies behind one address that is known, against thirty-one addresses", () => {
     const { fill, take, countOf } = open({ max: 1_024, provedShares: 32 });
-    take("nat")?.place.proved();
+    take("nat")?.place.noteProof();
     for (let address = 0; address < 31; address++) fill(`hostile-${address}`, 200);
     fill("nat", 1_000);
     expect(countOf("nat")).toBeGreaterThanOrEqual(512);
@@ -98,7 +98,7 @@ describe("places of connections", () => {
   it("forget after some minutes what an address has proved", async () => {
     const { clock, fill, take, leave, countOf } = open({ provedShares: 3 });
     const known = take("a") as Client;
-    known.place.proved();
+    known.place.noteProof();
     leave(known);
     await clock.advance(600_000);
     fill("b", 8);
@@ -110,7 +110,7 @@ describe("places of connections", () => {
     const { places } = open({ max: 8_192 });
     const startMs = performance.now();
     for (let index = 0; index < 200_000; index++) places.take(`10.0.0.${index % 4}`, () => undefined);
-    expect(places.taken).toBe(8_192);
+    expect(places.takenPlaces).toBe(8_192);
     expect(performance.now() - startMs).toBeLessThan(5_000);
   });
 });
@@ -133,7 +133,7 @@ describe("whatever hostile addresses do", () => {
             const client = own[which % Math.max(1, own.length)];
             if (client === undefined) continue;
             if (what === "leave") leave(client);
-            else if (what === "proved") client.place.proved();
+            else if (what === "proved") client.place.noteProof();
             else client.place.become(what as Stage);
           }
           if (which % 5 === 0 && countOf("honest") < share) {
@@ -143,7 +143,7 @@ describe("whatever hostile addresses do", () => {
           }
           if (which % 7 === 0)
             for (const client of [...held].filter((each) => each.address === "honest").slice(0, 1)) leave(client);
-          expect(places.taken).toBe(held.size);
+          expect(places.takenPlaces).toBe(held.size);
           expect(held.size).toBeLessThanOrEqual(max);
           expect([...held].filter((client) => client.isCut)).toEqual([]);
         }
@@ -161,7 +161,7 @@ describe("whatever hostile addresses do", () => {
           const client = [...held].filter((each) => each.address === `hostile-${address}`)[which % 5];
           if (what === "take") take(`hostile-${address}`, which % 2 === 0 ? "busy" : "idle");
           else if (what === "leave") client?.place.leave();
-          else if (what === "proved") client?.place.proved();
+          else if (what === "proved") client?.place.noteProof();
           else client?.place.become(what as Stage);
           expect(honest.filter((each) => each === undefined || each.isCut)).toEqual([]);
         }

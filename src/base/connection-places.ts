@@ -2,25 +2,25 @@
 // number of places divided by the number of addresses that are present. Invariants: an address below its
 // share always gets a place; an address that holds no more than its share never loses one; an event costs
 // constant time on average. Pure but for its memory. guard-connections.ts and the manager's TLS terminator
-// bind it to sockets.
+// bind the places to sockets.
 import { BoundedMap } from "./bounded-map.ts";
 import type { Clock } from "./clock.ts";
 import { createRanking } from "./ranking.ts";
 
 export interface PlacesOptions {
-  /** Connections at once. */
+  /** The maximum number of connections at a time. */
   readonly max: number;
   /**
-   * How many shares an address has after a proof came from it. Default 1: a proof that costs nothing must
-   * give nothing.
+   * How many shares an address has after a client at this address has proved who it is. Default 1: a proof
+   * that costs nothing must give nothing.
    */
   readonly provedShares?: number;
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
 /**
- * What a connection does. When an address must give up a place, it loses the oldest connection of the first
- * of these stages in which it has one.
+ * The stage of a connection. An address that must give up a place loses its oldest connection in the first of
+ * these stages that has one.
  */
 export type Stage =
   /** It has proved nothing yet. */
@@ -28,15 +28,15 @@ export type Stage =
   /** It has proved something, and waits. */
   | "idle"
   /**
-   * A whole request of it is being answered. Such a connection is cut only if all connections of the
-   * addresses above their share are busy.
+   * A whole request of the connection is being answered. Such a connection is cut only if all connections of
+   * the addresses above their share are busy.
    */
   | "busy";
 
 export interface Place {
   become(stage: Stage): void;
-  /** Somebody has proved who it is: for some minutes its address has more shares. */
-  proved(): void;
+  /** The client has proved who it is: its address has more shares for some minutes. */
+  noteProof(): void;
   /** Frees the place. Any further call has no effect. */
   leave(): void;
 }
@@ -47,15 +47,15 @@ export interface Places {
    * @param cut closes the connection, whose place is already free then
    */
   take(address: string, cut: () => void): Place | undefined;
-  readonly taken: number;
+  readonly takenPlaces: number;
 }
 
 /** Longer than a failover and the restarts after it. */
 const REMEMBERED_MS = 10 * 60_000;
-/** Addresses of a large cluster's nodes. The one that proved something longest ago is forgotten first. */
+/** Enough for the nodes of a large cluster. The address whose last proof is the oldest is forgotten first. */
 const MAX_REMEMBERED = 4_096;
 
-interface Held {
+interface HeldPlace {
   readonly cut: () => void;
 }
 
@@ -63,9 +63,9 @@ interface Held {
 interface Holder {
   readonly address: string;
   shares: number;
-  readonly unproved: Set<Held>;
-  readonly idle: Set<Held>;
-  readonly busy: Set<Held>;
+  readonly unproved: Set<HeldPlace>;
+  readonly idle: Set<HeldPlace>;
+  readonly busy: Set<HeldPlace>;
 }
 
 export function createPlaces({ max, provedShares = 1, clock }: PlacesOptions): Places {
@@ -75,7 +75,7 @@ export function createPlaces({ max, provedShares = 1, clock }: PlacesOptions): P
   const byTotal = createRanking<Holder>();
   /** Addresses with a connection that is not busy. */
   const givers = createRanking<Holder>();
-  let taken = 0;
+  let takenPlaces = 0;
   let shares = 0;
 
   const holderOf = (address: string): Holder => {
@@ -87,18 +87,18 @@ export function createPlaces({ max, provedShares = 1, clock }: PlacesOptions): P
     byTotal.move(holder, level);
     givers.move(holder, holder.unproved.size + holder.idle.size > 0 ? level : 0);
   };
-  const enter = (holder: Holder, held: Held) => {
+  const enter = (holder: Holder, heldPlace: HeldPlace) => {
     if (totalOf(holder) === 0) {
       holders.set(holder.address, holder);
       shares += holder.shares;
     }
-    holder.unproved.add(held);
-    taken++;
+    holder.unproved.add(heldPlace);
+    takenPlaces++;
     rank(holder);
   };
-  const remove = (holder: Holder, held: Held) => {
-    if (stageOf(holder, held)?.delete(held) !== true) return;
-    taken--;
+  const remove = (holder: Holder, heldPlace: HeldPlace) => {
+    if (stageOf(holder, heldPlace)?.delete(heldPlace) !== true) return;
+    takenPlaces--;
     rank(holder);
     if (totalOf(holder) > 0) return;
     holders.delete(holder.address);
@@ -109,43 +109,43 @@ export function createPlaces({ max, provedShares = 1, clock }: PlacesOptions): P
   const makeRoom = (newcomer: Holder): boolean => {
     const isPresent = totalOf(newcomer) > 0;
     const share = Math.floor(max / (shares + (isPresent ? 0 : newcomer.shares)));
-    const isBelow = totalOf(newcomer) < share * newcomer.shares;
+    const isBelowShare = totalOf(newcomer) < share * newcomer.shares;
     // All places are taken, so if one address is below its share, another is above.
-    const bound = isBelow ? share : levelOf(newcomer);
-    const notBusy = givers.topLevel > bound ? givers.top : undefined;
-    const giver = notBusy ?? (isBelow ? byTotal.top : newcomer);
+    const bound = isBelowShare ? share : levelOf(newcomer);
+    const quietGiver = givers.topLevel > bound ? givers.top : undefined;
+    const giver = quietGiver ?? (isBelowShare ? byTotal.top : newcomer);
     if (giver === undefined) return false;
-    const held = oldest(giver.unproved) ?? oldest(giver.idle) ?? (isBelow ? oldest(giver.busy) : undefined);
-    if (held === undefined) return false;
-    remove(giver, held);
-    held.cut();
+    const heldPlace = oldest(giver.unproved) ?? oldest(giver.idle) ?? (isBelowShare ? oldest(giver.busy) : undefined);
+    if (heldPlace === undefined) return false;
+    remove(giver, heldPlace);
+    heldPlace.cut();
     return true;
   };
 
   return {
     take(address, cut) {
       const holder = holders.get(address) ?? holderOf(address);
-      if (taken >= max && !makeRoom(holder)) return undefined;
-      const held: Held = { cut };
-      enter(holder, held);
+      if (takenPlaces >= max && !makeRoom(holder)) return undefined;
+      const heldPlace: HeldPlace = { cut };
+      enter(holder, heldPlace);
       return {
         become(stage) {
-          if (stageOf(holder, held)?.delete(held) !== true) return;
-          holder[stage].add(held);
+          if (stageOf(holder, heldPlace)?.delete(heldPlace) !== true) return;
+          holder[stage].add(heldPlace);
           rank(holder);
         },
-        proved() {
-          if (stageOf(holder, held) === undefined) return;
+        noteProof() {
+          if (stageOf(holder, heldPlace) === undefined) return;
           provedMs.set(address, clock.monotonicMs());
           shares += provedShares - holder.shares;
           holder.shares = provedShares;
           rank(holder);
         },
-        leave: () => remove(holder, held),
+        leave: () => remove(holder, heldPlace),
       };
     },
-    get taken() {
-      return taken;
+    get takenPlaces() {
+      return takenPlaces;
     },
   };
 }
@@ -159,11 +159,11 @@ function levelOf(holder: Holder): number {
   return Math.ceil(totalOf(holder) / holder.shares);
 }
 
-function stageOf({ unproved, idle, busy }: Holder, held: Held): Set<Held> | undefined {
-  return [unproved, idle, busy].find((stage) => stage.has(held));
+function stageOf({ unproved, idle, busy }: Holder, heldPlace: HeldPlace): Set<HeldPlace> | undefined {
+  return [unproved, idle, busy].find((stage) => stage.has(heldPlace));
 }
 
-function oldest(stage: ReadonlySet<Held>): Held | undefined {
+function oldest(stage: ReadonlySet<HeldPlace>): HeldPlace | undefined {
   return stage.values().next().value;
 }
 
@@ -173,9 +173,9 @@ export function clientAddress({ remoteAddress }: { readonly remoteAddress?: stri
 }
 
 /**
- * One form of an address, for everything that is counted by address: a listener on all addresses sees an IPv4
- * address as `::ffff:10.0.0.1`. An IPv6 address is one client, not its /64: a pod has one address and cannot
- * take another, but all pods of a node may share a /64.
+ * The canonical form of a client's address, for everything that is counted by address. A listener on all
+ * addresses sees an IPv4 address as `::ffff:10.0.0.1`. Each IPv6 address counts as a client, not its /64: a
+ * pod has one address and cannot take another, but all pods of a node may share a /64.
  */
 export function clientOf(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, "");

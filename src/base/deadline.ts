@@ -3,7 +3,7 @@
 import type { Clock, Timer } from "./clock.ts";
 
 export interface Deadline {
-  /** Begins the time again. */
+  /** Starts the deadline, or starts it again. */
   set(ms: number): void;
   clear(): void;
 }

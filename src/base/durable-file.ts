@@ -21,13 +21,13 @@ export async function readBounded(path: string, maxBytes: number): Promise<strin
 /** Writes a file, or replaces it. @param mode default: only the owner may read it */
 export async function replaceFile(path: string, text: string, mode = 0o600): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const temporary = `${path}.tmp`;
-  await rm(temporary, { force: true });
+  const temporaryPath = `${path}.tmp`;
+  await rm(temporaryPath, { force: true });
   try {
-    await writeSynced(temporary, text, mode);
-    await rename(temporary, path);
+    await writeSynced(temporaryPath, text, mode);
+    await rename(temporaryPath, path);
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => undefined); // an incomplete file would use up the disk
+    await rm(temporaryPath, { force: true }).catch(() => undefined); // an incomplete file would use up the disk
     throw error;
   }
   await syncDirectory(dirname(path));

@@ -8,7 +8,7 @@ import type { Clock } from "./clock.ts";
 
 export interface FairTurns {
   /**
-   * Runs the work when it is the client's turn, at once if nobody else works. Only what it does before it
+   * Runs the work when it is the client's turn, immediately if nobody else works. Only what it does before it
    * returns counts. Rejects with what it throws.
    */
   run<T>(client: string, work: () => T | Promise<T>): Promise<T>;

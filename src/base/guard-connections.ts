@@ -1,6 +1,6 @@
 // Binds the places of connections to an HTTP or HTTPS server. Invariants: a client that sends no whole head
 // of a request loses its place after 20 s at most (two times FIRST_MS), and time in which the loop is blocked
-// does not count. Whatever a client sends at once, Node makes two requests of it at most. The health
+// does not count. Whatever a client sends together, Node makes two requests of it at most. The health
 // listener, the manager's webhooks and the listener for an operator's webhooks use it.
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
 import type { Server as HttpsServer } from "node:https";
@@ -22,8 +22,9 @@ export interface GuardOptions {
 }
 
 /**
- * Long, since it also counts the server's own slowness: with 2 s, a hundred honest handshakes at once failed
- * on a busy machine. No other client waits for this time: a place that somebody needs is free at once.
+ * Long, since it also counts the server's own slowness: with 2 s, a hundred honest handshakes at the same
+ * time failed on a busy machine. No other client waits for this time: a place that somebody needs is free
+ * immediately.
  */
 export const FIRST_MS = 10_000;
 
@@ -35,7 +36,7 @@ export const MAX_HEADERS = 100;
 
 /**
  * Requests of one connection that have no answer yet. API servers, peers and kubelets wait for each answer
- * before they send the next request; the second is for one that comes before Node has told that the answer
+ * before they send the next request; the second is for one that comes before Node reports that the answer
  * has left. Requests in a pipeline are parsed as they come, and take 10 KB for each 30 bytes.
  */
 const MAX_UNANSWERED = 2;

@@ -50,7 +50,7 @@ const MAX_HEADER_BYTES = 4 * 1024;
 /** For a whole request. */
 const REQUEST_MS = 10_000;
 /**
- * Enough for the probes that a client sends at once. A kubelet opens a connection for each, and Prometheus
+ * Enough for the probes that a client sends together. A kubelet opens a connection for each, and Prometheus
  * comes only after this time.
  */
 const KEEP_ALIVE_MS = 5_000;

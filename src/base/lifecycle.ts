@@ -59,7 +59,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** A signal that fires at SIGTERM or SIGINT; a second one ends the process at once. */
+/** A signal that fires at SIGTERM or SIGINT; a second one ends the process immediately. */
 export function shutdownSignal(): AbortSignal {
   const controller = new AbortController();
   const onSignal = (name: NodeJS.Signals) => {

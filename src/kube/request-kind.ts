@@ -71,7 +71,7 @@ export function writesWholeObject({ subresource }: ResourceInfo): boolean {
   return subresource === "" || WHOLE_OBJECT.has(subresource);
 }
 
-/** True for requests that read or delete many objects at once. */
+/** True for requests that read or delete many objects together. */
 export function isCollection(info: RequestInfo): boolean {
   return info.kind === "resource" && (info.verb === "list" || info.verb === "deletecollection");
 }

@@ -17,8 +17,12 @@ export function indexRetained({ retained, classOf }: RouteTable): RetainedIndex 
   return index.size === 0 ? undefined : index;
 }
 
-/** Says whether a namespace of one resource is retained; undefined if none is. */
-export function retainedIn(index: RetainedIndex, group: string, resource: string): ((namespace: string) => boolean) | undefined {
+/** Returns a test for the retained namespaces of one resource; undefined if the resource has none. */
+export function createRetainedTest(
+  index: RetainedIndex,
+  group: string,
+  resource: string,
+): ((namespace: string) => boolean) | undefined {
   const visible = new Set([...new Set(index.values())].filter((each) => isVisible(each, group, resource)));
   if (visible.size === 0) return undefined;
   return (namespace) => {

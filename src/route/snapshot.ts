@@ -3,7 +3,7 @@
 import type { ItemMeta } from "../kube/codec/codec.ts";
 import { formatTerms, type Labels, matchesTerms } from "../kube/label-selector.ts";
 import { BUCKETS, CLUSTER_SCOPE, clusterPlace } from "../kube/place.ts";
-import { indexRetained, type RetainedIndex, retainedIn } from "./retained.ts";
+import { createRetainedTest, indexRetained, type RetainedIndex } from "./retained.ts";
 import type { SourceWords } from "./source-words.ts";
 import { isOwnedBy, namespacesOf, type Owner, ownersOf, type RouteTable } from "./table.ts";
 
@@ -150,7 +150,7 @@ export function viewOf(
   // pod.
   const canBeRetained = !view.ownsAll && owners.isByNamespace && !owners.isMoving;
   const isRetained =
-    retained !== undefined && canBeRetained ? retainedIn(retained, governing.group, governing.resource) : undefined;
+    retained !== undefined && canBeRetained ? createRetainedTest(retained, governing.group, governing.resource) : undefined;
   return isRetained === undefined ? view : { ...view, readView: readViewFor(view, isRetained, snapshot.table) };
 }
 

@@ -41,9 +41,9 @@ interface Shared {
 }
 
 /**
- * Informers that run from `start` on. A store that is requested later starts at once. `start` does not wait
- * for the first lists, since a kind with a missing CRD would block everything. Controllers wait for their own
- * stores.
+ * Informers that run from `start` on. A store that is requested later starts immediately. `start` does not
+ * wait for the first lists, since a kind with a missing CRD would block everything. Controllers wait for
+ * their own stores.
  */
 export function createInformers(options: InformersOptions): Informers {
   const shared = new Map<string, Shared>();

@@ -1,7 +1,7 @@
 // Leader election on a Lease, by client-go's protocol. Invariant: this process leads only until renewDeadline
 // after it sent its last successful renewal. Another process takes the lease no earlier than leaseDuration
-// after it saw that renewal, so two processes never lead at once. leader-state.ts and lease-record.ts make
-// the decisions; this file waits and calls the callbacks.
+// after it saw that renewal, so two processes never lead at the same time. leader-state.ts and
+// lease-record.ts make the decisions; this file waits and calls the callbacks.
 import { type Clock, type Random, sleep } from "../base/clock.ts";
 import { MeshError } from "../base/errors.ts";
 import type { Runnable } from "../base/lifecycle.ts";
@@ -14,9 +14,9 @@ import { createLeaseClient } from "./lease-client.ts";
 export interface LeaderCallbacks {
   /**
    * Leads until the signal fires, and resolves when the leading work has ended. The signal's reason is a
-   * MeshError `LEADERSHIP_LOST` (end at once) or `SHUTDOWN` (end in order). If it resolves before the signal,
-   * leadership is kept. If it rejects, the lease is released, except for MeshError `DRAIN_TIMEOUT`: then a
-   * part of the work still runs, and the lease has to expire.
+   * MeshError `LEADERSHIP_LOST` (end immediately) or `SHUTDOWN` (end in order). If it resolves before the
+   * signal, leadership is kept. If it rejects, the lease is released, except for MeshError `DRAIN_TIMEOUT`:
+   * then a part of the work still runs, and the lease has to expire.
    */
   onStartedLeading(signal: AbortSignal): Promise<void> | void;
   /** The lease is lost or released, and the leading work has ended. */
@@ -44,7 +44,7 @@ export interface LeaderElectionOptions {
   readonly retryPeriodMs?: number;
 }
 
-/** A contender for the lease. `start` resolves at once. */
+/** A contender for the lease. `start` resolves immediately. */
 export interface LeaderElector extends Runnable {
   /**
    * True if this process leads at this moment. A process that slept past its deadline does not, even before
@@ -74,15 +74,21 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
   checkTimes(leaseDurationMs, renewDeadlineMs, retryPeriodMs);
   const log = options.log.child({ lease: `${namespace}/${name}`, identity });
   const lease = createLeaseClient({
-    ...{ client, namespace, name, identity, leaseDurationMs, clock, log },
+    client,
+    namespace,
+    name,
+    identity,
+    leaseDurationMs,
+    clock,
+    log,
     // Half of the deadline, so that after a request on a dead connection there is time for another request.
     timeoutMs: renewDeadlineMs / 2,
     onHolder: (holder) => guard(() => callbacks.onNewLeader?.(holder)),
   });
-  const stopping = new AbortController();
+  const stopController = new AbortController();
   let state = initialLeaderState;
   let work: LeadingWork | undefined;
-  let running: Promise<void> | undefined;
+  let runEnd: Promise<void> | undefined;
 
   function guard(call: () => void): void {
     try {
@@ -124,7 +130,7 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
       case "leading":
         return renew(state.untilMs);
       case "lost":
-        return workEnded();
+        return inputOfEndedWork();
       case "releasing":
         await lease.release(retryPeriodMs);
         return { kind: "released" };
@@ -139,25 +145,26 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
   }
 
   async function tryToHold(isRenewal: boolean, signal: AbortSignal): Promise<LeaderInput> {
-    const held = signal.aborted ? undefined : await lease.hold(isRenewal, signal);
+    const heldLease = signal.aborted ? undefined : await lease.hold(isRenewal, signal);
     const nowMs = clock.monotonicMs();
-    if (held !== undefined) return { kind: "held", epoch: held.epoch, untilMs: held.sentMs + renewDeadlineMs, nowMs };
+    if (heldLease !== undefined)
+      return { kind: "held", epoch: heldLease.epoch, untilMs: heldLease.sentMs + renewDeadlineMs, nowMs };
     return { kind: "not-held", isTaken: lease.observation !== undefined && lease.holder !== identity, nowMs };
   }
 
   /** Renews once, after a period. Ends early if the work has ended or the deadline has passed. */
   async function renew(untilMs: number): Promise<LeaderInput> {
-    const expired = new AbortController();
-    const timer = clock.after(untilMs - clock.monotonicMs(), () => expired.abort());
-    const signals = work === undefined ? [expired.signal] : [work.ended, expired.signal];
+    const expiry = new AbortController();
+    const timer = clock.after(untilMs - clock.monotonicMs(), () => expiry.abort());
+    const signals = work === undefined ? [expiry.signal] : [work.ended, expiry.signal];
     const signal = AbortSignal.any(signals);
     await pause(retryPeriodMs, signal);
     const input = await tryToHold(true, signal);
     timer.cancel();
-    return work?.ended.aborted ? workEnded() : input;
+    return work?.ended.aborted ? inputOfEndedWork() : input;
   }
 
-  async function workEnded(): Promise<LeaderInput> {
+  async function inputOfEndedWork(): Promise<LeaderInput> {
     return { kind: "work-ended", isDrained: (await work?.isDrained) ?? true };
   }
 
@@ -196,11 +203,11 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
       return state.kind === "leading" && leadsNow() ? state.epoch : undefined;
     },
     async start(signal) {
-      running = run(AbortSignal.any([signal, stopping.signal]));
+      runEnd = run(AbortSignal.any([signal, stopController.signal]));
     },
     async stop() {
-      stopping.abort();
-      await running;
+      stopController.abort();
+      await runEnd;
     },
   };
 }

@@ -9,7 +9,7 @@ export interface LeadingWork {
   readonly ended: AbortSignal;
   /** False if a part of the work may still run. Never rejects. */
   readonly isDrained: Promise<boolean>;
-  /** Ends the work at once. */
+  /** Ends the work immediately. */
   abort(reason: MeshError): void;
 }
 

@@ -51,7 +51,7 @@ function firstTransitions(nowMs: number): number {
   return Math.min(MAX_FIRST, Math.max(0, Math.floor((nowMs - FIRST_MS) / 1_000)));
 }
 
-/** The spec with which a holder releases the lease. Any contender may take a released lease at once. */
+/** The spec with which a holder releases the lease. Any contender may take a released lease immediately. */
 export function releasedSpec(before: LeaseSpec | undefined, nowMs: number): LeaseSpec {
   return {
     ...before,

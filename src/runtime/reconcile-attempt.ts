@@ -17,7 +17,7 @@ export type Outcome =
 export interface AttemptOptions {
   readonly reconciler: Reconciler;
   readonly request: Request;
-  /** Fires when the reconcile must end at once. */
+  /** Fires when the reconcile must end immediately. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
   /** See ControllerOptions. */

@@ -22,9 +22,9 @@ export interface Reconciler {
    * Brings the cluster to the state that the object describes. The object may be deleted. There is one call
    * at a time for each object. An error is retried with backoff, except for a TerminalError, which only a
    * change of the object can resolve.
-   * @param signal fires when the reconcile must end at once: the leadership is lost (reason
-   * `LEADERSHIP_LOST`), the timeout is
-   *   reached (`RECONCILE_TIMEOUT`), or the grace after a stop is over. Pass it to every call of the client.
+   * @param signal fires when the reconcile must end immediately: the leadership is lost (reason
+   * `LEADERSHIP_LOST`), the timeout is reached (`RECONCILE_TIMEOUT`), or the grace after a stop is over. Pass
+   * it to every call of the client.
    */
   reconcile(request: Request, signal: AbortSignal): Promise<Result>;
 }

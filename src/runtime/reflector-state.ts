@@ -37,15 +37,16 @@ export function nextReflectorState(state: ReflectorState, input: ReflectorInput)
     // Listing => Waiting, then Listing
     case "list-failed":
       return state.kind === "listing" ? wait({ kind: "listing", failures: state.failures + 1 }) : state;
-    // Watching => Watching from the last version when the stream has ended in order; => Waiting first when it broke, or ended
-    // at once
+    // Watching => Watching from the last version when the stream has ended in order; => Waiting first when it
+    // broke, or ended immediately
     case "watch-ended": {
       if (state.kind !== "watching") return state;
       const failures = (input.healthy ? 0 : state.failures) + (input.clean && input.healthy ? 0 : 1);
       const then = { kind: "watching", resourceVersion: input.resourceVersion, failures } as const;
       return failures === 0 ? then : wait(then);
     }
-    // Watching => Listing when the version has expired (410): at once if the watch had worked, otherwise after a wait
+    // Watching => Listing when the version has expired (410): immediately if the watch had worked, otherwise
+    // after a wait
     case "watch-expired": {
       if (state.kind !== "watching") return state;
       if (input.healthy) return { kind: "listing", failures: 0 };

@@ -37,7 +37,7 @@ const MIN_WATCH_SECONDS = 300;
 // A watch that lasts this long counts as working, even without an event.
 const HEALTHY_AFTER_MS = 10_000;
 
-/** Creates a reflector, without running it. `start` resolves at once; wait for `store.synced`. */
+/** Creates a reflector, without running it. `start` resolves immediately; wait for `store.synced`. */
 export function createReflector<T extends KubeObject>(options: ReflectorOptions<T>): Reflector<T> {
   const { resource, clock, random } = options;
   const log = options.log.child({ resource: resourceName(resource), ...options.selectors });
@@ -45,8 +45,8 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
     (error) => log.error({ err: error }, "store handler failed"),
     options.transform ?? dropUnreadMetadata,
   );
-  const stopping = new AbortController();
-  let running: Promise<void> | undefined;
+  const stopController = new AbortController();
+  let runEnd: Promise<void> | undefined;
 
   async function step(state: ReflectorState, signal: AbortSignal): Promise<ReflectorInput> {
     switch (state.kind) {
@@ -80,8 +80,8 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
 
   async function watch(from: string, signal: AbortSignal): Promise<ReflectorInput> {
     const startedMs = clock.monotonicMs();
-    const progress = { resourceVersion: from, useful: false };
-    const healthy = () => progress.useful || clock.monotonicMs() - startedMs >= HEALTHY_AFTER_MS;
+    const progress = { resourceVersion: from, hasEvent: false };
+    const healthy = () => progress.hasEvent || clock.monotonicMs() - startedMs >= HEALTHY_AFTER_MS;
     try {
       await consume(from, progress, signal);
       return { kind: "watch-ended", resourceVersion: progress.resourceVersion, healthy: healthy(), clean: true };
@@ -97,7 +97,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
 
   async function consume(
     from: string,
-    progress: { resourceVersion: string; useful: boolean },
+    progress: { resourceVersion: string; hasEvent: boolean },
     signal: AbortSignal,
   ): Promise<void> {
     const events = options.client.watch(resource, {
@@ -112,7 +112,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
       if (type === "DELETED") store.remove(object);
       else if (type !== "BOOKMARK") store.upsert(object);
       progress.resourceVersion = object.metadata.resourceVersion ?? progress.resourceVersion;
-      progress.useful = true;
+      progress.hasEvent = true;
     }
   }
 
@@ -128,17 +128,19 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
     name: `reflector ${resourceName(resource)}`,
     store,
     async start(signal) {
-      running ??= run(AbortSignal.any([signal, stopping.signal]));
+      runEnd ??= run(AbortSignal.any([signal, stopController.signal]));
     },
     async stop() {
-      stopping.abort();
-      await running;
+      stopController.abort();
+      await runEnd;
     },
   };
 }
 
-// The version is expired or refused, or the stream cannot be read. The same watch would end in the same way
-// again.
+/**
+ * True if the version is expired or refused, or if the stream cannot be read: the same watch would fail
+ * again.
+ */
 function needsList(error: unknown): boolean {
   return isStatus(error, "Expired", "Gone", "BadRequest", "Invalid") || isMeshError(error, "WATCH_MALFORMED");
 }
@@ -147,8 +149,8 @@ function needsList(error: unknown): boolean {
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
 /**
- * The object without metadata.managedFields, which no reconciler reads and which takes a fifth of an
- * operator's cache, and without kubectl's copy of the object.
+ * The object without metadata.managedFields and without kubectl's copy of the object. No reconciler reads
+ * them, and managedFields take a fifth of an operator's cache.
  */
 export function dropUnreadMetadata<T extends KubeObject>(object: T): T {
   const { annotations } = object.metadata;

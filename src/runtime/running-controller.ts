@@ -57,8 +57,8 @@ export interface ControllerOptions {
 }
 
 /**
- * A controller runs once, from `start` to `stop`. `start` resolves at once; reconciles begin when the stores
- * have synced.
+ * A controller runs once, from `start` to `stop`. `start` resolves immediately; reconciles begin when the
+ * stores have synced.
  */
 export interface Controller extends Runnable {
   /**
@@ -163,7 +163,8 @@ export function createController(
     enqueue,
     async start(signal) {
       lifetime = signal;
-      // A lost leadership must end the reconciles at once, but the groups are drained one after the other.
+      // A lost leadership must end the reconciles immediately, but the groups are drained one after the
+      // other.
       signal.addEventListener("abort", () => isMeshError(signal.reason, "LEADERSHIP_LOST") && work.abort(signal.reason), {
         once: true,
       });

@@ -1,6 +1,6 @@
 // The address of one API server and the credentials for it. The token is read again for every request, so a
-// rotated service-account token is used at once. Created by inClusterConnection or src/runtime/kubeconfig.ts,
-// read by transport.ts.
+// rotated service-account token is used immediately. Created by inClusterConnection or
+// src/runtime/kubeconfig.ts, read by transport.ts.
 import type { Env } from "../../base/env.ts";
 import { MeshError } from "../../base/errors.ts";
 

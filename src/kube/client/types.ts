@@ -19,7 +19,7 @@ export interface SelectorOptions {
 }
 
 export interface ListOptions extends CallOptions, SelectorOptions {
-  /** Objects on one page; the default is 500; 0 requests everything at once. */
+  /** Objects on one page; the default is 500; 0 requests everything on one page. */
   readonly pageSize?: number;
   /** Absent or "": the newest state. "0": any state in the server's cache. */
   readonly resourceVersion?: string;

@@ -34,7 +34,7 @@ export interface ProxyState {
   capabilities: ReadonlySet<string>;
   route: Delivery<Snapshot>;
   /** The deliveries of all other types, by name. */
-  others: Map<string, Delivery>;
+  otherDeliveries: Map<string, Delivery>;
   reports: Reports;
 }
 
@@ -46,7 +46,7 @@ export function emptyState(uid: string): ProxyState {
     stream: undefined,
     capabilities: new Set(),
     route: createDelivery(),
-    others: new Map(),
+    otherDeliveries: new Map(),
     reports: NO_REPORTS,
   };
 }
@@ -81,15 +81,16 @@ export function applyRegistration(state: ProxyState, { streamNumber, capabilitie
   });
   // The planner decides again which route to send, from what the proxy may enforce. The other types have no
   // claims, so their desired resources stay.
-  for (const [name, { desired, lastNonce }] of state.others) state.others.set(name, createDelivery({ desired, lastNonce }));
+  for (const [name, { desired, lastNonce }] of state.otherDeliveries)
+    state.otherDeliveries.set(name, createDelivery({ desired, lastNonce }));
 }
 
 /** Returns the delivery of a type, and makes it if there is none yet. */
 export function deliveryOf<R extends Versioned>(state: ProxyState, type: Pick<ResourceType<R>, "name">): Delivery<R>;
 export function deliveryOf(state: ProxyState, { name }: { readonly name: string }): Delivery {
   if (name === ROUTE.name) return state.route;
-  const delivery = state.others.get(name) ?? createDelivery();
-  state.others.set(name, delivery);
+  const delivery = state.otherDeliveries.get(name) ?? createDelivery();
+  state.otherDeliveries.set(name, delivery);
   return delivery;
 }
 
@@ -98,7 +99,7 @@ export function tablesOf({ route: { acknowledged, outstanding, inDoubt } }: Prox
   return [acknowledged, outstanding?.resource, ...inDoubt].flatMap((snapshot) => snapshot?.table ?? []);
 }
 
-export function factsOf({ stream, capabilities, route, others, reports }: ProxyState): ProxyFacts {
+export function factsOf({ stream, capabilities, route, otherDeliveries, reports }: ProxyState): ProxyFacts {
   const { acknowledged, outstanding, inDoubt, mayHoldMore, version } = route;
   return {
     ...reports,
@@ -109,14 +110,14 @@ export function factsOf({ stream, capabilities, route, others, reports }: ProxyS
     inDoubt,
     mayHoldMore,
     version,
-    problems: problemsByType(route, others),
+    problems: problemsByType(route, otherDeliveries),
   };
 }
 
-function problemsByType(route: Delivery, others: ReadonlyMap<string, Delivery>): ProxyFacts["problems"] {
+function problemsByType(route: Delivery, otherDeliveries: ReadonlyMap<string, Delivery>): ProxyFacts["problems"] {
   const byType: Record<string, readonly string[]> = {};
   if (route.problems.length > 0) byType[ROUTE.name] = route.problems;
-  for (const [name, { problems }] of others) {
+  for (const [name, { problems }] of otherDeliveries) {
     if (problems.length > 0) byType[name] = problems;
   }
   return byType;

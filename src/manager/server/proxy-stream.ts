@@ -134,7 +134,7 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
       case "welcome":
         due.cancel(); // the time starts again: the proxy may have waited for us until now, and a promise with tables is long
         due = expectMessage();
-        stream.sendMetadata(new Metadata()); // it tells the proxy that it is served, even if no message follows
+        stream.sendMetadata(new Metadata()); // this shows the proxy that it is served, even if no message follows
         write(effect.message);
         break;
       case "look-later":

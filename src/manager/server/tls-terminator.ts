@@ -58,8 +58,8 @@ interface Connection {
 const PROOF_MS = 30_000;
 const ANSWER_MS = 1_000;
 // Such a connection holds up to 300 KiB: two calls, each with 64 KiB of headers and 64 KiB of unread data.
-// When 1,000 proxies come back at once, each proves itself within about a second, and one that has lost its
-// place comes back within three.
+// When 1,000 proxies come back at the same time, each proves itself within about a second, and one that has
+// lost its place comes back within three.
 const MAX_UNPROVED = 256;
 // A proxy sends its token and the beginning of its registration, for which HTTP/2 gives it 64 KiB. Frames of
 // one byte would take a second of the event loop for each connection.
@@ -137,7 +137,7 @@ export function createTlsTerminator({
         isEnding = true;
       },
       prove() {
-        place.proved();
+        place.noteProof();
         connection.settle();
       },
       end,

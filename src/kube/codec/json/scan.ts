@@ -79,7 +79,7 @@ export function skipString(bytes: Buffer, view: DataView, position: number, end:
   return -at;
 }
 
-// Checks four bytes at once. The lowest bit set is in the first byte that is a quote or backslash; 0 means
+// Checks four bytes together. The lowest bit set is in the first byte that is a quote or backslash; 0 means
 // that there is none. A byte is zero exactly if subtracting 1 sets its high bit and the bit was not set
 // before; a borrow can only set bits above the first zero.
 function specials(word: number): number {

@@ -1,5 +1,5 @@
 // Compares and decodes the strings of JSON text. Strings that two readers could read differently (bad
-// escapes, bad UTF-8, another case) are told apart from strings that all readers read alike.
+// escapes, bad UTF-8, another case) are distinguished from strings that all readers read alike.
 import { BACKSLASH } from "./scan.ts";
 
 /** How a key compares with a name. `variant`: equal only for a reader that ignores case. */

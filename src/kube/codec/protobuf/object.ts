@@ -1,5 +1,5 @@
-// Reads the metadata of a protobuf object. An object is `readable` only if no field that is read occurs
-// twice: there decoders merge, or take the last.
+// Reads the metadata of a protobuf object. An object is `readable` only if no field that this file reads
+// occurs twice: some decoders merge the values of such a field, and others take the last one.
 //
 // The field numbers are those of the published generated.proto files: every object has ObjectMeta as field 1.
 import { equalsAscii } from "../base/bytes.ts";
@@ -14,7 +14,7 @@ const RESOURCE_VERSION = 6;
 const LABELS = 11;
 const NO_LABELS = noLabels();
 
-/** Reads one object at a time. The properties are those of the last one. */
+/** Reads one object at a time. The properties describe the object that was read last. */
 export class ProtobufObjectReader {
   readable = false;
   namespace = "";
@@ -50,19 +50,19 @@ export class ProtobufObjectReader {
     this.name = "";
     this.resourceVersion = "";
     if (this.#label !== undefined) this.labels = noLabels();
-    let seen = false;
+    let hasMeta = false;
     const fields = this.#object.reset(bytes, start, end);
     try {
       while (fields.next()) {
         if (fields.number !== OBJECT_META) continue;
-        if (seen || fields.wireType !== BYTES) this.readable = false;
-        seen = true;
+        if (hasMeta || fields.wireType !== BYTES) this.readable = false;
+        hasMeta = true;
         this.#readMeta(bytes, fields.valueStart, fields.valueEnd);
       }
     } catch {
       this.readable = false;
     }
-    if (!seen || fields.incomplete) this.readable = false;
+    if (!hasMeta || fields.incomplete) this.readable = false;
   }
 
   #readMeta(bytes: Buffer, start: number, end: number): void {
@@ -83,7 +83,7 @@ export class ProtobufObjectReader {
         if (fields.wireType !== BYTES) this.readable = false;
         this.#readLabel(this.#label.reset(bytes, fields.valueStart, fields.valueEnd));
       } else if (this.#readsVersions && fields.number === RESOURCE_VERSION) {
-        // The owner does not depend on the version, so a second version only hides the version.
+        // The owner does not depend on the version. So a second version makes only the version unknown.
         const isSure = !versionSeen && fields.wireType === BYTES;
         this.resourceVersion = isSure ? bytes.toString("latin1", fields.valueStart, fields.valueEnd) : "";
         versionSeen = true;
@@ -92,7 +92,7 @@ export class ProtobufObjectReader {
     if (fields.incomplete) this.readable = false;
   }
 
-  // One entry of the map: {1: key, 2: value}. A missing one is "".
+  // Reads one entry of the map of labels, {1: key, 2: value}. A missing key or value is "".
   #readLabel(fields: FieldCursor): void {
     const entry: [key: string | undefined, value: string | undefined] = [undefined, undefined];
     while (fields.next()) {
@@ -113,9 +113,9 @@ export class ProtobufObjectReader {
   }
 
   #text(bytes: Buffer, start: number, end: number): string {
-    let seen = 0;
-    for (let at = start; at < end; at++) seen |= bytes[at] as number;
-    if (seen < 0x80) return bytes.toString("latin1", start, end);
+    let bits = 0;
+    for (let at = start; at < end; at++) bits |= bytes[at] as number;
+    if (bits < 0x80) return bytes.toString("latin1", start, end);
     const text = bytes.toString("utf8", start, end);
     if (text.includes("\ufffd")) this.readable = false;
     return text;

@@ -163,7 +163,12 @@ function createServers(base: Base, { pods, followed }: PodWatches, { isLeader, l
       : undefined;
   const namespaces = base.informers.store(metadataOnly(NAMESPACES));
   const snapshots = createMeshServer({
-    ...{ registry, leaderElsewhere, leadership: epochs, clock, log, listen: config.grpcListen },
+    registry,
+    leaderElsewhere,
+    leadership: epochs,
+    clock,
+    log,
+    listen: config.grpcListen,
     ...(mesh && { security: mesh.security }),
     judge: createProxyJudge({ pods, apps, leaderElsewhere, ...mesh?.security }),
     namespaces: () => namespaces.list().flatMap(({ metadata }) => metadata.name ?? []),
@@ -181,7 +186,10 @@ function createServers(base: Base, { pods, followed }: PodWatches, { isLeader, l
     mesh && config.webhookListen
       ? addWebhooks({
           ...base,
-          ...{ listen: config.webhookListen, identity: mesh.identity, facts: mesh.facts, warnsOfMoves: config.warnOfMoves },
+          listen: config.webhookListen,
+          identity: mesh.identity,
+          facts: mesh.facts,
+          warnsOfMoves: config.warnOfMoves,
           clientCaFile: config.webhookClientCa,
           settings: (cluster) => injectionSettings(config, cluster),
         })

@@ -29,7 +29,7 @@ export interface ReplicaLeadership {
 export interface ReplicaLeadershipOptions {
   readonly config: Pick<ManagerConfig, "namespace" | "podName" | "podIP" | "leaseDurationMs">;
   readonly client: KubeClient;
-  /** The bound port of the mesh server, told once it is started. */
+  /** The bound port of the mesh server, known once it is started. */
   readonly grpcPort: () => number;
   /** Runs what leads, until the signal fires. */
   readonly lead: (signal: AbortSignal) => Promise<void>;
@@ -56,7 +56,12 @@ export function createReplicaLeadership(options: ReplicaLeadershipOptions): Repl
       name: "leader election",
       async start(starting) {
         elector = createLeaderElector({
-          ...{ client, namespace, name: LEASE_NAME, clock, random, log },
+          client,
+          namespace,
+          name: LEASE_NAME,
+          clock,
+          random,
+          log,
           // Random, since two replicas may be configured alike; with the address, so that the lease says
           // where to send a proxy.
           identity: `${podName}_${randomUUID()}_${formatAddress({ host: podIP, port: grpcPort() })}`,

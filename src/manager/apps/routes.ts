@@ -43,7 +43,7 @@ const PATIENCE_MS = 100;
 
 export interface Routes {
   /**
-   * The table of the spec. "compiling": `onCompiled` will tell when to ask again. "too-costly": the
+   * The table of the spec. "compiling": `onCompiled` says when to ask again. "too-costly": the
    * compilation takes longer than its limit, or the table too much memory. "edited": the API server has a
    * newer spec, which is in the store now. "gone": an object of the app is gone or was created again under
    * its name, which the watch will show.

@@ -18,7 +18,7 @@ export function isOfManager({ metadata }: KubeObject): boolean {
   return metadata.labels?.[MANAGED_BY] === MANAGER;
 }
 
-/** The result tells whether a namespace may have pods of the mesh; undefined until that is known. */
+/** The result says whether a namespace may have pods of the mesh; undefined until that is known. */
 export function createMeshNamespaces(
   apps: Pick<Apps, "hasSynced" | "list">,
   informers: Pick<Informers, "store">,

@@ -131,8 +131,8 @@ function refusal(reason: Rejection, message: string): TokenVerdict {
 }
 
 /**
- * Why an unverified token cannot be good; undefined if only the API server can tell. Nothing else is believed
- * of it.
+ * Why an unverified token cannot be good; undefined if only the API server can decide that. Nothing else is
+ * believed of it.
  */
 function whyHopeless(token: string, nowMs: number): string | undefined {
   const { aud, exp } = claimsOf(token);

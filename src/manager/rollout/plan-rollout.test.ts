@@ -8,11 +8,11 @@ const [FIRST, SECOND] = ["foo-1-normal", "foo-2-normal"];
 
 /** A ready pod with the old revision and a connected proxy. */
 const pod = (number: number, shard: string, more: Partial<RollPod> = {}): RollPod => ({
-  ...{ name: `foo-${number}`, uid: `uid-${number}`, shard, revision: "old", leader: false },
-  ...{ ready: true, readySinceMs: 0, terminating: false, proxy: true, connected: true, acknowledged: true },
+  ...{ name: `foo-${number}`, uid: `uid-${number}`, shard, revision: "old", isLeader: false },
+  ...{ isReady: true, readySinceMs: 0, isTerminating: false, hasProxy: true, isConnected: true, isAcknowledged: true },
   ...more,
 });
-const leader = { leader: true };
+const leader = { isLeader: true };
 const done = { revision: "new" };
 const gone = (pods: readonly RollPod[], ...names: string[]) => pods.filter(({ name }) => !names.includes(name));
 const withPod = (pods: readonly RollPod[], name: string, more: Partial<RollPod>) =>
@@ -22,7 +22,7 @@ const PODS = [pod(0, CANARY, leader), pod(1, FIRST, leader), pod(2, FIRST), pod(
 const NAMES = PODS.map(({ name }) => name);
 
 const facts = (pods: readonly RollPod[], more: Partial<RolloutFacts> = {}): RolloutFacts => ({
-  ...{ rolling: "", isOnDelete: true, updateRevision: "new", wanted: NAMES, record: undefined, previous: undefined },
+  ...{ rollingLabel: "", isOnDelete: true, updateRevision: "new", wantedNames: NAMES, record: undefined, previous: undefined },
   ...{ shards: [CANARY, FIRST, SECOND, ""], pods, hasLock: true, isPaused: false, isRestarting: false },
   ...{ soakMs: 0, refusalOf: () => undefined, nowMs: NOW },
   ...more,
@@ -43,8 +43,8 @@ function roll(start: readonly RollPod[], more: Partial<RolloutFacts> = {}): stri
     record = recordOf(step);
     if (step.kind !== "evict") return [...order, line(step)];
     order.push(step.pod.name);
-    const led = step.pod.leader;
-    pods = withPod(pods, step.pod.name, { revision: record?.podRevision[step.pod.name] ?? "", leader: false });
+    const led = step.pod.isLeader;
+    pods = withPod(pods, step.pod.name, { revision: record?.podRevision[step.pod.name] ?? "", isLeader: false });
     const [heir] = pods.filter((each) => each.shard === step.pod.shard && each.revision === "new");
     if (led && heir !== undefined) pods = withPod(pods, heir.name, leader);
   }
@@ -58,20 +58,20 @@ describe("planRollout, in order", () => {
   it("counts in numbers: shard 10 comes after shard 9, and pod 10 after pod 9", () => {
     const shards = ["foo-9-normal", "foo-10-normal"];
     const pods = [pod(10, "foo-9-normal"), pod(9, "foo-9-normal"), pod(11, "foo-10-normal")];
-    const wanted = pods.map(({ name }) => name);
-    expect(roll(pods, { shards, wanted, hasLock: false })).toEqual(["foo-9", "foo-10", "foo-11", "done"]);
+    const wantedNames = pods.map(({ name }) => name);
+    expect(roll(pods, { shards, wantedNames, hasLock: false })).toEqual(["foo-9", "foo-10", "foo-11", "done"]);
   });
   it("restarts only the shards that the label names, in their order", () => {
-    expect(roll(PODS, { rolling: `${SECOND}_${CANARY}` })).toEqual(["foo-0", "foo-3", "foo-4", "done"]);
-    expect(line(plan(PODS, { rolling: "foo-7-normal" }))).toBe("wait UnknownShard");
-    expect(roll(PODS, { rolling: "all" })).toHaveLength(6);
+    expect(roll(PODS, { rollingLabel: `${SECOND}_${CANARY}` })).toEqual(["foo-0", "foo-3", "foo-4", "done"]);
+    expect(line(plan(PODS, { rollingLabel: "foo-7-normal" }))).toBe("wait UnknownShard");
+    expect(roll(PODS, { rollingLabel: "all" })).toHaveLength(6);
   });
   it("restarts pods that belong to no shard last", () => {
     const pods = [pod(0, "", leader), ...gone(PODS, "foo-0")];
     expect(roll(pods).slice(-2)).toEqual(["foo-0", "done"]);
   });
   it("does nothing without the label, and records nothing for another update strategy", () => {
-    expect(plan(PODS, { rolling: undefined })).toEqual({ kind: "off" });
+    expect(plan(PODS, { rollingLabel: undefined })).toEqual({ kind: "off" });
     const step = plan(PODS, { isOnDelete: false, record: { updateRevision: "old", podRevision: {} } });
     expect([line(step), recordOf(step)]).toEqual(["wait NotOnDelete", undefined]);
     expect(step).toMatchObject({ status: { message: expect.stringContaining("set spec.updateStrategy.type to OnDelete") } });
@@ -85,19 +85,19 @@ describe("planRollout, after a pod", () => {
   const rolled = (more: Partial<RollPod>) => withPod(PODS, "foo-0", { ...done, ...more });
 
   it("waits until the pod is gone, exists again, is ready, has its routes and its shard leads", () => {
-    expect(line(plan(withPod(PODS, "foo-0", { terminating: true, ready: false })))).toBe("wait NotReady foo-0");
+    expect(line(plan(withPod(PODS, "foo-0", { isTerminating: true, isReady: false })))).toBe("wait NotReady foo-0");
     expect(plan(gone(PODS, "foo-0"))).toMatchObject({
       status: { waitingFor: "NotReady", message: "pod foo-0 does not exist yet" },
     });
-    expect(line(plan(rolled({ ready: false })))).toBe("wait NotReady foo-0");
-    expect(line(plan(rolled({ connected: false })))).toBe("wait NotAcknowledged foo-0");
-    expect(line(plan(rolled({ acknowledged: false })))).toBe("wait NotAcknowledged foo-0");
-    expect(plan(rolled({ leader: false }))).toMatchObject({ status: { waitingFor: "LeaderUnknown", done: 1, total: 5 } });
+    expect(line(plan(rolled({ isReady: false })))).toBe("wait NotReady foo-0");
+    expect(line(plan(rolled({ isConnected: false })))).toBe("wait NotAcknowledged foo-0");
+    expect(line(plan(rolled({ isAcknowledged: false })))).toBe("wait NotAcknowledged foo-0");
+    expect(plan(rolled({ isLeader: false }))).toMatchObject({ status: { waitingFor: "LeaderUnknown", done: 1, total: 5 } });
     expect(line(plan(rolled({})))).toBe("evict Evicting foo-2");
   });
   it("needs no leader of an operator without a lock, and no proxy of a pod without one", () => {
-    expect(line(plan(rolled({ leader: false }), { hasLock: false }))).toBe("evict Evicting foo-2");
-    expect(line(plan(rolled({ leader: false, proxy: false, connected: false })))).toBe("evict Evicting foo-2");
+    expect(line(plan(rolled({ isLeader: false }), { hasLock: false }))).toBe("evict Evicting foo-2");
+    expect(line(plan(rolled({ isLeader: false, hasProxy: false, isConnected: false })))).toBe("evict Evicting foo-2");
   });
   it("waits for the soak time since the last pod of the shards before became ready", () => {
     const soaking = plan(rolled({ readySinceMs: NOW - 4_000 }), { soakMs: 10_000 });
@@ -107,15 +107,15 @@ describe("planRollout, after a pod", () => {
     expect(line(plan(within, { soakMs: 10_000 }))).toBe("evict Evicting foo-1");
   });
   it("does not know the leader of a shard whose proxy is silent, and looks for one for 30 seconds before the first pod", () => {
-    const silent = withPod(PODS, "foo-0", { connected: false });
+    const silent = withPod(PODS, "foo-0", { isConnected: false });
     expect(line(plan(silent))).toBe("wait NotReported foo-0");
-    const young = withPod(PODS, "foo-0", { leader: false, readySinceMs: NOW - 10_000 });
+    const young = withPod(PODS, "foo-0", { isLeader: false, readySinceMs: NOW - 10_000 });
     expect(plan(young)).toMatchObject({ kind: "wait", recheckMs: 20_000, status: { waitingFor: "LeaderUnknown" } });
-    expect(line(plan(withPod(PODS, "foo-0", { leader: false, readySinceMs: NOW - 30_000 })))).toBe("evict Evicting foo-0");
+    expect(line(plan(withPod(PODS, "foo-0", { isLeader: false, readySinceMs: NOW - 30_000 })))).toBe("evict Evicting foo-0");
   });
   it("is done only when the last pod is ready, and a pod that is created or unready later begins nothing", () => {
     const all = PODS.map((each) => ({ ...each, ...done }));
-    const last = withPod(all, "foo-4", { ready: false });
+    const last = withPod(all, "foo-4", { isReady: false });
     const previous = { revision: "new", done: 3, total: 5, waitingFor: "Evicting" };
     expect(line(plan(last, { previous }))).toBe("wait NotReady foo-4");
     expect(line(plan(all, { previous }))).toBe("done");
@@ -168,7 +168,13 @@ describe("planRollout, interrupted", () => {
     });
   });
   it("replaces a revision whose pods never become ready, and a return to the old revision ends at once", () => {
-    const broken = withPod(PODS, "foo-0", { ...done, ready: false, readySinceMs: undefined, connected: false, leader: false });
+    const broken = withPod(PODS, "foo-0", {
+      ...done,
+      isReady: false,
+      readySinceMs: undefined,
+      isConnected: false,
+      isLeader: false,
+    });
     expect(line(plan(broken))).toBe("wait NotReady foo-0");
     expect(line(plan(broken, { updateRevision: "newest", hasLock: false }))).toBe("evict Evicting foo-0");
     const record = { updateRevision: "new", podRevision: { "foo-0": "new" } };
@@ -177,12 +183,12 @@ describe("planRollout, interrupted", () => {
   });
   it("follows the size of the StatefulSet", () => {
     const record = recordOf(plan(PODS));
-    const smaller = plan(gone(PODS, "foo-4"), { record, wanted: NAMES.slice(0, 4) });
+    const smaller = plan(gone(PODS, "foo-4"), { record, wantedNames: NAMES.slice(0, 4) });
     expect([line(smaller), recordOf(smaller)?.podRevision]).toEqual([
       "evict Evicting foo-0",
       expect.not.objectContaining({ "foo-4": "old" }),
     ]);
-    const larger = plan(PODS, { record: { updateRevision: "new", podRevision: {} }, wanted: [...NAMES, "foo-5"] });
+    const larger = plan(PODS, { record: { updateRevision: "new", podRevision: {} }, wantedNames: [...NAMES, "foo-5"] });
     expect(larger).toMatchObject({ kind: "wait", status: { total: 6, message: "pod foo-5 does not exist yet" } });
   });
 });

@@ -35,8 +35,8 @@ export type RolloutStep =
   | { readonly kind: "done"; readonly record: RollRecord; readonly status: RolloutStatus };
 
 export function planRollout(facts: RolloutFacts): RolloutStep {
-  const { rolling, updateRevision, record: stored, wanted } = facts;
-  if (rolling === undefined) return { kind: "off" };
+  const { rollingLabel, updateRevision, record: stored, wantedNames } = facts;
+  if (rollingLabel === undefined) return { kind: "off" };
   const waitFor = (waitingFor: string, message: string, status: Partial<RolloutStatus> = {}) =>
     ({ kind: "wait", record: stored, status: { ...status, done: 0, total: 0, waitingFor, message } }) as const;
   if (!facts.isOnDelete) {
@@ -46,12 +46,12 @@ export function planRollout(facts: RolloutFacts): RolloutStep {
   if (updateRevision === undefined) {
     return waitFor("NotObserved", "the controller of the StatefulSet has not seen its newest spec yet");
   }
-  if (wanted === undefined) {
+  if (wantedNames === undefined) {
     const bound = `${MAX_FAMILY_PODS}, the most pods that shards can have`;
     return waitFor("TooManyPods", `spec.replicas of the StatefulSet is more than ${bound}: scale it down`);
   }
-  const record = recordOf(stored, updateRevision, wanted, facts.pods);
-  const names = rolling === "" || rolling === "all" ? facts.shards : rolling.split("_");
+  const record = recordOf(stored, updateRevision, wantedNames, facts.pods);
+  const names = rollingLabel === "" || rollingLabel === "all" ? facts.shards : rollingLabel.split("_");
   const unknown = names.find((name) => !facts.shards.includes(name));
   if (unknown !== undefined) {
     const message = `the label rolling of the StatefulSet names ${JSON.stringify(unknown)}, which is no shard of this root`;
@@ -59,7 +59,7 @@ export function planRollout(facts: RolloutFacts): RolloutStep {
   }
   return planShards(
     facts,
-    { updateRevision, wanted },
+    { updateRevision, wantedNames },
     record,
     facts.shards.filter((shard) => names.includes(shard)),
   );
@@ -67,14 +67,14 @@ export function planRollout(facts: RolloutFacts): RolloutStep {
 
 function planShards(
   facts: RolloutFacts,
-  { updateRevision: revision, wanted: names }: { readonly updateRevision: string; readonly wanted: readonly string[] },
+  { updateRevision: revision, wantedNames: names }: { readonly updateRevision: string; readonly wantedNames: readonly string[] },
   record: RollRecord,
   shards: readonly string[],
 ): RolloutStep {
-  const wantedNames = new Set(names);
-  const wanted = facts.pods.filter((pod) => wantedNames.has(pod.name));
-  const present = new Set(wanted.map(({ name }) => name));
-  const selected = wanted.filter(({ shard }) => shards.includes(shard));
+  const nameSet = new Set(names);
+  const wantedPods = facts.pods.filter((pod) => nameSet.has(pod.name));
+  const present = new Set(wantedPods.map(({ name }) => name));
+  const selected = wantedPods.filter(({ shard }) => shards.includes(shard));
   const rolled = selected.filter((pod) => pod.revision === revision);
   const left = selected.filter((pod) => pod.revision !== revision);
   const missing = names.filter((name) => !present.has(name));
@@ -83,13 +83,13 @@ function planShards(
     (a, b) =>
       Number(isAsked(b)) - Number(isAsked(a)) ||
       shards.indexOf(a.shard) - shards.indexOf(b.shard) ||
-      Number(a.leader) - Number(b.leader) ||
-      Number(a.ready) - Number(b.ready) ||
+      Number(a.isLeader) - Number(b.isLeader) ||
+      Number(a.isReady) - Number(b.isReady) ||
       compareNames(a.name, b.name),
   );
   const counts = {
     revision,
-    done: rolled.filter(({ ready, terminating }) => ready && !terminating).length,
+    done: rolled.filter(({ isReady, isTerminating }) => isReady && !isTerminating).length,
     total: selected.length + missing.length,
   };
   const turn = { next, isAsked: next !== undefined && isAsked(next), rolled, left, missing, shards };

@@ -21,7 +21,7 @@ import type { ProxyRegistry } from "../server/proxy-registry.ts";
 import { withBoundedTexts } from "../status/bounded-texts.ts";
 import { planRollout, type RolloutStep, rolloutEvents } from "./plan-rollout.ts";
 import type { RolloutFacts } from "./roll-facts.ts";
-import { rollPods, wantedPods } from "./roll-facts.ts";
+import { rollPods, wantedPodNames } from "./roll-facts.ts";
 import { formatRecord, parseRecord } from "./roll-record.ts";
 
 export interface RolloutReconcilerOptions {
@@ -50,10 +50,10 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
     if (podsOfNamespace === undefined || app.spec === undefined || root === undefined) return undefined;
     const { metadata, spec, status } = statefulSet;
     return {
-      rolling: isLive(app) ? metadata.labels?.[ROLLING] : undefined,
+      rollingLabel: isLive(app) ? metadata.labels?.[ROLLING] : undefined,
       isOnDelete: spec?.updateStrategy?.type === "OnDelete",
       updateRevision: (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0) ? status?.updateRevision : undefined,
-      wanted: wantedPods(statefulSet),
+      wantedNames: wantedPodNames(statefulSet),
       record: parseRecord(config.metadata.annotations?.[ROLL_EXPECTED]),
       shards: [...app.spec.subsets.filter((shard) => shard !== DEFAULT_SUBSET), DEFAULT_SUBSET],
       pods: rollPods(app, statefulSet, podsOfNamespace, registry.facts),

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { MAX_FAMILY_PODS } from "../../api/sharding-config.ts";
 import { planRollout, rolloutEvents } from "./plan-rollout.ts";
-import { wantedPods } from "./roll-facts.ts";
+import { wantedPodNames } from "./roll-facts.ts";
 
 const statefulSet = (replicas: number, start?: number) => ({
   metadata: { namespace: "ops", name: "foo", uid: "set" },
@@ -9,9 +9,17 @@ const statefulSet = (replicas: number, start?: number) => ({
 });
 
 it("a StatefulSet with billions of replicas is not rolled out, which the status and an Event say, and costs nothing", () => {
-  for (const replicas of [MAX_FAMILY_PODS + 1, 3_000_000, 2 ** 31 - 1]) expect(wantedPods(statefulSet(replicas))).toBeUndefined();
+  for (const replicas of [MAX_FAMILY_PODS + 1, 3_000_000, 2 ** 31 - 1])
+    expect(wantedPodNames(statefulSet(replicas))).toBeUndefined();
   const step = planRollout({
-    ...{ rolling: "", isOnDelete: true, updateRevision: "new", wanted: undefined, record: undefined, previous: undefined },
+    ...{
+      rollingLabel: "",
+      isOnDelete: true,
+      updateRevision: "new",
+      wantedNames: undefined,
+      record: undefined,
+      previous: undefined,
+    },
     ...{ shards: [""], pods: [], hasLock: true, isPaused: false, isRestarting: false, soakMs: 0, nowMs: 0 },
     refusalOf: () => undefined,
   });
@@ -20,6 +28,6 @@ it("a StatefulSet with billions of replicas is not rolled out, which the status 
 });
 
 it("the largest family that a root can have is rolled out", () => {
-  const names = wantedPods(statefulSet(MAX_FAMILY_PODS, 3));
+  const names = wantedPodNames(statefulSet(MAX_FAMILY_PODS, 3));
   expect([names?.length, names?.[0], names?.at(-1)]).toEqual([65 * 128, "foo-3", `foo-${65 * 128 + 2}`]);
 });

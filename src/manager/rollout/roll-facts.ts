@@ -1,4 +1,4 @@
-// What a rollout is planned from, and how the pods of a StatefulSet are read for it. Pure.
+// The facts from which a rollout is planned, and the function that reads the pods of a StatefulSet. Pure.
 
 import { MAX_FAMILY_PODS, type ShardingStatus } from "../../api/sharding-config.ts";
 import { isControlledBy } from "../../kube/client/owner.ts";
@@ -20,28 +20,28 @@ export interface RollPod {
   /** "" for the pods of no shard. */
   readonly shard: string;
   readonly revision: string | undefined;
-  readonly ready: boolean;
+  readonly isReady: boolean;
   /** Wall time in milliseconds; undefined if it is not ready. */
   readonly readySinceMs: number | undefined;
-  readonly terminating: boolean;
+  readonly isTerminating: boolean;
   /** The pod carries the proxy of this app. */
-  readonly proxy: boolean;
-  readonly connected: boolean;
+  readonly hasProxy: boolean;
+  readonly isConnected: boolean;
   /** Its proxy enforces the newest snapshot. */
-  readonly acknowledged: boolean;
-  readonly leader: boolean;
+  readonly isAcknowledged: boolean;
+  readonly isLeader: boolean;
 }
 
 export interface RolloutFacts {
   /** The value of the label `rolling`; undefined without it. */
-  readonly rolling: string | undefined;
+  readonly rollingLabel: string | undefined;
   readonly isOnDelete: boolean;
   /** Undefined until the StatefulSet's controller has seen its newest spec. */
   readonly updateRevision: string | undefined;
   /**
    * The names of the pods that the StatefulSet asks for; undefined if these are more than shards can have.
    */
-  readonly wanted: readonly string[] | undefined;
+  readonly wantedNames: readonly string[] | undefined;
   /** The stored record. */
   readonly record: RollRecord | undefined;
   /** In order; "" for the pods of no shard. */
@@ -79,13 +79,13 @@ export function rollPods(
         uid,
         shard: selection.subsetOf(labels),
         revision: labels[REVISION_LABEL],
-        ready: readySinceMs !== undefined,
+        isReady: readySinceMs !== undefined,
         readySinceMs,
-        terminating: deletionTimestamp !== undefined,
-        proxy: labels[INJECTED_LABEL] === ref.name,
-        connected: proxyFacts?.connected ?? false,
-        acknowledged: isAcknowledged(proxyFacts),
-        leader: proxyFacts?.leader ?? false,
+        isTerminating: deletionTimestamp !== undefined,
+        hasProxy: labels[INJECTED_LABEL] === ref.name,
+        isConnected: proxyFacts?.connected ?? false,
+        isAcknowledged: isAcknowledged(proxyFacts),
+        isLeader: proxyFacts?.leader ?? false,
       };
     });
 }
@@ -94,13 +94,16 @@ export function rollPods(
  * The names of the pods that the StatefulSet asks for; undefined if these are more than shards can have,
  * which may be billions.
  */
-export function wantedPods({ metadata, spec }: StatefulSet): string[] | undefined {
+export function wantedPodNames({ metadata, spec }: StatefulSet): string[] | undefined {
   const { replicas = 1, ordinals } = spec ?? {};
   if (replicas > MAX_FAMILY_PODS) return undefined;
   return Array.from({ length: replicas }, (_, index) => `${metadata.name}-${(ordinals?.start ?? 0) + index}`);
 }
 
-/** The transition of the condition is set by every kubelet; without it, the creation is the earliest time. */
+/**
+ * Every kubelet sets the transition time of the condition. Without it, the creation time of the pod is the
+ * earliest possible time.
+ */
 function readySince(pod: Pod): number | undefined {
   const { metadata } = pod;
   const ready = readyCondition(pod);

@@ -48,20 +48,22 @@ function pauseOf({ isPaused, isRestarting }: RolloutFacts, { next, left }: Turn)
 
 // An unready pod that is to be restarted blocks nothing. Otherwise a broken revision could not be replaced.
 function unreadyOf({ pods }: RolloutFacts, { left, missing: [missing] }: Turn): Blocker | undefined {
-  const ending = pods.find(({ terminating }) => terminating);
+  const ending = pods.find(({ isTerminating }) => isTerminating);
   if (ending !== undefined) return { reason: "NotReady", message: `pod ${ending.name} is ending`, pod: ending };
   if (missing !== undefined) return { reason: "NotReady", message: `pod ${missing} does not exist yet` };
-  const unready = pods.find((pod) => !pod.ready && !left.includes(pod));
+  const unready = pods.find((pod) => !pod.isReady && !left.includes(pod));
   return unready && { reason: "NotReady", message: `pod ${unready.name} is not ready`, pod: unready };
 }
 
 function silentOf({ next, rolled, left }: Turn): Blocker | undefined {
-  const behind = rolled.find(({ proxy, connected, acknowledged }) => proxy && !(connected && acknowledged));
+  const behind = rolled.find(({ hasProxy, isConnected, isAcknowledged }) => hasProxy && !(isConnected && isAcknowledged));
   if (behind !== undefined) {
     const message = `the proxy of pod ${behind.name} has not acknowledged its snapshot yet`;
     return { reason: "NotAcknowledged", message, pod: behind };
   }
-  const silent = left.find(({ shard, proxy, ready, connected }) => shard === next?.shard && proxy && ready && !connected);
+  const silent = left.find(
+    ({ shard, hasProxy, isReady, isConnected }) => shard === next?.shard && hasProxy && isReady && !isConnected,
+  );
   const message = `the proxy of pod ${silent?.name} is not connected, and may lead`;
   return silent && { reason: "NotReported", message, pod: silent };
 }
@@ -69,9 +71,9 @@ function silentOf({ next, rolled, left }: Turn): Blocker | undefined {
 function leaderless(facts: RolloutFacts, { next, rolled, shards }: Turn): Blocker | undefined {
   if (!facts.hasLock) return undefined;
   for (const shard of shards) {
-    const shardPods = facts.pods.filter((pod) => pod.shard === shard && pod.proxy);
-    const isBegun = rolled.some((pod) => pod.shard === shard && pod.proxy);
-    if ((!isBegun && shard !== next?.shard) || shardPods.length === 0 || shardPods.some(({ leader }) => leader)) continue;
+    const shardPods = facts.pods.filter((pod) => pod.shard === shard && pod.hasProxy);
+    const isBegun = rolled.some((pod) => pod.shard === shard && pod.hasProxy);
+    if ((!isBegun && shard !== next?.shard) || shardPods.length === 0 || shardPods.some(({ isLeader }) => isLeader)) continue;
     const message = `no pod of shard ${subsetDisplayName(shard)} holds the lock`;
     if (isBegun) return { reason: "LeaderUnknown", message };
     const recheckMs = LEADER_UNKNOWN_MS - (facts.nowMs - latestOf(shardPods));

@@ -30,7 +30,7 @@ export function handoverOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>,
   const isOver = before !== undefined && isMove(before.phase) && !(step !== undefined && isMove(step.phase));
   // If the step only waited for reports of pods, nothing moved and there is no result to record.
   const isFinished = isOver && ((before.namespaces ?? 0) > 0 || before.resources === true);
-  const lastHandover = isFinished ? finishedOf(facts, before, gains) : previous?.lastHandover;
+  const lastHandover = isFinished ? finishedHandover(facts, before, gains) : previous?.lastHandover;
   if (step === undefined) return { handover: undefined, lastHandover };
   const { phase, from, to, done, total, waits } = step;
   const isSame = before !== undefined && isMove(before.phase) === isMove(phase);
@@ -72,7 +72,7 @@ function stepOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): Step | un
   const isMoving = before !== undefined && isMove(before.phase);
   // Until the proxies have registered, a new manager knows a running handover only from the status.
   if (plan.waits.some((wait) => !isUnheard(wait)) || (isMoving && plan.waits.length > 0)) return drainingStep(facts);
-  const silentSince = plan.waits.length === 0 ? undefined : silentFrom(facts);
+  const silentSince = plan.waits.length === 0 ? undefined : silenceStartOf(facts);
   if (silentSince !== undefined) return drainingStep(facts, silentSince);
   return (
     grantingStep(facts, gains) ??
@@ -81,8 +81,8 @@ function stepOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): Step | un
   );
 }
 
-/** The time since which proxies have not reported, if it is long enough to name them. */
-function silentFrom({ previous, now }: StatusFacts): string | undefined {
+/** The time since which proxies have not reported; undefined if that is too short to name them. */
+function silenceStartOf({ previous, now }: StatusFacts): string | undefined {
   const before = conditionOf(previous, "Converged");
   const since = before?.reason === "Rebuilding" ? before.lastTransitionTime : undefined;
   return since !== undefined && ageMs(since, now) >= LOST_AFTER_MS ? since : undefined;
@@ -93,15 +93,15 @@ function drainingStep(facts: StatusFacts, since?: string): Step {
   const waits = drainingWaits(facts).map((wait) => (since === undefined ? wait : { ...wait, since }));
   const wait = plan.waits.find((each) => !isUnheard(each));
   const from = wait === undefined ? previous?.handover?.from : (wait.subset ?? DEFAULT_SUBSET);
-  const waiting = new Set(waits.map(({ pod }) => pod));
+  const waitingNames = new Set(waits.map(({ pod }) => pod));
   // This includes a pod that a new label has moved to another subset meanwhile.
-  const losers = pods.filter(({ ended, subset, name }) => !ended && (subset === from || waiting.has(name)));
+  const losingPods = pods.filter(({ ended, subset, name }) => !ended && (subset === from || waitingNames.has(name)));
   return {
     phase: "Draining",
     from,
     to: wait === undefined ? previous?.handover?.to : wait.to[0],
-    done: losers.filter(({ name }) => !waiting.has(name)).length,
-    total: losers.length,
+    done: losingPods.filter(({ name }) => !waitingNames.has(name)).length,
+    total: losingPods.length,
     waits,
   };
 }
@@ -109,10 +109,10 @@ function drainingStep(facts: StatusFacts, since?: string): Step {
 function grantingStep(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): Step | undefined {
   const before = facts.previous?.handover;
   const wasMoving = before !== undefined && isMove(before.phase);
-  const gaining = [...gains.values()].filter(({ isGranting }) => isGranting).map(({ subset }) => subset);
-  // After one pod enforces the grant, only connected pods are waited for.
-  if (wasMoving && before.to !== undefined && !gaining.includes(before.to)) gaining.push(before.to);
-  const pods = servingPods(facts).filter(({ subset }) => gaining.includes(subset));
+  const gainingSubsets = [...gains.values()].filter(({ isGranting }) => isGranting).map(({ subset }) => subset);
+  // Once one pod enforces the grant, the handover waits only for connected pods.
+  if (wasMoving && before.to !== undefined && !gainingSubsets.includes(before.to)) gainingSubsets.push(before.to);
+  const pods = servingPods(facts).filter(({ subset }) => gainingSubsets.includes(subset));
   const latePods = pods.filter((pod) => !isSynced(facts, pod));
   const isHeldUp = latePods.some((pod) => gains.get(pod.subset)?.isGranting || proxyOf(facts, pod)?.connected);
   if (!isHeldUp) return undefined;
@@ -142,16 +142,16 @@ function restartingStep({ pods, previous }: StatusFacts, restart: NonNullable<St
 function dissolvingStep(facts: StatusFacts): Step {
   const { plan } = facts;
   const pods = meshedPods(facts);
-  const holding = drainingWaits(facts);
-  const isWaiting = new Set(holding.map(({ pod }) => pod));
-  const behind = undissolvedPods(plan, facts.pods, facts.factsOf).filter(({ name }) => !isWaiting.has(name));
-  const waits = [...holding, ...syncWaits(facts, behind)];
-  const waiting = new Set(waits.map(({ pod }) => pod));
+  const holdingWaits = drainingWaits(facts);
+  const holdingNames = new Set(holdingWaits.map(({ pod }) => pod));
+  const latePods = undissolvedPods(plan, facts.pods, facts.factsOf).filter(({ name }) => !holdingNames.has(name));
+  const waits = [...holdingWaits, ...syncWaits(facts, latePods)];
+  const waitingNames = new Set(waits.map(({ pod }) => pod));
   return {
     phase: "Dissolving",
     from: plan.waits[0]?.subset ?? facts.previous?.handover?.from,
     to: DEFAULT_SUBSET,
-    done: pods.filter(({ name }) => !waiting.has(name)).length,
+    done: pods.filter(({ name }) => !waitingNames.has(name)).length,
     total: pods.length,
     waits,
   };
@@ -164,7 +164,7 @@ function progressOf(
   gains: ReadonlyMap<string, Gain>,
   counts: Counts,
 ) {
-  const noWriterSeconds = longest(before, gains);
+  const noWriterSeconds = longestNoWriterSeconds(before, gains);
   const isQuiet = conditionOf(previous, "Converged")?.status === "True";
   const quietRoute = isQuiet ? previous?.routeDigest : undefined;
   const routeBefore = before === undefined ? quietRoute : before.routeBefore;
@@ -192,8 +192,8 @@ function partiesOf(waits: readonly Wait[], before: HandoverStatus | undefined, s
   return [...new Set(parties.filter((subset) => subset !== undefined))].slice(0, MAX_PARTIES);
 }
 
-function finishedOf({ plan, now }: StatusFacts, before: HandoverStatus, gains: ReadonlyMap<string, Gain>): LastHandover {
-  const noWriterSeconds = longest(before, gains);
+function finishedHandover({ plan, now }: StatusFacts, before: HandoverStatus, gains: ReadonlyMap<string, Gain>): LastHandover {
+  const noWriterSeconds = longestNoWriterSeconds(before, gains);
   const { from = DEFAULT_SUBSET, to = DEFAULT_SUBSET, between } = before;
   return {
     ...(between === undefined ? { from, to } : { from: between[0] ?? from, to: between[1] ?? to, between }),
@@ -204,8 +204,8 @@ function finishedOf({ plan, now }: StatusFacts, before: HandoverStatus, gains: R
   };
 }
 
-function longest(before: HandoverStatus | undefined, gains: ReadonlyMap<string, Gain>): number | undefined {
-  const ended = [...gains.values()].flatMap(({ seconds }) => seconds ?? []);
-  const all = before?.noWriterSeconds === undefined ? ended : [...ended, before.noWriterSeconds];
+function longestNoWriterSeconds(before: HandoverStatus | undefined, gains: ReadonlyMap<string, Gain>): number | undefined {
+  const endedSeconds = [...gains.values()].flatMap(({ seconds }) => seconds ?? []);
+  const all = before?.noWriterSeconds === undefined ? endedSeconds : [...endedSeconds, before.noWriterSeconds];
   return all.length === 0 ? undefined : Math.max(...all);
 }

@@ -1,7 +1,7 @@
 // The reads of the API server that the webhook port causes. Any pod can send reviews, and what they cause
 // counts as the manager's: the API server's flow control would slow down the renewal of its lease.
-// Invariants: at most MAX_AT_ONCE reads at once and PER_SECOND a second; the addresses take turns, so that a
-// flood from one delays the reads of another by one turn, whatever apps they name; each wait ends.
+// Invariants: at most MAX_AT_ONCE reads at a time and PER_SECOND a second; the addresses take turns, so that
+// a flood from one delays the reads of another by one turn, whatever apps they name; each wait ends.
 import { createClientPace } from "../../../base/client-pace.ts";
 import { type Clock, sleep } from "../../../base/clock.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";

@@ -1,7 +1,7 @@
 // Finds connections whose peer has stopped to acknowledge, in the kernel's table /proc/self/net/tcp. Linux
 // sends no keepalive while data is unacknowledged and repeats the data for a quarter of an hour, and Node
 // cannot set TCP_USER_TIMEOUT. Invariant: a slow answer is not a dead peer, since the peer's kernel
-// acknowledges a request at once. Without the table nothing is found.
+// acknowledges a request immediately. Without the table nothing is found.
 import { readFile } from "node:fs/promises";
 
 /** A connection by its two ports. Another one with the same pair, which hangs as well, does no harm. */

@@ -1,4 +1,4 @@
-// Tells a client to list again, as the API server does when a resourceVersion is too old: one ERROR event
+// Makes a client list again, as the API server does when a resourceVersion is too old: one ERROR event
 // with a Status 410. Never the HTTP status 410: the API server does not answer a readable watch so, and kopf
 // ends its process upon it.
 

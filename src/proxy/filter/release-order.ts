@@ -135,6 +135,11 @@ const BUILT_IN = new Set(
  * resources. Reversed for a loss.
  */
 export function rankOf(target: GroupResource, isGained: boolean): number {
-  const rank = isNamespaces(target) ? 0 : BUILT_IN.has(target.group) ? 1 : 2;
+  const rank = rankOfGain(target);
   return isGained ? rank : 2 - rank;
+}
+
+function rankOfGain(target: GroupResource): number {
+  if (isNamespaces(target)) return 0;
+  return BUILT_IN.has(target.group) ? 1 : 2;
 }

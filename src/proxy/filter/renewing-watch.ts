@@ -264,7 +264,7 @@ class RenewingWatch implements ByteSink, SourceControl {
   }
 
   // Something has moved since it was asked for: nothing of a later version than the move's mark may leave
-  // before the client is told.
+  // before the client is sent the move.
   #hasMoved({ names, request: { told } }: Renewed): boolean {
     const due = this.#deps.moves.of(this.#collection).since(this.#collection, { version: NEVER, told });
     return hasMoved(due) || (due.kind === "moved" && due.departed.some((name) => names.includes(name)));
@@ -282,7 +282,7 @@ class RenewingWatch implements ByteSink, SourceControl {
     else this.#watch(renewed);
   }
 
-  // renewing => expiring   it cannot be told what has moved
+  // renewing => expiring   it cannot be sent what has moved
   #expire(): void {
     const { clock, random } = this.#deps;
     const timer = clock.after(random() * RELIST_JITTER_MS, () => {

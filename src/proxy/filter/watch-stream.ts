@@ -81,7 +81,7 @@ class WatchStream implements ByteSink, SourceControl {
   #isPaused = false;
   /** What has moved since the watch was sent is dealt with. */
   #hasStarted = false;
-  /** The client was told of all moves up to this position of the move log. */
+  /** The client was sent all moves up to this position of the move log. */
   #told: number;
 
   constructor(source: ByteSource, sink: ByteSink, watch: Watch, deps: WatchDeps) {

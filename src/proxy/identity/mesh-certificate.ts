@@ -1,8 +1,8 @@
-// The certificate that the manager issues to this pod. It is renewed after a quarter of its life, and at once
-// when the mesh has other CAs. Invariants: every certificate is checked before its use; while a renewal fails
-// the old one stays in use, even after its end, since open connections never look at it again. The start
-// waits for the first one, or for the stored one: it is in one file with its key, so that no key lies next to
-// another key's certificate, and in a pod on no disk, since the folder is an emptyDir in memory.
+// The certificate that the manager issues to this pod. It is renewed after a quarter of its life, and
+// immediately when the mesh has other CAs. Invariants: every certificate is checked before its use; while a
+// renewal fails the old one stays in use, even after its end, since open connections never look at it again.
+// The start waits for the first one, or for the stored one: it is in one file with its key, so that no key
+// lies next to another key's certificate, and in a pod on no disk, since the folder is an emptyDir in memory.
 import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
 import { z } from "zod";
 import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";

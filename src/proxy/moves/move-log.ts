@@ -1,11 +1,11 @@
 // Remembers which namespaces moved, each with a mark: a client that continues from that resourceVersion or an
-// earlier one may not know of the move. A watch that continues from a version asks what it has to be told
+// earlier one may not know of the move. A watch that continues from a version asks what it has to be sent
 // (`since`). Invariant: nothing is remembered of single clients, so a live watch, a resumed one and one of a
 // second client are the same case.
 //
 // - A list, or a watch without a version, shows what the subset may read at that moment. The log notes its
 //   version (`give`).
-// - A snapshot marks each move with the highest version given so far. The client is told of the move if it
+// - A snapshot marks each move with the highest version given so far. The client is sent the move if it
 //   continues from that version or an earlier one. A list under way raises the marks of moves since its
 //   request as soon as its version is known.
 // - Events of unknown namespaces are held until their owner is known, so a new namespace is no move. It is

@@ -1,6 +1,6 @@
-// What has moved of one resource, by resourceVersion: which namespaces a client has to be told of if it knows
+// What has moved of one resource, by resourceVersion: which moves a client still has to be sent if it knows
 // the resource as of a version. Invariant: a version in it may be too high, but is never too low. Too high, a
-// client is told what it knows; too low, it would miss objects. Pure; called by the move log.
+// client is sent what it knows; too low, it would miss objects. Pure; called by the move log.
 //
 // A move is marked with a version at or above everything that clients were given of the resource before it.
 // Whoever continues from a later version began after the move. Versions of one resource can be compared:
@@ -26,7 +26,7 @@ interface Mark {
   readonly sequence: number;
 }
 
-/** As `told`: a client that this process has told of no move. */
+/** As `told`: a client that this process has sent no move. */
 export const TOLD_NOTHING = -1;
 
 interface Move extends Mark {
@@ -52,7 +52,7 @@ export interface Known {
   /** The version as of which it has been shown everything. NEVER if that is not known. */
   readonly version: Version;
   /**
-   * It was told of all moves up to this number; TOLD_NOTHING if it continues an earlier watch or list, so
+   * It was sent all moves up to this number; TOLD_NOTHING if it continues an earlier watch or list, so
    * that the version decides.
    */
   readonly told: number;
@@ -63,7 +63,7 @@ export interface Known {
   readonly departed?: Omit<Known, "departed"> | undefined;
 }
 
-/** What a client has not been told. */
+/** What a client has not been sent yet. */
 export type Due =
   | { readonly kind: "nothing" }
   | { readonly kind: "moved"; readonly moved: readonly string[]; readonly departed: readonly string[] }
@@ -121,7 +121,7 @@ export class ResourceLog {
   /**
    * @param left the caller adds the namespaces of a change after the log has taken the change
    * @param position number of the last change. Moves up to it were not recorded here, so a watch that was
-   * told only of earlier ones is expired
+   * sent only earlier ones is expired
    * @param before what the process before has left; undefined if there was none
    */
   constructor(left: ReadonlySet<string>, position: number, before?: StoredResource) {
@@ -134,7 +134,7 @@ export class ResourceLog {
     for (const name of before?.departed ?? []) this.#moves.set(name, { version: WITHOUT_END, sequence: 0, isDeparted: true });
   }
 
-  /** The number of changes so far. A client that is told now is told of all changes up to this number. */
+  /** The number of changes so far. A client that is sent its moves now gets all up to this number. */
   get position(): number {
     return this.#position;
   }
@@ -155,7 +155,7 @@ export class ResourceLog {
     if (version > this.#given) this.#gaveMore = true;
   }
 
-  /** A client is told what it missed, up to `version`, by events of these versions. */
+  /** A client is sent what it missed, up to `version`, by events of these versions. */
   tell(version: Version, events: readonly Version[]): void {
     this.give(version);
     for (const each of events) if (each < version) this.#outOfOrder.add(each);
@@ -252,8 +252,8 @@ export class ResourceLog {
       this.#put(name, { version, sequence, isDeparted: false, isBirth: !isLeftOut && isOwn });
   }
 
-  // Adds the move as the newest. If the oldest is forgotten, clients that had to be told of it have to list
-  // again.
+  // Adds the move as the newest. If the oldest is forgotten, clients that still had to be sent it have to
+  // list again.
   #put(name: string, move: Move): void {
     this.#moves.delete(name);
     this.#moves.set(name, move);
@@ -265,7 +265,7 @@ export class ResourceLog {
     }
   }
 
-  /** What a client of the collection has to be told. */
+  /** What a client of the collection still has to be sent. */
   since({ namespace, scope = "unknown" }: Collection, known: Known): Due {
     const { version, told, departed: owed = known } = known;
     if (isDue(this.#horizon, known)) return EXPIRED;
@@ -307,14 +307,14 @@ export class ResourceLog {
   }
 
   /**
-   * For the next process. It does not tell clients of these moves: one that was told of a move may continue
-   * from one of the told events, and know more (`#outOfOrder` is not stored). Versions that a list under way
+   * For the next process. It does not send these moves to clients: one that was sent a move may continue
+   * from one of its events, and know more (`#outOfOrder` is not stored). Versions that a list under way
    * may raise are not known yet.
    */
   get stored(): StoredResource {
     const inDoubt = Math.min(...[...this.#lists].map(({ told }) => told));
     const versionOf = (mark: Mark) => (mark.sequence > inDoubt ? WITHOUT_END : mark.version);
-    // Nobody was told of a departure of which the version is not known yet. The others are over for later
+    // Nobody was sent a departure whose version is not known yet. The others are over for later
     // versions than the horizon.
     const isUntold = (move: Move) => move.isDeparted && move.version === WITHOUT_END;
     const told = [...this.#moves.values()].filter((move) => !isUntold(move));

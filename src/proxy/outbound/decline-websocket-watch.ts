@@ -1,7 +1,7 @@
 // Declines a watch over WebSocket, which the Java client fabric8 tries first: nothing here filters its text
-// frames. fabric8 watches over plain HTTP after an empty 200 that ends at once. It retries a 5xx ten times,
-// and waits for ever if a watch stream is the answer. Browsers have no other way to watch. An answer other
-// than 200 passes unchanged.
+// frames. fabric8 watches over plain HTTP after an empty 200 that ends immediately. It retries a 5xx ten
+// times, and waits for ever if a watch stream is the answer. Browsers have no other way to watch. An answer
+// other than 200 passes unchanged.
 import { MeshError } from "../../base/errors.ts";
 import { isWatch } from "../../kube/request-kind.ts";
 import type { Layer } from "../call/call.ts";

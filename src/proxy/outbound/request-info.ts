@@ -12,7 +12,7 @@ const MARGIN_MS = 30_000;
  * some raise it).
  */
 const DEFAULT_MS = 2 * 3_600_000;
-/** Longer timers fire at once. */
+/** Longer timers fire immediately. */
 const MAX_MS = 2 ** 31 - 1;
 
 /** From a raw call to a call. */

@@ -1,6 +1,6 @@
-// Tells the limits the outcome of what they have let pass. Invariant: the outcome is that of the client's
-// call as a whole, also if the proxy sends several requests for it: it is settled at the head of the answer
-// and released at its end, once. A request without an end of its own is released at the head.
+// Reports to the limits the outcome of what they have let pass. Invariant: the outcome is that of the
+// client's call as a whole, also if the proxy sends several requests for it: it is settled at the head of the
+// answer and released at its end, once. A request without an end of its own is released at the head.
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import { isLongRunning } from "../../kube/request-kind.ts";

@@ -25,8 +25,8 @@ export interface InFlight<Notes extends CallNotes> {
   untilNoneWithEnd(withinMs: number): Promise<void>;
   /**
    * Fires the signals of the watches and other calls without an end, one after the other over `spreadMs`, so
-   * that their clients do not all come back at once. Resolves when they have ended, at once if there are
-   * none.
+   * that their clients do not all come back at the same time. Resolves when they have ended, immediately if
+   * there are none.
    */
   endLongRunning(spreadMs: number): Promise<void>;
   /** Fires the signals of all that is left. */

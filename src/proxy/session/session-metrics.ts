@@ -1,4 +1,4 @@
-// The session's metrics, in one place so that their names can be read off.
+// The session's metrics. All their names are in this file.
 import { Counter, Gauge, type Registry } from "../../base/metrics.ts";
 
 export interface SessionMetrics {
@@ -31,7 +31,7 @@ export function createSessionMetrics(registry: Registry): SessionMetrics {
     leader: new Gauge({ name: "ctrlmesh_proxy_leader", help: "1 while this pod holds its subset's lock.", registers }),
     promiseUnstored: new Gauge({
       name: "ctrlmesh_proxy_promise_unstored",
-      help: "1 while the disk does not take which leader is followed: a restart may wait before it connects.",
+      help: "1 while the proxy cannot store its promise on disk: after a restart it may wait before it connects.",
       registers,
     }),
   };

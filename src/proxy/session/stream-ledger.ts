@@ -35,7 +35,7 @@ export interface StreamLedgerOptions {
   readonly slot: Slot;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Told whether the disk lags behind what was promised. */
+  /** Set to 1 while the disk lags behind what was promised. */
   readonly unstored: { set(value: 0 | 1): void };
 }
 

@@ -112,7 +112,7 @@ function accessOf(lockName: string, resource: string, sight: Sight): LockAccess 
   return { lockName, resource, deniedVerbs, reason };
 }
 
-// An operator may use two locks at once: a denied one counts more.
+// An operator may use two locks at the same time: a denied one counts more.
 function worstOf(accesses: readonly (LockAccess | null)[]): LockAccess | null {
   const known = accesses.filter((access) => access !== null);
   return known.find(isDenied) ?? known[0] ?? null;

@@ -123,7 +123,7 @@ function nameIn(lock: Lock, other: Lock): string {
   return lock.lockName === "" ? other.lockName : lockNameFor(lock.lockName, lock.subset);
 }
 
-// Events tell of an election. Other leases belong to other electors, which would end the operator if they
+// Events report an election. Other leases belong to other electors, which would end the operator if they
 // lost them.
 function isLeaderAct({ info }: ResourceCall): boolean {
   const { verb, group, resource } = info;

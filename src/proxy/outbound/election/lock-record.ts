@@ -15,7 +15,7 @@ export interface LockRecord {
   readonly holder: string | undefined;
   /** For how long a renewal holds. */
   readonly durationMs: number | undefined;
-  /** The time of the last renewal, by the holder's clock; only to tell two renewals apart. */
+  /** The time of the last renewal, by the holder's clock; only to distinguish two renewals. */
   readonly renewedMs: number | undefined;
 }
 

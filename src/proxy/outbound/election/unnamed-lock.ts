@@ -1,6 +1,6 @@
 // Recognizes a refused request of an elector whose lock the app does not name. Such an elector tries again
 // for ever, and the refusal is about namespaces. Invariant: the request stays refused; only its answer says
-// more, and the manager is told.
+// more, and the manager gets a report.
 import type { Clock, Timer } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { resourceName } from "../../../kube/client/resource.ts";
@@ -71,8 +71,8 @@ export function createUnnamedLocks({ sink, clock, log }: UnnamedLocksOptions): U
   };
 }
 
-// Leases serve electors and little else. Nothing but the caller's name tells a lock from another ConfigMap or
-// Endpoints.
+// Leases serve electors and little else. Only the caller's name distinguishes a lock from another ConfigMap
+// or Endpoints.
 function looksLikeLock({ info, headers }: ResourceCall, { podNamespace }: Snapshot): boolean {
   if (info.namespace !== podNamespace || !ELECTOR_VERBS.has(info.verb) || info.subresource !== "") return false;
   if (!isLockResource(info.group, info.resource)) return false;

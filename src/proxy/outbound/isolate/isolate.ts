@@ -35,7 +35,7 @@ import { createNarrowWatch } from "../watches/narrow-watch.ts";
 import { createForeignWrites, passForeign } from "./foreign-writes.ts";
 import { beginHold, type Hold } from "./hold.ts";
 import { guardObject } from "./object-guard.ts";
-import { namedByBody } from "./object-labels.ts";
+import { withNameFromBody } from "./object-labels.ts";
 import { createRecentLoss } from "./recent-loss.ts";
 import { ownerUnknown, refusal, upgradedCollection } from "./refusals.ts";
 
@@ -104,7 +104,7 @@ export function isolate(deps: IsolateDeps): Layer {
         const enforced = enforcedNow(session);
         const view = enforced.view(info.group, info.resource);
         if (call === asked && isNamedByBody(view, info)) {
-          call = await namedByBody(call);
+          call = await withNameFromBody(call);
           continue;
         }
         const decision = decide(view, info, scope, planner);

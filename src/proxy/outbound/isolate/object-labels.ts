@@ -38,7 +38,7 @@ export function labelsInRequest(call: ResourceCall, body: Uint8Array): Labels {
  * A create with the name that its body gives to the object: "" if the API server generates the name.
  * @throws as above
  */
-export async function namedByBody(call: ResourceCall): Promise<ResourceCall> {
+export async function withNameFromBody(call: ResourceCall): Promise<ResourceCall> {
   const body = await requestBytes(call);
   const { name } = metaInRequest(call, body, "the name decides");
   return { ...call, body, info: { ...call.info, name } };
@@ -59,8 +59,8 @@ function metaInRequest(call: ResourceCall, body: Uint8Array, why: string): ItemM
   }
 }
 
-/** A reply of which the body has been read, and the objects in it: one, or a Table's rows. */
-export interface ReadReply {
+/** A reply whose body has been read, and the objects in it: one object, or the rows of a Table. */
+export interface ReplyWithObjects {
   readonly reply: Reply;
   readonly objects: readonly ItemMeta[];
 }
@@ -69,7 +69,7 @@ export interface ReadReply {
  * Reads a reply of status 200 or 201.
  * @throws StatusError NotAcceptable; MeshError of the codec, or BODY_TOO_LARGE
  */
-export async function objectsInReply(reply: Reply): Promise<ReadReply> {
+export async function objectsInReply(reply: Reply): Promise<ReplyWithObjects> {
   const encoding = readableEncoding(reply);
   if (encoding === undefined) {
     discardBody(reply.body);
@@ -83,7 +83,7 @@ export async function objectsInReply(reply: Reply): Promise<ReadReply> {
   return { reply: { ...reply, body }, objects: objectsIn(encoding, body) };
 }
 
-// The reader of watch events tells an object from a Table, which is JSON always.
+// The reader of watch events can distinguish an object from a Table. A Table is always JSON.
 function objectsIn(encoding: Encoding, body: Uint8Array): readonly ItemMeta[] {
   if (encoding === "protobuf") return [readObjectMeta(encoding, body, WITH_LABELS)];
   const { objects, unreadable } = readFrame("json", Buffer.concat([EVENT_HEAD, body, EVENT_TAIL]), WITH_LABELS);
@@ -93,25 +93,26 @@ function objectsIn(encoding: Encoding, body: Uint8Array): readonly ItemMeta[] {
 }
 
 /**
- * True unless the patch certainly leaves metadata.labels as they are, by its text alone. So most patches (of
- * spec, status, finalizers) need no dry run.
+ * False if the text of the patch alone shows that metadata.labels stay as they are. So most patches (of spec,
+ * status, finalizers) need no dry run.
  */
 export function mayChangeLabels(mediaType: string, body: Uint8Array): boolean {
   switch (mediaType) {
     case JSON_PATCH_TYPE: {
       const operations = parse(body);
-      return !Array.isArray(operations) || operations.some((operation) => !isElsewhere(operation));
+      return !Array.isArray(operations) || operations.some((operation) => !leavesLabels(operation));
     }
     case MERGE_PATCH_TYPE:
     case STRATEGIC_MERGE_PATCH_TYPE:
       return mergesLabels(parse(body));
     default:
-      // An apply also takes away what it does not name, if its manager had set it before.
+      // A server-side apply also removes labels that it does not name, if its field manager had set them
+      // before.
       return true;
   }
 }
 
-// Of equal keys the last one counts, here as in Go.
+// If a key occurs twice, the last value counts, as in Go.
 function parse(body: Uint8Array): unknown {
   try {
     return parseJson(body);
@@ -127,23 +128,24 @@ function mergesLabels(patch: unknown): boolean {
   return !isObject(metadata) || hasDirective(metadata) || Object.hasOwn(metadata, "labels");
 }
 
-// Strategic merge patches have keys such as $patch, which may replace all that is beside them.
+// Strategic merge patches have directives: keys such as $patch, which may replace all other keys of the
+// object.
 function hasDirective(patch: Readonly<Record<string, unknown>>): boolean {
   return Object.keys(patch).some((key) => key.startsWith("$"));
 }
 
-// The path of an operation is a JSON pointer; "" is the whole object. What is moved is taken away from where
-// it was.
-function isElsewhere(operation: unknown): boolean {
+// The path of an operation is a JSON pointer; "" is the whole object. A move also removes the value at
+// `from`.
+function leavesLabels(operation: unknown): boolean {
   if (!isObject(operation)) return false;
   const { op, path, from } = operation;
   if (op === "test") return true;
   const isMove = op === "move";
   if (!isMove && op !== "add" && op !== "remove" && op !== "replace" && op !== "copy") return false;
-  return isOutside(path) && (!isMove || isOutside(from));
+  return isOutsideLabels(path) && (!isMove || isOutsideLabels(from));
 }
 
-function isOutside(pointer: unknown): boolean {
+function isOutsideLabels(pointer: unknown): boolean {
   if (typeof pointer !== "string" || !pointer.startsWith("/") || pointer === "/metadata") return false;
   return pointer !== "/metadata/labels" && !pointer.startsWith("/metadata/labels/");
 }

@@ -1,11 +1,11 @@
 // Delays the refusal of a write that comes right after a change of the routes. Its operator may not know yet
-// that it has lost the namespace, and would repeat the write every few milliseconds until its informers tell
-// it.
+// that it has lost the namespace, and would repeat the write every few milliseconds until its informers
+// have got the change.
 import type { Clock } from "../../../base/clock.ts";
 import type { Session } from "../../session/session.ts";
 
 export interface RecentLoss {
-  /** Resolves when informers have been told of the last change. False if there was nothing to wait for. */
+  /** Resolves when informers have been sent the last change. False if there was nothing to wait for. */
   outlast(): Promise<boolean>;
 }
 

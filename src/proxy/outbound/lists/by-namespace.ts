@@ -51,7 +51,7 @@ export interface ByNamespace {
     list: OpenList,
     next: Handler,
   ): Promise<InitialEvents | undefined>;
-  /** To be told of the size of the one list, where the API server leaves nothing out. */
+  /** A function that takes the size of the one list; undefined if the API server leaves something out. */
   learner(call: Call, sent: SentRequest): ((size: ListSize) => void) | undefined;
 }
 

@@ -1,5 +1,5 @@
-// Tells the move log the versions of lists. Invariant: a list is under way for the log from its request until
-// its version is known or its answer is over, since what moves meanwhile may be missing in it.
+// Reports the versions of lists to the move log. Invariant: a list is under way for the log from its request
+// until its version is known or its answer is over, since what moves meanwhile may be missing in it.
 import { type Call, type Handler, isResourceCall } from "../../call/call.ts";
 import { askReadableCollection } from "../../call/readable.ts";
 import { notRenewed, renewalFailed } from "../../filter/renewal-error.ts";

@@ -1,9 +1,9 @@
 // The projects, in the order in which they run. unit: beside the code, no network; the files of a worker share their modules, which keep
-// no state. integration (localkube) and e2e (the real control plane, one for each file): four files at a time, since they mostly wait.
+// no state. integration (localkube) and e2e (the real control plane, one for each file): three files at a time, since they mostly wait.
 // alone: files on the real control plane that measure memory or need the whole machine, one at a time.
 import { defineConfig } from "vitest/config";
 
-const WAITING = { maxWorkers: 4, sequence: { groupOrder: 2 } };
+const WAITING = { maxWorkers: 3, sequence: { groupOrder: 2 } };
 const E2E_TIMES = { testTimeout: 120_000, hookTimeout: 900_000 };
 /** Set by `npm run nightly`, see CONTRIBUTING.md. */
 const isNightly = process.env.NIGHTLY === "true";

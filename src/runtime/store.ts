@@ -65,10 +65,11 @@ export function createStore<T extends KubeObject>(
   const handlers = new Set<ChangeHandler<T>>();
   const { promise: synced, resolve } = Promise.withResolvers<void>();
   let hasSynced = false;
-  /** Written objects that the watch has not brought yet, with their versions. */
-  const ahead = new Map<string, string | undefined>();
-  /** Those of `ahead` that one list did not have. The next list without them is the truth again. */
-  let missedByList: ReadonlySet<string> = new Set();
+  /**
+   * Written objects that the watch has not brought yet, with their versions. After a list without the object
+   * the next such list is the truth again.
+   */
+  const ahead = new Map<string, { readonly version: string | undefined; readonly isMissedByList: boolean }>();
   /** The latest version of a list or an event. An older object that is not in the store was deleted. */
   let seenVersion: string | undefined;
   const saw = (version: string | undefined) => {
@@ -76,7 +77,7 @@ export function createStore<T extends KubeObject>(
   };
   /** True for an event from before a write that is in the store. */
   const isBehind = ({ metadata: { resourceVersion } }: T, name: string) => {
-    if (isLaterVersion(ahead.get(name), resourceVersion)) return true;
+    if (isLaterVersion(ahead.get(name)?.version, resourceVersion)) return true;
     ahead.delete(name);
     return false;
   };
@@ -127,8 +128,7 @@ export function createStore<T extends KubeObject>(
       const { resourceVersion } = object.metadata;
       const previous = objects.get(key(object));
       if (!hasSynced || !isLaterVersion(resourceVersion, previous?.metadata.resourceVersion ?? seenVersion)) return;
-      ahead.set(key(object), resourceVersion);
-      missedByList = new Set([...missedByList].filter((name) => name !== key(object)));
+      ahead.set(key(object), { version: resourceVersion, isMissedByList: false });
       put(object);
     },
     replace(next, version) {
@@ -139,15 +139,13 @@ export function createStore<T extends KubeObject>(
         const known = old.get(key(object));
         objects.set(key(object), known !== undefined && isSame(known, object) ? known : deepFreeze(transform(object)));
       }
-      const missed = new Set<string>();
-      for (const [name, written] of ahead) {
+      for (const [name, { version: written, isMissedByList }] of ahead) {
         const previous = old.get(name);
-        if (previous !== undefined && isLaterVersion(written, version) && !missedByList.has(name)) {
+        if (previous !== undefined && isLaterVersion(written, version) && !isMissedByList) {
           objects.set(name, previous);
-          missed.add(name);
+          ahead.set(name, { version: written, isMissedByList: true });
         } else ahead.delete(name);
       }
-      missedByList = missed;
       const changes: Change<T>[] = [];
       for (const [name, previous] of old) if (!objects.has(name)) changes.push(...apply(previous, undefined));
       for (const [name, object] of objects) changes.push(...apply(old.get(name), object));

@@ -46,8 +46,14 @@ interface Held {
 
 function factsOf(bySpec: RouteTable, { acknowledged, outstanding }: Held): AppFacts {
   const snapshot = (of: RouteTable, own: string): Snapshot => ({
-    ...{ version: 1, digest: "d", app: APP, subset: own, podNamespace: "shop", lockName: "lock" },
-    ...{ table: of, callers: NO_CALLER_POLICY },
+    version: 1,
+    digest: "d",
+    app: APP,
+    subset: own,
+    podNamespace: "shop",
+    lockName: "lock",
+    table: of,
+    callers: NO_CALLER_POLICY,
   });
   const pods = subsets.map((name) => appPod(`pod-${name}`, name));
   const known = new Map<string, ProxyFacts>(
@@ -58,7 +64,12 @@ function factsOf(bySpec: RouteTable, { acknowledged, outstanding }: Held): AppFa
         podKey(pod),
         {
           ...NO_REPORTS,
-          ...{ connected: true, inDoubt: [], mayHoldMore: false, version: 1, problems: {}, capabilities: new Set<string>() },
+          connected: true,
+          inDoubt: [],
+          mayHoldMore: false,
+          version: 1,
+          problems: {},
+          capabilities: new Set<string>(),
           acknowledged: snapshot(enforced, pod.subset),
           outstanding: sent === undefined ? undefined : snapshot(sent, pod.subset),
         },
@@ -66,8 +77,18 @@ function factsOf(bySpec: RouteTable, { acknowledged, outstanding }: Held): AppFa
     }),
   );
   return {
-    ...{ app: APP, pods, factsOf: (key) => known.get(key), bySpec, subsets, lockName: "lock", callers: NO_CALLER_POLICY },
-    ...{ words: undefined, guard: undefined, isPaused: false, maxMovingPercent: undefined, retainsLosses: true },
+    app: APP,
+    pods,
+    factsOf: (key) => known.get(key),
+    bySpec,
+    subsets,
+    lockName: "lock",
+    callers: NO_CALLER_POLICY,
+    words: undefined,
+    guard: undefined,
+    isPaused: false,
+    maxMovingPercent: undefined,
+    retainsLosses: true,
   };
 }
 

@@ -55,7 +55,8 @@ export async function createPodWebhooks(dir: string): Promise<PodWebhooks> {
       const listen = `${address}:${WEBHOOK_PORT}`;
       const env = { [WEBHOOK_LISTEN_ENV]: listen, [WEBHOOK_PORT_ENV]: String(PORT), [WEBHOOK_CERT_DIR_ENV]: WEBHOOK_CERT_MOUNT };
       const proxy = {
-        ...{ name: "ctrlmesh-proxy", image: "example.invalid/ctrlmesh-proxy" },
+        name: "ctrlmesh-proxy",
+        image: "example.invalid/ctrlmesh-proxy",
         env: Object.entries(env).map(([name, value]) => ({ name, value })),
       };
       return {

@@ -100,9 +100,24 @@ export function createProcesses(): Processes {
     async proxy({ apiServer, manager, pod, dataDir, flags }) {
       const { ready } = await start(`proxy of ${pod.name}`, "src/proxy/main.ts", [
         "--print-ready",
-        ...["--api-server", apiServer.server, "--api-server-ca", apiServer.ca, "--manager", manager],
-        ...["--pod-name", pod.name, "--pod-namespace", pod.namespace, "--pod-uid", pod.uid],
-        ...["--data-dir", dataDir, "--listen", ANY_PORT, "--health-listen", ANY_PORT],
+        "--api-server",
+        apiServer.server,
+        "--api-server-ca",
+        apiServer.ca,
+        "--manager",
+        manager,
+        "--pod-name",
+        pod.name,
+        "--pod-namespace",
+        pod.namespace,
+        "--pod-uid",
+        pod.uid,
+        "--data-dir",
+        dataDir,
+        "--listen",
+        ANY_PORT,
+        "--health-listen",
+        ANY_PORT,
         ...flagsOf(flags),
       ]);
       return ready as unknown as ProxyReady;

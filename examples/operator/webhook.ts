@@ -46,7 +46,9 @@ function answerReview({ apiVersion, request: { uid, object } }: Review, podName:
     add(`/${DEFAULTED_BY.replace("/", "~1")}`, podName),
   ];
   const response = {
-    ...{ uid, allowed: true, patchType: "JSONPatch" },
+    uid,
+    allowed: true,
+    patchType: "JSONPatch",
     patch: Buffer.from(JSON.stringify(patch)).toString("base64"),
   };
   return { apiVersion, kind: "AdmissionReview", response };

@@ -16,8 +16,13 @@ const HTTP: Required<HttpRule> = {
 // A field that is added to a rule does not compile without a value here.
 const LIMIT: Required<LimitRule> = { origin, mode: "Shadow", match, limiter: { kind: "deny" }, recovery: "once" };
 const FAULT: Required<FaultRule> = {
-  ...{ origin, mode: "Enforce", match: { resources: [], urls: [{ url: "/healthz", methods: ["GET"] }], http: [HTTP] } },
-  ...{ delay: { ms: 1, percent: 12.5 }, abort: { status: 503, percent: 100 }, effective: EFFECTIVE, untilMs: 7 },
+  origin,
+  mode: "Enforce",
+  match: { resources: [], urls: [{ url: "/healthz", methods: ["GET"] }], http: [HTTP] },
+  delay: { ms: 1, percent: 12.5 },
+  abort: { status: 503, percent: 100 },
+  effective: EFFECTIVE,
+  untilMs: 7,
 };
 const TRIGGER = { consecutive: 1, percent: 50, minimumRequests: 2, windowMs: 3, slowerThanMs: 4 };
 const LIMITERS: { readonly [K in LimiterSpec["kind"]]: Required<Extract<LimiterSpec, { kind: K }>> } = {
@@ -28,7 +33,10 @@ const LIMITERS: { readonly [K in LimiterSpec["kind"]]: Required<Extract<LimiterS
   breaker: { kind: "breaker", bucket: { perSecond: 1, burst: 2 }, trigger: TRIGGER, sleepMs: 5 },
 };
 const EGRESS: Required<EgressRule> = {
-  ...{ origin, mode: "Enforce", effect: "Allow", methods: ["GET"] },
+  origin,
+  mode: "Enforce",
+  effect: "Allow",
+  methods: ["GET"],
   hosts: [{ host: "example.com" }, { host: "10.0.0.1", port: 443 }, { regex: "^.*[.]example[.]com$" }],
 };
 const SET: PolicySet = {

@@ -59,7 +59,11 @@ export async function startChaosFamily({ mesh, verbose, identity, repeatUntilAcc
   await mesh.apply(root());
   await mesh.apply(injectedWorkload({ kind: "StatefulSet", ...STATEFUL_SET, replicas, version: "v1", app: FAMILY.name }));
   const runner = startPodRunner({
-    ...{ kube, client, verbose, namespace: FAMILY.namespace, manager: mesh.managerAddress },
+    kube,
+    client,
+    verbose,
+    namespace: FAMILY.namespace,
+    manager: mesh.managerAddress,
     lockName: FAMILY.name,
     identity,
     operatorFlags: ["--beside"],

@@ -71,7 +71,9 @@ describe("longestSleepMs", () => {
 
 describe("askingsOf", () => {
   const event = (auditID: string, stage: string, at: string, verb = "watch", received = at): AuditEvent => ({
-    ...{ auditID, stage, verb },
+    auditID,
+    stage,
+    verb,
     user: { username: "u", extra: { "authentication.kubernetes.io/pod-name": ["foo-0"] } },
     objectRef: { resource: "foos" },
     responseStatus: { code: 200 },

@@ -39,22 +39,26 @@ const breaker = (fields: object) => ({ selector: BOTH, rateLimitings: [{ name: "
 
 const TEMPLATES: readonly Template[] = [
   {
-    ...{ resource: CIRCUIT_BREAKERS as unknown as Resource<KubeObject>, name: "trips" },
+    resource: CIRCUIT_BREAKERS as unknown as Resource<KubeObject>,
+    name: "trips",
     spec: (size) =>
       breaker({
         resourceRules: [{ ...WRITES, namespaces: ["*"] }],
         bucket: { burst: 10 * size, interval: "1s", limit: 10 * size },
-        ...{ triggerPolicy: "Normal", recoverPolicy: { type: "SleepingWindow", sleepingWindowSize: `${1 + (size % 2)}s` } },
+        triggerPolicy: "Normal",
+        recoverPolicy: { type: "SleepingWindow", sleepingWindowSize: `${1 + (size % 2)}s` },
       }),
   },
   {
-    ...{ resource: CIRCUIT_BREAKERS as unknown as Resource<KubeObject>, name: "forbids" },
+    resource: CIRCUIT_BREAKERS as unknown as Resource<KubeObject>,
+    name: "forbids",
     // Even this must not take the locks away.
     forMs: 1_000,
     spec: (size) => breaker({ resourceRules: size > 2 ? [ALL] : [{ ...ALL, verbs: ["watch"] }], triggerPolicy: "ForceOpened" }),
   },
   {
-    ...{ resource: TRAFFIC_POLICIES as unknown as Resource<KubeObject>, name: "limits" },
+    resource: TRAFFIC_POLICIES as unknown as Resource<KubeObject>,
+    name: "limits",
     spec: (size) => ({
       targetVirtualApps: [{ name: APP.name }, { name: FAMILY.name }],
       rateLimiting: {
@@ -65,7 +69,8 @@ const TEMPLATES: readonly Template[] = [
     }),
   },
   {
-    ...{ resource: FAULT_INJECTIONS as unknown as Resource<KubeObject>, name: "disturbs" },
+    resource: FAULT_INJECTIONS as unknown as Resource<KubeObject>,
+    name: "disturbs",
     spec: (size) => ({
       selector: BOTH,
       httpFault: [

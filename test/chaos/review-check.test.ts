@@ -6,8 +6,12 @@ import { checkedReviews } from "./review-check.ts";
 const WAITS_MS = 2_000;
 const subsetOf = (pod: string) => (pod.startsWith("canary") ? "v2" : "");
 const answer = (pod: string, atMs: number) => ({
-  ...{ pod, uid: `${pod}-${atMs}`, namespace: "a", name: "x" },
-  ...{ receivedMs: atMs, answeredMs: atMs },
+  pod,
+  uid: `${pod}-${atMs}`,
+  namespace: "a",
+  name: "x",
+  receivedMs: atMs,
+  answeredMs: atMs,
 });
 
 function violations(...answers: ReturnType<typeof answer>[]) {

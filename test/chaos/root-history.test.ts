@@ -52,8 +52,14 @@ describe("createRootHistory", () => {
 
 describe("the ownership check of a family", () => {
   const write = (pod: string, receivedMs: number): PodWrite => ({
-    ...{ pod, verb: "update", resource: "configmaps", namespace: "a", name: "x", code: 200 },
-    ...{ receivedMs, answeredMs: receivedMs + 1 },
+    pod,
+    verb: "update",
+    resource: "configmaps",
+    namespace: "a",
+    name: "x",
+    code: 200,
+    receivedMs,
+    answeredMs: receivedMs + 1,
   });
   const violationsOf = (writes: readonly PodWrite[]) => {
     const history = createRootHistory("bar");

@@ -90,11 +90,15 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     if (late.length > 0) for (const line of await diagnose(world).catch((error: unknown) => [String(error)])) say(line);
     const writes = world.mesh.podWrites();
     const check = checkOwnership({
-      ...{ writes, subsetOf: world.subsetOf, placeOf: placeInVirtualApp },
+      writes,
+      subsetOf: world.subsetOf,
+      placeOf: placeInVirtualApp,
       ownersOf: (place) => fixedOwner(place) ?? world.owners.ownersOf(place),
     });
     const sharded = checkOwnership({
-      ...{ writes, subsetOf: world.family.shardOf, placeOf: placeInFamily },
+      writes,
+      subsetOf: world.family.shardOf,
+      placeOf: placeInFamily,
       ownersOf: (place) => fixedOwner(place) ?? world.family.ownersOf(place),
     });
     const reviews = checkReviews(world);
@@ -195,7 +199,9 @@ function checkReviews({ webhooks, subsetOf, owners }: ChaosWorld) {
   if (webhooks === undefined) return { violations: [], checked: 0, handovers: 0 };
   const writes = webhooks.reviews(subsetOf);
   const { violations, checked, handovers } = checkOwnership({
-    ...{ writes, subsetOf, ownersOf: owners.ownersOf },
+    writes,
+    subsetOf,
+    ownersOf: owners.ownersOf,
     placeOf: ({ namespace }) => namespace,
   });
   const twice = webhooks.answeredTwice().map((uid) => `review ${uid} was answered twice`);

@@ -52,7 +52,10 @@ export async function startChaosWebhooks(mesh: Mesh, names: readonly string[], r
     ofPod: (name) => ({ address: addressOf(name), port: servers.get(name)?.port ?? 0, certDir }),
     async register() {
       const webhook = {
-        ...{ name: "foos.demo.ctrlmesh.io", failurePolicy: "Ignore", sideEffects: "None", admissionReviewVersions: ["v1"] },
+        name: "foos.demo.ctrlmesh.io",
+        failurePolicy: "Ignore",
+        sideEffects: "None",
+        admissionReviewVersions: ["v1"],
         clientConfig: { url: `https://${service.address}${PATH}`, caBundle: Buffer.from(ca.certPem).toString("base64") },
         rules: [{ apiGroups: [FOOS.group], apiVersions: ["*"], resources: ["foos"], operations: ["CREATE", "UPDATE"] }],
         timeoutSeconds: TIMEOUT_SECONDS,

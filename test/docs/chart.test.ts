@@ -66,7 +66,9 @@ it("the PodMonitor uses a port that the sidecar has", () => {
       read("charts/ctrlmesh/templates/monitoring.yaml"),
     ) ?? [];
   const settings = {
-    ...{ proxyImage: "proxy:1", managerAddress: "manager:5447", nativeSidecars: true },
+    proxyImage: "proxy:1",
+    managerAddress: "manager:5447",
+    nativeSidecars: true,
     kubernetesService: { ips: ["10.96.0.1"], port: 443 },
   };
   const { ports } = proxyContainer(planInjection({}, settings, { containers: [] }, undefined));

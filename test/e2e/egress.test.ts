@@ -60,7 +60,11 @@ describeWithKube("rules about other servers", () => {
   const remove = (name: string) => kubectl(kube.kubeconfig, ["delete", "circuitbreaker", name, "-n", NAMESPACE]);
   const selector = { matchLabels: { calls: "others" } };
   const whitelist = () => ({
-    ...{ name: "inside", interceptType: "Whitelist", contentType: "Normal", contents: [listed], methods: ["CONNECT"] },
+    name: "inside",
+    interceptType: "Whitelist",
+    contentType: "Normal",
+    contents: [listed],
+    methods: ["CONNECT"],
   });
 
   it("without rules everything is open but metadata services", async () => {

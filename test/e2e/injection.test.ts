@@ -23,7 +23,9 @@ const SECURITY = {
   seccompProfile: { type: "RuntimeDefault" },
 };
 const app = (configuration: object = {}) => ({
-  ...{ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "VirtualApp", metadata: { name: "shop", namespace: NAMESPACE } },
+  apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+  kind: "VirtualApp",
+  metadata: { name: "shop", namespace: NAMESPACE },
   spec: { selector: { matchLabels: { app: "shop-operator" } }, configuration },
 });
 

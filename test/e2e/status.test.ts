@@ -146,7 +146,11 @@ describeWithKube("the status of a VirtualApp", () => {
     expect(written.length).toBeGreaterThan(10);
     for (const { status } of written) {
       expect(status?.conditions?.map(({ type }) => type)).toEqual([
-        ...["Ready", "Accepted", "Converged", "LockPermitted", "TrafficIntercepted"],
+        "Ready",
+        "Accepted",
+        "Converged",
+        "LockPermitted",
+        "TrafficIntercepted",
       ]);
       for (const row of status?.conditions ?? []) expect(row.observedGeneration).toBe(status?.observedGeneration);
       if (status?.handover !== undefined) expect(conditionOf(status, "Converged")?.status).not.toBe("True");

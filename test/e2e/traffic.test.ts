@@ -72,7 +72,10 @@ describeWithKube("traffic policies", () => {
   const createMap = (headers: Record<string, string> = {}): Promise<ProbeAnswer> =>
     probe.send("POST", MAPS, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: `map-${names++}` } }, headers);
   const rule = (resource: string, ...verbs: string[]) => ({
-    ...{ apiGroups: [resource === "leases" ? "coordination.k8s.io" : ""], resources: [resource], verbs, namespaces: ["*"] },
+    apiGroups: [resource === "leases" ? "coordination.k8s.io" : ""],
+    resources: [resource],
+    verbs,
+    namespaces: ["*"],
   });
   const breaker = (fields: object) => ({ selector: SELECTOR, rateLimitings: [{ name: "guard", ...fields }] });
   const window = (size: string) => ({ type: "SleepingWindow", sleepingWindowSize: size });
@@ -99,7 +102,9 @@ describeWithKube("traffic policies", () => {
     expect(limited.status).toBe(429);
     expect(limited.headers).toMatchObject({ "x-ctrlmesh-error": "LIMITED", "retry-after": expect.stringMatching(/^[12]$/) });
     expect(JSON.parse(limited.body.toString())).toMatchObject({
-      ...{ kind: "Status", reason: "TooManyRequests", code: 429 },
+      kind: "Status",
+      reason: "TooManyRequests",
+      code: 429,
       message: expect.stringMatching(
         /^ctrlmesh: limited by TrafficPolicy foo-system\/limit, rule "rateLimiting\.ratePolicies\[0\]\.bucket": try again/,
       ),
@@ -304,7 +309,8 @@ describeWithKube("traffic policies", () => {
     for (let i = 0; i < 3; i++) expect([await codeOf("none", "works"), await put()]).toEqual([404, 409]);
     expect(await codeOf("broken", "fails")).toBe(500);
     expect((await patch("broken", "fails")).headers).toMatchObject({
-      ...{ "x-ctrlmesh-error": "LIMITED", "retry-after": expect.stringMatching(/^[123]$/) },
+      "x-ctrlmesh-error": "LIMITED",
+      "retry-after": expect.stringMatching(/^[123]$/),
     });
     expect(await codeOf("whole", "works")).toBe(200);
     await eventually(async () => expect(await codeOf("broken", "fails")).toBe(500), 5_000);

@@ -23,7 +23,9 @@ export interface Place {
 export const PLACES: readonly Place[] = [CLUSTER_SCOPE, BUCKET, ...NAMESPACES, UNHEARD_OF].flatMap((namespace) =>
   RESOURCES.flatMap((resource) =>
     labelsFor(resource).map((labels) => ({
-      ...{ namespace, resource, labels },
+      namespace,
+      resource,
+      labels,
       text: `${resource} ${JSON.stringify(labels)} in ${namespace}`,
     })),
   ),

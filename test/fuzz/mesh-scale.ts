@@ -34,7 +34,10 @@ export function scaleTo(world: MeshWorld, scale: Scale, replicas: number, name: 
 export function placeNow(world: MeshWorld, scale: Scale): Pick<Rules, "owners" | "bucket"> {
   const previous = storedOf(scale);
   const step = placementOf({
-    ...{ previous, nowMs: world.clock.now(), namespaces: NAMESPACES, readyShards: new Set(readyShards(world)) },
+    previous,
+    nowMs: world.clock.now(),
+    namespaces: NAMESPACES,
+    readyShards: new Set(readyShards(world)),
     root: { canary: undefined, auto: { everyShardReplicas: 1, graceSeconds: GRACE_SECONDS }, placement: "Balanced" },
     statefulSet: { replicas: scale.replicas, start: 0 },
   });

@@ -48,7 +48,10 @@ const ordinary = [
 // What is on their way still arrives, after some messages of the new streams or before.
 const comeBack = fc.record({
   kind: fc.constant("come back"),
-  ...{ pods: somePods, toOlder: is, newestFirst: is, messages: fc.nat(8) },
+  pods: somePods,
+  toOlder: is,
+  newestFirst: is,
+  messages: fc.nat(8),
 });
 const restarts = fc.record({ kind: fc.constant("restarts"), pod, remains: fc.constantFrom("before", "saved", "torn", "none") });
 const disk = fc.record({ kind: fc.constant("disk"), pod, state: fc.constantFrom("works", "works", "hangs", "fails") });
@@ -56,21 +59,27 @@ const writes = fc.record({
   kind: fc.constant("writes"),
   pods: somePods,
   namespaces: fc.subarray([...NAMESPACES, ""], { minLength: 1 }),
-  ...{ resource: fc.constantFrom(...RESOURCES), labels: fc.constantFrom(...LABELS) },
+  resource: fc.constantFrom(...RESOURCES),
+  labels: fc.constantFrom(...LABELS),
 });
 const managerRestarts = fc.record({
   kind: fc.constant("manager restarts"),
-  ...{ fate: fc.constantFrom("gone", "deposed", "deluded"), isFollowed: is },
+  fate: fc.constantFrom("gone", "deposed", "deluded"),
+  isFollowed: is,
 });
 const forgetsTables = fc.record({ kind: fc.constant("forgets tables"), pod, is: fc.constantFrom(true, true, true, false) });
 /** As far as routes of the one that led before may come. */
 const goToOlder = fc.record({
   kind: fc.constant("come back"),
-  ...{ pods: somePods, toOlder: fc.constant(true), newestFirst: is, messages: fc.integer({ min: 4, max: 8 }) },
+  pods: somePods,
+  toOlder: fc.constant(true),
+  newestFirst: is,
+  messages: fc.integer({ min: 4, max: 8 }),
 });
 const managerSleeps = fc.record({
   kind: fc.constant("manager restarts"),
-  ...{ fate: fc.constant("deluded" as const), isFollowed: fc.constant(true) },
+  fate: fc.constant("deluded" as const),
+  isFollowed: fc.constant(true),
 });
 const disturbances = [
   fc.record({ kind: fc.constant("relabelled"), pod, subset }),

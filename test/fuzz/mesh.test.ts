@@ -81,7 +81,9 @@ function expectConverged({ world, desired: { rules } }: Run): void {
   const { proxies, namespaces, conditions, restart, handover, observedGeneration } = world.status() ?? {};
   const converged = conditions?.find(({ type }) => type === "Converged");
   expect({ says, converged, restart, handover }).toMatchObject({
-    ...{ says: [], restart: undefined, handover: undefined },
+    says: [],
+    restart: undefined,
+    handover: undefined,
     converged: { status: "True", reason: "InSync" },
   });
   const live = world.proxies.size;

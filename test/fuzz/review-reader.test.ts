@@ -137,8 +137,16 @@ const reviewWith = (isTwice: boolean) => {
   const resource = objectWith({ group: textNode, version: textNode, resource: constant("pods") }, isTwice);
   const request = objectWith(
     {
-      ...{ uid: constant("u-1"), operation: constant("CREATE"), namespace: textNode, name: textNode, subResource: textNode },
-      ...{ dryRun: anything, resource: mostly(resource), object, oldObject: object, userInfo: anything },
+      uid: constant("u-1"),
+      operation: constant("CREATE"),
+      namespace: textNode,
+      name: textNode,
+      subResource: textNode,
+      dryRun: anything,
+      resource: mostly(resource),
+      object,
+      oldObject: object,
+      userInfo: anything,
     },
     isTwice,
   );

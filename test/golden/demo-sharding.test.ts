@@ -11,7 +11,11 @@ const plain: Paint = (_style, text) => text;
 const marked: Paint = (style, text) => `<${style}>${text}</${style}>`;
 
 const shard = (name: string, more: Partial<ShardRow> = {}): ShardRow => ({
-  ...{ shard: name, pods: "1/1", leader: `pod-of-${name}`, namespaces: 3, reconciled: 3 },
+  shard: name,
+  pods: "1/1",
+  leader: `pod-of-${name}`,
+  namespaces: 3,
+  reconciled: 3,
   ...more,
 });
 const root = { name: "foo-operator", ready: "True", converged: true, balance: [2, 3], message: "2 of 2 proxies" } as const;
@@ -119,9 +123,15 @@ describe("the tally of shards", () => {
     const all = (shardName: string, which: readonly string[]) => which.map((name) => write(shardName, name));
     const canary = write("canary", "x");
     const events = [
-      ...[...all("one", names), canary, scaling],
-      ...[...all("one", ["a"]), ...all("two", ["b", "c", "d"]), canary, scaling],
-      ...[...all("one", names), canary],
+      ...all("one", names),
+      canary,
+      scaling,
+      ...all("one", ["a"]),
+      ...all("two", ["b", "c", "d"]),
+      canary,
+      scaling,
+      ...all("one", names),
+      canary,
     ];
     expect(tally(events, ["one", "two"], ["one"]).scalings).toEqual([
       { title: "one,two", moved: 3, minimum: 2 },

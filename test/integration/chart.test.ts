@@ -50,11 +50,14 @@ securityContext: { readOnlyRootFilesystem: false }
     const manager = (await render(values)).find(({ kind }) => kind === "Deployment") as Manager;
     const { securityContext, containers } = manager.spec.template.spec;
     expect(securityContext).toEqual({
-      ...{ runAsNonRoot: false, runAsGroup: 1359, fsGroup: 1359 },
+      runAsNonRoot: false,
+      runAsGroup: 1359,
+      fsGroup: 1359,
       seccompProfile: { type: "RuntimeDefault" },
     });
     expect(containers[0]?.securityContext).toEqual({
-      ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: false },
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: false,
       capabilities: { drop: ["ALL"] },
     });
   });

@@ -32,8 +32,11 @@ function probe(headers: Readonly<Record<string, string>> = {}, more: RequestOpti
 
 it("4,000 unfinished requests of one pod hold 64 connections, and every probe is answered", async () => {
   const hostile = openHostileConnections({
-    ...{ port: server.port, from: "127.0.0.9", count: 4_000 },
-    ...{ send: "GET /metrics HTTP/1.1\r\nhost: x\r\nx-slow: ", againMs: 2_000 },
+    port: server.port,
+    from: "127.0.0.9",
+    count: 4_000,
+    send: "GET /metrics HTTP/1.1\r\nhost: x\r\nx-slow: ",
+    againMs: 2_000,
   });
   await eventually(() => hostile.tried > 4_000, 60_000);
   const statuses: unknown[] = [];

@@ -19,7 +19,11 @@ const NAMESPACES = Array.from({ length: 40 }, (_, index) => `ns-${String(index).
 const MOVED = NAMESPACES.filter((name) => name.startsWith("ns-0"));
 const NOTHING = "^nothing$";
 const builtIn = (group: string, resource: string, kind: string): Resource => ({
-  ...{ group, version: "v1", resource, kind, namespaced: true },
+  group,
+  version: "v1",
+  resource,
+  kind,
+  namespaced: true,
 });
 const KINDS = [
   CONFIG_MAPS as Resource,

@@ -137,8 +137,15 @@ describeWithTestNode("the installed mesh under failures", () => {
     const tokenFor = async (audience: string) =>
       (
         await mesh.run(
-          ...["create", "token", OPERATOR, "-n", OPERATOR_NAMESPACE, `--audience=${audience}`],
-          ...["--bound-object-kind=Pod", `--bound-object-name=${own.name}`, `--bound-object-uid=${own.uid}`],
+          "create",
+          "token",
+          OPERATOR,
+          "-n",
+          OPERATOR_NAMESPACE,
+          `--audience=${audience}`,
+          "--bound-object-kind=Pod",
+          `--bound-object-name=${own.name}`,
+          `--bound-object-uid=${own.uid}`,
         )
       ).trim();
     const [token, wrongAudience] = [await tokenFor("ctrlmesh"), await tokenFor("https://kubernetes.default.svc.cluster.local")];

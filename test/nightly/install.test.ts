@@ -175,7 +175,8 @@ describeWithTestNode("the mesh that helm installs", () => {
     expect([await call(listed), await call(other)]).toEqual(["200", "200"]);
     const rule = { name: "inside", interceptType: "Whitelist", contentType: "Normal", contents: [listed], methods: ["*"] };
     await mesh.apply({
-      ...{ apiVersion: "ctrlmesh.kusionstack.io/v1alpha1", kind: "CircuitBreaker" },
+      apiVersion: "ctrlmesh.kusionstack.io/v1alpha1",
+      kind: "CircuitBreaker",
       metadata: { name: "hosts", namespace: OPERATOR_NAMESPACE },
       spec: { selector: { matchLabels: { version: "v2" } }, trafficInterceptRules: [rule] },
     });

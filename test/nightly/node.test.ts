@@ -151,7 +151,13 @@ describeWithTestNode("a cluster with a node that runs pods", () => {
       cluster.logs("default", "ordered", name).trim().split("\n"),
     );
     expect(lines.sort().map((line) => line.replace(/^\d+ /, ""))).toEqual([
-      ...["first up", "init up", "second up", "app up", "app end", "second end", "first end"],
+      "first up",
+      "init up",
+      "second up",
+      "app up",
+      "app end",
+      "second end",
+      "first end",
     ]);
   });
 
@@ -266,7 +272,10 @@ describeWithTestNode("a cluster with a node that runs pods", () => {
 
   it("applies the security context of a container", async () => {
     const securityContext = {
-      ...{ runAsNonRoot: true, runAsUser: 1359, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
+      runAsNonRoot: true,
+      runAsUser: 1359,
+      readOnlyRootFilesystem: true,
+      allowPrivilegeEscalation: false,
       capabilities: { drop: ["ALL"] },
     };
     const net = script("net", "iptables -t nat -A OUTPUT -p tcp --dport 81 -j REDIRECT --to-ports 8080", {
@@ -277,11 +286,17 @@ describeWithTestNode("a cluster with a node that runs pods", () => {
     await apply(pod("confined", [main], { initContainers: [net], volumes: [{ name: "d", emptyDir: {} }] }));
     await readyPod("confined");
     const { output } = await cluster.exec("default", "confined", "main", [
-      ...["sh", "-c", "id -u; grep -E 'CapBnd|NoNewPrivs' /proc/self/status | cut -f2; touch /x /tmp/x /data/x; ls /data"],
+      "sh",
+      "-c",
+      "id -u; grep -E 'CapBnd|NoNewPrivs' /proc/self/status | cut -f2; touch /x /tmp/x /data/x; ls /data",
     ]);
     expect(output.trim().split("\n")).toEqual([
-      ...["1359", "0000000000000000", "1", "x"],
-      ...["touch: cannot touch '/x': Read-only file system", "touch: cannot touch '/tmp/x': Read-only file system"],
+      "1359",
+      "0000000000000000",
+      "1",
+      "x",
+      "touch: cannot touch '/x': Read-only file system",
+      "touch: cannot touch '/tmp/x': Read-only file system",
     ]);
     const redirected = await cluster.exec("default", "confined", "main", [
       "node",

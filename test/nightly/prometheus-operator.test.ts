@@ -23,8 +23,11 @@ const NOTHING = "^nothing$";
 const PROMETHEUS = "one";
 const STATEFUL_SETS: Resource = { group: "apps", version: "v1", resource: "statefulsets", kind: "StatefulSet", namespaced: true };
 const PROMETHEUSES: Resource = {
-  ...{ group: "monitoring.coreos.com", version: "v1", resource: "prometheuses" },
-  ...{ kind: "Prometheus", namespaced: true },
+  group: "monitoring.coreos.com",
+  version: "v1",
+  resource: "prometheuses",
+  kind: "Prometheus",
+  namespaced: true,
 };
 const BINDING = `
 apiVersion: rbac.authorization.k8s.io/v1

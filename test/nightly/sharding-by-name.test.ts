@@ -305,8 +305,10 @@ describeWithKube("cluster-scoped objects that shards own by name", () => {
         ],
         rateLimitings: [
           {
-            ...{ name: "rate", restRules: [{ url: `https://${host}/*`, method: "CONNECT" }] },
-            ...{ bucket: { burst: 1, interval: "1h", limit: 1 }, triggerPolicy: "LimiterOnly" },
+            name: "rate",
+            restRules: [{ url: `https://${host}/*`, method: "CONNECT" }],
+            bucket: { burst: 1, interval: "1h", limit: 1 },
+            triggerPolicy: "LimiterOnly",
           },
         ],
       };

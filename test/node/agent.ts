@@ -45,7 +45,10 @@ const handlers: Handlers = {
     return {
       podIP: worker.podIP,
       containers: worker.containers.map(({ name, process: current, status, logFile }) => ({
-        ...{ name, pid: current?.pid ?? 0, restartCount: status.restartCount, logFile },
+        name,
+        pid: current?.pid ?? 0,
+        restartCount: status.restartCount,
+        logFile,
       })),
     };
   },

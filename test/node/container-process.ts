@@ -50,9 +50,19 @@ export async function startProcess(options: ProcessOptions): Promise<ContainerPr
     "setpriv",
     [
       ...DIE_WITH_AGENT,
-      ...["nsenter", `--net=${network}`, "--"],
-      ...["unshare", "--mount", "--uts", "--pid", "--"],
-      ...["sh", "-c", WAIT_FOR_FIRST, "sh", sandboxScript(sandbox, env, argv)],
+      "nsenter",
+      `--net=${network}`,
+      "--",
+      "unshare",
+      "--mount",
+      "--uts",
+      "--pid",
+      "--",
+      "sh",
+      "-c",
+      WAIT_FOR_FIRST,
+      "sh",
+      sandboxScript(sandbox, env, argv),
     ],
     { stdio: ["ignore", log, log, "pipe"], detached: true }, // containers do not get Ctrl-C
   );

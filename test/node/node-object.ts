@@ -40,8 +40,16 @@ function nodeStatus(kubeletPort: number): object {
     conditions: conditions.map((each) => ({ ...each, lastHeartbeatTime: now, lastTransitionTime: now })),
     ...(kubeletPort === 0 ? {} : { daemonEndpoints: { kubeletEndpoint: { Port: kubeletPort } } }),
     nodeInfo: {
-      ...{ machineID: "", systemUUID: "", bootID: "", kernelVersion: "test", osImage: "test", operatingSystem: "linux" },
-      ...{ architecture: "amd64", containerRuntimeVersion: "test://1", kubeletVersion: "v1.36.0", kubeProxyVersion: "" },
+      machineID: "",
+      systemUUID: "",
+      bootID: "",
+      kernelVersion: "test",
+      osImage: "test",
+      operatingSystem: "linux",
+      architecture: "amd64",
+      containerRuntimeVersion: "test://1",
+      kubeletVersion: "v1.36.0",
+      kubeProxyVersion: "",
     },
   };
 }

@@ -33,7 +33,15 @@ export function fieldValue(pod: NodePod, { fieldPath }: FieldRef, { podIP, hostI
 
 const NODE_DEFAULTS: Readonly<Record<string, string>> = { cpu: "64", memory: "64Gi", "ephemeral-storage": "64Gi" };
 const UNITS: Readonly<Record<string, number>> = {
-  ...{ "": 1, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 },
+  "": 1,
+  m: 1e-3,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
 };
 
 /** A limit or request in units of the divisor, rounded up; without a limit the node's capacity. */

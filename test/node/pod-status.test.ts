@@ -40,7 +40,8 @@ it("is initialized once its sidecars have started, and not ready without them", 
   const of = pod({ initContainers: [SIDECAR] });
   expect(statusOf(of, container("side", running, { started: false })).isTrue).not.toContain("Initialized");
   expect(statusOf(of, container("side", running, { ready: false }), container("app", running)).isTrue).toEqual([
-    ...["PodReadyToStartContainers", "Initialized"],
+    "PodReadyToStartContainers",
+    "Initialized",
   ]);
 });
 

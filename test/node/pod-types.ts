@@ -218,7 +218,11 @@ export interface Keyed extends KubeObject {
 }
 
 export const CONFIG_MAPS: Resource<Keyed> = {
-  ...{ group: "", version: "v1", resource: "configmaps", kind: "ConfigMap", namespaced: true },
+  group: "",
+  version: "v1",
+  resource: "configmaps",
+  kind: "ConfigMap",
+  namespaced: true,
 };
 export const SECRETS: Resource<Keyed> = { group: "", version: "v1", resource: "secrets", kind: "Secret", namespaced: true };
 

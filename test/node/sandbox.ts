@@ -34,8 +34,20 @@ export interface Identity {
 
 // The default capabilities of container runtimes.
 const DEFAULT_CAPABILITIES = [
-  ...["chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap"],
-  ...["net_bind_service", "net_raw", "sys_chroot", "mknod", "audit_write", "setfcap"],
+  "chown",
+  "dac_override",
+  "fowner",
+  "fsetid",
+  "kill",
+  "setgid",
+  "setuid",
+  "setpcap",
+  "net_bind_service",
+  "net_raw",
+  "sys_chroot",
+  "mknod",
+  "audit_write",
+  "setfcap",
 ];
 
 /** @throws Error with the kubelet's message if the container is root and must not be */
@@ -69,13 +81,18 @@ function capabilitiesOf({ add = [], drop = [] }: { add?: readonly string[]; drop
 export function asIdentity({ uid, gid, groups, capabilities, noNewPrivileges }: Identity): string[] {
   return [
     "setpriv",
-    ...["--reuid", String(uid), "--regid", String(gid)],
+    "--reuid",
+    String(uid),
+    "--regid",
+    String(gid),
     groups.length === 0 ? "--clear-groups" : `--groups=${groups.join(",")}`,
     ...(capabilities === "all" ? [] : [`--bounding-set=${["-all", ...capabilities.map((name) => `+${name}`)].join(",")}`]),
     "--inh-caps=-all",
     ...(noNewPrivileges ? ["--no-new-privs"] : []),
     // The kernel clears the death signal when the user changes, so it is set again here.
-    ...["--pdeathsig", "KILL", "--"],
+    "--pdeathsig",
+    "KILL",
+    "--",
   ];
 }
 

@@ -25,10 +25,18 @@ export interface EndpointSlice extends KubeObject {
 }
 
 export const SERVICES: Resource<ServiceObject> = {
-  ...{ group: "", version: "v1", resource: "services", kind: "Service", namespaced: true },
+  group: "",
+  version: "v1",
+  resource: "services",
+  kind: "Service",
+  namespaced: true,
 };
 export const ENDPOINT_SLICES: Resource<EndpointSlice> = {
-  ...{ group: "discovery.k8s.io", version: "v1", resource: "endpointslices", kind: "EndpointSlice", namespaced: true },
+  group: "discovery.k8s.io",
+  version: "v1",
+  resource: "endpointslices",
+  kind: "EndpointSlice",
+  namespaced: true,
 };
 export const SERVICE_LABEL = "kubernetes.io/service-name";
 
@@ -55,13 +63,21 @@ export function iptablesRules(services: readonly ServiceObject[], slicesOf: Slic
     }
   }
   return [
-    ...["*nat", ":PREROUTING ACCEPT", ":OUTPUT ACCEPT", ":POSTROUTING ACCEPT", ":SERVICES -"],
-    ...["-A PREROUTING -j SERVICES", "-A OUTPUT -j SERVICES", ...translate],
+    "*nat",
+    ":PREROUTING ACCEPT",
+    ":OUTPUT ACCEPT",
+    ":POSTROUTING ACCEPT",
+    ":SERVICES -",
+    "-A PREROUTING -j SERVICES",
+    "-A OUTPUT -j SERVICES",
+    ...translate,
     // A pod that reaches itself by a Service would drop packets from its own address.
     ...[...hairpin].map((address) => `-A POSTROUTING -s ${address}/32 -d ${address}/32 -j MASQUERADE`),
     "COMMIT",
     // A Service without endpoints refuses connections at once.
-    ...["*filter", ":FORWARD ACCEPT", ":OUTPUT ACCEPT"],
+    "*filter",
+    ":FORWARD ACCEPT",
+    ":OUTPUT ACCEPT",
     ...["FORWARD", "OUTPUT"].flatMap((chain) => [
       `-A ${chain} -d ${serviceRange} -p tcp -j REJECT --reject-with tcp-reset`,
       `-A ${chain} -d ${serviceRange} -j REJECT`,

@@ -48,7 +48,9 @@ function webhookKind(kind: string): object {
   return {
     metadata: { name: `${plural}.${group}` },
     spec: {
-      ...{ group, scope: "Cluster", names: { kind, singular, plural } },
+      group,
+      scope: "Cluster",
+      names: { kind, singular, plural },
       versions: [{ name: "v1", served: true, storage: true, schema }],
     },
   };

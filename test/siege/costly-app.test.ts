@@ -4,7 +4,9 @@ import { deepExpressions, largeSelectors } from "./costly-app.ts";
 
 const isValid = (spec: object) =>
   validateVirtualApp({
-    ...{ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "VirtualApp", metadata: { namespace: "tenant", name: "costly" } },
+    apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+    kind: "VirtualApp",
+    metadata: { namespace: "tenant", name: "costly" },
     spec,
   }).ok;
 

@@ -52,8 +52,14 @@ const SMALL = tableOfSize("small");
 /** The registration of a pod that enforces a route with that table. */
 export function registrationWith({ namespace, name, uid }: FakePod, { hash }: ForeignTable): ProxyMessage {
   const route: Snapshot = {
-    ...{ version: 1, digest: "00".repeat(16), app: { namespace, name: "tenant" }, subset: "", podNamespace: namespace },
-    ...{ lockName: "tenant", callers: NO_CALLER_POLICY, warnOnly: false, table: SMALL },
+    version: 1,
+    digest: "00".repeat(16),
+    app: { namespace, name: "tenant" },
+    subset: "",
+    podNamespace: namespace,
+    lockName: "tenant",
+    callers: NO_CALLER_POLICY,
+    table: SMALL,
   };
   const named = namedRoute(route);
   const body = Buffer.from(named.body);

@@ -108,8 +108,11 @@ async function startPod({ apiServer, client, manager, dir, build }: Context, pla
   mkdirSync(dataDir);
   const health = { host: reviews.host, port: await freePort() };
   const flags = {
-    ...{ "webhook-listen": listen, "webhook-port": String(own), "webhook-cert-dir": certDir },
-    ...{ "egress-listen": "127.0.0.1:0", "health-listen": `${health.host}:${health.port}` },
+    "webhook-listen": listen,
+    "webhook-port": String(own),
+    "webhook-cert-dir": certDir,
+    "egress-listen": "127.0.0.1:0",
+    "health-listen": `${health.host}:${health.port}`,
     ...(await identityFlags(client, { namespace: HOME, name, uid }, dataDir)),
   };
   const { host, port } = manager.mesh;

@@ -52,8 +52,18 @@ export async function startManager(kubeconfig: string, { managerMain }: Build): 
       "--pod-name",
       "ctrlmesh-manager-0",
     ],
-    ...["--grpc-listen", text(mesh), "--health-listen", text(health), "--webhook-listen", text(webhook)],
-    ...["--identity", "mesh", "--server-names", HOST, "--proxy-image", "example.invalid/ctrlmesh/proxy"],
+    "--grpc-listen",
+    text(mesh),
+    "--health-listen",
+    text(health),
+    "--webhook-listen",
+    text(webhook),
+    "--identity",
+    "mesh",
+    "--server-names",
+    HOST,
+    "--proxy-image",
+    "example.invalid/ctrlmesh/proxy",
   ];
   const launch = () => startChild({ name: "manager", command: process.execPath, args, env: image.env });
   return { ...(await watched("manager", launch)), webhook, mesh, health };

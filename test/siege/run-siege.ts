@@ -101,9 +101,12 @@ function summaries(all: readonly Measured[], of: "under" | "aside"): Summaries {
 export function targetsOf({ manager, measured, decoy, apiServer, tenants }: World, at: "measured" | "decoy"): Targets {
   const { server, caPem, token } = apiServer;
   return {
-    ...{ webhook: manager.webhook, mesh: manager.mesh, managerHealth: manager.health },
+    webhook: manager.webhook,
+    mesh: manager.mesh,
+    managerHealth: manager.health,
     sidecar: (at === "measured" ? measured : decoy).target,
-    ...{ kube: { server, caPem, token }, tenants },
+    kube: { server, caPem, token },
+    tenants,
   };
 }
 

@@ -1,8 +1,31 @@
 // The four sets of 1,000 names of namespaces by which placements are judged: each as a company might number or compose them.
 const TEAMS = ["core", "web", "data", "pay", "ops", "ml", "geo", "sre", "crm", "erp"];
 const APPS = [
-  ...["api", "web", "job", "db", "cache", "auth", "mail", "cron", "ui", "log", "bus", "sync", "edge"],
-  ...["bot", "fts", "img", "pdf", "sms", "map", "kv", "s3", "etl", "hub", "gw", "id"],
+  "api",
+  "web",
+  "job",
+  "db",
+  "cache",
+  "auth",
+  "mail",
+  "cron",
+  "ui",
+  "log",
+  "bus",
+  "sync",
+  "edge",
+  "bot",
+  "fts",
+  "img",
+  "pdf",
+  "sms",
+  "map",
+  "kv",
+  "s3",
+  "etl",
+  "hub",
+  "gw",
+  "id",
 ];
 const ENVIRONMENTS = ["dev", "test", "stage", "prod"];
 

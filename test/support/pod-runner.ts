@@ -74,7 +74,13 @@ export function startPodRunner(options: PodRunnerOptions): PodRunner {
   const start = (pod: Pod): Running => {
     const { name = "", uid = "", labels = {} } = pod.metadata;
     const running: Running = {
-      ...{ name, uid, labels, isEnding: false, isBusy: false, reported: "", turn: Promise.resolve() },
+      name,
+      uid,
+      labels,
+      isEnding: false,
+      isBusy: false,
+      reported: "",
+      turn: Promise.resolve(),
       processes: createPodProcesses({
         ...options,
         name,
@@ -169,7 +175,12 @@ async function report(client: KubeClient, namespace: string, pod: Running): Prom
   const { hasProxy, hasStarted, isProxyReady, isReady, proxyRestarts, operatorRestarts } = pod.processes;
   const condition = (type: string, is: boolean) => ({ type, status: is ? "True" : "False" });
   const container = (name: string, ready: boolean, restartCount: number) => ({
-    ...{ name, ready, started: ready, restartCount, image: "example.invalid/image", imageID: "" },
+    name,
+    ready,
+    started: ready,
+    restartCount,
+    image: "example.invalid/image",
+    imageID: "",
     state: ready ? { running: {} } : { waiting: { reason: "PodInitializing" } },
   });
   const status = {

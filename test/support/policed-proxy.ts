@@ -76,8 +76,12 @@ export async function startPolicedProxy(
   await writeFile(caFile, kube.caPem);
   let manager = await startManager(0, { types: announced });
   const launch = createProxyLauncher({
-    ...{ kube: { server: kube.url, caFile }, manager: manager.endpoint },
-    ...{ namespace: "shop", name: "shop-0", uid: "uid-1", dataDir: join(dir, "data") },
+    kube: { server: kube.url, caFile },
+    manager: manager.endpoint,
+    namespace: "shop",
+    name: "shop-0",
+    uid: "uid-1",
+    dataDir: join(dir, "data"),
     flags: { "access-log": "true", ...flags },
     env,
   });

@@ -64,7 +64,9 @@ export function createProxyLauncher(options: ProxyLauncherOptions): () => Promis
       command: process.execPath,
       env: { ...image.env, ...options.env },
       args: [
-        ...[...image.nodeFlags, proxyMain, "--print-ready"],
+        ...image.nodeFlags,
+        proxyMain,
+        "--print-ready",
         ...Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, value]),
       ],
       verbose,

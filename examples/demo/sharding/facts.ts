@@ -27,7 +27,10 @@ export async function lookAt({ client, setting, operator }: World): Promise<Fact
     shards: (status?.subsets ?? [])
       .filter((subset) => subset.name !== DEFAULT_DISPLAY_NAME)
       .map(({ name: shard, pods = 0, readyPods, leader = "", namespaces }) => ({
-        ...{ shard, leader, namespaces, pods: `${readyPods}/${pods}` },
+        shard,
+        leader,
+        namespaces,
+        pods: `${readyPods}/${pods}`,
         reconciled: byShard.get(shard)?.length ?? 0,
       })),
     reconciledBy,

@@ -43,7 +43,9 @@ export function tallyShards(events: readonly AuditEvent[], { canary, scalings, .
     owners.set(namespace, shard);
   }
   return {
-    ...{ writes, lockWrites, late },
+    writes,
+    lockWrites,
+    late,
     byShard: [...byShard]
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([shard, own]) => ({ shard, writes: own.writes, namespaces: own.namespaces.size })),

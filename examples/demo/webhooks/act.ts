@@ -43,8 +43,11 @@ async function lookAt({ client }: World, app: DemoApp): Promise<Facts> {
   return {
     converged: virtualApp.status?.conditions?.some(({ type, status }) => type === "Converged" && status === "True") ?? false,
     foos: foos.items.map(({ metadata: { namespace: place = "", name = "", annotations = {} } }) => ({
-      ...{ namespace: place, name, owner: ownerOf(place) },
-      ...{ picked: annotations[PICKED] ?? "", defaultedBy: annotations[DEFAULTED_BY] ?? "" },
+      namespace: place,
+      name,
+      owner: ownerOf(place),
+      picked: annotations[PICKED] ?? "",
+      defaultedBy: annotations[DEFAULTED_BY] ?? "",
     })),
   };
 }

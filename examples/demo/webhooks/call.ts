@@ -33,7 +33,8 @@ export async function callWebhook(foo: Foo, picked: DemoPod, caPem: string): Pro
   const { group, version, resource, kind } = FOOS;
   const { namespace, name } = foo.metadata;
   const review = {
-    ...{ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview" },
+    apiVersion: "admission.k8s.io/v1",
+    kind: "AdmissionReview",
     request: {
       uid,
       kind: { group, version, kind },
@@ -57,8 +58,14 @@ export async function callWebhook(foo: Foo, picked: DemoPod, caPem: string): Pro
 
 async function post({ address }: DemoPod, caPem: string, body: string): Promise<{ code: number; body: string }> {
   const call = request({
-    ...{ host: address, port: WEBHOOK_PORT, path: `/default?timeout=${TIMEOUT_S}s`, method: "POST" },
-    ...{ ca: caPem, servername: SERVICE_NAME, agent: false, headers: { "content-type": "application/json" } },
+    host: address,
+    port: WEBHOOK_PORT,
+    path: `/default?timeout=${TIMEOUT_S}s`,
+    method: "POST",
+    ca: caPem,
+    servername: SERVICE_NAME,
+    agent: false,
+    headers: { "content-type": "application/json" },
   });
   call.end(body);
   const [response] = (await once(call, "response")) as [IncomingMessage];

@@ -50,7 +50,15 @@ async function setUp(names: readonly string[], hangs: (call: FakeCall) => boolea
   const events = { event: () => undefined };
   const controller = addAppController(source, {
     ...(managerNamespace === undefined ? {} : { webhooks: { target, size: { isTooLarge: false } } }),
-    ...{ client, informers, pods, clock, log, settleMs: 0, registry, apps, past },
+    client,
+    informers,
+    pods,
+    clock,
+    log,
+    settleMs: 0,
+    registry,
+    apps,
+    past,
     labels: createLabelStates(new Map()),
     compile: compileHere,
     events,

@@ -57,7 +57,11 @@ async function reconciled(given: Readonly<Record<string, Given>>, pods: readonly
   const source = createShardingSource();
   const reconciler = createAppReconciler({
     source,
-    ...{ client, store: configs, namespaces, clock, labels: createLabelStates(new Map()) },
+    client,
+    store: configs,
+    namespaces,
+    clock,
+    labels: createLabelStates(new Map()),
     services: { list: () => undefined, forget: () => undefined },
     evictor: noEvictor,
     apps: createApps({ store: () => configs } as unknown as Informers, [source]),

@@ -46,7 +46,11 @@ function setUp(wasListed: boolean, status: VirtualApp["status"] = undefined, com
   apps.replace([client.put(VIRTUAL_APPS, { ...sample, status, metadata: { ...ref, uid: "uid-new", generation: 1 } })]);
   const reconciler = createAppReconciler({
     source: createVirtualAppSource(),
-    ...{ client, store: apps, apps: appsIn(apps), namespaces, clock },
+    client,
+    store: apps,
+    apps: appsIn(apps),
+    namespaces,
+    clock,
     services: { list: () => undefined, forget: () => undefined },
     evictor: noEvictor,
     labels: createLabelStates(new Map()),

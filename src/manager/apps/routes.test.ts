@@ -34,7 +34,11 @@ function setUp(compile: Compile = compileHere) {
   const clock = createFakeClock();
   const store = createStore<SourceObject>(() => {});
   const routes = createRoutes({
-    ...{ client, source: createVirtualAppSource(), store, namespaces, clock },
+    client,
+    source: createVirtualAppSource(),
+    store,
+    namespaces,
+    clock,
     compile,
     onCompiled: ({ name }) => compiled.push(name),
   });

@@ -41,7 +41,9 @@ describe("the rotation of the CA", () => {
     const begun = must(step({ ...first, rotationWanted: true }, start));
     expect(splitPem(authorityOf(begun, settleMs).trustPem)).toEqual([first.signing.certPem, begun.next?.certPem]);
     expect(authorityOf(begun, settleMs)).toMatchObject({
-      ...{ signer: first.signing, chainPem: "", nextPem: begun.next?.certPem },
+      signer: first.signing,
+      chainPem: "",
+      nextPem: begun.next?.certPem,
       nextSignsAtMs: Math.floor(start / 1_000) * 1_000 + settleMs,
     });
     expect(step(begun, start + settleMs - 2_000)).toBeUndefined();

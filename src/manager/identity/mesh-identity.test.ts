@@ -101,7 +101,10 @@ describe("the identity of a replica", () => {
     await started;
     expect(identity.serving).toBeDefined();
     const other = createMeshIdentity({
-      ...{ names, clock, random: () => 1, log: silentLogger() },
+      names,
+      clock,
+      random: () => 1,
+      log: silentLogger(),
       source: { refresh: () => Promise.reject(new MeshError("CERTIFICATE_INVALID", "half a key")) },
     });
     await expect(other.start(running.signal)).rejects.toThrow("half a key");

@@ -8,7 +8,9 @@ import { proxiedServer, webhookPort } from "./webhook-port.ts";
 
 const SERVER = { certDir: "/certs", port: 9443 };
 const APP = {
-  ...{ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "VirtualApp", metadata: { name: "shop", namespace: "ops" } },
+  apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+  kind: "VirtualApp",
+  metadata: { name: "shop", namespace: "ops" },
   spec: { selector: { matchLabels: { app: "shop" } }, configuration: { webhook: SERVER } },
 };
 const ACCOUNT = { name: "access", mountPath: "/var/run/secrets/kubernetes.io/serviceaccount" };

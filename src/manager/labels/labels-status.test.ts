@@ -14,11 +14,17 @@ const known =
 it("the status sums the resources, and names the worst and the complete ones", () => {
   const states = known({ namespaces: "Complete", pods: "Complete", secrets: "OptedOut" });
   expect(labelsStatus(resources, states, undefined)).toEqual({
-    ...{ total: 9, labelled: 6, complete: ["pods"], waitingFor: "OptedOut", message: "secrets: it is OptedOut" },
+    total: 9,
+    labelled: 6,
+    complete: ["pods"],
+    waitingFor: "OptedOut",
+    message: "secrets: it is OptedOut",
   });
   const worse = known({ namespaces: "Labelling", pods: "Forbidden", secrets: "OptedOut" });
   expect(labelsStatus(resources, worse, undefined)).toMatchObject({
-    ...{ complete: [], waitingFor: "Forbidden", message: "pods: it is Forbidden (and 2 more of 3 resources)" },
+    complete: [],
+    waitingFor: "Forbidden",
+    message: "pods: it is Forbidden (and 2 more of 3 resources)",
   });
   const all = known({ namespaces: "Complete", pods: "Complete", secrets: "ClusterScoped" });
   expect(labelsStatus(resources, all, undefined)).toEqual({ total: 9, labelled: 6, complete: ["pods"] });

@@ -29,7 +29,11 @@ const policy = (Accepted: string, Synced: string): PolicyObject => ({
   metadata: {},
   status: {
     conditions: Object.entries({ Accepted, Synced }).map(([type, value]) => ({
-      ...{ type, status: value as Condition["status"], reason: "", message: "", lastTransitionTime: "" },
+      type,
+      status: value as Condition["status"],
+      reason: "",
+      message: "",
+      lastTransitionTime: "",
     })),
   },
 });

@@ -14,7 +14,10 @@ import { addPeersController, type PeersControllerOptions } from "./add.ts";
 const podOf = (name: string, more: { labels?: object; status?: object; metadata?: object; env?: string } = {}): Pod =>
   ({
     metadata: {
-      ...{ namespace: "ops", name, uid: `uid-${name}`, labels: { [INJECTED_LABEL]: "shop", ...more.labels } },
+      namespace: "ops",
+      name,
+      uid: `uid-${name}`,
+      labels: { [INJECTED_LABEL]: "shop", ...more.labels },
       ...more.metadata,
     },
     spec: { initContainers: [{ name: "ctrlmesh-proxy", env: [{ name: more.env ?? WEBHOOK_LISTEN_ENV, value: ":5445" }] }] },

@@ -295,7 +295,10 @@ describe("a sharded family", () => {
   it("moves namespaces and the cluster scope by fences, and no wait counts the cluster scope as a namespace", () => {
     const own = [claim("c", "canary", before), claim("b", "beta", before), claim("a", "", before)];
     expect(planned(family("canary", "beta", maps), ...own)).toEqual({
-      ...{ default: [], canary: [], beta: ["mover"], waits: [["mover"]] },
+      default: [],
+      canary: [],
+      beta: ["mover"],
+      waits: [["mover"]],
     });
     expect(planned(family("beta", "canary", maps), ...own)).toEqual({ default: [], canary: [], beta: [""], waits: [[]] });
     expect(planned(before, ...own)).toEqual({ default: [], canary: [], beta: [], waits: [] });

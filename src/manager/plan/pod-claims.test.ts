@@ -7,7 +7,13 @@ import { goneClaims, podClaims } from "./pod-claims.ts";
 const APP = { namespace: "shop", name: "app" };
 const routes = table([subset("canary")], { pilot: [0] });
 const snapshot: Snapshot = {
-  ...{ app: APP, version: 1, digest: "d", subset: "canary", podNamespace: "shop", lockName: "", callers: NO_CALLER_POLICY },
+  app: APP,
+  version: 1,
+  digest: "d",
+  subset: "canary",
+  podNamespace: "shop",
+  lockName: "",
+  callers: NO_CALLER_POLICY,
   table: routes,
 };
 const pod = appPod("p", "canary", { running: false, ended: true, ready: false, terminating: true });

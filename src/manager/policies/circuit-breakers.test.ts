@@ -112,12 +112,18 @@ describe("the trafficInterceptRules of a CircuitBreaker", () => {
     const origin = { kind: "CircuitBreaker", namespace: "ops", name: "guard", uid: "uid-1" };
     expect(egress(intercept, black)).toEqual([
       {
-        ...{ origin: { ...origin, rule: "i" }, mode: "Shadow", effect: "Allow" },
-        ...{ hosts: [{ host: "a.example", port: 443 }], methods: ["*"] },
+        origin: { ...origin, rule: "i" },
+        mode: "Shadow",
+        effect: "Allow",
+        hosts: [{ host: "a.example", port: 443 }],
+        methods: ["*"],
       },
       {
-        ...{ origin: { ...origin, rule: "b" }, mode: "Shadow", effect: "Deny" },
-        ...{ hosts: [{ host: "2001:db8::1" }], methods: ["GET", "CONNECT"] },
+        origin: { ...origin, rule: "b" },
+        mode: "Shadow",
+        effect: "Deny",
+        hosts: [{ host: "2001:db8::1" }],
+        methods: ["GET", "CONNECT"],
       },
     ]);
   });

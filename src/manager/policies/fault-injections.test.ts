@@ -61,7 +61,9 @@ describe("the rules of a FaultInjection", () => {
       urls: [],
       http: [
         {
-          ...{ host: { exact: "a.example" }, path: { exact: "/V1" }, method: "GET" },
+          host: { exact: "a.example" },
+          path: { exact: "/V1" },
+          method: "GET",
           headers: [{ name: "X-Test", value: "1" }],
         },
         { host: { regex: "^b[.]example$" }, headers: [] },
@@ -86,8 +88,11 @@ describe("the rules of a FaultInjection", () => {
       ...days,
     });
     expect(compile({ effectiveTime: {} })[0]?.effective).toEqual({
-      ...{ startSecond: 0, endSecond: 0 },
-      ...{ daysOfWeek: [], daysOfMonth: [], months: [] },
+      startSecond: 0,
+      endSecond: 0,
+      daysOfWeek: [],
+      daysOfMonth: [],
+      months: [],
     });
   });
 

@@ -22,7 +22,13 @@ function policyOf(...args: Parameters<typeof compile>): Policy {
 }
 
 const pod = (changes: Partial<TargetPod> = {}): TargetPod => ({
-  ...{ namespace: "ops", name: "shop-1", ip: "10.0.0.1", labels: { app: "shop" }, app: "shop", subset: "", hasEgress: false },
+  namespace: "ops",
+  name: "shop-1",
+  ip: "10.0.0.1",
+  labels: { app: "shop" },
+  app: "shop",
+  subset: "",
+  hasEgress: false,
   ...changes,
 });
 

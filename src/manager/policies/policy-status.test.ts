@@ -148,7 +148,8 @@ describe("the status of a policy", () => {
       "rules about other servers have no effect, since the pod was created without the annotation ctrlmesh.kruise.io/egress";
     expect(condition({ targets }, "Synced")).toMatchObject({ status: "False", reason: "ProxiesBehind" });
     expect(condition({ targets: targets.slice(0, 2) }, "Synced")).toMatchObject({
-      ...{ status: "False", reason: "NoEgress" },
+      status: "False",
+      reason: "NoEgress",
       message: `1 of 2 proxies enforce these rules; pod b: ${without}`,
     });
     expect(status({ targets }).targets).toMatchObject({ total: 3, synced: 1 });

@@ -97,7 +97,12 @@ function setUp() {
   const first = createPoliciesReconciler(options);
   const ref = (name: string) => ({ namespace: "shop", name });
   return {
-    ...{ client, clock, published, reports, events, listed },
+    client,
+    clock,
+    published,
+    reports,
+    events,
+    listed,
     restartManager: (other: Clock = clock) => createPoliciesReconciler({ ...options, clock: other }),
     pod: (name: string, app: string) =>
       void pods.push({ metadata: { namespace: "shop", name, uid: name, labels: { [INJECTED_LABEL]: app } } } as unknown as Pod),
@@ -359,7 +364,9 @@ describe("a policy with rules about other servers alone", () => {
     await world.clock.advance(1_000);
     await world.reconcile();
     expect(world.status("one")?.conditions?.[1]).toMatchObject({
-      ...{ type: "Synced", status: "False", reason: "NoEgress" },
+      type: "Synced",
+      status: "False",
+      reason: "NoEgress",
       message: expect.stringMatching(/^1 of 2 proxies enforce these rules; pod b-0: .* ctrlmesh\.kruise\.io\/egress$/),
     });
     world.put("two", { max: 1 });

@@ -12,7 +12,10 @@ const LATER = "2026-01-01T00:01:00Z";
 /** A ready pod that retains namespaces that its subset has lost. */
 const loser = (name: string, more: Partial<RestartPod> = {}): RestartPod => ({
   ...appPod(name, "", { namespace: "ops" }),
-  ...{ connected: true, leader: false, retains: true, ...more },
+  connected: true,
+  leader: false,
+  retains: true,
+  ...more,
 });
 /** A ready pod that needs no restart. */
 const other = (name: string, more: Partial<RestartPod> = {}) => loser(name, { retains: false, ...more });

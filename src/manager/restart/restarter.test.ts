@@ -300,8 +300,13 @@ describe("a restarter with an uncertain eviction", () => {
 
 describe("a restarter whose evicted pod has no replacement in its subset", () => {
   const ofCanary: RestartRecord = {
-    ...{ subset: "canary", pod: "x", uid: "uid-x", since: "2026-01-01T00:00:00Z" },
-    ...{ expected: 1, left: 3, reason: "Evicting" },
+    subset: "canary",
+    pod: "x",
+    uid: "uid-x",
+    since: "2026-01-01T00:00:00Z",
+    expected: 1,
+    left: 3,
+    reason: "Evicting",
   };
   it("continues after a minute if the pod's workload is not known", async () => {
     const { world, clock, turn, evicted, put } = setUp();

@@ -45,7 +45,11 @@ async function turn(feed: {
     forget() {},
   };
   const facts = {
-    ...{ app: { namespace: "ops", name: "shop" }, pods: [], factsOf: () => undefined, isPaused: false, hasLock: true },
+    app: { namespace: "ops", name: "shop" },
+    pods: [],
+    factsOf: () => undefined,
+    isPaused: false,
+    hasLock: true,
     words: VIRTUAL_APP_WORDS,
     plan: { subsets: [""], desired: table([], {}), isDissolving: false, rulesFor: () => expect.fail() },
   };

@@ -8,8 +8,17 @@ const [FIRST, SECOND] = ["foo-1-normal", "foo-2-normal"];
 
 /** A ready pod with the old revision and a connected proxy. */
 const pod = (number: number, shard: string, more: Partial<RollPod> = {}): RollPod => ({
-  ...{ name: `foo-${number}`, uid: `uid-${number}`, shard, revision: "old", isLeader: false },
-  ...{ isReady: true, readySinceMs: 0, isTerminating: false, hasProxy: true, isConnected: true, isAcknowledged: true },
+  name: `foo-${number}`,
+  uid: `uid-${number}`,
+  shard,
+  revision: "old",
+  isLeader: false,
+  isReady: true,
+  readySinceMs: 0,
+  isTerminating: false,
+  hasProxy: true,
+  isConnected: true,
+  isAcknowledged: true,
   ...more,
 });
 const leader = { isLeader: true };
@@ -22,9 +31,20 @@ const PODS = [pod(0, CANARY, leader), pod(1, FIRST, leader), pod(2, FIRST), pod(
 const NAMES = PODS.map(({ name }) => name);
 
 const facts = (pods: readonly RollPod[], more: Partial<RolloutFacts> = {}): RolloutFacts => ({
-  ...{ rollingLabel: "", isOnDelete: true, updateRevision: "new", wantedNames: NAMES, record: undefined, previous: undefined },
-  ...{ shards: [CANARY, FIRST, SECOND, ""], pods, hasLock: true, isPaused: false, isRestarting: false },
-  ...{ soakMs: 0, refusalOf: () => undefined, nowMs: NOW },
+  rollingLabel: "",
+  isOnDelete: true,
+  updateRevision: "new",
+  wantedNames: NAMES,
+  record: undefined,
+  previous: undefined,
+  shards: [CANARY, FIRST, SECOND, ""],
+  pods,
+  hasLock: true,
+  isPaused: false,
+  isRestarting: false,
+  soakMs: 0,
+  refusalOf: () => undefined,
+  nowMs: NOW,
   ...more,
 });
 const plan = (pods: readonly RollPod[], more: Partial<RolloutFacts> = {}) => planRollout(facts(pods, more));
@@ -135,7 +155,8 @@ describe("planRollout, interrupted", () => {
     const refusal = { reason: "PodDisruptionBudget", message: "pod foo-0 may not be evicted now", retryAtMs: NOW + 500 } as const;
     const refusalOf = (uid: string) => (uid === "uid-0" ? refusal : undefined);
     expect(plan(PODS, { refusalOf })).toMatchObject({
-      ...{ kind: "wait", recheckMs: 500 },
+      kind: "wait",
+      recheckMs: 500,
       status: { waitingFor: "PodDisruptionBudget", pod: "foo-0", message: refusal.message },
     });
     expect(line(plan(PODS, { refusalOf, nowMs: NOW + 500 }))).toBe("evict PodDisruptionBudget foo-0");

@@ -134,8 +134,12 @@ describe("the rollout reconciler", () => {
   it("stores the record over the root that it read, then the status, and only then evicts", async () => {
     const { run } = setUp();
     expect((await run()).done).toEqual([
-      ...["get", `record ${RECORD} over 7`, "status Evicting"],
-      ...["event RolloutStarted", "event RolloutShard", "evict shop-0"],
+      "get",
+      `record ${RECORD} over 7`,
+      "status Evicting",
+      "event RolloutStarted",
+      "event RolloutShard",
+      "evict shop-0",
     ]);
   });
   it("evicts nothing if the root has changed meanwhile, and plans again", async () => {

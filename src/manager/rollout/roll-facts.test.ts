@@ -20,7 +20,13 @@ it("a StatefulSet with billions of replicas is not rolled out, which the status 
       record: undefined,
       previous: undefined,
     },
-    ...{ shards: [""], pods: [], hasLock: true, isPaused: false, isRestarting: false, soakMs: 0, nowMs: 0 },
+    shards: [""],
+    pods: [],
+    hasLock: true,
+    isPaused: false,
+    isRestarting: false,
+    soakMs: 0,
+    nowMs: 0,
     refusalOf: () => undefined,
   });
   expect(step).toMatchObject({ kind: "wait", status: { done: 0, total: 0, waitingFor: "TooManyPods" } });

@@ -125,7 +125,11 @@ describe("which proxies are served", () => {
 describe("the bounds of a registration", () => {
   const REGISTRATION: RegistrationMessage = {
     pod: { namespace: "ops", name: "d0", uid: "1" },
-    ...{ proxyVersion: "", capabilities: CAPABILITIES, streamNumber: 1, epoch: 0, route: claimsOf() },
+    proxyVersion: "",
+    capabilities: CAPABILITIES,
+    streamNumber: 1,
+    epoch: 0,
+    route: claimsOf(),
   };
   const boundOf = (part: Partial<RegistrationMessage>) => exceededBound({ ...REGISTRATION, ...part });
   const route = snapshot(table([], {}));

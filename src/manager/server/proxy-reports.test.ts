@@ -12,7 +12,9 @@ it("whatever a proxy reports of its policies can be a status", () => {
   }));
   const { policies } = withReport(NO_REPORTS, { report: "policies", policies: { digest: "d".repeat(999), rules } }) ?? NO_REPORTS;
   const limitingSnapshots = policies.rules.map(({ rule, sinceMs }) => ({
-    ...{ name: rule, state: "Opened", lastTransitionTime: new Date(sinceMs).toISOString() },
+    name: rule,
+    state: "Opened",
+    lastTransitionTime: new Date(sinceMs).toISOString(),
   }));
   expect(limitingSnapshots.length).toBeGreaterThan(0);
   const targetStatus = [{ podName: "p", configHash: policies.digest, limitingSnapshots }];

@@ -12,7 +12,11 @@ import { createSharedTables } from "./shared-tables.ts";
 
 const REGISTRATION: RegistrationMessage = {
   pod: { namespace: "ops", name: "d0", uid: "1" },
-  ...{ proxyVersion: "", capabilities: ["type:route"], streamNumber: 1, epoch: 0, route: claimsOf() },
+  proxyVersion: "",
+  capabilities: ["type:route"],
+  streamNumber: 1,
+  epoch: 0,
+  route: claimsOf(),
 };
 
 it("a registration whose names are no names is refused before they go anywhere", () => {

@@ -6,7 +6,11 @@ import { MAX_WAIT_MS, type ProxyVerdict, type StreamEvent, type StreamFacts, typ
 
 const registration: RegistrationMessage = {
   pod: { namespace: "ops", name: "d0", uid: "1" },
-  ...{ proxyVersion: "", capabilities: [], streamNumber: 1, epoch: 0, route: claimsOf() },
+  proxyVersion: "",
+  capabilities: [],
+  streamNumber: 1,
+  epoch: 0,
+  route: claimsOf(),
 };
 const table = Buffer.from("table");
 const leads: ReportMessage = { leader: true };

@@ -31,8 +31,15 @@ describe("the pods of a root", () => {
     const { subsetOf } = podsOfRoot();
     const shardOf = (ordinal: number) => subsetOf(pod(`shop-operator-${ordinal}`));
     expect([0, 2, 3, 4, 5, 6, 8, 9, 10].map(shardOf)).toEqual([
-      ...["", "", "shop-0-canary", "shop-1-normal", "shop-1-normal", "shop-2-normal"],
-      ...["shop-3-normal", "shop-3-normal", ""],
+      "",
+      "",
+      "shop-0-canary",
+      "shop-1-normal",
+      "shop-1-normal",
+      "shop-2-normal",
+      "shop-3-normal",
+      "shop-3-normal",
+      "",
     ]);
   });
 

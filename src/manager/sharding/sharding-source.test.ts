@@ -107,7 +107,9 @@ describe("the app of hand-written configs", () => {
     const app = appOf(config("a", own("x", "y")), config("b", own("y", "z")));
     expect(app.spec?.subsets).toEqual(["", "a", "b"]);
     expect(owners(app, "x", "y", "z", "w")).toEqual([
-      ...['subset "a"', 'subset "a"', 'subset "b"'],
+      'subset "a"',
+      'subset "a"',
+      'subset "b"',
       'nobody: no shard of this family contains namespace "w"',
     ]);
   });

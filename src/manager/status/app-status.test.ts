@@ -250,8 +250,11 @@ describe("appStatus", () => {
       message: "m",
     });
     expect(refused.conditions?.map(({ type, status: is }) => `${type} ${is}`)).toEqual([
-      ...["Ready False", "Accepted False", "Converged False"],
-      ...["LockPermitted Unknown", "TrafficIntercepted Unknown"],
+      "Ready False",
+      "Accepted False",
+      "Converged False",
+      "LockPermitted Unknown",
+      "TrafficIntercepted Unknown",
     ]);
   });
   it("is not ready while calls of the operator's webhooks go past the proxies, and has the condition only with webhooks", () => {

@@ -22,7 +22,9 @@ function injected(name: string, { mode = "env", server = SERVER, ports = [NAMED]
   const metadata = { name: "shop", namespace: "ops", annotations: { "ctrlmesh.kruise.io/intercept": mode } };
   const configuration = server === null ? {} : { configuration: { webhook: server } };
   const app = {
-    ...{ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "VirtualApp", metadata },
+    apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+    kind: "VirtualApp",
+    metadata,
     spec: { selector: { matchLabels: labels }, ...configuration },
   };
   const account = { name: "access", mountPath: "/var/run/secrets/kubernetes.io/serviceaccount" };
@@ -87,7 +89,9 @@ describe("the condition WebhookIntercepted", () => {
     const pods = [injected("a"), injected("b")];
     const problemOf = ({ metadata }: Pod) => (metadata.name === "b" ? "/certs has no tls.crt" : "");
     expect(webhookVerdict({ server: SERVER, pods, services: [service("webhook")], problemOf })).toEqual({
-      ...{ status: "False", reason: "CertificateUnreadable", message: "pod b: /certs has no tls.crt" },
+      status: "False",
+      reason: "CertificateUnreadable",
+      message: "pod b: /certs has no tls.crt",
     });
   });
 

@@ -48,7 +48,10 @@ describe("a limited request", () => {
     const { send, refusal } = setup([ONE]);
     await send("GET", POD);
     expect(await refusal("GET", POD)).toEqual({
-      ...{ code: 429, errorCode: "LIMITED", retryAfterSeconds: 2, body: 2 },
+      code: 429,
+      errorCode: "LIMITED",
+      retryAfterSeconds: 2,
+      body: 2,
       message: 'ctrlmesh: limited by CircuitBreaker shop/guard, rule "rule": try again in 2 s',
     });
   });
@@ -69,7 +72,9 @@ describe("a limited request", () => {
     const { send, refusal } = setup([ONE]);
     await send("GET", POD);
     expect(await refusal("POST", "/api/v1/namespaces/a/events", { body: "{}" })).toMatchObject({
-      ...{ code: 429, retryAfterSeconds: undefined, body: undefined },
+      code: 429,
+      retryAfterSeconds: undefined,
+      body: undefined,
     });
   });
 

@@ -82,6 +82,9 @@ it("a rule that is gone takes its metrics along, and leaves its place to another
   const text = await registry.metrics();
   const count = (rule: string) => text.match(new RegExp(`decisions_total{.*rule="${rule}".*} (\\d+)`))?.[1];
   expect([count("guard/rule-0"), count("guard/rule-1"), count("guard/rule-64"), count("other")]).toEqual([
-    ...[undefined, "3", "2", undefined],
+    undefined,
+    "3",
+    "2",
+    undefined,
   ]);
 });

@@ -7,12 +7,22 @@ it("an invented review with long texts takes little of the log and of the record
   const lines: object[] = [];
   const accessLog = { pick: () => (fields: object) => void lines.push(fields) };
   const handle = observe({ metrics: { answered: () => undefined }, accessLog, clock: createFakeClock() })(async () => ({
-    ...{ status: 200, headers: {}, body: null },
+    status: 200,
+    headers: {},
+    body: null,
   }));
   const long = "x\n".repeat(5_000);
   const subject = {
-    ...{ apiVersion: "admission.k8s.io/v1", uid: long, subresource: long, namespace: long, name: long, operation: "CREATE" },
-    ...{ resource: { group: long, version: long, resource: long }, labels: undefined, oldLabels: undefined, dryRun: false },
+    apiVersion: "admission.k8s.io/v1",
+    uid: long,
+    subresource: long,
+    namespace: long,
+    name: long,
+    operation: "CREATE",
+    resource: { group: long, version: long, resource: long },
+    labels: undefined,
+    oldLabels: undefined,
+    dryRun: false,
   } as const;
   const record = { peerNames: undefined, address: "10.0.0.66", subject };
   await handle({ method: "POST", target: `/${long}`, headers: {}, body: null, record } as unknown as ReviewCall);

@@ -29,7 +29,9 @@ function keeperWith() {
     },
     onMessage: (message) => seen.push(message),
     onEnd: () => ends++,
-    ...{ clock: systemClock, random: () => 0, log: silentLogger() },
+    clock: systemClock,
+    random: () => 0,
+    log: silentLogger(),
   });
   return { keeper, seen, counts: () => ({ starts, ends }) };
 }

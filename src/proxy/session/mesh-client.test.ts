@@ -320,7 +320,10 @@ it("rejects an update of an unknown resource type, and names the type and its ow
   expect(sent.slice(1)).toEqual(
     ["policy", "toString"].map((type) => ({
       nack: {
-        ...{ type, nonce: 5, version: 5, needsWhole: false },
+        type,
+        nonce: 5,
+        version: 5,
+        needsWhole: false,
         problems: [`resource type "${type}" is not known to this proxy (version 1.2.3)`],
       },
     })),

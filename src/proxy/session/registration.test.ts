@@ -16,7 +16,13 @@ const hexOf = (route: ResourceMessage | undefined) => Buffer.from((route && clai
 const greet = (claims: Claims) => {
   const pod = { namespace: "shop", name: "shop-0", uid: "" };
   const { registration, tablesFor } = greetingOf({
-    ...{ pod, proxyVersion: "", capabilities: CAPABILITIES, streamNumber: 1, epoch: 0, version: 9, claims },
+    pod,
+    proxyVersion: "",
+    capabilities: CAPABILITIES,
+    streamNumber: 1,
+    epoch: 0,
+    version: 9,
+    claims,
   });
   const { acknowledged, inDoubt, mayHoldMore } = registration.route ?? { acknowledged: null, inDoubt: [], mayHoldMore: true };
   return { registration, tablesFor, mayHoldMore, named: [...(acknowledged === null ? [] : [acknowledged]), ...inDoubt] };

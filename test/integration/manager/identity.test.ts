@@ -34,7 +34,9 @@ import { handshake } from "../../support/tls-handshake.ts";
 
 const SERVER_NAME = "ctrlmesh-manager.ctrlmesh-system.svc";
 const APP: VirtualApp = {
-  ...{ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "VirtualApp", metadata: { namespace: "shop", name: "app" } },
+  apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+  kind: "VirtualApp",
+  metadata: { namespace: "shop", name: "app" },
   spec: { selector: { matchLabels: { app: "op" } }, configuration: { controller: { leaderElectionName: "lock" } } },
 };
 /** Instead of 256. */
@@ -77,8 +79,16 @@ beforeEach(async () => {
   informers = createInformers({ client, clock: systemClock, random: systemRandom, log });
   await informers.start(signal);
   mesh = addIdentity({
-    ...{ client, informers, namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", clusterDomain: "cluster.local" },
-    ...{ leaseName: "ctrlmesh-manager", serverNames: [], caSecret: "", caSettleMs: 1_000, certificateLifetimeMs: 86_400_000 },
+    client,
+    informers,
+    namespace: "ctrlmesh-system",
+    serviceName: "ctrlmesh-manager",
+    clusterDomain: "cluster.local",
+    leaseName: "ctrlmesh-manager",
+    serverNames: [],
+    caSecret: "",
+    caSettleMs: 1_000,
+    certificateLifetimeMs: 86_400_000,
     ...{
       apiServerTokenCacheMs: 10_000,
       apps: { hasSynced: true, list: apps.list as never },
@@ -96,7 +106,12 @@ beforeEach(async () => {
   elsewhere = undefined;
   const leaderElsewhere = () => elsewhere;
   server = createMeshServer({
-    ...{ listen: { host: "127.0.0.1", port: 0 }, security, registry, leaderElsewhere, clock, log },
+    listen: { host: "127.0.0.1", port: 0 },
+    security,
+    registry,
+    leaderElsewhere,
+    clock,
+    log,
     maxUnproved: MAX_UNPROVED,
     judge: createProxyJudge({ pods: lists, apps, leaderElsewhere, rejections: security.rejections }),
     leadership: { epoch: 1 },

@@ -64,7 +64,10 @@ describe("the webhook server", () => {
       listen: { host: "127.0.0.1", port: 0 },
       identity,
       routes: createRoutes({
-        ...{ inject: () => asked, admit: () => asked, validate: asked, validateEarly: asked },
+        inject: () => asked,
+        admit: () => asked,
+        validate: asked,
+        validateEarly: asked,
         awaitApp:
           () =>
           (...args) =>
@@ -90,7 +93,12 @@ describe("the webhook server", () => {
     return new Promise((resolve, reject) => {
       const req = request(
         {
-          ...{ host: "127.0.0.1", port: server.port, path: "/inject/ops/shop", method: "POST", agent, ca: identity.trustPem },
+          host: "127.0.0.1",
+          port: server.port,
+          path: "/inject/ops/shop",
+          method: "POST",
+          agent,
+          ca: identity.trustPem,
           ...options,
           headers: { "content-type": "application/json", "content-length": Buffer.byteLength(body), ...options.headers },
         },

@@ -36,8 +36,15 @@ async function start(
 ): Promise<{ server: EgressServer; metric: (line: string) => Promise<boolean> }> {
   const { policies, registry } = runningPolicies();
   const server = createEgressServer({
-    ...{ listen: { host: "127.0.0.1", port: 0 }, drainMs: 0, clock: systemClock, random: Math.random, log: silentLogger() },
-    ...{ policies, session: { current: {} as never }, dial: dialOf(), metrics: createEgressMetrics(registry) },
+    listen: { host: "127.0.0.1", port: 0 },
+    drainMs: 0,
+    clock: systemClock,
+    random: Math.random,
+    log: silentLogger(),
+    policies,
+    session: { current: {} as never },
+    dial: dialOf(),
+    metrics: createEgressMetrics(registry),
     accessLog: { pick: () => undefined },
     ...options,
   });

@@ -67,7 +67,10 @@ const node = (imports: string, url: string) => {
     if (answer instanceof Error) console.log(String(answer.cause), answer.cause?.cause ?? "");
     else console.log(answer.status, await answer.text());`;
   return runClient(process.execPath, ["--input-type=module", "--eval", script, url], {
-    ...{ HTTP_PROXY: world.url, HTTPS_PROXY: world.url, NODE_EXTRA_CA_CERTS: world.caFile, NODE_USE_ENV_PROXY: "1" },
+    HTTP_PROXY: world.url,
+    HTTPS_PROXY: world.url,
+    NODE_EXTRA_CA_CERTS: world.caFile,
+    NODE_USE_ENV_PROXY: "1",
   });
 };
 const UNDICI = `

@@ -92,9 +92,17 @@ describe("a limited request", () => {
       /^ctrlmesh: limited by CircuitBreaker shop\/guard, rule "guard-maps": try again in \d+ s$/,
     );
     expect(seen(refused)).toEqual({
-      ...{ status: 429, retryAfter: expect.stringMatching(/^([89]|10)$/), error: "LIMITED" },
+      status: 429,
+      retryAfter: expect.stringMatching(/^([89]|10)$/),
+      error: "LIMITED",
       body: {
-        ...{ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", reason: "TooManyRequests", code: 429, message },
+        kind: "Status",
+        apiVersion: "v1",
+        metadata: {},
+        status: "Failure",
+        reason: "TooManyRequests",
+        code: 429,
+        message,
         details: {
           causes: [{ reason: "Limited", message: "guard-maps" }],
           retryAfterSeconds: Number(headerOf(refused, "retry-after")),
@@ -286,7 +294,9 @@ it("an abort answers with its code, and the request does not reach the API serve
   const before = reached("get");
   const { status, error, body } = seen(await proxy.send(get(FIRST)));
   expect({ status, error, reason: body.reason, causes: body.details.causes }).toEqual({
-    ...{ status: 404, error: "FAULT_INJECTED", reason: "NotFound" },
+    status: 404,
+    error: "FAULT_INJECTED",
+    reason: "NotFound",
     causes: [{ reason: "FaultInjected", message: "guard-maps" }],
   });
   expect(reached("get")).toBe(before);

@@ -109,7 +109,10 @@ it("a proxy rejects an unknown resource type, and enforces the known types", asy
   await eventually(() => manager.received.some((message) => "ack" in message));
   expect(manager.received.flatMap((message) => ("nack" in message ? [message.nack] : []))).toEqual([
     {
-      ...{ type: "egress", nonce: 4, version: 1, needsWhole: false },
+      type: "egress",
+      nonce: 4,
+      version: 1,
+      needsWhole: false,
       problems: ['resource type "egress" is not known to this proxy (version 9.9.9)'],
     },
   ]);

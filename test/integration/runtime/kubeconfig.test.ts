@@ -43,7 +43,9 @@ async function versionWith(
   const path = join(dir, "config");
   const { port } = server.address() as AddressInfo;
   const config = {
-    ...{ apiVersion: "v1", kind: "Config", "current-context": "main" },
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "main",
     clusters: [{ name: "main", cluster: { server: `https://127.0.0.1:${port}`, ...cluster } }],
     users: [{ name: "main", user }],
     contexts: [{ name: "main", context: { cluster: "main", user: "main" } }],

@@ -22,7 +22,10 @@ const HOLD_MS = 60_000;
 
 export function connectionAttacks({ name, on, secure, path, endpoint, connections }: Port): Attack[] {
   const attack = (what: string, perSecond: number, maxOpen: number, run: Attack["visit"]): Attack => ({
-    ...{ name: `${name}-${what}`, on, perSecond, maxOpen },
+    name: `${name}-${what}`,
+    on,
+    perSecond,
+    maxOpen,
     visit: run,
   });
   const talkOn = (port: Parameters<typeof visit>[2]) => (site: Parameters<Attack["visit"]>[0]) =>
@@ -34,7 +37,9 @@ export function connectionAttacks({ name, on, secure, path, endpoint, connection
     attack("slow-head", rate / 2, connections / 2, talkOn({ parts: slowly(head(path, 10)), everyMs: 700, holdMs: HOLD_MS })),
     attack("slow-body", rate / 2, connections / 2, (site) =>
       visit(site, endpoint(site.targets), {
-        ...{ secure, everyMs: 900, holdMs: HOLD_MS },
+        secure,
+        everyMs: 900,
+        holdMs: HOLD_MS,
         parts: [head(path, 6 * 1024 * 1024), ...slowly("[".repeat(60))],
       }),
     ),

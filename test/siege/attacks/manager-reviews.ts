@@ -16,7 +16,10 @@ const send = (site: Site, path: string, body: Buffer | string) =>
 function edit(costly: object, before: object): string {
   const name = "siege-edit";
   const object = (spec: object) => ({
-    ...{ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "VirtualApp", metadata: { namespace: "tenant", name }, spec },
+    apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+    kind: "VirtualApp",
+    metadata: { namespace: "tenant", name },
+    spec,
   });
   const objects = { object: object(costly), oldObject: object(before) };
   return review({ resource: VIRTUAL_APPS, operation: "UPDATE", namespace: "tenant", name, ...objects });
@@ -24,16 +27,25 @@ function edit(costly: object, before: object): string {
 
 export const MANAGER_REVIEWS: readonly Attack[] = [
   {
-    ...{ name: "inject-heavy-unknown-app", on: "manager", perSecond: 1, maxOpen: 16 },
+    name: "inject-heavy-unknown-app",
+    on: "manager",
+    perSecond: 1,
+    maxOpen: 16,
     prepare: prepareHeavyReviews,
     visit: (site) => send(site, "/inject/foo-system/nosuchapp", heavyReview(site.number, "foo-system")),
   },
   {
-    ...{ name: "inject-heavy-known-app", on: "manager", perSecond: 0.5, maxOpen: 8 },
+    name: "inject-heavy-known-app",
+    on: "manager",
+    perSecond: 0.5,
+    maxOpen: 8,
     visit: (site) => send(site, "/inject/foo-system/foo-operator", heavyReview(site.number, "foo-system")),
   },
   {
-    ...{ name: "inject-unselected-pods", on: "manager", perSecond: 40, maxOpen: 100 },
+    name: "inject-unselected-pods",
+    on: "manager",
+    perSecond: 40,
+    maxOpen: 100,
     visit(site) {
       const object = { metadata: { name: "x", labels: { component: "another" } }, spec: { containers: [] } };
       const app = ["foo-operator", `unknown-${site.number}`][site.number % 2];
@@ -41,11 +53,17 @@ export const MANAGER_REVIEWS: readonly Attack[] = [
     },
   },
   {
-    ...{ name: "validate-dear-expression", on: "manager", perSecond: 0.2, maxOpen: 4 },
+    name: "validate-dear-expression",
+    on: "manager",
+    perSecond: 0.2,
+    maxOpen: 4,
     visit: (site) => send(site, "/validate", edit(deepExpressions(site.number), largeSelectors(0, 1))),
   },
   {
-    ...{ name: "validate-large-selectors", on: "manager", perSecond: 0.5, maxOpen: 8 },
+    name: "validate-large-selectors",
+    on: "manager",
+    perSecond: 0.5,
+    maxOpen: 8,
     visit: (site) => send(site, "/validate", edit(largeSelectors(site.number), largeSelectors(0, 1))),
   },
 ];

@@ -47,31 +47,52 @@ async function bringTable(site: Site, kind: TableKind): Promise<string> {
 
 export const MESH: readonly Attack[] = [
   {
-    ...{ name: "mesh-unproved", on: "manager", perSecond: 120, maxOpen: 2_200 },
+    name: "mesh-unproved",
+    on: "manager",
+    perSecond: 120,
+    maxOpen: 2_200,
     visit: (site) => visit(site, site.targets.mesh, { alpn: ["h2"], holdMs: HOLD_MS }),
   },
   {
-    ...{ name: "mesh-no-token", on: "manager", perSecond: 10, maxOpen: 200 },
+    name: "mesh-no-token",
+    on: "manager",
+    perSecond: 10,
+    maxOpen: 200,
     visit: (site) => call(site, {}, undefined),
   },
   {
-    ...{ name: "mesh-invented-token", on: "manager", perSecond: 10, maxOpen: 200 },
+    name: "mesh-invented-token",
+    on: "manager",
+    perSecond: 10,
+    maxOpen: 200,
     visit: (site) => call(site, { token: `a.${Buffer.from(String(site.random())).toString("base64url")}.c` }, undefined),
   },
   {
-    ...{ name: "mesh-byte-frames", on: "manager", perSecond: 10, maxOpen: 200 },
+    name: "mesh-byte-frames",
+    on: "manager",
+    perSecond: 10,
+    maxOpen: 200,
     visit: (site) => visit(site, site.targets.mesh, { alpn: ["h2"], parts: [BYTE_FRAMES], holdMs: HOLD_MS }),
   },
   {
-    ...{ name: "mesh-large-headers", on: "manager", perSecond: 20, maxOpen: 500 },
+    name: "mesh-large-headers",
+    on: "manager",
+    perSecond: 20,
+    maxOpen: 500,
     visit: (site) => call(site, { headers: { "x-filler": KIB_60 } }, undefined),
   },
   {
-    ...{ name: "mesh-garbage-message", on: "manager", perSecond: 5, maxOpen: 50 },
+    name: "mesh-garbage-message",
+    on: "manager",
+    perSecond: 5,
+    maxOpen: 50,
     visit: (site) => call(site, { token: tokenOf(site) }, randomBytes(1_000_000), 10_000),
   },
   {
-    ...{ name: "mesh-other-pod", on: "manager", perSecond: 5, maxOpen: 50 },
+    name: "mesh-other-pod",
+    on: "manager",
+    perSecond: 5,
+    maxOpen: 50,
     async visit(site) {
       const opened = await callMesh(site, site.targets.mesh, { token: tokenOf(site) });
       if (opened === undefined) return "refused";
@@ -81,12 +102,18 @@ export const MESH: readonly Attack[] = [
     },
   },
   {
-    ...{ name: "mesh-tables-in-memory", on: "manager", perSecond: 0.5, maxOpen: 12 },
+    name: "mesh-tables-in-memory",
+    on: "manager",
+    perSecond: 0.5,
+    maxOpen: 12,
     prepare: () => void tableOf("memory"),
     visit: (site) => bringTable(site, "memory"),
   },
   {
-    ...{ name: "mesh-table-of-many-rules", on: "manager", perSecond: 0.2, maxOpen: 3 },
+    name: "mesh-table-of-many-rules",
+    on: "manager",
+    perSecond: 0.2,
+    maxOpen: 3,
     prepare: () => void tableOf("time"),
     visit: (site) => bringTable(site, "time"),
   },

@@ -12,11 +12,17 @@ const head = unfinishedHead(PATH, 120);
 
 export const SIDECAR_REVIEWS: readonly Attack[] = [
   {
-    ...{ name: "review-unfinished-heads", on: "sidecar", perSecond: 100, maxOpen: 2_000 },
+    name: "review-unfinished-heads",
+    on: "sidecar",
+    perSecond: 100,
+    maxOpen: 2_000,
     visit: (site) => visit(site, site.targets.sidecar.reviews, { parts: [head], holdMs: HOLD_MS }),
   },
   {
-    ...{ name: "review-heavy", on: "sidecar", perSecond: 1, maxOpen: 16 },
+    name: "review-heavy",
+    on: "sidecar",
+    perSecond: 1,
+    maxOpen: 16,
     prepare: prepareHeavyReviews,
     visit(site) {
       const { reviews, namespace } = site.targets.sidecar;
@@ -24,7 +30,10 @@ export const SIDECAR_REVIEWS: readonly Attack[] = [
     },
   },
   {
-    ...{ name: "review-invented-deletes", on: "sidecar", perSecond: 20, maxOpen: 50 },
+    name: "review-invented-deletes",
+    on: "sidecar",
+    perSecond: 20,
+    maxOpen: 50,
     visit(site) {
       const { reviews, namespace } = site.targets.sidecar;
       const body = review({ resource: FOOS, operation: "DELETE", namespace, name: `invented-${site.number}`, oldObject: {} });
@@ -32,7 +41,10 @@ export const SIDECAR_REVIEWS: readonly Attack[] = [
     },
   },
   {
-    ...{ name: "review-endless-names", on: "sidecar", perSecond: 2, maxOpen: 10 },
+    name: "review-endless-names",
+    on: "sidecar",
+    perSecond: 2,
+    maxOpen: 10,
     visit(site) {
       const { reviews } = site.targets.sidecar;
       const body = review({ resource: FOOS, operation: "CREATE", namespace: "n".repeat(1_000_000), name: "m".repeat(1_000_000) });

@@ -55,8 +55,11 @@ function hugeStatefulSet(replicas: number): readonly (readonly [Resource, object
     spec: { replicas, serviceName: "huge", selector, template, updateStrategy: { type: "OnDelete" } },
   };
   const root = {
-    ...{ prefix: "huge", targetStatefulSet: "huge", placement: "Balanced" },
-    ...{ canary: { replicas: 1, inNamespaces: ["tenant"] }, auto: { everyShardReplicas: 1 } },
+    prefix: "huge",
+    targetStatefulSet: "huge",
+    placement: "Balanced",
+    canary: { replicas: 1, inNamespaces: ["tenant"] },
+    auto: { everyShardReplicas: 1 },
     resourceSelector: [{ relateResources: [{ apiGroups: [""], resources: ["configmaps"] }] }],
   };
   const config = { metadata: { namespace: TENANT, name: "huge" }, spec: { controller: { leaderElectionName: "huge" }, root } };
@@ -68,23 +71,38 @@ function hugeStatefulSet(replicas: number): readonly (readonly [Resource, object
 
 export const TENANT_OBJECTS: readonly Attack[] = [
   {
-    ...{ name: "app-dear-expression", on: "manager", perSecond: 0.1, maxOpen: 1 },
+    name: "app-dear-expression",
+    on: "manager",
+    perSecond: 0.1,
+    maxOpen: 1,
     visit: (site) => write(site, [app("dear", deepExpressions(site.number))]),
   },
   {
-    ...{ name: "app-large-selectors", on: "manager", perSecond: 0.2, maxOpen: 1 },
+    name: "app-large-selectors",
+    on: "manager",
+    perSecond: 0.2,
+    maxOpen: 1,
     visit: (site) => write(site, [app("large", largeSelectors(site.number))]),
   },
   {
-    ...{ name: "apps-by-number", on: "manager", perSecond: 1, maxOpen: 2 },
+    name: "apps-by-number",
+    on: "manager",
+    perSecond: 1,
+    maxOpen: 2,
     visit: (site) => write(site, [app(`many-${site.number % MAX_APPS}`, largeSelectors(site.number, 16))]),
   },
   {
-    ...{ name: "apps-that-come-and-go", on: "manager", perSecond: 2, maxOpen: 2 },
+    name: "apps-that-come-and-go",
+    on: "manager",
+    perSecond: 2,
+    maxOpen: 2,
     visit: (site) => comeAndGo(site, app(`gone-${site.number}`, largeSelectors(site.number))),
   },
   {
-    ...{ name: "huge-stateful-set", on: "manager", perSecond: 0.1, maxOpen: 1 },
+    name: "huge-stateful-set",
+    on: "manager",
+    perSecond: 0.1,
+    maxOpen: 1,
     // A StatefulSet's own bound is that of an int32.
     visit: (site) => write(site, hugeStatefulSet(2_147_483_647 - (site.number % 2))),
   },

@@ -13,7 +13,9 @@ export function controlClient({ control, measured }: World): HonestClient {
   const server = createHttpsClient({ ...control, caPem: measured.operatorCaPem, serverName: SERVICE_NAME });
   const body = review({ resource: FOOS, namespace: "team-a", object: { metadata: { name: "x" } } });
   return {
-    ...{ name: "control", everyMs: 100, close: () => server.close() },
+    name: "control",
+    everyMs: 100,
+    close: () => server.close(),
     async call(number, signal) {
       await server.ask({ method: "POST", path: "/", body, signal, isNew: number % 4 === 0 });
     },

@@ -33,7 +33,14 @@ export function createHttpsClient({ host, port, caPem, serverName }: Destination
   return {
     async ask({ method = "GET", path, body, headers = {}, signal, isNew = false }) {
       const call = request({
-        ...{ host, port, method, path, headers, signal, ca: caPem, servername: serverName },
+        host,
+        port,
+        method,
+        path,
+        headers,
+        signal,
+        ca: caPem,
+        servername: serverName,
         agent: isNew ? false : agent,
       });
       call.end(body);

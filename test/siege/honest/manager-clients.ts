@@ -34,23 +34,29 @@ export function managerClients(world: World): HonestClient[] {
   const der = publicKey.export({ type: "spki", format: "der" });
   return [
     {
-      ...{ name: "inject review", everyMs: 200, close: () => api.close() },
+      name: "inject review",
+      everyMs: 200,
+      close: () => api.close(),
       call: (number, signal) => post(`/inject/${HOME}/foo-operator`, injection(), number, signal),
     },
     {
-      ...{ name: "validate review", everyMs: 400 },
+      name: "validate review",
+      everyMs: 400,
       call: (number, signal) => post("/validate", newApp(), number, signal),
     },
     {
-      ...{ name: "registration", everyMs: 1_000 },
+      name: "registration",
+      everyMs: 1_000,
       call: (number, signal) => register(endpoint, accessOf(number), podOf(number), signal),
     },
     {
-      ...{ name: "certificate", everyMs: 2_000 },
+      name: "certificate",
+      everyMs: 2_000,
       call: (number, signal) => within(signal, certify(endpoint, der, accessOf(number))),
     },
     {
-      ...{ name: "manager's probe", everyMs: 500 },
+      name: "manager's probe",
+      everyMs: 500,
       async call(_number, signal) {
         const { status } = await fetch(`http://${health.host}:${health.port}/healthz`, { signal });
         if (status !== 200) throw new Error(String(status));
@@ -104,7 +110,9 @@ function injection(): string {
 /** A user creates an app. */
 function newApp(): string {
   const object = {
-    ...{ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "VirtualApp", metadata: { namespace: HOME, name: "another" } },
+    apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+    kind: "VirtualApp",
+    metadata: { namespace: HOME, name: "another" },
     spec: {
       selector: { matchLabels: { component: "another" } },
       configuration: { controller: { leaderElectionName: "another" } },

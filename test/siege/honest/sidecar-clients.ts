@@ -20,13 +20,16 @@ export function sidecarClients({ measured }: World): HonestClient[] {
   const path = `/api/v1/namespaces/${target.namespace}/configmaps/${OBJECT}`;
   return [
     {
-      ...{ name: "operator's GET", everyMs: 20, close: () => operator.close() },
+      name: "operator's GET",
+      everyMs: 20,
+      close: () => operator.close(),
       async call(_number, signal) {
         await operator.ask({ path, signal, headers: { authorization } });
       },
     },
     {
-      ...{ name: "operator's PATCH", everyMs: 60 },
+      name: "operator's PATCH",
+      everyMs: 60,
       async call(number, signal) {
         const body = JSON.stringify({ data: { turn: String(number) } });
         const headers = { authorization, "content-type": "application/merge-patch+json" };
@@ -34,7 +37,9 @@ export function sidecarClients({ measured }: World): HonestClient[] {
       },
     },
     {
-      ...{ name: "webhook review", everyMs: 200, close: () => api.close() },
+      name: "webhook review",
+      everyMs: 200,
+      close: () => api.close(),
       async call(number, signal) {
         const body = review({ resource: FOOS, namespace: target.namespace, object: { metadata: { name: "x" } } });
         const headers = { "content-type": "application/json" };
@@ -42,7 +47,8 @@ export function sidecarClients({ measured }: World): HonestClient[] {
       },
     },
     {
-      ...{ name: "sidecar's probe", everyMs: 500 },
+      name: "sidecar's probe",
+      everyMs: 500,
       async call(_number, signal) {
         const { status } = await fetch(`http://${target.health.host}:${target.health.port}/healthz`, { signal });
         if (status !== 200) throw new Error(String(status));

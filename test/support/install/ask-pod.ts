@@ -27,7 +27,8 @@ export async function askPod(
     object,
   };
   const review = {
-    ...{ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview" },
+    apiVersion: "admission.k8s.io/v1",
+    kind: "AdmissionReview",
     request: { ...subject, kind: { group, version, kind }, userInfo: {}, dryRun: true },
   };
   const [host = "", port = ""] = address.split(":");

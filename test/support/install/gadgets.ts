@@ -62,17 +62,22 @@ export function gadgetHome(
     { ...crd, spec: { ...crd.spec, conversion: { strategy: "Webhook", webhook } } },
     parse(readFileSync(new URL("rbac.yaml", FOLDER), "utf8")) as object,
     {
-      ...{ apiVersion: "v1", kind: "Namespace" },
+      apiVersion: "v1",
+      kind: "Namespace",
       metadata: { name: GADGET_NAMESPACE, labels: { "pod-security.kubernetes.io/enforce": security } },
     },
     { apiVersion: "v1", kind: "ServiceAccount", metadata: inHome(GADGET_OPERATOR) },
     {
-      ...{ ...rbac, kind: "ClusterRoleBinding", metadata: { name: GADGET_OPERATOR } },
+      ...rbac,
+      kind: "ClusterRoleBinding",
+      metadata: { name: GADGET_OPERATOR },
       roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: GADGET_OPERATOR },
       subjects: [{ kind: "ServiceAccount", name: GADGET_OPERATOR, namespace: GADGET_NAMESPACE }],
     },
     {
-      ...{ apiVersion: "v1", kind: "Service", metadata: inHome(SERVICE) },
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: inHome(SERVICE),
       spec: { selector: { component: GADGET_OPERATOR }, ports: [{ port: 443, targetPort }] },
     },
   ];
@@ -84,10 +89,15 @@ export function gadgetWebhooks(caPem: string, failurePolicy: "Fail" | "Ignore" =
     name: `${path}.${GROUP}`,
     clientConfig: clientConfig(caPem, `/${path}-demo-ctrlmesh-io-v1-gadget`),
     rules: [{ apiGroups: [GROUP], apiVersions: ["v1"], resources: ["gadgets"], operations }],
-    ...{ admissionReviewVersions: ["v1"], sideEffects: "None", failurePolicy, timeoutSeconds: TIMEOUT_SECONDS },
+    admissionReviewVersions: ["v1"],
+    sideEffects: "None",
+    failurePolicy,
+    timeoutSeconds: TIMEOUT_SECONDS,
   });
   const configuration = (kind: string, webhook: object) => ({
-    ...{ apiVersion: "admissionregistration.k8s.io/v1", kind, metadata: { name: "gadgets" } },
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind,
+    metadata: { name: "gadgets" },
     webhooks: [webhook],
   });
   return [
@@ -117,7 +127,8 @@ export function gadgetWorkload({
   const labels = { component: GADGET_OPERATOR, version };
   const field = (path: string) => ({ valueFrom: { fieldRef: { fieldPath: path } } });
   const container = {
-    ...{ name: "operator", image: GADGET_IMAGE },
+    name: "operator",
+    image: GADGET_IMAGE,
     args: ["--health-probe-bind-address=:8081", "--lease-duration=6s", "--renew-deadline=4s", "--retry-period=1s"],
     env: [
       { name: "POD_NAME", ...field("metadata.name") },
@@ -129,14 +140,19 @@ export function gadgetWorkload({
     securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] }, readOnlyRootFilesystem: true },
   };
   const pod = {
-    ...{ serviceAccountName: GADGET_OPERATOR, terminationGracePeriodSeconds: 10, containers: [container] },
+    serviceAccountName: GADGET_OPERATOR,
+    terminationGracePeriodSeconds: 10,
+    containers: [container],
     securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
     volumes: [{ name: "cert", secret: { secretName: SECRET } }],
   };
   return {
-    ...{ apiVersion: "apps/v1", kind, metadata: inHome(name) },
+    apiVersion: "apps/v1",
+    kind,
+    metadata: inHome(name),
     spec: {
-      ...{ replicas, selector: { matchLabels: labels } },
+      replicas,
+      selector: { matchLabels: labels },
       ...(kind === "StatefulSet" ? { serviceName: name, podManagementPolicy: "Parallel" } : {}),
       template: { metadata: { labels, annotations }, spec: pod },
     },
@@ -148,7 +164,9 @@ const CANARY_NAMESPACES = [{ namespaceSelector: { matchLabels: { lane: "canary" 
 /** The VirtualApp. By default, subset v2 serves namespaces with the label lane=canary. */
 export function gadgetApp(match: readonly object[] = CANARY_NAMESPACES): object {
   return {
-    ...{ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "VirtualApp", metadata: inHome(GADGET_OPERATOR) },
+    apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+    kind: "VirtualApp",
+    metadata: inHome(GADGET_OPERATOR),
     spec: {
       selector: { matchLabels: { component: GADGET_OPERATOR } },
       configuration: {

@@ -29,8 +29,11 @@ export interface Foo extends KubeObject {
 export const FOOS: Resource<Foo> = { group: "demo.ctrlmesh.io", version: "v1", resource: "foos", kind: "Foo", namespaced: true };
 
 const CRDS: Resource<Crd> = {
-  ...{ group: "apiextensions.k8s.io", version: "v1", resource: "customresourcedefinitions" },
-  ...{ kind: "CustomResourceDefinition", namespaced: false },
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  resource: "customresourcedefinitions",
+  kind: "CustomResourceDefinition",
+  namespaced: false,
 };
 const RBAC = { group: "rbac.authorization.k8s.io", version: "v1", namespaced: false } as const;
 const KINDS: readonly Resource[] = [
@@ -139,7 +142,11 @@ export async function setPodReady(client: KubeClient, namespace: string, name: s
 /** The last status of a kubelet: the containers have ended and will not restart. */
 export function endedStatus(containers: readonly string[], initContainers: readonly string[] = []): object {
   const ended = (name: string) => ({
-    ...{ name, ready: false, restartCount: 0, image: "example.invalid/image", imageID: "" },
+    name,
+    ready: false,
+    restartCount: 0,
+    image: "example.invalid/image",
+    imageID: "",
     state: { terminated: { exitCode: 0, reason: "Completed" } },
   });
   return {

@@ -23,7 +23,9 @@ describe("a request for an app that this replica does not know yet", () => {
     });
     const apps = appsIn(store);
     const seen = {
-      ...{ get: apps.get.bind(apps), list: apps.list.bind(apps), onChange: apps.onChange.bind(apps) },
+      get: apps.get.bind(apps),
+      list: apps.list.bind(apps),
+      onChange: apps.onChange.bind(apps),
       get hasSynced() {
         return store.hasSynced;
       },

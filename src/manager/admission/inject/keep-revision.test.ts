@@ -20,7 +20,9 @@ const MOUNT = { name: TOKEN.name, mountPath: "/var/run/secrets/kubernetes.io/ser
 const config = {
   ...sampleShardingRoot(),
   metadata: {
-    ...{ name: "shop", namespace: "ops", uid: "root" },
+    name: "shop",
+    namespace: "ops",
+    uid: "root",
     annotations: { [PLACEMENT]: JSON.stringify({ start: 0, shards: 3, active: [1, 2, 3], away: {} }) },
   },
 } as unknown as ShardingConfig;
@@ -118,8 +120,12 @@ describe("a pod of a sharded StatefulSet during a rollout", () => {
     const [kept, old] = [changes(await ask(podOf("new", "shop:2"))), changes(await ask(podOf("old", "shop:1")))];
     expect(kept).toMatchObject(old);
     expect(reads).toEqual([
-      ...["StatefulSet shop-operator", "ShardingConfig shop", "ControllerRevision new", "ControllerRevision old"],
-      ...["StatefulSet shop-operator", "ShardingConfig shop"],
+      "StatefulSet shop-operator",
+      "ShardingConfig shop",
+      "ControllerRevision new",
+      "ControllerRevision old",
+      "StatefulSet shop-operator",
+      "ShardingConfig shop",
     ]);
   });
   it.each<[string, () => void]>([

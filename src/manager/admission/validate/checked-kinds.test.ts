@@ -59,7 +59,8 @@ describe("the check of an edit that moves namespaces", () => {
     expect((await Promise.all([edit(), edit()])).map((warnings) => warnings?.length)).toEqual([1, 0]);
     const signals: (AbortSignal | undefined)[] = [];
     const observed = createMoveCounter({
-      ...{ limit: createMoveLimit(), namespaces: () => namespaces(NAMES) },
+      limit: createMoveLimit(),
+      namespaces: () => namespaces(NAMES),
       compile: async (_route, _namespaces, _limitMs, options) => void signals.push(options?.signal),
     });
     expect(await warningsOf(from, withRegex("^team-"), observed)).toEqual([]);
@@ -69,7 +70,8 @@ describe("the check of an edit that moves namespaces", () => {
   it("has no count while the namespaces are not known, or if the count takes too long", async () => {
     expect(await warningsOf(from, withRegex("^team-"), counter(undefined))).toEqual([]);
     const dear = createMoveCounter({
-      ...{ compile: async () => undefined, limit: createMoveLimit() },
+      compile: async () => undefined,
+      limit: createMoveLimit(),
       namespaces: () => namespaces(NAMES),
     });
     expect(await warningsOf(from, withRegex("^team-"), dear)).toEqual([]);

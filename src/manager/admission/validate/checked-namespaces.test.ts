@@ -37,7 +37,8 @@ test("other edits, new namespaces and paused apps get no warning", async () => {
   expect((await warningsOf([appNamed("shop")], namespace({ a: "b" }), namespace({ a: "c" }))).warnings).toEqual([]);
   const noApps = { list: () => expect.fail("equal labels need no look at the apps") };
   expect(await checked(noApps as never).judgeEdit(namespace({ a: "b" }), namespace({ a: "b" }), PLACE, CALLER)).toEqual({
-    ...{ problems: [], warnings: [] },
+    problems: [],
+    warnings: [],
   });
   expect((await warningsOf([appNamed("shop")], undefined, moved[1])).warnings).toEqual([]);
   expect((await warningsOf([appNamed("shop", { paused: true })], ...moved)).warnings).toEqual([]);

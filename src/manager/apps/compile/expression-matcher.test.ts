@@ -11,8 +11,11 @@ it("answers questions that are asked at one time, each for itself", async () => 
     match([], ["b"], 1_000),
   ]);
   expect([a?.("^a", "ab"), a?.("z$", "ab"), a?.("z$", "bz"), b?.("^a", "b"), none?.("^a", "b")]).toEqual([
-    ...[true, false, true],
-    ...[false, false],
+    true,
+    false,
+    true,
+    false,
+    false,
   ]);
 });
 

@@ -33,7 +33,10 @@ function setUp(root: object = {}, spec: object = {}) {
   put();
   const read = () => client.read<ShardingConfig>(SHARDING_CONFIGS, ROOT)?.metadata.annotations?.[PLACEMENT];
   return {
-    ...{ client, clock, put, read },
+    client,
+    clock,
+    put,
+    read,
     reconciler: createPlacementReconciler(options),
     stored: () => JSON.parse(read() ?? "null"),
     scale: (replicas: number, start = 0) =>

@@ -2,6 +2,7 @@
 // jitter takes a Clock or a Random; the linter forbids Date.now, bare timers and Math.random elsewhere. Used
 // everywhere.
 import { performance } from "node:perf_hooks";
+import { type AbortSource, onAbort } from "./abort.ts";
 import { MeshError } from "./errors.ts";
 
 /** A pending timer. */
@@ -18,14 +19,6 @@ export interface Clock {
    * Calls `run` once after `delayMs`, at the latest after 24 days. The timer does not keep the process alive.
    */
   after(delayMs: number, run: () => void): Timer;
-}
-
-/** What a wait needs of an AbortSignal. */
-export interface AbortSource {
-  readonly aborted: boolean;
-  readonly reason: unknown;
-  addEventListener(type: "abort", listener: () => void, options?: { readonly once: true }): void;
-  removeEventListener(type: "abort", listener: () => void): void;
 }
 
 /** A number in [0, 1). */
@@ -49,15 +42,15 @@ export const systemRandom: Random = () => Math.random();
 /** Resolves after `delayMs`; rejects with `ABORTED` immediately when the signal fires. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSource): Promise<void> {
   return new Promise((resolve, reject) => {
-    const onAbort = () => {
-      timer.cancel();
-      reject(new MeshError("ABORTED", "waiting: aborted", { cause: signal?.reason }));
-    };
     const timer = clock.after(delayMs, () => {
-      signal?.removeEventListener("abort", onAbort);
+      unlink?.();
       resolve();
     });
-    if (signal?.aborted) onAbort();
-    else signal?.addEventListener("abort", onAbort, { once: true });
+    const unlink =
+      signal &&
+      onAbort(signal, () => {
+        timer.cancel();
+        reject(new MeshError("ABORTED", "waiting: aborted", { cause: signal.reason }));
+      });
   });
 }

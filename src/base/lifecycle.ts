@@ -1,5 +1,6 @@
 // Starts the parts of a process in order and drains them in reverse. Invariant: a part starts after all parts
 // of earlier groups are ready, and stops before them. Called by each service's main.
+import { untilAborted } from "./abort.ts";
 import { MeshError } from "./errors.ts";
 import type { Logger } from "./log.ts";
 
@@ -31,7 +32,7 @@ export async function runGroups(groups: readonly (readonly Runnable[])[], option
       started.push(group);
       await Promise.all(group.map((runnable) => runnable.start(options.signal)));
     }
-    if (!options.signal.aborted) await aborted(options.signal);
+    await untilAborted(options.signal);
   } finally {
     await drain(started.reverse(), options);
   }
@@ -47,16 +48,9 @@ async function drain(groups: readonly (readonly Runnable[])[], { log, drainMs = 
         log.error({ err: error, runnable: runnable.name }, "stopping failed");
       }
     });
-    await Promise.race([Promise.all(stops), aborted(deadline)]);
+    await Promise.race([Promise.all(stops), untilAborted(deadline)]);
     if (deadline.aborted) throw new MeshError("DRAIN_TIMEOUT", `draining: not done after ${drainMs} ms`);
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }
 
 /** A signal that fires at SIGTERM or SIGINT; a second one ends the process immediately. */

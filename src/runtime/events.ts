@@ -1,6 +1,7 @@
 // Kubernetes Events about objects, for users of kubectl. Invariant: recording never waits and never throws,
 // and memory is bounded. An equal event raises the count of the first Event, at most every ten seconds. An
 // Event that cannot be written is dropped, because the status has the same information.
+import { untilAborted } from "../base/abort.ts";
 import { BoundedMap } from "../base/bounded-map.ts";
 import type { Clock, Random, Timer } from "../base/clock.ts";
 import { MeshError } from "../base/errors.ts";
@@ -165,8 +166,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
       timer?.cancel();
       const limit = new AbortController();
       const bound = clock.after(FLUSH_TIMEOUT_MS, () => limit.abort(new MeshError("ABORTED", "writing events: out of time")));
-      const timedOut = new Promise<void>((resolve) => limit.signal.addEventListener("abort", () => resolve(), { once: true }));
-      await Promise.race([flushing, timedOut]);
+      await Promise.race([flushing, untilAborted(limit.signal)]);
       await flush(Number.POSITIVE_INFINITY, limit.signal);
       bound.cancel();
     },

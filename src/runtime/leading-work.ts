@@ -1,6 +1,7 @@
 // The work of one term as leader. Invariant: it has ended only when the caller's function has returned and
 // the signal has fired, so that a function that only starts something keeps the leadership. Called by
 // leader-election.ts.
+import { onAbort, untilAborted } from "../base/abort.ts";
 import { isMeshError, MeshError } from "../base/errors.ts";
 import type { Logger } from "../base/log.ts";
 
@@ -21,9 +22,7 @@ export function startLeading(
 ): LeadingWork {
   const leading = new AbortController();
   const ended = new AbortController();
-  const onShutdown = () => leading.abort(new MeshError("SHUTDOWN", "leading: shutting down"));
-  shutdown.addEventListener("abort", onShutdown, { once: true });
-  if (shutdown.aborted) onShutdown();
+  const unlink = onAbort(shutdown, () => leading.abort(new MeshError("SHUTDOWN", "leading: shutting down")));
 
   const run = async (): Promise<boolean> => {
     try {
@@ -32,13 +31,11 @@ export function startLeading(
       log.error({ err: error }, "leading failed");
       return !isMeshError(error, "DRAIN_TIMEOUT"); // a leader without work must not prevent other processes from leading
     }
-    if (!leading.signal.aborted) {
-      await new Promise((resolve) => leading.signal.addEventListener("abort", resolve, { once: true }));
-    }
+    await untilAborted(leading.signal);
     return true;
   };
   const isDrained = run().finally(() => {
-    shutdown.removeEventListener("abort", onShutdown);
+    unlink();
     ended.abort();
   });
   return { ended: ended.signal, isDrained, abort: (reason) => leading.abort(reason) };

@@ -1,6 +1,7 @@
 // A running controller: sources queue requests, workers reconcile them, and `stop` drains both. Invariant: no
 // reconcile runs before every source has synced; an object has one reconcile at a time; an error of a
 // reconciler leads to a retry or a log line, and never ends the process. Built by controller.ts.
+import { onAbort, untilAborted } from "../base/abort.ts";
 import type { BackoffOptions } from "../base/backoff.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../base/clock.ts";
 import { isMeshError } from "../base/errors.ts";
@@ -91,8 +92,7 @@ export function createController(
   const enqueue = (request: Request) => queue.addAfter(formatRequest(request), debounceMs);
 
   async function run(): Promise<void> {
-    const stopped = new Promise<void>((resolve) => stopping.signal.addEventListener("abort", () => resolve(), { once: true }));
-    await Promise.race([Promise.all(sources.map((source) => source.synced)), stopped]);
+    await Promise.race([Promise.all(sources.map((source) => source.synced)), untilAborted(stopping.signal)]);
     if (stopping.signal.aborted) return;
     log.debug("controller synced");
     await queue.run(options.concurrency ?? 1, reconcile);
@@ -165,8 +165,8 @@ export function createController(
       lifetime = signal;
       // A lost leadership must end the reconciles immediately, but the groups are drained one after the
       // other.
-      signal.addEventListener("abort", () => isMeshError(signal.reason, "LEADERSHIP_LOST") && work.abort(signal.reason), {
-        once: true,
+      onAbort(signal, () => {
+        if (isMeshError(signal.reason, "LEADERSHIP_LOST")) work.abort(signal.reason);
       });
       for (const source of sources) unsubscribe.push(source.connect(enqueue));
       running = run();

@@ -1,5 +1,6 @@
 // Time limits of exchanges, by the given Clock. A signal fires when the limit is over or when the caller's
 // signal fires. After dispose no timer and no listener remains. Called by exchange.ts and watch.ts.
+import { onAbort } from "../../base/abort.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 
@@ -16,7 +17,6 @@ export function createDeadline(clock: Clock, timeoutMs: number, doing: string, p
   const controller = new AbortController();
   let touchedMs = clock.monotonicMs();
   let timer: Timer;
-  const onParent = () => controller.abort(parent?.reason);
   // One timer checks the last touch. So a chunk does not start a new timer.
   const arm = (delayMs: number) => {
     timer = clock.after(delayMs, () => {
@@ -26,8 +26,7 @@ export function createDeadline(clock: Clock, timeoutMs: number, doing: string, p
     });
   };
   arm(timeoutMs);
-  if (parent?.aborted) onParent();
-  else parent?.addEventListener("abort", onParent, { once: true });
+  const unlink = parent && onAbort(parent, () => controller.abort(parent.reason));
   return {
     signal: controller.signal,
     touch: () => {
@@ -35,7 +34,7 @@ export function createDeadline(clock: Clock, timeoutMs: number, doing: string, p
     },
     [Symbol.dispose]() {
       timer.cancel();
-      parent?.removeEventListener("abort", onParent);
+      unlink?.();
     },
   };
 }

@@ -6,6 +6,7 @@
 import type { ClientRequest } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { onAbort } from "../../base/abort.ts";
 import type { Logger } from "../../base/log.ts";
 import type { CallSignal } from "../http/call-signal.ts";
 import type { HttpCall, Tunnel } from "../http/handler.ts";
@@ -67,17 +68,16 @@ function endTogether(
     onConnected(upgraded);
   });
   socket.once("close", () => {
-    signal.removeEventListener("abort", cut);
+    unlink();
     // What the client sent before it went still goes out.
     if (upstream === undefined) request.destroy();
     else upstream.destroySoon();
   });
-  const cut = () => {
+  const unlink = onAbort(signal, () => {
     if (socket.destroyed) return; // the client went by itself
     socket.destroy();
     upstream?.destroy();
-  };
-  signal.addEventListener("abort", cut, { once: true });
+  });
 }
 
 function tunnelHeaders(call: HttpCall, origin: URL): Record<string, string | string[]> {

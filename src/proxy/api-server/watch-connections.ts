@@ -3,6 +3,7 @@
 // informers do not connect fifty times.
 import type { ClientHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
+import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { CallSignal } from "../http/call-signal.ts";
@@ -120,9 +121,8 @@ function connectSocket(connect: Connect, { protocol, host, hostname, port }: URL
 
 function unlessAborted(work: Promise<void>, signal: CallSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const gone = () => reject(aborted(signal));
-    signal.addEventListener("abort", gone, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", gone));
+    const unlink = onAbort(signal, () => reject(aborted(signal)));
+    work.then(resolve, reject).finally(unlink);
   });
 }
 

@@ -1,7 +1,8 @@
 // Asks all policies about one request to another server: faults, then the rules about hosts, then limits and
 // breakers. Invariant: a delayed request is judged by the rules in force after its delay, and a refused one
 // costs no token. Called for tunnels and for exchanges.
-import type { AbortSource, Random } from "../../base/clock.ts";
+import type { AbortSource } from "../../base/abort.ts";
+import type { Random } from "../../base/clock.ts";
 import type { Permit } from "../../policy/engine/engine.ts";
 import { ruleName } from "../../policy/policy.ts";
 import { type EgressTarget, egressRequestOf } from "../../policy/policy-request.ts";

@@ -4,6 +4,7 @@
 import { createServer, type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Registry } from "prom-client";
+import { onAbort } from "../../base/abort.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../base/listener.ts";
 import { formatAddress } from "../../base/settings.ts";
@@ -113,9 +114,9 @@ export function createEgressServer(options: EgressServerOptions): EgressServer {
     const visit = visits.begin(req.method ?? "GET");
     const beside = waiting.get(req.socket) ?? new Set();
     waiting.set(req.socket, beside.add(visit));
-    visit.signal.addEventListener("abort", () => void beside.delete(visit), { once: true });
+    onAbort(visit.signal, () => void beside.delete(visit));
     res.once("close", () => visit.over());
-    visit.signal.addEventListener("abort", () => res.writableFinished || res.destroy(), { once: true });
+    onAbort(visit.signal, () => res.writableFinished || res.destroy());
     dropStalledReader(res, deps.stalledMs, () => warn(visit));
     void serve(
       visit,
@@ -136,7 +137,7 @@ export function createEgressServer(options: EgressServerOptions): EgressServer {
       return;
     }
     client.once("close", () => visit.isTunnel || visit.over());
-    visit.signal.addEventListener("abort", () => client.destroySoon(), { once: true });
+    onAbort(visit.signal, () => client.destroySoon());
     void serve(
       visit,
       () => serveTunnel(req, client, head, deps, visit),

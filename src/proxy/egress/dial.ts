@@ -4,6 +4,7 @@
 import { lookup as lookupName } from "node:dns";
 import { isIP, type LookupFunction, type Socket, connect as tcpConnect } from "node:net";
 import { createSecureContext, getCACertificates, type SecureContext, connect as tlsConnect } from "node:tls";
+import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { EgressTarget } from "../../policy/policy-request.ts";
@@ -46,14 +47,12 @@ export function createDial({ check, clock, resolve = resolveBySystem, timeoutMs 
     const timer = clock.after(timeoutMs, () =>
       stop.abort(new EgressError("timeout", `${to(server)}: no answer within ${timeoutMs} ms`)),
     );
-    const onClientGone = () => stop.abort(signal.reason);
-    if (signal.aborted) onClientGone();
-    signal.addEventListener("abort", onClientGone, { once: true });
+    const unlink = onAbort(signal, () => stop.abort(signal.reason));
     try {
       return await Promise.race([work(stop.signal), aborted(stop.signal)]);
     } finally {
       timer.cancel();
-      signal.removeEventListener("abort", onClientGone);
+      unlink();
     }
   };
   const open = async (server: Server, stop: AbortSignal): Promise<Socket> => {
@@ -109,18 +108,17 @@ function checked(server: Server, addresses: readonly Address[], check: AddressCh
 /** Resolves at the event. A socket that fails or is no longer wanted is destroyed. */
 function ready(socket: Socket, event: "connect" | "secureConnect", server: Server, stop: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const unwanted = () => socket.destroy(stop.reason);
+    const unlink = onAbort(stop, () => socket.destroy(stop.reason));
     const failed = (cause: Error) => {
-      stop.removeEventListener("abort", unwanted);
+      unlink();
       socket.destroy();
       reject(
         cause instanceof EgressError ? cause : new EgressError("unreachable", `${to(server)}: ${causeOf(cause)}`, { cause }),
       );
     };
-    stop.addEventListener("abort", unwanted, { once: true });
     socket.once("error", failed);
     socket.once(event, () => {
-      stop.removeEventListener("abort", unwanted);
+      unlink();
       socket.off("error", failed);
       resolve(socket);
     });
@@ -133,10 +131,7 @@ function causeOf(error: Error): string {
 }
 
 function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    else signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
+  return new Promise((_, reject) => onAbort(signal, () => reject(signal.reason)));
 }
 
 const resolveBySystem: Resolve = (host) =>

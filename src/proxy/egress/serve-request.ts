@@ -5,6 +5,7 @@
 import { type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { pipeline } from "node:stream/promises";
+import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { EgressTarget } from "../../policy/policy-request.ts";
@@ -46,7 +47,7 @@ export async function serveRequest(req: IncomingMessage, res: ServerResponse, de
   try {
     const socket = await dial.connect(target, visit.signal);
     visit.notes.bytes = () => socket.bytesRead;
-    visit.signal.addEventListener("abort", () => socket.destroy(), { once: true });
+    onAbort(visit.signal, () => socket.destroy());
     const answer = await send(req, socket, target, deps);
     const status = answer.statusCode ?? 502;
     beginAnswer(res, answer, status, target);

@@ -3,6 +3,7 @@
 // together, whichever one does; a tunnel holds no slot of a limit beyond its start.
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { type AdmitDeps, admit } from "./admit.ts";
@@ -86,8 +87,8 @@ function endTogether(client: Socket, upstream: Socket, visit: Visit): void {
     client.destroy();
     upstream.destroy();
   };
-  if (visit.signal.aborted || client.destroyed) cut();
-  else visit.signal.addEventListener("abort", cut, { once: true });
+  if (client.destroyed) cut();
+  else onAbort(visit.signal, cut);
 }
 
 type Hello = Exclude<ReturnType<typeof readClientHello>, { kind: "incomplete" }>;

@@ -1,6 +1,7 @@
 // Ends a body or tunnel without an end of its own (a followed log, a watch that cannot be read) once the
 // routes no longer allow it. Invariant: the routes are asked at every change and once at the beginning, since
 // they may have changed after the decision.
+import { onAbort } from "../../base/abort.ts";
 import { MeshError } from "../../base/errors.ts";
 import { asSource, type ByteSource } from "../http/byte-stream.ts";
 import { CallAbort, type CallSignal } from "../http/call-signal.ts";
@@ -67,19 +68,16 @@ export function endReply(reply: Reply, end: End): Reply {
 /** A signal that fires with the given one, and once it is over. The given one must fire at last. */
 export function abortWhen(signal: CallSignal, end: End): CallSignal {
   const both = new CallAbort();
-  const fire = (reason: unknown) => {
-    unsubscribe();
-    signal.removeEventListener("abort", onSignal);
-    both.abort(reason);
-  };
-  const onSignal = () => fire(signal.reason);
   const check = () => {
-    if (end.isOver()) fire(routesChanged());
+    if (end.isOver()) both.abort(routesChanged());
   };
   const unsubscribe = end.onChange(check);
-  signal.addEventListener("abort", onSignal, { once: true });
-  if (signal.aborted) onSignal();
-  else check();
+  const unlink = onAbort(signal, () => both.abort(signal.reason));
+  onAbort(both, () => {
+    unsubscribe();
+    unlink();
+  });
+  check();
   return both;
 }
 

@@ -5,6 +5,7 @@
 // Without this, client-go's reflector would wait for up to a minute without any event, and would then list
 // thousands of namespaces because one has moved. Invariants: no event of a gained namespace is sent after
 // another move; any failure ends the watch with a 410, as if this file did not exist.
+import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
@@ -84,9 +85,7 @@ export async function attemptRenewal<T>(
   { clock, metrics, log }: { readonly clock: Clock; readonly metrics: StreamMetrics; readonly log: Logger },
 ): Promise<T | undefined> {
   const asking = new CallAbort();
-  const onGone = () => asking.abort(signal.reason);
-  signal.addEventListener("abort", onGone, { once: true });
-  if (signal.aborted) onGone();
+  const unlink = onAbort(signal, () => asking.abort(signal.reason));
   const timer = clock.after(RENEWAL_MS, () => asking.abort(new MeshError("ABORTED", "renewing a watch: no answer in time")));
   try {
     const renewed = await renew(asking);
@@ -101,7 +100,7 @@ export async function attemptRenewal<T>(
     return undefined;
   } finally {
     timer.cancel();
-    signal.removeEventListener("abort", onGone);
+    unlink();
   }
 }
 

@@ -2,7 +2,7 @@
 // its signals alive through collections of the young generation (node --trace-gc). This one is a plain
 // object; an AbortSignal may be given wherever it is asked for.
 
-import type { AbortSource } from "../../base/clock.ts";
+import type { AbortSource } from "../../base/abort.ts";
 
 /** A part of AbortSignal. Listeners are called once, and never if added after it fired. */
 export type CallSignal = AbortSource;

@@ -2,6 +2,7 @@
 // connection of its own, every few days. Invariants: a private key never leaves the process, and the call
 // ends within a bound.
 import { createPrivateKey, generateKeyPair, type KeyObject } from "node:crypto";
+import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import { CERTIFY } from "../../wire/load-proto.ts";
@@ -33,12 +34,12 @@ export function createCertify({ manager, access, clock, connect = openManagerCha
     const pass = await access.pass();
     const channel = connect(manager, pass);
     const { promise, resolve, reject } = Promise.withResolvers<CertificateReplyMessage>();
-    const aborted = () => reject(new MeshError("ABORTED", "asking for a certificate: aborted", { cause: signal.reason }));
     const deadline = clock.after(PATIENCE_MS, () =>
       reject(new MeshError("MANAGER_SILENT", `asking ${manager} for a certificate: no answer within ${PATIENCE_MS / 1000} s`)),
     );
-    signal.addEventListener("abort", aborted, { once: true });
-    if (signal.aborted) aborted();
+    const unlink = onAbort(signal, () =>
+      reject(new MeshError("ABORTED", "asking for a certificate: aborted", { cause: signal.reason })),
+    );
     const call = channel.makeUnaryRequest(
       CERTIFY.path,
       CERTIFY.requestSerialize,
@@ -55,7 +56,7 @@ export function createCertify({ manager, access, clock, connect = openManagerCha
       return await promise;
     } finally {
       deadline.cancel();
-      signal.removeEventListener("abort", aborted);
+      unlink();
       call.cancel();
       channel.close();
     }

@@ -5,6 +5,7 @@
 // lies next to another key's certificate, and in a pod on no disk, since the folder is an emptyDir in memory.
 import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
 import { z } from "zod";
+import { untilAborted } from "../../base/abort.ts";
 import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";
 import { CLOCK_SKEW_MS } from "../../base/certificates.ts";
 import { type Clock, type Random, sleep } from "../../base/clock.ts";
@@ -153,12 +154,7 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
       await restore();
       renewing = run();
       renewing.catch((error: unknown) => log.error({ reason: reasonOf(error, manager) }, "renewing the certificate has ended"));
-      const aborted = Promise.withResolvers<void>();
-      const giveUp = () => aborted.resolve();
-      signal.addEventListener("abort", giveUp, { once: true });
-      if (signal.aborted) giveUp();
-      await Promise.race([first.promise, aborted.promise]);
-      signal.removeEventListener("abort", giveUp);
+      await Promise.race([first.promise, untilAborted(signal)]);
     },
     async stop() {
       stopping.abort();

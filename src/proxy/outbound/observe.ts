@@ -1,11 +1,11 @@
 // Metrics and the access log, at the head and at the end of each answer. Invariant: the layer changes nothing
 // and counts every call once, a failed one too, with the code of the reply that `rescue` creates, or 499 if
 // the client has left. Costs one call for each chunk of a body.
+import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import { isLongRunning } from "../../kube/request-kind.ts";
 import type { CallRecord, DecisionReason, RawCall, RawLayer } from "../call/call.ts";
-import type { CallSignal } from "../http/call-signal.ts";
 import { countedSource } from "../http/counted-source.ts";
 import type { Reply } from "../http/handler.ts";
 import type { AccessLog, AccessSink } from "../observe/access-log.ts";
@@ -38,7 +38,8 @@ export function observe({ metrics, clock, accessLog }: ObserveOptions): RawLayer
       write?.(accessFields(call, reply.status, bytes, seconds));
     };
     if (kind !== undefined) metrics.streamOpened(kind);
-    if (reply.tunnel !== undefined) whenAborted(call.signal, () => end(0));
+    // The server fires the signal of every upgraded call in the end.
+    if (reply.tunnel !== undefined) onAbort(call.signal, () => end(0));
     else if (reply.body === null || reply.body instanceof Uint8Array) end(reply.body?.length ?? 0);
     else return { ...reply, body: countedSource(reply.body, end) };
     return reply;
@@ -84,12 +85,6 @@ function streamKind(info: RequestInfo | undefined, { status, tunnel }: Reply): S
   if (info?.kind !== "resource" || status >= 300 || !isLongRunning(info)) return undefined;
   if (info.verb === "watch") return "watch";
   return info.subresource === "log" ? "log" : "proxy";
-}
-
-// The server fires the signal of every upgraded call in the end.
-function whenAborted(signal: CallSignal, run: () => void): void {
-  if (signal.aborted) run();
-  else signal.addEventListener("abort", run, { once: true });
 }
 
 function accessFields({ method, record }: RawCall, code: number, bytes: number, seconds: number): Record<string, unknown> {

@@ -1,7 +1,8 @@
 // The policies that this proxy enforces: limits, faults and rules about other servers. Invariants: limits
 // fail static, so the limits that were enforced last stay in force without a manager and over a restart;
 // faults fail off, so a fault that nobody can take back ends by itself; a client that leaves ends its delay.
-import { type AbortSource, type Clock, type Random, sleep } from "../../base/clock.ts";
+import type { AbortSource } from "../../base/abort.ts";
+import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import { createEgressRules, type EgressDecision } from "../../policy/egress-rules.ts";
 import { createEngine, type Engine, type LimitDecision, type StoredBreaker } from "../../policy/engine/engine.ts";
 import { drawFault, type Fault, NO_FAULT } from "../../policy/engine/faults.ts";

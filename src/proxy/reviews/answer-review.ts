@@ -1,7 +1,8 @@
 // Answers one review: here, by a pod of the subset that answers for the object, or by an error. Invariants: a
 // review that a peer has forwarded goes no further; whatever the others' tables say, an answer or an error
 // comes before the caller's time is over.
-import { type AbortSource, type Clock, type Random, sleep } from "../../base/clock.ts";
+import { type AbortSource, onAbort } from "../../base/abort.ts";
+import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError } from "../../base/errors.ts";
 import { allowReview, type ReviewSubject } from "../../kube/admission-review.ts";
 import { JSON_TYPE } from "../../kube/media-types.ts";
@@ -64,15 +65,13 @@ async function answerReview(call: ReviewCall, subject: ReviewSubject, deps: Answ
   const totalMs = budgetMs(call.target);
   const endMs = clock.monotonicMs() + totalMs;
   const signal = new CallAbort();
-  const onAbort = () => signal.abort(call.signal.reason);
-  call.signal.addEventListener("abort", onAbort, { once: true });
-  if (call.signal.aborted) onAbort();
+  const unlink = onAbort(call.signal, () => signal.abort(call.signal.reason));
   const timer = clock.after(totalMs, () => signal.abort(TIME_IS_UP));
   try {
     return await decideUntilAnswered({ ...call, signal }, subject, deps, endMs);
   } finally {
     timer.cancel();
-    call.signal.removeEventListener("abort", onAbort);
+    unlink();
   }
 }
 

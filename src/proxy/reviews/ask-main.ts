@@ -1,7 +1,7 @@
 // The thread's questions to the main thread. Invariant: at most one message is under way, with at most 16
 // questions and 64 Ki characters, so however many reviews come, the main thread has little to do between two
 // of the operator's requests.
-import type { AbortSource } from "../../base/clock.ts";
+import { type AbortSource, onAbort } from "../../base/abort.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { ReviewSubject } from "../../kube/admission-review.ts";
 import { MAX_PICKED_CHARS } from "../../kube/codec/review-reader.ts";
@@ -41,17 +41,15 @@ export function createQuestions(ask: (questions: readonly ReviewQuestion[]) => v
     async decide(question, signal) {
       const { promise, resolve, reject } = Promise.withResolvers<ReviewDecision>();
       const entry: Waiting = { question, chars: charsOf(question.subject), resolve };
-      const onAbort = () => {
+      const unlink = onAbort(signal, () => {
         queue.delete(entry);
         reject(new MeshError("ABORTED", "asking for a decision: aborted", { cause: signal.reason }));
-      };
-      if (signal.aborted) onAbort();
-      else {
-        signal.addEventListener("abort", onAbort, { once: true });
+      });
+      if (!signal.aborted) {
         queue.add(entry);
         askNext();
       }
-      return promise.finally(() => signal.removeEventListener("abort", onAbort));
+      return promise.finally(unlink);
     },
     answered(decisions) {
       const answeredNow = inMessage;

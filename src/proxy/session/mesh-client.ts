@@ -1,6 +1,7 @@
 // Keeps a stream to the leading manager replica: connects, registers, hands updates to the handlers,
 // reports, follows redirects, and comes back after any failure with backoff. Invariants: a failure never
 // touches what is in force, and the proxy waits for no replica without end.
+import { onAbort } from "../../base/abort.ts";
 import type { BackoffOptions } from "../../base/backoff.ts";
 import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
@@ -108,9 +109,7 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
     stream = opened;
     current = dialog;
     for (const report of deps.reports()) opened.send({ report });
-    const stop = () => opened.close();
-    signal.addEventListener("abort", stop, { once: true });
-    if (signal.aborted) stop();
+    const unlink = onAbort(signal, () => opened.close());
     try {
       const error = await opened.ended;
       const { redirect, hasBroughtUpdates } = dialog;
@@ -121,7 +120,7 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
       return { error, redirect, served, isOfUse: hasBroughtUpdates || (served && servedMs >= SERVED_MS) };
     } finally {
       deadline.cancel();
-      signal.removeEventListener("abort", stop);
+      unlink();
       stream = undefined;
       current = undefined;
       if (dialog.isFollowing) followedMs = clock.monotonicMs();

@@ -1,6 +1,7 @@
 // Waits for an app that this replica does not know yet: the leader knew it before it wrote the webhook, but
 // this replica may lag. Invariant: a request that waits holds no body, and few wait at a time, since any
 // client can name an app that does not exist.
+import { onAbort } from "../../../base/abort.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { createFairBudget } from "../../../base/fair-budget.ts";
 import { StatusError } from "../../../kube/status.ts";
@@ -34,9 +35,7 @@ export function createAppWait({ apps, clock }: { readonly apps: Apps; readonly c
 async function untilKnown(apps: Apps, { namespace, name }: AppName, clock: Clock, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = clock.after(UNKNOWN_APP_MS, () => resolve());
-  const onAbort = () => resolve();
-  signal.addEventListener("abort", onAbort, { once: true });
-  if (signal.aborted) onAbort();
+  const unlink = onAbort(signal, resolve);
   const unsubscribe = apps.onChange(({ type, object }) => {
     if (type === "deleted" || object.metadata.namespace !== namespace) return;
     if (apps.get(name, namespace) !== undefined) resolve();
@@ -44,5 +43,5 @@ async function untilKnown(apps: Apps, { namespace, name }: AppName, clock: Clock
   await promise;
   timer.cancel();
   unsubscribe();
-  signal.removeEventListener("abort", onAbort);
+  unlink();
 }

@@ -2,6 +2,7 @@
 // The thread starts with the first question and does not keep the process alive.
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
+import { onAbort } from "../../../base/abort.ts";
 import { MeshError } from "../../../base/errors.ts";
 import type { MatchAnswer, MatchCancellation, MatchQuestion } from "./match-thread.ts";
 import type { Matches } from "./route-spec.ts";
@@ -61,13 +62,14 @@ export function createExpressionMatcher(): MatchExpressions {
     const { promise, resolve, reject } = Promise.withResolvers<MatchAnswer>();
     waiting.set(question.id, { resolve, reject });
     thread.postMessage(question);
-    const cancel = () => {
-      thread?.postMessage({ cancelled: question.id } satisfies MatchCancellation);
-      waiting.delete(question.id);
-      resolve({ id: question.id, answers: undefined });
-    };
-    signal?.addEventListener("abort", cancel, { once: true });
-    const { answers } = await promise.finally(() => signal?.removeEventListener("abort", cancel));
+    const unlink =
+      signal &&
+      onAbort(signal, () => {
+        thread?.postMessage({ cancelled: question.id } satisfies MatchCancellation);
+        waiting.delete(question.id);
+        resolve({ id: question.id, answers: undefined });
+      });
+    const { answers } = await promise.finally(unlink);
     return answers && matchesIn(expressions, names, answers);
   };
 }

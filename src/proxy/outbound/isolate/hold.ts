@@ -1,6 +1,7 @@
 // The wait of one call for the owner of an unknown namespace. Beside it, the API server is asked whether the
 // namespace exists: an unknown namespace is either newer than the snapshot or not there. Invariant: a new
 // decision follows the first of both answers, and a wait has its bounds in time and number.
+import { onAbort } from "../../../base/abort.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { MeshError } from "../../../base/errors.ts";
 import { parseRequestInfo } from "../../../kube/request-info.ts";
@@ -91,21 +92,17 @@ function nextChange(
   signal: CallSignal,
   onWake: (listener: () => void) => void,
 ): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const finish = (finished: () => void) => {
-      unsubscribe();
-      timer.cancel();
-      signal.removeEventListener("abort", gone);
-      finished();
-    };
-    const gone = () =>
-      finish(() => reject(new MeshError("ABORTED", "waiting for a namespace's owner: aborted", { cause: signal.reason })));
-    const done = () => finish(resolve);
-    const unsubscribe = session.onChange(done);
-    const timer = clock.after(timeoutMs, done);
-    onWake(done);
-    if (signal.aborted) gone();
-    else signal.addEventListener("abort", gone, { once: true });
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const unsubscribe = session.onChange(() => resolve());
+  const timer = clock.after(timeoutMs, resolve);
+  onWake(resolve);
+  const unlink = onAbort(signal, () =>
+    reject(new MeshError("ABORTED", "waiting for a namespace's owner: aborted", { cause: signal.reason })),
+  );
+  return promise.finally(() => {
+    unsubscribe();
+    timer.cancel();
+    unlink();
   });
 }
 

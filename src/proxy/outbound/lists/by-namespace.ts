@@ -2,6 +2,7 @@
 // one version, joined into one (docs/decisions/0021). Invariants: the answer is what the one list at that
 // version shows of the subset's objects; what fails before the first byte leaves the one list to be sent, and
 // what fails later breaks the connection.
+import { onAbort } from "../../../base/abort.ts";
 import { BoundedMap } from "../../../base/bounded-map.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { MeshError } from "../../../base/errors.ts";
@@ -156,8 +157,7 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
     if (form === undefined || !isResourceCall(call) || features.lackOf(collection, "namespaces") !== undefined) return undefined;
     const startedMs = clock.monotonicMs();
     const asking = new CallAbort();
-    const onGone = () => asking.abort(call.signal.reason);
-    call.signal.addEventListener("abort", onGone, { once: true });
+    onAbort(call.signal, () => asking.abort(call.signal.reason));
     // Their times and notes are not the call's.
     const record = { ...createRecord(call.info, call.record), decision: "narrowed" } as const;
     try {

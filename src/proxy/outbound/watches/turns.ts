@@ -1,5 +1,6 @@
 // Limits how many tasks run at a time: each task holds much memory. Invariant: of the tasks that wait, the one
 // with the lowest rank runs first.
+import { onAbort } from "../../../base/abort.ts";
 import { MeshError } from "../../../base/errors.ts";
 import type { CallSignal } from "../../http/call-signal.ts";
 
@@ -16,19 +17,17 @@ export function createTurns(atATime: number): Turns {
   let running = 0;
   const turn = (signal: CallSignal, rank: number) =>
     new Promise<void>((resolve, reject) => {
-      const onAbort = () => {
-        waiting.delete(start);
-        reject(new MeshError("ABORTED", "waiting for a turn: aborted", { cause: signal.reason }));
-      };
       const start = () => {
         waiting.delete(start);
-        signal.removeEventListener("abort", onAbort);
+        unlink();
         running++;
         resolve();
       };
-      if (signal.aborted) return onAbort();
-      signal.addEventListener("abort", onAbort, { once: true });
       waiting.set(start, rank);
+      const unlink = onAbort(signal, () => {
+        waiting.delete(start);
+        reject(new MeshError("ABORTED", "waiting for a turn: aborted", { cause: signal.reason }));
+      });
       // Later, when all watches that show the same move wait.
       queueMicrotask(next);
     });

@@ -1,6 +1,5 @@
 // The page of one kind: each field with its type, default, allowed values and meaning, from the kind's schema, and an example. Pure.
-import type { CustomResourceDefinition } from "../../src/api/crd.ts";
-import type { StructuralSchema } from "../../src/api/structural-schema.ts";
+import type { CustomResourceDefinition, StructuralSchema } from "../../src/api/crd.ts";
 import { block, code, page, plain, table } from "./markdown.ts";
 
 interface Field {

@@ -4,23 +4,20 @@ import { isIP } from "node:net";
 import { didYouMean } from "./nearest.ts";
 import { parseQuantity } from "./quantity.ts";
 
-/** What an annotation may contain. */
 export interface AnnotationValue {
-  /** The allowed values in the words of the reference, as Markdown. */
+  /** For the reference, as Markdown. */
   readonly values: string;
   /** Why a value is not allowed; undefined if it is allowed. */
   readonly wrong: (value: string) => string | undefined;
-  /** The value in the form in which the proxy gets it. Default: unchanged. */
+  /** The form in which the proxy gets the value. Default: unchanged. */
   readonly normalize?: (value: string) => string;
 }
 
-/** "true" or "false". */
 export const BOOLEAN: AnnotationValue = {
   values: "`true`, `false`",
   wrong: (value) => (value === "true" || value === "false" ? undefined : 'must be "true" or "false"'),
 };
 
-/** One of these texts. */
 export function oneOf(allowed: readonly string[]): AnnotationValue {
   const listed = allowed.map((each) => JSON.stringify(each)).join(", ");
   return {
@@ -29,7 +26,6 @@ export function oneOf(allowed: readonly string[]): AnnotationValue {
   };
 }
 
-/** A quantity of a resource. */
 export function quantityOfAtLeast(least: string): AnnotationValue {
   return {
     values: `a quantity, at least \`${least}\``,
@@ -41,7 +37,6 @@ export function quantityOfAtLeast(least: string): AnnotationValue {
   };
 }
 
-/** The reference of an image. */
 export const IMAGE: AnnotationValue = {
   values: "an image",
   wrong: (value) => (/^[^\s"'\\]{1,512}$/.test(value) ? undefined : "must be the name of an image"),
@@ -49,7 +44,6 @@ export const IMAGE: AnnotationValue = {
 
 const MAX_RANGES_CHARS = 16_384;
 
-/** Ranges of addresses with commas between them. */
 export const ADDRESS_RANGES: AnnotationValue = {
   values: "ranges such as `10.0.0.0/8,fd00::/8`",
   wrong: (value) => {

@@ -1,32 +1,28 @@
-// The table of the mesh's annotations on pods and on the objects that describe apps. Pure. A row is all that
-// an annotation needs: the checks, the injection, the defaults of the cluster and the reference are derived
-// from it. Invariant: an invalid value on an app's object is a problem of the object, as in any field; a CRD
-// schema cannot check annotations.
+// The table of the mesh's annotations on pods and on the objects that describe apps. Pure. The checks, the
+// injection, the defaults of the cluster and the reference are derived from its rows. A CRD schema cannot
+// check annotations, so an invalid value on an app's object is a problem of the object.
 import { jsonText } from "../base/json.ts";
 import { ADDRESS_RANGES, type AnnotationValue, BOOLEAN, IMAGE, oneOf, quantityOfAtLeast } from "./annotation-values.ts";
 import { type Finding, fieldAt } from "./rule.ts";
 
-/** One annotation. */
 export interface AnnotationRow extends AnnotationValue {
   /** Where users set it. The annotation of a pod takes precedence over the same one of its app. */
   readonly on: "app" | "pod" | "both";
-  /** What it does, for the reference, as Markdown. */
+  /** For the reference, as Markdown. */
   readonly meaning: string;
   /** The value in force without the annotation. Default: none, "". */
   readonly fallback?: string;
   /** True if it decides about one pod, so that the cluster may have no default of it. */
   readonly isPerPod?: boolean;
-  /** The environment variable of the proxy that gets the value. */
+  /** The environment variable of the proxy's container that gets the value. */
   readonly env?: string;
-  /** The field of the proxy's container that gets the value. */
   readonly field?: string;
-  /** The resource of which the value is the proxy's request. */
+  /** The resource (`cpu`, `memory`) that the proxy requests by the value, or is limited to. */
   readonly requests?: string;
-  /** The resource of which the value is the proxy's limit. */
   readonly limits?: string;
 }
 
-/** Values of the annotation `intercept`: how the operator's requests reach its proxy. */
+/** How the operator's requests reach its proxy. */
 export const INTERCEPT_MODES = ["env", "kubeconfig", "iptables"] as const;
 
 export type InterceptMode = (typeof INTERCEPT_MODES)[number];
@@ -125,23 +121,19 @@ const ROWS = {
   },
 } satisfies Readonly<Record<string, AnnotationRow>>;
 
-/** The name of an annotation without its prefix. */
 export type AnnotationName = keyof typeof ROWS;
 
-/** All annotations of pods and apps, in the order of the reference, by their names without the prefix. */
+/** By their names without the prefix, in the order of the reference. */
 export const ANNOTATIONS: Readonly<Record<AnnotationName, AnnotationRow>> = ROWS;
 
-/** The names of the annotations that these objects may have. */
 export function annotationsOn(place: "app" | "pod"): AnnotationName[] {
   return (Object.keys(ROWS) as AnnotationName[]).filter((name) => [place, "both"].includes(ROWS[name].on));
 }
 
-/** The prefix of all annotations in the table. */
 export const ANNOTATION_PREFIX = "ctrlmesh.kruise.io/";
 
 export type Annotations = Readonly<Record<string, string>>;
 
-/** The annotation as it is in metadata, with its prefix. */
 export function annotationKey(name: AnnotationName): string {
   return `${ANNOTATION_PREFIX}${name}`;
 }
@@ -151,12 +143,10 @@ export function annotationValue(annotations: Annotations | undefined, name: Anno
   return annotations?.[annotationKey(name)] ?? ANNOTATIONS[name].fallback ?? "";
 }
 
-/** True if the operator reads objects without managedFields. */
 export function stripsManagedFields({ annotations }: { readonly annotations?: Annotations }): boolean {
   return annotationValue(annotations, "strip-managed-fields") === "true";
 }
 
-/** Finds invalid annotations in the metadata of an object that describes an app. */
 export function* appAnnotations(metadata: unknown): Iterable<Finding> {
   for (const name of annotationsOn("app")) {
     const key = annotationKey(name);

@@ -162,3 +162,46 @@ describe("validateCircuitBreaker", () => {
     );
   });
 });
+
+const INTERCEPT = "spec.trafficInterceptRules[0]";
+const normal = { name: "inside", interceptType: "Whitelist", contentType: "Normal", contents: ["example.com"], methods: ["*"] };
+const interceptProblems = (...rules: object[]) =>
+  policyProblemsOf("CircuitBreaker", sampleCircuitBreaker({}, { rateLimitings: undefined, trafficInterceptRules: rules }));
+const withContents = (contentType: string, ...contents: string[]) => interceptProblems({ ...normal, contentType, contents });
+
+describe("a rule of trafficInterceptRules", () => {
+  it("lists hosts, with or without a port, or expressions", () => {
+    expect(withContents("Normal", "example.com", "Example.com:443", "10.0.0.1", "[2001:db8::1]:443")).toEqual([]);
+    expect(withContents("Regexp", "^[a-z]+[.]example[.]com(:443)?$")).toEqual([]);
+  });
+
+  it("reports all problems at once", () => {
+    const rule = {
+      ...normal,
+      contents: ["https://example.com", "*.example.com", "a.example", "a.example"],
+      methods: ["get", "*"],
+    };
+    expect(interceptProblems(rule)).toEqual([
+      expect.stringContaining(`${INTERCEPT}.methods[0]: "get": must be one of "GET"`),
+      `${INTERCEPT}.contents[0]: "https://example.com": must be a host such as "example.com", "example.com:443" or "[2001:db8::1]"`,
+      expect.stringContaining(`${INTERCEPT}.contents[1]: "*.example.com": must be a host such as`),
+      `${INTERCEPT}.contents[3]: "a.example": is already item 2 of the list`,
+      `${INTERCEPT}.methods[1]: "*": "*" must be the only item of its list`,
+    ]);
+  });
+
+  it("points those who write a wildcard to expressions", () => {
+    expect(withContents("Normal", "*.example.com")).toEqual([expect.stringMatching(/a pattern needs contentType "Regexp"$/)]);
+  });
+
+  it("has expressions that RE2 compiles fast", () => {
+    expect(withContents("Regexp", "(", "a(?=b)", "(a{110}){100}")).toEqual([
+      expect.stringContaining(`${INTERCEPT}.contents[0]: "(": does not compile as RE2`),
+      expect.stringContaining(`${INTERCEPT}.contents[1]: "a(?=b)": does not compile as RE2`),
+      expect.stringContaining(`${INTERCEPT}.contents[2]: "(a{110}){100}": too large`),
+    ]);
+    expect(withContents("Regexp", "((a{100}){100}){100}")).toEqual([
+      expect.stringMatching(/^spec\.trafficInterceptRules: all expressions together, .* at most 16384 are allowed$/),
+    ]);
+  });
+});

@@ -1,24 +1,45 @@
-// The kind CircuitBreaker: limits and breakers for the requests of pods. Invariant: each field of
-// KusionStack's kind is here with its spelling; a field of an older form of it is refused with the new one.
-// The manager compiles it into rules; admission validates it.
-import { z } from "zod";
+// The kind CircuitBreaker: limits and breakers for the requests of pods. Invariant: it has each field of
+// KusionStack's kind, with the same spelling; a field of an older form is refused with the new one.
+import { optional, z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { listMap, withChecks } from "./extensions.ts";
-import { interceptRuleSchema } from "./intercept-rule.ts";
+import { nonEmptyList } from "./fields.ts";
 import { KUSIONSTACK_GROUP, objectMetaSchema } from "./kind.ts";
 import { nonEmptySelector } from "./label-selector.ts";
 import { policyKind } from "./policy-kind.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { RECOVER_ANNOTATION, rateLimitingSchema } from "./rate-limiting.ts";
-import { boundedRegexes } from "./regex.ts";
-import { type Finding, fieldAt, itemsOf, stringsOf, withRules } from "./rule.ts";
-import { boundedResourceRules, isSet, MAX_TRAFFIC_RULES, modeSchema } from "./traffic-rules.ts";
-import { uniqueNames } from "./unique-names.ts";
+import { boundedRegexes, MAX_REGEX_LENGTH, regexProblems } from "./regex.ts";
+import { type Finding, fieldAt, itemsOf, noDuplicates, stringsOf, uniqueNames, withRules } from "./rule.ts";
+import { methodsSchema, parseServer } from "./server-match.ts";
+import { boundedResourceRules, isSet, MAX_TRAFFIC_RULES, modeSchema, ruleNameSchema } from "./traffic-rules.ts";
 
-/** A label that switches a CircuitBreaker off. */
 export const BREAKER_DISABLED = "circuitbreaker.ctrlmesh.kusionstack.io/disable";
 
 const MAX_RECOVER_LENGTH = 256;
+
+const interceptRuleSchema = withRules(
+  z.strictObject({
+    name: ruleNameSchema.describe("Name of the rule, in answers and metrics."),
+    interceptType: z
+      .enum(["Whitelist", "Blacklist"])
+      .describe(
+        "Whitelist: as long as there is such a rule, requests that match none of them are refused. Blacklist: requests that match are refused, also those that a Whitelist names.",
+      ),
+    contentType: z
+      .enum(["Normal", "Regexp"])
+      .describe(
+        "Normal: the contents are hosts. Regexp: they are regular expressions in RE2 syntax, which may match anywhere in host or host:port, so anchor them with ^ and $.",
+      ),
+    contents: withRules(nonEmptyList(z.string().min(1).max(MAX_REGEX_LENGTH), 128), noDuplicates).describe(
+      "Hosts, with or without a port. Without one, every port matches.",
+    ),
+    methods: methodsSchema.describe(
+      'HTTP methods, or "*" for all. HTTPS clients open a tunnel with the method CONNECT; the methods inside are encrypted and do not count.',
+    ),
+  }),
+  contentProblems,
+);
 
 const specSchema = withRules(
   withChecks(
@@ -27,16 +48,10 @@ const specSchema = withRules(
         "Selects the pods whose proxies enforce the rules, in the namespace of this object. The selector must not be empty.",
       ),
       mode: modeSchema,
-      rateLimitings: z
-        .array(rateLimitingSchema)
-        .max(MAX_TRAFFIC_RULES)
-        .optional()
+      rateLimitings: optional(z.array(rateLimitingSchema).max(MAX_TRAFFIC_RULES))
         .meta(listMap("name"))
         .describe("Rules for requests. Every rule that matches a request applies."),
-      trafficInterceptRules: z
-        .array(interceptRuleSchema)
-        .max(MAX_TRAFFIC_RULES)
-        .optional()
+      trafficInterceptRules: optional(z.array(interceptRuleSchema).max(MAX_TRAFFIC_RULES))
         .meta(listMap("name"))
         .describe(
           "Other servers than the API server that the pods may call, or may not. They only apply to pods with the annotation ctrlmesh.kruise.io/egress.",
@@ -62,9 +77,9 @@ export const circuitBreakerKind = policyKind({
   metadata: withRules(objectMetaSchema, shortRecovery),
 });
 
+export type InterceptRule = Immutable<z.output<typeof interceptRuleSchema>>;
 export type CircuitBreaker = Immutable<z.output<typeof circuitBreakerKind.schema>>;
 
-/** Returns a valid CircuitBreaker, or the problems of any other value. Never throws. */
 export function validateCircuitBreaker(object: unknown): ValidationResult<CircuitBreaker> {
   return validate(circuitBreakerKind.schema, object);
 }
@@ -90,4 +105,22 @@ function* shortRecovery(metadata: unknown): Iterable<Finding> {
   const value = fieldAt(metadata, "annotations", RECOVER_ANNOTATION);
   if (typeof value !== "string" || value.length <= MAX_RECOVER_LENGTH) return;
   yield { path: ["annotations", RECOVER_ANNOTATION], value, message: `must have at most ${MAX_RECOVER_LENGTH} characters` };
+}
+
+function* contentProblems(rule: unknown): Iterable<Finding> {
+  const isRegex = fieldAt(rule, "contentType") === "Regexp";
+  for (const [index, content] of itemsOf(fieldAt(rule, "contents")).entries()) {
+    const problems = isRegex ? regexProblems(content) : hostProblems(content);
+    for (const problem of problems) yield { ...problem, path: ["contents", index] };
+  }
+}
+
+function* hostProblems(content: unknown): Iterable<Finding> {
+  if (typeof content !== "string" || content === "" || parseServer(content) !== undefined) return;
+  const hint = content.includes("*") ? '; a pattern needs contentType "Regexp"' : "";
+  yield {
+    path: [],
+    value: content,
+    message: `must be a host such as "example.com", "example.com:443" or "[2001:db8::1]"${hint}`,
+  };
 }

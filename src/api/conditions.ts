@@ -1,16 +1,15 @@
-// The schema of status conditions (metav1.Condition), for every kind. The manager writes them; `kubectl wait`
-// reads them.
-import { z } from "zod";
+// The status conditions of every kind (metav1.Condition), which `kubectl wait` reads.
+import { optional, z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { listMap } from "./extensions.ts";
 
-/** A point in time as Kubernetes writes it (RFC 3339). */
+/** RFC 3339, as Kubernetes writes times. */
 export const timestampSchema = z.iso.datetime({ offset: true });
 
 const conditionSchema = z.object({
   type: z.string().min(1).max(316).describe("Type of the condition, for example Ready."),
   status: z.enum(["True", "False", "Unknown"]).describe("Whether the condition is true."),
-  observedGeneration: z.int().min(0).optional().describe("Generation of the object that the condition is about."),
+  observedGeneration: optional(z.int().min(0)).describe("Generation of the object that the condition is about."),
   lastTransitionTime: timestampSchema.describe("When the status last changed."),
   reason: z.string().min(1).max(1024).describe("The reason as one word in CamelCase, for programs."),
   message: z

@@ -1,15 +1,17 @@
-// The CustomResourceDefinitions of all kinds, generated from their schemas. Pure. scripts/generate.ts writes
-// them to deploy/crds; localkube and the tests install them.
+// The CustomResourceDefinitions of all kinds, generated from their schemas. Pure. Invariant: every node has a
+// type, there is no $ref, and no additionalProperties beside properties, since the API server prunes unknown
+// fields.
+import { z } from "zod";
+import { MeshError } from "../base/errors.ts";
 import { circuitBreakerKind } from "./circuit-breaker.ts";
 import { faultInjectionKind } from "./fault-injection.ts";
+import { MAX_INT32 } from "./fields.ts";
 import type { KindDefinition } from "./kind.ts";
 import { managerStateKind } from "./manager-state.ts";
 import { shardingConfigKind } from "./sharding-config.ts";
-import { type StructuralSchema, toStructuralSchema } from "./structural-schema.ts";
 import { trafficPolicyKind } from "./traffic-policy.ts";
 import { virtualAppKind } from "./virtual-app.ts";
 
-/** Every kind that this version serves, by name. */
 export const KINDS = {
   VirtualApp: virtualAppKind,
   ShardingConfig: shardingConfigKind,
@@ -21,7 +23,6 @@ export const KINDS = {
 
 export type KindName = keyof typeof KINDS;
 
-/** The names of all kinds, in the order of KINDS. */
 export const KIND_NAMES = Object.keys(KINDS) as readonly KindName[];
 
 /** The part of an apiextensions.k8s.io/v1 CustomResourceDefinition that this project uses. */
@@ -44,7 +45,6 @@ export interface CustomResourceDefinition {
   };
 }
 
-/** The whole CustomResourceDefinition of a kind. */
 export function crdOf(name: KindName): CustomResourceDefinition {
   const definition: KindDefinition = KINDS[name];
   const { group, kind, plural, shortNames, scope, columns } = definition;
@@ -96,4 +96,89 @@ function rootSchema({ schema }: KindDefinition): StructuralSchema {
       ...fields,
     },
   };
+}
+
+/** The part of apiextensions/v1 JSONSchemaProps that this project uses. */
+export interface StructuralSchema {
+  readonly type: "object" | "array" | "string" | "integer" | "number" | "boolean";
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, StructuralSchema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: StructuralSchema;
+  readonly items?: StructuralSchema;
+  readonly [keyword: string]: unknown;
+}
+
+/**
+ * Converts a zod schema. Descriptions and x-kubernetes-* keywords come from `.describe()` and `.meta()`.
+ * @throws MeshError `SCHEMA_NOT_STRUCTURAL` for a schema that a CRD cannot express, for example a union
+ */
+export function toStructuralSchema(schema: z.ZodType): StructuralSchema {
+  // The input form: a field with a default or a fallback is optional for the writer of the object.
+  const json = z.toJSONSchema(schema, {
+    target: "openapi-3.0",
+    io: "input",
+    reused: "inline",
+    override: ({ jsonSchema }) => simplify(jsonSchema),
+  });
+  return structural(json, "$");
+}
+
+function simplify(json: z.core.JSONSchema.BaseSchema): void {
+  // zod writes false for strict objects and {} for loose ones, and neither has an effect in a CRD.
+  if (typeof json.additionalProperties !== "object" || Object.keys(json.additionalProperties).length === 0) {
+    delete json.additionalProperties;
+  }
+  // zod's own pattern for dates is long, and Kubernetes checks the format.
+  if (json.format === "date-time") delete json.pattern;
+  if (json.type === "integer") nameIntegerFormat(json);
+}
+
+function nameIntegerFormat(json: z.core.JSONSchema.BaseSchema): void {
+  json.format ??= json.maximum !== undefined && json.maximum <= MAX_INT32 ? "int32" : "int64";
+  if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
+  if (json.maximum === Number.MAX_SAFE_INTEGER || json.maximum === MAX_INT32) delete json.maximum;
+}
+
+const KEYWORDS = new Set(
+  "type description properties required additionalProperties items enum format pattern minimum maximum minLength maxLength minItems maxItems minProperties maxProperties default".split(
+    " ",
+  ),
+);
+const TYPES = new Set<unknown>(["object", "array", "string", "integer", "number", "boolean"]);
+
+/** Copies the keywords that a CRD may have, in a stable order, and refuses any other. */
+function structural(json: z.core.JSONSchema.BaseSchema | boolean | undefined, path: string): StructuralSchema {
+  if (typeof json !== "object" || !isType(json.type)) throw notStructural(path, "has no single type");
+  for (const keyword of Object.keys(json)) {
+    if (!KEYWORDS.has(keyword) && !keyword.startsWith("x-kubernetes-")) throw notStructural(path, `keyword ${keyword}`);
+  }
+  const { type, description, properties, items, additionalProperties, ...rest } = json;
+  return {
+    ...(description === undefined ? {} : { description }),
+    type,
+    ...rest,
+    ...(additionalProperties === undefined
+      ? {}
+      : { additionalProperties: structural(schemaOf(additionalProperties), `${path}{}`) }),
+    ...(items === undefined ? {} : { items: structural(schemaOf(items), `${path}[]`) }),
+    ...(properties === undefined ? {} : { properties: structuralProperties(properties, path) }),
+  };
+}
+
+function structuralProperties(properties: Readonly<Record<string, unknown>>, path: string): Record<string, StructuralSchema> {
+  const entries = Object.entries(properties).map(([name, inner]) => [name, structural(schemaOf(inner), `${path}.${name}`)]);
+  return Object.fromEntries(entries);
+}
+
+function schemaOf(value: unknown): z.core.JSONSchema.BaseSchema | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+}
+
+function isType(type: unknown): type is StructuralSchema["type"] {
+  return TYPES.has(type);
+}
+
+function notStructural(path: string, why: string): MeshError {
+  return new MeshError("SCHEMA_NOT_STRUCTURAL", `converting the schema at ${path}: ${why}`);
 }

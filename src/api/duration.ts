@@ -1,4 +1,4 @@
-// Fields with a duration. Pure.
+// Fields with a duration, such as "1m30s".
 import { z } from "zod";
 import { DURATION, parseDuration } from "../base/duration.ts";
 import { celRules } from "./extensions.ts";
@@ -8,7 +8,6 @@ export function durationMs(text: string): number {
   return parseDuration(text) ?? Number.NaN;
 }
 
-/** A duration from `least` to `most`, which are durations too. */
 export function durationSchema(least: string, most: string) {
   const message = `must be from ${least} to ${most}`;
   const isWithin = (text: string) => {

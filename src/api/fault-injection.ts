@@ -1,16 +1,17 @@
-// The kind FaultInjection: delays and failures of the requests of pods, for tests. Invariant: this kind has
-// each field of KusionStack's kind, with the same spelling. An unknown or older field is refused, because a
-// fault that fires too often does harm. The manager compiles each FaultInjection into rules.
-import { z } from "zod";
+// The kind FaultInjection: delays and failures of the requests of pods, for tests. Invariant: it has each
+// field of KusionStack's kind, with the same spelling. An unknown or older field is refused, because a fault
+// that fires too often does harm.
+import { optional, z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { durationSchema } from "./duration.ts";
 import { type Check, celRules, withChecks } from "./extensions.ts";
+import { int, nonEmptyList } from "./fields.ts";
 import { KUSIONSTACK_GROUP } from "./kind.ts";
 import { nonEmptySelector } from "./label-selector.ts";
 import { policyKind } from "./policy-kind.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { boundedRegexes } from "./regex.ts";
-import { type Finding, fieldAt, itemsOf, stringsOf, withRules } from "./rule.ts";
+import { type Finding, fieldAt, itemsOf, stringsOf, uniqueNames, withRules } from "./rule.ts";
 import { headerNameSchema, hostMatchSchema, oneMethodSchema, pathMatchSchema } from "./server-match.ts";
 import {
   boundedResourceRules,
@@ -20,9 +21,7 @@ import {
   resourceRuleSchema,
   ruleNameSchema,
 } from "./traffic-rules.ts";
-import { uniqueNames } from "./unique-names.ts";
 
-/** A label that switches a FaultInjection off. */
 export const FAULT_DISABLED = "faultinjection.ctrlmesh.kusionstack.io/disable";
 
 const percentSchema = z
@@ -37,13 +36,11 @@ const WRONG_STATUS = "must be from 400 to 599; 0 and 200 mean no abort";
 const isAllowedStatus = (status: number) => status === 0 || status === 200 || (status >= 400 && status <= 599);
 
 const httpMatchSchema = z.strictObject({
-  host: hostMatchSchema.optional().describe("Host of the requests, without port."),
-  path: pathMatchSchema
-    .optional()
-    .describe("Path of the requests, without query. The paths inside of a tunnel are encrypted and do not match."),
-  method: oneMethodSchema
-    .optional()
-    .describe("HTTP method of the requests. HTTPS clients open a tunnel with the method CONNECT."),
+  host: optional(hostMatchSchema).describe("Host of the requests, without port."),
+  path: optional(pathMatchSchema).describe(
+    "Path of the requests, without query. The paths inside of a tunnel are encrypted and do not match.",
+  ),
+  method: optional(oneMethodSchema).describe("HTTP method of the requests. HTTPS clients open a tunnel with the method CONNECT."),
   headers: z
     .array(
       z.strictObject({
@@ -57,25 +54,17 @@ const httpMatchSchema = z.strictObject({
 });
 
 const matchSchema = z.strictObject({
-  resources: z
-    .array(resourceRuleSchema)
-    .max(MAX_RESOURCE_RULES)
-    .optional()
-    .describe(
-      "Requests to the API server: those that match one of the entries. Without entries, and without httpMatch: all requests to the API server.",
-    ),
-  httpMatch: z
-    .array(httpMatchSchema)
-    .max(MAX_RESOURCE_RULES)
-    .optional()
-    .describe(
-      "Requests to other servers than the API server: those that match one of the entries. A field that an entry does not set matches every request. The entries apply only to pods with the annotation ctrlmesh.kruise.io/egress.",
-    ),
+  resources: optional(z.array(resourceRuleSchema).max(MAX_RESOURCE_RULES)).describe(
+    "Requests to the API server: those that match one of the entries. Without entries, and without httpMatch: all requests to the API server.",
+  ),
+  httpMatch: optional(z.array(httpMatchSchema).max(MAX_RESOURCE_RULES)).describe(
+    "Requests to other servers than the API server: those that match one of the entries. A field that an entry does not set matches every request. The entries apply only to pods with the annotation ctrlmesh.kruise.io/egress.",
+  ),
 });
 
 const calendarNumbers = (min: number, max: number) =>
   z
-    .array(z.int().min(min).max(max))
+    .array(int(min, max))
     .max(max + 1)
     .optional();
 
@@ -92,12 +81,12 @@ const BOTH_TIMES: Check = {
 
 const effectiveTimeSchema = withChecks(
   z.strictObject({
-    startTime: timeSchema
-      .optional()
-      .describe("Time of the day in UTC from which the fault is in effect. The default is the whole day."),
-    endTime: timeSchema
-      .optional()
-      .describe("Time of the day in UTC at which the fault ends. If it is not after startTime, the fault ends on the next day."),
+    startTime: optional(timeSchema).describe(
+      "Time of the day in UTC from which the fault is in effect. The default is the whole day.",
+    ),
+    endTime: optional(timeSchema).describe(
+      "Time of the day in UTC at which the fault ends. If it is not after startTime, the fault ends on the next day.",
+    ),
     daysOfWeek: calendarNumbers(0, 6).describe(
       "Days of the week on which the fault begins; 0 is Sunday. The default is every day. The lists of days and months must all match.",
     ),
@@ -109,11 +98,9 @@ const effectiveTimeSchema = withChecks(
 
 const httpFaultSchema = withChecks(
   z.strictObject({
-    name: ruleNameSchema
-      .optional()
-      .describe(
-        "Name of the fault, in status, answers and metrics. The default is its place in the list, for example httpFault[0].",
-      ),
+    name: optional(ruleNameSchema).describe(
+      "Name of the fault, in status, answers and metrics. The default is its place in the list, for example httpFault[0].",
+    ),
     delay: z
       .strictObject({
         fixedDelay: durationSchema("1ms", "30s").describe('Time by which requests are delayed, for example "300ms".'),
@@ -134,12 +121,10 @@ const httpFaultSchema = withChecks(
       .describe(
         "Answers requests with an error, so that they reach no server. The first fault in the list that aborts a request decides.",
       ),
-    match: matchSchema
-      .optional()
-      .describe(
-        "Requests that the fault is about. The default is all requests to the API server. The operator's leader-election lock is exempt, unless resources name leases of the group coordination.k8s.io.",
-      ),
-    effectiveTime: effectiveTimeSchema.optional().describe("When the fault is in effect. The default is always."),
+    match: optional(matchSchema).describe(
+      "Requests that the fault is about. The default is all requests to the API server. The operator's leader-election lock is exempt, unless resources name leases of the group coordination.k8s.io.",
+    ),
+    effectiveTime: optional(effectiveTimeSchema).describe("When the fault is in effect. The default is always."),
   }),
   {
     rule: "has(self.delay) || has(self.abort)",
@@ -154,13 +139,11 @@ const specSchema = withRules(
       "Selects the pods whose requests the faults are for, in the namespace of this object. The selector must not be empty.",
     ),
     mode: modeSchema,
-    disabled: z.boolean().optional().describe("If true, no fault is in effect. The default is false."),
-    maxDuration: durationSchema("1s", "720h")
-      .optional()
-      .describe(
-        "Time after which the faults end by themselves, counted from the creation of this object or the last change of its spec. The default is no end.",
-      ),
-    httpFault: z.array(httpFaultSchema).min(1).max(MAX_TRAFFIC_RULES).describe("The faults. Every fault that matches applies."),
+    disabled: optional(z.boolean()).describe("If true, no fault is in effect. The default is false."),
+    maxDuration: optional(durationSchema("1s", "720h")).describe(
+      "Time after which the faults end by themselves, counted from the creation of this object or the last change of its spec. The default is no end.",
+    ),
+    httpFault: nonEmptyList(httpFaultSchema, MAX_TRAFFIC_RULES).describe("The faults. Every fault that matches applies."),
   }),
   specRules,
 );
@@ -178,7 +161,6 @@ export const faultInjectionKind = policyKind({
 export type FaultInjection = Immutable<z.output<typeof faultInjectionKind.schema>>;
 export type HttpFault = Immutable<z.output<typeof httpFaultSchema>>;
 
-/** Returns a valid FaultInjection, or the problems of any other value. Never throws. */
 export function validateFaultInjection(object: unknown): ValidationResult<FaultInjection> {
   return validate(faultInjectionKind.schema, object);
 }

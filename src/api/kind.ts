@@ -1,20 +1,18 @@
-// The definition of a custom resource: names, scope, columns and schema. crd.ts derives its
-// CustomResourceDefinition.
+// The definition of a custom resource: names, scope, columns and schema. crd.ts makes the CRD from it.
 import { z } from "zod";
 import type { Resource } from "../kube/client/resource.ts";
 import type { KubeObject } from "../kube/types.ts";
 
-/** A column of `kubectl get` (apiextensions/v1 CustomResourceColumnDefinition). */
+/** A column of `kubectl get`. */
 export interface PrinterColumn {
   readonly name: string;
   readonly type: "string" | "integer" | "date";
   readonly description: string;
   readonly jsonPath: string;
-  /** 0: always shown. 1: shown only with `-o wide`. */
-  readonly priority?: 0 | 1;
+  /** 1: shown only with `-o wide`. */
+  readonly priority?: 1;
 }
 
-/** A custom resource of the version v1alpha1. */
 export interface KindDefinition {
   readonly group: string;
   readonly kind: string;
@@ -26,53 +24,39 @@ export interface KindDefinition {
   readonly schema: z.ZodObject;
 }
 
-/** The descriptor of a kind for the client and the controllers. */
 export function resourceOf<T extends KubeObject>({ group, plural, kind, scope }: KindDefinition): Resource<T> {
   return { group, version: "v1alpha1", resource: plural, kind, namespaced: scope === "Namespaced" };
 }
 
-/** API group of the kinds that OpenKruise Controller Mesh introduced. */
+/** The API group of OpenKruise's Controller Mesh. */
 export const KRUISE_GROUP = "ctrlmesh.kruise.io";
 
-/** API group of the kind that KusionStack's Controller Mesh introduced. */
+/** The API group of KusionStack's Controller Mesh. */
 export const KUSIONSTACK_GROUP = "ctrlmesh.kusionstack.io";
 
-/** The advice for a field of an object of this kind that cannot be changed. */
+/** The advice for a field that cannot be changed. */
 export function recreateAdvice(kind: string): string {
   return `delete this ${kind}, wait until it is deleted, and create it again`;
 }
 
-/** The path of a field of the condition of this type, for a column. */
-export function conditionPath(type: string, field: "status" | "reason" | "message"): string {
-  return `.status.conditions[?(@.type=="${type}")].${field}`;
+export function integerColumn(name: string, jsonPath: string, description: string): PrinterColumn {
+  return { name, type: "integer", description, jsonPath };
 }
 
-/** The condition Ready of a source kind. */
-export const READY_COLUMNS: readonly PrinterColumn[] = [
-  {
-    name: "Ready",
-    type: "string",
-    description: "Status of the condition Ready.",
-    jsonPath: conditionPath("Ready", "status"),
-  },
-  {
-    name: "Reason",
-    type: "string",
-    description: "Reason of the condition Ready, as one word.",
-    jsonPath: conditionPath("Ready", "reason"),
-  },
-];
+export function textColumn(name: string, jsonPath: string, description: string): PrinterColumn {
+  return { name, type: "string", description, jsonPath };
+}
 
-/** The last column with `-o wide`. */
-export const MESSAGE_COLUMN: PrinterColumn = {
-  name: "Message",
-  type: "string",
-  description: "Message of the condition Ready.",
-  jsonPath: conditionPath("Ready", "message"),
-  priority: 1,
-};
+/** The columns of a condition: its status, its reason, and with `-o wide` its message. */
+export function conditionColumns(type: string) {
+  const path = `.status.conditions[?(@.type=="${type}")]`;
+  return {
+    status: textColumn(type, `${path}.status`, `Status of the condition ${type}.`),
+    reason: textColumn("Reason", `${path}.reason`, `Reason of the condition ${type}, as one word.`),
+    message: { ...textColumn("Message", `${path}.message`, `Message of the condition ${type}.`), priority: 1 as const },
+  };
+}
 
-/** The age of the object, the last column without `-o wide`. */
 export const AGE_COLUMN: PrinterColumn = {
   name: "Age",
   type: "date",
@@ -91,9 +75,8 @@ const ownerReferenceSchema = z.looseObject({
 const stringMapSchema = z.record(z.string(), z.string());
 
 /**
- * The schema of metav1.ObjectMeta, for the fields that the project reads. Other fields are kept unchanged,
- * since the API server has checked them. The type is assignable to ObjectMeta in src/kube/types.ts, so
- * optional fields cannot be undefined.
+ * The schema of metav1.ObjectMeta, for the fields that the project reads; other fields are kept. Its type is
+ * assignable to ObjectMeta in src/kube/types.ts, so optional fields cannot be undefined.
  */
 export const objectMetaSchema = z.looseObject({
   name: z.string().exactOptional(),

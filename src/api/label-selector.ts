@@ -1,18 +1,16 @@
 // The schema of metav1.LabelSelector, with Kubernetes' own checks. Invariant: its type is assignable to the
 // one in src/kube/types.ts.
-import { z } from "zod";
+import { optional, z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { atomicMap, type CelRule, celRules } from "./extensions.ts";
 import { labelKeySchema, labelValueSchema } from "./names.ts";
 import { type Finding, fieldAt, fieldsOf, isObject, itemsOf, withRules } from "./rule.ts";
 
-/** The maximum number of labels in a selector. */
 export const MAX_LABELS = 32;
-/** The maximum number of matchExpressions. */
 export const MAX_EXPRESSIONS = 16;
 const MAX_VALUES = 128;
 
-/** A map of labels, also the matchLabels of a selector. */
+/** Also the matchLabels of a selector. */
 export const labelsSchema = withRules(
   z.record(z.string(), labelValueSchema).meta({ maxProperties: MAX_LABELS }),
   labelCountRule,
@@ -21,10 +19,10 @@ export const labelsSchema = withRules(
 
 const requirementSchema = requirementOf(MAX_VALUES);
 
-/** A label selector. An object must satisfy all terms. A selector without terms matches everything. */
+/** An object must satisfy all terms. A selector without terms matches everything. */
 export const labelSelectorSchema = selectorOf(requirementSchema);
 
-/** A label selector whose lists of values may be longer, for lists of namespaces. */
+/** A selector with longer lists of values, for lists of namespaces. */
 export function longSelector(maxValues: number): typeof labelSelectorSchema {
   return selectorOf(requirementOf(maxValues));
 }
@@ -35,11 +33,9 @@ function requirementOf(maxValues: number) {
       .strictObject({
         key: labelKeySchema.describe("Key of the label."),
         operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]).describe("Relation of the label to the values."),
-        values: z
-          .array(labelValueSchema)
-          .max(maxValues)
-          .optional()
-          .describe("Values. In and NotIn need at least one value. Exists and DoesNotExist take no values."),
+        values: optional(z.array(labelValueSchema).max(maxValues)).describe(
+          "Values. In and NotIn need at least one value. Exists and DoesNotExist take no values.",
+        ),
       })
       .meta(
         celRules({
@@ -54,19 +50,17 @@ function requirementOf(maxValues: number) {
 function selectorOf(requirement: ReturnType<typeof requirementOf>) {
   return z
     .strictObject({
-      matchLabels: labelsSchema.optional().describe("Labels that must have exactly these values."),
-      matchExpressions: z
-        .array(requirement)
-        .max(MAX_EXPRESSIONS)
-        .optional()
-        .describe("Requirements on labels. An object must satisfy all of these and have all matchLabels."),
+      matchLabels: optional(labelsSchema).describe("Labels that must have exactly these values."),
+      matchExpressions: optional(z.array(requirement).max(MAX_EXPRESSIONS)).describe(
+        "Requirements on labels. An object must satisfy all of these and have all matchLabels.",
+      ),
     })
     .meta(atomicMap());
 }
 
 const EMPTY_MESSAGE = "must have at least one term: an empty selector matches everything";
 
-/** A label selector with at least one term. `rules` are further CEL rules for it. */
+/** `rules` are further CEL rules for the selector. */
 export function nonEmptySelector(...rules: readonly CelRule[]): typeof labelSelectorSchema {
   const notEmptyRule = {
     rule: "has(self.matchLabels) && self.matchLabels.size() > 0 || has(self.matchExpressions) && self.matchExpressions.size() > 0",
@@ -79,7 +73,7 @@ export type Labels = Immutable<z.output<typeof labelsSchema>>;
 export type LabelSelectorRequirement = Immutable<z.output<typeof requirementSchema>>;
 export type LabelSelector = Immutable<z.output<typeof labelSelectorSchema>>;
 
-/** The number of terms of a selector. Takes any value. */
+/** Takes any value. */
 export function countTerms(selector: unknown): number {
   const labels = fieldsOf(fieldAt(selector, "matchLabels"));
   return Object.keys(labels).length + itemsOf(fieldAt(selector, "matchExpressions")).length;

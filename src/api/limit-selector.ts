@@ -1,22 +1,21 @@
-// The selector of a limit: a label selector in which two keys are computed from the name of the object's
-// namespace. Invariant: a key with the prefix of this group is a computed key or the shard key, because
-// objects carry no labels of the group.
+// The selector of a limit: two keys are computed from the name of the object's namespace. Invariant: a key
+// with the prefix of this group is a computed key or the shard key, because objects carry no labels of the
+// group.
 import { atomicMap, celRules } from "./extensions.ts";
 import { longSelector } from "./label-selector.ts";
 import { dnsLabelSchema } from "./names.ts";
 import { nearest } from "./nearest.ts";
-import { type Finding, fieldAt, fieldsOf, itemsOf, stringsOf, withRules } from "./rule.ts";
+import { type Finding, fieldAt, fieldsOf, itemsOf, type Path, stringsOf, withRules } from "./rule.ts";
 import { NAMESPACE, SHARD, SHARD_HASH, SHARDING_PREFIX } from "./sharding-keys.ts";
 
-/** The maximum number of namespaces that one list names. */
 export const MAX_LISTED_NAMESPACES = 1_024;
 
 const COMPUTED_KEYS = [SHARD_HASH, NAMESPACE] as const;
-const HASH_VALUE = /^([0-9]|[12][0-9]|3[01])$/;
+export const HASH_VALUE = /^([0-9]|[12][0-9]|3[01])$/;
 
 const KNOWN_KEYS = [...COMPUTED_KEYS, SHARD].map((key) => `"${key}"`).join(", ");
 const WRONG_KEY = `the computed keys are "${SHARD_HASH}" and "${NAMESPACE}"; no other key may begin with ${SHARDING_PREFIX}`;
-const WRONG_HASH = 'must be a whole number from "0" to "31"';
+export const WRONG_HASH = 'must be a whole number from "0" to "31"';
 
 // These rules do not check the values: that would exceed the cost limit of CEL.
 const KEY_RULES = [
@@ -61,15 +60,13 @@ function wrongValue(key: typeof SHARD_HASH | typeof NAMESPACE, value: string): s
   return dnsLabelSchema.safeParse(value).success ? undefined : "must be the name of a namespace: no namespace can have this name";
 }
 
-type Path = readonly (string | number)[];
-
 interface Term {
   readonly key: string;
   readonly keyPath: Path;
   readonly values: readonly { readonly path: Path; readonly value: string }[];
 }
 
-/** The terms of a selector of any shape, with the path of each key and value. */
+/** Takes any value. */
 export function termsOf(selector: unknown): readonly Term[] {
   const labels = Object.entries(fieldsOf(fieldAt(selector, "matchLabels"))).map(([key, value]): Term => {
     const path = ["matchLabels", key];

@@ -1,14 +1,13 @@
-// The kind ManagerState: one cluster-scoped object with the replicas of the manager and their leader. The
-// manager writes it; users and older proxies read it.
-import { z } from "zod";
+// The kind ManagerState: one cluster-scoped object, in which the manager names its replicas and their leader.
+import { optional, z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { celRules, listMap } from "./extensions.ts";
-import { AGE_COLUMN, type KindDefinition, KRUISE_GROUP, objectMetaSchema } from "./kind.ts";
+import { int } from "./fields.ts";
+import { AGE_COLUMN, type KindDefinition, KRUISE_GROUP, objectMetaSchema, textColumn } from "./kind.ts";
 
-/** Name of the one object of this kind. */
 export const MANAGER_STATE_NAME = "ctrlmesh-manager";
 
-const portSchema = z.int().min(1).max(65_535);
+const portSchema = int(1, 65_535);
 
 const endpointSchema = z.object({
   name: z.string().max(253).describe("Name of the pod."),
@@ -17,12 +16,12 @@ const endpointSchema = z.object({
 });
 
 const statusSchema = z.object({
-  namespace: z.string().max(63).optional().describe("Namespace that the manager runs in."),
-  endpoints: z.array(endpointSchema).max(64).optional().meta(listMap("name")).describe("The manager's replicas."),
+  namespace: optional(z.string().max(63)).describe("Namespace that the manager runs in."),
+  endpoints: optional(z.array(endpointSchema).max(64)).meta(listMap("name")).describe("The manager's replicas."),
   ports: z
     .object({
-      grpcLeaderElectionPort: portSchema.optional().describe("gRPC port of the leader."),
-      grpcNonLeaderElectionPort: portSchema.optional().describe("gRPC port of every replica."),
+      grpcLeaderElectionPort: optional(portSchema).describe("gRPC port of the leader."),
+      grpcNonLeaderElectionPort: optional(portSchema).describe("gRPC port of every replica."),
     })
     .optional()
     .describe("Ports of the manager's services."),
@@ -33,7 +32,7 @@ export const managerStateSchema = z
     apiVersion: z.literal(`${KRUISE_GROUP}/v1alpha1`),
     kind: z.literal("ManagerState"),
     metadata: objectMetaSchema,
-    status: statusSchema.optional().catch(undefined).describe("The state that the manager last reported."),
+    status: optional(statusSchema).catch(undefined).describe("The state that the manager last reported."),
   })
   .meta(
     celRules({
@@ -53,13 +52,8 @@ export const managerStateKind: KindDefinition = {
   shortNames: [],
   scope: "Cluster",
   columns: [
-    { name: "Namespace", type: "string", description: "Namespace that the manager runs in.", jsonPath: ".status.namespace" },
-    {
-      name: "Leader",
-      type: "string",
-      description: "Pod of the leader.",
-      jsonPath: ".status.endpoints[?(@.leader==true)].name",
-    },
+    textColumn("Namespace", ".status.namespace", "Namespace that the manager runs in."),
+    textColumn("Leader", ".status.endpoints[?(@.leader==true)].name", "Pod of the leader."),
     AGE_COLUMN,
   ],
   schema: managerStateSchema,

@@ -1,7 +1,6 @@
-// MatchLimitSelector, a term in the rules of a VirtualApp: namespaces by labels, namespaces by name, or
-// objects by labels. Invariant: exactly one of the three is set; the CEL rules and the check here both
-// enforce it.
-import { z } from "zod";
+// A term in the rules of a VirtualApp: namespaces by labels or by name, or objects by labels. Invariant:
+// exactly one of the three is set; the CEL rules and the check here both enforce it.
+import { optional, z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { celRules } from "./extensions.ts";
 import { labelSelectorSchema } from "./label-selector.ts";
@@ -13,24 +12,18 @@ import { type Finding, fieldsOf, itemsOf, withRules } from "./rule.ts";
 export const matchLimitSelectorSchema = withRules(
   z
     .strictObject({
-      namespaceSelector: labelSelectorSchema
-        .optional()
-        .describe("Matches namespaces by their labels. An empty selector matches every namespace."),
-      objectSelector: labelSelectorSchema
-        .optional()
-        .describe(
-          "Matches objects of the listed resources by their own labels, in every namespace. The proxy adds it to the label selector of lists and watches. If a subset uses the rule, the selector must have exactly one term, and no rule of a subset may match these resources by namespace.",
-        ),
-      namespaceRegex: withRules(regexSchema, slowProblems)
-        .optional()
-        .describe(
-          "Matches namespaces by name: a regular expression in RE2 syntax, without word boundaries and without counted repetitions of what may be empty. It may match anywhere in the name, so anchor it with ^ and $.",
-        ),
-      resources: z
-        .array(resourceMatchSchema)
-        .max(32)
-        .optional()
-        .describe("Resources that this term applies to. The default is all. Required with objectSelector."),
+      namespaceSelector: optional(labelSelectorSchema).describe(
+        "Matches namespaces by their labels. An empty selector matches every namespace.",
+      ),
+      objectSelector: optional(labelSelectorSchema).describe(
+        "Matches objects of the listed resources by their own labels, in every namespace. The proxy adds it to the label selector of lists and watches. If a subset uses the rule, the selector must have exactly one term, and no rule of a subset may match these resources by namespace.",
+      ),
+      namespaceRegex: optional(withRules(regexSchema, slowProblems)).describe(
+        "Matches namespaces by name: a regular expression in RE2 syntax, without word boundaries and without counted repetitions of what may be empty. It may match anywhere in the name, so anchor it with ^ and $.",
+      ),
+      resources: optional(z.array(resourceMatchSchema).max(32)).describe(
+        "Resources that this term applies to. The default is all. Required with objectSelector.",
+      ),
     })
     .meta(
       celRules(

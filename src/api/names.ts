@@ -1,20 +1,19 @@
-// The schemas of object names and labels, by Kubernetes' rules. Invariant: each refuses with one message that
-// names the allowed form; the expressions are RE2, since they become patterns in the CRD, and match in linear
-// time.
+// Object names and labels, by Kubernetes' rules. Invariant: each schema refuses with one message that names
+// the allowed form; the expressions are RE2, since they become patterns in the CRD.
 import { z } from "zod";
 import { jsonText } from "../base/json.ts";
 import { celRules } from "./extensions.ts";
 
-/** A DNS label (RFC 1123): lower-case letters, digits and "-", at most 63. */
+/** RFC 1123. */
 export const dnsLabelSchema = z
   .string()
   .max(63)
   .regex(/^[a-z0-9]+(-+[a-z0-9]+)*$/, { error: dnsLabelMessage });
 
-/** The separator between a lock's name and its subset. */
+/** Stands between the name of a lock and its subset. */
 export const SUBSET_SEPARATOR = "---";
 
-/** The name of the default subset in status and metrics; src/route/subset-name.ts writes it. */
+/** src/route/subset-name.ts writes it. */
 const DEFAULT_DISPLAY_NAME = "default";
 
 const RESERVED_NAME =
@@ -31,27 +30,25 @@ const lockSuffixSchema = z
         : dnsLabelMessage(),
   });
 
-/** The name of a subset: the suffix of a lock's name, but not `default`. */
+/** The suffix of a lock's name, but not `default`. */
 export const subsetNameSchema = lockSuffixSchema
   .refine((name) => name !== DEFAULT_DISPLAY_NAME, { error: RESERVED_NAME })
   .meta(celRules({ rule: `self != "${DEFAULT_DISPLAY_NAME}"`, message: RESERVED_NAME }));
 
-/** The name of a shard, which is a subset with an object of its own. */
 export const shardNameSchema = lockSuffixSchema.refine((name) => name !== DEFAULT_DISPLAY_NAME, {
   error: "is reserved for the pods that match no shard; use another name",
 });
 
-/** The maximum length of a DNS subdomain, and so of most object names. */
 export const MAX_NAME_LENGTH = 253;
 
 const SUBDOMAIN = /^[a-z0-9]+(-+[a-z0-9]+)*(\.[a-z0-9]+(-+[a-z0-9]+)*)*$/;
 
-/** A DNS subdomain (RFC 1123): DNS labels joined by dots, at most 253. */
+/** RFC 1123: DNS labels joined by dots. */
 export const dnsSubdomainSchema = z.string().max(MAX_NAME_LENGTH).regex(SUBDOMAIN, {
   error: 'must be a DNS subdomain: lower-case letters, digits, "-" and ".", with a letter or digit at both ends',
 });
 
-/** The value of a label; may be empty. */
+/** May be empty. */
 export const labelValueSchema = z
   .string()
   .max(63)
@@ -62,7 +59,7 @@ export const labelValueSchema = z
 const LABEL_KEY = /^([a-z0-9]+(-+[a-z0-9]+)*(\.[a-z0-9]+(-+[a-z0-9]+)*)*\/)?[A-Za-z0-9]+([-_.]+[A-Za-z0-9]+)*$/;
 const MAX_LABEL_NAME = 63;
 
-/** The key of a label: a name of at most 63, with an optional prefix of a DNS subdomain and "/". */
+/** A name, with an optional prefix of a DNS subdomain and "/". */
 export const labelKeySchema = z
   .string()
   .max(MAX_NAME_LENGTH + 1 + MAX_LABEL_NAME)

@@ -1,9 +1,8 @@
-// Finds the known word nearest to a misspelt one, by Levenshtein distance, for "did you mean" in messages.
-// Pure.
+// Finds the known word nearest to a misspelt one, by Levenshtein distance. Pure.
 
 /**
- * Longer than any known name. The cost of a comparison is the product of the lengths, and any user may send a
- * long word.
+ * Longer than any known name. A comparison costs the product of the lengths, and any user may send a long
+ * word.
  */
 const MAX_LETTERS = 64;
 

@@ -1,7 +1,13 @@
-// Fields that every kind has that describes an operator.
-import { z } from "zod";
+// Fields of every kind that describes an operator. `subset` is the kind's word for a subset.
+import { optional, z } from "zod";
+import { appAnnotations } from "./annotations.ts";
+import { int } from "./fields.ts";
+import { objectMetaSchema } from "./kind.ts";
+import { withRules } from "./rule.ts";
 
-/** The operator's admission webhook server. */
+/** The name is also a label's value on pods, so it has at most 63 characters. */
+export const appMetadataSchema = withRules(objectMetaSchema.extend({ name: z.string().max(63).exactOptional() }), appAnnotations);
+
 export const webhookServerSchema = z.strictObject({
   certDir: z
     .string()
@@ -10,41 +16,27 @@ export const webhookServerSchema = z.strictObject({
     .describe(
       "Directory with tls.crt and tls.key of the operator's webhook server, in its container. A volume has to be mounted there or above. The proxy serves the same certificate.",
     ),
-  port: z
-    .int()
-    .min(1)
-    .max(65_535)
-    .describe(
-      "Port of the operator's webhook server. Its container must give the port a name, and the Service must use the name as its targetPort. In iptables mode neither is needed.",
-    ),
+  port: int(1, 65_535).describe(
+    "Port of the operator's webhook server. Its container must give the port a name, and the Service must use the name as its targetPort. In iptables mode neither is needed.",
+  ),
 });
 
 export type WebhookServer = z.output<typeof webhookServerSchema>;
 
-/** Describes a field `webhook`. */
 export const WEBHOOK_TEXT =
   "The operator's own admission webhook server. If it is set, the subset that owns an object answers the reviews of this object. It takes effect in pods that are created afterwards. The condition WebhookIntercepted reports whether the reviews go through the proxies.";
 
-/** A field `onLoss`. `subset` is the kind's word for a subset. */
 export function onLossSchema(subset: string) {
-  return z
-    .enum(["Restart", "InPlace"])
-    .optional()
-    .describe(
-      `Treatment of the pods of a ${subset} that loses namespaces. Restart (the default): the manager evicts the pods one at a time, the leader last. Until its eviction a pod may read these namespaces, but not write to them. InPlace: the pods keep running, and their operator sees the objects as deleted.`,
-    );
+  return optional(z.enum(["Restart", "InPlace"])).describe(
+    `Treatment of the pods of a ${subset} that loses namespaces. Restart (the default): the manager evicts the pods one at a time, the leader last. Until its eviction a pod may read these namespaces, but not write to them. InPlace: the pods keep running, and their operator sees the objects as deleted.`,
+  );
 }
 
-/** A field `guard`. `subset` is the kind's word for a subset. */
 export function guardSchema(subset: string) {
-  return z
-    .enum(["Enforce", "Warn"])
-    .optional()
-    .describe(
-      `Treatment of writes to objects that the pod's ${subset} does not own. Enforce (the default): they are refused. Warn: they pass, and so does a get of such an object, except while the namespace moves. The client gets a warning that names the owner. Then several ${subset}s may write to one object. A deletecollection outside of the own namespaces is refused all the same.`,
-    );
+  return optional(z.enum(["Enforce", "Warn"])).describe(
+    `Treatment of writes to objects that the pod's ${subset} does not own. Enforce (the default): they are refused. Warn: they pass, and so does a get of such an object, except while the namespace moves. The client gets a warning that names the owner. Then several ${subset}s may write to one object. A deletecollection outside of the own namespaces is refused all the same.`,
+  );
 }
 
-/** Describes a field `paused`. */
 export const PAUSED_TEXT =
   "If true, every namespace keeps its present owner, no pod is restarted, and the rules apply to new namespaces only. A handover that has begun is completed.";

@@ -10,43 +10,41 @@ import {
   annotationValue,
 } from "./annotations.ts";
 import { nearest } from "./nearest.ts";
-import { formatPath, type Problem } from "./problems.ts";
+import type { Problem } from "./problems.ts";
 import { parseQuantity } from "./quantity.ts";
+import { formatPath } from "./rule.ts";
 
-/** The prefix of annotations that set an environment variable of the proxy. */
+/** Annotations with this prefix set an environment variable of the proxy. */
 export const PROXY_ENV = `${ANNOTATION_PREFIX}proxy-env.`;
 
 const POD_ANNOTATIONS = annotationsOn("pod");
 const NAMES: ReadonlyMap<string, AnnotationName> = new Map(POD_ANNOTATIONS.map((name) => [annotationKey(name), name]));
 const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** A request and its limit, which belong together. */
+/** The annotations of a resource of the proxy. */
 export interface ResourcePair {
   readonly resource: string;
   readonly request: AnnotationName;
   readonly limit: AnnotationName;
 }
 
-/** Each resource of the proxy that has annotations. */
 export const RESOURCE_PAIRS: readonly ResourcePair[] = POD_ANNOTATIONS.flatMap((request) => {
   const { requests: resource } = ANNOTATIONS[request];
   const limit = POD_ANNOTATIONS.find((name) => resource !== undefined && ANNOTATIONS[name].limits === resource);
   return resource === undefined || limit === undefined ? [] : [{ resource, request, limit }];
 });
 
-/** The annotations that an app's object sets for all of its pods. */
+/** An app's object sets these for all of its pods. */
 export const SHARED_ANNOTATIONS: readonly string[] = annotationsOn("app")
   .filter((name) => ANNOTATIONS[name].on === "both")
   .map(annotationKey);
 
 /**
- * The annotations in force for a pod: its own take precedence over the app's, and these over the defaults of
- * the cluster.
- * @param app the annotations of the app's object, of which only those that pods share count
+ * A pod's own annotations take precedence over those of its app that pods share, and these over the defaults
+ * of the cluster.
  */
 export function annotationsInForce(own: Annotations = {}, app: Annotations = {}, defaults: Annotations = {}): Annotations {
-  // A request and a limit belong together: a pod that sets one gets no default of the other, which might
-  // contradict it.
+  // A pod that sets a request or a limit gets no default of the other, which might contradict it.
   const replaced = RESOURCE_PAIRS.map(({ request, limit }) => [annotationKey(request), annotationKey(limit)])
     .filter((pair) => pair.some((key) => own[key] !== undefined))
     .flat();
@@ -66,16 +64,14 @@ function isOfMesh(key: string): boolean {
   return NAMES.has(key) || key.startsWith(PROXY_ENV);
 }
 
-/** What the annotations set in the proxy's container, besides its resources. */
+/** Without the resources. */
 export interface ProxyAnnotations {
-  /** Variables with a value, in the order of the table, and then the further ones by name. */
+  /** In the order of the table, then further ones by name. */
   readonly env: readonly { readonly name: string; readonly value: string }[];
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/**
- * Reads the annotations that are only passed on. It expects that `podAnnotationProblems` finds no problem.
- */
+/** Expects that `podAnnotationProblems` finds no problem. */
 export function proxyAnnotations(annotations: Annotations = {}): ProxyAnnotations {
   const passed = POD_ANNOTATIONS.flatMap((name) => {
     const { env, field, normalize = (value: string) => value } = ANNOTATIONS[name];
@@ -92,9 +88,7 @@ export function proxyAnnotations(annotations: Annotations = {}): ProxyAnnotation
   };
 }
 
-/**
- * Every annotation with an invalid value. `isReserved` is true for the proxy's variables that may not be set.
- */
+/** `isReserved` is true for the variables of the proxy that may not be set. */
 export function podAnnotationProblems(
   annotations: Annotations = {},
   isReserved: (variable: string) => boolean = () => false,
@@ -129,11 +123,11 @@ export function defaultAnnotationProblems(annotations: Annotations, isReserved: 
   ];
 }
 
-/** How many unknown names are compared with the known ones: a pod has few, and each takes 30 µs. */
+/** A pod has few unknown names. Each comparison takes 30 µs. */
 const MAX_COMPARED = 100;
 const MAX_MISSPELLINGS = 10;
 
-/** A warning for each name that is almost a known one. Only the first unknown names are compared. */
+/** Warns of names that are almost a known one. */
 export function podAnnotationMisspellings(annotations: Annotations = {}): string[] {
   return Object.keys(annotations)
     .filter((key) => key.startsWith(ANNOTATION_PREFIX) && !isOfMesh(key))

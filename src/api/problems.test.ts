@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { formatPath, formatProblem, validate } from "./problems.ts";
-import { withRules } from "./rule.ts";
+import { formatProblem, validate } from "./problems.ts";
+import { formatPath, withRules } from "./rule.ts";
 
 const lines = (schema: z.ZodType, input: unknown) => {
   const result = validate(schema, input);

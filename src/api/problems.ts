@@ -3,15 +3,14 @@
 import { z } from "zod";
 import { jsonText } from "../base/json.ts";
 import { didYouMean } from "./nearest.ts";
-import { fieldsOf, itemsOf, rulesOf } from "./rule.ts";
+import { fieldsOf, formatPath, itemsOf, rulesOf } from "./rule.ts";
 
-/** One reason to refuse an object. */
 export interface Problem {
-  /** The place, for example `spec.subsets[1].routeRules[0]`; "" is the whole object. */
+  /** For example `spec.subsets[1].routeRules[0]`; "" is the whole object. */
   readonly path: string;
-  /** The value at this place, if it is a string, a number or a boolean. */
+  /** Only if it is a string, a number or a boolean. */
   readonly value?: string | number | boolean;
-  /** The problem, the allowed values, and the nearest match. */
+  /** With the allowed values and the nearest match. */
   readonly message: string;
 }
 
@@ -21,10 +20,9 @@ export type ValidationResult<T> =
 
 /** More problems than this help no user, and some take long to find. */
 const MAX_PROBLEMS = 100;
-/** Suggestions for unknown names, in one validation. The comparison of words is its slowest part. */
+/** In one validation: the comparison of words is its slowest part. */
 const MAX_SUGGESTIONS = 100;
 
-/** Checks `input` against the schema and reports every problem, at most a hundred. */
 export function validate<T extends z.ZodType>(schema: T, input: unknown): ValidationResult<z.output<T>> {
   let suggestions = 0;
   const suggest: Suggest = (word, known) => (suggestions++ < MAX_SUGGESTIONS ? didYouMean(word, known) : "");
@@ -49,22 +47,13 @@ export function formatProblem({ path, value, message }: Problem): string {
   return [...(path === "" ? [] : [path]), ...shown, message].join(": ");
 }
 
-/** A path as Kubernetes writes it: fields after dots, list indices and odd keys in brackets. */
-export function formatPath(path: readonly PropertyKey[]): string {
-  const parts = path.map((part) => (typeof part === "string" && /^[A-Za-z_]\w*$/.test(part) ? `.${part}` : `[${String(part)}]`));
-  return parts.join("").replace(/^\./, "");
-}
-
 const MAX_SHOWN = 120;
 
 function shorten(text: string): string {
   return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}..."`;
 }
 
-/**
- * Rules compare the items of lists with each other: beyond the bounds of the schema the comparison takes
- * minutes, and any user may send such an object.
- */
+/** Rules compare the items of lists with each other, which takes minutes beyond the bounds of the schema. */
 function isOverlong(issue: z.core.$ZodIssue): boolean {
   return issue.code === "too_big" && issue.origin === "array";
 }
@@ -80,10 +69,7 @@ function problem(path: readonly PropertyKey[], message: string, value?: unknown)
   return { path: formatPath(path), ...(scalar ? { value } : {}), message };
 }
 
-/**
- * Runs the rules of the schema, then of every schema in it. It skips schemas below `.catch()`, which refuses
- * no value.
- */
+/** Skips schemas below `.catch()`, which refuses no value. */
 function* broken(schema: unknown, value: unknown, path: readonly PropertyKey[]): Iterable<Problem> {
   if (!(schema instanceof z.ZodType) || value === undefined) return;
   for (const rule of rulesOf(schema)) {

@@ -1,5 +1,5 @@
-// Kubernetes quantities ("50m", "128Mi", "1.5", "2e3") as numbers. Pure. Invariant: the numbers are exact
-// enough to compare CPU and memory, and are used only for that.
+// Kubernetes quantities ("50m", "128Mi", "1.5", "2e3") as numbers, exact enough to compare CPU and memory.
+// Pure.
 const SUFFIXES: Readonly<Record<string, number>> = {
   "": 1,
   m: 1e-3,
@@ -19,7 +19,7 @@ const SUFFIXES: Readonly<Record<string, number>> = {
 
 const QUANTITY = /^(\d+(?:\.\d*)?|\.\d+)(?:([mkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,2}))?$/;
 
-/** The number of a quantity, in cores or bytes; undefined for any other text, and for a negative quantity. */
+/** In cores or bytes; undefined for any other text, and for a negative quantity. */
 export function parseQuantity(text: string): number | undefined {
   const match = QUANTITY.exec(text);
   if (match === null) return undefined;

@@ -1,22 +1,21 @@
-// One rule of a CircuitBreaker: a limit or a breaker for some requests. Invariant: this kind has each field
-// of KusionStack's kind, with the same spelling. A field of an older form is refused, and the error names the
-// new field.
-import { z } from "zod";
+// One rule of a CircuitBreaker: a limit or a breaker for some requests. Invariant: it has each field of
+// KusionStack's kind, with the same spelling; a field of an older form is refused with the new one.
+import { optional, z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { durationSchema } from "./duration.ts";
 import { withChecks } from "./extensions.ts";
-import { type Finding, fieldAt, withRules } from "./rule.ts";
-import { anyMethodSchema, noDuplicates, urlSchema } from "./server-match.ts";
-import { MAX_INT32 } from "./structural-schema.ts";
+import { int, MAX_INT32 } from "./fields.ts";
+import { type Finding, fieldAt, noDuplicates, withRules } from "./rule.ts";
+import { anyMethodSchema, urlSchema } from "./server-match.ts";
 import { isSet, MAX_RESOURCE_RULES, resourceRuleSchema, ruleNameSchema } from "./traffic-rules.ts";
 
-/** Annotation of a CircuitBreaker. When its text changes, every open breaker of the object closes. */
+/** When the text of this annotation changes, every open breaker of the object closes. */
 export const RECOVER_ANNOTATION = "ctrlmesh.kusionstack.io/recover";
 
 const bucketSchema = z.strictObject({
-  burst: z.int().min(1).max(MAX_INT32).describe("Number of tokens of a full bucket. Each request takes one."),
+  burst: int(1, MAX_INT32).describe("Number of tokens of a full bucket. Each request takes one."),
   interval: durationSchema("1ms", "24h").describe('Time in which the bucket gains `limit` tokens, for example "10s".'),
-  limit: z.int().min(1).max(MAX_INT32).describe("Number of tokens that the bucket gains in each interval."),
+  limit: int(1, MAX_INT32).describe("Number of tokens that the bucket gains in each interval."),
 });
 
 const recoverPolicySchema = withChecks(
@@ -27,9 +26,9 @@ const recoverPolicySchema = withChecks(
         .describe(
           `SleepingWindow: after sleepingWindowSize one request decides whether the breaker closes. Manual: the breaker stays open until the text of the annotation ${RECOVER_ANNOTATION} of this object changes.`,
         ),
-      sleepingWindowSize: durationSchema("1s", "168h")
-        .optional()
-        .describe('Time for which an open breaker refuses all requests, for example "10m". Required with SleepingWindow.'),
+      sleepingWindowSize: optional(durationSchema("1s", "168h")).describe(
+        'Time for which an open breaker refuses all requests, for example "10m". Required with SleepingWindow.',
+      ),
     },
     { error: ({ input }) => (typeof input === "string" ? oldRecoverPolicy(input) : undefined) },
   ),
@@ -42,26 +41,15 @@ const recoverPolicySchema = withChecks(
 
 const triggerSchema = withChecks(
   z.strictObject({
-    consecutiveErrors: z
-      .int()
-      .min(1)
-      .max(10_000)
-      .optional()
-      .describe("The breaker opens after this number of failures in a row."),
-    errorPercent: z
-      .int()
-      .min(1)
-      .max(100)
-      .optional()
-      .describe("The breaker opens when this percentage of the requests of the window has failed."),
-    minimumRequests: z
-      .int()
-      .min(1)
-      .max(MAX_INT32)
-      .optional()
-      .describe("With fewer requests in the window, errorPercent opens nothing. The default is 20."),
-    window: durationSchema("1s", "1h").optional().describe("Time that errorPercent looks back. The default is 10s."),
-    slowerThan: durationSchema("1ms", "1h").optional().describe("An answer that takes longer counts as a failure."),
+    consecutiveErrors: optional(int(1, 10_000)).describe("The breaker opens after this number of failures in a row."),
+    errorPercent: optional(int(1, 100)).describe(
+      "The breaker opens when this percentage of the requests of the window has failed.",
+    ),
+    minimumRequests: optional(int(1, MAX_INT32)).describe(
+      "With fewer requests in the window, errorPercent opens nothing. The default is 20.",
+    ),
+    window: optional(durationSchema("1s", "1h")).describe("Time that errorPercent looks back. The default is 10s."),
+    slowerThan: optional(durationSchema("1ms", "1h")).describe("An answer that takes longer counts as a failure."),
   }),
   {
     rule: "has(self.consecutiveErrors) || has(self.errorPercent)",
@@ -81,34 +69,26 @@ export const rateLimitingSchema = withRules(
   withChecks(
     z.strictObject({
       name: ruleNameSchema.describe("Name of the rule, in status, answers and metrics."),
-      resourceRules: z
-        .array(resourceRuleSchema)
-        .max(MAX_RESOURCE_RULES)
-        .optional()
-        .describe("Requests to the API server that the rule is about: those that match one of the entries."),
-      restRules: withRules(z.array(restRuleSchema).max(32), noDuplicates)
-        .optional()
-        .describe(
-          "Requests to other servers than the API server that the rule is about: those that match one of the entries. They share the bucket and the breaker with those of resourceRules.",
-        ),
-      bucket: bucketSchema
-        .optional()
-        .describe(
-          "A token bucket. Every pod has one of its own. Required with LimiterOnly, and with Normal unless trigger is set.",
-        ),
+      resourceRules: optional(z.array(resourceRuleSchema).max(MAX_RESOURCE_RULES)).describe(
+        "Requests to the API server that the rule is about: those that match one of the entries.",
+      ),
+      restRules: optional(withRules(z.array(restRuleSchema).max(32), noDuplicates)).describe(
+        "Requests to other servers than the API server that the rule is about: those that match one of the entries. They share the bucket and the breaker with those of resourceRules.",
+      ),
+      bucket: optional(bucketSchema).describe(
+        "A token bucket. Every pod has one of its own. Required with LimiterOnly, and with Normal unless trigger is set.",
+      ),
       triggerPolicy: z
         .enum(["Normal", "LimiterOnly", "ForceOpened", "ForceClosed"])
         .describe(
           "Normal: the breaker opens when the bucket has no token, or when the trigger says so. An open breaker refuses all requests that match. LimiterOnly: requests without a token are refused, and the breaker never opens. ForceOpened: all requests that match are refused. ForceClosed: no request is refused.",
         ),
-      trigger: triggerSchema
-        .optional()
-        .describe(
-          "Opens the breaker when requests fail: with an answer of 429 or above 499, without an answer, or with a slow one. Only with Normal.",
-        ),
-      recoverPolicy: recoverPolicySchema
-        .optional()
-        .describe("How an open breaker closes. Required with Normal; without effect otherwise."),
+      trigger: optional(triggerSchema).describe(
+        "Opens the breaker when requests fail: with an answer of 429 or above 499, without an answer, or with a slow one. Only with Normal.",
+      ),
+      recoverPolicy: optional(recoverPolicySchema).describe(
+        "How an open breaker closes. Required with Normal; without effect otherwise.",
+      ),
       properties: z
         .record(z.string(), z.string().max(256))
         .meta({ maxProperties: 16 })
@@ -150,7 +130,7 @@ export const rateLimitingSchema = withRules(
 
 export type RateLimiting = Immutable<z.output<typeof rateLimitingSchema>>;
 
-/** The message for KusionStack's older form, which has only the type. */
+/** KusionStack's older form has only the type. */
 function oldRecoverPolicy(type: string): string {
   const window = type === "SleepingWindow" ? ", sleepingWindowSize: 10m" : "";
   return `must be an object; did you mean {type: ${type.slice(0, 32)}${window}}?`;

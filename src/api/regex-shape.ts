@@ -1,12 +1,8 @@
-// Finds the parts of an RE2 expression that re2js matches slowly: word boundaries, which switch its fast
-// automaton off, and counted repetitions of what may be empty, such as (a?){200}, which give it thousands of
-// states for one character. Pure. Invariant: one pass over the text. Names have no use for either, so
-// namespaceRegex refuses both.
+// Finds what re2js matches slowly: word boundaries, which switch its fast automaton off, and counted
+// repetitions of what may be empty, such as (a?){200}, which give it thousands of states. Pure. Takes one
+// pass.
 
-/**
- * Quoted text; word boundaries; anchors; flags; other escapes; classes; repetitions, with the mark that makes
- * them lazy; groups; any other character.
- */
+/** Lazy repetitions have a mark after them. The last alternative is any other character. */
 const TOKEN =
   /(?<quoted>\\Q[\s\S]*?(?:\\E|$))|(?<boundary>\\[bB])|(?<anchor>\\[Az]|[\^$])|(?<flags>\(\?[A-Za-z-]*\))|\\[pPx]\{[^}]*\}|\\[pP]?[\s\S]|\[\^?\]?(?:\[:\^?\w+:\]|\\[\s\S]|[^\]\\])*\]|(?<counted>\{(?<least>\d+)(?<to>,(?<most>\d*))?\})\??|(?<repeated>[*+?])\??|(?<open>\((?:\?(?:P?<[^>]*>|[A-Za-z-]*:))?)|(?<close>\))|(?<or>\|)|[\s\S]/gu;
 
@@ -21,17 +17,14 @@ interface Group {
 
 const newGroup = (): Group => ({ mayBeEmpty: false, isEmptySoFar: true, isLastEmpty: true });
 
-/**
- * What makes the expression slow, as a text for its author; undefined if nothing does. The expression must
- * compile.
- */
+/** A text for the author of the expression, which must compile; undefined if nothing is slow. */
 export function slowPart(pattern: string): string | undefined {
   const shape = shapeOf(pattern);
   if (shape.boundary !== undefined) return `${shape.boundary}, a word boundary`;
   return shape.counted && `${shape.counted} after a part that may be empty`;
 }
 
-/** True if the expression matches the empty text as a whole. For tests: `slowPart` rests on it. */
+/** For tests: `slowPart` rests on this answer. */
 export function mayBeEmpty(pattern: string): boolean {
   return shapeOf(pattern).mayBeEmpty;
 }

@@ -1,28 +1,27 @@
-// Regular expressions in fields: RE2 syntax, which matches in linear time. Their size is bounded, because any
-// user may send an expression, and the time to compile it grows with its size.
+// Regular expressions in fields, in RE2 syntax. Their size is bounded, because any user may send an
+// expression, and the time to compile it grows with its size.
 import { RE2JS } from "re2js";
 import { z } from "zod";
 import { celRules } from "./extensions.ts";
 import { type Finding, withRules } from "./rule.ts";
 
 export const MAX_REGEX_LENGTH = 512;
-/** The maximum size of one expression, in characters with repetitions expanded. */
+/** Of one expression, in characters with repetitions expanded. */
 const MAX_REGEX_SIZE = 4_096;
-/** The maximum size of all expressions of an object together. */
+/** Of all expressions of an object. */
 const MAX_REGEX_SUM = 16_384;
 
-/** An expression. It matches anywhere in the text unless it is anchored. */
+/** It matches anywhere in the text unless it is anchored. */
 export const regexSchema = withRules(
   z
     .string()
     .min(1)
     .max(MAX_REGEX_LENGTH)
-    // To evaluate this rule the API server compiles the expression, and refuses the object if that fails.
+    // The API server compiles the expression, and refuses the object if that fails.
     .meta(celRules({ rule: "''.matches(self) in [true, false]", message: "must be a regular expression in RE2 syntax" })),
   regexProblems,
 );
 
-/** Yields the reason why a text is not a valid expression within the bounds. */
 export function* regexProblems(pattern: unknown): Iterable<Finding> {
   // The schema refuses a longer text.
   if (typeof pattern !== "string" || pattern.length > MAX_REGEX_LENGTH) return;
@@ -42,11 +41,7 @@ export function* regexProblems(pattern: unknown): Iterable<Finding> {
   }
 }
 
-/**
- * Reports if all expressions together are too large. Stops validation, because other rules would compile
- * them.
- * @param what names them in the message
- */
+/** The last finding, because other rules would compile the expressions. `what` names them in the message. */
 export function* boundedRegexes(patterns: readonly string[], path: readonly string[], what: string): Iterable<Finding> {
   const size = patterns.reduce((sum, pattern) => sum + regexSize(pattern.slice(0, MAX_REGEX_LENGTH)), 0);
   if (size <= MAX_REGEX_SUM) return;
@@ -55,18 +50,17 @@ export function* boundedRegexes(patterns: readonly string[], path: readonly stri
 }
 
 /**
- * Matches one token: quoted text, escapes with braces, other escapes, character classes, repetitions; then
- * any other character. A part that is not closed extends to the end (RE2 refuses it): otherwise each of many
- * open brackets would cause a search to the end.
+ * Quoted text, escapes with braces, other escapes, classes, repetitions, any other character. An unclosed
+ * part extends to the end (RE2 refuses it): else each of many open brackets would cause a search to the end.
  */
 const TOKEN =
   /\\Q[\s\S]*?(?:\\E|$)|\\[pPx]\{[^}]*(?:\}|$)|\\[pP]?[\s\S]|\[\^?\]?(?:\[:\^?\w+:\]|\\[\s\S]|[^\]\\])*(?:\]|\\?$)|\{(?<least>\d+)(?:,(?<most>\d*))?\}|[\s\S]/gu;
 const FOLDS_CASE = /\(\?[A-Za-z-]*i/;
-/** The cost of a character from Unicode tables, in plain characters: without and with case folding. */
+/** A character of Unicode tables costs as much as these plain ones, without and with case folding. */
 const TABLE_SIZE = 50;
 const FOLDED_SIZE = 1_000;
 
-/** The approximate number of plain characters that take as long to compile. */
+/** In plain characters that take about as long to compile. */
 export function regexSize(pattern: string): number {
   const unicodeCost = FOLDS_CASE.test(pattern) ? FOLDED_SIZE : TABLE_SIZE;
   const outer: { sum: number; last: number }[] = [];
@@ -95,7 +89,7 @@ export function regexSize(pattern: string): number {
 
 function sizeOf(token: string, unicodeCost: number): number {
   if (token.length === 1 || token.startsWith("\\Q")) return token.length;
-  // Beyond ASCII a range or an escape can stand for thousands of characters.
+  // A range or an escape beyond ASCII can stand for thousands of characters.
   const unicodeCount = token.match(/[^\0-\x7f]|\\[pPx]/gu)?.length ?? 0;
   return token.length + unicodeCount * unicodeCost;
 }

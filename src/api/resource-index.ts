@@ -1,15 +1,15 @@
-// Finds overlaps between many lists of resources without comparing every two of them. Pure. Invariant: the
-// cost is linear in the pairs of API groups and resources, and a value of any shape is accepted.
+// Finds overlaps between many lists of resources, of any shape. Pure. Invariant: the cost is linear in the
+// pairs of API groups and resources.
 import { WILDCARD } from "./resource-match.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf } from "./rule.ts";
 
 export interface ResourceIndex<T> {
   add(resources: readonly unknown[], item: T): void;
-  /** The first item that was added and has a resource in common with these. */
+  /** The first of the items that have a resource in common with these. */
   firstOverlap(resources: readonly unknown[]): T | undefined;
 }
 
-/** The key for "some group" or "some resource". It is not a valid name. */
+/** Stands for any group or resource. It is not a valid name. */
 const SOME = "?";
 
 export function createResourceIndex<T>(): ResourceIndex<T> {
@@ -33,13 +33,10 @@ export function createResourceIndex<T>(): ResourceIndex<T> {
   };
 }
 
-/**
- * The bound of all lists together. It is far more than any user lists, and takes a tenth of a second to
- * check.
- */
+/** Far more than any user lists. The check takes a tenth of a second. */
 const MAX_PAIRS = 32_768;
 
-/** Finds lists of resources that are too large together; then no other rule runs. */
+/** The last finding, since other rules would take too long. */
 export function* boundedPairs(lists: readonly unknown[], path: readonly string[]): Iterable<Finding> {
   const pairs = lists.reduce<number>((sum, resources) => sum + pairCount(resources), 0);
   if (pairs <= MAX_PAIRS) return;
@@ -47,7 +44,6 @@ export function* boundedPairs(lists: readonly unknown[], path: readonly string[]
   yield { path, message, isLast: true };
 }
 
-/** The number of pairs of an API group and a resource. */
 export function pairCount(resources: unknown): number {
   return itemsOf(resources).reduce<number>((sum, each) => {
     return sum + stringsOf(fieldAt(each, "apiGroups")).length * stringsOf(fieldAt(each, "resources")).length;

@@ -1,9 +1,9 @@
-// The schema of a rule's resources: API groups and plural resource names.
+// The resources of a rule: API groups and plural resource names.
 import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { jsonText } from "../base/json.ts";
+import { nonEmptyList } from "./fields.ts";
 
-/** Matches every group, or every resource. */
 export const WILDCARD = "*";
 
 export const apiGroupSchema = z
@@ -19,14 +19,12 @@ const resourceSchema = z
   .max(63)
   .regex(/^(\*|[a-z0-9]+(-+[a-z0-9]+)*)$/, { error: ({ input }) => resourceMessage(jsonText(input)) });
 
-/** Resources by group and plural name; both must match. */
+/** Both must match. */
 export const resourceMatchSchema = z.strictObject({
-  apiGroups: z.array(apiGroupSchema).min(1).max(32).describe('API groups. "" is the core group, "*" matches all groups.'),
-  resources: z
-    .array(resourceSchema)
-    .min(1)
-    .max(64)
-    .describe('Plural resource names, for example "pods". "*" matches all resources. Subresources are included.'),
+  apiGroups: nonEmptyList(apiGroupSchema, 32).describe('API groups. "" is the core group, "*" matches all groups.'),
+  resources: nonEmptyList(resourceSchema, 64).describe(
+    'Plural resource names, for example "pods". "*" matches all resources. Subresources are included.',
+  ),
 });
 
 export type ResourceMatch = Immutable<z.output<typeof resourceMatchSchema>>;

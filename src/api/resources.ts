@@ -1,4 +1,4 @@
-// Descriptors of the kinds of this project, for the client and the controllers.
+// The kinds of this project as resources of the client.
 
 import type { Resource } from "../kube/client/resource.ts";
 import { type CircuitBreaker, circuitBreakerKind } from "./circuit-breaker.ts";

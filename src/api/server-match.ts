@@ -1,19 +1,14 @@
-// Fields about requests to other servers than the API server: hosts, URLs, methods, texts. Invariant: what
-// these schemas accept can match a request, so a rule with a mistake is refused and does not stay without
-// effect.
-import { z } from "zod";
+// Fields about requests to other servers: hosts, URLs, methods, texts. Invariant: what these schemas accept
+// can match a request, so a rule with a mistake is refused and does not stay without effect.
+import { optional, z } from "zod";
 import { canonicalHost } from "../base/host-name.ts";
 import { withChecks } from "./extensions.ts";
 import { regexSchema } from "./regex.ts";
-import { type Finding, itemsOf, withRules } from "./rule.ts";
+import { type Finding, noDuplicates, withRules } from "./rule.ts";
 import { matchList } from "./traffic-rules.ts";
 
-/** A server as a rule names it. */
 export interface Server {
-  /**
-   * In the form in which the proxy sees it: lower case, addresses in their usual form and without brackets,
-   * no final dots.
-   */
+  /** As the proxy sees it: lower case, addresses in their usual form without brackets, no final dots. */
   readonly host: string;
   readonly port?: number;
 }
@@ -31,14 +26,13 @@ export function parseServer(text: string): Server | undefined {
 
 const methodSchema = z.enum(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "*"]);
 
-/** A method. A tunnel, which HTTPS clients open, has the method CONNECT: what is inside is encrypted. */
+/** HTTPS clients open a tunnel with the method CONNECT: what is inside is encrypted. */
 export const anyMethodSchema = methodSchema;
 export const oneMethodSchema = methodSchema.exclude(["*"]);
 export const methodsSchema = withRules(matchList(methodSchema, 8), noDuplicates);
 
 const ABSOLUTE_URL = /^https?:\/\/(\*|[^\s/?#@*]+([/?][^\s#]*)?)$/;
 
-/** An absolute URL, or a pattern that ends with `/*`. */
 export const urlSchema = withRules(
   z.string().max(2_048).regex(ABSOLUTE_URL, {
     error: 'must be a URL such as "https://example.com/v1", "https://example.com/*" for everything below, or "https://*"',
@@ -65,10 +59,10 @@ const ONE_OF_BOTH = {
 function textMatchSchema(exact: z.ZodType<string>, what: string) {
   return withChecks(
     z.strictObject({
-      exact: exact.optional().describe(`The whole ${what}.`),
-      regex: regexSchema
-        .optional()
-        .describe(`A regular expression in RE2 syntax. It may match anywhere in the ${what}, so anchor it with ^ and $.`),
+      exact: optional(exact).describe(`The whole ${what}.`),
+      regex: optional(regexSchema).describe(
+        `A regular expression in RE2 syntax. It may match anywhere in the ${what}, so anchor it with ^ and $.`,
+      ),
     }),
     ONE_OF_BOTH,
   );
@@ -93,13 +87,3 @@ export const headerNameSchema = z
   .string()
   .max(256)
   .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, { error: "must be the name of a header" });
-
-/** Finds the items of a list of texts or plain objects that an earlier item is equal to. */
-export function* noDuplicates(list: unknown): Iterable<Finding> {
-  const first = new Map<string, number>();
-  for (const [index, value] of itemsOf(list).entries()) {
-    const earlier = first.get(JSON.stringify(value));
-    if (earlier === undefined) first.set(JSON.stringify(value), index);
-    else yield { path: [index], value, message: `is already item ${earlier} of the list` };
-  }
-}

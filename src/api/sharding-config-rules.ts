@@ -1,16 +1,14 @@
-// The rules over several fields of a ShardingConfig: root or limits, each resource once, names and locks with
-// enough room. Invariant: the cost is linear in the object, and an object above the bounds is refused first.
-// The rules also run on objects with other problems (see rule.ts).
+// The rules over several fields of a ShardingConfig. Invariant: the cost is linear in the object, and an
+// object above the bounds is refused first. The rules also run on objects with other problems (see rule.ts).
 import { NAME_HASHES } from "../kube/place.ts";
 import type { CelRule } from "./extensions.ts";
 import { KUSIONSTACK_GROUP, recreateAdvice } from "./kind.ts";
 import { MAX_EXPRESSIONS } from "./label-selector.ts";
 import { termsOf } from "./limit-selector.ts";
 import { MAX_NAME_LENGTH, SUBSET_SEPARATOR, shardNameSchema } from "./names.ts";
-import { formatPath } from "./problems.ts";
 import { boundedPairs, createResourceIndex } from "./resource-index.ts";
 import { WILDCARD } from "./resource-match.ts";
-import { type Finding, fieldAt, fieldsOf, isObject, itemsOf, stringsOf } from "./rule.ts";
+import { type Finding, fieldAt, fieldsOf, isObject, itemsOf, type Path, specPath, stringsOf } from "./rule.ts";
 import { MAX_NORMAL_SHARDS, normalShardName, SHARD } from "./sharding-keys.ts";
 
 const ADVICE = recreateAdvice("ShardingConfig");
@@ -22,14 +20,14 @@ const LONGEST_SUFFIX_LENGTH = SUBSET_SEPARATOR.length + normalShardName("", MAX_
 
 const LABELLED_BY_NAME = "labelObjects needs each group and resource by name: name them, or remove labelObjects";
 
-// The rules that the API server checks itself, even without the webhook. Their messages name no nearest
-// match.
+// The API server checks these itself, even without the webhook. Their messages name no nearest match.
 
-export const selectorCel: readonly CelRule[] = [{ rule: "self == oldSelf", message: `cannot be changed: ${ADVICE}` }];
+export const selectorCel: CelRule = { rule: "self == oldSelf", message: `cannot be changed: ${ADVICE}` };
 
-export const canaryCel: readonly CelRule[] = [
-  { rule: "has(self.inNamespaces) || has(self.inShardHash) || has(self.percent)", message: NO_NAMESPACES },
-];
+export const canaryCel: CelRule = {
+  rule: "has(self.inNamespaces) || has(self.inShardHash) || has(self.percent)",
+  message: NO_NAMESPACES,
+};
 
 const lockIn = (spec: string) => `${spec}.?controller.?leaderElectionName.orValue("")`;
 
@@ -49,8 +47,8 @@ export const specCel: readonly CelRule[] = [
     message: `the lock of a shard, NAME${SUBSET_SEPARATOR}SHARD, must not be longer than ${MAX_NAME_LENGTH} characters`,
     fieldPath: ".controller",
   },
-  // Each of these changes moves the object to another family, and nobody would own the pods of the former
-  // family.
+  // Each of these changes would move the object to another family, and leave the pods of the former one
+  // without an owner.
   { rule: "has(self.root) == has(oldSelf.root)", message: `root cannot be added or removed: ${ADVICE}` },
   { rule: "has(self.selector) == has(oldSelf.selector)", message: `selector cannot be added or removed: ${ADVICE}` },
   {
@@ -61,23 +59,18 @@ export const specCel: readonly CelRule[] = [
   },
 ];
 
-export const configCel: readonly CelRule[] = [
-  {
-    rule: `has(self.spec.root) || self.metadata.name != "default" && !self.metadata.name.contains("${SUBSET_SEPARATOR}") && !self.metadata.name.contains(".")`,
-    message: `the name is the name of the shard: it must be a DNS label without "${SUBSET_SEPARATOR}", and not "default"`,
-  },
-];
+export const configCel: CelRule = {
+  rule: `has(self.spec.root) || self.metadata.name != "default" && !self.metadata.name.contains("${SUBSET_SEPARATOR}") && !self.metadata.name.contains(".")`,
+  message: `the name is the name of the shard: it must be a DNS label without "${SUBSET_SEPARATOR}", and not "default"`,
+};
 
-/** Checks all rules over several fields of a spec. */
 export function* specRules(spec: unknown): Iterable<Finding> {
   for (const list of LIMIT_LISTS) {
-    yield* boundedPairs(
-      itemsOf(fieldAt(spec, ...list)).map((limit) => fieldAt(limit, "relateResources")),
-      list,
-    );
+    const resources = limitsOf(spec, list).map(({ limit }) => fieldAt(limit, "relateResources"));
+    yield* boundedPairs(resources, list);
   }
   yield* rootOrLimits(spec);
-  for (const list of LIMIT_LISTS) yield* uniqueResources(spec, list);
+  for (const list of LIMIT_LISTS) yield* uniqueResources(limitsOf(spec, list));
   yield* resourceNamesRule(spec);
   yield* canaryRule(spec);
   yield* hashedShardsRule(spec);
@@ -85,7 +78,6 @@ export function* specRules(spec: unknown): Iterable<Finding> {
   if (fieldAt(spec, "root") !== undefined) yield* roomForChildren(spec);
 }
 
-/** Checks the rules for which the name or the owner matters. */
 export function* configRules(config: unknown): Iterable<Finding> {
   const spec = fieldAt(config, "spec");
   const isRoot = fieldAt(spec, "root") !== undefined;
@@ -95,7 +87,7 @@ export function* configRules(config: unknown): Iterable<Finding> {
   if (!isChild) yield* shardKeyRule(spec);
 }
 
-/** The name of the root that owns this object; undefined unless the object is a child. Takes any metadata. */
+/** Undefined unless the object is a child. Takes any metadata. */
 export function rootNameOf(metadata: unknown): string | undefined {
   const owner = itemsOf(fieldAt(metadata, "ownerReferences")).find(isOwningRoot);
   const name = fieldAt(owner, "name");
@@ -109,6 +101,19 @@ function isOwningRoot(owner: unknown): boolean {
 
 const LIMIT_LISTS = [["limits"], ["root", "resourceSelector"]] as const;
 
+interface Limit {
+  readonly path: Path;
+  readonly limit: unknown;
+}
+
+function limitsOf(spec: unknown, list: readonly string[]): Limit[] {
+  return itemsOf(fieldAt(spec, ...list)).map((limit, index) => ({ path: [...list, index], limit }));
+}
+
+function allLimitsOf(spec: unknown): Limit[] {
+  return LIMIT_LISTS.flatMap((list) => limitsOf(spec, list));
+}
+
 function* rootOrLimits(spec: unknown): Iterable<Finding> {
   if (!isObject(spec)) return;
   const { root, selector, limits } = fieldsOf(spec);
@@ -121,31 +126,26 @@ function* rootOrLimits(spec: unknown): Iterable<Finding> {
     yield { path: ["limits"], message: "required without root: they name the resources that the shards divide" };
 }
 
-function* uniqueResources(spec: unknown, list: readonly string[]): Iterable<Finding> {
-  const earlier = createResourceIndex<number>();
-  for (const [index, limit] of itemsOf(fieldAt(spec, ...list)).entries()) {
+function* uniqueResources(limits: readonly Limit[]): Iterable<Finding> {
+  const earlier = createResourceIndex<Path>();
+  for (const { path: limitPath, limit } of limits) {
+    const path = [...limitPath, "relateResources"];
     const resources = itemsOf(fieldAt(limit, "relateResources"));
     const other = earlier.firstOverlap(resources);
-    earlier.add(resources, index);
+    earlier.add(resources, path);
     if (other === undefined) continue;
-    const otherPath = formatPath(["spec", ...list, other, "relateResources"]);
-    yield {
-      path: [...list, index, "relateResources"],
-      message: `names a resource that ${otherPath} names too; name each resource in one entry only`,
-    };
+    yield { path, message: `names a resource that ${specPath(other)} names too; name each resource in one entry only` };
   }
 }
 
 // The manager needs a policy and rights for each labelled resource, so it needs the name of each.
 function* resourceNamesRule(spec: unknown): Iterable<Finding> {
   if (fieldAt(spec, "labelObjects") !== true) return;
-  for (const list of LIMIT_LISTS) {
-    for (const [index, limit] of itemsOf(fieldAt(spec, ...list)).entries()) {
-      for (const [at, match] of itemsOf(fieldAt(limit, "relateResources")).entries()) {
-        for (const field of ["apiGroups", "resources"]) {
-          if (!stringsOf(fieldAt(match, field)).includes(WILDCARD)) continue;
-          yield { path: [...list, index, "relateResources", at, field], value: WILDCARD, message: LABELLED_BY_NAME };
-        }
+  for (const { path, limit } of allLimitsOf(spec)) {
+    for (const [at, match] of itemsOf(fieldAt(limit, "relateResources")).entries()) {
+      for (const field of ["apiGroups", "resources"]) {
+        if (!stringsOf(fieldAt(match, field)).includes(WILDCARD)) continue;
+        yield { path: [...path, "relateResources", at, field], value: WILDCARD, message: LABELLED_BY_NAME };
       }
     }
   }
@@ -153,7 +153,7 @@ function* resourceNamesRule(spec: unknown): Iterable<Finding> {
 
 function* canaryRule(spec: unknown): Iterable<Finding> {
   const canary = fieldAt(spec, "root", "canary");
-  // A misspelt field is already refused as an unknown field.
+  // A misspelt field is already refused as unknown.
   if (!isObject(canary) || Object.keys(canary).some((name) => name !== "replicas")) return;
   yield { path: ["root", "canary"], message: NO_NAMESPACES };
 }
@@ -178,17 +178,17 @@ function* rootLockLength(spec: unknown): Iterable<Finding> {
 }
 
 /**
- * A child adds one term for its pods to the selector of its root, and up to three terms for its namespaces to
- * the selector of each limit.
+ * A child adds a term for its pods to the selector of its root, and up to three to the selector of each
+ * limit.
  */
 function* roomForChildren(spec: unknown): Iterable<Finding> {
   yield* shortSelector(spec, ["selector"], MAX_EXPRESSIONS - 1);
-  for (const [index, limit] of itemsOf(fieldAt(spec, "root", "resourceSelector")).entries()) {
-    yield* shortSelector(limit, ["root", "resourceSelector", index, "selector"], MAX_EXPRESSIONS - 3);
+  for (const { path, limit } of limitsOf(spec, ["root", "resourceSelector"])) {
+    yield* shortSelector(limit, [...path, "selector"], MAX_EXPRESSIONS - 3);
   }
 }
 
-function* shortSelector(owner: unknown, path: readonly (string | number)[], maxTerms: number): Iterable<Finding> {
+function* shortSelector(owner: unknown, path: Path, maxTerms: number): Iterable<Finding> {
   const count = itemsOf(fieldAt(owner, "selector", "matchExpressions")).length;
   if (count <= maxTerms) return;
   yield {
@@ -207,7 +207,7 @@ function* shardName(config: unknown): Iterable<Finding> {
 
 const MAX_LABEL_VALUE_LENGTH = 63;
 
-/** The lock of hand-written configs names their family, and the family's name is a label's value on pods. */
+/** The lock of hand-written configs names their family. */
 function* familyName(spec: unknown): Iterable<Finding> {
   const lock = fieldAt(spec, ...LOCK_PATH);
   if (typeof lock !== "string" || lock.length <= MAX_LABEL_VALUE_LENGTH) return;
@@ -216,13 +216,11 @@ function* familyName(spec: unknown): Iterable<Finding> {
 }
 
 function* shardKeyRule(spec: unknown): Iterable<Finding> {
-  for (const list of LIMIT_LISTS) {
-    for (const [index, limit] of itemsOf(fieldAt(spec, ...list)).entries()) {
-      for (const { key, keyPath } of termsOf(fieldAt(limit, "selector"))) {
-        if (key !== SHARD) continue;
-        const message = "is reserved for the children of a root: the placement of the root decides it";
-        yield { path: ["spec", ...list, index, "selector", ...keyPath], value: key, message };
-      }
+  for (const { path, limit } of allLimitsOf(spec)) {
+    for (const { key, keyPath } of termsOf(fieldAt(limit, "selector"))) {
+      if (key !== SHARD) continue;
+      const message = "is reserved for the children of a root: the placement of the root decides it";
+      yield { path: ["spec", ...path, "selector", ...keyPath], value: key, message };
     }
   }
 }

@@ -1,23 +1,22 @@
-// The kind ShardingConfig: one shard of an operator, or the root of a family of shards. Invariant: each field
-// of KusionStack's kind is here with its spelling. The manager compiles families into route tables; admission
-// validates each object. Rules over several fields are in sharding-config-rules.ts.
-import { z } from "zod";
+// The kind ShardingConfig: one shard of an operator, or the root of a family of shards. Invariant: it has
+// each field of KusionStack's kind, with the same spelling. Rules over several fields are in
+// sharding-config-rules.ts.
+import { optional, z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
-import { appAnnotations } from "./annotations.ts";
 import { celRules } from "./extensions.ts";
-import {
-  AGE_COLUMN,
-  conditionPath,
-  type KindDefinition,
-  KUSIONSTACK_GROUP,
-  MESSAGE_COLUMN,
-  objectMetaSchema,
-  READY_COLUMNS,
-} from "./kind.ts";
+import { int, nonEmptyList, observedStatus } from "./fields.ts";
+import { AGE_COLUMN, conditionColumns, integerColumn, type KindDefinition, KUSIONSTACK_GROUP, textColumn } from "./kind.ts";
 import { nonEmptySelector } from "./label-selector.ts";
-import { limitSelectorSchema, MAX_LISTED_NAMESPACES } from "./limit-selector.ts";
+import { HASH_VALUE, limitSelectorSchema, MAX_LISTED_NAMESPACES, WRONG_HASH } from "./limit-selector.ts";
 import { dnsLabelSchema, dnsSubdomainSchema } from "./names.ts";
-import { guardSchema, onLossSchema, PAUSED_TEXT, WEBHOOK_TEXT, webhookServerSchema } from "./operator-fields.ts";
+import {
+  appMetadataSchema,
+  guardSchema,
+  onLossSchema,
+  PAUSED_TEXT,
+  WEBHOOK_TEXT,
+  webhookServerSchema,
+} from "./operator-fields.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { withRules } from "./rule.ts";
@@ -26,86 +25,53 @@ import { MAX_NORMAL_SHARDS, MAX_PREFIX_LENGTH } from "./sharding-keys.ts";
 import { shardingStatusSchema } from "./sharding-status.ts";
 
 const MAX_LIMITS = 32;
-/**
- * The selector of a child lists its pods, and a list in the selector of pods has at most this many values.
- */
+/** The selector of a child lists its pods. */
 const MAX_SHARD_PODS = 128;
-/** The pods of all shards of a root: the normal ones, and the canary. */
+/** All shards: the normal ones and the canary. */
 export const MAX_FAMILY_PODS = (MAX_NORMAL_SHARDS + 1) * MAX_SHARD_PODS;
 const MAX_GRACE_SECONDS = 86_400;
 export const DEFAULT_GRACE_SECONDS = 300;
-/**
- * Pods of a StatefulSet carry its name and a hash of 10 characters in the label controller-revision-hash, so
- * a longer one gets no pods.
- */
+/** The label controller-revision-hash of its pods has the name and a hash of 10 characters. */
 const MAX_STATEFUL_SET_NAME = 52;
 const MAX_SOAK_SECONDS = 604_800;
 
 const limitSchema = z.strictObject({
-  relateResources: z
-    .array(resourceMatchSchema)
-    .min(1)
-    .max(32)
-    .describe("Resources that this entry names. A resource that no entry names belongs to all pods."),
-  selector: limitSelectorSchema
-    .optional()
-    .describe(
-      "Selects objects of these resources. Two keys are computed from the object's namespace: ctrlmesh.kusionstack.io/namespace is its name, ctrlmesh.kusionstack.io/shard-hash is the sum of the bytes of its name modulo 32. All other keys are labels of the object. The default selects all objects.",
-    ),
+  relateResources: nonEmptyList(resourceMatchSchema, 32).describe(
+    "Resources that this entry names. A resource that no entry names belongs to all pods.",
+  ),
+  selector: optional(limitSelectorSchema).describe(
+    "Selects objects of these resources. Two keys are computed from the object's namespace: ctrlmesh.kusionstack.io/namespace is its name, ctrlmesh.kusionstack.io/shard-hash is the sum of the bytes of its name modulo 32. All other keys are labels of the object. The default selects all objects.",
+  ),
 });
 
 const canarySchema = z
   .strictObject({
-    replicas: z
-      .int()
-      .min(1)
-      .max(MAX_SHARD_PODS)
-      .describe("Number of pods of the canary shard: those with the lowest ordinals of the StatefulSet."),
-    inNamespaces: z
-      .array(dnsLabelSchema)
-      .min(1)
-      .max(MAX_LISTED_NAMESPACES)
-      .optional()
-      .describe("Names of namespaces that the canary shard owns."),
-    inShardHash: z
-      .array(
-        z
-          .string({ error: 'must be a string from "0" to "31", in quotes' })
-          .max(2)
-          .regex(/^([0-9]|[12][0-9]|3[01])$/, { error: 'must be a whole number from "0" to "31"' }),
-      )
-      .min(1)
-      .max(32)
+    replicas: int(1, MAX_SHARD_PODS).describe(
+      "Number of pods of the canary shard: those with the lowest ordinals of the StatefulSet.",
+    ),
+    inNamespaces: optional(nonEmptyList(dnsLabelSchema, MAX_LISTED_NAMESPACES)).describe(
+      "Names of namespaces that the canary shard owns.",
+    ),
+    inShardHash: nonEmptyList(
+      z.string({ error: 'must be a string from "0" to "31", in quotes' }).max(2).regex(HASH_VALUE, { error: WRONG_HASH }),
+      32,
+    )
       .optional()
       .describe(
         'Values of ctrlmesh.kusionstack.io/shard-hash, from "0" to "31": the canary shard owns the namespaces with these hashes.',
       ),
-    percent: z
-      .int()
-      .min(1)
-      .max(99)
-      .optional()
-      .describe(
-        "Percentage of all namespaces that the canary shard owns. A larger value adds namespaces and removes none. The canary shard owns each namespace that percent, inNamespaces or inShardHash selects.",
-      ),
+    percent: optional(int(1, 99)).describe(
+      "Percentage of all namespaces that the canary shard owns. A larger value adds namespaces and removes none. The canary shard owns each namespace that percent, inNamespaces or inShardHash selects.",
+    ),
   })
-  .meta(celRules(...canaryCel));
+  .meta(celRules(canaryCel));
 
 const autoSchema = z.strictObject({
-  everyShardReplicas: z.int().min(1).max(MAX_SHARD_PODS).describe("Number of pods of each normal shard."),
-  shardingSize: z
-    .int()
-    .min(1)
-    .max(MAX_NORMAL_SHARDS)
-    .optional()
-    .describe(
-      "Number of normal shards. By default it follows the StatefulSet: the replicas without those of the canary, divided by everyShardReplicas, rounded up.",
-    ),
-  graceSeconds: z
-    .int()
-    .min(0)
-    .max(MAX_GRACE_SECONDS)
-    .optional()
+  everyShardReplicas: int(1, MAX_SHARD_PODS).describe("Number of pods of each normal shard."),
+  shardingSize: optional(int(1, MAX_NORMAL_SHARDS)).describe(
+    "Number of normal shards. By default it follows the StatefulSet: the replicas without those of the canary, divided by everyShardReplicas, rounded up.",
+  ),
+  graceSeconds: optional(int(0, MAX_GRACE_SECONDS))
     .meta({ default: DEFAULT_GRACE_SECONDS })
     .describe(
       "Time in seconds for which a shard without a ready pod keeps its namespaces, before other shards get them. The default is 300.",
@@ -113,16 +79,12 @@ const autoSchema = z.strictObject({
 });
 
 const rolloutSchema = z.strictObject({
-  soakSeconds: z
-    .int()
-    .min(0)
-    .max(MAX_SOAK_SECONDS)
-    .optional()
+  soakSeconds: optional(int(0, MAX_SOAK_SECONDS))
     .meta({ default: 0 })
     .describe(
       "Time in seconds for which all restarted pods of a shard must have been ready before the next shard begins. The default is 0.",
     ),
-  paused: z.boolean().optional().meta({ default: false }).describe("If true, no further pod is restarted. The default is false."),
+  paused: optional(z.boolean()).meta({ default: false }).describe("If true, no further pod is restarted. The default is false."),
 });
 
 const rootSchema = z.strictObject({
@@ -138,46 +100,35 @@ const rootSchema = z.strictObject({
   targetStatefulSet: dnsSubdomainSchema
     .max(MAX_STATEFUL_SET_NAME)
     .describe("Name of the operator's StatefulSet, in the namespace of this object."),
-  disable: z
-    .boolean()
-    .optional()
-    .describe("If true, the shards are removed as if this object were deleted. The object itself stays."),
-  canary: canarySchema.optional().describe("The canary shard. By default there is none."),
+  disable: optional(z.boolean()).describe(
+    "If true, the shards are removed as if this object were deleted. The object itself stays.",
+  ),
+  canary: optional(canarySchema).describe("The canary shard. By default there is none."),
   auto: autoSchema.describe("Number and size of the normal shards."),
-  rollout: rolloutSchema
-    .optional()
-    .describe(
-      "How a new version of the StatefulSet is rolled out, shard by shard. The StatefulSet needs the label ctrlmesh.kusionstack.io/rolling and the update strategy OnDelete.",
-    ),
-  placement: z
-    .enum(["Legacy", "Balanced"])
-    .optional()
+  rollout: optional(rolloutSchema).describe(
+    "How a new version of the StatefulSet is rolled out, shard by shard. The StatefulSet needs the label ctrlmesh.kusionstack.io/rolling and the update strategy OnDelete.",
+  ),
+  placement: optional(z.enum(["Legacy", "Balanced"]))
     .meta({ default: "Legacy" })
     .describe(
       "How the normal shards divide the namespaces that the canary shard does not own. Legacy (the default): by 32 hashes of their names, as KusionStack does. Balanced: each shard gets about the same number of namespaces, and a change of the number of shards moves as few as possible.",
     ),
-  clusterScoped: z
-    .enum(["Home", "ByName"])
-    .optional()
+  clusterScoped: optional(z.enum(["Home", "ByName"]))
     .meta({ default: "Home" })
     .describe(
       "Owners of the cluster-scoped objects of the named resources, other than namespaces. Home (the default): the first normal shard owns all of them. ByName: the shards divide them by the hash of their names, from 0 to 31, as they divide namespaces.",
     ),
-  resourceSelector: z
-    .array(limitSchema)
-    .min(1)
-    .max(MAX_LIMITS)
-    .describe("Resources that the shards divide. Each shard owns its share of the objects that an entry selects."),
+  resourceSelector: nonEmptyList(limitSchema, MAX_LIMITS).describe(
+    "Resources that the shards divide. Each shard owns its share of the objects that an entry selects.",
+  ),
 });
 
 export const shardingConfigSpecSchema = withRules(
   z
     .strictObject({
-      selector: nonEmptySelector(...selectorCel)
-        .optional()
-        .describe(
-          "Selects the shard's pods, in the namespace of this object. Required unless root is set. Beside root: only pods of the StatefulSet that also match belong to a shard. The selector must not be empty, and cannot be changed.",
-        ),
+      selector: optional(nonEmptySelector(selectorCel)).describe(
+        "Selects the shard's pods, in the namespace of this object. Required unless root is set. Beside root: only pods of the StatefulSet that also match belong to a shard. The selector must not be empty, and cannot be changed.",
+      ),
       controller: z
         .strictObject({
           leaderElectionName: dnsSubdomainSchema.describe(
@@ -186,50 +137,35 @@ export const shardingConfigSpecSchema = withRules(
         })
         .optional()
         .describe("The operator's controllers."),
-      webhook: webhookServerSchema.optional().describe(WEBHOOK_TEXT),
-      limits: z
-        .array(limitSchema)
-        .min(1)
-        .max(MAX_LIMITS)
-        .optional()
-        .describe("Resources of which the shard owns only the selected objects. Required unless root is set."),
-      root: rootSchema
-        .optional()
-        .describe(
-          "Makes this object the root of a family: the manager divides a StatefulSet into shards, and creates a ShardingConfig for each. Do not set limits beside root.",
-        ),
-      labelObjects: z
-        .boolean()
-        .optional()
-        .describe(
-          "If true, the manager labels all namespaces, and the objects of the resources that this object names, with ctrlmesh.kusionstack.io/namespace and ctrlmesh.kusionstack.io/shard-hash. The resources must be named without *. The default is false. Nothing removes the labels again.",
-        ),
-      // No defaults in the schema: the children of a root have none of these fields.
+      webhook: optional(webhookServerSchema).describe(WEBHOOK_TEXT),
+      limits: optional(nonEmptyList(limitSchema, MAX_LIMITS)).describe(
+        "Resources of which the shard owns only the selected objects. Required unless root is set.",
+      ),
+      root: optional(rootSchema).describe(
+        "Makes this object the root of a family: the manager divides a StatefulSet into shards, and creates a ShardingConfig for each. Do not set limits beside root.",
+      ),
+      labelObjects: optional(z.boolean()).describe(
+        "If true, the manager labels all namespaces, and the objects of the resources that this object names, with ctrlmesh.kusionstack.io/namespace and ctrlmesh.kusionstack.io/shard-hash. The resources must be named without *. The default is false. Nothing removes the labels again.",
+      ),
+      // No defaults: the children of a root have none of these fields.
       onLoss: onLossSchema("shard"),
-      paused: z.boolean().optional().describe(PAUSED_TEXT),
+      paused: optional(z.boolean()).describe(PAUSED_TEXT),
       guard: guardSchema("shard"),
     })
     .meta(celRules(...specCel)),
   specRules,
 );
 
-/** The name is also a label's value on pods, so it has at most 63 characters. */
-const metadataSchema = withRules(objectMetaSchema.extend({ name: z.string().max(63).exactOptional() }), appAnnotations);
-
 export const shardingConfigSchema = withRules(
   z
     .strictObject({
       apiVersion: z.literal(`${KUSIONSTACK_GROUP}/v1alpha1`),
       kind: z.literal("ShardingConfig"),
-      metadata: metadataSchema,
+      metadata: appMetadataSchema,
       spec: shardingConfigSpecSchema.describe("One shard of an operator, or the root of a family of shards."),
-      // A status that this version cannot read counts as none; the manager writes it again.
-      status: shardingStatusSchema
-        .optional()
-        .catch(undefined)
-        .describe("The state that the manager last observed. Only the manager writes the status."),
+      status: observedStatus(shardingStatusSchema),
     })
-    .meta(celRules(...configCel)),
+    .meta(celRules(configCel)),
   configRules,
 ).describe(
   "ShardingConfig describes one shard of an operator: its pods, and the objects that they own. With root, it divides a whole StatefulSet into such shards.",
@@ -241,10 +177,11 @@ export type ShardingRoot = Immutable<z.output<typeof rootSchema>>;
 export type ShardingLimit = Immutable<z.output<typeof limitSchema>>;
 export type ShardingStatus = Immutable<z.output<typeof shardingStatusSchema>>;
 
-/** Returns a valid ShardingConfig, or the problems of any other value. Never throws. */
 export function validateShardingConfig(object: unknown): ValidationResult<ShardingConfig> {
   return validate(shardingConfigSchema, object);
 }
+
+const READY = conditionColumns("Ready");
 
 export const shardingConfigKind: KindDefinition = {
   group: KUSIONSTACK_GROUP,
@@ -253,24 +190,15 @@ export const shardingConfigKind: KindDefinition = {
   shortNames: ["shard"],
   scope: "Namespaced",
   columns: [
-    { name: "Family", type: "string", description: "Family of the object.", jsonPath: ".status.family" },
-    { name: "Shard", type: "string", description: "Shard of the object; empty for a root.", jsonPath: ".status.shard" },
-    { name: "Pods", type: "string", description: "Ready pods, and all pods.", jsonPath: ".status.shardPods" },
-    {
-      name: "Namespaces",
-      type: "integer",
-      description: "Namespaces that the shard owns, or all shards of a root.",
-      jsonPath: ".status.shardNamespaces",
-    },
-    {
-      name: "Balanced",
-      type: "string",
-      description: "Status of the condition Balanced.",
-      jsonPath: conditionPath("Balanced", "status"),
-    },
-    ...READY_COLUMNS,
+    textColumn("Family", ".status.family", "Family of the object."),
+    textColumn("Shard", ".status.shard", "Shard of the object; empty for a root."),
+    textColumn("Pods", ".status.shardPods", "Ready pods, and all pods."),
+    integerColumn("Namespaces", ".status.shardNamespaces", "Namespaces that the shard owns, or all shards of a root."),
+    conditionColumns("Balanced").status,
+    READY.status,
+    READY.reason,
     AGE_COLUMN,
-    MESSAGE_COLUMN,
+    READY.message,
   ],
   schema: shardingConfigSchema,
 };

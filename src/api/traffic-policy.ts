@@ -1,15 +1,15 @@
-// The kind TrafficPolicy: limits and denials for the requests of apps. Invariant: each field of OpenKruise's
-// kind is here with its spelling. The manager compiles it into rules; admission validates it.
-import { z } from "zod";
+// The kind TrafficPolicy: limits and denials for the requests of apps. Invariant: it has each field of
+// OpenKruise's kind, with the same spelling.
+import { optional, z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { type Check, listMap, withChecks } from "./extensions.ts";
+import { int, MAX_INT32, nonEmptyList } from "./fields.ts";
 import { KRUISE_GROUP } from "./kind.ts";
 import { dnsSubdomainSchema } from "./names.ts";
 import { policyKind } from "./policy-kind.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { apiGroupSchema } from "./resource-match.ts";
-import { type Finding, fieldAt, itemsOf, withRules } from "./rule.ts";
-import { MAX_INT32 } from "./structural-schema.ts";
+import { type Finding, fieldAt, itemsOf, uniqueNames, withRules } from "./rule.ts";
 import {
   boundedResourceRules,
   isSet,
@@ -19,10 +19,8 @@ import {
   modeSchema,
   resourcePolicyRuleSchema,
 } from "./traffic-rules.ts";
-import { uniqueNames } from "./unique-names.ts";
 
 const MAX_TARGETS = 64;
-/** The longest wait that a policy can ask for. */
 const MAX_DELAY_MS = 3_600_000;
 
 const subsetSchema = z
@@ -32,11 +30,9 @@ const subsetSchema = z
 
 const targetSchema = z.strictObject({
   name: dnsSubdomainSchema.describe("Name of a VirtualApp of this namespace, or of a family of ShardingConfigs."),
-  specificSubsets: matchList(subsetSchema, 66, 0)
-    .optional()
-    .describe(
-      'Names of subsets or shards whose pods the policy is for. "default" is the subset of the pods that match no other. An empty list, or "*" alone, means all subsets.',
-    ),
+  specificSubsets: optional(matchList(subsetSchema, 66, 0)).describe(
+    'Names of subsets or shards whose pods the policy is for. "default" is the subset of the pods that match no other. An empty list, or "*" alone, means all subsets.',
+  ),
 });
 
 const urlSchema = z
@@ -69,16 +65,12 @@ const SOME_NAMESPACE: Check = {
 
 const requestsSchema = withChecks(
   z.strictObject({
-    resourceRules: z
-      .array(withChecks(resourcePolicyRuleSchema, SOME_NAMESPACE))
-      .max(MAX_RESOURCE_RULES)
-      .optional()
-      .describe("Requests for objects: those that match one of the entries."),
-    nonResourceRules: z
-      .array(nonResourceRuleSchema)
-      .max(MAX_RESOURCE_RULES)
-      .optional()
-      .describe("Other requests to the API server: those that match one of the entries."),
+    resourceRules: optional(z.array(withChecks(resourcePolicyRuleSchema, SOME_NAMESPACE)).max(MAX_RESOURCE_RULES)).describe(
+      "Requests for objects: those that match one of the entries.",
+    ),
+    nonResourceRules: optional(z.array(nonResourceRuleSchema).max(MAX_RESOURCE_RULES)).describe(
+      "Other requests to the API server: those that match one of the entries.",
+    ),
   }),
   SOME_RULE,
 );
@@ -93,27 +85,23 @@ const admissionResourceSchema = z.string().max(127).regex(RESOURCE, {
 
 const admissionRuleSchema = z
   .strictObject({
-    apiGroups: matchList(apiGroupSchema, 64).optional().describe('API groups. "" is the core group.'),
-    apiVersions: matchList(versionSchema, 64).optional().describe("API versions that the webhook asks for."),
-    operations: matchList(z.enum(OPERATIONS), 4).optional().describe("Operations."),
-    resources: matchList(admissionResourceSchema, 64)
-      .optional()
-      .describe(
-        'Plural resource names, as in webhook configurations: "pods" does not include subresources, "pods/*" means pods and their subresources, "*/*" everything. The default is "*": all resources, without their subresources.',
-      ),
-    scope: z.enum(["Cluster", "Namespaced", "*"]).optional().describe('Scope of the objects. The default is "*".'),
+    apiGroups: optional(matchList(apiGroupSchema, 64)).describe('API groups. "" is the core group.'),
+    apiVersions: optional(matchList(versionSchema, 64)).describe("API versions that the webhook asks for."),
+    operations: optional(matchList(z.enum(OPERATIONS), 4)).describe("Operations."),
+    resources: optional(matchList(admissionResourceSchema, 64)).describe(
+      'Plural resource names, as in webhook configurations: "pods" does not include subresources, "pods/*" means pods and their subresources, "*/*" everything. The default is "*": all resources, without their subresources.',
+    ),
+    scope: optional(z.enum(["Cluster", "Namespaced", "*"])).describe('Scope of the objects. The default is "*".'),
   })
   .describe('An absent list matches all, like "*".');
 
 const circuitBreakingSchema = z.strictObject({
-  apiServer: requestsSchema.optional().describe("Requests to the API server that are refused."),
+  apiServer: optional(requestsSchema).describe("Requests to the API server that are refused."),
   webhook: z
     .strictObject({
-      admissionRules: z
-        .array(admissionRuleSchema)
-        .max(MAX_RESOURCE_RULES)
-        .optional()
-        .describe("Reviews: those that match one of the entries."),
+      admissionRules: optional(z.array(admissionRuleSchema).max(MAX_RESOURCE_RULES)).describe(
+        "Reviews: those that match one of the entries.",
+      ),
     })
     .optional()
     .describe(
@@ -121,19 +109,16 @@ const circuitBreakingSchema = z.strictObject({
     ),
 });
 
-const positive = z.int().min(1).max(MAX_INT32);
-const delay = z.int().min(1).max(MAX_DELAY_MS);
+const positive = int(1, MAX_INT32);
+const delay = int(1, MAX_DELAY_MS);
 
 const backoffSchema = withChecks(
   z.strictObject({
     baseDelayInMillisecond: delay.describe("The first wait in milliseconds. Each further failure doubles it."),
     maxDelayInMillisecond: delay.describe("The longest wait in milliseconds."),
-    continuouslyFailureTimes: z
-      .int()
-      .min(0)
-      .max(10_000)
-      .optional()
-      .describe("Number of failures in a row that cause no wait. The default is 0: the first failure causes one."),
+    continuouslyFailureTimes: optional(int(0, 10_000)).describe(
+      "Number of failures in a row that cause no wait. The default is 0: the first failure causes one.",
+    ),
   }),
   {
     rule: "self.baseDelayInMillisecond <= self.maxDelayInMillisecond",
@@ -154,16 +139,12 @@ const ratePolicySchema = withChecks(
       })
       .optional()
       .describe("A token bucket. Every pod has one of its own. A request without a token is refused."),
-    maxInFlight: positive
-      .optional()
-      .describe(
-        "Number of requests that a pod may have at once. Watches and other long requests count until their answer begins.",
-      ),
-    exponentialBackoff: backoffSchema
-      .optional()
-      .describe(
-        "After failures, requests with the same verb for the same object are refused for a time. Failures are answers of 429 or above 499, and requests without an answer.",
-      ),
+    maxInFlight: optional(positive).describe(
+      "Number of requests that a pod may have at once. Watches and other long requests count until their answer begins.",
+    ),
+    exponentialBackoff: optional(backoffSchema).describe(
+      "After failures, requests with the same verb for the same object are refused for a time. Failures are answers of 429 or above 499, and requests without an answer.",
+    ),
   }),
   {
     rule: "has(self.bucket) || has(self.maxInFlight) || has(self.exponentialBackoff)",
@@ -176,21 +157,16 @@ const ratePolicySchema = withChecks(
 const specSchema = withRules(
   withChecks(
     z.strictObject({
-      targetVirtualApps: z
-        .array(targetSchema)
-        .min(1)
-        .max(MAX_TARGETS)
+      targetVirtualApps: nonEmptyList(targetSchema, MAX_TARGETS)
         .meta(listMap("name"))
         .describe("Apps whose proxies enforce the rules, in the namespace of this object."),
       mode: modeSchema,
-      circuitBreaking: circuitBreakingSchema.optional().describe("Requests that are refused."),
+      circuitBreaking: optional(circuitBreakingSchema).describe("Requests that are refused."),
       rateLimiting: z
         .strictObject({
-          ratePolicies: z
-            .array(ratePolicySchema)
-            .max(MAX_TRAFFIC_RULES)
-            .optional()
-            .describe("Limits. Every limit that matches a request applies."),
+          ratePolicies: optional(z.array(ratePolicySchema).max(MAX_TRAFFIC_RULES)).describe(
+            "Limits. Every limit that matches a request applies.",
+          ),
         })
         .optional()
         .describe("Requests that are limited."),
@@ -219,7 +195,6 @@ export type TrafficPolicySpec = Immutable<z.output<typeof specSchema>>;
 export type TrafficRequests = Immutable<z.output<typeof requestsSchema>>;
 export type RatePolicy = Immutable<z.output<typeof ratePolicySchema>>;
 
-/** Returns a valid TrafficPolicy, or the problems of any other value. Never throws. */
 export function validateTrafficPolicy(object: unknown): ValidationResult<TrafficPolicy> {
   return validate(trafficPolicyKind.schema, object);
 }

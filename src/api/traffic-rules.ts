@@ -1,32 +1,28 @@
-// Schemas that the policy kinds share: which requests a rule is about, and whether a policy is enforced.
-// Invariants: `*` stands alone in a list and no list is empty, so that a list shows what it matches; all
-// rules of an object together are small enough for an index.
-import { z } from "zod";
+// Schemas that the policy kinds share. Invariants: `*` stands alone in a list and no list is empty, so that a
+// list shows what it matches; all rules of an object together are small enough for an index.
+import { optional, z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
 import { celRules } from "./extensions.ts";
 import { labelValueSchema } from "./names.ts";
 import { apiGroupSchema, WILDCARD } from "./resource-match.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf, withRules } from "./rule.ts";
 
-/** The maximum number of entries that name the requests of one rule. */
 export const MAX_RESOURCE_RULES = 16;
-/** The maximum number of rules of one policy. */
+/** Of one policy. */
 export const MAX_TRAFFIC_RULES = 64;
 
-export const modeSchema = z
-  .enum(["Enforce", "Shadow", "Disabled"])
-  .optional()
+export const modeSchema = optional(z.enum(["Enforce", "Shadow", "Disabled"]))
   .meta({ default: "Enforce" })
   .describe(
     "Enforce (the default): the rules decide about requests. Shadow: the rules are counted in the metrics of the proxies, and change no answer. From Shadow to Enforce they keep their tokens and open breakers. Disabled: the rules have no effect.",
   );
 
-/** The name of a rule. It is a label's value in metrics. */
+/** The name is a label's value in metrics. */
 export const ruleNameSchema = labelValueSchema.min(1);
 
 const ALONE = `"${WILDCARD}" must be the only item of its list`;
 
-/** A list of items in which `*` may only stand alone. */
+/** `*` may only stand alone. */
 export function matchList<T extends z.ZodType<string>>(item: T, max: number, min = 1) {
   const list = z
     .array(item)
@@ -63,7 +59,7 @@ const requests = {
 };
 const namespaces = matchList(namespaceSchema, 256);
 
-/** Requests for objects, as KusionStack's kinds name them. */
+/** The form of KusionStack's kinds. */
 export const resourceRuleSchema = z.strictObject({
   ...requests,
   namespaces: namespaces.describe(
@@ -71,30 +67,25 @@ export const resourceRuleSchema = z.strictObject({
   ),
 });
 
-/** Requests for objects, as API Priority and Fairness names them (flowcontrol/v1 ResourcePolicyRule). */
+/** The form of API Priority and Fairness (flowcontrol/v1 ResourcePolicyRule). */
 export const resourcePolicyRuleSchema = z.strictObject({
   ...requests,
-  namespaces: namespaces.optional().describe('Namespaces of the objects. "*" matches all namespaces.'),
-  clusterScope: z
-    .boolean()
-    .optional()
-    .describe("If true, the rule also matches cluster-scoped objects, and requests over all namespaces. The default is false."),
+  namespaces: optional(namespaces).describe('Namespaces of the objects. "*" matches all namespaces.'),
+  clusterScope: optional(z.boolean()).describe(
+    "If true, the rule also matches cluster-scoped objects, and requests over all namespaces. The default is false.",
+  ),
 });
 
 export type ResourcePolicyRuleSpec = Immutable<z.output<typeof resourcePolicyRuleSchema>>;
 
-/** True for a list with items. */
 export function isSet(list: unknown): boolean {
   return itemsOf(list).length > 0;
 }
 
-/**
- * The bound of all rules of an object together, in pairs of a resource and a namespace. Proxies index rules
- * by pairs.
- */
+/** Pairs of a resource and a namespace in all rules of an object. Proxies index rules by pairs. */
 const MAX_PAIRS = 16_384;
 
-/** Finds resource rules that are too large together. Takes any values. */
+/** Takes any values. */
 export function* boundedResourceRules(rules: readonly unknown[], path: readonly string[]): Iterable<Finding> {
   const pairs = rules.reduce<number>((sum, rule) => {
     return sum + stringsOf(fieldAt(rule, "resources")).length * stringsOf(fieldAt(rule, "namespaces")).length;

@@ -1,31 +1,22 @@
-// The rules over several fields of a VirtualApp's spec: unique names, existing rules with one subset each,
-// valid lock names, object selectors that can be negated. Invariant: the cost is linear in the spec, and a
-// spec above the bounds is refused first. The rules also run on specs with other problems (see rule.ts).
+// The rules over several fields of a VirtualApp's spec. Invariant: the cost is linear in the spec, and a spec
+// above the bounds is refused first. The rules also run on specs with other problems (see rule.ts).
 import { jsonText } from "../base/json.ts";
 import type { CelRule } from "./extensions.ts";
 import { recreateAdvice } from "./kind.ts";
 import { countTerms } from "./label-selector.ts";
 import { MAX_NAME_LENGTH, SUBSET_SEPARATOR } from "./names.ts";
 import { didYouMean } from "./nearest.ts";
-import { formatPath } from "./problems.ts";
 import { boundedRegexes } from "./regex.ts";
 import { boundedPairs, createResourceIndex } from "./resource-index.ts";
-import { type Finding, fieldAt, itemsOf, stringsOf } from "./rule.ts";
-import { uniqueNames } from "./unique-names.ts";
+import { type Finding, fieldAt, itemsOf, type Path, specPath, stringsOf, uniqueNames } from "./rule.ts";
 
-/** The advice for a field that cannot be changed. */
 export const RECREATE_ADVICE = recreateAdvice("VirtualApp");
 
-type Path = readonly (string | number)[];
-
-// The CEL expression for the name of the operator's lock, from either field; "" if there is none.
+// The name of the operator's lock, from either field; "" if there is none.
 const lockIn = (spec: string) =>
   `${spec}.?configuration.?controller.?leaderElectionName.or(${spec}.?configuration.?controller.?leaderElection.?lockName).orValue("")`;
 
-/**
- * The rules that the API server checks itself, even without the webhook. Their messages name no nearest
- * match.
- */
+/** The API server checks these itself, even without the webhook. Their messages name no nearest match. */
 export const SPEC_CEL_RULES: readonly CelRule[] = [
   {
     rule: "!has(self.subsets) || self.subsets.all(s, s.routeRules.all(r, has(self.route) && has(self.route.subRules) && self.route.subRules.exists(x, x.name == r)))",
@@ -50,7 +41,6 @@ export const SPEC_CEL_RULES: readonly CelRule[] = [
   },
 ];
 
-/** Checks all rules over several fields of a spec. */
 export function* specRules(spec: unknown): Iterable<Finding> {
   yield* boundedWork(spec);
   yield* uniqueNames(spec, ["route", "subRules"]);
@@ -125,17 +115,7 @@ function* lockLengths(spec: unknown): Iterable<Finding> {
   };
 }
 
-/** An objectSelector of a subset, with the resources that it applies to. */
-interface ObjectRule {
-  readonly path: Path;
-  readonly terms: number;
-  readonly resources: readonly unknown[];
-}
-
-/**
- * The default subset sees the objects that no other subset selects: each selector is negated, and only a
- * single term has a negation.
- */
+/** The default subset sees what no other subset selects, and only a single term has a negation. */
 function* negatableSelectors(spec: unknown): Iterable<Finding> {
   const matches = matchesByRule(spec);
   for (const subset of itemsOf(fieldAt(spec, "subsets"))) {
@@ -158,8 +138,7 @@ function* negatableSelectors(spec: unknown): Iterable<Finding> {
 
 /**
  * A resource is assigned by namespace or partitioned by label. With both, no single label selector could
- * express what a subset owns, and the proxy could not distinguish an object that leaves the subset from one
- * that was never in it.
+ * express what a subset owns, and an object that leaves the subset would look like one that was never in it.
  */
 function* mixedPartitions(spec: unknown): Iterable<Finding> {
   const matches = matchesByRule(spec);
@@ -190,11 +169,12 @@ function isByNamespaces(match: unknown): boolean {
   return fieldAt(match, "namespaceSelector") !== undefined || fieldAt(match, "namespaceRegex") !== undefined;
 }
 
-function objectRulesOf(matches: readonly Match[]): ObjectRule[] {
-  return matches.flatMap(({ path, match }): ObjectRule[] => {
+/** The objectSelectors, with the resources that they apply to. */
+function objectRulesOf(matches: readonly Match[]) {
+  return matches.flatMap(({ path, match }) => {
     const selector = fieldAt(match, "objectSelector");
     if (selector === undefined) return [];
-    return [{ path: [...path, "objectSelector"], terms: countTerms(selector), resources: itemsOf(fieldAt(match, "resources")) }];
+    return { path: [...path, "objectSelector"], terms: countTerms(selector), resources: itemsOf(fieldAt(match, "resources")) };
   });
 }
 
@@ -217,10 +197,7 @@ function matchesByRule(spec: unknown): Map<string, Match[]> {
   return matches;
 }
 
-/**
- * The terms of a subset's rules. They are removed from the map: a rule belongs to one subset, and
- * `ruleReferences` refuses a second use.
- */
+/** The terms are removed from the map: `ruleReferences` refuses a second use of a rule. */
 function takeMatches(matches: Map<string, Match[]>, subset: unknown): Match[] {
   return stringsOf(fieldAt(subset, "routeRules")).flatMap((name) => {
     const own = matches.get(name) ?? [];
@@ -235,11 +212,6 @@ function quote(text: string): string {
   return JSON.stringify(text.slice(0, MAX_QUOTED));
 }
 
-function specPath(path: Path): string {
-  return formatPath(["spec", ...path]);
-}
-
-/** Finds a spec that is too large; then no other rule runs. */
 function* boundedWork(spec: unknown): Iterable<Finding> {
   const matches = itemsOf(fieldAt(spec, "route", "subRules")).flatMap((subRule) => itemsOf(fieldAt(subRule, "match")));
   yield* boundedPairs(

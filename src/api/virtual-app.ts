@@ -1,15 +1,22 @@
-// The kind VirtualApp: one operator, its subsets, and the rules of ownership. The manager compiles it into
-// route tables; admission validates it. Rules over several fields are in virtual-app-rules.ts.
-import { z } from "zod";
+// The kind VirtualApp: one operator, its subsets, and the rules of ownership. Rules over several fields are
+// in virtual-app-rules.ts.
+import { optional, z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
-import { appAnnotations } from "./annotations.ts";
 import { appStatusSchema } from "./app-status.ts";
 import { celRules, listMap } from "./extensions.ts";
-import { AGE_COLUMN, type KindDefinition, KRUISE_GROUP, MESSAGE_COLUMN, objectMetaSchema, READY_COLUMNS } from "./kind.ts";
+import { int, nonEmptyList, observedStatus } from "./fields.ts";
+import { AGE_COLUMN, conditionColumns, integerColumn, type KindDefinition, KRUISE_GROUP, textColumn } from "./kind.ts";
 import { labelsSchema, MAX_LABELS, nonEmptySelector } from "./label-selector.ts";
 import { matchLimitSelectorSchema } from "./match-limit-selector.ts";
 import { dnsLabelSchema, dnsSubdomainSchema, subsetNameSchema } from "./names.ts";
-import { guardSchema, onLossSchema, PAUSED_TEXT, WEBHOOK_TEXT, webhookServerSchema } from "./operator-fields.ts";
+import {
+  appMetadataSchema,
+  guardSchema,
+  onLossSchema,
+  PAUSED_TEXT,
+  WEBHOOK_TEXT,
+  webhookServerSchema,
+} from "./operator-fields.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { type Finding, fieldsOf, isObject, withRules } from "./rule.ts";
@@ -24,11 +31,9 @@ const MAX_MATCHES = 32;
 
 const subRuleSchema = z.strictObject({
   name: dnsLabelSchema.describe("Name of the rule, for routeRules."),
-  match: z
-    .array(matchLimitSelectorSchema)
-    .min(1)
-    .max(MAX_MATCHES)
-    .describe("Terms of the rule. The rule contains each namespace that at least one term matches."),
+  match: nonEmptyList(matchLimitSelectorSchema, MAX_MATCHES).describe(
+    "Terms of the rule. The rule contains each namespace that at least one term matches.",
+  ),
 });
 
 const subsetSchema = z.strictObject({
@@ -36,22 +41,18 @@ const subsetSchema = z.strictObject({
   labels: withRules(labelsSchema.meta({ minProperties: 1, maxProperties: MAX_LABELS }), labelsRequired).describe(
     "Labels of the subset's pods. A pod belongs to the first subset for which the pod has all labels. A pod that matches no subset belongs to the default subset.",
   ),
-  routeRules: z
-    .array(z.string().min(1).max(63))
-    .min(1)
-    .max(MAX_ROUTE_RULES)
-    .describe("Names of subRules. A subRule can belong to one subset only. The subset owns the namespaces of its subRules."),
+  routeRules: nonEmptyList(z.string().min(1).max(63), MAX_ROUTE_RULES).describe(
+    "Names of subRules. A subRule can belong to one subset only. The subset owns the namespaces of its subRules.",
+  ),
 });
 
 const controllerSchema = z
   .strictObject({
-    leaderElectionName: dnsSubdomainSchema
-      .optional()
-      .describe(
-        "Name of the operator's leader-election lock. Each subset has its own lock NAME---SUBSET. The name cannot be changed after it is set.",
-      ),
+    leaderElectionName: optional(dnsSubdomainSchema).describe(
+      "Name of the operator's leader-election lock. Each subset has its own lock NAME---SUBSET. The name cannot be changed after it is set.",
+    ),
     leaderElection: z
-      .strictObject({ lockName: dnsSubdomainSchema.optional().describe("Name of the operator's leader-election lock.") })
+      .strictObject({ lockName: optional(dnsSubdomainSchema).describe("Name of the operator's leader-election lock.") })
       .optional()
       .describe("Old name of leaderElectionName."),
   })
@@ -63,8 +64,8 @@ const controllerSchema = z
   );
 
 const configurationSchema = z.strictObject({
-  controller: controllerSchema.optional().describe("The operator's controllers."),
-  webhook: webhookServerSchema.optional().describe(WEBHOOK_TEXT),
+  controller: optional(controllerSchema).describe("The operator's controllers."),
+  webhook: optional(webhookServerSchema).describe(WEBHOOK_TEXT),
   restConfigOverrides: z
     .strictObject({
       userAgentOrPrefix: z
@@ -81,33 +82,21 @@ const configurationSchema = z.strictObject({
 });
 
 const routeSchema = z.strictObject({
-  globalLimits: z
-    .array(matchLimitSelectorSchema)
-    .max(MAX_MATCHES)
-    .optional()
-    .describe("Limits for all pods of the app. An object that is outside of one of the limits belongs to no subset."),
-  subRules: z
-    .array(subRuleSchema)
-    .max(MAX_SUB_RULES)
-    .optional()
+  globalLimits: optional(z.array(matchLimitSelectorSchema).max(MAX_MATCHES)).describe(
+    "Limits for all pods of the app. An object that is outside of one of the limits belongs to no subset.",
+  ),
+  subRules: optional(z.array(subRuleSchema).max(MAX_SUB_RULES))
     .meta(listMap("name"))
     .describe("Named rules. Subsets refer to them in routeRules."),
   onLoss: onLossSchema("subset").meta({ default: "Restart" }),
-  paused: z.boolean().optional().meta({ default: false }).describe(PAUSED_TEXT),
-  maxMovingPercent: z
-    .int()
-    .min(1)
-    .max(100)
-    .optional()
-    .describe(
-      "An edit that would move more than this share of all namespaces waits, in percent. Until it is confirmed, every namespace keeps its present owner, as with paused. The condition Converged says how to confirm it. The default is no limit. The first division of a running operator is no move.",
-    ),
+  paused: optional(z.boolean()).meta({ default: false }).describe(PAUSED_TEXT),
+  maxMovingPercent: optional(int(1, 100)).describe(
+    "An edit that would move more than this share of all namespaces waits, in percent. Until it is confirmed, every namespace keeps its present owner, as with paused. The condition Converged says how to confirm it. The default is no limit. The first division of a running operator is no move.",
+  ),
   guard: guardSchema("subset").meta({ default: "Enforce" }),
-  subsetPublicResources: z
-    .array(resourceMatchSchema)
-    .max(32)
-    .optional()
-    .describe("Shared resources. Every subset can read and write all objects of these resources."),
+  subsetPublicResources: optional(z.array(resourceMatchSchema).max(32)).describe(
+    "Shared resources. Every subset can read and write all objects of these resources.",
+  ),
   subsetDefaultOnlyUserAgents: z
     .array(z.string().min(1).max(256))
     .max(64)
@@ -123,12 +112,9 @@ const virtualAppSpecSchema = withRules(
       selector: nonEmptySelector({ rule: "self == oldSelf", message: `cannot be changed: ${RECREATE_ADVICE}` }).describe(
         "Selects the operator's pods, in the namespace of this object. The selector must not be empty, and cannot be changed.",
       ),
-      configuration: configurationSchema.optional().describe("Properties of the operator."),
-      route: routeSchema.optional().describe("Rules that assign namespaces and objects to subsets."),
-      subsets: z
-        .array(subsetSchema)
-        .max(MAX_SUBSETS)
-        .optional()
+      configuration: optional(configurationSchema).describe("Properties of the operator."),
+      route: optional(routeSchema).describe("Rules that assign namespaces and objects to subsets."),
+      subsets: optional(z.array(subsetSchema).max(MAX_SUBSETS))
         .meta(listMap("name"))
         .describe(
           "Groups of the operator's pods, in order: a pod belongs to the first subset that matches. Pods that match no subset form the default subset.",
@@ -138,22 +124,13 @@ const virtualAppSpecSchema = withRules(
   specRules,
 );
 
-/**
- * The name of a VirtualApp is also the value of a label on injected pods, so it has at most 63 characters.
- */
-const metadataSchema = withRules(objectMetaSchema.extend({ name: z.string().max(63).exactOptional() }), appAnnotations);
-
 export const virtualAppSchema = z
   .strictObject({
     apiVersion: z.literal(`${KRUISE_GROUP}/v1alpha1`),
     kind: z.literal("VirtualApp"),
-    metadata: metadataSchema,
+    metadata: appMetadataSchema,
     spec: virtualAppSpecSchema.describe("The operator, its subsets, and the namespaces and objects that each subset owns."),
-    // A status that this version cannot read counts as none; the manager writes it again.
-    status: appStatusSchema
-      .optional()
-      .catch(undefined)
-      .describe("The state that the manager last observed. Only the manager writes the status."),
+    status: observedStatus(appStatusSchema),
   })
   .describe("VirtualApp divides the pods of one operator into subsets, and assigns namespaces and objects to these subsets.");
 
@@ -161,7 +138,6 @@ export type VirtualApp = Immutable<z.output<typeof virtualAppSchema>>;
 export type VirtualAppSpec = Immutable<z.output<typeof virtualAppSpecSchema>>;
 export type Subset = Immutable<z.output<typeof subsetSchema>>;
 
-/** Returns a valid VirtualApp, or the problems of any other value. Never throws. */
 export function validateVirtualApp(object: unknown): ValidationResult<VirtualApp> {
   return validate(virtualAppSchema, object);
 }
@@ -177,6 +153,8 @@ function* labelsRequired(labels: unknown): Iterable<Finding> {
     yield { path: [], message: "must not be empty: without labels every pod would be in the subset" };
 }
 
+const READY = conditionColumns("Ready");
+
 export const virtualAppKind: KindDefinition = {
   group: KRUISE_GROUP,
   kind: "VirtualApp",
@@ -184,36 +162,17 @@ export const virtualAppKind: KindDefinition = {
   shortNames: ["vapp"],
   scope: "Namespaced",
   columns: [
-    ...READY_COLUMNS,
-    { name: "Proxies", type: "integer", description: "Pods of the app with a proxy.", jsonPath: ".status.proxies.total" },
-    {
-      name: "Synced",
-      type: "integer",
-      description: "Proxies that enforce the newest route.",
-      jsonPath: ".status.proxies.synced",
-    },
-    {
-      name: "Namespaces",
-      type: "integer",
-      description: "Namespaces within the limits of the app.",
-      jsonPath: ".status.namespaces.total",
-    },
-    {
-      name: "Moving",
-      type: "integer",
-      description: "Namespaces that change their owner.",
-      jsonPath: ".status.namespaces.moving",
-    },
-    {
-      name: "Waiting-For",
-      type: "string",
-      description: "Pod for which the handover has waited longest.",
-      jsonPath: ".status.handover.waitingOn[0].pod",
-    },
-    { name: "Why", type: "string", description: "Reason of the longest wait.", jsonPath: ".status.handover.waitingOn[0].reason" },
+    READY.status,
+    READY.reason,
+    integerColumn("Proxies", ".status.proxies.total", "Pods of the app with a proxy."),
+    integerColumn("Synced", ".status.proxies.synced", "Proxies that enforce the newest route."),
+    integerColumn("Namespaces", ".status.namespaces.total", "Namespaces within the limits of the app."),
+    integerColumn("Moving", ".status.namespaces.moving", "Namespaces that change their owner."),
+    textColumn("Waiting-For", ".status.handover.waitingOn[0].pod", "Pod for which the handover has waited longest."),
+    textColumn("Why", ".status.handover.waitingOn[0].reason", "Reason of the longest wait."),
     AGE_COLUMN,
-    { name: "Route", type: "integer", description: "Version of the route.", jsonPath: ".status.routeVersion", priority: 1 },
-    MESSAGE_COLUMN,
+    { ...integerColumn("Route", ".status.routeVersion", "Version of the route."), priority: 1 },
+    READY.message,
   ],
   schema: virtualAppSchema,
 };

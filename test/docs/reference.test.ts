@@ -5,9 +5,9 @@ import { describe, expect, it } from "vitest";
 import { kindPage } from "../../scripts/reference/kind-page.ts";
 import { table } from "../../scripts/reference/markdown.ts";
 import { referencePages, stalePages } from "../../scripts/reference.ts";
+import type { StructuralSchema } from "../../src/api/crd.ts";
 import { crdOf, KIND_NAMES } from "../../src/api/crd.ts";
 import * as shardingKeys from "../../src/api/sharding-keys.ts";
-import type { StructuralSchema } from "../../src/api/structural-schema.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const PAGE = "docs/reference/virtualapp.md";

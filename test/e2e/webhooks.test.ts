@@ -2,7 +2,7 @@
 // of the manager's absence and of new CAs. The tests check the API server's objects and answers.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { stringify } from "yaml";
-import { ROUTES_FINALIZER } from "../../src/api/finalizers.ts";
+import { ROUTES_FINALIZER } from "../../src/api/app-status.ts";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import {
   MUTATING_WEBHOOK_CONFIGURATIONS,

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts";
 import { appOf } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
-import { ROUTES_FINALIZER } from "../../api/finalizers.ts";
+import { ROUTES_FINALIZER } from "../../api/app-status.ts";
 import { VIRTUAL_APPS } from "../../api/resources.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { Routes } from "../apps/routes.ts";

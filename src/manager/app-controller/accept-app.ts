@@ -1,7 +1,7 @@
 // Decides whether an app can be planned. Writes the status of an app that cannot be, and adds the finalizer
 // of an app that can. Invariant: an app has its finalizer before the first proxy gets routes, so that a later
 // deletion revokes these routes.
-import { ROUTES_FINALIZER } from "../../api/finalizers.ts";
+import { ROUTES_FINALIZER } from "../../api/app-status.ts";
 import { plainTexts } from "../../base/plain-text.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { KubeObject } from "../../kube/types.ts";

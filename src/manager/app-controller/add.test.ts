@@ -4,7 +4,7 @@ import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient, type FakeCall } from "../../../test/support/fake-kube-client.ts";
 import { appOf } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
-import { ROUTES_FINALIZER } from "../../api/finalizers.ts";
+import { ROUTES_FINALIZER } from "../../api/app-status.ts";
 import { VIRTUAL_APPS } from "../../api/resources.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import { silentLogger } from "../../base/log.ts";

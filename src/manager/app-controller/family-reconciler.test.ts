@@ -5,7 +5,7 @@ import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts";
 import { noEvictor } from "../../../test/support/no-evictor.ts";
 import { sampleShardingConfig } from "../../../test/support/sharding-config.ts";
-import { ROUTES_FINALIZER } from "../../api/finalizers.ts";
+import { ROUTES_FINALIZER } from "../../api/app-status.ts";
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { silentLogger } from "../../base/log.ts";

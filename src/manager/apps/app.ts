@@ -1,7 +1,7 @@
 // What a source object asks for, independent of its kind. Each source kind has one file that turns its
 // objects into Apps. All other parts of the manager work with Apps only.
 import type { AppStatus } from "../../api/app-status.ts";
-import { ROUTES_FINALIZER } from "../../api/finalizers.ts";
+import { ROUTES_FINALIZER } from "../../api/app-status.ts";
 import type { WebhookServer } from "../../api/operator-fields.ts";
 import type { Problem } from "../../api/problems.ts";
 import type { Resource } from "../../kube/client/resource.ts";

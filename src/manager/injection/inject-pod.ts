@@ -4,7 +4,7 @@
 import { annotationKey, appAnnotations } from "../../api/annotations.ts";
 import { countTerms } from "../../api/label-selector.ts";
 import { annotationsInForce, podAnnotationMisspellings, SHARED_ANNOTATIONS } from "../../api/pod-annotations.ts";
-import { formatPath } from "../../api/problems.ts";
+import { formatPath } from "../../api/rule.ts";
 import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
 import { accessWarnings } from "./api-access.ts";
 import { containerWarnings } from "./app-containers.ts";

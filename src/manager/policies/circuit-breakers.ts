@@ -1,8 +1,7 @@
 // CircuitBreaker as a policy kind: it selects pods by their labels. Invariant: each of its rules gives at
 // most one limit, so that requests to the API server and to other servers share its bucket and its breaker.
-import { BREAKER_DISABLED, type CircuitBreaker, validateCircuitBreaker } from "../../api/circuit-breaker.ts";
+import { BREAKER_DISABLED, type CircuitBreaker, type InterceptRule, validateCircuitBreaker } from "../../api/circuit-breaker.ts";
 import { durationMs } from "../../api/duration.ts";
-import type { InterceptRule } from "../../api/intercept-rule.ts";
 import { type RateLimiting, RECOVER_ANNOTATION } from "../../api/rate-limiting.ts";
 import { CIRCUIT_BREAKERS } from "../../api/resources.ts";
 import { parseServer } from "../../api/server-match.ts";

@@ -1,9 +1,9 @@
 // What a proxy has reported, by kind. Pure. Invariant: a report changes only its own kind, and only as far as
 // it makes sense: it goes into conditions, and into rules that people are asked to add to a Role.
 import { isDeepStrictEqual } from "node:util";
+import { MAX_INT32 } from "../../api/fields.ts";
 import { dnsSubdomainSchema } from "../../api/names.ts";
 import { MAX_RULE_SNAPSHOTS } from "../../api/policy-status.ts";
-import { MAX_INT32 } from "../../api/structural-schema.ts";
 import { plainText } from "../../base/plain-text.ts";
 import {
   type BacklogMessage,

@@ -2,10 +2,10 @@
 // placement that was read gives every namespace to an active shard; a text that cannot be read is refused
 // with the reason, and then counts as absent: the placement controller replaces it.
 import { z } from "zod";
+import { MAX_INT32 } from "../../api/fields.ts";
 import type { Problem } from "../../api/problems.ts";
 import { type ValidationResult, validate } from "../../api/problems.ts";
 import { MAX_NORMAL_SHARDS, PLACEMENT } from "../../api/sharding-keys.ts";
-import { MAX_INT32 } from "../../api/structural-schema.ts";
 import { parseJson } from "../../base/json.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { SLOTS } from "./balanced-map.ts";

@@ -1,0 +1,26 @@
+// The shapes that fields of several kinds have.
+import { z } from "zod";
+
+/** The largest int32, the bound of counts and ports in Kubernetes. */
+export const MAX_INT32 = 2_147_483_647;
+
+export function int(min: number, max: number) {
+  return z.int().min(min).max(max);
+}
+
+export const countSchema = int(0, MAX_INT32);
+
+export function nonEmptyList<T extends z.ZodType>(item: T, max: number) {
+  return z.array(item).min(1).max(max);
+}
+
+/** A list, or none, that server-side apply treats as one field. */
+export function atomicList<T extends z.ZodType>(item: T, max: number) {
+  return z.array(item).max(max).optional().meta({ "x-kubernetes-list-type": "atomic" });
+}
+
+/** The field `status`. A status that this version cannot read counts as none; the manager writes it again. */
+export function observedStatus<T extends z.ZodType>(schema: T) {
+  const text = "The state that the manager last observed. Only the manager writes the status.";
+  return z.optional(schema).catch(undefined).describe(text);
+}

@@ -1,15 +1,27 @@
-// The proxy as it runs in a pod: assembled around the real session and its layers, started in groups and
-// drained in reverse.
-import { systemClock, systemRandom } from "../base/clock.ts";
+// The proxy as it runs in a pod: its parts around a session, in the order in which they start. Invariant: health
+// answers before anything else starts, and traffic is the last to start and the first to stop, so that the session
+// still follows the manager while requests drain.
+
+import { type Clock, type Random, systemClock, systemRandom } from "../base/clock.ts";
+import { createHealthServer } from "../base/health-server.ts";
 import { type Runnable, runGroups } from "../base/lifecycle.ts";
-import { createLogger } from "../base/log.ts";
-import { createRegistry } from "../base/metrics.ts";
+import type { ListenAddress } from "../base/listener.ts";
+import { createLogger, type Logger } from "../base/log.ts";
+import { createRegistry, type Registry } from "../base/metrics.ts";
 import { podUri } from "../base/pod-uri.ts";
+import { formatAddress } from "../base/settings.ts";
 import { VERSION } from "../base/version.ts";
-import { createProxy, type ReadyInfo } from "./assemble.ts";
 import type { ProxyConfig } from "./config.ts";
+import { debugPages } from "./debug-pages.ts";
+import { createEgress } from "./egress/create-egress.ts";
 import { createIdentity } from "./identity/create-identity.ts";
+import type { MeshTrustStore } from "./identity/manager-access.ts";
+import type { ServingCertificate } from "./identity/serving-certificate.ts";
+import { createAccessLog } from "./observe/access-log.ts";
+import { createOutbound, type OutboundDeps } from "./outbound/create-outbound.ts";
+import { createReviews } from "./reviews/create-reviews.ts";
 import { createSession } from "./session/create-session.ts";
+import type { ManagerSession } from "./session/session.ts";
 import { createStateFolder } from "./state/state-folder.ts";
 
 export interface RunProxyOptions {
@@ -43,4 +55,96 @@ export async function runProxy(config: ProxyConfig, { signal, onReady }: RunProx
     stop: async () => undefined,
   };
   await runGroups([...proxy.groups, [announce]], { signal, log, drainMs: config.drainMs + DRAIN_MARGIN_MS });
+}
+
+export interface ProxyDeps extends Pick<OutboundDeps, "layers" | "upstream" | "traffic"> {
+  readonly session: ManagerSession;
+  readonly certificate: ServingCertificate;
+  /** The CAs of the mesh; absent without its identity. */
+  readonly trust?: MeshTrustStore | undefined;
+  readonly registry: Registry;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+/** What is printed once the proxy is ready. */
+export interface ReadyInfo {
+  readonly url: string;
+  readonly healthUrl: string;
+  /** File with the CA that the operator has to trust; the serving certificate's own file if that was given. */
+  readonly ca: string;
+  /** The forward proxy, if there is one. */
+  readonly egressUrl: string | undefined;
+  /** Where API servers call the operator's webhooks, if there is such a listener. */
+  readonly webhookUrl: string | undefined;
+}
+
+export interface Proxy {
+  /** In the order of their start, for `runGroups`. */
+  readonly groups: readonly (readonly Runnable[])[];
+  /** Where to find the started proxy. */
+  ready(): ReadyInfo;
+}
+
+/** Makes the parts; nothing is bound or connected before they start. */
+export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
+  const { session, certificate, trust, registry, clock, random, log } = deps;
+  const { policies, peers } = session;
+  const accessLog = createAccessLog({ share: config.accessLog, random, log });
+  const outbound = createOutbound(config, { ...deps, policies, accessLog });
+  const egress = createEgress(config, { session, policies, accessLog, registry, clock, random, log });
+  const reviews = createReviews(config, {
+    session,
+    report: session.reports.setWebhookProblem,
+    peers,
+    policies,
+    identity: trust && { certificate, trust },
+    accessLog,
+    registry,
+    clock,
+    random,
+    log,
+  });
+  const notStarted = () => {
+    // Without a certificate it does not listen yet, and the reason is what helps.
+    if (certificate.notReady === undefined && !outbound.server.listening) return "not listening";
+    const missing = [certificate.notReady, session.current === undefined ? notConfigured(session) : undefined];
+    return missing.filter((text) => text !== undefined).join("; ") || undefined;
+  };
+  const health = createHealthServer({
+    listen: config.healthListen,
+    registry,
+    notStarted,
+    // Not part of the start: the operator may write its certificate only once it runs.
+    notReady: () => notStarted() ?? reviews?.notReady,
+    warning: () => certificate.warning,
+    pages: debugPages({ session, plans: outbound.plans, accessLog, clock }),
+  });
+  const measuring: Runnable = { name: "metrics", start: async () => undefined, stop: async () => outbound.metrics.stop() };
+  return {
+    groups: [
+      [health, measuring],
+      [outbound.apiServer],
+      // Both wait for the manager, and traffic waits for both.
+      [session, certificate],
+      [outbound.server, egress, reviews?.server].filter((server) => server !== undefined),
+    ],
+    ready: () => ({
+      url: urlOf("https", config.listen, outbound.server),
+      healthUrl: urlOf("http", config.healthListen, health),
+      ca: certificate.caFile ?? config.tls?.cert ?? "",
+      egressUrl: egress && urlOf("http", egress.listen, egress),
+      webhookUrl: reviews && urlOf("https", reviews.listen, reviews.server),
+    }),
+  };
+}
+
+function notConfigured({ awaited = "snapshot", trouble }: ManagerSession): string {
+  return `no ${awaited} from the manager yet${trouble === undefined ? "" : `: ${trouble}`}`;
+}
+
+function urlOf(scheme: "http" | "https", { host }: ListenAddress, { port }: { readonly port: number }): string {
+  const isWildcard = host === "0.0.0.0" || host === "::"; // nobody can connect to it
+  return `${scheme}://${formatAddress({ host: isWildcard ? "127.0.0.1" : host, port })}`;
 }

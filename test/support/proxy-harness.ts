@@ -11,14 +11,16 @@ import { runGroups } from "../../src/base/lifecycle.ts";
 import { type Logger, silentLogger } from "../../src/base/log.ts";
 import { createRegistry, type Registry } from "../../src/base/metrics.ts";
 import { readInvocation } from "../../src/base/settings.ts";
-import { createProxy, type ProxyDeps, type ReadyInfo } from "../../src/proxy/assemble.ts";
+import { createProxy, type ProxyDeps, type ReadyInfo } from "../../src/proxy/app.ts";
 import type { Layer } from "../../src/proxy/call/call.ts";
 import { proxyCommandLine } from "../../src/proxy/config.ts";
 import { createIdentity } from "../../src/proxy/identity/create-identity.ts";
 import type { PlanLog } from "../../src/proxy/outbound/lists/plan-log.ts";
-import { outboundLayers, type StackDeps } from "../../src/proxy/outbound/stack.ts";
+import { outboundLayers } from "../../src/proxy/outbound/stack.ts";
+import { createPolicies } from "../../src/proxy/policies/policies.ts";
+import { createPolicyMetrics } from "../../src/proxy/policies/policy-metrics.ts";
 import { enforced } from "../../src/proxy/session/enforcer.ts";
-import type { Enforced } from "../../src/proxy/session/session.ts";
+import type { Enforced, ManagerSession } from "../../src/proxy/session/session.ts";
 import { createStateFolder } from "../../src/proxy/state/state-folder.ts";
 import { NO_MEMORY, NO_REPORTS } from "./election-setup.ts";
 import { eventually } from "./eventually.ts";
@@ -84,15 +86,23 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "ctrlmesh-proxy-")));
   const apiCaFile = options.apiCaFile ?? join(dataDir, "api-ca.crt");
   if (options.apiCaFile === undefined) await writeFile(apiCaFile, api.ca.certPem);
-  const session: StackDeps["session"] & { current: Enforced | undefined } = {
+  const registry = createRegistry("proxy", "test");
+  const metrics = createPolicyMetrics(registry);
+  const session: ManagerSession & { current: Enforced | undefined } = {
+    name: "session",
+    start: async () => undefined,
+    stop: async () => undefined,
     current: hasSnapshot ? UNDIVIDED : undefined,
+    awaited: undefined,
+    trouble: undefined,
+    policies: createPolicies({ clock: systemClock, random: systemRandom, managerAwayMs: () => 0, metrics }),
+    peers: { current: [], onChange: () => undefined },
     onChange: () => () => undefined,
     beginWrite: () => () => undefined,
     beginHold: () => () => undefined,
     reports: NO_REPORTS,
     memory: NO_MEMORY,
   };
-  const registry = createRegistry("proxy", "test");
   const log = options.log ?? silentLogger();
   const config = configFor(api, dataDir, apiCaFile, options);
   const clock = options.identityClock ?? systemClock;
@@ -107,7 +117,7 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
   let plans: PlanLog | undefined;
   const proxy = createProxy(config, {
     certificate,
-    session: Object.assign(session, { name: "session", start: async () => undefined, stop: async () => undefined }),
+    session,
     layers(deps) {
       plans = deps.plans;
       const given = new Map([

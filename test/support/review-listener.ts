@@ -39,29 +39,24 @@ export async function startListener(
   const common = { clock: systemClock, random: Math.random };
   const policies = createPolicies({ ...common, managerAwayMs: () => 0, metrics: createPolicyMetrics(registry) });
   const webhooks = createReviews(
-    { listen: { host: peer.address, port }, port: operatorPort, certDir },
+    { webhooks: { listen: { host: peer.address, port }, port: operatorPort, certDir }, accessLog: 0, drainMs: 500 },
     {
-      ...{
-        session: enforcer,
-        report: () => undefined,
-        peers,
-        policies,
-        registry,
-        log: silentLogger(),
-        drainMs: 500,
-        requestMs: 2_000,
-        ...common,
-      },
+      session: enforcer,
+      report: () => undefined,
+      peers,
+      policies,
+      registry,
+      log: silentLogger(),
+      requestMs: 2_000,
+      ...common,
       identity: {
         certificate: { current: () => ({ cert: identity.certPem, key: identity.keyPem }) },
         trust: { current: async () => trust },
       },
       accessLog: { onTapped: () => undefined, copy: () => undefined },
-      accessLogShare: 0,
     },
   );
   if (webhooks === undefined) throw new Error("no listener");
-  const { signal } = new AbortController();
-  for (const each of [...webhooks.clients, webhooks.server]) await each.start(signal);
+  await webhooks.server.start(new AbortController().signal);
   return { webhooks, registry, enforcer, policies };
 }

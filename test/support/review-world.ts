@@ -183,7 +183,6 @@ async function startPod(
     stopOperator,
     async stop() {
       await webhooks.server.stop();
-      await Promise.all(webhooks.clients.map((each) => each.stop()));
       await stopOperator();
       await rm(certDir, { recursive: true });
     },

@@ -1,10 +1,9 @@
-// Which addresses the egress proxy connects to. Invariant: an IPv4 address is judged alike in each of its
-// IPv6 forms. Called with the addresses to which a name has been resolved, so that no name leads around the
-// check.
+// Which addresses the egress proxy connects to, asked after a name has been resolved, so that no name leads
+// around the check. Invariant: an IPv4 address is judged alike in each of its IPv6 forms.
 import { BlockList, isIP } from "node:net";
 import { embeddedIpv4 } from "../../base/host-name.ts";
 
-/** A range of addresses: `10.0.0.0/8`. */
+/** `10.0.0.0/8` */
 export interface Cidr {
   readonly address: string;
   readonly bits: number;
@@ -45,7 +44,9 @@ const EMBEDDED = ["::ffff:0:0/96", "64:ff9b::/96"];
 /** @param allowed private addresses that may be reached all the same */
 export function createAddressCheck(allowed: readonly Cidr[]): AddressCheck {
   const never = NEVER.map(([range, why]) => ({ list: listOf([range]), why }));
-  const [isPrivate, isAllowed, isEmbedded] = [listOf(PRIVATE), listOfCidrs(allowed), listOf(EMBEDDED)];
+  const isPrivate = listOf(PRIVATE);
+  const isAllowed = listOfCidrs(allowed);
+  const isEmbedded = listOf(EMBEDDED);
   return (text) => {
     const [address = ""] = text.split("%"); // the zone of a link-local address
     const family = isIP(address);
@@ -60,7 +61,6 @@ export function createAddressCheck(allowed: readonly Cidr[]): AddressCheck {
   };
 }
 
-/** Undefined for any other text. */
 export function parseCidr(text: string): Cidr | undefined {
   const [, address = "", bits = ""] = /^([^/]+)\/(\d{1,3})$/.exec(text) ?? [];
   const version = isIP(address);

@@ -1,12 +1,10 @@
-// Reads the name of the server from the first message of a TLS client (RFC 8446 section 4.1.2, RFC 6066
-// section 3), and judges whether a tunnel may carry it. Pure. Invariants: it never throws, whatever the
-// bytes; it reads at most MAX_HELLO_BYTES; the message may come in any number of records; nothing is
-// decrypted; a tunnel to a name carries TLS for this name.
+// Reads the name of the server from a TLS client's first message (RFC 8446 section 4.1.2, RFC 6066 section
+// 3), and judges whether a tunnel may carry it. Pure. Invariants: it never throws, reads at most
+// MAX_HELLO_BYTES and decrypts nothing; the message may come in any number of records.
 import { isIP } from "node:net";
 import type { EgressResult } from "./egress-error.ts";
 
 export type ClientHello =
-  /** More bytes are needed. */
   | { readonly kind: "incomplete" }
   /** No TLS, longer than any real ClientHello, or with several names, which RFC 6066 forbids. */
   | { readonly kind: "not-tls" }
@@ -25,7 +23,6 @@ const MESSAGE_HEADER = 4;
 const SERVER_NAME_EXTENSION = 0;
 const HOST_NAME = 0;
 
-/** @param bytes all that the client has sent so far */
 export function readClientHello(bytes: Buffer): ClientHello {
   const message = messageOf(bytes);
   if (message === "not-tls" || (message === "incomplete" && bytes.length >= MAX_HELLO_BYTES)) return { kind: "not-tls" };
@@ -53,7 +50,6 @@ export function serverNameProblem(
   return isIP(host) === 0 && isAllowList ? "no-sni" : undefined;
 }
 
-/** The body of the first handshake message, out of its records. */
 function messageOf(bytes: Buffer): Buffer | "incomplete" | "not-tls" {
   const parts: Buffer[] = [];
   let haveBytes = 0;

@@ -1,34 +1,33 @@
 // The forward proxy for requests to other servers, on loopback. Invariants: every request is admitted by the
-// policies in force, and every address is checked; each request that is refused gets one plain sentence that
-// says by whom; bodies, queries and headers are never logged.
-import { createServer, type IncomingMessage, ServerResponse } from "node:http";
+// policies in force, and every address is checked; a refusal says in one sentence who refuses; bodies,
+// queries and headers are never logged.
+import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Registry } from "prom-client";
 import { onAbort } from "../../base/abort.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../base/listener.ts";
-import { formatAddress } from "../../base/settings.ts";
 import { dropStalledReader, STALLED_MS } from "../server/send-reply.ts";
 import { type Cidr, createAddressCheck } from "./address-check.ts";
-import { createDial } from "./dial.ts";
+import { createDial, type Dial } from "./dial.ts";
 import { EgressError } from "./egress-error.ts";
 import { createEgressMetrics } from "./egress-metrics.ts";
 import { type RequestDeps, serveRequest } from "./serve-request.ts";
 import { serveTunnel, type TunnelDeps } from "./serve-tunnel.ts";
-import { createVisits, type Visit, type VisitsDeps } from "./visits.ts";
+import { createVisits, type Visit, type Visits, type VisitsDeps } from "./visits.ts";
 
-export interface Egress {
-  readonly server: EgressServer;
-  /** Known once it is started. */
-  url(): string;
+/** Settings of the process. */
+export interface EgressSettings {
+  /** Undefined: there is no forward proxy. */
+  readonly egressListen?: ListenAddress | undefined;
+  readonly egressPrivateAddresses: readonly Cidr[];
+  readonly drainMs: number;
 }
 
-export interface EgressServerOptions
-  extends Omit<TunnelDeps, "idleMs" | "helloMs">,
-    Omit<RequestDeps, "answerMs">,
-    Omit<VisitsDeps, "clock"> {
-  readonly listen: ListenAddress;
-  readonly drainMs: number;
+export interface EgressDeps extends Omit<ServeDeps, "dial" | "maxOpen" | keyof EgressTimes>, Omit<VisitsDeps, "metrics"> {
+  readonly registry: Registry;
+  /** Default: dials by the settings. */
+  readonly dial?: Dial;
   readonly times?: Partial<EgressTimes>;
   /** Tunnels and requests at a time. */
   readonly maxOpen?: number;
@@ -44,7 +43,7 @@ interface EgressTimes {
 }
 
 export interface EgressServer extends Runnable {
-  /** The port, once started. */
+  readonly listen: ListenAddress;
   readonly port: number;
 }
 
@@ -55,31 +54,13 @@ const HEADERS_TIMEOUT_MS = 30_000;
 /** Longer than clients keep idle connections, so that they close first. */
 const KEEP_ALIVE_MS = 120_000;
 
-type Deps = Omit<EgressServerOptions, "listen" | "drainMs" | "dial" | "metrics"> & { readonly registry: Registry };
-
-/** Settings of the process. */
-export interface EgressSettings {
-  /** Undefined: there is no forward proxy. */
-  readonly egressListen?: ListenAddress | undefined;
-  readonly egressPrivateAddresses: readonly Cidr[];
-  readonly drainMs: number;
-}
-
 /** Undefined if it is switched off. */
-export function createEgress(
-  { egressListen: listen, egressPrivateAddresses, drainMs }: EgressSettings,
-  { registry, ...deps }: Deps,
-): Egress | undefined {
+export function createEgress(settings: EgressSettings, deps: EgressDeps): EgressServer | undefined {
+  const { egressListen: listen, egressPrivateAddresses, drainMs } = settings;
   if (listen === undefined) return undefined;
-  const dial = createDial({ check: createAddressCheck(egressPrivateAddresses), clock: deps.clock });
-  const server = createEgressServer({ ...deps, listen, drainMs, dial, metrics: createEgressMetrics(registry) });
-  return { server, url: () => `http://${formatAddress({ host: listen.host, port: server.port })}` };
-}
-
-export function createEgressServer(options: EgressServerOptions): EgressServer {
-  const { maxOpen = MAX_OPEN, log } = options;
-  const deps = { ...options, ...TIMES, ...options.times };
-  const visits = createVisits(options);
+  const { registry, clock, accessLog, maxOpen = MAX_OPEN } = deps;
+  const dial = deps.dial ?? createDial({ check: createAddressCheck(egressPrivateAddresses), clock });
+  const visits = createVisits({ clock, accessLog, metrics: createEgressMetrics(registry) });
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: HEADERS_TIMEOUT_MS,
@@ -87,14 +68,36 @@ export function createEgressServer(options: EgressServerOptions): EgressServer {
     keepAliveTimeout: KEEP_ALIVE_MS,
     noDelay: true,
   });
-  // A connection that asks for nothing is not a visit.
+  // A connection that asks for nothing is no visit.
   server.maxConnections = 2 * maxOpen;
   const listener = createListener(server, "connection");
-  /** The requests of each connection that are not answered yet. */
-  const waiting = new WeakMap<Socket, Set<Visit>>();
+  serveWith(server, visits, { ...deps, ...TIMES, ...deps.times, dial, maxOpen });
   let port = 0;
+  return {
+    name: "egress",
+    listen,
+    get port() {
+      return port;
+    },
+    async start() {
+      ({ port } = await listener.listen(listen));
+    },
+    async stop() {
+      await visits.drain(drainMs);
+      await listener.close();
+    },
+  };
+}
 
-  /** Serves one request. `refuse` answers it as long as no answer has begun. */
+interface ServeDeps extends TunnelDeps, RequestDeps, EgressTimes {
+  readonly maxOpen: number;
+}
+
+function serveWith(server: Server, visits: Visits, deps: ServeDeps): void {
+  const { maxOpen, log } = deps;
+  /** The unanswered requests of each connection. */
+  const waiting = new WeakMap<Socket, Set<Visit>>();
+  /** `refuse` answers the request as long as no answer has begun. */
   const serve = async (visit: Visit, work: () => Promise<void>, refuse: (error: EgressError) => void) => {
     try {
       if (visits.open > maxOpen) throw new EgressError("too-many", `ctrlmesh egress: more than ${maxOpen} requests are open`);
@@ -149,19 +152,6 @@ export function createEgressServer(options: EgressServerOptions): EgressServer {
       },
     );
   });
-  return {
-    name: "egress",
-    get port() {
-      return port;
-    },
-    async start() {
-      ({ port } = await listener.listen(options.listen));
-    },
-    async stop() {
-      await visits.drain(options.drainMs);
-      await listener.close();
-    },
-  };
 }
 
 function answer(res: ServerResponse, { status, code, message, retryAfterSeconds }: EgressError): void {

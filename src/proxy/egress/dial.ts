@@ -1,6 +1,5 @@
 // Connects to a server. Invariants: the address that is checked is the address that is connected to, so a
-// name that changes between two look-ups leads nowhere else; a client that leaves ends the attempt. Called
-// for tunnels and for exchanges.
+// name that changes between two look-ups leads nowhere else; a client that leaves ends the attempt.
 import { lookup as lookupName } from "node:dns";
 import { isIP, type LookupFunction, type Socket, connect as tcpConnect } from "node:net";
 import { createSecureContext, getCACertificates, type SecureContext, connect as tlsConnect } from "node:tls";
@@ -16,13 +15,11 @@ export interface Address {
   readonly family: number;
 }
 
-/** All addresses of a name. */
 export type Resolve = (host: string) => Promise<readonly Address[]>;
 
 export interface DialOptions {
   readonly check: AddressCheck;
   readonly clock: Clock;
-  /** Tests replace it. */
   readonly resolve?: Resolve;
   /** How long resolution, connection and handshake may take together. */
   readonly timeoutMs?: number;
@@ -41,7 +38,6 @@ const TIMEOUT_MS = 10_000;
 
 export function createDial({ check, clock, resolve = resolveBySystem, timeoutMs = TIMEOUT_MS }: DialOptions): Dial {
   let context: SecureContext | undefined;
-  /** Runs within the time, and ends when the client leaves. */
   const bounded = async <T>(server: Server, signal: AbortSignal, work: (stop: AbortSignal) => Promise<T>): Promise<T> => {
     const stop = new AbortController();
     const timer = clock.after(timeoutMs, () =>
@@ -125,7 +121,7 @@ function ready(socket: Socket, event: "connect" | "secureConnect", server: Serve
   });
 }
 
-/** Attempts for several addresses fail with one error for all of them. */
+/** Node reports failed attempts for several addresses as one error. */
 function causeOf(error: Error): string {
   return error instanceof AggregateError ? error.errors.map(errorMessage).join("; ") : errorMessage(error);
 }

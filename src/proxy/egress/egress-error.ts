@@ -1,5 +1,5 @@
 // The answers of the egress proxy itself. Invariant: each result has one status, and its name is the label of
-// the metric. Thrown by the parts of the proxy, and answered in one place (create-egress.ts).
+// the metric.
 
 /** What came of a request. "allowed": the tunnel is open, or the answer has begun. */
 export type EgressResult = "allowed" | keyof typeof ANSWERS | "no-tls" | "sni-mismatch" | "no-sni" | "client-gone";
@@ -23,9 +23,8 @@ export class EgressError extends Error {
   readonly status: number;
   /** Value of x-ctrlmesh-error. */
   readonly code: string;
-  /** Name of the rule that decided; absent if none did. */
+  /** Name of the rule that decided. */
   readonly rule: string | undefined;
-  /** Value of Retry-After. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(

@@ -1,14 +1,10 @@
-// Metrics of the egress proxy. Invariant: each request counts once, with one of a fixed set of results.
+// Metrics of the egress proxy.
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { EgressResult } from "./egress-error.ts";
 
-export interface EgressMetrics {
-  decided(result: EgressResult): void;
-  /** Tunnels and exchanges that are open now. */
-  open(change: 1 | -1): void;
-}
+export type EgressMetrics = ReturnType<typeof createEgressMetrics>;
 
-export function createEgressMetrics(registry: Registry): EgressMetrics {
+export function createEgressMetrics(registry: Registry) {
   const registers = [registry];
   const total = new Counter({
     name: "ctrlmesh_proxy_egress_total",
@@ -22,7 +18,7 @@ export function createEgressMetrics(registry: Registry): EgressMetrics {
     registers,
   });
   return {
-    decided: (result) => total.inc({ result }),
-    open: (change) => open.inc(change),
+    decided: (result: EgressResult) => total.inc({ result }),
+    open: (change: 1 | -1) => open.inc(change),
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { answerHeaders, requestHeaders } from "./serve-request.ts";
+import { passedOn, requestHeaders } from "./serve-request.ts";
 import { targetOf } from "./target.ts";
 
 const sent = (raw: readonly string[], url = "http://a.example/") => requestHeaders(raw, targetOf("GET", url, {}));
@@ -63,5 +63,5 @@ describe("the headers of a request", () => {
 
 it("the headers of an answer lose what is for the connection alone", () => {
   const kept = ["Content-Length", "3", "Set-Cookie", "a=1", "Set-Cookie", "b=2", "Date", "now"];
-  expect(answerHeaders([...kept, "Connection", "close, X-Hop", "X-Hop", "1", "Transfer-Encoding", "chunked"])).toEqual(kept);
+  expect(passedOn([...kept, "Connection", "close, X-Hop", "X-Hop", "1", "Transfer-Encoding", "chunked"])).toEqual(kept);
 });

@@ -1,7 +1,6 @@
-// One request in plain HTTP, named by an absolute URL or by Mesh-Real-Endpoint, and its answer. Invariants:
-// bodies are streamed, and a slow side slows the other one; a body that breaks off breaks the other
-// connection, so that it never looks complete. Each request has a connection of its own: nothing is sent
-// twice, and each address is checked.
+// One request in plain HTTP, named by an absolute URL or by Mesh-Real-Endpoint, and its answer. Invariants: a
+// body that breaks off breaks the other connection, so that it never looks complete; each request has a
+// connection of its own, so nothing is sent twice and each address is checked.
 import { type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { pipeline } from "node:stream/promises";
@@ -19,7 +18,7 @@ import type { Visit } from "./visits.ts";
 export interface RequestDeps extends AdmitDeps {
   readonly dial: Dial;
   readonly clock: Clock;
-  /** How long the server may send nothing. */
+  /** The longest silence of the server. */
   readonly answerMs: number;
 }
 
@@ -69,14 +68,14 @@ export async function serveRequest(req: IncomingMessage, res: ServerResponse, de
 /** @throws EgressError if HTTP does not permit the head that Node has read */
 function beginAnswer(res: ServerResponse, answer: IncomingMessage, status: number, { host, port }: EgressTarget): void {
   try {
-    res.writeHead(status, answer.statusMessage ?? "", answerHeaders(answer.rawHeaders));
+    res.writeHead(status, answer.statusMessage ?? "", passedOn(answer.rawHeaders));
   } catch (cause) {
     const message = `ctrlmesh egress: ${host}:${port} has sent an invalid answer (${errorMessage(cause)})`;
     throw new EgressError("unreachable", message, { cause });
   }
 }
 
-/** Sends the request, and resolves with the head of the answer. */
+/** Resolves with the head of the answer. */
 function send(req: IncomingMessage, socket: Socket, target: EgressTarget, { answerMs }: RequestDeps): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const where = `ctrlmesh egress: ${target.host}:${target.port}`;
@@ -109,15 +108,11 @@ function send(req: IncomingMessage, socket: Socket, target: EgressTarget, { answ
 
 /** Flat lists of names and values, which keep order, case and repetitions. */
 export function requestHeaders(raw: readonly string[], target: EgressTarget): string[] {
-  const out = ["Host", hostHeader(target), ...kept(raw, FOR_THE_PROXY)];
+  const out = ["Host", hostHeader(target), ...passedOn(raw, FOR_THE_PROXY)];
   const names = out.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());
   // Node frames a body by itself for some methods only.
   const isChunked = raw.some((name, at) => at % 2 === 0 && name.toLowerCase() === "transfer-encoding");
   return isChunked && !names.includes("content-length") ? [...out, "Transfer-Encoding", "chunked"] : out;
-}
-
-export function answerHeaders(raw: readonly string[]): string[] {
-  return kept(raw, new Set());
 }
 
 function hostHeader({ scheme, host, port }: EgressTarget): string {
@@ -125,7 +120,7 @@ function hostHeader({ scheme, host, port }: EgressTarget): string {
   return port === (scheme === "https" ? 443 : 80) ? name : `${name}:${port}`;
 }
 
-function kept(raw: readonly string[], dropped: ReadonlySet<string>): string[] {
+export function passedOn(raw: readonly string[], dropped: ReadonlySet<string> = new Set()): string[] {
   const pairs = raw.flatMap((name, at) => (at % 2 === 0 ? [{ name, lower: name.toLowerCase(), value: raw[at + 1] ?? "" }] : []));
   const removed = new Set(pairs.flatMap(({ lower, value }) => (lower === "connection" ? namedInConnection(value) : [])));
   return pairs.flatMap(({ name, lower, value }) =>

@@ -1,6 +1,6 @@
 // A tunnel: CONNECT host:port, then TLS of the client with the server, which stays closed to this proxy.
 // Invariants: nothing reaches the server before the client's first message names it; both connections end
-// together, whichever one does; a tunnel holds no slot of a limit beyond its start.
+// together; a tunnel holds no slot of a limit beyond its start.
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { onAbort } from "../../base/abort.ts";
@@ -17,9 +17,9 @@ export interface TunnelDeps extends AdmitDeps {
   readonly dial: Dial;
   readonly clock: Clock;
   readonly log: Logger;
-  /** How long a tunnel without a byte stays open. */
+  /** The longest time without a byte. */
   readonly idleMs: number;
-  /** How long the client may take for its first message. */
+  /** For the client's first message. */
   readonly helloMs: number;
 }
 
@@ -128,7 +128,7 @@ function firstMessage(
   });
 }
 
-/** Quiet: the server has answered all, as far as that can be seen from outside. */
+/** True once the server has answered all, as far as that can be seen from outside. */
 function quietness(client: Socket, upstream: Socket, clock: Clock): () => boolean {
   let isAsking = true;
   let lastMs = clock.monotonicMs();

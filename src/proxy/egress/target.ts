@@ -1,6 +1,5 @@
 // Reads where a client of the forward proxy wants to go. Pure. Invariants: what the rules judge is what is
-// sent; a name or an address has one form here, however it is written; a text that servers may read
-// differently is refused.
+// sent; a name or an address has one form here; a text that servers may read differently is refused.
 import type { IncomingHttpHeaders } from "node:http";
 import { canonicalHost } from "../../base/host-name.ts";
 import type { EgressTarget } from "../../policy/policy-request.ts";
@@ -9,7 +8,6 @@ import { EgressError } from "./egress-error.ts";
 /** KusionStack's clients send plain HTTP to the proxy and name the server here. Never sent on. */
 export const REAL_ENDPOINT = "mesh-real-endpoint";
 
-/** Without spaces: no request line can carry them. */
 const URL_PARTS = /^(https?):\/\/([^/?#\s]*)([^?#\s]*)(\?[^#\s]*)?$/i;
 /** Some servers decode a separator first, or take what follows ";" for a parameter of the segment. */
 const DOT_SEGMENT = /(^|[/\\]|%2f|%5c)(\.|%2e){1,2}([/\\;]|%2f|%5c|$)/i;

@@ -1,5 +1,5 @@
 // The requests that the egress proxy serves now. Invariants: each one is counted once with its result, and
-// logged once at its end; its signal fires at the latest at its end, so that nothing outlives it.
+// logged once at its end; its signal fires at its end at the latest, so that nothing outlives it.
 import { type Clock, sleep } from "../../base/clock.ts";
 import type { AccessLog } from "../observe/access-log.ts";
 import type { EgressResult } from "./egress-error.ts";
@@ -13,7 +13,7 @@ export interface VisitNotes {
   path?: string | undefined;
   code?: number;
   rule?: string | undefined;
-  /** Number of bytes that have come from the server. */
+  /** From the server. */
   bytes?: () => number;
 }
 
@@ -23,7 +23,7 @@ export interface Visit {
   readonly notes: VisitNotes;
   /** Two connections that end together: the visit lasts until both have. */
   isTunnel: boolean;
-  /** Replaced by tunnels: true if it may be cut while the proxy drains. */
+  /** True if the visit may be cut while the proxy drains. Tunnels replace it. */
   isQuiet: () => boolean;
   /** Counts the request. Later calls do nothing. */
   decided(result: EgressResult): void;
@@ -33,8 +33,9 @@ export interface Visit {
 
 export interface Visits {
   begin(method: string): Visit;
+  /** How many are open. */
   readonly open: number;
-  /** Resolves when none is left. Quiet ones are ended immediately, all others after this time. */
+  /** Resolves when none is left. Quiet visits end immediately, all others after this time. */
   drain(withinMs: number): Promise<void>;
 }
 
@@ -50,7 +51,9 @@ export function createVisits({ clock, metrics, accessLog }: VisitsDeps): Visits 
   const openVisits = new Set<Visit>();
   return {
     begin(method) {
-      const [write, startedMs, abort] = [accessLog.pick(), clock.monotonicMs(), new AbortController()];
+      const write = accessLog.pick();
+      const startedMs = clock.monotonicMs();
+      const abort = new AbortController();
       let result: EgressResult | undefined;
       const visit: Visit = {
         signal: abort.signal,

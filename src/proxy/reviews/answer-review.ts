@@ -1,6 +1,6 @@
-// Answers one review: here, by a pod of the subset that answers for the object, or by an error. Invariants: a
-// review that a peer has forwarded goes no further; whatever the others' tables say, an answer or an error
-// comes before the caller's time is over.
+// Answers one review: here, by a pod of the subset that owns the object, or by an error. Invariants: a
+// forwarded review goes no further; an answer or an error comes before the caller's time is over, whatever
+// the tables of other pods say.
 import { type AbortSource, onAbort } from "../../base/abort.ts";
 import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError } from "../../base/errors.ts";
@@ -17,12 +17,20 @@ import { budgetMs, choosePeer } from "./choose-peer.ts";
 import type { ReviewDecision } from "./decide-review.ts";
 import type { OperatorClient } from "./operator-client.ts";
 import type { PeerClients } from "./peer-clients.ts";
-import { MISDIRECTED, REDIRECT_AS, REDIRECT_SUBSET, type ReviewCall, type ReviewLayer, type ReviewNotes } from "./review-call.ts";
-import { ReviewError, unavailable } from "./review-error.ts";
+import {
+  MISDIRECTED,
+  REDIRECT_AS,
+  REDIRECT_SUBSET,
+  type ReviewCall,
+  ReviewError,
+  type ReviewLayer,
+  type ReviewNotes,
+  unavailable,
+} from "./review-call.ts";
 
 export interface AnswerDeps {
   readonly decide: Decide;
-  /** Calls the listener when decisions may be others than before. Returns the unsubscription. */
+  /** Calls the listener when decisions may have changed. Returns the unsubscription. */
   readonly onRoutesChange: (listener: () => void) => () => void;
   readonly operator: Pick<OperatorClient, "send">;
   readonly peers: { readonly current: readonly PodPeer[] };
@@ -31,11 +39,11 @@ export interface AnswerDeps {
   readonly random: Random;
 }
 
-/** The pause between two attempts, unless the routes change before: peers and their load may change. */
+/** Between two attempts, unless the routes change before: peers and their load may change. */
 const PAUSE_MS = 100;
 /** For a subset without a ready pod that can be reached: the list of peers may be a moment old. */
 const NO_PEER_MS = 1_000;
-/** How many redirections by peers are followed in one attempt. */
+/** In one attempt. */
 const MAX_REDIRECTS = 2;
 
 const ERROR = "x-ctrlmesh-error";
@@ -46,13 +54,12 @@ const PEER_UNREACHED = "PEER_UNREACHABLE";
 /** With these errors no pod has seen the review. */
 const NOBODY: ReadonlySet<string> = new Set([UNREACHED, NO_PEER, PEER_UNREACHED]);
 
-/** The result of an attempt: an answer, another recipient, or a reason to decide anew. */
 type Attempt =
   | { readonly kind: "answered"; readonly reply: Reply }
   | { readonly kind: "redirected"; readonly to: Recipient; readonly ownSubset: string }
   | { readonly kind: "again"; readonly why: string };
 
-/** Has a review answered by the subset that owns the object; what is not a review goes on to the operator. */
+/** Has a review answered by the subset that owns its object. What is not a review goes on to the operator. */
 export function route(deps: AnswerDeps): ReviewLayer {
   return (next) => (call) => {
     const { subject } = call.record;
@@ -112,7 +119,6 @@ function late(record: ReviewNotes, why: string): ReviewError {
   return unavailable("REVIEW_LATE", `ctrlmesh: no answer within the time of this webhook: ${why}${askedText}`);
 }
 
-/** The changes of the routes from now on. */
 function followRoutes({ onRoutesChange, clock }: Pick<AnswerDeps, "onRoutesChange" | "clock">) {
   let changed = Promise.withResolvers<void>();
   let hasChanged = false;
@@ -133,7 +139,6 @@ function followRoutes({ onRoutesChange, clock }: Pick<AnswerDeps, "onRoutesChang
   };
 }
 
-/** What an attempt needs in addition to the decision. */
 interface Asking {
   readonly call: ReviewCall;
   readonly subject: ReviewSubject;

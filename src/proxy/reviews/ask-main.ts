@@ -1,6 +1,6 @@
 // The thread's questions to the main thread. Invariant: at most one message is under way, with at most 16
-// questions and 64 Ki characters, so however many reviews come, the main thread has little to do between two
-// of the operator's requests.
+// questions and 64 Ki characters, so that a flood of reviews leaves the main thread free for the operator's
+// requests.
 import { type AbortSource, onAbort } from "../../base/abort.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { ReviewSubject } from "../../kube/admission-review.ts";
@@ -17,7 +17,7 @@ export interface Questions {
   answered(decisions: readonly ReviewDecision[]): void;
 }
 
-/** Some microseconds each: together a fraction of a millisecond. */
+/** Each takes some microseconds. */
 export const MAX_ASKED = 16;
 
 interface Waiting {
@@ -26,9 +26,7 @@ interface Waiting {
   resolve(decision: ReviewDecision): void;
 }
 
-/** @param ask sends one message */
 export function createQuestions(ask: (questions: readonly ReviewQuestion[]) => void): Questions {
-  /** In the order of their arrival. */
   const queue = new Set<Waiting>();
   let inMessage: readonly Waiting[] = [];
   const askNext = () => {
@@ -60,7 +58,7 @@ export function createQuestions(ask: (questions: readonly ReviewQuestion[]) => v
   };
 }
 
-/** As many as one message may have, and at least one: no subject alone has more characters. */
+/** At least one: no subject alone has more characters. */
 function firstOf(waiting: Iterable<Waiting>): readonly Waiting[] {
   const first: Waiting[] = [];
   let chars = 0;

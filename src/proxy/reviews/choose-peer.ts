@@ -12,30 +12,28 @@ export type PeerChoice =
   | { readonly kind: "none"; readonly why: "no-pod" | "not-ready" | "full" | "direct" };
 
 export interface PeerLoad {
-  /** Reviews that this proxy has now at a peer. */
   inFlightAt(peer: PodPeer): number;
   readonly random: Random;
 }
 
 /** A ready peer of the subset with the least in flight. `failed` could not be connected to. */
 export function choosePeer(peers: readonly PodPeer[], subset: string, load: PeerLoad, failed?: PodPeer): PeerChoice {
-  const [all, direct] = [false, true].map((isDirect) =>
-    peers.filter((peer) => peer.subset === subset && (peer.isDirect ?? false) === isDirect),
-  ) as [PodPeer[], PodPeer[]];
+  const all = peers.filter((peer) => peer.subset === subset && !peer.isDirect);
   const ready = all.filter((peer) => peer.isReady && peer.uid !== failed?.uid);
   const counts = ready.map((peer) => load.inFlightAt(peer));
   const least = Math.min(MAX_AT_PEER, ...counts);
   const free = least < MAX_AT_PEER ? ready.filter((_, index) => counts[index] === least) : [];
   const peer = free[Math.floor(load.random() * free.length)];
   if (peer !== undefined) return { kind: "peer", peer };
-  if (ready.length === 0 && direct.some(({ isReady }) => isReady)) return { kind: "none", why: "direct" };
+  const isDirectReady = peers.some((each) => each.subset === subset && each.isDirect && each.isReady);
+  if (ready.length === 0 && isDirectReady) return { kind: "none", why: "direct" };
   if (all.length === 0) return { kind: "none", why: "no-pod" };
   return { kind: "none", why: ready.length === 0 ? "not-ready" : "full" };
 }
 
 /** The timeout of a webhook that sets none (admissionregistration.k8s.io/v1, timeoutSeconds). */
 const DEFAULT_TIMEOUT_MS = 10_000;
-/** The most that it waits. */
+/** The longest timeout that a webhook may set. */
 export const MAX_TIMEOUT_MS = 30_000;
 /** For the way back to the API server, which would otherwise say only that its deadline passed. */
 const MARGIN_MS = 200;

@@ -1,10 +1,7 @@
-// The main thread's side of the listener for the operator's webhooks, if the settings have one: starts its
-// thread, and answers its questions about routes, policies and the mesh's certificate. Invariants: the start
-// waits for nothing that the operator provides; the end of the thread ends nothing else.
-import { extname } from "node:path";
+// The main thread's side of the listener for the operator's webhooks: answers the questions of its thread about
+// routes, policies and the mesh's certificate, and counts its calls.
 import type { Clock, Random } from "../../base/clock.ts";
-import { errorMessage, MeshError } from "../../base/errors.ts";
-import type { Runnable } from "../../base/lifecycle.ts";
+import { errorMessage } from "../../base/errors.ts";
 import type { ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
@@ -17,8 +14,17 @@ import type { Session } from "../session/session.ts";
 import { MAX_TIMEOUT_MS } from "./choose-peer.ts";
 import { createPlacesBefore, type DecideDeps, decideReview, type ReviewDecision, type ReviewQuestion } from "./decide-review.ts";
 import { createReviewMetrics } from "./review-metrics.ts";
-import { createThreadKeeper } from "./thread-keeper.ts";
-import type { CertificateState, FromThread, PeerCredentials, ThreadSettings, ToThread } from "./thread-messages.ts";
+import { createReviewThread, type ReviewThread } from "./review-thread.ts";
+import type { CertificateState, PeerCredentials } from "./thread-messages.ts";
+
+/** Settings of the process. */
+export interface ReviewsSettings {
+  /** Undefined: there is no listener. */
+  readonly webhooks: WebhooksConfig | undefined;
+  /** The share of the calls that is logged. */
+  readonly accessLog: number;
+  readonly drainMs: number;
+}
 
 export interface WebhooksConfig {
   readonly listen: ListenAddress;
@@ -34,170 +40,97 @@ export interface MeshIdentity {
   readonly trust: MeshTrustStore;
 }
 
-export interface ReviewsDeps {
+export interface ReviewsDeps extends Pick<DecideDeps, "policies"> {
   readonly session: Pick<Session, "current" | "onChange">;
-  /** See OperatorCertificateOptions. */
+  /** Called often: why there has been no certificate of the operator for a while, or "". */
   readonly report: (problem: string) => void;
   readonly peers: Peers;
   /** Undefined without the mesh's identity: then there are no peers. */
   readonly identity: MeshIdentity | undefined;
   readonly accessLog: Pick<AccessLog, "onTapped" | "copy">;
-  /** As in AccessLogOptions. */
-  readonly accessLogShare: number;
-  readonly policies: DecideDeps["policies"];
   readonly registry: Registry;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  readonly drainMs: number;
   /** For a client to send a whole request; default: the longest timeout of a webhook. */
   readonly requestMs?: number;
 }
 
 export interface Reviews {
-  /** What the server uses: starts before it, and stops after it. */
-  readonly clients: readonly Runnable[];
-  readonly server: TrafficServer;
   readonly listen: ListenAddress;
+  readonly server: TrafficServer;
   /** Why no API server can be answered, with the remedy; undefined if it can. */
   readonly notReady: string | undefined;
 }
 
-/**
- * In MiB. Bodies are no part of the heap and have a bound of their own (read.ts); 256 connections, each with
- * what is read of a review, take some tens. With a small young generation, the bytes that have passed are
- * collected soon.
- */
-const HEAP = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 2 };
-
-export function createReviews(config: WebhooksConfig | undefined, deps: ReviewsDeps): Reviews | undefined {
-  if (config === undefined) return undefined;
-  const { session, peers, accessLog, accessLogShare, clock, random, log, drainMs, requestMs = MAX_TIMEOUT_MS } = deps;
+/** Undefined if it is switched off. */
+export function createReviews(config: ReviewsSettings, deps: ReviewsDeps): Reviews | undefined {
+  const { webhooks, accessLog: accessLogShare, drainMs } = config;
+  if (webhooks === undefined) return undefined;
+  const { session, peers, accessLog, clock, random, log, requestMs = MAX_TIMEOUT_MS } = deps;
   const before = createPlacesBefore();
+  const decide = createDecide({ ...deps, before });
   let certificate: CertificateState | undefined;
   let isTapped = false;
-  let port = config.listen.port;
-  /** The listener is wanted from the start of the server to its drain. */
-  let isWanted = false;
-  let isListening = false;
-  /** What waits for the thread, until it ends. */
-  const waits = { started: createWait(), listening: createWait(), drained: createWait() };
-
-  const decide = (questions: readonly ReviewQuestion[]): ReviewDecision[] =>
-    questions.map((question) => {
-      try {
-        return decideReview(question, { ...deps, before });
-      } catch (error) {
-        log.error({ err: error }, "deciding about a review failed");
-        return { kind: "failed" };
-      }
-    });
-  const onMessage = (message: FromThread) => {
-    switch (message.kind) {
-      case "decide":
-        return keeper.post({ kind: "decided", decisions: decide(message.questions) });
-      case "credentials":
-        void credentialsOf(deps.identity).then((credentials) => keeper.post({ kind: "credentials", credentials }));
-        return;
-      case "observed":
-        return metrics.observed(message.observations);
-      case "request":
-        return accessLog.copy(message.fields);
-      case "certificate":
-        certificate = message;
-        return deps.report(message.report);
-      case "started":
-        return waits.started.end();
-      case "listening":
-        isListening = true;
-        port = message.port;
-        return waits.listening.end();
-      case "not-listening":
-        return waits.listening.end(new MeshError("LISTEN_FAILED", message.reason));
-      case "drained":
-        return waits.drained.end();
-      default:
-        return message satisfies never;
-    }
-  };
-  const keeper = createThreadKeeper<ToThread, FromThread>({
-    file: new URL(`./thread${extname(import.meta.url)}`, import.meta.url),
-    workerData: (): ThreadSettings => ({
-      listen: { ...config.listen, port },
-      operatorPort: config.port,
-      certDir: config.certDir,
-      drainMs,
-      requestMs,
-      accessLogShare,
-      logLevel: log.level,
-    }),
-    resourceLimits: HEAP,
+  const metrics = createReviewMetrics(deps.registry, () => certificate?.isThere ?? false);
+  const { listen, port: operatorPort, certDir } = webhooks;
+  const thread: ReviewThread = createReviewThread({
+    settings: { listen, operatorPort, certDir, drainMs, requestMs, accessLogShare, logLevel: log.level },
     onStart() {
-      keeper.post({ kind: "peers", peers: peers.current });
-      if (isTapped) keeper.post({ kind: "tapped", isTapped });
-      if (isWanted) keeper.post({ kind: "listen" });
+      thread.post({ kind: "peers", peers: peers.current });
+      thread.post({ kind: "tapped", isTapped });
     },
-    onMessage,
-    onEnd() {
-      isListening = false;
-      metrics.restarted();
-      for (const wait of Object.values(waits)) wait.end();
+    onMessage(message) {
+      switch (message.kind) {
+        case "decide":
+          return thread.post({ kind: "decided", decisions: message.questions.map(decide) });
+        case "credentials":
+          void credentialsOf(deps.identity).then((credentials) => thread.post({ kind: "credentials", credentials }));
+          return;
+        case "observed":
+          return metrics.observed(message.observations);
+        case "request":
+          return accessLog.copy(message.fields);
+        case "certificate":
+          certificate = message;
+          return deps.report(message.report);
+        default:
+          return message satisfies never;
+      }
     },
+    onEnd: () => metrics.restarted(),
     clock,
     random,
     log,
   });
-  const metrics = createReviewMetrics(deps.registry, () => certificate?.isThere ?? false);
   session.onChange((now, last) => {
     before.follow(now, last);
-    keeper.post({ kind: "routes-changed" });
+    thread.post({ kind: "routes-changed" });
   });
-  peers.onChange(() => keeper.post({ kind: "peers", peers: peers.current }));
+  peers.onChange(() => thread.post({ kind: "peers", peers: peers.current }));
   accessLog.onTapped((now) => {
     isTapped = now;
-    keeper.post({ kind: "tapped", isTapped });
+    thread.post({ kind: "tapped", isTapped });
   });
-  const thread: Runnable = {
-    name: "webhook-thread",
-    // Also if the first one ends: the next may live, and nothing else may wait for that.
-    async start() {
-      const started = waits.started.begin();
-      keeper.start();
-      await started;
-    },
-    stop: () => keeper.stop(),
-  };
-  const server: TrafficServer = {
-    name: "webhooks",
-    get listening() {
-      return isWanted && isListening;
-    },
-    get port() {
-      return port;
-    },
-    async start() {
-      isWanted = true;
-      keeper.post({ kind: "listen" });
-      await waits.listening.begin();
-    },
-    async stop() {
-      isWanted = false;
-      keeper.retire();
-      if (!isListening) return;
-      keeper.post({ kind: "drain" });
-      await waits.drained.begin();
-      isListening = false;
-    },
-  };
   return {
-    clients: [thread],
-    server,
-    listen: config.listen,
+    listen,
+    server: thread.server,
     get notReady() {
-      if (!isListening)
+      if (!thread.isListening)
         return "the operator's webhooks: the thread that serves them is not listening yet; if this lasts, the proxy's log has the reason";
       return certificate?.isThere ? undefined : `the operator's webhooks: ${certificate?.problem}`;
     },
+  };
+}
+
+function createDecide(deps: DecideDeps & Pick<ReviewsDeps, "log">): (question: ReviewQuestion) => ReviewDecision {
+  return (question) => {
+    try {
+      return decideReview(question, deps);
+    } catch (error) {
+      deps.log.error({ err: error }, "deciding about a review failed");
+      return { kind: "failed" };
+    }
   };
 }
 
@@ -209,27 +142,4 @@ async function credentialsOf(identity: MeshIdentity | undefined): Promise<PeerCr
   } catch (error) {
     return { problem: errorMessage(error) };
   }
-}
-
-/** A wait for a message of the thread. All who wait at the same time get the same result. */
-interface Wait {
-  /** Resolves, or rejects, with the next `end`. */
-  begin(): Promise<void>;
-  /** Does nothing if nobody waits. */
-  end(error?: Error): void;
-}
-
-function createWait(): Wait {
-  let running: PromiseWithResolvers<void> | undefined;
-  return {
-    begin() {
-      running ??= Promise.withResolvers<void>();
-      return running.promise;
-    },
-    end(error) {
-      if (error === undefined) running?.resolve();
-      else running?.reject(error);
-      running = undefined;
-    },
-  };
 }

@@ -1,6 +1,6 @@
 // Decides about one review in the main thread, where routes and policies are. Invariants: a policy judges a
-// review once, in the pod that got the call from the API server; an answer costs some microseconds, since the
-// operator's own requests wait meanwhile.
+// review once, in the pod that the API server called; a decision takes microseconds, since the operator's own
+// requests wait meanwhile.
 import type { ReviewSubject } from "../../kube/admission-review.ts";
 import type { Labels } from "../../kube/label-selector.ts";
 import { ruleName } from "../../policy/policy.ts";
@@ -15,12 +15,12 @@ export interface ReviewQuestion {
   readonly subject: ReviewSubject;
   /** What this pod is to answer as, if a peer has forwarded the review. */
   readonly forwardedAs: Recipient["as"] | undefined;
-  /** It is the first one about this review. */
+  /** The first question about this review. */
   readonly isFirst: boolean;
 }
 
 export type ReviewDecision =
-  /** @param subset this pod's own */
+  /** `subset` is this pod's own. */
   | { readonly kind: "routed"; readonly subset: string; readonly route: ReviewRoute }
   /** A policy refuses it (circuitBreaking.webhook of TrafficPolicies). */
   | { readonly kind: "limited"; readonly rule: string; readonly message: string }
@@ -57,7 +57,6 @@ export function decideReview(question: ReviewQuestion, { session, before, polici
 
 /** The owners of fenced places from before their fence; an entry lasts exactly as long as the fence. */
 export interface PlacesBefore {
-  /** Takes each enforced snapshot. */
   readonly follow: ChangeListener;
   /** The owner by the last snapshot without the fence; undefined without a fence, or if unknown. */
   ownerBefore(resource: { readonly group: string; readonly resource: string }, place: string, labels?: Labels): Owner | undefined;

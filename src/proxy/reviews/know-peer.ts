@@ -1,21 +1,19 @@
-// Which pod a client or a server of the mesh is, by its certificate, and the layer that lets only peers use
-// the name of peers. Invariants: only a certificate that leads to a CA of the mesh counts, and only the exact
-// URI of a peer in the list; no other client can have a review answered by a pod that does not own the
-// object.
+// Identifies pods of the mesh by their certificates. Invariants: only a certificate that leads to a CA of the
+// mesh counts, and only the exact URI of a peer in the list; no other client can have a review answered by a
+// pod that does not own the object.
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 import { podUri } from "../../base/pod-uri.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
-import { FORWARDED, PEER_SERVER_NAME, type ReviewLayer } from "./review-call.ts";
-import { ReviewError } from "./review-error.ts";
+import { FORWARDED, PEER_SERVER_NAME, ReviewError, type ReviewLayer } from "./review-call.ts";
 
 export function knowPeer(peers: { readonly current: readonly PodPeer[] }): ReviewLayer {
-  const find = createPeerFinder();
+  const isPeer = createPeerFinder();
   return (next) => (call) => {
     const { peerNames } = call.record;
     if (peerNames === undefined) return next(call);
     // A peer that has just started may be known a moment later: it asks again.
-    if (find(peerNames, peers.current) === undefined)
+    if (!isPeer(peerNames, peers.current))
       throw new ReviewError(403, "PEER_UNKNOWN", "ctrlmesh: only pods of this app may forward reviews to this pod", "refused");
     const as = call.headers[FORWARDED];
     if (as !== "owner" && as !== "holder")
@@ -46,15 +44,13 @@ export function urisOf(subjectAltName = ""): readonly string[] {
   return subjectAltName.split(", ").flatMap((name) => (name.startsWith(URI) ? [name.slice(URI.length)] : []));
 }
 
-/** Finds the peer with one of these names. The index is made once for each list. */
-function createPeerFinder(): (names: readonly string[], peers: readonly PodPeer[]) => PodPeer | undefined {
+/** Whether a name is a peer's. The URIs are made once for each list. */
+function createPeerFinder(): (names: readonly string[], peers: readonly PodPeer[]) => boolean {
   let list: readonly PodPeer[] = [];
-  let index = new Map<string, PodPeer>();
+  let uris: ReadonlySet<string> = new Set();
   return (names, peers) => {
-    if (peers !== list) {
-      list = peers;
-      index = new Map(peers.map((peer) => [podUri(peer), peer]));
-    }
-    return names.map((name) => index.get(name)).find((peer) => peer !== undefined);
+    if (peers !== list) uris = new Set(peers.map(podUri));
+    list = peers;
+    return names.some((name) => uris.has(name));
   };
 }

@@ -1,6 +1,5 @@
-// Puts the listener for the operator's webhooks together, in its thread: the server, its stack, the
-// operator's certificate and the connections to the operator and to peers. Invariant: the main thread is
-// asked for nothing but decisions and the mesh's certificate.
+// Puts the listener for the operator's webhooks together, in its thread. Invariant: it asks the main thread
+// for nothing but decisions and the mesh's certificate.
 import type { Socket } from "node:net";
 import { createClientPace } from "../../base/client-pace.ts";
 import type { Clock, Random } from "../../base/clock.ts";
@@ -31,7 +30,6 @@ const HANDSHAKES_PER_SECOND = 64;
 const OPEN_MS = 3_000;
 
 export interface ListenerDeps {
-  /** Sends a message to the main thread. */
   readonly post: (message: FromThread) => void;
   readonly clock: Clock;
   readonly random: Random;
@@ -39,9 +37,8 @@ export interface ListenerDeps {
 }
 
 export interface ReviewListener {
-  /** Looks for the operator's certificate. The main thread says when to listen. */
+  /** Looks for the operator's certificate, then listens. @throws MeshError `LISTEN_FAILED` */
   start(): Promise<void>;
-  /** Takes a message of the main thread. */
   take(message: ToThread): void;
 }
 
@@ -68,8 +65,7 @@ export function createListener(settings: ThreadSettings, { post, clock, random, 
     changes.add(listener);
     return () => void changes.delete(listener);
   };
-  const { decide } = questions;
-  const deps = { decide, onRoutesChange, operator, clients, peers, metrics, accessLog, clock, random, log };
+  const deps = { decide: questions.decide, onRoutesChange, operator, clients, peers, metrics, accessLog, clock, random, log };
   const handshakes = createClientPace({ perSecond: HANDSHAKES_PER_SECOND, burst: MAX_CONNECTIONS, clock });
   const server = createTrafficServer({
     listen,
@@ -81,18 +77,18 @@ export function createListener(settings: ThreadSettings, { post, clock, random, 
     drainMs,
     openMs: OPEN_MS,
     requestMs,
-    strangers: {
-      maxConnections: MAX_CONNECTIONS,
-      mayConnect: (address) => handshakes.allow(address, 1),
-    },
+    strangers: { maxConnections: MAX_CONNECTIONS, mayConnect: (address) => handshakes.allow(address, 1) },
   });
-  const { signal } = new AbortController(); // the end of the thread ends a start
-  let hasLooked: Promise<void> | undefined;
   return {
     async start() {
-      hasLooked = certificate.start(signal);
-      await hasLooked;
-      post({ kind: "started" });
+      await certificate.start(); // first, since the thread that replaces another one has clients immediately
+      try {
+        await server.start(new AbortController().signal); // the end of the thread ends a start
+        post({ kind: "listening", port: server.port });
+      } catch (error) {
+        post({ kind: "not-listening", reason: errorMessage(error) });
+        throw error; // ends this thread
+      }
     },
     take(message) {
       switch (message.kind) {
@@ -110,18 +106,6 @@ export function createListener(settings: ThreadSettings, { post, clock, random, 
           return questions.answered(message.decisions);
         case "credentials":
           return identity.answered(message.credentials);
-        case "listen":
-          // Not before: the thread that takes the place of another one has clients immediately.
-          Promise.resolve(hasLooked)
-            .then(() => server.start(signal))
-            .then(
-              () => post({ kind: "listening", port: server.port }),
-              (error: unknown) => {
-                post({ kind: "not-listening", reason: errorMessage(error) });
-                throw error; // ends this thread. The next one tries again
-              },
-            );
-          return;
         case "drain":
           void server.stop().then(() => {
             metrics.flush();

@@ -1,6 +1,5 @@
 // Metrics and the access log of the calls of webhooks. Invariants: each call counts once, at the head of its
-// answer, and waits for nothing; the main thread, which has the metrics, gets few messages, and what is not
-// sent yet is small.
+// answer, and waits for nothing; the main thread, which has the metrics, gets few messages.
 import type { Clock, Timer } from "../../base/clock.ts";
 import { plainText } from "../../base/plain-text.ts";
 import type { AccessLog } from "../observe/access-log.ts";
@@ -46,9 +45,7 @@ function shown(text = ""): string {
 }
 
 export interface Observations {
-  /** @param isFromPeer a peer has forwarded the call */
   answered(result: ReviewResult, isFromPeer: boolean, seconds: number): void;
-  /** Sends what was not sent yet. */
   flush(): void;
 }
 

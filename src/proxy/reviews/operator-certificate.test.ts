@@ -25,11 +25,10 @@ const write = async ({ certPem, keyPem }: KeyCertificate) => {
 };
 const create = (clock = createFakeClock(), report: (problem: string) => void = () => undefined) =>
   createOperatorCertificate({ certDir, report, clock, log: silentLogger() });
-const { signal } = new AbortController();
 
 it("waits for files that the operator writes after its start, and says what is missing", async () => {
   const certificate = create();
-  await certificate.start(signal);
+  await certificate.start();
   expect([certificate.pair, certificate.problem]).toEqual([undefined, `${certDir} has no tls.crt and tls.key yet`]);
   const pair = newPair();
   await write(pair);
@@ -44,7 +43,7 @@ it("waits for files that the operator writes after its start, and says what is m
 it("reports what is missing if it lasts, and that it is over", async () => {
   const [clock, told] = [createFakeClock(), [] as string[]];
   const certificate = create(clock, (problem) => void told.push(problem));
-  await certificate.start(signal);
+  await certificate.start();
   const check = async () => {
     const count = told.length;
     await clock.advance(2_000);
@@ -55,7 +54,7 @@ it("reports what is missing if it lasts, and that it is over", async () => {
   expect(await check()).toBe(`${certDir} has no tls.crt and tls.key yet`);
   await write(newPair());
   expect(await check()).toBe("");
-  await certificate.stop();
+  certificate.stop();
 });
 
 it("knows the present certificate and the one before, and no other", async () => {
@@ -76,7 +75,7 @@ it("keeps the last good pair while the files do not match", async () => {
   const [pair, next] = [newPair(), newPair()];
   await write(pair);
   const certificate = create();
-  await certificate.start(signal);
+  await certificate.start();
   await write({ ...next, keyPem: pair.keyPem });
   expect(await certificate.isOperators(leafOf(next))).toBe(false);
   expect(certificate.pair?.cert).toBe(pair.certPem);

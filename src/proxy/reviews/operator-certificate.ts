@@ -1,16 +1,14 @@
 // The certificate of the operator's webhook server, from the folder that the operator reads too. Invariants:
 // a pair that cannot be read or does not match leaves the last good one in use; the server next to this proxy
-// counts as the operator only with the present certificate or the one before. The listener shows it to API
-// servers.
+// counts as the operator only with the present certificate or the one before.
 import { X509Certificate } from "node:crypto";
 import { join } from "node:path";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
-import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
 import { readPair, type TlsPair } from "../identity/tls-pair.ts";
 
-export interface OperatorCertificate extends Runnable {
+export interface OperatorCertificate {
   /** Undefined until the files are there. */
   readonly pair: TlsPair | undefined;
   onChange(listener: (now: TlsPair) => void): () => void;
@@ -20,6 +18,9 @@ export interface OperatorCertificate extends Runnable {
   isOperators(leaf: Buffer): Promise<boolean>;
   /** A name of the certificate, for SNI. */
   readonly serverName: string | undefined;
+  /** Resolves after the first attempt to read the files: the operator may write them after its own start. */
+  start(): Promise<void>;
+  stop(): void;
 }
 
 export interface OperatorCertificateOptions {
@@ -67,7 +68,6 @@ export function createOperatorCertificate({ certDir, report, clock, log }: Opera
     if (!isStopped) timer = clock.after(CHECK_MS, () => void run());
   };
   return {
-    name: "operator-certificate",
     get pair() {
       return pair;
     },
@@ -86,9 +86,8 @@ export function createOperatorCertificate({ certDir, report, clock, log }: Opera
       if (!isKnown()) await read();
       return isKnown();
     },
-    // The operator may write the files after its start, which must not wait for this proxy.
     start: run,
-    async stop() {
+    stop() {
       isStopped = true;
       timer?.cancel();
     },

@@ -2,14 +2,12 @@
 // certificate of `certDir` counts as the operator, since any container of the pod can listen on a free port.
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage, MeshError } from "../../base/errors.ts";
-import type { Runnable } from "../../base/lifecycle.ts";
 import type { Reply } from "../http/handler.ts";
 import type { OperatorCertificate } from "./operator-certificate.ts";
-import type { ReviewLayer } from "./review-call.ts";
-import { unavailable } from "./review-error.ts";
+import { type ReviewLayer, unavailable } from "./review-call.ts";
 import { createServerPool, type Sent } from "./server-pool.ts";
 
-export interface OperatorClient extends Runnable {
+export interface OperatorClient {
   /**
    * @throws ReviewError if the operator does not answer; MeshError `ABORTED`, `BAD_REQUEST`,
    * `REQUEST_BODY_BROKEN`
@@ -26,7 +24,7 @@ export interface OperatorClientOptions {
 
 /** For the connection, and then for the handshake. An operator that has just started may be busy. */
 const CONNECT_MS = 5_000;
-/** Operators are written with many servers: Node's closes idle connections after 5 s, Go's later. */
+/** Node's servers close idle connections after 5 s, Go's later. */
 const IDLE_MS = 4_000;
 
 export function createOperatorClient({ port, certificate, clock }: OperatorClientOptions): OperatorClient {
@@ -51,7 +49,6 @@ export function createOperatorClient({ port, certificate, clock }: OperatorClien
     clock,
   });
   return {
-    name: "operator-client",
     async send(sent) {
       try {
         return await pool.send(sent);
@@ -59,8 +56,6 @@ export function createOperatorClient({ port, certificate, clock }: OperatorClien
         throw error instanceof MeshError ? failureOf(error, port) : error;
       }
     },
-    start: async () => undefined,
-    stop: () => pool.destroy(),
   };
 }
 

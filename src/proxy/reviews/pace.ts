@@ -1,7 +1,6 @@
-// Slows down an address that sends much: the rest of a body is read when what came before is paid.
-// Invariants: every byte counts, of reviews and of all other bodies; calls of peers never wait. The layer
-// stands before `read`. API servers share the thread with strangers, who would fill it with large bodies
-// otherwise.
+// Slows down an address that sends much: the rest of a body is read when what came before is paid. API
+// servers share the thread with strangers, who would fill it with large bodies otherwise. Invariants: every
+// byte counts, of reviews and of all other bodies; calls of peers never wait.
 import { type ClientPace, createClientPace } from "../../base/client-pace.ts";
 import { type Clock, sleep, type Timer } from "../../base/clock.ts";
 import { MAX_REVIEW_BYTES } from "../../kube/admission-review.ts";

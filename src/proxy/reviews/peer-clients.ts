@@ -1,7 +1,6 @@
 // The connections to peers, with mTLS by the mesh's identity. Invariant: a review goes only to the very pod
 // that the list names: its certificate leads to a CA of the mesh and has the pod's URI.
 import type { Clock } from "../../base/clock.ts";
-import type { Runnable } from "../../base/lifecycle.ts";
 import { podUri } from "../../base/pod-uri.ts";
 import { formatAddress } from "../../base/settings.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
@@ -11,8 +10,8 @@ import { FORWARDED, PEER_SERVER_NAME } from "./review-call.ts";
 import type { PeerIdentity } from "./reviews-tls.ts";
 import { createServerPool, type Sent, type ServerPool } from "./server-pool.ts";
 
-export interface PeerClients extends Runnable {
-  /** Reviews that are at this peer now. */
+export interface PeerClients {
+  /** Reviews. */
   inFlightAt(peer: PodPeer): number;
   /** Connections to all other pods are closed when they are idle. */
   keep(peers: readonly PodPeer[]): void;
@@ -72,7 +71,6 @@ export function createPeerClients({ identity, port, clock }: PeerClientsOptions)
     });
   };
   return {
-    name: "peer-clients",
     inFlightAt: (peer) => clients.get(podUri(peer))?.inFlight ?? 0,
     keep(peers) {
       if (peers === list) return;
@@ -92,11 +90,6 @@ export function createPeerClients({ identity, port, clock }: PeerClientsOptions)
       } finally {
         client.inFlight--;
       }
-    },
-    start: async () => undefined,
-    async stop() {
-      await Promise.all([...clients.values()].map(({ pool }) => pool.destroy()));
-      clients.clear();
     },
   };
 }

@@ -1,22 +1,20 @@
-// Reads the review of a call while it arrives, so that no step takes the event loop long. Invariants: all
-// bodies that are held at one time are bounded by the memory that they take, and a client that sends nothing
-// takes nothing from others. No address has more than what is left for all others. Whatever is not a review
-// is passed on with all its bytes.
+// Reads the review of a call while it arrives, so that no step takes the event loop long. Invariants: the
+// memory of all bodies that are held is bounded, and no address has more than what is left for all others;
+// whatever is not a review is passed on with all its bytes.
 import { MeshError } from "../../base/errors.ts";
 import { createFairBudget, type FairBudget } from "../../base/fair-budget.ts";
 import { createGrowingBytes } from "../../base/growing-bytes.ts";
 import { MAX_REVIEW_BYTES, type ReviewSubject } from "../../kube/admission-review.ts";
 import { createReviewReader } from "../../kube/codec/review-reader.ts";
 import { asSource, type ByteSource, readBody } from "../http/byte-stream.ts";
+import type { Handler, Reply } from "../http/handler.ts";
 import { tap } from "../http/tap.ts";
-import type { ReviewCall, ReviewLayer } from "./review-call.ts";
-import { ReviewError } from "./review-error.ts";
+import { type ReviewCall, ReviewError, type ReviewLayer, unavailable } from "./review-call.ts";
 
 /**
- * Bytes of all bodies that are held, and of what is kept of them. One address may hold one of the largest
- * reviews. Another has room for 4.5 MiB then: etcd takes objects of 1.5 MiB, and an update has two. Others
- * have room for hundreds of ordinary reviews. Buffers that are not collected yet take about twice as much
- * again.
+ * Of all bodies that are held, and what is kept of them. One address may hold one of the largest reviews.
+ * Another has room for 4.5 MiB then: etcd takes objects of 1.5 MiB, and an update has two. Buffers that are
+ * not collected yet take about twice as much again.
  */
 export const MAX_HELD_BYTES = 16 * 1024 * 1024;
 
@@ -46,16 +44,12 @@ function takeFrom(budget: FairBudget, address: string): Share {
   let takenBytes = 0;
   return {
     take(bytes) {
-      if (!budget.take(address, bytes)) throw busy();
+      if (!budget.take(address, bytes))
+        throw unavailable("BUSY", "ctrlmesh: this pod holds too many reviews at this moment", RETRY_AFTER_SECONDS);
       takenBytes += bytes;
     },
     release: () => budget.give(address, takenBytes),
   };
-}
-
-function busy(): ReviewError {
-  const message = "ctrlmesh: this pod holds too many reviews at this moment";
-  return new ReviewError(503, "BUSY", message, "unavailable", RETRY_AFTER_SECONDS);
 }
 
 /** Within the time that an API server waits for a webhook. */
@@ -84,7 +78,7 @@ async function readReviewBody(
   return { body: growing.bytes, subject: reader.subject };
 }
 
-function pass(next: (call: ReviewCall) => ReturnType<ReturnType<ReviewLayer>>, call: ReviewCall) {
+function pass(next: Handler<ReviewCall, Reply>, call: ReviewCall): Promise<Reply> {
   // A peer forwards reviews only.
   if (call.record.forwardedAs !== undefined)
     throw new ReviewError(400, "BAD_REQUEST", "ctrlmesh: a peer has forwarded something that is no review", "refused");

@@ -1,13 +1,12 @@
 // Answers each thrown error with a Status, whose message the API server shows to the user. Invariant: no log
-// and no answer contains a body. The outermost layer.
+// and no answer contains a body.
 import { isMeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { JSON_TYPE } from "../../kube/media-types.ts";
 import { createStatus, reasonOfCode, StatusError } from "../../kube/status.ts";
 import { discardBody } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
-import type { ReviewLayer } from "./review-call.ts";
-import { ReviewError } from "./review-error.ts";
+import { ReviewError, type ReviewLayer } from "./review-call.ts";
 
 export function rescue(log: Logger): ReviewLayer {
   return (next) => async (call) => {
@@ -27,7 +26,7 @@ const INTERNAL = new ReviewError(500, "INTERNAL", "ctrlmesh: internal error in t
 
 function asReviewError(error: unknown): ReviewError | undefined {
   if (error instanceof ReviewError) return error;
-  if (error instanceof StatusError) return new ReviewError(error.status.code, "UNAVAILABLE", error.status.message);
+  if (error instanceof StatusError) return new ReviewError(error.status.code, "UNAVAILABLE", error.status.message, "unavailable");
   if (isMeshError(error, "ABORTED")) return new ReviewError(503, "ABORTED", "ctrlmesh: the call was given up", "client-gone");
   if (isMeshError(error, "BODY_TOO_LARGE"))
     return new ReviewError(413, "BODY_TOO_LARGE", `ctrlmesh: ${error.message}`, "refused");

@@ -30,14 +30,13 @@ export interface ReviewNotes extends CallNotes {
   readonly address: string;
   /** The URIs in the certificate of a client under the peers' name; undefined for all others. */
   readonly peerNames: readonly string[] | undefined;
-  /** Undefined if the call is not a review. */
   subject?: ReviewSubject;
-  /** The client is a peer, and this is what it takes this pod for. */
+  /** What the peer that has forwarded the review takes this pod for. */
   forwardedAs?: Recipient["as"];
   result?: ReviewResult;
   /** The subset that has answered or was asked last. */
   subset?: string;
-  /** The rule that refused it. */
+  /** Name of the rule that refused the call. */
   rule?: string;
 }
 
@@ -47,9 +46,32 @@ export type ReviewLayer = Layer<ReviewCall, Reply>;
 /** The name by which peers call each other in TLS (SNI); every other name means the operator. */
 export const PEER_SERVER_NAME = "peer.ctrlmesh";
 
-/** Headers between peers. */
 export const FORWARDED = "x-ctrlmesh-review-forwarded";
 export const REDIRECT_SUBSET = "x-ctrlmesh-review-subset";
 export const REDIRECT_AS = "x-ctrlmesh-review-as";
 /** The pod that should have answered does not own the object. */
 export const MISDIRECTED = 421;
+
+/** Why a call has no answer of an operator. The API server shows the message to the user. */
+export class ReviewError extends Error {
+  readonly status: number;
+  /** Value of x-ctrlmesh-error. */
+  readonly code: string;
+  readonly result: ReviewResult;
+  /** API servers repeat a call with a `Retry-After`, so only calls have one that nobody has seen. */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(status: number, code: string, message: string, result: ReviewResult, retryAfterSeconds?: number) {
+    super(message);
+    this.name = "ReviewError";
+    this.status = status;
+    this.code = code;
+    this.result = result;
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+/** @param code value of x-ctrlmesh-error */
+export function unavailable(code: string, message: string, retryAfterSeconds?: number): ReviewError {
+  return new ReviewError(503, code, message, "unavailable", retryAfterSeconds);
+}

@@ -1,18 +1,11 @@
-// Metrics of the listener for the operator's webhooks. Invariant: each call counts once, with one of a fixed
-// set of results. They come from the thread of the listener a moment later.
+// Metrics of the listener for the operator's webhooks. Its thread sends them a moment later.
 import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
 import type { Observation } from "./thread-messages.ts";
-
-export interface ReviewMetrics {
-  observed(observations: readonly Observation[]): void;
-  /** The thread of the listener has ended, and another one starts. */
-  restarted(): void;
-}
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** @param isReady whether the operator's certificate is there */
-export function createReviewMetrics(registry: Registry, isReady: () => boolean): ReviewMetrics {
+export function createReviewMetrics(registry: Registry, isReady: () => boolean) {
   const registers = [registry];
   const total = new Counter({
     name: "ctrlmesh_proxy_reviews_total",
@@ -41,12 +34,13 @@ export function createReviewMetrics(registry: Registry, isReady: () => boolean):
     },
   });
   return {
-    observed(observations) {
+    observed(observations: readonly Observation[]): void {
       for (const { result, isFromPeer, seconds } of observations) {
         total.inc({ result, from: isFromPeer ? "peer" : "api-server" });
         duration.observe({ result }, seconds);
       }
     },
+    /** The thread of the listener has ended, and another one starts. */
     restarted: () => restarts.inc(),
   };
 }

@@ -1,6 +1,6 @@
 // The two certificates of the listener: API servers see the operator's, and peers the mesh's, which the main
 // thread has. Invariants: a client is verified only under the name of peers, and by the present CAs of the
-// mesh; the main thread gets at most one question a second, however many handshakes a stranger begins.
+// mesh; a flood of handshakes asks the main thread one question a second.
 import { createSecureContext, type SecureContext } from "node:tls";
 import type { Clock } from "../../base/clock.ts";
 import type { ServerTls } from "../server/server-tls.ts";
@@ -42,7 +42,7 @@ function createPeerContext(identity: PeerIdentity): () => Promise<SecureContext>
 }
 
 export interface PeerIdentity {
-  /** For one connection. @throws Error that says why there are none */
+  /** @throws Error that says why there are none */
   current(): Promise<PeerCredentials>;
 }
 
@@ -50,10 +50,9 @@ export interface AskedIdentity extends PeerIdentity {
   answered(credentials: PeerCredentials | { readonly problem: string }): void;
 }
 
-/** A rotated certificate is valid together with the one before for far longer. */
+/** A rotated certificate stays valid far longer. */
 const USED_MS = 1_000;
 
-/** @param ask sends the question */
 export function createAskedIdentity(ask: () => void, clock: Pick<Clock, "monotonicMs">): AskedIdentity {
   let asked: PromiseWithResolvers<PeerCredentials> | undefined;
   let isWaiting = false;

@@ -1,6 +1,5 @@
-// Connections to one webhook server, the operator's or a peer's, and the way a call is sent on them.
-// Invariants: each server is checked before any byte of a request is sent, and a burst of reviews cannot make
-// its own handshakes too late; headers of one connection stop here, and the mesh's own headers never reach
+// Connections to one webhook server, the operator's or a peer's. Invariants: each server is checked before
+// any byte of a request is sent; headers of one connection stop here, and the mesh's own headers never reach
 // the operator; a client that is gone, or whose time is up, ends the request.
 import type { IncomingHttpHeaders } from "node:http";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
@@ -15,19 +14,16 @@ import type { HttpCall, Reply } from "../http/handler.ts";
 export type Sent = Pick<HttpCall, "method" | "target" | "headers" | "body" | "signal">;
 
 export interface ServerPoolOptions {
-  /** host:port of the server. */
+  /** host:port */
   readonly address: string;
   /** Asked for each connection, since certificates are rotated. */
   readonly options: () => Promise<ConnectionOptions>;
   /** Refuses the server by an error. */
   readonly check?: (socket: TLSSocket) => Promise<void>;
-  /** For the TCP connection: a server that accepts none is gone. */
   readonly connectMs: number;
-  /** For the TLS handshake: a server that has accepted the connection may be busy. */
+  /** A server that has accepted the connection may be busy. */
   readonly handshakeMs: number;
-  /**
-   * Less than the server's own idle timeout, since a review on a connection that just closes has no answer.
-   */
+  /** Less than the server's: a review on a connection that just closes has no answer. */
   readonly idleMs: number;
   readonly clock: Clock;
 }
@@ -43,9 +39,8 @@ export interface ServerPool {
    * @throws MeshError as `exchange`; its texts name the API server
    */
   send(sent: Sent, mark?: readonly string[]): Promise<Reply>;
-  /** Ends the connections when they are idle. */
+  /** Ends each connection once it is idle. */
   close(): Promise<void>;
-  destroy(): Promise<void>;
 }
 
 /** Each connection has at most one request at a time. */
@@ -61,7 +56,6 @@ export function createServerPool(options: ServerPoolOptions): ServerPool {
   return {
     send: (sent, mark = []) => exchange(pool, dispatchOptions(sent, mark), { signal: sent.signal, clock, abandonedMs: 0 }),
     close: () => pool.close(),
-    destroy: () => pool.destroy(),
   };
 }
 
@@ -121,8 +115,8 @@ function withoutMesh(headers: IncomingHttpHeaders): IncomingHttpHeaders {
 }
 
 /**
- * Runs the work at most `max` times at a time; all other calls wait in their order. When the work fails, all
- * calls that wait fail with the same error, so nobody waits for a server that is gone.
+ * Runs the work at most `max` times at once; further calls wait in order. When the work fails, all calls that
+ * wait fail with the same error, so that nobody waits for a server that is gone.
  */
 export function fewAtOnce<T>(max: number, work: () => Promise<T>): () => Promise<T> {
   const waiting: PromiseWithResolvers<void>[] = [];

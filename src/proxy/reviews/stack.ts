@@ -1,4 +1,4 @@
-// The stack of the listener for the operator's webhooks, outermost first.
+// The layers of the listener for the operator's webhooks, outermost first.
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { NamedLayer } from "../http/compose-stack.ts";

@@ -1,12 +1,11 @@
 // Keeps a thread running: one that ends by itself is started again after a pause. Invariant: whatever happens
-// in the thread, the process and its other work continue. The thread does not keep the process alive.
+// in the thread, the process and its other work continue.
 import { Worker, type WorkerOptions } from "node:worker_threads";
 import { backoffMs } from "../../base/backoff.ts";
 import type { Clock, Random, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 
 export interface ThreadKeeper<To> {
-  /** Starts the first thread. */
   start(): void;
   /** Does nothing while there is no thread: `onStart` posts to the next one. */
   post(message: To): void;
@@ -31,7 +30,6 @@ export interface ThreadKeeperOptions<From> {
   readonly log: Logger;
 }
 
-/** Pauses before the next thread: short at first, and long for a thread that ends again and again. */
 const BACKOFF = { baseMs: 200, maxMs: 10_000 };
 /** A thread that has lived so long begins the backoff anew. */
 const LIVED_MS = 60_000;
@@ -66,16 +64,16 @@ export function createThreadKeeper<To, From>(options: ThreadKeeperOptions<From>)
     worker.unref(); // after the listeners, since one for messages keeps the process alive again
     onStart();
   };
+  const retire = () => {
+    isRetired = true;
+    timer?.cancel();
+  };
   return {
     start,
     post: (message) => thread?.postMessage(message),
-    retire() {
-      isRetired = true;
-      timer?.cancel();
-    },
+    retire,
     async stop() {
-      isRetired = true;
-      timer?.cancel();
+      retire();
       const last = thread;
       thread = undefined;
       await last?.terminate();

@@ -1,13 +1,12 @@
-// What the main thread and the thread of the listener for the operator's webhooks send each other. Invariant:
-// all that costs in proportion to what a stranger sends stays in that thread; the main thread gets questions
-// of some hundred bytes.
+// The messages between the main thread and the thread of the listener for the operator's webhooks. Invariant:
+// work that grows with what a stranger sends stays in that thread; the main thread gets questions of some
+// hundred bytes.
 import type { ListenAddress } from "../../base/listener.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
 import type { AccessFields } from "../observe/access-log.ts";
 import type { ReviewDecision, ReviewQuestion } from "./decide-review.ts";
 import type { ReviewResult } from "./review-call.ts";
 
-/** What the thread is started with. */
 export interface ThreadSettings {
   readonly listen: ListenAddress;
   /** Of the operator's webhook server, on 127.0.0.1. */
@@ -16,7 +15,6 @@ export interface ThreadSettings {
   readonly drainMs: number;
   readonly requestMs: number;
   readonly logLevel: string;
-  /** As in AccessLogOptions. */
   readonly accessLogShare: number;
 }
 
@@ -32,7 +30,7 @@ export interface CertificateState {
   readonly isThere: boolean;
   /** Why it cannot be used, with the remedy. */
   readonly problem: string | undefined;
-  /** See OperatorCertificateOptions. */
+  /** Why there has been none for a while, or "". */
   readonly report: string;
 }
 
@@ -44,7 +42,6 @@ export interface Observation {
 }
 
 export type ToThread =
-  /** The list has changed. */
   | { readonly kind: "peers"; readonly peers: readonly PodPeer[] }
   /** Decisions may be others now. */
   | { readonly kind: "routes-changed" }
@@ -53,12 +50,9 @@ export type ToThread =
   /** Answers the questions of one message, in their order. */
   | { readonly kind: "decided"; readonly decisions: readonly ReviewDecision[] }
   | { readonly kind: "credentials"; readonly credentials: PeerCredentials | { readonly problem: string } }
-  | { readonly kind: "listen" }
   | { readonly kind: "drain" };
 
 export type FromThread =
-  /** The operator's certificate has been looked for, and the thread waits for `listen`. */
-  | { readonly kind: "started" }
   | ({ readonly kind: "certificate" } & CertificateState)
   /** The next message of this kind comes after the answer. */
   | { readonly kind: "decide"; readonly questions: readonly ReviewQuestion[] }
@@ -66,6 +60,10 @@ export type FromThread =
   | { readonly kind: "observed"; readonly observations: readonly Observation[] }
   /** A call, while somebody reads /debug/requests. */
   | { readonly kind: "request"; readonly fields: AccessFields }
+  | ListenerState;
+
+/** Of the listener itself. */
+export type ListenerState =
   | { readonly kind: "listening"; readonly port: number }
   | { readonly kind: "not-listening"; readonly reason: string }
   | { readonly kind: "drained" };

@@ -1,6 +1,5 @@
-// The thread of the listener for the operator's webhooks. Whatever strangers send is read, decrypted and held
-// here, so that it delays none of the operator's own requests, which the main thread serves. Invariant:
-// nothing here ends the process.
+// The thread of the listener for the operator's webhooks. What strangers send is read, decrypted and held
+// here, so that it delays none of the operator's own requests, which the main thread serves.
 import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import { systemClock, systemRandom } from "../../base/clock.ts";

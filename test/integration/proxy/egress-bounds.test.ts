@@ -6,9 +6,8 @@ import { sleep, systemClock } from "../../../src/base/clock.ts";
 import { createListener, type Listener } from "../../../src/base/listener.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import { createAddressCheck, parseCidr } from "../../../src/proxy/egress/address-check.ts";
-import { createEgressServer, type EgressServer, type EgressServerOptions } from "../../../src/proxy/egress/create-egress.ts";
+import { createEgress, type EgressDeps, type EgressServer } from "../../../src/proxy/egress/create-egress.ts";
 import { createDial, type DialOptions } from "../../../src/proxy/egress/dial.ts";
-import { createEgressMetrics } from "../../../src/proxy/egress/egress-metrics.ts";
 import { eventually } from "../../support/eventually.ts";
 import { limitRule } from "../../support/policies.ts";
 import { runningPolicies } from "../../support/running-policies.ts";
@@ -32,22 +31,23 @@ const check = createAddressCheck(["127.0.0.1/32", "127.0.0.2/32"].flatMap((range
 const dialOf = (options: Partial<DialOptions> = {}) => createDial({ check, clock: systemClock, ...options });
 
 async function start(
-  options: Partial<EgressServerOptions>,
+  options: Partial<EgressDeps>,
+  drainMs = 0,
 ): Promise<{ server: EgressServer; metric: (line: string) => Promise<boolean> }> {
   const { policies, registry } = runningPolicies();
-  const server = createEgressServer({
-    listen: { host: "127.0.0.1", port: 0 },
-    drainMs: 0,
+  const settings = { egressListen: { host: "127.0.0.1", port: 0 }, egressPrivateAddresses: [], drainMs };
+  const server = createEgress(settings, {
     clock: systemClock,
     random: Math.random,
     log: silentLogger(),
     policies,
     session: { current: {} as never },
     dial: dialOf(),
-    metrics: createEgressMetrics(registry),
+    registry,
     accessLog: { pick: () => undefined },
     ...options,
   });
+  if (server === undefined) throw new Error("no forward proxy");
   await server.start(new AbortController().signal);
   stops.push(() => server.stop());
   return { server, metric: async (line) => (await registry.metrics()).includes(`ctrlmesh_proxy_egress_${line}\n`) };
@@ -186,7 +186,7 @@ describe("the forward proxy", () => {
 
 describe("the end of the forward proxy", () => {
   it("cuts a tunnel once its server has answered, and waits for no other end of it", async () => {
-    const { server, metric } = await start({ drainMs: 3_600_000 });
+    const { server, metric } = await start({}, 3_600_000);
     const { socket, seen } = await sent(server, tunnelTo(silent.port));
     await eventually(() => silent.sockets.length === 1);
     socket.write(HELLO);

@@ -2,8 +2,7 @@
 import type { Evictor } from "../../src/manager/restart/evictor.ts";
 
 export const noEvictor: Evictor = {
-  lastAttempt: () => undefined,
-  refusalOf: () => undefined,
+  attemptOn: () => undefined,
   evict: async () => undefined,
   forget: () => undefined,
 };

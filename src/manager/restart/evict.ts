@@ -1,18 +1,11 @@
-// One call of the eviction API (policy/v1), which respects PodDisruptionBudgets. Invariant: the call evicts
-// only the pod with this uid, never another pod of the same name. It returns the answer, and throws only if
-// the caller aborts.
+// One call of the eviction API (policy/v1), which respects PodDisruptionBudgets. Invariant: it evicts only
+// the pod with this uid, never another pod of the same name.
 import { errorMessage } from "../../base/errors.ts";
 import { plainText } from "../../base/plain-text.ts";
 import { PODS } from "../../kube/client/resources.ts";
 import { retryAfterMs } from "../../kube/client/response-error.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { StatusError } from "../../kube/status.ts";
-
-export interface EvictedPod {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-}
 
 export type Eviction =
   /** The pod is ending. */
@@ -33,10 +26,10 @@ export interface RefusedEviction {
 // The next step of the restart waits for the answer.
 const TIMEOUT_MS = 5_000;
 
-/** Evicts the pod. @throws the signal's reason if it fires */
+/** Evicts the pod, and returns the answer. @throws only the signal's reason, if it fires */
 export async function evict(
   client: Pick<KubeClient, "createSubresource">,
-  { namespace, name, uid }: EvictedPod,
+  { namespace, name, uid }: { readonly namespace: string; readonly name: string; readonly uid: string },
   signal: AbortSignal,
 ): Promise<Eviction> {
   const body = {
@@ -51,13 +44,14 @@ export async function evict(
     return { kind: "accepted" };
   } catch (error) {
     signal.throwIfAborted();
-    return evictionOf(error, { namespace, name });
+    return evictionOf(error, namespace, name);
   }
 }
 
-function evictionOf(error: unknown, { namespace, name }: Pick<EvictedPod, "namespace" | "name">): Eviction {
-  if (!(error instanceof StatusError))
-    return unknown(`it is not known whether pod ${name} is evicted: ${plainText(errorMessage(error))}`);
+function evictionOf(error: unknown, namespace: string, name: string): Eviction {
+  const unknown = (why: string) =>
+    ({ kind: "unknown", message: `it is not known whether pod ${name} is evicted: ${why}` }) as const;
+  if (!(error instanceof StatusError)) return unknown(plainText(errorMessage(error)));
   const { code, details } = error.status;
   const message = plainText(error.status.message + budgetsText(error));
   switch (code) {
@@ -67,12 +61,9 @@ function evictionOf(error: unknown, { namespace, name }: Pick<EvictedPod, "names
     case 409: // the precondition: another pod has the name now
       return { kind: "gone" };
     case 504:
-      return unknown(`it is not known whether pod ${name} is evicted: ${message}`);
+      return unknown(message);
     case 429:
-      return {
-        ...refused("PodDisruptionBudget", `pod ${name} may not be evicted now: ${message}`),
-        retryAfterMs: retryAfterMs(error),
-      };
+      return refused("PodDisruptionBudget", `pod ${name} may not be evicted now: ${message}`, retryAfterMs(error));
     case 403:
       return refused(
         "EvictionForbidden",
@@ -83,17 +74,12 @@ function evictionOf(error: unknown, { namespace, name }: Pick<EvictedPod, "names
   }
 }
 
-// The API server names the budget in a cause: "The disruption budget shop needs 2 healthy pods and has 2
-// currently".
+// Such as "The disruption budget shop needs 2 healthy pods and has 2 currently".
 function budgetsText({ status }: StatusError): string {
   const causes = (status.details?.causes ?? []).flatMap(({ message }) => (message === undefined ? [] : [message]));
   return causes.length === 0 ? "" : ` (${causes.join("; ")})`;
 }
 
-function unknown(message: string): Eviction {
-  return { kind: "unknown", message };
-}
-
-function refused(reason: RefusedEviction["reason"], message: string): RefusedEviction {
-  return { kind: "refused", reason, message, retryAfterMs: undefined };
+function refused(reason: RefusedEviction["reason"], message: string, retryMs?: number): RefusedEviction {
+  return { kind: "refused", reason, message, retryAfterMs: retryMs };
 }

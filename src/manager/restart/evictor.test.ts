@@ -34,13 +34,13 @@ describe("an evictor", () => {
     const { clock, evictor, world } = setUp();
     world.answer = refuses;
     await evictor.evict({ app, by: "restart", source, pod }, signal);
-    expect(evictor.refusalOf(app, "uid-a", "restart")?.retryAtMs).toBe(clock.now() + 1_000);
-    expect(evictor.refusalOf(app, "uid-b", "restart")).toBeUndefined();
-    expect(evictor.refusalOf({ ...app, name: "other" }, "uid-a", "restart")).toBeUndefined();
+    expect(evictor.attemptOn(app, "uid-a", "restart")?.refusal?.retryAtMs).toBe(clock.now() + 1_000);
+    expect(evictor.attemptOn(app, "uid-b", "restart")?.refusal).toBeUndefined();
+    expect(evictor.attemptOn({ ...app, name: "other" }, "uid-a", "restart")?.refusal).toBeUndefined();
     await evictor.evict({ app, by: "restart", source, pod }, signal);
-    expect(evictor.refusalOf(app, "uid-a", "restart")?.retryAtMs).toBe(clock.now() + 2_000);
+    expect(evictor.attemptOn(app, "uid-a", "restart")?.refusal?.retryAtMs).toBe(clock.now() + 2_000);
     await evictor.evict({ app, by: "restart", source, pod: { name: "b", uid: "uid-b" } }, signal);
-    expect(evictor.refusalOf(app, "uid-b", "restart")?.retryAtMs).toBe(clock.now() + 1_000);
+    expect(evictor.attemptOn(app, "uid-b", "restart")?.refusal?.retryAtMs).toBe(clock.now() + 1_000);
   });
 
   it("remembers the refusals of a restart and of a rollout apart", async () => {
@@ -50,14 +50,17 @@ describe("an evictor", () => {
     const rollout = { app, by: "rollout", source, pod: { name: "b", uid: "uid-b" } } as const;
     await evictor.evict(restart, signal);
     await evictor.evict(rollout, signal);
-    expect(evictor.refusalOf(app, "uid-a", "restart")?.retryAtMs).toBe(clock.now() + 1_000);
-    expect(evictor.lastAttempt(app, "restart")).toMatchObject({ uid: "uid-a", refusals: 1 });
-    expect(evictor.refusalOf(app, "uid-a", "rollout")).toBeUndefined();
+    expect(evictor.attemptOn(app, "uid-a", "restart")?.refusal?.retryAtMs).toBe(clock.now() + 1_000);
+    expect(evictor.attemptOn(app, "uid-a", "restart")).toMatchObject({ uid: "uid-a", refusals: 1 });
+    expect(evictor.attemptOn(app, "uid-a", "rollout")?.refusal).toBeUndefined();
     await evictor.evict(restart, signal);
-    expect(evictor.lastAttempt(app, "restart")?.refusals).toBe(2);
-    expect(evictor.lastAttempt(app, "rollout")).toMatchObject({ uid: "uid-b", refusals: 1 });
+    expect(evictor.attemptOn(app, "uid-a", "restart")?.refusals).toBe(2);
+    expect(evictor.attemptOn(app, "uid-b", "rollout")).toMatchObject({ uid: "uid-b", refusals: 1 });
     evictor.forget(app);
-    expect([evictor.lastAttempt(app, "restart"), evictor.lastAttempt(app, "rollout")]).toEqual([undefined, undefined]);
+    expect([evictor.attemptOn(app, "uid-a", "restart"), evictor.attemptOn(app, "uid-b", "rollout")]).toEqual([
+      undefined,
+      undefined,
+    ]);
   });
 
   it("keeps the answer of a request that the other part overlapped", async () => {
@@ -69,7 +72,7 @@ describe("an evictor", () => {
     await evictor.evict({ app, by: "rollout", source, pod: { name: "b", uid: "uid-b" } }, signal);
     refuse(new StatusError("TooManyRequests", "no"));
     await answered;
-    expect(evictor.refusalOf(app, "uid-a", "restart")).toMatchObject({ reason: "PodDisruptionBudget" });
+    expect(evictor.attemptOn(app, "uid-a", "restart")?.refusal).toMatchObject({ reason: "PodDisruptionBudget" });
   });
 
   it("makes a restart and a rollout that are both refused wait as long as each would alone", async () => {
@@ -82,7 +85,7 @@ describe("an evictor", () => {
     ] as const;
     for (const endMs = clock.now() + 60_000; clock.now() < endMs; await clock.advance(100)) {
       for (const request of tries) {
-        const refusal = evictor.refusalOf(app, request.pod.uid, request.by);
+        const refusal = evictor.attemptOn(app, request.pod.uid, request.by)?.refusal;
         if (refusal !== undefined && refusal.retryAtMs > clock.now()) continue;
         evictions.push(request.by);
         await evictor.evict(request, signal);
@@ -98,11 +101,11 @@ describe("an evictor", () => {
     let accept = (_: unknown): void => undefined;
     world.answer = () => new Promise((resolve) => (accept = resolve));
     const answered = evictor.evict({ app, by: "restart", source, pod }, signal);
-    expect(evictor.lastAttempt(app, "restart")?.endsUntilMs).toBe(clock.now() + 10_000);
+    expect(evictor.attemptOn(app, "uid-a", "restart")?.endsUntilMs).toBe(clock.now() + 10_000);
     await clock.advance(3_000);
     accept(undefined);
     await answered;
-    expect(evictor.lastAttempt(app, "restart")?.endsUntilMs).toBe(clock.now() + 10_000);
+    expect(evictor.attemptOn(app, "uid-a", "restart")?.endsUntilMs).toBe(clock.now() + 10_000);
   });
 
   it("sends an Event about the pod if it has a reason for people, and only if the eviction was accepted", async () => {
@@ -125,7 +128,7 @@ describe("an evictor", () => {
     evictor.forget(app);
     accept(undefined);
     await answered;
-    expect(evictor.lastAttempt(app, "restart")).toBeUndefined();
+    expect(evictor.attemptOn(app, "uid-a", "restart")).toBeUndefined();
   });
 });
 

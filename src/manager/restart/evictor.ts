@@ -1,7 +1,5 @@
-// Evicts the pods of apps, for restarts and for rollouts. For each app it remembers the API server's last
-// answer to each of the two. Invariant: only the leader requests an eviction. A replica without this memory
-// requests the eviction again, which is harmless.
-
+// Evicts the pods of apps, for restarts and for rollouts, and remembers the last answer to each of the two.
+// Invariant: only the leader evicts. Without this memory it evicts again, which is harmless.
 import type { ShardingStatus } from "../../api/sharding-config.ts";
 import { backoffMs } from "../../base/backoff.ts";
 import { type Clock, type Random, systemRandom } from "../../base/clock.ts";
@@ -18,7 +16,6 @@ import { type Eviction, evict, type RefusedEviction } from "./evict.ts";
 /** The API server has refused an eviction, or has not answered. */
 export interface Refusal {
   readonly reason: RefusedEviction["reason"];
-  /** A sentence for people. */
   readonly message: string;
   /** When to request the eviction again: wall time in milliseconds. */
   readonly retryAtMs: number;
@@ -27,7 +24,7 @@ export interface Refusal {
 /** The part of the manager that evicts a pod. Each has its own memory, since their pods may differ. */
 export type EvictedBy = "restart" | "rollout";
 
-/** The last request of a part to evict a pod of an app, and its answer. */
+/** The last eviction by a part, with its answer. */
 export interface Attempt {
   readonly uid: string;
   /** The pod at that time, if it was known. Its owner reference names the workload. */
@@ -46,21 +43,15 @@ export interface EvictionRequest {
   /** The object of the app, for Events. */
   readonly source: KubeObject;
   readonly pod: { readonly name: string; readonly uid: string };
-  /** The end of the sentence "ctrlmesh evicts pod NAME: ..."; absent: there is no Event about the pod. */
+  /** The end of "ctrlmesh evicts pod NAME: ..."; absent: no Event about the pod. */
   readonly why?: string;
 }
 
 export interface Evictor {
-  /** The last attempt of this part for a pod of the app. */
-  lastAttempt(app: Request, by: EvictedBy): Attempt | undefined;
-  /** The refusal of this part's last eviction, or a missing answer, if it was for the pod with this uid. */
-  refusalOf(app: Request, uid: string, by: EvictedBy): Refusal | undefined;
-  /**
-   * Requests the eviction. Returns undefined if this replica no longer leads.
-   * @throws the signal's reason if it fires
-   */
+  /** The part's last attempt, if it was for the pod with this uid. */
+  attemptOn(app: Request, uid: string, by: EvictedBy): Attempt | undefined;
+  /** Undefined if this replica no longer leads. @throws the signal's reason if it fires */
   evict(request: EvictionRequest, signal: AbortSignal): Promise<Attempt | undefined>;
-  /** Forgets an app that is gone. */
   forget(app: Request): void;
 }
 
@@ -68,17 +59,14 @@ export interface EvictorOptions {
   readonly client: Pick<KubeClient, "createSubresource">;
   readonly pods: Pick<PodLists, "get">;
   readonly events: Pick<EventRecorder, "event">;
-  /** True if this replica leads at this moment; default: it leads. */
+  /** Default: this replica leads. */
   readonly isLeader?: () => boolean;
   readonly clock: Pick<Clock, "now">;
   readonly random?: Random;
   readonly log: Logger;
 }
 
-/**
- * The watch usually shows within a second that an evicted pod terminates. If it shows nothing in this time,
- * the pod does not terminate, and its eviction is requested again.
- */
+/** If the watch does not show within this time that an evicted pod terminates, it is evicted again. */
 export const BELIEVED_MS = 10_000;
 
 const RETRY = { baseMs: 1_000, maxMs: 15_000 };
@@ -96,20 +84,19 @@ export function createEvictor(options: EvictorOptions): Evictor {
     return { reason: isUnknown ? "EvictionFailed" : eviction.reason, message: eviction.message, retryAtMs };
   }
 
+  function attemptOn(app: Request, uid: string, by: EvictedBy): Attempt | undefined {
+    const last = attemptsBy[by].get(formatRequest(app));
+    return last?.uid === uid ? last : undefined;
+  }
+
   return {
-    lastAttempt: (app, by) => attemptsBy[by].get(formatRequest(app)),
-    refusalOf(app, uid, by) {
-      const last = attemptsBy[by].get(formatRequest(app));
-      return last?.uid === uid ? last.refusal : undefined;
-    },
+    attemptOn,
     async evict({ app, by, source, pod: { name, uid }, why }, signal) {
-      // The process may have been stopped since the record was written, and may have lost the lease
-      // meanwhile.
+      // The process may have been stopped since the record was written, and may have lost the lease.
       if (!isLeader()) return undefined;
       const attempts = attemptsBy[by];
       const key = formatRequest(app);
-      const last = attempts.get(key);
-      const before = last?.uid === uid ? last : undefined;
+      const before = attemptOn(app, uid, by);
       const { refusal: refusalBefore, refusals = 0 } = before ?? {};
       const object = pods.get(name, app.namespace) ?? before?.object;
       const asked = { uid, object, refusals, refusal: refusalBefore, endsUntilMs: clock.now() + BELIEVED_MS };
@@ -143,15 +130,12 @@ export function createEvictor(options: EvictorOptions): Evictor {
   }
 }
 
-/**
- * True if the stored status says that a restart or a rollout evicts a pod at this moment. The other one
- * waits: the one whose status is written first goes first.
- */
+/** By the stored status this part evicts a pod, so the other waits: the first that is written goes first. */
 export function isEvicting(status: ShardingStatus | undefined, by: EvictedBy): boolean {
   return (by === "restart" ? status?.restart?.reason : status?.rollout?.waitingFor) === "Evicting";
 }
 
-/** Longer names are cut: they come from objects of users. */
+/** Longer names, which come from objects of users, are cut. */
 const MAX_NAME = 253;
 
 /** Sends an Event on the pod and on its workload, where people look first when pods restart. */

@@ -1,39 +1,32 @@
-// Plans the restarts of an app, level-based: the pod to evict next, or the reason to wait. Pure function of
-// (pods, the record in the status, now). One pod of an app restarts at a time, one subset after the other,
-// leaders last. The next pod follows only when the last pod is gone and as many pods are ready as before.
-//
-// A record with `expected` means that the eviction of its pod was requested, or was about to be. While that
-// pod lives and needs a restart, no other eviction is requested, even if the order has changed. A record
-// without `expected` only gives the reason of the wait. So a new leader continues where the last one stopped.
-// See restart-record.ts for the states.
+// Plans the restarts of an app, level-based: the pod to evict next, or the reason to wait. Pure. One pod
+// restarts at a time, one subset after the other, leaders last. The next pod follows only when the last one
+// is gone and as many are ready as before. A new leader continues from the record; see restart-record.ts.
 import { ownerText } from "../../route/table.ts";
 import type { StatusFacts } from "../status/facts.ts";
 import type { Refusal } from "./evictor.ts";
-import { LEADER_UNKNOWN_MS, restartBlocker } from "./restart-blocker.ts";
 import { needsRestart, type RestartPod } from "./restart-pods.ts";
 import { countReady, type RestartReason, type RestartRecord, type RollState, rollStateOf, settleMs } from "./restart-record.ts";
 
+/** Leaders renew their lock every few seconds. After this time without one, none has to restart last. */
+export const LEADER_UNKNOWN_MS = 30_000;
+
 export interface RestartFacts {
   readonly pods: readonly RestartPod[];
-  /** The subsets in the order of the spec. */
+  /** In the order of the spec. */
   readonly subsets: readonly string[];
   /** The last written `status.restart`. */
   readonly previous: RestartRecord | undefined;
   readonly isPaused: boolean;
   readonly words: Pick<StatusFacts["words"], "pausedField">;
   readonly isDissolving: boolean;
-  /** True if the operator elects leaders. */
+  /** The operator elects leaders. */
   readonly hasLock: boolean;
   /** The refusal of the last eviction of the pod with this uid, or a missing answer. */
   readonly refusalOf: (uid: string) => Refusal | undefined;
   /** How long the need for a restart must last before a roll begins, in milliseconds. */
   readonly settleMs: number;
-  /** The number of recently restarted pods of the subset. */
   readonly recentRestarts: (subset: string) => number;
-  /**
-   * True if the workloads of the subset have all pods that they ask for, even if there are fewer than before.
-   * Set only after an `isShort` step.
-   */
+  /** The workloads of the subset have all pods that they ask for. Set only after an `isShort` step. */
   readonly hasAllWanted?: boolean;
   readonly nowMs: number;
 }
@@ -50,17 +43,13 @@ export type RestartStep = {
       readonly record: RestartRecord;
       /** Plan again after this time; absent if a watch shows the end of the wait. */
       readonly recheckMs?: number;
-      /**
-       * Fewer pods are ready than before, and no new pod is starting. The restarter then reads how many pods
-       * the workloads ask for.
-       */
+      /** Fewer pods are ready than before, and none is starting: how many pods do the workloads ask for? */
       readonly isShort?: boolean;
     }
 );
 
 type Draft = Omit<RestartRecord, "since" | "reason"> & { readonly reason: RestartReason };
 
-/** The next step of an app. */
 export function planRestart(facts: RestartFacts): RestartStep {
   if (facts.isDissolving) return { kind: "none" };
   const left = facts.pods.filter(needsRestart);
@@ -112,7 +101,7 @@ function planNext(facts: RestartFacts, roll: RollState, left: readonly RestartPo
   const isSettled = isAsked && previous?.reason !== "Paused" && previous?.reason !== "Settling";
   const settling = isSettled ? undefined : settlingOf(facts, roll, kept);
   if (settling !== undefined) return settling;
-  const blocker = restartBlocker({ ...facts, isAsked }, next, left);
+  const blocker = blockerOf(facts, next, left, isAsked);
   if (blocker !== undefined) {
     const record = dated(facts, { ...kept, ...blocker });
     if (blocker.reason !== "LeaderUnknown") return { kind: "wait", record };
@@ -120,6 +109,36 @@ function planNext(facts: RestartFacts, roll: RollState, left: readonly RestartPo
     if (recheckMs > 0) return { kind: "wait", record, recheckMs };
   }
   return askFor(facts, { ...draft, expected: countReady(pods, subset) });
+}
+
+/** The first reason against the eviction of `next`, which is one of `left`. */
+function blockerOf(
+  { pods, hasLock }: RestartFacts,
+  next: RestartPod,
+  left: readonly RestartPod[],
+  isAsked: boolean,
+): Pick<Draft, "message" | "reason"> | undefined {
+  const wait = (reason: RestartReason, why: string) => ({ reason, message: `pod ${next.name} waits for its restart: ${why}` });
+  const others = pods.filter((pod) => pod !== next && pod.proxy !== "other-app" && !pod.ended);
+  const unready = others.find((pod) => hinders(pod, next));
+  if (unready !== undefined) {
+    const state = unready.terminating ? "is ending" : "is not ready";
+    return wait("NotReady", `pod ${unready.name} ${state}`);
+  }
+  const subset = [next, ...others].filter((pod) => pod.subset === next.subset);
+  const silent = subset.find((pod) => pod.proxy === "own" && !pod.connected);
+  if (silent !== undefined) return wait("NotReported", `the proxy of pod ${silent.name} is not connected, and may lead`);
+  // The order was decided when the eviction of this pod was requested.
+  const isOrdered =
+    isAsked || !hasLock || subset.some(({ leader }) => leader) || left.every((pod) => pod === next || pod.subset !== next.subset);
+  return isOrdered ? undefined : wait("LeaderUnknown", `no pod of ${nameOf(next.subset)} leads`);
+}
+
+// Unready pods restart before ready ones, and no pod waits until another pod that needs a restart is ready.
+// The exception is an unready leader: it restarts last, and ready pods wait until it is ready.
+function hinders(other: RestartPod, next: RestartPod): boolean {
+  if (other.terminating) return true;
+  return !other.ready && (!needsRestart(other) || (other.leader && next.ready));
 }
 
 function settlingOf(facts: RestartFacts, { kind }: RollState, draft: Omit<Draft, "reason">): RestartStep | undefined {
@@ -159,19 +178,13 @@ function dated(facts: RestartFacts, draft: Draft): RestartRecord {
   return { ...draft, since: isSame ? previous.since : `${new Date(nowMs).toISOString().slice(0, 19)}Z` };
 }
 
-// The reason against an eviction may change every few seconds (a budget, the readiness of a pod), and this is
-// still one wait. After the eviction is accepted, or the pod is gone, another wait begins.
+// The reason against an eviction may change every few seconds (a budget, the readiness of a pod) in one wait.
+// Another wait begins after the eviction is accepted, or the pod is gone.
 function isSameWait(before: RestartRecord, draft: Draft, { pods }: RestartFacts): boolean {
   const isOfAll = draft.reason === "Settling" || draft.reason === "Paused";
   if (before.reason === draft.reason) return before.uid === draft.uid || (isOfAll && before.subset === draft.subset);
-  if (
-    isOfAll ||
-    before.reason === "Paused" ||
-    before.reason === "Settling" ||
-    draft.reason === "LeaderUnknown" ||
-    before.uid !== draft.uid
-  )
-    return false;
+  const wasOfAll = before.reason === "Settling" || before.reason === "Paused";
+  if (isOfAll || wasOfAll || draft.reason === "LeaderUnknown" || before.uid !== draft.uid) return false;
   const isWaiting = pods.some((pod) => pod.uid === draft.uid && needsRestart(pod));
   return isWaiting && (before.expected !== undefined || before.reason === "LeaderUnknown");
 }
@@ -181,9 +194,7 @@ function nameOf(subset: string): string {
 }
 
 /**
- * Sorts the pods: the subset in the record first, then the subsets in the order of the spec. In a subset:
- * pods that do not lead before leaders, so that the lock moves only once; then unready pods before ready
- * pods; then by name.
+ * The subset of the record first; in a subset leaders last, so that the lock moves once, and unready first.
  */
 function orderPods(pods: readonly RestartPod[], subsets: readonly string[], begun: string | undefined): readonly RestartPod[] {
   // A subset that the spec no longer contains has index -1, so it comes before the others.

@@ -8,14 +8,10 @@ import type { AppPlan } from "../plan/plan-app.ts";
 import { retainedBetween } from "../plan/retained.ts";
 
 export interface RestartPod extends AppPod {
-  /** Its proxy is connected. */
   readonly connected: boolean;
   /** Its proxy reports that it holds the operator's lock. */
   readonly leader: boolean;
-  /**
-   * The pod retains something under its acknowledged rules and under its next rules, and will not own all of
-   * it again after the handover.
-   */
+  /** By its acknowledged and its next rules it retains something, and will not own all of that in the end. */
   readonly retains: boolean;
 }
 
@@ -23,10 +19,7 @@ export interface RestartPodFacts {
   readonly pods: readonly AppPod[];
   readonly factsOf: FactsOf;
   readonly plan: Pick<AppPlan, "rulesFor" | "desired">;
-  /**
-   * True if the API server has accepted the eviction of the pod with this uid, even if the watch has not
-   * shown that yet.
-   */
+  /** True if the eviction of the pod is accepted, even if the watch has not shown that yet. */
   readonly isEvicted: (uid: string) => boolean;
 }
 
@@ -39,8 +32,7 @@ export function restartPods({ pods, factsOf, plan, isEvicted }: RestartPodFacts)
       terminating: pod.terminating || isEvicted(pod.uid),
       connected: proxy?.connected ?? false,
       leader: proxy?.leader ?? false,
-      // The acknowledged rules may retain namespaces that the pod gets back because an edit was undone. Such
-      // namespaces need no restart, and neither do namespaces that are only fenced.
+      // What is only fenced, or comes back because an edit was undone, needs no restart.
       retains:
         retainsSomething(proxy?.acknowledged?.table) &&
         retainsSomething(plan.rulesFor(pod).table) &&
@@ -49,14 +41,13 @@ export function restartPods({ pods, factsOf, plan, isEvicted }: RestartPodFacts)
   });
 }
 
-/** Only a pod that its workload replaces may be evicted. A terminating pod needs no eviction. */
+/** Only a pod that its workload replaces may be evicted. */
 export function needsRestart({ retains, controlled, proxy, ended, terminating }: RestartPod): boolean {
   return retains && controlled && proxy === "own" && !ended && !terminating;
 }
 
 /**
- * True if a pod that enforces `from` would retain something under the desired table. Compared once for all
- * pods with the same table.
+ * Would a pod that enforces `from` retain something under the desired table? Compared once for each table.
  */
 function createLosses(desired: RouteTable) {
   const byTable = new Map<RouteTable, Map<string, boolean>>();

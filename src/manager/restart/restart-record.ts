@@ -1,5 +1,4 @@
-// The record of a restart, as it is in `status.restart`, and the state of the eviction that the record
-// describes. Pure.
+// The record of a restart in `status.restart`, and the state of the eviction that it describes. Pure.
 //
 //   none => asked      when the pod's record is written, with the number of ready pods of its subset: the eviction follows
 //   asked => leaving   when the eviction is accepted, or its result is not known (believed for a while), or the pod is terminating
@@ -12,27 +11,21 @@ import { needsRestart, type RestartPod } from "./restart-pods.ts";
 
 export type RestartRecord = RestartStatus;
 
-/** Why a pod is not restarted yet, or what its restart waits for. */
 export type RestartReason =
-  /**
-   * The need for a restart has not lasted long enough yet. So a namespace that moves back and forth restarts
-   * no pod.
-   */
+  /** The need has not lasted long enough: a namespace that moves back and forth restarts no pod. */
   | "Settling"
   /** The eviction is requested, or it is accepted and the pod is not gone yet. */
   | "Evicting"
   | "PodDisruptionBudget"
   /** A pod of the app is not ready: the new pod or another one. */
   | "NotReady"
-  /** A proxy of the subset is not connected: its pod may lead. */
+  /** A proxy of the subset is not connected, so its pod may lead. */
   | "NotReported"
   | "LeaderUnknown"
   | "Paused"
-  /** The manager may not evict pods. */
   | "EvictionForbidden"
   | "EvictionFailed";
 
-/** The state of the eviction. `pod` is the record's pod. */
 export type RollState =
   | { readonly kind: "none" }
   | { readonly kind: "asked"; readonly record: RestartRecord; readonly pod: RestartPod }
@@ -51,8 +44,7 @@ export function rollStateOf({ pods, subsets, previous: record, hasAllWanted = fa
   if (pod?.terminating) return { kind: "leaving", record };
   if (pod !== undefined) return needsRestart(pod) ? { kind: "asked", record, pod } : { kind: "none" };
   if (hasAllWanted) return { kind: "done", record };
-  // If the spec no longer contains the subset, its new pods belong to another subset, so they cannot be
-  // counted here.
+  // New pods of a subset that left the spec belong to another subset, so they cannot be counted here.
   const isBack = subsets.includes(record.subset) && countReady(pods, record.subset) >= record.expected;
   return { kind: isBack ? "done" : "short", record };
 }
@@ -61,21 +53,17 @@ export function countReady(pods: readonly RestartPod[], subset: string): number 
   return pods.filter((pod) => pod.subset === subset && pod.ready && !pod.terminating).length;
 }
 
-// A user who moves namespaces on purpose waits this long once. A label that a controller adds after the
-// creation comes sooner.
+// A user who moves namespaces on purpose waits this long once. A label that a controller adds comes sooner.
 export const SETTLE_MS = 20_000;
 // Less than STALLED_AFTER_MS, the time after which a wait sets Ready to False.
 const MAX_SETTLE_MS = 240_000;
-/** For this time a restart counts as recent. */
-export const RECENT_MS = 1_800_000;
 
 interface Roll {
   readonly previous: RestartRecord | undefined;
   /** The restart in the record has ended before this step. */
   readonly isFinished: boolean;
-  /** The subset of the next pod. */
   readonly subset: string;
-  /** The number of pods in the subset. */
+  /** The number of its pods. */
   readonly size: number;
   /** The number of recent restarts in the subset. */
   readonly recent: number;
@@ -89,9 +77,8 @@ export function settleMs(baseMs: number, { previous, isFinished, subset, size, r
   return begins ? Math.min(baseMs * 2 ** Math.min(rolls, 30), Math.max(baseMs, MAX_SETTLE_MS)) : 0;
 }
 
-// If an eviction was requested and is no longer needed, the edit was undone, and the present need is a new
-// one. After a pause the need must also last again: an undo may arrive after the end of the pause, by another
-// watch.
+// An eviction that was requested and is no longer needed was undone, so the present need is a new one. After
+// a pause the need must last again, because an undo may arrive later, by another watch.
 function isGoingOn({ subset: before, reason, expected }: RestartRecord, subset: string): boolean {
   return expected === undefined && reason !== "Settling" && reason !== "Paused" && before === subset;
 }

@@ -1,5 +1,5 @@
-// Plans the next restart step from the facts and the last eviction, and carries it out. The caller writes the
-// step's record in between. Invariant: a pod is evicted only after its record is in the status.
+// Plans the next restart step from the facts and the last eviction, and carries it out. Invariant: a pod is
+// evicted only after its record is in the status, which the caller writes in between.
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
@@ -15,7 +15,7 @@ import type { AppPlan } from "../plan/plan-app.ts";
 import type { Evictor } from "./evictor.ts";
 import { planRestart, type RestartFacts, type RestartStep } from "./restart-plan.ts";
 import { restartPods } from "./restart-pods.ts";
-import { RECENT_MS, type RestartRecord, SETTLE_MS } from "./restart-record.ts";
+import { type RestartRecord, SETTLE_MS } from "./restart-record.ts";
 import { haveAllWanted } from "./workloads.ts";
 
 export interface RestarterOptions {
@@ -23,7 +23,7 @@ export interface RestarterOptions {
   readonly evictor: Evictor;
   readonly pods: Pick<PodLists, "get">;
   readonly events: Pick<EventRecorder, "event">;
-  /** Called after the answer to an eviction, so that the caller plans again. */
+  /** The API server has answered an eviction: time to plan again. */
   readonly onAnswer?: (app: Request) => void;
   /** How long the need for a restart must last before a roll begins, in milliseconds; default 20,000. */
   readonly settleMs?: number;
@@ -31,83 +31,59 @@ export interface RestarterOptions {
   readonly log: Logger;
 }
 
-export interface AppRestartFacts {
+export interface AppRestartFacts extends Pick<RestartFacts, "previous" | "isPaused" | "words" | "hasLock"> {
   readonly app: Request;
   readonly pods: readonly AppPod[];
   readonly factsOf: FactsOf;
   readonly plan: Pick<AppPlan, "rulesFor" | "subsets" | "desired" | "isDissolving">;
-  /** The last written `status.restart`. */
-  readonly previous: RestartRecord | undefined;
-  readonly isPaused: boolean;
-  readonly words: RestartFacts["words"];
-  readonly hasLock: boolean;
 }
 
 export interface Restarter {
   /** The next step. The caller writes its record into the status before it carries the step out. */
   next(facts: AppRestartFacts, signal: AbortSignal): Promise<RestartStep>;
   /**
-   * Carries the step out, and returns when to plan again. Does not wait for the answer to an eviction:
-   * `onAnswer` reports it.
-   * @param app with the source object, for its events; @param signal aborts the eviction even after the
-   * return
+   * Returns when to plan again, before an eviction is answered, which `onAnswer` reports.
+   * @param app with the source object, for its events
+   * @param signal aborts the eviction even after the return
    */
   carryOut(app: { readonly ref: Request; readonly object: KubeObject }, step: RestartStep, signal: AbortSignal): Result;
-  /** Forgets an app that is gone. */
   forget(app: Request): void;
 }
 
-/** The recently evicted pods of an app, by uid. */
-type RecentRestarts = Map<string, { readonly subset: string; readonly atMs: number }>;
-
-// A workload usually creates the new pod within milliseconds. If the pod is missing after this time, the
-// workload may not want it.
+// A workload usually creates the new pod within milliseconds. After this time it may not want the pod.
 const SHORT_MS = 10_000;
 // If a subset has no pod left and its workload is not known, a slow workload gets more time.
 const EMPTY_MS = 60_000;
 
 export function createRestarter(options: RestarterOptions): Restarter {
   const { client, evictor, pods: store, events, clock, log, onAnswer = () => {} } = options;
-  const recentByApp = new Map<string, RecentRestarts>();
-  const recentOf = (app: Request): RecentRestarts => {
-    const recent: RecentRestarts = recentByApp.get(formatRequest(app)) ?? new Map();
-    recentByApp.set(formatRequest(app), recent);
-    return recent;
-  };
+  const recentRestarts = createRecentRestarts(clock);
   // A rollout may evict the same pod.
-  const attemptsFor = (app: Request, ofUid: string) =>
-    [evictor.lastAttempt(app, "restart"), evictor.lastAttempt(app, "rollout")].flatMap((last) =>
-      last?.uid === ofUid ? last : [],
-    );
+  const attemptsFor = (app: Request, uid: string) =>
+    (["restart", "rollout"] as const).flatMap((by) => evictor.attemptOn(app, uid, by) ?? []);
   const endsUntilMs = (app: Request, uid: string) => Math.max(0, ...attemptsFor(app, uid).map((last) => last.endsUntilMs));
 
-  // True if the workloads of the subset's pods want no more pods. All their pods count, in every subset,
-  // because users may change labels.
+  // True if the workloads of the subset want no more pods. All their pods count, since labels may change.
   async function isEnough(facts: AppRestartFacts, record: RestartRecord, signal: AbortSignal): Promise<boolean> {
     const { app, pods, plan } = facts;
     if (!plan.subsets.includes(record.subset)) return true;
     const live = pods.filter((pod) => pod.controlled && !pod.ended && !pod.terminating);
     const objectsOf = (some: readonly AppPod[]) => some.flatMap(({ name, namespace }) => store.get(name, namespace) ?? []);
     const inSubset = objectsOf(live.filter(({ subset }) => subset === record.subset));
-    const evicted = attemptsFor(app, record.uid)
-      .flatMap(({ object }) => object ?? [])
-      .slice(0, 1);
-    const wanted = await haveAllWanted(client, [...inSubset, ...evicted], objectsOf(live), signal);
+    const evicted = attemptsFor(app, record.uid).find(({ object }) => object !== undefined)?.object;
+    const wanted = await haveAllWanted(client, [...inSubset, ...(evicted ? [evicted] : [])], objectsOf(live), signal);
     const isLong = clock.now() - Date.parse(record.since) >= EMPTY_MS;
     return wanted === "yes" || (wanted === "unknown" && inSubset.length === 0 && isLong);
   }
 
-  /**
-   * Requests the eviction without waiting: a slow API server or webhook would delay the whole reconcile of
-   * the app.
-   */
+  /** Does not wait: a slow API server or webhook would delay the whole reconcile of the app. */
   function requestEviction(app: Request, source: KubeObject, { pod, uid, subset }: RestartRecord, signal: AbortSignal): void {
-    const recent = recentOf(app);
+    const recent = recentRestarts.of(app);
     const why = "its subset has lost namespaces that it retains";
     evictor.evict({ app, by: "restart", source, pod: { name: pod, uid }, why }, signal).then(
       (attempt) => {
         if (attempt === undefined) return;
-        if (attempt.refusal === undefined) recent.set(uid, { subset, atMs: clock.now() });
+        if (attempt.refusal === undefined) recent.add(uid, subset);
         onAnswer(app);
       },
       (reason: unknown) => log.debug({ app: formatRequest(app), pod, reason: errorMessage(reason) }, "eviction given up"),
@@ -117,10 +93,6 @@ export function createRestarter(options: RestarterOptions): Restarter {
   function planFacts(facts: AppRestartFacts): RestartFacts {
     const { app, plan } = facts;
     const nowMs = clock.now();
-    const recent = recentOf(app);
-    for (const [uid, { atMs }] of recent) {
-      if (nowMs - atMs >= RECENT_MS) recent.delete(uid);
-    }
     return {
       ...facts,
       pods: restartPods({ ...facts, isEvicted: (uid) => nowMs < endsUntilMs(app, uid) }),
@@ -128,9 +100,11 @@ export function createRestarter(options: RestarterOptions): Restarter {
       isDissolving: plan.isDissolving,
       // If the watch shows that the pod terminates, an earlier refusal no longer counts.
       refusalOf: (uid) =>
-        facts.pods.some((pod) => pod.uid === uid && pod.terminating) ? undefined : evictor.refusalOf(app, uid, "restart"),
+        facts.pods.some((pod) => pod.uid === uid && pod.terminating)
+          ? undefined
+          : evictor.attemptOn(app, uid, "restart")?.refusal,
       settleMs: options.settleMs ?? SETTLE_MS,
-      recentRestarts: (subset) => [...recent.values()].filter((each) => each.subset === subset).length,
+      recentRestarts: recentRestarts.of(app).count,
       nowMs,
     };
   }
@@ -161,8 +135,32 @@ export function createRestarter(options: RestarterOptions): Restarter {
       return {};
     },
     forget(app) {
-      recentByApp.delete(formatRequest(app));
+      recentRestarts.forget(app);
       evictor.forget(app);
     },
+  };
+}
+
+/** For this time a restart counts as recent. */
+const RECENT_MS = 1_800_000;
+
+/** The pods of each app that were evicted recently. */
+function createRecentRestarts(clock: Pick<Clock, "now">) {
+  const byApp = new Map<string, Map<string, { readonly subset: string; readonly atMs: number }>>();
+  return {
+    of(app: Request) {
+      const pods = byApp.get(formatRequest(app)) ?? new Map<string, { readonly subset: string; readonly atMs: number }>();
+      byApp.set(formatRequest(app), pods);
+      return {
+        add: (uid: string, subset: string) => pods.set(uid, { subset, atMs: clock.now() }),
+        count(ofSubset: string): number {
+          for (const [uid, { atMs }] of pods) {
+            if (clock.now() - atMs >= RECENT_MS) pods.delete(uid);
+          }
+          return [...pods.values()].filter(({ subset }) => subset === ofSubset).length;
+        },
+      };
+    },
+    forget: (app: Request) => byApp.delete(formatRequest(app)),
   };
 }

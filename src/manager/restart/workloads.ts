@@ -1,7 +1,5 @@
-// Reads whether the controllers of some pods (ReplicaSets, StatefulSets, all kinds with a scale subresource)
-// have as many pods as they ask for. It is read only when fewer pods are ready than before a restart and no
-// new pod is starting. A workload that was scaled down or deleted meanwhile never has as many pods again.
-
+// Reads whether the controllers of pods (all kinds with a scale subresource) have as many pods as they ask
+// for. A workload that was scaled down or deleted during a restart never has as many ready pods again.
 import { dnsLabelSchema, dnsSubdomainSchema } from "../../api/names.ts";
 import { controllerRefOf } from "../../kube/client/owner.ts";
 import { objectPath } from "../../kube/client/resource.ts";
@@ -11,17 +9,9 @@ import type { KubeObject } from "../../kube/types.ts";
 
 const TIMEOUT_MS = 5_000;
 
-interface Owner {
-  readonly namespace: string;
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly name: string;
-}
-
 /**
- * "yes" if the controllers of the pods `of` have as many of `pods` as their scales ask for. "unknown" if
- * there is no controller, or one has no readable scale. "no" even if the API server does not answer: the
- * caller asks again later.
+ * Whether the controllers of the pods `of` have as many of `pods` as their scales ask for. "unknown" if one
+ * has no controller or no readable scale; "no" if the API server does not answer.
  * @throws the signal's reason if it fires
  */
 export async function haveAllWanted(
@@ -44,25 +34,18 @@ export async function haveAllWanted(
   return answers.length === 0 || answers.includes("unknown") ? "unknown" : "yes";
 }
 
+// The plural is guessed from the kind. If the guess is wrong, the API server answers 404. The API server does
+// not check an owner reference, so an invalid name has no path: a crafted one could lead elsewhere.
 function scalePathOf(pod: KubeObject): string | undefined {
-  const owner = controllerOf(pod);
-  return owner && scalePath(owner);
-}
-
-function controllerOf(pod: KubeObject): Owner | undefined {
   const owner = controllerRefOf(pod);
-  return owner && { namespace: pod.metadata.namespace ?? "", ...owner };
-}
-
-// The plural is guessed from the kind. If the guess is wrong, the API server answers 404. The creator of a
-// pod writes the owner reference, and the API server does not check its names. The result is undefined for an
-// invalid name, so that a crafted name cannot lead to another path.
-function scalePath({ namespace, apiVersion, kind, name }: Owner): string | undefined {
+  if (owner === undefined) return undefined;
+  const { apiVersion, kind, name } = owner;
   const [version = "", group, ...more] = apiVersion.split("/").reverse();
   const plural = `${kind.toLowerCase()}s`;
   const isObject = isLabel(version) && isLabel(kind.toLowerCase()) && isSubdomain(name) && more.length === 0;
   if (!isObject || (group !== undefined && !isSubdomain(group))) return undefined;
-  return objectPath({ group: group ?? "", version, resource: plural, kind, namespaced: true }, { namespace, name }, "scale");
+  const resource = { group: group ?? "", version, resource: plural, kind, namespaced: true };
+  return objectPath(resource, { namespace: pod.metadata.namespace ?? "", name }, "scale");
 }
 
 const isLabel = (text: string) => dnsLabelSchema.safeParse(text).success;
@@ -74,21 +57,15 @@ async function readReplicas(
   signal: AbortSignal,
 ): Promise<number | "no answer" | undefined> {
   try {
-    const scale = await client.request({
-      method: "GET",
-      path,
-      signal,
-      timeoutMs: TIMEOUT_MS,
-      doing: "reading a workload's scale",
-    });
+    const doing = "reading a workload's scale";
+    const scale = await client.request({ method: "GET", path, signal, timeoutMs: TIMEOUT_MS, doing });
     return (scale as { readonly spec?: { readonly replicas?: number } } | undefined)?.spec?.replicas ?? 0;
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof StatusError)) return "no answer";
     const { code, details } = error.status;
     if (code === 429 || code >= 500) return "no answer"; // the answer does not describe the workload
-    // A 404 with a name means that the object is missing. Without a name, the kind or its subresource is
-    // missing.
-    return code === 404 && details?.name !== undefined ? 0 : undefined; // undefined: no such subresource, or the manager may not read it
+    // A 404 with a name: the object is missing. Without one: its kind or the subresource is missing.
+    return code === 404 && details?.name !== undefined ? 0 : undefined;
   }
 }

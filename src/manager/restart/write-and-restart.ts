@@ -1,5 +1,5 @@
 // Writes the status with the restart's record, and then evicts. Invariant: no pod is evicted without its
-// record in the status, nor after another manager has written another record, nor while a rollout evicts one.
+// record in the status, nor over another manager's record, nor while a rollout evicts one.
 import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
 import type { Result } from "../../runtime/reconciler.ts";
 import type { StatusApp, StatusFeed } from "../status/status-feed.ts";
@@ -30,15 +30,13 @@ export async function writeAndRestart(turn: RestartTurn, signal: AbortSignal): P
   const { isWritten, requeueAfterMs } = await statuses.write(app, make, signal);
   if (!isWritten) return soonest(requeueAfterMs); // the newer object is reconciled anyway
   if (!isOurs) return soonest(requeueAfterMs, AGAIN_MS);
-  const after = restarter.carryOut(app, step, signal);
-  return soonest(requeueAfterMs, after.requeueAfterMs);
+  return soonest(requeueAfterMs, restarter.carryOut(app, step, signal).requeueAfterMs);
 }
 
 function isSame(a: RestartStatus | undefined, b: RestartStatus | undefined): boolean {
   return a?.uid === b?.uid && a?.expected === b?.expected && a?.reason === b?.reason;
 }
 
-/** A result that reconciles again at the earliest of these times. */
 export function soonest(...times: (number | undefined)[]): Result {
   const dueMs = times.filter((ms) => ms !== undefined);
   return dueMs.length === 0 ? {} : { requeueAfterMs: Math.min(...dueMs) };

@@ -1,6 +1,5 @@
-// What the rollout controller watches: the roots, the metadata of StatefulSets, whose every change of status
-// is one of theirs, the pods of such StatefulSets and the reports of their proxies. A StatefulSet without the
-// label `rolling` queues no root without a record.
+// What the rollout controller watches: the roots, their StatefulSets, and the pods of these with the reports
+// of their proxies.
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { ROLL_EXPECTED, ROLLING } from "../../api/sharding-keys.ts";
@@ -18,20 +17,20 @@ import { createRolloutReconciler } from "./reconciler.ts";
 /** Gathers what a new pod changes. */
 const DEBOUNCE_MS = 50;
 
-export interface RolloutControllerOptions
-  extends ControllerBase,
-    Pick<ManagerContext, "apps" | "pods" | "registry" | "events" | "clock"> {
-  readonly evictor: Evictor;
-}
+type RolloutControllerOptions = ControllerBase &
+  Pick<ManagerContext, "apps" | "pods" | "registry" | "events" | "clock"> & { readonly evictor: Evictor };
+
+const inputsOf = ({ metadata, status }: ShardingConfig) => [
+  metadata.annotations?.[ROLL_EXPECTED],
+  status?.rollout === undefined,
+  status?.restart?.reason,
+];
 
 export function addRolloutController(options: RolloutControllerOptions): Controller {
   const { informers, pods, registry } = options;
   const configs = informers.store(SHARDING_CONFIGS);
   const statefulSets = informers.store(metadataOnly(STATEFUL_SETS));
-  /**
-   * A root with a record is also queued for a StatefulSet that has lost the label, so that its record and its
-   * status are removed.
-   */
+  // If a StatefulSet has lost the label, the record and the status of its root have to be removed.
   const rootsOf = ({ metadata: { namespace = "", name, labels } }: KubeObject): Request[] =>
     configs
       .list(namespace)
@@ -45,16 +44,7 @@ export function addRolloutController(options: RolloutControllerOptions): Control
       .flatMap(rootsOf);
   return controllerOf({ name: "rollout", debounceMs: DEBOUNCE_MS, ...options })
     .for(SHARDING_CONFIGS, {
-      predicates: [
-        anyOf<ShardingConfig>(
-          generationChanged,
-          changed<ShardingConfig>(({ metadata, status }) => [
-            metadata.annotations?.[ROLL_EXPECTED],
-            status?.rollout === undefined,
-            status?.restart?.reason,
-          ]),
-        ),
-      ],
+      predicates: [anyOf<ShardingConfig>(generationChanged, changed(inputsOf))],
     })
     .watches(metadataOnly(STATEFUL_SETS), rootsOf)
     .on(pods.onListed, (namespace) => statefulSets.list(namespace).flatMap(rootsOf))

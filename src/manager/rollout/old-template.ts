@@ -1,6 +1,6 @@
-// Gives a new pod of a StatefulSet the template of another revision. Pure. Invariant: what the pod has and
-// its own template has not stays: its identity and volumes from the StatefulSet, its token from the API
-// server's admission.
+// Gives a new pod of a StatefulSet the template of another revision. Pure. Invariant: what its own template
+// does not contain stays: identity and volumes from the StatefulSet, the token from the API server's
+// admission.
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
 import { SERVICE_ACCOUNT_DIR } from "../injection/names.ts";
 
@@ -38,8 +38,7 @@ function merge(live: unknown, from: unknown, to: unknown): unknown {
   return remaining.length === 0 && to === undefined ? undefined : Object.fromEntries(remaining);
 }
 
-// Containers, volumes and variables are known by their names, mounts by their paths, all else only by being
-// equal.
+// Containers, volumes and variables are known by their names, mounts by their paths, all else by being equal.
 function mergeLists(live: readonly unknown[], from: readonly unknown[], to: readonly unknown[]): unknown[] | undefined {
   const key = ["mountPath", "name"].find((each) => [live, from, to].every((list) => isListBy(list, each)));
   const isSame = (a: unknown, b: unknown) => (key === undefined ? isDeepEqual(a, b) : fieldOf(a, key) === fieldOf(b, key));
@@ -73,9 +72,7 @@ function containersOf({ initContainers = [], containers = [] }: Fields): Fields[
   return [...(initContainers as Fields[]), ...(containers as Fields[])];
 }
 
-function mountsOf({ volumeMounts }: Fields): readonly unknown[] {
-  return listOf(volumeMounts);
-}
+const mountsOf = ({ volumeMounts }: Fields) => listOf(volumeMounts);
 
 function isListBy(list: readonly unknown[], key: string): boolean {
   const values = list.map((item) => fieldOf(item, key));

@@ -1,10 +1,7 @@
-// Plans the rollout of a root's StatefulSet, level-based: the pod to evict next, or the reason to wait. Pure
-// function of (StatefulSet, record, pods, now). Invariants: one pod at a time; the shards in their order, and
-// in a shard the leader last; a pod is evicted only after its record is stored, and until it is gone no other
-// pod is.
-//
-// What counts as done follows from the pods, and the soak time from how long they have been ready. So a
-// restart of the manager, or another revision in the middle of a rollout, needs no state of its own.
+// Plans the rollout of a root's StatefulSet, level-based: the pod to evict next, or the reason to wait. Pure.
+// Invariants: one pod at a time; the shards in their order, and in a shard the leader last. What counts as
+// done follows from the pods, so a restart of the manager, or another revision midway, needs no state of its
+// own.
 import { MAX_FAMILY_PODS } from "../../api/sharding-config.ts";
 import { subsetDisplayName } from "../../route/subset-name.ts";
 import type { EventType } from "../../runtime/events.ts";
@@ -13,9 +10,9 @@ import type { RolloutFacts, RolloutStatus, RollPod } from "./roll-facts.ts";
 import { type RollRecord, recordOf } from "./roll-record.ts";
 import { type Blocker, rolloutBlocker } from "./rollout-blocker.ts";
 
-/** Store the record and the status, then do what the step says. */
+/** Stored as a record and a status first, then carried out. */
 export type RolloutStep =
-  /** Nothing is rolled out: no record, no status. */
+  /** Nothing is rolled out, and nothing is stored. */
   | { readonly kind: "off" }
   /** @param recheckMs plan again after this time; absent if a watch shows the end of the wait */
   | {
@@ -93,8 +90,7 @@ function planShards(
     total: selected.length + missing.length,
   };
   const turn = { next, isAsked: next !== undefined && isAsked(next), rolled, left, missing, shards };
-  // Without a pod to restart a rollout only waits for its end. A pod that is not ready later, or is created
-  // later, does not belong to it.
+  // A pod that is not ready, or is created, after the end of a rollout does not belong to it.
   const isOver = next === undefined && !isGoingOn(facts.previous, revision);
   const blocker = isOver ? undefined : rolloutBlocker(facts, turn);
   if (blocker !== undefined) {

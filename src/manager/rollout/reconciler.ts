@@ -1,6 +1,5 @@
 // Rolls out the StatefulSet of a root: reads it, plans, stores the record and the status, and then evicts.
-// Invariant: a pod is evicted only after its record is stored in the root, over the root that the plan was
-// made from. Level-based: the memory of this module saves only repeated Events.
+// Invariant: a pod is evicted only after its record is stored, over the root that the plan was made from.
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { ROLL_EXPECTED, ROLLING } from "../../api/sharding-keys.ts";
@@ -20,8 +19,7 @@ import { BELIEVED_MS, type Evictor, isEvicting } from "../restart/evictor.ts";
 import type { ProxyRegistry } from "../server/proxy-registry.ts";
 import { withBoundedTexts } from "../status/bounded-texts.ts";
 import { planRollout, type RolloutStep, rolloutEvents } from "./plan-rollout.ts";
-import type { RolloutFacts } from "./roll-facts.ts";
-import { rollPods, wantedPodNames } from "./roll-facts.ts";
+import { type RolloutFacts, rollPods, wantedPodNames } from "./roll-facts.ts";
 import { formatRecord, parseRecord } from "./roll-record.ts";
 
 export interface RolloutReconcilerOptions {
@@ -37,7 +35,7 @@ export interface RolloutReconcilerOptions {
   readonly clock: Pick<Clock, "now">;
 }
 
-/** By then the watch has brought what another writer has changed. */
+/** By then the watch has brought what another writer changed. */
 const AGAIN_MS = 100;
 
 export function createRolloutReconciler(options: RolloutReconcilerOptions): Reconciler {
@@ -62,12 +60,12 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
       previous: config.status?.rollout,
       isRestarting: isEvicting(config.status, "restart"),
       soakMs: (root.rollout?.soakSeconds ?? 0) * 1000,
-      refusalOf: (uid) => evictor.refusalOf(app.ref, uid, "rollout"),
+      refusalOf: (uid) => evictor.attemptOn(app.ref, uid, "rollout")?.refusal,
       nowMs: clock.now(),
     };
   }
 
-  /** The root with the record; undefined if the root has changed since it was read. */
+  /** Returns the root with the record; undefined if the root has changed since it was read. */
   async function storeRecord(config: ShardingConfig, step: RolloutStep, signal: AbortSignal) {
     const { namespace, name = "", uid, resourceVersion, annotations } = config.metadata;
     const record = step.kind === "off" ? undefined : step.record;
@@ -82,7 +80,7 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
     }
   }
 
-  /** False, without a write, if the step evicts a pod, and by the stored status a restart evicts one too. */
+  /** False, without a write, if the step evicts a pod while a restart evicts one. */
   async function storeStatus(config: ShardingConfig, step: RolloutStep, signal: AbortSignal): Promise<boolean> {
     let isFree = true;
     const rollout = step.kind === "off" ? undefined : withBoundedTexts(step.status);

@@ -1,5 +1,4 @@
-// The facts from which a rollout is planned, and the function that reads the pods of a StatefulSet. Pure.
-
+// The facts from which a rollout is planned. Pure.
 import { MAX_FAMILY_PODS, type ShardingStatus } from "../../api/sharding-config.ts";
 import { isControlledBy } from "../../kube/client/owner.ts";
 import type { Pod, StatefulSet } from "../../kube/client/resources.ts";
@@ -13,7 +12,6 @@ import type { RollRecord } from "./roll-record.ts";
 
 export type RolloutStatus = NonNullable<ShardingStatus["rollout"]>;
 
-/** A pod of the StatefulSet. */
 export interface RollPod {
   readonly name: string;
   readonly uid: string;
@@ -24,7 +22,7 @@ export interface RollPod {
   /** Wall time in milliseconds; undefined if it is not ready. */
   readonly readySinceMs: number | undefined;
   readonly isTerminating: boolean;
-  /** The pod carries the proxy of this app. */
+  /** It carries the proxy of this app. */
   readonly hasProxy: boolean;
   readonly isConnected: boolean;
   /** Its proxy enforces the newest snapshot. */
@@ -38,18 +36,15 @@ export interface RolloutFacts {
   readonly isOnDelete: boolean;
   /** Undefined until the StatefulSet's controller has seen its newest spec. */
   readonly updateRevision: string | undefined;
-  /**
-   * The names of the pods that the StatefulSet asks for; undefined if these are more than shards can have.
-   */
+  /** See {@link wantedPodNames}. */
   readonly wantedNames: readonly string[] | undefined;
-  /** The stored record. */
   readonly record: RollRecord | undefined;
   /** In order; "" for the pods of no shard. */
   readonly shards: readonly string[];
   readonly pods: readonly RollPod[];
   readonly hasLock: boolean;
   readonly isPaused: boolean;
-  /** The last written status. */
+  /** The last written `status.rollout`. */
   readonly previous: RolloutStatus | undefined;
   /** A pod that lost namespaces is being evicted. */
   readonly isRestarting: boolean;
@@ -90,20 +85,14 @@ export function rollPods(
     });
 }
 
-/**
- * The names of the pods that the StatefulSet asks for; undefined if these are more than shards can have,
- * which may be billions.
- */
+/** The names of the pods that the StatefulSet asks for; undefined if these are more than shards can have. */
 export function wantedPodNames({ metadata, spec }: StatefulSet): string[] | undefined {
   const { replicas = 1, ordinals } = spec ?? {};
   if (replicas > MAX_FAMILY_PODS) return undefined;
   return Array.from({ length: replicas }, (_, index) => `${metadata.name}-${(ordinals?.start ?? 0) + index}`);
 }
 
-/**
- * Every kubelet sets the transition time of the condition. Without it, the creation time of the pod is the
- * earliest possible time.
- */
+// Every kubelet sets the transition time. Without it, the creation time of the pod is the earliest possible.
 function readySince(pod: Pod): number | undefined {
   const { metadata } = pod;
   const ready = readyCondition(pod);

@@ -1,8 +1,6 @@
-// The record of a rollout: the revision that each pod of the StatefulSet has or is to get. It is stored in
-// the annotation roll-expected of the root, so the manager needs no right to change a StatefulSet. Pure.
-// Invariants: a pod's entry becomes the new revision before the pod is evicted, and never becomes older while
-// that revision is rolled out. So the record alone says which pods were reached, to a new leader and to the
-// webhook that keeps other pods at their revision.
+// The record of a rollout: the revision that each pod of the StatefulSet has or is to get. The annotation
+// roll-expected of the root stores it, so the manager needs no right to change a StatefulSet. Pure.
+// Invariant: a pod's entry becomes the new revision before its eviction, and no older one during the rollout.
 import { z } from "zod";
 import { parseJson } from "../../base/json.ts";
 import { compareNames } from "../sharding/shards.ts";
@@ -31,10 +29,7 @@ export function formatRecord({ updateRevision, podRevision }: RollRecord): strin
   return JSON.stringify({ updateRevision, podRevision: Object.fromEntries(entries) });
 }
 
-/**
- * The record for the StatefulSet as it is.
- * @param wanted the names of the pods that the StatefulSet asks for
- */
+/** @param wanted the names of the pods that the StatefulSet asks for */
 export function recordOf(
   previous: RollRecord | undefined,
   updateRevision: string,
@@ -52,10 +47,7 @@ export function recordOf(
   return { updateRevision, podRevision: Object.fromEntries(entries) };
 }
 
-/**
- * The revision that a new pod must have. A pod that is not in the record gets the revision of the last pod,
- * which is reached last.
- */
+/** The revision of a new pod. A pod without an entry gets that of the last pod, which is reached last. */
 export function expectedRevision({ podRevision }: RollRecord, pod: string): string | undefined {
   const last = Object.keys(podRevision).sort(compareNames).at(-1);
   return podRevision[pod] ?? (last === undefined ? undefined : podRevision[last]);

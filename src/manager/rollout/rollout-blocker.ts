@@ -1,13 +1,12 @@
-// Finds the reason why a rollout cannot go on yet: a pause, a pod that is not ready, a proxy without its
-// snapshot, a shard without a leader, the soak time, or a refused eviction. Pure.
+// Finds the reason why a rollout cannot go on yet. Pure.
 import { subsetDisplayName } from "../../route/subset-name.ts";
-import { LEADER_UNKNOWN_MS } from "../restart/restart-blocker.ts";
+import { LEADER_UNKNOWN_MS } from "../restart/restart-plan.ts";
 import type { RolloutFacts, RollPod } from "./roll-facts.ts";
 
 export interface Blocker {
   readonly reason: string;
   readonly message: string;
-  /** The pod that is waited for; absent if there is none. */
+  /** The pod that is waited for. */
   readonly pod?: RollPod;
   readonly recheckMs?: number;
 }
@@ -17,11 +16,10 @@ export interface Turn {
   readonly next: RollPod | undefined;
   /** Its eviction was or may have been requested. */
   readonly isAsked: boolean;
-  /** The pods that have the new revision. */
+  /** The pods with the new revision. */
   readonly rolled: readonly RollPod[];
-  /** The pods that do not have it yet. */
   readonly left: readonly RollPod[];
-  /** The names of pods that the StatefulSet asks for and that do not exist. */
+  /** The names of wanted pods that do not exist. */
   readonly missing: readonly string[];
   /** The shards to roll out, in order. */
   readonly shards: readonly string[];
@@ -30,10 +28,13 @@ export interface Turn {
 /** The first reason against the next step; undefined if there is none. */
 export function rolloutBlocker(facts: RolloutFacts, turn: Turn): Blocker | undefined {
   const { next, isAsked } = turn;
-  const before = pauseOf(facts, turn) ?? unreadyOf(facts, turn) ?? silentOf(turn);
-  if (before !== undefined) return before;
-  const ordered = isAsked ? undefined : (leaderless(facts, turn) ?? soakOf(facts, turn));
-  return ordered ?? (next && refusalOf(facts, next));
+  return (
+    pauseOf(facts, turn) ??
+    unreadyOf(facts, turn) ??
+    silentOf(turn) ??
+    (isAsked ? undefined : (leaderless(facts, turn) ?? soakOf(facts, turn))) ??
+    (next && refusalOf(facts, next))
+  );
 }
 
 function pauseOf({ isPaused, isRestarting }: RolloutFacts, { next, left }: Turn): Blocker | undefined {

@@ -1,6 +1,5 @@
 // What the labels controller watches: the apps, which say what is labelled; the namespaces, which may be
-// opted out; and the policies, as soon as a resource needs one. A request names a resource: its group is the
-// namespace of the request.
+// opted out; and the policies. A request names a resource: its group is the namespace of the request.
 import { metadataOnly, resourceName } from "../../kube/client/resource.ts";
 import { MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS, NAMESPACES } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
@@ -11,15 +10,13 @@ import { changed, generationChanged } from "../../runtime/predicates.ts";
 import type { Request } from "../../runtime/reconciler.ts";
 import { type App, isLive } from "../apps/app.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
-import type { StoredPolicy } from "./keep-policy.ts";
+import { mayListPolicies } from "./ask-server.ts";
 import { type LabelFamilies, mayLabel } from "./label-families.ts";
-import { policyName, resourceOfPolicy } from "./label-policy.ts";
-import { mayListPolicies } from "./label-rights.ts";
+import { policyName, resourceOfPolicy, type StoredPolicy } from "./label-policy.ts";
 import type { LabelStates } from "./label-state.ts";
 import { createLabelsReconciler } from "./reconciler.ts";
 import { isOptedOut } from "./right-labels.ts";
 
-/** Makes a burst of objects one reconcile. */
 const DEBOUNCE_MS = 50;
 /** A resource that waits for its turn to be patched must not delay the state of another one. */
 const CONCURRENCY = 4;
@@ -84,9 +81,7 @@ async function enqueueLeftOver(client: KubeClient, enqueue: (of: GroupResource) 
   }
 }
 
-/**
- * Followed only if needed, since not every API server serves the kinds, and not every manager may read them.
- */
+/** Followed only if needed: not every API server serves the kinds, and not every manager may read them. */
 function createPolicyStores(informers: Informers, enqueue: (of: GroupResource) => void) {
   const open = () => {
     const policies = informers.acquire(MUTATING_ADMISSION_POLICIES);

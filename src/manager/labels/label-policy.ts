@@ -1,11 +1,19 @@
-// The MutatingAdmissionPolicy that labels the objects of one resource whenever they are created or changed.
-// Pure. Invariants: the policy sets the true values over any other, and depends on the resource alone, so it
-// never changes while it is in force. Each field with a default is written, because the policy counts as in
-// force only if its spec is equal.
+// The MutatingAdmissionPolicy that labels the objects of one resource whenever they are created or changed,
+// over any other values. Invariants: it depends on the resource alone, so it never changes while it is in
+// force; each field with a default is written, because it counts as in force only if its spec is equal.
 import { CONTROL, NAMESPACE, SHARD_HASH } from "../../api/sharding-keys.ts";
-import { resourceName } from "../../kube/client/resource.ts";
-import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from "../../kube/client/resources.ts";
-import type { GroupResource } from "../../kube/types.ts";
+import { type Resource, resourceName } from "../../kube/client/resource.ts";
+import {
+  MUTATING_ADMISSION_POLICIES,
+  MUTATING_ADMISSION_POLICY_BINDINGS,
+  type MutatingAdmissionPolicy,
+  type MutatingAdmissionPolicyBinding,
+} from "../../kube/client/resources.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
+import { isStatus } from "../../kube/status.ts";
+import type { GroupResource, KubeObject } from "../../kube/types.ts";
+import { isDeepEqual } from "../../runtime/deep-equal.ts";
+import { ensure } from "../../runtime/ensure.ts";
 import { isNamespaces } from "./right-labels.ts";
 
 const PREFIX = "ctrlmesh-labels-";
@@ -81,3 +89,40 @@ const patch = (more: string) =>
 
 const PATCH_OBJECT = patch("");
 const PATCH_NAMESPACE = patch(`, ${set(CONTROL, "'true'")}`);
+
+type Client = Pick<KubeClient, "create" | "patch" | "delete">;
+
+/** The policy and the binding as the API server has them. */
+export interface StoredPolicy {
+  readonly policy: MutatingAdmissionPolicy | undefined;
+  readonly binding: MutatingAdmissionPolicyBinding | undefined;
+}
+
+/** True if new objects get their labels: the stored policy is exactly the right one. */
+export function isInForce(of: GroupResource, { policy, binding }: StoredPolicy): boolean {
+  return isRight(policy, labelPolicy(of)) && isRight(binding, labelPolicyBinding(of));
+}
+
+type Policy = KubeObject & { readonly spec: object };
+
+function isRight(stored: Policy | undefined, desired: Policy): boolean {
+  return stored?.metadata.deletionTimestamp === undefined && isDeepEqual(stored?.spec, desired.spec);
+}
+
+/** By server-side apply, so that the right to create can be restricted to names. */
+export async function keepPolicy(client: Client, of: GroupResource, stored: StoredPolicy, signal: AbortSignal): Promise<void> {
+  const how = { signal, createBy: "apply" } as const;
+  await ensure(client, MUTATING_ADMISSION_POLICIES, stored.policy, labelPolicy(of), how);
+  await ensure(client, MUTATING_ADMISSION_POLICY_BINDINGS, stored.binding, labelPolicyBinding(of), how);
+}
+
+/** The binding goes first, and with it the effect. */
+export async function removePolicy(client: Client, of: GroupResource, signal: AbortSignal): Promise<void> {
+  for (const resource of [MUTATING_ADMISSION_POLICY_BINDINGS, MUTATING_ADMISSION_POLICIES]) {
+    try {
+      await client.delete(resource as Resource, { name: policyName(of) }, { signal });
+    } catch (error) {
+      if (!isStatus(error, "NotFound")) throw error;
+    }
+  }
+}

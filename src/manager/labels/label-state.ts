@@ -1,16 +1,13 @@
-// How far the labelling of one resource is. Pure but for the list of states, which the labels controller
-// writes and the app reconciler reads. Invariant: a resource is Complete only while its policy is in force and
-// no object without its labels is known.
+// How far the labelling of one resource is, as the labels controller writes and the app reconciler reads it.
+// Invariant: Complete only while its policy is in force and no object without its labels is known.
 import { plainText } from "../../base/plain-text.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import type { GroupResource } from "../../kube/types.ts";
-import type { AppRef } from "../apps/app.ts";
-import { type LabelFamilies, mayLabel, whyNotLabelled } from "./label-families.ts";
+import { type Family, type LabelFamilies, mayLabel, whyNotLabelled } from "./label-families.ts";
 import type { LabelCounts } from "./right-labels.ts";
 
 export type LabelReason =
   | "Complete"
-  /** Not to be labelled: its objects are in no namespace. */
   | "ClusterScoped"
   /** The chart does not name the family. */
   | "NotAllowed"
@@ -30,7 +27,6 @@ export interface LabelState extends LabelCounts {
 export interface LabelFacts extends LabelCounts {
   /** A string: why no policy can label new objects. */
   readonly policy: string | { readonly isInForce: boolean; readonly failure?: string | undefined };
-  /** A list of the objects is known. */
   readonly isListed: boolean;
   /** A namespace that is opted out. */
   readonly optedOut: string | undefined;
@@ -56,8 +52,8 @@ export function judgeLabels({ total, labelled, policy, isListed, optedOut, failu
 }
 
 export interface LabelStates {
-  /** Of the resource, for this family. Undefined if nothing is known yet. */
-  get(of: GroupResource, family: Pick<AppRef, "namespace" | "name">): LabelState | undefined;
+  /** Undefined if nothing is known yet. */
+  get(of: GroupResource, family: Family): LabelState | undefined;
   /** Undefined: the resource is not labelled any more. */
   set(of: GroupResource, state: LabelState | undefined): void;
   onChange(listener: (of: GroupResource) => void): void;

@@ -2,7 +2,7 @@
 import type { ShardingStatus } from "../../api/sharding-config.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import type { GroupResource } from "../../kube/types.ts";
-import type { LabelReason, LabelState } from "./label-state.ts";
+import type { LabelState } from "./label-state.ts";
 import { isNamespaces } from "./right-labels.ts";
 
 export type LabelsStatus = NonNullable<ShardingStatus["labels"]>;
@@ -10,17 +10,8 @@ export type LabelsStatus = NonNullable<ShardingStatus["labels"]>;
 /** The most resources that the status has room for. */
 const MAX_COMPLETE = 256;
 
-/** The status shows the first of these reasons. */
-const ORDER: readonly LabelReason[] = [
-  "NotAllowed",
-  "Forbidden",
-  "NotServed",
-  "Failing",
-  "Listing",
-  "Labelling",
-  "NoPolicy",
-  "OptedOut",
-];
+// The status shows the first of these reasons.
+const WORST_FIRST = ["NotAllowed", "Forbidden", "NotServed", "Failing", "Listing", "Labelling", "NoPolicy", "OptedOut"];
 
 /**
  * @param resources the labelled resources of the app
@@ -45,7 +36,7 @@ export function labelsStatus(
   const wasComplete = (of: GroupResource) => isNamespaces(of) || previous?.complete?.includes(resourceName(of));
   if (previous !== undefined && listing.length > 0 && listing.every(({ of }) => wasComplete(of))) return previous;
   const complete = known.filter(({ of, state }) => state?.reason === "Complete" && !isNamespaces(of));
-  const worst = ORDER.flatMap((reason) => known.filter(({ state }) => state?.reason === reason));
+  const worst = WORST_FIRST.flatMap((reason) => known.filter(({ state }) => state?.reason === reason));
   const [first] = worst;
   const more = worst.length > 1 ? ` (and ${worst.length - 1} more of ${known.length} resources)` : "";
   return {

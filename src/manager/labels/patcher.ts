@@ -1,6 +1,6 @@
-// Patches objects that lack labels, so many each second for all resources together. Invariant: an object that
-// could not be patched, or whose patch the watch has not shown yet, is left alone for a while, so that one
-// refused object does not keep the others from their labels.
+// Patches missing labels, so many each second for all resources together. Invariant: an object that could not
+// be patched, or whose patch the watch has not shown yet, is left alone for a while, so that it delays no
+// others.
 import { type Clock, sleep } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { type Resource, resourceName } from "../../kube/client/resource.ts";
@@ -28,8 +28,7 @@ interface Attempt {
 
 export interface Patcher {
   /**
-   * Patches some of these objects, for about a second. Resolves with the time until the next call is due;
-   * undefined if all are patched.
+   * Patches some of these objects, for about a second, and says when the next call is due, if one is.
    * @throws the signal's reason if it fires
    */
   patch(resource: Resource, all: readonly MissingLabels[], signal: AbortSignal): Promise<number | undefined>;
@@ -42,7 +41,7 @@ const SHOWN_MS = 5_000;
 const AFTER_FAILURE_MS = 30_000;
 
 export function createPatcher({ client, perSecond, clock }: PatcherOptions): Patcher {
-  /** For each resource the attempts by the uids of the objects. */
+  /** By resource, then by the uid of the object. */
   const attempts = new Map<string, Map<string, Attempt>>();
   let freeAtMs = 0;
 

@@ -1,31 +1,27 @@
 // Labels the objects of one resource for families with `labelObjects`: keeps its policy, follows its objects
-// and patches those without labels. Level-based; a request names a resource. The memory of a resource can be
-// lost: the next leader lists the objects again.
+// and patches those without labels. Level-based; a request names a resource. The next leader lists the
+// objects again.
 import type { Clock, Random } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import { type Resource, resourceName } from "../../kube/client/resource.ts";
+import { metadataOnly, type Resource, resourceName } from "../../kube/client/resource.ts";
 import { MUTATING_ADMISSION_POLICIES } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { Labels } from "../../kube/label-selector.ts";
 import type { GroupResource, KubeObject } from "../../kube/types.ts";
 import type { Reconciler, Result } from "../../runtime/reconciler.ts";
+import { createReflector, type Reflector } from "../../runtime/reflector.ts";
 import type { Store } from "../../runtime/store.ts";
-import { findResource, isAggregated } from "./find-resource.ts";
-import { isInForce, keepPolicy, removePolicy, type StoredPolicy } from "./keep-policy.ts";
-import { mayListPolicies, missingRights } from "./label-rights.ts";
+import { findResource, isAggregated, mayListPolicies, missingRights } from "./ask-server.ts";
+import { isInForce, keepPolicy, removePolicy, type StoredPolicy } from "./label-policy.ts";
 import { judgeLabels, type LabelReason, type LabelStates } from "./label-state.ts";
-import { type LabelTracker, startLabelTracker } from "./label-tracker.ts";
 import { createPatcher, type MissingLabels } from "./patcher.ts";
-import { countLabels, isNamespaces, isOptedOut } from "./right-labels.ts";
+import { countLabels, isNamespaces, isOptedOut, LABEL_KEYS, missingLabels } from "./right-labels.ts";
 
 export interface LabelsReconcilerOptions {
   readonly client: Pick<KubeClient, "list" | "watch" | "create" | "patch" | "delete" | "request">;
   readonly namespaces: Pick<Store<KubeObject>, "list" | "get">;
-  /**
-   * The policy of a resource and its binding; undefined until they are listed. The kinds are followed from
-   * the first call on.
-   */
+  /** Undefined until policies are listed, which the first call begins. */
   readonly policyOf: (of: GroupResource) => StoredPolicy | undefined;
   readonly isWanted: (of: GroupResource) => boolean;
   readonly states: LabelStates;
@@ -36,10 +32,9 @@ export interface LabelsReconcilerOptions {
   readonly log: Logger;
 }
 
-/** What is known of a resource. */
 interface Labelling {
   readonly resource: Resource;
-  readonly tracker: LabelTracker;
+  readonly reflector: Reflector<KubeObject>;
   /** Why no policy can label the objects. */
   noPolicy: string | undefined;
   checkedRightsMs: number;
@@ -61,7 +56,7 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
   async function drop(of: GroupResource) {
     const labelling = labellings.get(resourceName(of));
     labellings.delete(resourceName(of));
-    await labelling?.tracker.stop();
+    await labelling?.reflector.stop();
     if (labelling !== undefined) patcher.forget(labelling.resource);
   }
 
@@ -88,22 +83,26 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
     const notServed = isServed ? undefined : "the API server does not serve MutatingAdmissionPolicy v1";
     const noPolicy = (await isAggregated(client, resource, signal)) ? "an aggregated API server serves the resource" : notServed;
     if (before !== undefined) return Object.assign(before, { noPolicy, checkedRightsMs });
-    const tracker = track(of, resource);
+    const reflector = follow(of, resource);
     const policyWrittenMs = Number.NEGATIVE_INFINITY;
-    const labelling: Labelling = { resource, tracker, noPolicy, checkedRightsMs, policyFailure: undefined, policyWrittenMs };
+    const labelling: Labelling = { resource, reflector, noPolicy, checkedRightsMs, policyFailure: undefined, policyWrittenMs };
     labellings.set(name, labelling);
     return labelling;
   }
 
-  function track(of: GroupResource, resource: Resource): LabelTracker {
-    const onMissing = (object?: KubeObject) => {
-      const home = namespaces.get(object?.metadata.namespace ?? object?.metadata.name ?? "");
+  function follow(of: GroupResource, resource: Resource): Reflector<KubeObject> {
+    const reflector = createReflector({ ...options, resource: metadataOnly(resource), transform: namesAndLabels });
+    const { store } = reflector;
+    store.onChange(({ type, object }) => {
+      if (!store.hasSynced || type === "deleted" || missingLabels(resource, object) === undefined) return;
+      const home = namespaces.get(object.metadata.namespace ?? object.metadata.name ?? "");
       if (home === undefined || !isOptedOut(home)) options.enqueue(of);
-    };
-    return startLabelTracker({ ...options, resource, onMissing });
+    });
+    void store.synced.then(() => options.enqueue(of));
+    void reflector.start(new AbortController().signal);
+    return reflector;
   }
 
-  /** The watch shows what was written, and queues the resource again. */
   async function writePolicy(of: GroupResource, labelling: Labelling, stored: StoredPolicy, signal: AbortSignal) {
     // Another writer may restore its own version each time.
     if (clock.monotonicMs() - labelling.policyWrittenMs < POLICY_EVERY_MS) return;
@@ -119,15 +118,15 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
 
   /** Sets the state of the resource, and returns the objects without their labels. */
   function judge(of: GroupResource, labelling: Labelling, isInForce: boolean): MissingLabels[] {
-    const { resource, tracker, noPolicy, policyFailure } = labelling;
+    const { resource, reflector, noPolicy, policyFailure } = labelling;
     const missing: MissingLabels[] = [];
     const optedOut = new Set(namespaces.list().flatMap((each) => (isOptedOut(each) ? [each.metadata.name ?? ""] : [])));
     const onMissing = (object: KubeObject, labels: Labels) => missing.push({ object, labels });
-    const counts = countLabels(of, tracker.list(), (name) => optedOut.has(name), onMissing);
+    const counts = countLabels(of, reflector.store.list(), (name) => optedOut.has(name), onMissing);
     const state = judgeLabels({
       ...counts,
       policy: noPolicy ?? { isInForce, failure: policyFailure },
-      isListed: tracker.hasSynced,
+      isListed: reflector.store.hasSynced,
       optedOut: isNamespaces(of) ? undefined : [...optedOut][0],
       failure: patcher.failureOf(resource, missing),
     });
@@ -158,8 +157,16 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
       return { requeueAfterMs: Math.max(1, Math.min(againMs ?? LOOK_AGAIN_MS, policyMs)) };
     },
     async stop() {
-      await Promise.all([...labellings.values()].map(({ tracker }) => tracker.stop()));
+      await Promise.all([...labellings.values()].map(({ reflector }) => reflector.stop()));
       labellings.clear();
     },
   };
+}
+
+// The manager follows all objects of the resource, so it keeps no more of them.
+function namesAndLabels({
+  metadata: { name = "", namespace, uid = "", resourceVersion = "", labels = {} },
+}: KubeObject): KubeObject {
+  const kept = Object.fromEntries(LABEL_KEYS.flatMap((key) => (labels[key] === undefined ? [] : [[key, labels[key]]])));
+  return { metadata: { name, ...(namespace === undefined ? {} : { namespace }), uid, resourceVersion, labels: kept } };
 }

@@ -1,5 +1,5 @@
-// Which labels an object must have under `labelObjects`. Pure. Invariant: the values follow from names alone,
-// so they never change while an object lives. label-policy.ts says the same in CEL.
+// Which labels an object must have under `labelObjects`; label-policy.ts says the same in CEL. Pure.
+// Invariant: the values follow from names alone, so they never change while an object lives.
 import { CONTROL, NAMESPACE, SHARD_HASH } from "../../api/sharding-keys.ts";
 import type { Labels } from "../../kube/label-selector.ts";
 import { nameHash } from "../../kube/place.ts";
@@ -8,7 +8,7 @@ import type { GroupResource, KubeObject } from "../../kube/types.ts";
 /** The keys of the labels; CONTROL for namespaces only. */
 export const LABEL_KEYS: readonly string[] = [NAMESPACE, SHARD_HASH, CONTROL];
 
-/** True for the resource `namespaces`, whose objects are labelled by their own names. */
+/** The objects of `namespaces` are labelled by their own names. */
 export function isNamespaces({ group, resource }: GroupResource): boolean {
   return group === "" && resource === "namespaces";
 }
@@ -35,9 +35,8 @@ export interface LabelCounts {
 }
 
 /**
- * Counts the objects that are to be labelled.
- * @param isLeftOut true for a namespace that is opted out
- * @param onMissing called with each object that lacks labels
+ * @param isLeftOut true for a namespace that is opted out; @param onMissing gets each object that lacks
+ * labels
  */
 export function countLabels(
   of: GroupResource,

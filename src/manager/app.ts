@@ -24,13 +24,13 @@ import { createApps, type Source } from "./apps/app.ts";
 import { createCompiler } from "./apps/compile/compiler.ts";
 import { createExpressionMatcher } from "./apps/compile/expression-matcher.ts";
 import type { ManagerConfig } from "./config.ts";
+import { createReplicaLeadership, LEASE_NAME, type ReplicaLeadership } from "./context/leadership.ts";
 import { createPodHistory, recordPods } from "./facts/pod-history.ts";
 import { createPodWatch } from "./facts/pod-watch.ts";
 import { addIdentity } from "./identity/add.ts";
-import { injectionSettings } from "./injection-settings.ts";
+import { injectionSettings } from "./injection/injection.ts";
 import { addLabelsController } from "./labels/add.ts";
 import { createLabelStates } from "./labels/label-state.ts";
-import { createReplicaLeadership, LEASE_NAME, type ReplicaLeadership } from "./leadership.ts";
 import { addManagerStateController } from "./manager-state/add.ts";
 import { createManagerMetrics, measureAcks } from "./metrics/metrics.ts";
 import { addPeersController } from "./peers/add.ts";
@@ -47,7 +47,6 @@ import { addShardsController } from "./sharding/shards/add.ts";
 import { addTrustController } from "./trust/add.ts";
 import { createVirtualAppSource } from "./virtual-app/virtual-app-source.ts";
 
-/** What a supervisor wants to know. */
 export interface ManagerReady {
   readonly grpc: string;
   readonly health: string;
@@ -104,14 +103,12 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
   if (!signal.aborted) throw leadership.lost.reason;
 }
 
-/** The source kinds. */
 export const createSources = (): Source[] => [createVirtualAppSource(), createShardingSource()];
 
 type Base = Awaited<ReturnType<typeof createBase>>;
 type PodWatches = ReturnType<typeof createPodWatches>;
 type Servers = ReturnType<typeof createServers>;
 
-/** What every part is made of. */
 async function createBase(config: ManagerConfig) {
   const log = createLogger({ name: "ctrlmesh-manager", level: config.logLevel });
   const [clock, random] = [systemClock, systemRandom];

@@ -17,15 +17,12 @@ import { isReservedEnv } from "./injection/proxy-container.ts";
 import { labelFamilies } from "./labels/label-families.ts";
 
 /**
- * A replica believes for two thirds of a lease that it leads, and a proxy that does not know which leader it
- * followed waits for 15 s until older ones are over (src/proxy/session/stream-ledger.ts): with more than 22.5
- * s it might follow one of those.
+ * A replica believes for two thirds of a lease that it leads, and a proxy that does not know its last leader
+ * waits 15 s until older ones are over (src/proxy/session/stream-ledger.ts): with more than 22.5 s they may
+ * not be.
  */
 const MAX_LEASE_MS = 20_000;
-/**
- * `TokenSuccessCacheTTL` of kube-apiserver. No flag changes it; only a kube-apiserver of tests has another
- * one (test/kube).
- */
+/** `TokenSuccessCacheTTL` of kube-apiserver. No flag changes it; only one of tests differs (test/kube). */
 const KUBERNETES_TOKEN_CACHE_MS = 10_000;
 /** A certificate stays valid after its pod has ended, so whoever has copied the key can use it until then. */
 const MAX_CERTIFICATE_LIFETIME_MS = 86_400_000;
@@ -45,6 +42,8 @@ const proxyDefaults = z.string().transform((text, context) => {
   for (const message of defaultAnnotationProblems(defaults, isReservedEnv)) context.addIssue({ code: "custom", message });
   return defaults;
 });
+
+const nameList = z.string().transform((text) => text.split(",").filter((name) => name !== ""));
 
 const settings = {
   kubeconfig: { type: z.string(), fallback: "", help: "kubeconfig file; empty: KUBECONFIG or in-cluster" },
@@ -87,7 +86,7 @@ const settings = {
   serviceName: { type: requiredText, fallback: "ctrlmesh-manager", help: "name of the manager's Service" },
   clusterDomain: { type: requiredText, fallback: "cluster.local", help: "DNS domain of the cluster, for names in certificates" },
   serverNames: {
-    type: z.string().transform((text) => text.split(",").filter((name) => name !== "")),
+    type: nameList,
     fallback: "",
     help: "names and addresses of the manager in addition to its Service's, divided by commas",
   },
@@ -129,7 +128,7 @@ const settings = {
     help: "imagePullPolicy of the proxy: Always, IfNotPresent or Never",
   },
   proxyPullSecrets: {
-    type: z.string().transform((text) => text.split(",").filter((name) => name !== "")),
+    type: nameList,
     fallback: "",
     help: "Secrets in the pods' namespaces to pull the proxy's image with, divided by commas",
   },
@@ -145,9 +144,7 @@ const settings = {
   },
 } satisfies Settings;
 
-const fields = schemaOf(settings);
-
-const schema = fields.superRefine(
+const schema = schemaOf(settings).superRefine(
   ({ identity, grpcListen, webhookListen, webhookClientCa, proxyImage, apiServerTokenCacheMs }, context) => {
     const problem = (setting: string, message: string) => context.addIssue({ code: "custom", path: [setting], message });
     if (identity !== "mesh" && !LOOPBACK.test(grpcListen.host)) {
@@ -164,7 +161,6 @@ const schema = fields.superRefine(
   },
 );
 
-/** What the manager runs with. */
 export type ManagerConfig = z.output<typeof schema>;
 
 export const managerCommandLine: CommandLine<typeof schema> = {

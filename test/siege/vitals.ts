@@ -1,7 +1,7 @@
 // What the siege watches besides calls, once a second: the memory of the processes, and who holds the manager's lease since when.
 import { setTimeout as sleep } from "node:timers/promises";
 import { LEASES } from "../../src/kube/client/resources.ts";
-import { LEASE_NAME } from "../../src/manager/leadership.ts";
+import { LEASE_NAME } from "../../src/manager/context/leadership.ts";
 import { memoryOf } from "../support/process-memory.ts";
 import type { Program } from "./programs.ts";
 import type { World } from "./world.ts";

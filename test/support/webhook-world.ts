@@ -9,7 +9,7 @@ import { addWebhooks } from "../../src/manager/admission/add.ts";
 import { addWebhookConfigurationController } from "../../src/manager/admission/configuration/add.ts";
 import { createApps, type Source } from "../../src/manager/apps/app.ts";
 import { createClusterFacts } from "../../src/manager/facts/cluster-facts.ts";
-import { hasNativeSidecars } from "../../src/manager/injection-settings.ts";
+import { hasNativeSidecars } from "../../src/manager/injection/injection.ts";
 import { createVirtualAppSource } from "../../src/manager/virtual-app/virtual-app-source.ts";
 import { createControllerMetrics } from "../../src/runtime/controller-metrics.ts";
 import { createInformers } from "../../src/runtime/informers.ts";

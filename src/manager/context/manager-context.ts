@@ -1,5 +1,4 @@
-// What the controllers of the manager share. The options of a controller pick the parts that it uses, so a
-// test gives no others.
+// What the controllers of the manager share. The options of a controller pick the parts that it uses.
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { KubeClient } from "../../kube/client/types.ts";

@@ -1,11 +1,10 @@
 // The volumes through which the operator's containers get their service account. The token must be bound to
-// the pod. The CA file gets the mesh's CA in addition to the cluster's CA. The volume is changed in place, so
-// a container that another webhook adds later gets the same CA file.
-
+// the pod. The CA file gets the mesh's CA too. The volume is changed in place, so a container that another
+// webhook adds later gets the same CA file.
 import { CA_CONFIG_MAP } from "../facts/injected-pod.ts";
 import type { Refusal } from "./injection.ts";
-import { CLUSTER_CA_CONFIG_MAP, OUR_CONTAINERS, SERVICE_ACCOUNT_DIR } from "./names.ts";
-import type { Container, PodSpec, Volume, VolumeSource } from "./pod-manifest.ts";
+import { CLUSTER_CA_CONFIG_MAP, isOurs, SERVICE_ACCOUNT_DIR } from "./names.ts";
+import { type Container, containersOf, type PodSpec, type Volume, type VolumeSource } from "./pod-manifest.ts";
 
 const CA_FILE = "ca.crt";
 
@@ -15,9 +14,8 @@ export function accessVolumes(spec: PodSpec): Volume[] {
   return (spec.volumes ?? []).filter(({ name }) => mounted.has(name));
 }
 
-/** The reasons to refuse the pod because of its service-account volumes. */
 export function accessRefusals(spec: PodSpec): Refusal[] {
-  if (!spec.containers.some((each) => !OUR_CONTAINERS.includes(each.name) && accessMounts(each).length > 0)) {
+  if (!spec.containers.some((each) => !isOurs(each) && accessMounts(each).length > 0)) {
     const message = `no container mounts a service-account token at ${SERVICE_ACCOUNT_DIR}: leave automountServiceAccountToken unset, or mount a projected serviceAccountToken there`;
     return [{ reason: "NoServiceAccountToken", message }];
   }
@@ -50,29 +48,24 @@ function withoutCa(source: VolumeSource): VolumeSource[] {
   const kind = source.configMap === undefined ? "secret" : "configMap";
   const from = source[kind];
   if (from === undefined) return [source];
-  // The source includes all keys of its ConfigMap. The keys are known only for Kubernetes' own ConfigMap. For
-  // other ConfigMaps the mesh's CA, as the last source, replaces a key of the same name.
+  // The source includes all keys, which are known only of Kubernetes' own ConfigMap. In others the mesh's CA,
+  // as the last source, replaces a key of the same name.
   if (from.items === undefined) return from.name === CLUSTER_CA_CONFIG_MAP ? [] : [source];
   const items = from.items.filter(({ path }) => path !== CA_FILE);
   if (items.length === from.items.length) return [source];
   return items.length === 0 ? [] : [{ ...source, [kind]: { ...from, items } }];
 }
 
-function theirContainers({ containers, initContainers = [] }: PodSpec): Container[] {
-  return [...initContainers, ...containers].filter(({ name }) => !OUR_CONTAINERS.includes(name));
+function theirContainers(spec: PodSpec): Container[] {
+  return containersOf(spec).filter((each) => !isOurs(each));
 }
 
 function accessMounts({ volumeMounts = [] }: Container): string[] {
-  return volumeMounts.filter(({ mountPath }) => isAccessPath(mountPath)).map(({ name }) => name);
-}
-
-function isAccessPath(mountPath: string): boolean {
-  return plainPath(mountPath) === SERVICE_ACCOUNT_DIR;
+  return volumeMounts.filter(({ mountPath }) => plainPath(mountPath) === SERVICE_ACCOUNT_DIR).map(({ name }) => name);
 }
 
 // In most images /var/run is a link to /run, so both are the same folder.
 function plainPath(mountPath: string): string {
-  // The lookbehind starts only at the first slash of a run. A path can come from any client and be as long as
-  // a request.
+  // A path can be as long as a request: the lookbehind starts only at the first slash of a run.
   return mountPath.replace(/(?<!\/)\/+$/, "").replace(/^\/run\//, "/var/run/");
 }

@@ -1,32 +1,30 @@
-// Builds the injected pod from a plan without refusals. Invariant: changes of other webhooks and of the API
-// server to the mesh's containers stay, except in the fields that the proxy needs. So a second build changes
-// nothing.
+// Builds the injected pod from a plan without refusals. Invariant: changes of others to the mesh's containers
+// stay, except in the fields that the proxy needs. So a second build changes nothing.
 import type { InterceptMode } from "../../api/annotations.ts";
 import { CA_CONFIG_MAP, INJECTED_LABEL, IPTABLES_CONTAINER } from "../facts/injected-pod.ts";
 import { TOKEN_AUDIENCE } from "../identity/token-reviewer.ts";
 import { accessVolumes, withMeshCa } from "./api-access.ts";
 import { interceptContainer } from "./app-containers.ts";
 import { iptablesContainer, refreshedIptables } from "./iptables-container.ts";
-import { withMovedNames } from "./moved-names.ts";
 import {
   ALIAS_PORT,
   CLUSTER_CA_CONFIG_MAP,
   CLUSTER_CA_VOLUME,
   DATA_VOLUME,
   IDENTITY_VOLUME,
+  isOurs,
   KUBECONFIG_VOLUME,
-  OUR_CONTAINERS,
 } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import type { Container, PodManifest, PodSpec, Volume } from "./pod-manifest.ts";
 import { isMeshSetting, proxyContainer } from "./proxy-container.ts";
+import { withMovedNames } from "./webhook-port.ts";
 
 const DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container";
 
-/** The pod with all changes of the plan, for this app. */
 export function buildPod(pod: PodManifest, app: string, plan: Plan): PodManifest {
   const { metadata, spec } = pod;
-  const first = spec.containers.find(({ name }) => !OUR_CONTAINERS.includes(name))?.name ?? "";
+  const first = spec.containers.find((each) => !isOurs(each))?.name ?? "";
   return {
     ...pod,
     metadata: {
@@ -39,12 +37,10 @@ export function buildPod(pod: PodManifest, app: string, plan: Plan): PodManifest
 }
 
 function buildSpec(spec: PodSpec, plan: Plan): PodSpec {
-  const theirs = (each: Container) => (OUR_CONTAINERS.includes(each.name) ? each : interceptContainer(each, plan));
+  const theirs = (each: Container) => (isOurs(each) ? each : interceptContainer(each, plan));
   const { mode, webhook } = plan;
   const withWebhook = (each: Container) =>
-    webhook?.kind === "intercepted" && mode !== "iptables" && !OUR_CONTAINERS.includes(each.name)
-      ? withMovedNames(each, webhook.port)
-      : each;
+    webhook?.kind === "intercepted" && mode !== "iptables" && !isOurs(each) ? withMovedNames(each, webhook.port) : each;
   const proxy = proxyContainer(plan);
   const init = withContainers((spec.initContainers ?? []).map(theirs), [
     ...(plan.mode === "iptables" ? [iptablesContainer(plan)] : []),
@@ -60,8 +56,8 @@ function buildSpec(spec: PodSpec, plan: Plan): PodSpec {
   return plan.hostAliases ? withHostAliases(built, plan.settings.clusterDomain) : built;
 }
 
-// New containers come first, so that they start before all others. An existing container keeps its place: a
-// container before it (another mesh's sidecar) should start earlier.
+// New containers start before all others. An existing one keeps its place: another mesh's sidecar may precede
+// it.
 function withContainers(containers: readonly Container[], wanted: readonly Container[]): Container[] {
   const missing = wanted.filter(({ name }) => !containers.some((each) => each.name === name));
   const present = containers.map((each) => {
@@ -72,10 +68,7 @@ function withContainers(containers: readonly Container[], wanted: readonly Conta
   return [...missing, ...present];
 }
 
-/**
- * The existing proxy with the mesh's program, user and settings. Other fields keep the changes of other
- * webhooks.
- */
+/** The existing proxy with the mesh's program, user and settings; other fields keep the changes of others. */
 function refreshed(existing: Container, ours: Container): Container {
   const { command: _, args: __, envFrom: ___, workingDir: ____, ...others } = existing;
   const names = new Set(ours.env?.map(({ name }) => name));
@@ -103,10 +96,7 @@ function withVolumes(spec: PodSpec, { mode }: Plan): Volume[] {
 const FILE_MODE = 0o644;
 const TOKEN_SECONDS = 3600;
 
-/**
- * The volumes of a mode, in the order in which they are added. All of the API server's defaults are written
- * out, so a second injection of a stored pod changes nothing.
- */
+/** With all of the API server's defaults, so that a second injection of a stored pod changes nothing. */
 export function ourVolumes(mode: InterceptMode): Volume[] {
   const identity: Volume = {
     name: IDENTITY_VOLUME,
@@ -142,9 +132,9 @@ const PORT_START = "net.ipv4.ip_unprivileged_port_start";
 const DEFAULT_DOMAIN = "cluster.local";
 
 /**
- * The spec for clients that have `https://kubernetes.default.svc` built in: the names resolve to the
- * loopback. The sysctl lets the proxy listen on 443 without a capability. Kubernetes counts it as safe, and
- * the Pod Security level "restricted" allows it.
+ * For clients that have `https://kubernetes.default.svc` built in: the names resolve to the loopback. The
+ * sysctl, which the Pod Security level "restricted" allows, lets the proxy listen on 443 without a
+ * capability.
  */
 function withHostAliases(spec: PodSpec, clusterDomain = DEFAULT_DOMAIN): PodSpec {
   const short = ["kubernetes", "kubernetes.default", "kubernetes.default.svc"];

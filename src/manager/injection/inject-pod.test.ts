@@ -5,9 +5,8 @@ import { describe, expect, it } from "vitest";
 import { applyPatch, SETTINGS } from "../../../test/support/injection.ts";
 import { appOf } from "../../../test/support/source-apps.ts";
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
-import { hasNativeSidecars } from "../injection-settings.ts";
 import { injectPod } from "./inject-pod.ts";
-import type { InjectionSettings } from "./injection.ts";
+import { hasNativeSidecars, type InjectionSettings } from "./injection.ts";
 import type { PodManifest } from "./pod-manifest.ts";
 
 const ACCOUNT = { name: "access", mountPath: "/var/run/secrets/kubernetes.io/serviceaccount" };

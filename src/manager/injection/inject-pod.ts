@@ -1,6 +1,6 @@
 // Decides about one pod, from the apps of its namespace: the pod with its sidecar, no change, or a refusal.
-// Pure and idempotent: a second call changes nothing, even after defaults of the API server and changes of
-// other webhooks. The function does not trust the pod's labels, but checks its containers.
+// Pure and idempotent, even after defaults of the API server and changes of other webhooks. It does not trust
+// the pod's labels, but checks its containers.
 import { annotationKey, appAnnotations } from "../../api/annotations.ts";
 import { countTerms } from "../../api/label-selector.ts";
 import { annotationsInForce, podAnnotationMisspellings, SHARED_ANNOTATIONS } from "../../api/pod-annotations.ts";
@@ -10,14 +10,14 @@ import { accessWarnings } from "./api-access.ts";
 import { containerWarnings } from "./app-containers.ts";
 import { buildPod, ourVolumes } from "./build-pod.ts";
 import type { Injection, InjectionRequest, Refusal } from "./injection.ts";
-import { OUR_CONTAINERS } from "./names.ts";
+import { isOurs } from "./names.ts";
 import { type Plan, planInjection } from "./plan.ts";
-import { type PodManifest, patchBetween, readPod } from "./pod-manifest.ts";
+import { containersOf, type PodManifest, patchBetween, readPod } from "./pod-manifest.ts";
 import { annotationRefusals, specRefusals } from "./refusals.ts";
 
 type App = InjectionRequest["apps"][number];
 
-/** Decides about a pod. Never throws. */
+/** Never throws. */
 export function injectPod(request: InjectionRequest): Injection {
   const read = readPod(request.pod);
   if (!read.ok) return refused("the pod", [{ reason: "Unreadable", message: read.problem }]);
@@ -28,13 +28,10 @@ export function injectPod(request: InjectionRequest): Injection {
   return apps.length > 1 ? refused(podText(request, pod), [severalApps(apps)]) : injectFor(app, pod, request);
 }
 
-/**
- * Far more than a node runs. Each gets variables and mounts: 50,000 of 30 bytes would get a patch of 37 MB.
- */
+/** Each gets variables and mounts: 50,000 of 30 bytes would get a patch of 37 MB. */
 const MAX_CONTAINERS = 1_000;
 
-// An empty selector would select every pod. The API server refuses it, but an invalid stored object must not
-// stop the pods of other apps.
+// An empty selector, which only an invalid stored object has, must not stop the pods of other apps.
 function selects({ pods }: App, { metadata }: PodManifest): boolean {
   return countTerms(pods.selector) > 0 && pods.selects(metadata.labels);
 }
@@ -42,7 +39,7 @@ function selects({ pods }: App, { metadata }: PodManifest): boolean {
 function injectFor(app: App, pod: PodManifest, request: InjectionRequest): Injection {
   const { annotations } = pod.metadata;
   const { settings } = request;
-  const count = pod.spec.containers.length + (pod.spec.initContainers?.length ?? 0);
+  const count = containersOf(pod.spec).length;
   if (count > MAX_CONTAINERS) {
     const message = `spec.containers and spec.initContainers have ${count} entries together, but at most ${MAX_CONTAINERS} are allowed`;
     return refused(podText(request, pod), [{ reason: "Unreadable", message }]);
@@ -50,11 +47,8 @@ function injectFor(app: App, pod: PodManifest, request: InjectionRequest): Injec
   const inForce = annotationsInForce(annotations, app.object.metadata.annotations, settings.defaults);
   const plan = planInjection(inForce, settings, pod.spec, app.spec?.webhook);
   const warnings = warningsOf(pod, plan);
-  const refusals = [
-    ...appRefusals(app),
-    ...annotationRefusals(annotations),
-    ...specRefusals(pod.spec, plan, ourVolumes(plan.mode)),
-  ];
+  const ofSpec = specRefusals(pod.spec, plan, ourVolumes(plan.mode));
+  const refusals = [...appRefusals(app), ...annotationRefusals(annotations), ...ofSpec];
   const { kind, name } = app.ref;
   if (refusals.length > 0) return refused(`${podText(request, pod)} of ${kind} ${name}`, refusals, warnings);
   const injected = buildPod(pod, name, plan);
@@ -80,7 +74,7 @@ function severalApps(apps: readonly App[]): Refusal {
 }
 
 function warningsOf({ metadata, spec }: PodManifest, plan: Plan): string[] {
-  const theirs = [...(spec.initContainers ?? []), ...spec.containers].filter(({ name }) => !OUR_CONTAINERS.includes(name));
+  const theirs = containersOf(spec).filter((each) => !isOurs(each));
   return [
     ...podAnnotationMisspellings(metadata.annotations),
     ...theirs.flatMap((container) => containerWarnings(container, plan)),
@@ -91,27 +85,25 @@ function warningsOf({ metadata, spec }: PodManifest, plan: Plan): string[] {
   ];
 }
 
-// Another image may be intended (a registry's mirror) or be a remainder of an older installation. This
-// function cannot distinguish them.
+// Another image may be intended (a registry's mirror) or be a remainder of an older installation.
 function imageWarnings(annotations: PodManifest["metadata"]["annotations"], spec: PodManifest["spec"], plan: Plan): string[] {
   if (annotations?.[annotationKey("proxy-image")] !== undefined) return [];
-  return [...(spec.initContainers ?? []), ...spec.containers]
+  return containersOf(spec)
     .filter(({ name, image = plan.image }) => name === PROXY_CONTAINER && image !== plan.image)
     .map(({ name, image }) => `container ${name} has the image ${image} already, which is kept; the mesh's is ${plan.image}`);
 }
 
 function plainWarnings({ restartPolicy = "Always", initContainers = [] }: PodManifest["spec"], { egress }: Plan): string[] {
-  const first = initContainers.find(({ name }) => !OUR_CONTAINERS.includes(name));
-  return [
-    ...(restartPolicy === "Always"
-      ? []
-      : [`restartPolicy ${restartPolicy}: without native sidecars the pod does not end by itself`]),
-    ...(first === undefined
-      ? []
-      : [
-          `init container ${first.name} runs before the proxy: it cannot reach the API server${egress ? " or other servers" : ""}`,
-        ]),
-  ];
+  const first = initContainers.find((each) => !isOurs(each));
+  const warnings: string[] = [];
+  if (restartPolicy !== "Always") {
+    warnings.push(`restartPolicy ${restartPolicy}: without native sidecars the pod does not end by itself`);
+  }
+  if (first !== undefined) {
+    const servers = `the API server${egress ? " or other servers" : ""}`;
+    warnings.push(`init container ${first.name} runs before the proxy: it cannot reach ${servers}`);
+  }
+  return warnings;
 }
 
 function podText({ namespace }: InjectionRequest, { metadata }: PodManifest): string {

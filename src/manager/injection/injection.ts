@@ -1,25 +1,20 @@
-// The types of the injection: its request and its result. `injectPod` in inject-pod.ts is a pure function
-// from the request to the result. The webhook server turns the result into the answer to the AdmissionReview:
-//
-//   const injection = injectPod({ pod: request.object, namespace: request.namespace, apps, settings });
-//   changed   => allowed, patch (JSONPatch) of `injection.patch`, warnings
-//   unchanged => allowed, no patch, warnings
-//   refused   => not allowed, status {code: 403, reason: "Forbidden", message: injection.message}, warnings
+// The types of the injection: its request, its settings and its result. inject-pod.ts is a pure function from
+// the request to the result.
 import type { App } from "../apps/app.ts";
+import type { KnownCluster } from "../facts/cluster-facts.ts";
 import type { PatchOperation, PodManifest } from "./pod-manifest.ts";
 
-/** The input of an injection. */
 export interface InjectionRequest {
   /** The unchanged object of the admission request (CREATE of pods). */
   readonly pod: unknown;
-  /** The namespace of the admission request. The pod itself may not contain it. */
+  /** The namespace of the admission request; the pod may not contain it. */
   readonly namespace: string;
   /** The apps of that namespace. Apps that do not select the pod are ignored. */
   readonly apps: readonly Pick<App, "ref" | "object" | "pods" | "spec">[];
   readonly settings: InjectionSettings;
 }
 
-/** The manager's settings and the facts about its cluster; the same for every pod. */
+/** The same for every pod. */
 export interface InjectionSettings {
   /** Image of the proxy and of the other injected containers. */
   readonly proxyImage: string;
@@ -31,10 +26,7 @@ export interface InjectionSettings {
   readonly defaults?: Readonly<Record<string, string>>;
   /** host:port at which proxies reach the manager. The manager's certificate contains this host. */
   readonly managerAddress: string;
-  /**
-   * True if the cluster supports init containers with restartPolicy Always (1.29 or later). See
-   * `hasNativeSidecars`.
-   */
+  /** The cluster supports init containers with restartPolicy Always. */
   readonly nativeSidecars: boolean;
   /** The Service `kubernetes` in `default`: its one or two cluster IPs, and its port. */
   readonly kubernetesService: { readonly ips: readonly string[]; readonly port: number };
@@ -42,11 +34,10 @@ export interface InjectionSettings {
   readonly clusterDomain?: string;
 }
 
-/** The result for the pod. */
 export type Injection =
   | {
       readonly kind: "changed";
-      /** Name of the app for which the pod was injected. */
+      /** The name of its app. */
       readonly app: string;
       readonly pod: PodManifest;
       /** The difference from the request's pod to this pod (RFC 6902). */
@@ -56,25 +47,20 @@ export type Injection =
     }
   /** No app selects the pod (`app` is undefined), or the pod is already injected. */
   | { readonly kind: "unchanged"; readonly app: string | undefined; readonly warnings: readonly string[] }
-  /**
-   * The pod is refused: without a sidecar it would read and write everything. `message` starts with
-   * "ctrlmesh:".
-   */
+  /** Without a sidecar the pod would read and write everything. `message` starts with "ctrlmesh:". */
   | {
       readonly kind: "refused";
-      /** The reasons, for a metric and for logs. */
       readonly reasons: readonly RefusalReason[];
       readonly message: string;
       readonly warnings: readonly string[];
     };
 
-/** One reason why a pod is refused. */
 export interface Refusal {
   readonly reason: RefusalReason;
   readonly message: string;
 }
 
-/** Why a pod was refused, as a label value of a metric. */
+/** A label value of a metric. */
 export type RefusalReason =
   | "Unreadable"
   | "SeveralApps"
@@ -88,3 +74,41 @@ export type RefusalReason =
   | "NameTaken"
   | "ProxyUser"
   | "NoServiceAddress";
+
+/** The port `grpc` of the manager's Service. */
+const SERVICE_PORT = 5447;
+
+/** The manager's settings that injection uses. */
+interface SettingsForPods {
+  readonly namespace: string;
+  readonly serviceName: string;
+  readonly clusterDomain: string;
+  readonly proxyImage: string;
+  readonly proxyPullPolicy: "Always" | "IfNotPresent" | "Never";
+  readonly proxyPullSecrets: readonly string[];
+  readonly proxyDefaults: Readonly<Record<string, string>>;
+}
+
+export function injectionSettings(config: SettingsForPods, { gitVersion, kubernetesService }: KnownCluster): InjectionSettings {
+  return {
+    proxyImage: config.proxyImage,
+    imagePullPolicy: config.proxyPullPolicy,
+    imagePullSecrets: config.proxyPullSecrets,
+    defaults: config.proxyDefaults,
+    managerAddress: `${config.serviceName}.${config.namespace}.svc:${SERVICE_PORT}`,
+    clusterDomain: config.clusterDomain,
+    nativeSidecars: hasNativeSidecars(gitVersion),
+    kubernetesService,
+  };
+}
+
+/**
+ * Native sidecars are on by default since Kubernetes 1.29. An older server drops the field, and the pod would
+ * wait for its proxy without end.
+ * @param gitVersion such as "v1.29.1-gke.100"; a version that cannot be read counts as new
+ */
+export function hasNativeSidecars(gitVersion: string): boolean {
+  const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(gitVersion) ?? [];
+  if (major === undefined || minor === undefined) return true;
+  return Number(major) > 1 || Number(minor) >= 29;
+}

@@ -1,8 +1,7 @@
-// The init container of iptables mode, the only container with a capability. Its program (src/proxy/iptables)
-// redirects the pod's connections to the Service `kubernetes`, and calls of its webhooks, to the proxy, and
-// ends before any other container starts. Its image is always the manager's own, whatever the pod's
-// annotation proxy-image says. So whoever allows this container root and these capabilities by its name, as
-// policies do, allows no other program.
+// The init container of iptables mode, the only one with a capability. Its program (src/proxy/iptables)
+// redirects connections to the proxy, and ends before any other container starts. Its image is always the
+// manager's own: who allows this container root and these capabilities by its name, as policies do, allows no
+// other program.
 import { IPTABLES_CONTAINER } from "../facts/injected-pod.ts";
 import { API_PORT, PROXY_UID, WEBHOOK_PORT } from "./names.ts";
 import type { Plan } from "./plan.ts";
@@ -11,7 +10,6 @@ import { clusterCaMount } from "./proxy-container.ts";
 
 const PROGRAM = "dist/proxy/iptables/main.js";
 
-/** The container that the plan asks for. */
 export function iptablesContainer({ settings, webhook }: Plan): Container {
   const { ips, port } = settings.kubernetesService;
   const redirects = ips.map((ip) => `--redirect=${ip.includes(":") ? `[${ip}]` : ip}:${port}`);
@@ -37,10 +35,7 @@ export function iptablesContainer({ settings, webhook }: Plan): Container {
   };
 }
 
-/**
- * An existing container of iptables mode keeps only defaults of the API server: all that it runs, as root, is
- * the mesh's.
- */
+/** The existing container keeps only defaults of the API server: all that it runs, as root, is the mesh's. */
 export function refreshedIptables(existing: Container, ours: Container): Container {
   const defaulted = ["imagePullPolicy", "resources", "terminationMessagePath", "terminationMessagePolicy"];
   return { ...ours, ...Object.fromEntries(Object.entries(existing).filter(([field]) => defaulted.includes(field))) };

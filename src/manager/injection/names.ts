@@ -1,8 +1,11 @@
-// The names, paths and ports that injection writes into pods. They are the same for every pod. The proxy's
-// image, the manager's certificates and the chart use them too.
+// The names, paths and ports that injection writes into pods. The proxy's image, the manager's certificates
+// and the chart use them too.
 import { IPTABLES_CONTAINER, PROXY_CONTAINER } from "../facts/injected-pod.ts";
 
-export const OUR_CONTAINERS: readonly string[] = [IPTABLES_CONTAINER, PROXY_CONTAINER];
+/** True for the name of a container of the mesh. */
+export function isOurs({ name }: { readonly name: string }): boolean {
+  return name === IPTABLES_CONTAINER || name === PROXY_CONTAINER;
+}
 
 /** Kubernetes' own ConfigMap with the CA of the API server, in every namespace. */
 export const CLUSTER_CA_CONFIG_MAP = "kube-root-ca.crt";
@@ -15,10 +18,7 @@ export const KUBECONFIG_VOLUME = "ctrlmesh-kubeconfig";
 export const IDENTITY_DIR = "/var/run/ctrlmesh/identity";
 export const DATA_DIR = "/var/lib/ctrlmesh";
 export const KUBECONFIG_DIR = "/var/run/ctrlmesh/kubeconfig";
-/**
- * Where client libraries read the service account. Kubernetes' admission mounts it there if no other volume
- * is mounted there.
- */
+/** Where client libraries read the service account. Admission mounts it there if nothing else is mounted. */
 export const SERVICE_ACCOUNT_DIR = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 export const PROXY_UID = 1359;

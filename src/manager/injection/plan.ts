@@ -1,5 +1,5 @@
-// The plan of one pod's injection, from the annotations in force and the manager's settings. Pure. The plan
-// contains all decisions. The other modules only build the pod.
+// The plan of one pod's injection: all decisions, from the annotations in force and the manager's settings.
+// Pure.
 import {
   ANNOTATIONS,
   type Annotations,
@@ -23,16 +23,12 @@ export interface Plan {
   readonly native: boolean;
   /** The containers send their requests to other servers through the proxy. */
   readonly egress: boolean;
-  /** The image of the sidecar. */
   readonly image: string;
   readonly resources: Resources;
   /** What the annotations only pass on to the sidecar. */
   readonly annotated: ProxyAnnotations;
-  /**
-   * Whether calls of the operator's webhooks reach the proxy; undefined: the operator has no webhook server.
-   */
+  /** Undefined: the operator has no webhook server. */
   readonly webhook: Intercepted | Direct | undefined;
-  /** The pod's termination grace period. */
   readonly graceSeconds: number;
   readonly settings: InjectionSettings;
 }
@@ -40,7 +36,6 @@ export interface Plan {
 /** Kubernetes' own default of terminationGracePeriodSeconds. */
 const DEFAULT_GRACE_SECONDS = 30;
 
-/** The plan for a pod with these annotations in force. */
 export function planInjection(
   annotations: Annotations,
   settings: InjectionSettings,
@@ -65,8 +60,7 @@ export function planInjection(
   };
 }
 
-// If only the limit is set, it may be below the default request. If only the request is set, it may be above
-// the default limit. The default gives way in both cases.
+// If only the limit or only the request is set, the default of the other gives way.
 function resourcesOf(annotations: Annotations): Resources {
   const resources = { requests: {} as Record<string, string>, limits: {} as Record<string, string> };
   for (const { resource, request, limit } of RESOURCE_PAIRS) {

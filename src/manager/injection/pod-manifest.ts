@@ -1,7 +1,5 @@
-// The pod of an admission request: the fields that injection reads, and all other fields unchanged.
-// Invariant: fields that this file does not name are passed on, so a field of a later Kubernetes version is
-// never lost. The patch between two pods is short enough for the audit log, since it has one
-// operation for each changed field of metadata and spec, and compares no lists.
+// The pod of an admission request, and the patch between two pods. Invariant: fields that this file does not
+// name are passed on, so a field of a later Kubernetes version is never lost.
 import { z } from "zod";
 import { formatProblem, validate } from "../../api/problems.ts";
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
@@ -89,33 +87,31 @@ export type VolumeMount = z.output<typeof mountSchema>;
 export type Volume = z.output<typeof volumeSchema>;
 export type VolumeSource = z.output<typeof sourceSchema>;
 
-/** Compute resources of a container. */
 export interface Resources {
   readonly requests?: Readonly<Record<string, string>>;
   readonly limits?: Readonly<Record<string, string>>;
 }
 
+/** All containers, the init containers first. */
+export function containersOf({ containers, initContainers = [] }: PodSpec): Container[] {
+  return [...initContainers, ...containers];
+}
+
 export type ReadPod = { readonly ok: true; readonly pod: PodManifest } | { readonly ok: false; readonly problem: string };
 
-/**
- * Checks the input. The API server has already decoded the pod, so only a client that is not the API server
- * can fail here.
- */
+/** The API server has decoded the pod, so only another client can fail here. */
 export function readPod(input: unknown): ReadPod {
   const result = validate(podSchema, input);
   if (!result.ok) return { ok: false, problem: result.problems.map(formatProblem).join("; ") };
   return { ok: true, pod: input as PodManifest }; // not zod's copy, which has another order of fields
 }
 
-/**
- * An operation of a JSON Patch (RFC 6902). "add" replaces an existing value, as the RFC says for members of
- * an object.
- */
+/** An operation of a JSON Patch (RFC 6902). "add" also replaces a member of an object. */
 export type PatchOperation =
   | { readonly op: "add"; readonly path: string; readonly value: unknown }
   | { readonly op: "remove"; readonly path: string };
 
-/** The operations that turn `before` into `after`; none if they are equal. */
+/** One operation for each changed field of metadata and spec, which is short enough for the audit log. */
 export function patchBetween(before: PodManifest, after: PodManifest): PatchOperation[] {
   return [...between("/metadata", before.metadata, after.metadata), ...between("/spec", before.spec, after.spec)];
 }

@@ -1,6 +1,5 @@
-// The proxy's container, as a native sidecar or as an ordinary container. Invariants: the container conforms
-// to the Pod Security level "restricted". It has no token for the API server, because operators send their
-// own. Changes of other webhooks do not affect it.
+// The proxy's container, as a native sidecar or as an ordinary container. Invariants: it conforms to the Pod
+// Security level "restricted", and has no token for the API server, because operators send their own.
 import { EGRESS_LISTEN_ENV, PROXY_CONTAINER, WEBHOOK_LISTEN_ENV } from "../facts/injected-pod.ts";
 import {
   ALIAS_PORT,
@@ -25,7 +24,6 @@ import type { Intercepted } from "./webhook-port.ts";
 /** The duration of the proxy's drain, with a margin (src/proxy/config.ts, drainMs). */
 const DRAIN_SECONDS = 10;
 
-/** The container that the plan asks for. */
 export function proxyContainer(plan: Plan): Container {
   const [started, ready, healthy] = ["/startupz", "/readyz", "/healthz"].map((path) => ({
     httpGet: { path, port: HEALTH_PORT, scheme: "HTTP" },
@@ -39,9 +37,8 @@ export function proxyContainer(plan: Plan): Container {
     env: proxyEnv(plan),
     ports: [{ name: "ctrlmesh-health", containerPort: HEALTH_PORT, protocol: "TCP" }],
     resources: plan.resources,
-    // The operator waits until the proxy has a snapshot and a certificate. A restart of the proxy would not
-    // bring them earlier. It does not wait for the certificate of its own webhooks: it may write that one
-    // itself.
+    // The operator waits until the proxy has a snapshot and a certificate, which a restart would not bring
+    // earlier. It does not wait for the certificate of its own webhooks, which it may write itself.
     ...(plan.native ? { startupProbe: { ...started, periodSeconds: 1, timeoutSeconds: 2, failureThreshold: 3600 } } : {}),
     readinessProbe: { ...ready, periodSeconds: 5, timeoutSeconds: 3, failureThreshold: 3 },
     livenessProbe: { ...healthy, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6 },
@@ -68,13 +65,9 @@ export function isProxyContainer(container: Container): boolean {
 /** The proxy's settings that users may choose (src/proxy/config.ts). Only the mesh sets all others. */
 const FREE_SETTINGS: readonly string[] = ["CTRLMESH_ACCESS_LOG", "CTRLMESH_DRAIN_MS"];
 
-/**
- * The variables by which the proxy finds the API server, and by which Node.js and OpenSSL choose CAs and code
- * to load.
- */
+/** By these the proxy finds the API server, and Node.js and OpenSSL choose CAs and code to load. */
 const RUNTIME_ENV = /^(?:KUBERNETES_|NODE_|LD_|SSL_CERT_|OPENSSL_)/;
 
-/** True for a setting of the proxy that only the mesh may set. */
 export function isMeshSetting(variable: string): boolean {
   return variable.startsWith("CTRLMESH_") && !FREE_SETTINGS.includes(variable);
 }
@@ -132,17 +125,13 @@ function proxyMounts({ webhook }: Plan): VolumeMount[] {
   ];
 }
 
-/**
- * The API server's CA at the usual path. Because of this mount the ServiceAccount admission controller adds
- * no token there.
- */
+/** The API server's CA at the usual path, where admission therefore mounts no token. */
 export function clusterCaMount(): VolumeMount {
   return { name: CLUSTER_CA_VOLUME, mountPath: SERVICE_ACCOUNT_DIR, readOnly: true };
 }
 
-// The kubelet starts ordinary containers one after the other, and waits for the `postStart` hook of each.
-// When the pod ends, it stops all containers together. The `preStop` hook lets the operator release its lease
-// through the proxy first.
+// The kubelet starts ordinary containers one after the other, after the `postStart` hook of each, and stops
+// all together. The `preStop` hook lets the operator release its lease through the proxy first.
 function plainLifecycle({ graceSeconds, hostAliases, egress }: Plan): Lifecycle {
   const hook = (...args: readonly string[]) => ({ exec: { command: ["node", "dist/proxy/hooks/main.js", ...args] } });
   const ports = [API_PORT, ...(hostAliases ? [ALIAS_PORT] : []), ...(egress ? [EGRESS_PORT] : [])].join(",");

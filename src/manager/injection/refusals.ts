@@ -1,27 +1,21 @@
-// The reasons to refuse a pod. Each message says what is wrong and what to do, and all are reported together.
-// A pod of an app without a sidecar would read and write everything, so a pod that cannot be injected is
-// refused.
+// The reasons to refuse a pod that cannot be injected: without a sidecar it would read and write everything.
+// Each message says what is wrong and what to do, and all are reported together.
 import { type Annotations, annotationKey, annotationValue } from "../../api/annotations.ts";
 import { podAnnotationProblems } from "../../api/pod-annotations.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
-import { IPTABLES_CONTAINER, PROXY_CONTAINER } from "../facts/injected-pod.ts";
+import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
 import { accessRefusals } from "./api-access.ts";
-import { egressRefusal } from "./egress-env.ts";
+import { egressRefusal } from "./app-containers.ts";
 import type { Refusal } from "./injection.ts";
 import { isIptablesContainer } from "./iptables-container.ts";
-import { ALIAS_PORT, API_PORT, EGRESS_PORT, HEALTH_PORT, OUR_CONTAINERS, PROXY_UID, WEBHOOK_PORT } from "./names.ts";
+import { ALIAS_PORT, API_PORT, EGRESS_PORT, HEALTH_PORT, isOurs, PROXY_UID, WEBHOOK_PORT } from "./names.ts";
 import type { Plan } from "./plan.ts";
-import type { Container, PodSpec, Volume } from "./pod-manifest.ts";
+import { type Container, containersOf, type PodSpec, type Volume } from "./pod-manifest.ts";
 import { isProxyContainer, isReservedEnv } from "./proxy-container.ts";
 import { proxiedServer } from "./webhook-port.ts";
 
-const OUR_PORTS: Readonly<Record<number, string>> = {
-  [HEALTH_PORT]: "health and metrics",
-  [API_PORT]: "the API server",
-};
-
-/** Refusals because of invalid annotations, or because the pod opts out of injection. */
+/** Because of invalid annotations, or because the pod opts out. */
 export function annotationRefusals(annotations: Annotations | undefined): Refusal[] {
   const problems = podAnnotationProblems(annotations, isReservedEnv).map(
     (problem): Refusal => ({ reason: "BadAnnotation", message: formatProblem(problem) }),
@@ -31,7 +25,7 @@ export function annotationRefusals(annotations: Annotations | undefined): Refusa
   return [{ reason: "InjectionUnwanted", message }];
 }
 
-/** Refusals because of the pod's own spec. `volumes` are the volumes that the plan adds. */
+/** Because of the pod's own spec. @param volumes those that the plan adds */
 export function specRefusals(spec: PodSpec, plan: Plan, volumes: readonly Volume[]): Refusal[] {
   return [
     ...nodeRefusals(spec),
@@ -43,8 +37,8 @@ export function specRefusals(spec: PodSpec, plan: Plan, volumes: readonly Volume
   ];
 }
 
-function* egressRefusals({ containers, initContainers = [] }: PodSpec, plan: Plan): Iterable<Refusal> {
-  const message = egressRefusal([...initContainers, ...containers], plan);
+function* egressRefusals(spec: PodSpec, plan: Plan): Iterable<Refusal> {
+  const message = egressRefusal(containersOf(spec), plan);
   if (message !== undefined) yield { reason: "Unreadable", message };
 }
 
@@ -60,24 +54,23 @@ function* nodeRefusals({ hostNetwork, os, nodeSelector }: PodSpec): Iterable<Ref
 }
 
 function portRefusals(spec: PodSpec, { hostAliases, egress }: Plan): Refusal[] {
-  const { containers, initContainers = [] } = spec;
   const taken: Readonly<Record<number, string>> = {
-    ...OUR_PORTS,
+    [HEALTH_PORT]: "health and metrics",
+    [API_PORT]: "the API server",
     // An injected pod declares it, with the names of the operator's port.
     ...(proxiedServer(spec) === undefined ? { [WEBHOOK_PORT]: "admission webhooks" } : {}),
     ...(hostAliases ? { [ALIAS_PORT]: "host aliases" } : {}),
     ...(egress ? { [EGRESS_PORT]: "requests to other servers" } : {}),
   };
-  return [...initContainers, ...containers]
-    .filter(({ name }) => !OUR_CONTAINERS.includes(name))
-    .flatMap(({ name, ports = [] }) =>
-      ports
-        .filter(({ containerPort, protocol = "TCP" }) => protocol === "TCP" && taken[containerPort] !== undefined)
-        .map(({ containerPort }): Refusal => {
-          const message = `container ${name} declares port ${containerPort}, which the proxy needs for ${taken[containerPort]}`;
-          return { reason: "PortTaken", message };
-        }),
-    );
+  const theirs = containersOf(spec).filter((each) => !isOurs(each));
+  return theirs.flatMap(({ name, ports = [] }) =>
+    ports
+      .filter(({ containerPort, protocol = "TCP" }) => protocol === "TCP" && taken[containerPort] !== undefined)
+      .map(({ containerPort }): Refusal => {
+        const message = `container ${name} declares port ${containerPort}, which the proxy needs for ${taken[containerPort]}`;
+        return { reason: "PortTaken", message };
+      }),
+  );
 }
 
 function nameRefusals(
@@ -85,13 +78,14 @@ function nameRefusals(
   plan: Plan,
   volumes: readonly Volume[],
 ) {
-  const isOurs = (container: Container, isInit: boolean) =>
-    container.name === PROXY_CONTAINER
-      ? isInit === plan.native && isProxyContainer(container)
-      : isInit && plan.mode === "iptables" && isIptablesContainer(container);
+  const isStranger = (container: Container, isInit: boolean) => {
+    if (!isOurs(container)) return false;
+    if (container.name === PROXY_CONTAINER) return isInit !== plan.native || !isProxyContainer(container);
+    return !isInit || plan.mode !== "iptables" || !isIptablesContainer(container);
+  };
   const strangers = [
-    ...initContainers.filter((each) => OUR_CONTAINERS.includes(each.name) && !isOurs(each, true)),
-    ...containers.filter((each) => OUR_CONTAINERS.includes(each.name) && !isOurs(each, false)),
+    ...initContainers.filter((each) => isStranger(each, true)),
+    ...containers.filter((each) => isStranger(each, false)),
   ].map(({ name }) => `container ${name} has a name of the mesh and differs from what the mesh adds; remove or rename it`);
   const others = volumes
     .filter((ours) => theirs.some((each) => each.name === ours.name && !isDeepEqual(each, ours)))
@@ -106,8 +100,9 @@ function* iptablesRefusals(spec: PodSpec, { mode, settings }: Plan): Iterable<Re
     const message = "iptables mode needs the addresses of the Service default/kubernetes, which the manager has not seen yet";
     yield { reason: "NoServiceAddress", message };
   }
-  for (const { name, securityContext } of [...(spec.initContainers ?? []), ...spec.containers]) {
-    if (name === PROXY_CONTAINER || name === IPTABLES_CONTAINER) continue;
+  for (const container of containersOf(spec)) {
+    const { name, securityContext } = container;
+    if (isOurs(container)) continue;
     if ((securityContext?.runAsUser ?? spec.securityContext?.runAsUser) !== PROXY_UID) continue;
     const message = `container ${name} runs as user ${PROXY_UID}, which is the proxy's user and bypasses the redirection; use another user`;
     yield { reason: "ProxyUser", message };

@@ -1,9 +1,17 @@
-// What the peers controller watches: the apps with a webhook server, their pods, and the registrations of the
-// proxies. A request names an app.
+// Sends the proxies of an app the other pods that take reviews of the operator's webhooks. A request names an
+// app. Level-based, without memory, so a failover makes no pod unready. A proxy keeps its list when the app
+// is gone, since it then owns everything and forwards nothing.
+import type { Pod } from "../../kube/client/resources.ts";
 import { type Controller, controllerOf } from "../../runtime/controller.ts";
-import { parseRequest } from "../../runtime/reconciler.ts";
+import { parseRequest, type Reconciler } from "../../runtime/reconciler.ts";
+import { PEERS, type PeersResource, type PodPeer, peersDigest } from "../../wire/peer-type.ts";
+import { acceptsType } from "../../wire/resource-type.ts";
+import type { App } from "../apps/app.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
-import { createPeersReconciler } from "./reconciler.ts";
+import { hasEnded, isReadyToStay } from "../facts/app-pods.ts";
+import { carriesProxy, INJECTED_LABEL, takesReviews } from "../facts/injected-pod.ts";
+import { podKey } from "../facts/pod-key.ts";
+import type { FactsOf } from "../facts/proxy-facts.ts";
 
 /** So an app's proxies get at most ten lists in a second, however many of its pods start together. */
 const DEBOUNCE_MS = 100;
@@ -19,4 +27,41 @@ export function addPeersController(options: PeersControllerOptions): Controller 
     .on(registry.onChange, (pod) => appsIn(parseRequest(pod).namespace))
     .on(apps.onChange, ({ object }) => appsIn(object.metadata.namespace))
     .withReconciler(createPeersReconciler(options));
+}
+
+function createPeersReconciler({ apps, pods, registry, clock }: PeersControllerOptions): Reconciler {
+  return {
+    async reconcile({ namespace, name }) {
+      const app = apps.get(name, namespace);
+      const podList = pods.list(namespace); // the list of the pods queues the app again
+      if (app?.spec?.webhook === undefined || podList === undefined) return {};
+      const peers = appPeers(app, podList, registry.facts);
+      // One object for all proxies, so that it is encoded once.
+      const resource: PeersResource = { version: Math.max(1, clock.now()), digest: peersDigest(peers), peers };
+      for (const peer of peers) {
+        const key = podKey(peer);
+        if (registry.facts(key)?.capabilities.has(acceptsType(PEERS.name))) registry.publish(key, PEERS, resource);
+      }
+      return {};
+    },
+  };
+}
+
+/** The peers of an app, by name. */
+function appPeers({ ref, pods: selection }: Pick<App, "ref" | "pods">, pods: readonly Pod[], factsOf: FactsOf): PodPeer[] {
+  // A pod without a proxy is not a peer, whatever its labels: it would answer past the proxies.
+  const appPods = pods.filter((pod) => pod.metadata.labels?.[INJECTED_LABEL] === ref.name && carriesProxy(pod) && !hasEnded(pod));
+  return appPods
+    .flatMap((pod): PodPeer[] => {
+      const { namespace = "", name = "", uid = "", labels = {} } = pod.metadata;
+      const address = pod.status?.podIP ?? "";
+      if (address === "" || uid === "") return [];
+      // A pod whose labels have changed still acts as the subset of its routes.
+      const enforced = factsOf(podKey({ namespace, name }))?.acknowledged;
+      const isOwn = enforced?.app.namespace === ref.namespace && enforced.app.name === ref.name;
+      const subset = isOwn ? enforced.subset : selection.subsetOf(labels);
+      const direct = takesReviews(pod) ? {} : { isDirect: true as const };
+      return [{ namespace, name, uid, address, subset, isReady: isReadyToStay(pod), ...direct }];
+    })
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
 }

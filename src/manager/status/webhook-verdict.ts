@@ -4,7 +4,7 @@
 import type { WebhookServer } from "../../api/operator-fields.ts";
 import type { Pod, Service } from "../../kube/client/resources.ts";
 import { IPTABLES_CONTAINER } from "../facts/injected-pod.ts";
-import { OUR_CONTAINERS, WEBHOOK_PORT } from "../injection/names.ts";
+import { isOurs, WEBHOOK_PORT } from "../injection/names.ts";
 import type { PodSpec } from "../injection/pod-manifest.ts";
 import { proxiedServer, webhookPort } from "../injection/webhook-port.ts";
 import { countText, type Verdict, type WebhookReason } from "./facts.ts";
@@ -97,7 +97,7 @@ function usesOf({ metadata, spec }: Service, looks: readonly (Look & { readonly 
 // EndpointSlices use the first port of the name.
 function numberOf(pod: Pod, name: string): number | undefined {
   const ports = specOf(pod)
-    .containers.filter((each) => !OUR_CONTAINERS.includes(each.name))
+    .containers.filter((each) => !isOurs(each))
     .flatMap(({ ports = [] }) => ports);
   return ports.find((each) => each.name === name && (each.protocol ?? "TCP") === "TCP")?.containerPort;
 }

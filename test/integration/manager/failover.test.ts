@@ -2,7 +2,7 @@
 // same at full size, with times: bench/proxies.ts.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LEASES } from "../../../src/kube/client/resources.ts";
-import { LEASE_NAME } from "../../../src/manager/leadership.ts";
+import { LEASE_NAME } from "../../../src/manager/context/leadership.ts";
 import { type FleetWorld, namespaceOf, startFleetWorld } from "../../fleet/fleet-world.ts";
 import type { Child } from "../../support/child-process.ts";
 import { eventually } from "../../support/eventually.ts";

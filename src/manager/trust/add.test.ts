@@ -5,7 +5,7 @@ import { CONFIG_MAPS, PODS } from "../../kube/client/resources.ts";
 import { StatusError } from "../../kube/status.ts";
 import { createStore } from "../../runtime/store.ts";
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
-import { createTrustReconciler } from "./reconciler.ts";
+import { createTrustReconciler } from "./add.ts";
 
 const { signal } = new AbortController();
 const request = { namespace: "shop", name: "ctrlmesh-ca" };

@@ -1,16 +1,14 @@
 // Which replica leads, as the parts of the manager see it. Invariants: what leads runs only while this
-// replica holds the lease; a replica that has lost it ends as a process and comes back as a contender, since
-// controllers do not run twice. Put together by app.ts.
+// replica holds the lease; a replica that has lost it ends as a process, since controllers do not run twice.
 import { randomUUID } from "node:crypto";
-import type { Clock, Random } from "../base/clock.ts";
-import { MeshError } from "../base/errors.ts";
-import type { Runnable } from "../base/lifecycle.ts";
-import type { Logger } from "../base/log.ts";
-import { formatAddress } from "../base/settings.ts";
-import type { KubeClient } from "../kube/client/types.ts";
-import { createLeaderElector, type LeaderElector } from "../runtime/leader-election.ts";
-import type { ManagerConfig } from "./config.ts";
-import type { Leadership } from "./server/proxy-stream.ts";
+import type { Clock, Random } from "../../base/clock.ts";
+import { MeshError } from "../../base/errors.ts";
+import type { Runnable } from "../../base/lifecycle.ts";
+import type { Logger } from "../../base/log.ts";
+import { formatAddress } from "../../base/settings.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
+import { createLeaderElector, type LeaderElector } from "../../runtime/leader-election.ts";
+import type { Leadership } from "../server/proxy-stream.ts";
 
 /** The Lease of the leading replica. */
 export const LEASE_NAME = "ctrlmesh-manager";
@@ -22,16 +20,15 @@ export interface ReplicaLeadership {
   readonly epochs: Leadership;
   /** Fires when the lease is lost; the reason is a MeshError `LEADERSHIP_LOST`. */
   readonly lost: AbortSignal;
-  /** Contends for the lease, and releases it at its stop. */
   readonly runnable: Runnable;
 }
 
 export interface ReplicaLeadershipOptions {
-  readonly config: Pick<ManagerConfig, "namespace" | "podName" | "podIP" | "leaseDurationMs">;
+  readonly config: Readonly<Record<"namespace" | "podName" | "podIP", string>> & { readonly leaseDurationMs: number };
   readonly client: KubeClient;
   /** The bound port of the mesh server, known once it is started. */
   readonly grpcPort: () => number;
-  /** Runs what leads, until the signal fires. */
+  /** Called when this replica leads, until the signal fires. */
   readonly lead: (signal: AbortSignal) => Promise<void>;
   readonly clock: Clock;
   readonly random: Random;
@@ -40,7 +37,7 @@ export interface ReplicaLeadershipOptions {
 
 export function createReplicaLeadership(options: ReplicaLeadershipOptions): ReplicaLeadership {
   const { config, client, grpcPort, lead, clock, random, log } = options;
-  const { namespace, podName, podIP } = config;
+  const { namespace, podName, podIP, leaseDurationMs } = config;
   const lost = new AbortController();
   let elector: LeaderElector | undefined;
   return {
@@ -62,10 +59,12 @@ export function createReplicaLeadership(options: ReplicaLeadershipOptions): Repl
           clock,
           random,
           log,
-          // Random, since two replicas may be configured alike; with the address, so that the lease says
-          // where to send a proxy.
+          // Random, since two replicas may be configured alike; the address says where to send a proxy.
           identity: `${podName}_${randomUUID()}_${formatAddress({ host: podIP, port: grpcPort() })}`,
-          ...leaseTimes(config),
+          // client-go's proportions: 15 s, 10 s, 2 s.
+          leaseDurationMs,
+          renewDeadlineMs: (leaseDurationMs * 2) / 3,
+          retryPeriodMs: (leaseDurationMs * 2) / 15,
           callbacks: {
             onStartedLeading: lead,
             onStoppedLeading: () => lost.abort(new MeshError("LEADERSHIP_LOST", "leading: the lease is lost")),
@@ -76,9 +75,4 @@ export function createReplicaLeadership(options: ReplicaLeadershipOptions): Repl
       stop: async () => elector?.stop(),
     },
   };
-}
-
-// client-go's proportions: 15 s, 10 s, 2 s.
-function leaseTimes({ leaseDurationMs }: Pick<ManagerConfig, "leaseDurationMs">) {
-  return { leaseDurationMs, renewDeadlineMs: (leaseDurationMs * 2) / 3, retryPeriodMs: (leaseDurationMs * 2) / 15 };
 }

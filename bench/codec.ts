@@ -102,7 +102,7 @@ function filterList(encoding: Encoding, chunks: readonly Buffer[], options?: Lis
   };
   for (const chunk of chunks) filter.push(chunk, emit);
   filter.end(emit);
-  if (filter.kept !== ITEMS / 10 || emitted === 0) throw new Error(`kept ${filter.kept}`);
+  if (filter.counts.kept !== ITEMS / 10 || emitted === 0) throw new Error(`kept ${filter.counts.kept}`);
 }
 
 function stripList(encoding: Encoding, chunks: readonly Buffer[]): void {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { allowReview, MAX_REVIEW_BYTES, refuseReview } from "./admission-review.ts";
+import { allowReview, MAX_REVIEW_BYTES } from "./admission-review.ts";
 import { readReview } from "./codec/review-reader.ts";
-import { createStatus } from "./status.ts";
 
 const REQUEST = {
   uid: "1-2-3",
@@ -79,13 +78,6 @@ describe("an answer", () => {
       apiVersion: "admission.k8s.io/v1beta1",
       kind: "AdmissionReview",
       response: { uid: "1-2-3", allowed: true },
-    });
-  });
-  it("that refuses has a code and a message too", () => {
-    expect(refuseReview(subject, createStatus("ServiceUnavailable", "no pod"))).toMatchObject({
-      apiVersion: "admission.k8s.io/v1beta1",
-      kind: "AdmissionReview",
-      response: { uid: "1-2-3", allowed: false, status: { code: 503, message: "no pod" } },
     });
   });
 });

@@ -1,14 +1,9 @@
-// AdmissionReview, the protocol between the API server and webhooks, as a webhook of any group needs it: what
-// a review is about, and the review that answers it. Pure. Invariant: an answer has the apiVersion, the kind
-// and the uid of its request; the API server rejects any other. Called by the manager for its own webhooks
-// and by the proxy for the operator's.
+// AdmissionReview, the protocol between the API server and webhooks: what a review is about, and its answer.
+// Invariant: an answer has the apiVersion, the kind and the uid of its request; the API server rejects any other.
 import type { Labels } from "./label-selector.ts";
-import type { Status } from "./status.ts";
 import type { GroupVersionResource } from "./types.ts";
 
-/**
- * The API server accepts 3 MiB from a client, and a review of an update contains two objects and their names.
- */
+/** The API server accepts 3 MiB from a client, and the review of an update contains two objects. */
 export const MAX_REVIEW_BYTES = 7 * 1024 * 1024;
 
 export const REVIEW_KIND = "AdmissionReview";
@@ -36,7 +31,6 @@ export interface ReviewSubject {
   readonly dryRun: boolean;
 }
 
-/** The review that answers a request. */
 export function reviewAnswer(apiVersion: ReviewVersion, uid: string, response: object): object {
   return { apiVersion, kind: REVIEW_KIND, response: { uid, ...response } };
 }
@@ -44,9 +38,4 @@ export function reviewAnswer(apiVersion: ReviewVersion, uid: string, response: o
 /** The answer that lets the request pass unchanged. */
 export function allowReview({ apiVersion, uid }: Pick<ReviewSubject, "apiVersion" | "uid">): object {
   return reviewAnswer(apiVersion, uid, { allowed: true });
-}
-
-/** The answer that refuses the request, with the code and the message of a Status. */
-export function refuseReview({ apiVersion, uid }: Pick<ReviewSubject, "apiVersion" | "uid">, status: Status): object {
-  return reviewAnswer(apiVersion, uid, { allowed: false, status });
 }

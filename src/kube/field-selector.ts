@@ -1,6 +1,5 @@
-// Field selectors in their string form (k8s.io/apimachinery/pkg/fields): terms joined by commas, the
-// operators =, == and !=, backslash escapes. The proxy parses them to read names and only ever adds terms;
-// localkube filters by them.
+// Field selectors in their string form (k8s.io/apimachinery/pkg/fields): terms joined by commas, the operators
+// =, == and !=, backslash escapes.
 import { MeshError } from "../base/errors.ts";
 
 export interface FieldTerm {
@@ -9,13 +8,11 @@ export interface FieldTerm {
   readonly value: string;
 }
 
-/**
- * Parses a field selector.
- * @throws MeshError `BAD_SELECTOR`
- */
+/** @throws MeshError `BAD_SELECTOR` */
 export function parseFieldSelector(text: string): FieldTerm[] {
   if (text.trim() === "") return [];
-  return splitUnescaped(text).map((term) => {
+  const terms = text.match(/(?:[^\\,]|\\.)+/gs) ?? [];
+  return terms.map((term) => {
     const match = /^((?:[^\\=!]|\\.)+?)(==|!=|=)(.*)$/s.exec(term);
     const [, field, operator, value] = match ?? [];
     if (field === undefined || operator === undefined || value === undefined) {
@@ -24,11 +21,10 @@ export function parseFieldSelector(text: string): FieldTerm[] {
         `parsing field selector ${JSON.stringify(text)}: term ${JSON.stringify(term)} has no operator`,
       );
     }
-    return { field: field.trim(), operator: operator === "!=" ? "!=" : "=", value: unescapeValue(value) };
+    return { field: field.trim(), operator: operator === "!=" ? "!=" : "=", value: value.replace(/\\([\\,=])/g, "$1") };
   });
 }
 
-/** Writes one term, with the value escaped. */
 export function formatFieldTerm({ field, operator, value }: FieldTerm): string {
   return `${field}${operator}${value.replace(/[\\,=]/g, "\\$&")}`;
 }
@@ -41,12 +37,4 @@ export function nameOfFieldSelector(text: string): string {
   } catch {
     return "";
   }
-}
-
-function splitUnescaped(text: string): string[] {
-  return text.match(/(?:[^\\,]|\\.)+/gs) ?? [];
-}
-
-function unescapeValue(value: string): string {
-  return value.replace(/\\([\\,=])/g, "$1");
 }

@@ -1,10 +1,7 @@
-// Where an object is, as an owner is asked for it: its namespace, or for a cluster-scoped object a bucket, by
-// the hash of its name. Pure. Invariant: no namespace has the name of a bucket or of the cluster scope.
+// The place of an object decides its owner: its namespace, or for a cluster-scoped object a bucket, by the hash
+// of its name. Invariant: no namespace has the name of a bucket or of the cluster scope.
 
-/**
- * The place of cluster-scoped objects of which no name is known, and, for a route table without buckets, of
- * all others.
- */
+/** The place of cluster-scoped objects without a known name; without buckets in the route table, of all. */
 export const CLUSTER_SCOPE = "";
 
 /** The number of values of a name's hash. */
@@ -12,7 +9,6 @@ export const NAME_HASHES = 32;
 
 const BUCKET_MARK = "#";
 
-/** The places of named cluster-scoped objects. */
 export const BUCKETS: readonly string[] = Array.from({ length: NAME_HASHES }, (_, hash) => `${BUCKET_MARK}${hash}`);
 
 /** The sum of the UTF-8 bytes of a name modulo 32. Names with the same letters collide. */
@@ -29,12 +25,10 @@ export function clusterPlace(name: string): string {
   return name === "" ? CLUSTER_SCOPE : `${BUCKET_MARK}${nameHash(name)}`;
 }
 
-/** True for a bucket. */
 export function isBucket(place: string): boolean {
   return place.startsWith(BUCKET_MARK);
 }
 
-/** True for a bucket and for CLUSTER_SCOPE. */
 export function isInClusterScope(place: string): boolean {
   return place === CLUSTER_SCOPE || isBucket(place);
 }

@@ -1,7 +1,6 @@
-// Reads the verb and the object of a request to the API server from its method and URL, by the rules of
-// kube-apiserver's RequestInfoFactory (k8s.io/apiserver/pkg/endpoints/request). Anything that the API server
-// may read differently is an error (dot segments, encoded slashes, empty segments, a query that Go splits
-// differently). Called by the proxy for every request, and by localkube.
+// Reads the verb and the object of a request from its method and URL, by the rules of kube-apiserver's
+// RequestInfoFactory (k8s.io/apiserver/pkg/endpoints/request). Anything that the API server may read differently
+// is an error: dot segments, encoded slashes, empty segments, a query that Go splits differently.
 import { MeshError } from "../base/errors.ts";
 import { nameOfFieldSelector } from "./field-selector.ts";
 import { StatusError } from "./status.ts";
@@ -9,18 +8,14 @@ import { StatusError } from "./status.ts";
 export type ResourceVerb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection";
 
 interface CommonInfo {
-  /** HTTP method, as sent. */
   readonly method: string;
   /** Path as sent, without the query. */
   readonly path: string;
-  /** Decoded path segments. */
+  /** The decoded segments of the path. */
   readonly segments: readonly string[];
   /** The query as Go reads it. Of equal parameters the first one counts, as in Kubernetes' conversion. */
   readonly query: URLSearchParams;
-  /**
-   * The protocol that the client wants to switch to, so that the request becomes a tunnel; absent for a plain
-   * request.
-   */
+  /** The protocol to which the client wants to switch, so that the request becomes a tunnel. */
   readonly upgrade?: string;
 }
 
@@ -31,11 +26,10 @@ export interface NonResourceInfo extends CommonInfo {
   readonly verb: string;
 }
 
-/** A request for objects of one resource. */
 export interface ResourceInfo extends CommonInfo {
   readonly kind: "resource";
   readonly verb: ResourceVerb;
-  /** API group; "" is the core group. */
+  /** "" is the core group. */
   readonly group: string;
   readonly version: string;
   /** Namespace; "" for a cluster-scoped resource and for all namespaces. For `namespaces/x` it is x. */
@@ -66,12 +60,9 @@ const METHOD_VERBS: ReadonlyMap<string, ResourceVerb> = new Map([
 const NAMESPACE_SUBRESOURCES = new Set(["status", "finalize"]);
 
 /**
- * Reads a request line.
  * @param target the request target in origin form, as the request line has it
- * @param upgrade the protocol that the client wants to switch to
- * @throws MeshError `BAD_REQUEST_TARGET`; StatusError MethodNotAllowed for a method without a verb, since
- * some resources
- *   (proxies) would serve it
+ * @throws MeshError `BAD_REQUEST_TARGET`; StatusError MethodNotAllowed for a method without a verb, since some
+ * resources (proxies) would serve it
  */
 export function parseRequestInfo(method: string, target: string, upgrade?: string): RequestInfo {
   const [path, query] = splitTarget(target);

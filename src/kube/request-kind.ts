@@ -1,19 +1,13 @@
-// The kinds of requests that the proxy treats differently, with one list of subresources for each kind. Pure;
-// called by the connection pools, the layers and the decision.
+// The kinds of requests that the proxy treats differently, with one list of subresources for each kind.
 import type { RequestInfo, ResourceInfo } from "./request-info.ts";
 
-/**
- * Subresources of Kubernetes with requests that become tunnels or reach another server, also over plain HTTP.
- */
+/** Subresources with requests that become tunnels or reach another server, also over plain HTTP. */
 const STREAMING: ReadonlySet<string> = new Set(["exec", "attach", "portforward", "proxy"]);
 
 /** Subresources of which a GET only returns data, without an effect. "" is the object itself. */
 const READABLE: ReadonlySet<string> = new Set(["", "status", "scale", "log", "approval", "ephemeralcontainers", "resize"]);
 
-/**
- * Subresources that clients write as the whole object. Some kinds let its labels change this way
- * (pods/status, namespaces/finalize).
- */
+/** Subresources that clients write as the whole object. Its labels may change so (namespaces/finalize). */
 const WHOLE_OBJECT: ReadonlySet<string> = new Set(["status", "finalize", "approval", "ephemeralcontainers", "resize"]);
 
 /** True for watches. The API server ends them after a while. */
@@ -21,18 +15,12 @@ export function isWatch(info: RequestInfo): boolean {
   return info.kind === "resource" && info.verb === "watch";
 }
 
-/**
- * True for requests without an end of their own: watches, followed logs, proxies and streams. As in
- * kube-apiserver.
- */
+/** True for requests without an end of their own, as in kube-apiserver. */
 export function isLongRunning(info: RequestInfo): boolean {
   return isWatch(info) || isEndless(info);
 }
 
-/**
- * True for long-running requests other than watches: tunnels, followed logs, proxies. Only their client or
- * the proxy ends them.
- */
+/** True for tunnels, followed logs and proxies. Only their client or this proxy ends them. */
 export function isEndless(info: RequestInfo): boolean {
   if (info.kind !== "resource" || info.verb === "watch") return false;
   if (info.upgrade !== undefined) return true;
@@ -41,9 +29,8 @@ export function isEndless(info: RequestInfo): boolean {
 }
 
 /**
- * True if the request may become a tunnel: it is for a subresource of one object. Any API may have such
- * subresources, for example KubeVirt's `console` and `vnc`. The subresources that are data are read over
- * plain HTTP.
+ * True if the request may become a tunnel: it is for a subresource of one object that is not data. Any API may
+ * have such subresources, for example KubeVirt's `console` and `vnc`.
  */
 export function mayUpgrade(info: RequestInfo): boolean {
   if (info.kind !== "resource" || isListOrWatch(info)) return false;
@@ -76,7 +63,6 @@ export function isCollection(info: RequestInfo): boolean {
   return info.kind === "resource" && (info.verb === "list" || info.verb === "deletecollection");
 }
 
-/** True for lists and watches. */
 export function isListOrWatch({ verb }: ResourceInfo): boolean {
   return verb === "list" || verb === "watch";
 }

@@ -1,10 +1,9 @@
-// Resource versions as numbers. Kubernetes allows this comparison: k8s.io/apimachinery,
-// resourceversion.CompareResourceVersion. Pure; used by the codec and the proxy.
+// Resource versions as numbers. Kubernetes allows to compare them: k8s.io/apimachinery,
+// resourceversion.CompareResourceVersion.
 
 // 39 digits hold every 128-bit number, and a text of a megabyte is refused early.
 const WELL_FORMED = /^[1-9][0-9]{0,38}$/;
 
-/** A resourceVersion as a number. */
 export type Version = bigint;
 
 /** Earlier than every version. */
@@ -13,14 +12,10 @@ export const NEVER: Version = 0n;
 export const WITHOUT_END: Version = 1n << 130n;
 
 export function laterOf(a: Version, b: Version): Version {
-  if (a > b) return a;
-  return b;
+  return a > b ? a : b;
 }
 
-/**
- * The version as a number. Undefined for "", for "0", and for a version that cannot be compared, as other
- * storages may have.
- */
+/** Undefined for "", for "0", and for a version that cannot be compared, as other storages may have. */
 export function parseResourceVersion(text: string | undefined): Version | undefined {
   return text !== undefined && WELL_FORMED.test(text) ? BigInt(text) : undefined;
 }

@@ -1,5 +1,4 @@
-// Kubernetes Status errors (metav1.Status). Every part throws a StatusError to answer a request with an
-// error. The proxy's rescue layer and localkube each turn it into a response in one place.
+// Kubernetes Status errors (metav1.Status). A StatusError answers a request with an error.
 import { MeshError } from "../base/errors.ts";
 
 /** The values of metav1.StatusReason that the project writes or reads. */
@@ -22,6 +21,7 @@ export type StatusReason =
   | "InternalError"
   | "ServiceUnavailable";
 
+// Of several reasons with one code, the last one is the usual one.
 const CODES: Readonly<Record<StatusReason, number>> = {
   BadRequest: 400,
   Unauthorized: 401,
@@ -42,22 +42,7 @@ const CODES: Readonly<Record<StatusReason, number>> = {
   Timeout: 504,
 };
 
-const REASON_OF_CODE: Readonly<Record<number, StatusReason>> = {
-  400: "BadRequest",
-  401: "Unauthorized",
-  403: "Forbidden",
-  404: "NotFound",
-  405: "MethodNotAllowed",
-  406: "NotAcceptable",
-  409: "Conflict",
-  410: "Expired",
-  413: "RequestEntityTooLarge",
-  415: "UnsupportedMediaType",
-  422: "Invalid",
-  429: "TooManyRequests",
-  503: "ServiceUnavailable",
-  504: "Timeout",
-};
+const REASONS = new Map(Object.entries(CODES).map(([reason, code]) => [code, reason as StatusReason]));
 
 export interface StatusCause {
   readonly reason?: string;
@@ -113,7 +98,7 @@ export function createStatus(reason: StatusReason, message: string, details?: St
 
 /** The usual reason of an HTTP code; undefined if it has none. */
 export function reasonOfCode(code: number): StatusReason | undefined {
-  return REASON_OF_CODE[code];
+  return REASONS.get(code);
 }
 
 /** True if `error` is an answer with one of these reasons, from this process or from the API server. */

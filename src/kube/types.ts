@@ -1,7 +1,6 @@
-// The Kubernetes API shapes that the project reads, as readonly plain types. The proxy's data path never
-// builds objects from them: there the original bytes pass.
+// The Kubernetes API shapes, with the fields that the project reads. The proxy's data path never builds objects
+// from them: there the original bytes pass.
 
-/** The fields of metav1.ObjectMeta that the project reads. */
 export interface ObjectMeta {
   readonly name?: string;
   readonly generateName?: string;
@@ -25,7 +24,6 @@ export interface OwnerReference {
   readonly controller?: boolean;
 }
 
-/** Any object of the API. */
 export interface KubeObject {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -44,7 +42,6 @@ export interface GroupResource {
   readonly resource: string;
 }
 
-/** The resource type that a request addresses. */
 export interface GroupVersionResource extends GroupResource {
   readonly version: string;
 }

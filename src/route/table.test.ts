@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { parseTerms } from "../../test/localkube/parse-terms.ts";
 import {
   fence,
   group,
@@ -11,7 +12,7 @@ import {
   table,
   unreportedFence,
 } from "../../test/support/route-table.ts";
-import { formatTerms, matchesTerms, parseTerms } from "../kube/label-selector.ts";
+import { formatTerms, matchesTerms } from "../kube/label-selector.ts";
 import { isOwnedBy, matchesResource, ownersOf, ownerText, type RouteRule } from "./table.ts";
 
 const routes = table([limit(), subset("canary"), subset("db", group("", "configmaps"))], {

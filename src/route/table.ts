@@ -2,7 +2,7 @@
 // object has at most one owner; every namespace belongs to a class, the set of rules that contain it, so that
 // a question costs the same with any number of namespaces. The manager compiles it, snapshots carry it, and
 // the proxy asks it.
-import { type Labels, type LabelTerm, matchesTerms, negateTerm, type SetTerm } from "../kube/label-selector.ts";
+import { type Labels, type LabelTerm, matchesTerms, negateTerm } from "../kube/label-selector.ts";
 import { CLUSTER_SCOPE, isBucket, isInClusterScope } from "../kube/place.ts";
 
 /** The name of the default subset: pods that match no listed subset. */
@@ -32,11 +32,11 @@ export type RouteRule =
   /** Namespaces inside belong to the subset. */
   | (RuleBase & { readonly kind: "subset"; readonly subset: string })
   /** Objects whose labels do not match all terms belong to nobody in the app. */
-  | (RuleBase & { readonly kind: "object-limit"; readonly terms: readonly SetTerm[] })
+  | (RuleBase & { readonly kind: "object-limit"; readonly terms: readonly LabelTerm[] })
   /**
    * Objects whose labels match belong to the subset. One term, since the default subset needs its negation.
    */
-  | (RuleBase & { readonly kind: "objects"; readonly subset: string; readonly term: SetTerm })
+  | (RuleBase & { readonly kind: "objects"; readonly subset: string; readonly term: LabelTerm })
   | FenceRule;
 
 /**
@@ -136,7 +136,7 @@ const UNKNOWN: Owner = { kind: "unknown" };
 const MOVING: Owner = { kind: "moving" };
 const EVERYONE: Owner = { kind: "everyone" };
 /** The terms of a selector that matches no object: none has a label and has it not. */
-export const NO_OBJECT: readonly SetTerm[] = (["exists", "!"] as const).map((operator) => ({
+export const NO_OBJECT: readonly LabelTerm[] = (["exists", "!"] as const).map((operator) => ({
   key: "ctrlmesh.kruise.io/nothing",
   operator,
   values: [],

@@ -1,7 +1,7 @@
 // Converts a route rule to a wire message and back. Invariant: an unknown kind of rule, or an unknown term,
 // makes the table invalid. The rule is never omitted, because without it a subset could own more than it was
 // granted.
-import { isSetTerm, type LabelTerm, type SetTerm } from "../kube/label-selector.ts";
+import { isLabelOperator, type LabelOperator, type LabelTerm } from "../kube/label-selector.ts";
 import type { ResourceMatch, RouteRule } from "../route/table.ts";
 import type { LabelTermMessage, RuleMessage } from "./messages.ts";
 
@@ -64,18 +64,18 @@ const KINDS_WITH_RESOURCES: ReadonlySet<RuleMessage["kind"]> = new Set([
   "SHARDED",
 ]);
 
-const NO_TERM: SetTerm = { key: "", operator: "exists", values: [] };
+const NO_TERM: LabelTerm = { key: "", operator: "exists", values: [] };
 
 function termToWire({ key, operator, values }: LabelTerm): LabelTermMessage {
   return { key, operator, values: [...values] };
 }
 
-function termsFromWire(messages: readonly LabelTermMessage[], report: (problem: string) => void): SetTerm[] {
+function termsFromWire(messages: readonly LabelTermMessage[], report: (problem: string) => void): LabelTerm[] {
   return messages.map(({ key, operator, values }, index) => {
-    const term = { key, operator: operator as SetTerm["operator"], values: [...values] };
+    const term = { key, operator: operator as LabelOperator, values: [...values] };
     const needsValues = operator === "in" || operator === "notin";
     if (key === "") report(`.terms[${index}].key: missing`);
-    if (!isSetTerm(term)) report(`.terms[${index}].operator: ${JSON.stringify(operator)} is not known to this proxy`);
+    if (!isLabelOperator(operator)) report(`.terms[${index}].operator: ${JSON.stringify(operator)} is not known to this proxy`);
     else if (needsValues !== values.length > 0)
       report(`.terms[${index}].values: ${operator} ${needsValues ? "needs some" : "takes none"}`);
     return term;

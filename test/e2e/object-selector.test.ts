@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
-import { formatTerms, matchesTerms, type SetTerm } from "../../src/kube/label-selector.ts";
+import { formatTerms, type LabelTerm, matchesTerms } from "../../src/kube/label-selector.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { FOOS, type Mesh, startMesh } from "../support/mesh.ts";
@@ -152,7 +152,7 @@ describeWithKube("objects of resources that are partitioned by label", () => {
     const labels = [{}, { tier: "" }, { tier: "gold" }, { tier: "in" }];
     for (const [index, own] of labels.entries()) await createMap("team-b", `term-${index}`, { term: "x", ...own });
     const values = [[""], ["gold"], ["", "gold"], ["in", "gold"]];
-    const terms: SetTerm[] = [
+    const terms: LabelTerm[] = [
       ...values.flatMap((row) => (["in", "notin"] as const).map((operator) => ({ key: "tier", operator, values: row }))),
       { key: "tier", operator: "exists", values: [] },
       { key: "tier", operator: "!", values: [] },

@@ -182,7 +182,7 @@ test("the result equals parsing everything and filtering then, at any split", ()
       const body = Buffer.from(listText(items.map(wrap), count, form));
       const filter = createListFilter("json", keep);
       const result = runFilter(filter, cutAt(body, cuts));
-      expect([filter.kept, filter.dropped]).toEqual([kept.length, items.length - kept.length]);
+      expect([filter.counts.kept, filter.counts.dropped]).toEqual([kept.length, items.length - kept.length]);
       const expectCount = count && !form.metaFirst && kept.length === items.length;
       expect(JSON.parse(result.toString())).toEqual(
         JSON.parse(listText(kept.map(wrap), expectCount, { ...form, style: { spaces: [""], escaping: false } })),
@@ -245,7 +245,7 @@ test("labels are those that JSON.parse reads, and an object whose labels are the
             labels.flat().every((each) => each.isWellFormed() && !each.includes("\ufffd"))),
       );
       expect(seen).toEqual(readable.map(({ labels }) => new Map(labels ?? [])));
-      expect(filter.dropped).toBe(objects.length - readable.length);
+      expect(filter.counts.dropped).toBe(objects.length - readable.length);
     }),
     budget(),
   );

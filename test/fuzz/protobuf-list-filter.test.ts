@@ -63,7 +63,7 @@ test("the client decodes the kept items, byte for byte, and no foreign byte is i
       const wanted = encodeList(kept.map(encodeItem), null, metaLast);
       const filter = createListFilter("protobuf", keep, { maxHeldBytes });
       const result = runFilter(filter, cutAt(body, cuts));
-      expect([filter.kept, filter.dropped]).toEqual([kept.length, items.length - kept.length]);
+      expect([filter.counts.kept, filter.counts.dropped]).toEqual([kept.length, items.length - kept.length]);
       expect(decodeList(result)).toEqual(decodeList(wanted));
       expect(result.includes(SECRET)).toBe(false);
       if (maxHeldBytes === 10_000_000) expect(result.equals(wanted)).toBe(true);
@@ -215,11 +215,11 @@ test("a list with some bytes changed gives an error, or shows no object that say
         const filter = createListFilter("protobuf", keep, { maxHeldBytes });
         try {
           const result = runFilter(filter, cutAt(body, cuts));
-          if (filter.kept + filter.dropped === 0) return;
+          if (filter.counts.kept + filter.counts.dropped === 0) return;
           const namespaces = decodeList(result).items.map((each) =>
             bytesOf(decode(bytesOf(decode(each), 1) ?? Buffer.alloc(0)), 3)?.toString(),
           );
-          expect(namespaces).toEqual(Array.from({ length: filter.kept }, () => "own"));
+          expect(namespaces).toEqual(Array.from({ length: filter.counts.kept }, () => "own"));
         } catch (error) {
           if (!(error instanceof MeshError && error.code.startsWith("CODEC_"))) throw error;
         }

@@ -103,7 +103,7 @@ test("a watch with some bytes changed gives an error or frames, the same at any 
         for (const [at, byte] of edits) body[at % body.length] = byte;
         const run = (chunks: readonly Uint8Array[]): unknown[] => {
           const seen: unknown[] = [];
-          const splitter = createFrameSplitter(encoding, { maxFrameBytes: 100_000 });
+          const splitter = createFrameSplitter(encoding, 100_000);
           try {
             for (const chunk of chunks)
               splitter.push(chunk, (frame) => seen.push(attempt(() => readFrame(encoding, frame, { labels: true }))));

@@ -2,7 +2,7 @@
 // errors into Status answers.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { errorMessage, isMeshError } from "../../src/base/errors.ts";
-import { JSON_TYPE, mediaTypeOf, PROTOBUF_TYPE, YAML_TYPE } from "../../src/kube/media-types.ts";
+import { JSON_TYPE, mediaTypeOf, PROTOBUF_TYPE } from "../../src/kube/media-types.ts";
 import { parseRequestInfo, type RequestInfo, type ResourceInfo } from "../../src/kube/request-info.ts";
 import { createStatus, type Status, StatusError } from "../../src/kube/status.ts";
 import type { AuditLog } from "./audit.ts";
@@ -39,7 +39,7 @@ interface Seen {
 }
 
 const PUBLIC_PATHS = new Set(["/healthz", "/livez", "/readyz", "/version"]);
-const BODY_TYPES = new Set(["", JSON_TYPE, YAML_TYPE, PROTOBUF_TYPE]);
+const BODY_TYPES = new Set(["", JSON_TYPE, "application/yaml", PROTOBUF_TYPE]);
 const ANONYMOUS: User = { username: "system:anonymous", groups: ["system:unauthenticated"] };
 
 /** Answers one request. Never rejects. */

@@ -2,10 +2,11 @@
 // server, an unknown field is refused, since ignoring it would widen the answer.
 import { isMeshError } from "../../src/base/errors.ts";
 import { parseFieldSelector } from "../../src/kube/field-selector.ts";
-import { matchesTerms, parseTerms } from "../../src/kube/label-selector.ts";
+import { matchesTerms } from "../../src/kube/label-selector.ts";
 import { StatusError } from "../../src/kube/status.ts";
 import { fieldAt, type StoredObject } from "./model/object.ts";
 import type { ResourceType } from "./model/registry.ts";
+import { parseTerms } from "./parse-terms.ts";
 
 export type Selection = (object: StoredObject) => boolean;
 

@@ -1,8 +1,8 @@
 // Shorthand for route tables in tests: rules in a few words, namespaces by the rules that contain them.
 
-import { isSetTerm, parseTerms, type SetTerm } from "../../src/kube/label-selector.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../../src/route/snapshot.ts";
 import type { ResourceMatch, RetainedClass, RouteRule, RouteTable } from "../../src/route/table.ts";
+import { parseTerms } from "../localkube/parse-terms.ts";
 
 /** All resources of one group. */
 export function group(apiGroup: string, ...resources: string[]): ResourceMatch {
@@ -21,20 +21,15 @@ export function subset(name: string, ...resources: ResourceMatch[]): RouteRule {
   return { kind: "subset", subset: name, resources, origin: `subRules[${name}].match[0]` };
 }
 
-/** Terms from their string form. */
-export function terms(selector: string): SetTerm[] {
-  return parseTerms(selector).filter(isSetTerm);
-}
-
 /** A subset's rule on labels, with one term. */
 export function objects(name: string, selector: string, ...resources: ResourceMatch[]): RouteRule {
-  const [term] = terms(selector);
+  const [term] = parseTerms(selector);
   if (term === undefined) throw new Error(`${selector}is not a term`);
   return { kind: "objects", subset: name, term, resources, origin: `subRules[${name}].match[0]` };
 }
 
 export function objectLimit(selector: string, ...resources: ResourceMatch[]): RouteRule {
-  return { kind: "object-limit", terms: terms(selector), resources, origin: "spec.route.globalLimits[0]" };
+  return { kind: "object-limit", terms: parseTerms(selector), resources, origin: "spec.route.globalLimits[0]" };
 }
 
 export function fence(...resources: ResourceMatch[]): RouteRule {

@@ -4,9 +4,10 @@
 // The bug: if a field selector narrows a list to one namespace, the continue token is relative to that namespace, but is read
 // relative to all namespaces.
 import { parseFieldSelector } from "../../src/kube/field-selector.ts";
-import { matchesTerms, parseTerms } from "../../src/kube/label-selector.ts";
+import { matchesTerms } from "../../src/kube/label-selector.ts";
 import type { Call } from "../../src/proxy/call/call.ts";
 import type { Reply } from "../../src/proxy/http/handler.ts";
+import { parseTerms } from "../localkube/parse-terms.ts";
 import { jsonReply } from "./layer-call.ts";
 
 export interface ServedObject {

@@ -1,27 +1,28 @@
-// The Kubernetes client: the verbs over the transport. It holds no objects and no versions, so everything in
-// a process can share it. Created once in main; used by src/runtime and the manager.
+// The Kubernetes client: the verbs over the transport. It holds no objects and no versions, so everything in a
+// process can share it.
 import { type Clock, type Random, systemClock, systemRandom } from "../../base/clock.ts";
 import { APPLY_YAML_TYPE, JSON_PATCH_TYPE, MERGE_PATCH_TYPE } from "../media-types.ts";
 import type { KubeObject } from "../types.ts";
 import type { KubeConnection } from "./connection.ts";
 import { type ExchangeContext, exchange } from "./exchange.ts";
 import { listAll } from "./list.ts";
-import { acceptOf, projectionOf } from "./representation.ts";
 import {
+  acceptOf,
   apiVersionOf,
   collectionPath,
   formatQuery,
   type ObjectRef,
   objectPath,
+  projectionOf,
   type QueryValue,
   type Resource,
   resourceName,
 } from "./resource.ts";
 import { createTransport, type Transport } from "./transport.ts";
-import type { CallOptions, DeleteOptions, KubeClient, Patch, PatchOptions, RawRequest, WriteOptions } from "./types.ts";
+import type { KubeClient, Patch, PatchOptions, RawRequest, WriteOptions } from "./types.ts";
 import { watchCollection } from "./watch.ts";
 
-export interface KubeClientOptions {
+interface KubeClientOptions {
   readonly clock?: Clock;
   readonly random?: Random;
   /** Bound of one exchange in milliseconds; the default is 30,000. */
@@ -51,11 +52,11 @@ export function createKubeClient(connection: KubeConnection, options: KubeClient
   return {
     request: (request) => exchange(context, request),
     get: (resource, ref, call = {}) =>
-      send(resource, { ...callOf(call), method: "GET", path: objectPath(resource, ref), doing: doing("getting", resource, ref) }),
+      send(resource, { ...call, method: "GET", path: objectPath(resource, ref), doing: doing("getting", resource, ref) }),
     list: (resource, call = {}) => listAll(context, resource, call),
     create: (resource, object, call = {}) =>
       send(resource, {
-        ...callOf(call),
+        ...call,
         method: "POST",
         path: collectionPath(resource, resource.namespaced ? object.metadata.namespace : "") + writeQuery(call),
         body: withType(resource, object),
@@ -63,7 +64,7 @@ export function createKubeClient(connection: KubeConnection, options: KubeClient
       }),
     update: (resource, object, call = {}) =>
       send(resource, {
-        ...callOf(call),
+        ...call,
         method: "PUT",
         path: objectPath(resource, refOf(object)) + writeQuery(call),
         body: withType(resource, object),
@@ -71,11 +72,18 @@ export function createKubeClient(connection: KubeConnection, options: KubeClient
       }),
     patch: (resource, ref, patch, call = {}) => send(resource, patchRequest(resource, ref, patch, fieldManager, call)),
     async delete(resource, ref, call = {}) {
-      await exchange(context, deleteRequest(resource, ref, call));
+      const { propagationPolicy, gracePeriodSeconds, preconditions } = call;
+      await exchange(context, {
+        ...call,
+        method: "DELETE",
+        path: objectPath(resource, ref),
+        body: { kind: "DeleteOptions", apiVersion: "v1", propagationPolicy, gracePeriodSeconds, preconditions },
+        doing: doing("deleting", resource, ref),
+      });
     },
     createSubresource: (resource, ref, subresource, body, call = {}) =>
       exchange(context, {
-        ...callOf(call),
+        ...call,
         method: "POST",
         path: objectPath(resource, ref, subresource),
         body,
@@ -95,28 +103,13 @@ const PATCH_TYPES: Readonly<Record<Patch["type"], string>> = {
 function patchRequest(resource: Resource, ref: ObjectRef, patch: Patch, fieldManager: string, call: PatchOptions): RawRequest {
   const apply = patch.type === "apply" ? { fieldManager: patch.fieldManager ?? fieldManager, force: patch.force ?? true } : {};
   return {
-    ...callOf(call),
+    ...call,
     method: "PATCH",
     path: objectPath(resource, ref, call.subresource) + writeQuery(call, apply),
     headers: { "content-type": PATCH_TYPES[patch.type] },
     body: patch.type === "apply" ? withType(resource, patch.body) : patch.body,
     doing: doing(call.subresource === undefined ? "patching" : `patching the ${call.subresource} of`, resource, ref),
   };
-}
-
-function deleteRequest(resource: Resource, ref: ObjectRef, call: DeleteOptions): RawRequest {
-  const { propagationPolicy, gracePeriodSeconds, preconditions } = call;
-  return {
-    ...callOf(call),
-    method: "DELETE",
-    path: objectPath(resource, ref),
-    body: { kind: "DeleteOptions", apiVersion: "v1", propagationPolicy, gracePeriodSeconds, preconditions },
-    doing: doing("deleting", resource, ref),
-  };
-}
-
-function callOf({ signal, timeoutMs, maxRetries }: CallOptions): CallOptions {
-  return { signal, ...(timeoutMs === undefined ? {} : { timeoutMs }), ...(maxRetries === undefined ? {} : { maxRetries }) };
 }
 
 function writeQuery({ dryRun }: WriteOptions, apply: Readonly<Record<string, QueryValue>> = {}): string {

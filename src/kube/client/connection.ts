@@ -1,6 +1,5 @@
 // The address of one API server and the credentials for it. The token is read again for every request, so a
-// rotated service-account token is used immediately. Created by inClusterConnection or
-// src/runtime/kubeconfig.ts, read by transport.ts.
+// rotated service-account token is used immediately.
 import type { Env } from "../../base/env.ts";
 import { MeshError } from "../../base/errors.ts";
 
@@ -17,10 +16,7 @@ export interface KubeConnection {
   readonly clientKey?: string;
   /** The name that the server's certificate must carry, if it is not the host of `server`. */
   readonly tlsServerName?: string;
-  /**
-   * Accepts any certificate of the server. Only a kubeconfig can ask for it (`insecure-skip-tls-verify`); the
-   * default is false.
-   */
+  /** Accepts any certificate. Only a kubeconfig can ask for it (`insecure-skip-tls-verify`). Default false. */
   readonly skipTlsVerify?: boolean;
   readonly userAgent: string;
 }
@@ -28,31 +24,19 @@ export interface KubeConnection {
 /** Where the kubelet mounts a pod's service account. */
 export const SERVICE_ACCOUNT_DIR = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/** The connection of a pod with its service account, read from `serviceAccountDir`. */
-export interface InClusterOptions {
-  readonly userAgent: string;
-  /** The default is SERVICE_ACCOUNT_DIR. */
-  readonly serviceAccountDir?: string;
-}
-
 /**
- * The connection that every pod gets from Kubernetes: KUBERNETES_SERVICE_HOST and _PORT, and the mounted
- * service account.
- * @throws MeshError `NOT_IN_CLUSTER` if the variables are not set
+ * The connection that every pod gets from Kubernetes: KUBERNETES_SERVICE_HOST and _PORT, and the mounted service
+ * account. Throws MeshError `NOT_IN_CLUSTER` if the variables are not set.
  */
 export async function inClusterConnection(
   env: Env,
   readFile: (path: string) => Promise<string>,
-  { userAgent, serviceAccountDir = SERVICE_ACCOUNT_DIR }: InClusterOptions,
+  { userAgent, serviceAccountDir = SERVICE_ACCOUNT_DIR }: { readonly userAgent: string; readonly serviceAccountDir?: string },
 ): Promise<KubeConnection> {
   const host = env.KUBERNETES_SERVICE_HOST;
   const port = env.KUBERNETES_SERVICE_PORT;
-  if (!host || !port) {
-    throw new MeshError(
-      "NOT_IN_CLUSTER",
-      "connecting in the cluster: KUBERNETES_SERVICE_HOST or KUBERNETES_SERVICE_PORT is not set",
-    );
-  }
+  const missing = "connecting in the cluster: KUBERNETES_SERVICE_HOST or KUBERNETES_SERVICE_PORT is not set";
+  if (!host || !port) throw new MeshError("NOT_IN_CLUSTER", missing);
   return {
     server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
     caPem: await readFile(`${serviceAccountDir}/ca.crt`),

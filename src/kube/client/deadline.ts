@@ -1,5 +1,4 @@
-// Time limits of exchanges, by the given Clock. A signal fires when the limit is over or when the caller's
-// signal fires. After dispose no timer and no listener remains. Called by exchange.ts and watch.ts.
+// Time limits of exchanges, by the given Clock. After dispose no timer and no listener remains.
 import { onAbort } from "../../base/abort.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -10,9 +9,7 @@ export interface Deadline extends Disposable {
   touch(): void;
 }
 
-/**
- * A signal that fires `KUBE_TIMEOUT` when `timeoutMs` pass without a touch, or with the reason of `parent`.
- */
+/** The signal fires `KUBE_TIMEOUT` when `timeoutMs` pass without a touch, or with the reason of `parent`. */
 export function createDeadline(clock: Clock, timeoutMs: number, doing: string, parent?: AbortSignal): Deadline {
   const controller = new AbortController();
   let touchedMs = clock.monotonicMs();
@@ -29,7 +26,7 @@ export function createDeadline(clock: Clock, timeoutMs: number, doing: string, p
   const unlink = parent && onAbort(parent, () => controller.abort(parent.reason));
   return {
     signal: controller.signal,
-    touch: () => {
+    touch() {
       touchedMs = clock.monotonicMs();
     },
     [Symbol.dispose]() {

@@ -1,6 +1,6 @@
-// One request and its answer: headers, deadline and safe retries. A write is sent again only if the server
-// said that it refused the write (429 or 503 with Retry-After). A GET is sent again once if its pooled
-// connection was closed.
+// One request and its answer: headers, deadline and safe retries. A write is sent again only if the server said
+// that it refused the write (429 or 503 with Retry-After). A GET is sent again once if its pooled connection was
+// closed.
 import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import { JSON_TYPE } from "../media-types.ts";
@@ -76,16 +76,11 @@ async function exchangeOnce(context: ExchangeContext, request: RawRequest): Prom
 /** Opens a stream and resolves at its headers. Throws the StatusError of a refusal. */
 export async function openStream(
   context: ExchangeContext,
-  request: { readonly path: string; readonly accept: string; readonly signal: AbortSignal; readonly doing: string },
+  { path, accept, signal, doing }: Record<"path" | "accept" | "doing", string> & { readonly signal: AbortSignal },
 ): Promise<TransportResponse> {
-  const response = await context.transport.send({
-    method: "GET",
-    path: request.path,
-    headers: { accept: request.accept },
-    signal: request.signal,
-  });
+  const response = await context.transport.send({ method: "GET", path, headers: { accept }, signal });
   if (response.statusCode === 200) return response;
-  throw errorOf(response, await readText(context, response, request.signal), request.doing);
+  throw errorOf(response, await readText(context, response, signal), doing);
 }
 
 function errorOf(response: TransportResponse, text: string, doing: string): StatusError {

@@ -1,11 +1,10 @@
-// Reads a whole list in pages. It returns the resourceVersion of the first page, so that a watch from there
-// sees everything that happened after. It never joins pages of two different states. Called by client.ts.
+// Reads a whole list in pages. It returns the resourceVersion of the first page, so that a watch from there sees
+// everything that happened after. It never joins pages of two different states.
 import { errorMessage, MeshError } from "../../base/errors.ts";
 import { isStatus } from "../status.ts";
 import type { KubeList, KubeObject } from "../types.ts";
 import { type ExchangeContext, exchange } from "./exchange.ts";
-import { acceptOf, projectionOf } from "./representation.ts";
-import { apiVersionOf, collectionPath, formatQuery, type Resource, resourceName } from "./resource.ts";
+import { acceptOf, apiVersionOf, collectionPath, formatQuery, projectionOf, type Resource, resourceName } from "./resource.ts";
 import type { ListOptions } from "./types.ts";
 
 const DEFAULT_PAGE_SIZE = 500;
@@ -59,7 +58,7 @@ async function listPage<T extends KubeObject>(
   limit: number,
   continueToken: string,
 ): Promise<KubeList<T>> {
-  const { namespace, labelSelector, fieldSelector, resourceVersion, signal, timeoutMs } = options;
+  const { namespace, labelSelector, fieldSelector, resourceVersion } = options;
   const query = formatQuery({
     labelSelector,
     fieldSelector,
@@ -70,12 +69,11 @@ async function listPage<T extends KubeObject>(
   });
   const doing = `listing ${resourceName(resource)}`;
   const body = await exchange(context, {
+    ...options,
     method: "GET",
     path: collectionPath(resource, namespace) + query,
     headers: { accept: acceptOf(resource, "list") },
     doing,
-    signal,
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
   });
   return readPage(resource, body, doing);
 }

@@ -1,14 +1,11 @@
-// The reference from an object to its controller, as in metav1.GetControllerOf and NewControllerRef. Pure.
-
+// The reference from an object to its controller, as in metav1.GetControllerOf and NewControllerRef.
 import type { KubeObject, OwnerReference } from "../types.ts";
 import { apiVersionOf, type Resource } from "./resource.ts";
 
-/** The reference to the object's controller; undefined if it has none. */
 export function controllerRefOf({ metadata }: Pick<KubeObject, "metadata">): OwnerReference | undefined {
   return metadata.ownerReferences?.find(({ controller }) => controller === true);
 }
 
-/** True if the object has this controller. */
 export function isControlledBy(object: Pick<KubeObject, "metadata">, { metadata }: Pick<KubeObject, "metadata">): boolean {
   return metadata.uid !== undefined && controllerRefOf(object)?.uid === metadata.uid;
 }

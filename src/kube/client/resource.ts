@@ -1,6 +1,7 @@
-// The descriptor of a kind, and its URLs. Every name in a path is escaped, so no object name can reach
-// another resource. Pure.
+// The descriptor of a kind, its URLs and the form of its objects. Every name in a path is escaped, so no object
+// name can reach another resource.
 import { MeshError } from "../../base/errors.ts";
+import { JSON_TYPE } from "../media-types.ts";
 import type { GroupVersionResource, KubeObject } from "../types.ts";
 
 declare const objectType: unique symbol;
@@ -15,7 +16,7 @@ export interface Resource<T extends KubeObject = KubeObject> extends GroupVersio
   readonly [objectType]?: T;
 }
 
-/** Names one object. Cluster-scoped kinds have no namespace. */
+/** Cluster-scoped kinds have no namespace. */
 export interface ObjectRef {
   readonly namespace?: string | undefined;
   readonly name: string;
@@ -71,4 +72,24 @@ export function formatQuery(values: Readonly<Record<string, QueryValue>>): strin
     if (value !== undefined && value !== "" && value !== false) query.set(key, String(value));
   }
   return query.size === 0 ? "" : `?${query}`;
+}
+
+/**
+ * The Accept header: JSON, and for a metadata-only resource its partial form first. A server that does not know
+ * that form returns whole objects.
+ */
+export function acceptOf(resource: Resource, verb: "get" | "list" | "watch"): string {
+  if (resource.metadataOnly !== true) return JSON_TYPE;
+  const kind = verb === "list" ? "PartialObjectMetadataList" : "PartialObjectMetadata";
+  return `${JSON_TYPE};as=${kind};g=meta.k8s.io;v=v1,${JSON_TYPE}`;
+}
+
+/**
+ * The function that turns an object of the server into a T. Nothing checks T, which the descriptor states. A
+ * metadata-only object keeps nothing else and gets the kind of its resource instead of PartialObjectMetadata.
+ */
+export function projectionOf<T extends KubeObject>(resource: Resource<T>): (object: KubeObject) => T {
+  if (resource.metadataOnly !== true) return (object) => object as T;
+  const type = { apiVersion: apiVersionOf(resource), kind: resource.kind };
+  return ({ metadata }) => ({ ...type, metadata }) as KubeObject as T;
 }

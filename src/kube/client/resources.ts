@@ -1,5 +1,4 @@
-// The built-in kinds that the project reads or writes, with the fields it reads. src/api describes the
-// project's own kinds.
+// The built-in kinds, with the fields that the project reads or writes.
 import type { KubeObject, LabelSelector } from "../types.ts";
 import type { Resource } from "./resource.ts";
 
@@ -40,10 +39,9 @@ export interface Container {
   readonly securityContext?: { readonly capabilities?: { readonly add?: readonly string[] } };
 }
 
+/** At most one is set. Their fields are not read. */
 export interface ContainerState {
-  /** Set if the container runs. Its fields are not read. */
   readonly running?: object;
-  /** Set if the container has ended. Its fields are not read. */
   readonly terminated?: object;
 }
 
@@ -142,7 +140,7 @@ export interface ObjectReference {
   readonly resourceVersion?: string;
 }
 
-/** core/v1 Event. */
+/** An Event of the core group. */
 export interface Event extends KubeObject {
   readonly involvedObject: ObjectReference;
   readonly type: string;
@@ -178,7 +176,6 @@ export interface WebhookClientConfig {
   readonly url?: string;
 }
 
-/** admissionregistration.k8s.io/v1 ValidatingWebhook. */
 export interface ValidatingWebhook {
   readonly name: string;
   readonly admissionReviewVersions: readonly string[];
@@ -204,16 +201,13 @@ export interface MutatingWebhook extends ValidatingWebhook {
 }
 
 export interface ValidatingWebhookConfiguration extends KubeObject {
-  /** Absent for none. */
   readonly webhooks?: readonly ValidatingWebhook[];
 }
 
 export interface MutatingWebhookConfiguration extends KubeObject {
-  /** Absent for none. */
   readonly webhooks?: readonly MutatingWebhook[];
 }
 
-/** admissionregistration.k8s.io/v1 MutatingAdmissionPolicy, with the fields that the project writes. */
 export interface MutatingAdmissionPolicy extends KubeObject {
   readonly spec: {
     readonly failurePolicy: "Fail" | "Ignore";
@@ -239,83 +233,45 @@ export interface MutatingAdmissionPolicyBinding extends KubeObject {
   readonly spec: { readonly policyName: string };
 }
 
-export const NAMESPACES: Resource<Namespace> = {
-  group: "",
-  version: "v1",
-  resource: "namespaces",
-  kind: "Namespace",
-  namespaced: false,
-};
-export const PODS: Resource<Pod> = { group: "", version: "v1", resource: "pods", kind: "Pod", namespaced: true };
-export const STATEFUL_SETS: Resource<StatefulSet> = {
-  group: "apps",
-  version: "v1",
-  resource: "statefulsets",
-  kind: "StatefulSet",
-  namespaced: true,
-};
-export const CONTROLLER_REVISIONS: Resource<ControllerRevision> = {
-  group: "apps",
-  version: "v1",
-  resource: "controllerrevisions",
-  kind: "ControllerRevision",
-  namespaced: true,
-};
-export const CONFIG_MAPS: Resource<ConfigMap> = {
-  group: "",
-  version: "v1",
-  resource: "configmaps",
-  kind: "ConfigMap",
-  namespaced: true,
-};
-export const SECRETS: Resource<Secret> = { group: "", version: "v1", resource: "secrets", kind: "Secret", namespaced: true };
-export const SERVICES: Resource<Service> = {
-  group: "",
-  version: "v1",
-  resource: "services",
-  kind: "Service",
-  namespaced: true,
-};
-export const EVENTS: Resource<Event> = { group: "", version: "v1", resource: "events", kind: "Event", namespaced: true };
-export const LEASES: Resource<Lease> = {
-  group: "coordination.k8s.io",
-  version: "v1",
-  resource: "leases",
-  kind: "Lease",
-  namespaced: true,
-};
-export const CUSTOM_RESOURCE_DEFINITIONS: Resource<CustomResourceDefinition> = {
-  group: "apiextensions.k8s.io",
-  version: "v1",
-  resource: "customresourcedefinitions",
-  kind: "CustomResourceDefinition",
-  namespaced: false,
-};
-export const MUTATING_WEBHOOK_CONFIGURATIONS: Resource<MutatingWebhookConfiguration> = {
-  group: "admissionregistration.k8s.io",
-  version: "v1",
-  resource: "mutatingwebhookconfigurations",
-  kind: "MutatingWebhookConfiguration",
-  namespaced: false,
-};
-export const VALIDATING_WEBHOOK_CONFIGURATIONS: Resource<ValidatingWebhookConfiguration> = {
-  group: "admissionregistration.k8s.io",
-  version: "v1",
-  resource: "validatingwebhookconfigurations",
-  kind: "ValidatingWebhookConfiguration",
-  namespaced: false,
-};
-export const MUTATING_ADMISSION_POLICIES: Resource<MutatingAdmissionPolicy> = {
-  group: "admissionregistration.k8s.io",
-  version: "v1",
-  resource: "mutatingadmissionpolicies",
-  kind: "MutatingAdmissionPolicy",
-  namespaced: false,
-};
-export const MUTATING_ADMISSION_POLICY_BINDINGS: Resource<MutatingAdmissionPolicyBinding> = {
-  group: "admissionregistration.k8s.io",
-  version: "v1",
-  resource: "mutatingadmissionpolicybindings",
-  kind: "MutatingAdmissionPolicyBinding",
-  namespaced: false,
-};
+export const NAMESPACES = clusterScoped<Namespace>("", "namespaces", "Namespace");
+export const PODS = namespaced<Pod>("", "pods", "Pod");
+export const STATEFUL_SETS = namespaced<StatefulSet>("apps", "statefulsets", "StatefulSet");
+export const CONTROLLER_REVISIONS = namespaced<ControllerRevision>("apps", "controllerrevisions", "ControllerRevision");
+export const CONFIG_MAPS = namespaced<ConfigMap>("", "configmaps", "ConfigMap");
+export const SECRETS = namespaced<Secret>("", "secrets", "Secret");
+export const SERVICES = namespaced<Service>("", "services", "Service");
+export const EVENTS = namespaced<Event>("", "events", "Event");
+export const LEASES = namespaced<Lease>("coordination.k8s.io", "leases", "Lease");
+export const CUSTOM_RESOURCE_DEFINITIONS = clusterScoped<CustomResourceDefinition>(
+  "apiextensions.k8s.io",
+  "customresourcedefinitions",
+  "CustomResourceDefinition",
+);
+export const MUTATING_WEBHOOK_CONFIGURATIONS = clusterScoped<MutatingWebhookConfiguration>(
+  "admissionregistration.k8s.io",
+  "mutatingwebhookconfigurations",
+  "MutatingWebhookConfiguration",
+);
+export const VALIDATING_WEBHOOK_CONFIGURATIONS = clusterScoped<ValidatingWebhookConfiguration>(
+  "admissionregistration.k8s.io",
+  "validatingwebhookconfigurations",
+  "ValidatingWebhookConfiguration",
+);
+export const MUTATING_ADMISSION_POLICIES = clusterScoped<MutatingAdmissionPolicy>(
+  "admissionregistration.k8s.io",
+  "mutatingadmissionpolicies",
+  "MutatingAdmissionPolicy",
+);
+export const MUTATING_ADMISSION_POLICY_BINDINGS = clusterScoped<MutatingAdmissionPolicyBinding>(
+  "admissionregistration.k8s.io",
+  "mutatingadmissionpolicybindings",
+  "MutatingAdmissionPolicyBinding",
+);
+
+function namespaced<T extends KubeObject>(group: string, resource: string, kind: string): Resource<T> {
+  return { group, version: "v1", resource, kind, namespaced: true };
+}
+
+function clusterScoped<T extends KubeObject>(group: string, resource: string, kind: string): Resource<T> {
+  return { group, version: "v1", resource, kind, namespaced: false };
+}

@@ -1,26 +1,18 @@
 // Turns refusals of the API server into StatusErrors. Reason, code, message, details and Retry-After stay as
 // sent. An answer that is not a Status, such as a load balancer's error page, becomes one by its HTTP code.
-// Pure.
 import { createStatus, reasonOfCode, type Status, type StatusDetails, StatusError, type StatusReason } from "../status.ts";
 
 const MAX_MESSAGE_LENGTH = 500;
 
 /**
- * The error for an answer.
  * @param code HTTP status code
- * @param body the text of the answer
  * @param retryAfter the Retry-After header, in seconds
  * @param doing the operation of the caller, for the message: "listing pods"
  */
 export function responseError(code: number, body: string, retryAfter: string | undefined, doing: string): StatusError {
-  const sent = parseStatus(body);
-  return sent === undefined
-    ? statusError(
-        { ...createStatus(reasonOf(code), body.trim().slice(0, MAX_MESSAGE_LENGTH) || `HTTP ${code}`), code },
-        retryAfter,
-        doing,
-      )
-    : statusError({ ...sent, code: sent.code || code, reason: sent.reason || reasonOf(code) }, retryAfter, doing);
+  const message = body.trim().slice(0, MAX_MESSAGE_LENGTH) || `HTTP ${code}`;
+  const status = parseStatus(body) ?? { ...createStatus(reasonOf(code), message), code };
+  return statusError({ ...status, code: status.code || code, reason: status.reason || reasonOf(code) }, retryAfter, doing);
 }
 
 /** The error for an ERROR event of a watch. */
@@ -29,10 +21,7 @@ export function watchError(object: unknown, doing: string): StatusError {
   return statusError({ ...sent, reason: sent.reason || reasonOf(sent.code) }, undefined, doing);
 }
 
-/**
- * How long the server asks the client to wait before a retry, in milliseconds; undefined if the answer does
- * not say.
- */
+/** How long the server asks the client to wait before a retry; undefined if the answer does not say. */
 export function retryAfterMs(error: StatusError): number | undefined {
   const seconds = error.status.details?.retryAfterSeconds;
   return seconds === undefined || seconds <= 0 ? undefined : seconds * 1000;
@@ -49,8 +38,7 @@ function statusError(status: Status, retryAfter: string | undefined, doing: stri
       ? { ...status.details, retryAfterSeconds: seconds }
       : status.details;
   const error = new StatusError(status.reason, `${doing}: ${status.message}`, details);
-  // The constructor derives the code from the reason, but the code that the server sent counts (500 with
-  // reason ServerTimeout, for example).
+  // The constructor derives the code from the reason, but the code that the server sent counts.
   return Object.assign(error, { status: { ...error.status, message: status.message, code: status.code } });
 }
 

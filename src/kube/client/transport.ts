@@ -1,5 +1,5 @@
-// One HTTP/1.1 connection pool to the API server. TLS is verified, a token never leaves over a connection
-// that is neither encrypted nor loopback, and every exchange ends by its signal. Created by client.ts.
+// One HTTP/1.1 connection pool to the API server. TLS is verified, a token never leaves over a connection that is
+// neither encrypted nor loopback, and every exchange ends by its signal.
 import type { IncomingHttpHeaders } from "node:http";
 import { Pool } from "undici";
 import { errorMessage, MeshError } from "../../base/errors.ts";
@@ -26,8 +26,7 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-// Node sends a probe each second after this idle time and gives up after ten. So a dead peer is found in 25
-// s, also under an idle watch.
+// Node sends a probe each second after this idle time and gives up after ten: a dead peer is found in 25 s.
 const TCP_KEEPALIVE_MS = 15_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 // Below kube-apiserver's 90 s and most load balancers' 60 s, so that the server is rarely the first to close.

@@ -1,4 +1,4 @@
-// The interface of the client. src/runtime is written against it, and tests replace it.
+// The interface of the client.
 import type { KubeList, KubeObject } from "../types.ts";
 import type { ObjectRef, Resource } from "./resource.ts";
 import type { TransportRequest } from "./transport.ts";

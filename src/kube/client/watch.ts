@@ -1,12 +1,10 @@
 // One watch: a stream of events until the server ends it. Every event is passed on as sent and in order.
-// Silence, a reset, an incomplete line and an ERROR event throw. Called by client.ts.
+// Silence, a reset, an incomplete line and an ERROR event throw.
 import { MeshError } from "../../base/errors.ts";
 import type { KubeObject } from "../types.ts";
 import { createDeadline, type Deadline } from "./deadline.ts";
 import { type ExchangeContext, openStream } from "./exchange.ts";
-import { parseJsonLines } from "./json-lines.ts";
-import { acceptOf, projectionOf } from "./representation.ts";
-import { collectionPath, formatQuery, type Resource, resourceName } from "./resource.ts";
+import { acceptOf, collectionPath, formatQuery, projectionOf, type Resource, resourceName } from "./resource.ts";
 import { watchError } from "./response-error.ts";
 import { connectionError, type TransportResponse } from "./transport.ts";
 import type { WatchEvent, WatchOptions } from "./types.ts";
@@ -14,11 +12,11 @@ import type { WatchEvent, WatchOptions } from "./types.ts";
 const DEFAULT_TIMEOUT_SECONDS = 300;
 // kube-apiserver sends a bookmark about once a minute. After this time it is overdue.
 const DEFAULT_SILENCE_MS = 90_000;
+const NEWLINE = 0x0a;
+/** An etcd value is at most a few MB. A longer line is not a watch event. */
+const MAX_LINE_BYTES = 32 * 1024 * 1024;
 
-/**
- * Watches a collection. The caller remembers the resourceVersion and starts again; see
- * src/runtime/reflector.ts.
- */
+/** Watches a collection. The caller remembers the resourceVersion and starts again. */
 export async function* watchCollection<T extends KubeObject>(
   context: ExchangeContext,
   resource: Resource<T>,
@@ -77,5 +75,49 @@ function readEvent<T extends KubeObject>(line: unknown, project: (object: KubeOb
       throw watchError(object, doing);
     default:
       throw new MeshError("WATCH_MALFORMED", `${doing}: the event type is unknown: ${JSON.stringify(type)}`);
+  }
+}
+
+/**
+ * The values of the complete lines of each chunk. The boundaries of the chunks do not change the values.
+ * @throws MeshError `WATCH_TRUNCATED` if the stream ends inside a line, `WATCH_MALFORMED` for a line that is no
+ * JSON or too long
+ */
+export async function* parseJsonLines(
+  chunks: AsyncIterable<Uint8Array>,
+  maxLineBytes = MAX_LINE_BYTES,
+): AsyncGenerator<unknown[]> {
+  let pending: Uint8Array[] = [];
+  let pendingBytes = 0;
+  for await (const chunk of chunks) {
+    const values: unknown[] = [];
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+      const line = Buffer.concat([...pending, chunk.subarray(start, end)]);
+      pending = [];
+      pendingBytes = 0;
+      start = end + 1;
+      if (!isBlank(line)) values.push(parseLine(line));
+    }
+    if (start < chunk.length) {
+      pending.push(chunk.subarray(start));
+      pendingBytes += chunk.length - start;
+    }
+    if (pendingBytes > maxLineBytes)
+      throw new MeshError("WATCH_MALFORMED", `reading a watch: a line is over ${maxLineBytes} bytes`);
+    if (values.length > 0) yield values;
+  }
+  if (!isBlank(Buffer.concat(pending))) throw new MeshError("WATCH_TRUNCATED", "reading a watch: it ended inside an event");
+}
+
+function isBlank(line: Buffer): boolean {
+  return line.every((byte) => byte === 0x20 || byte === 0x0d || byte === 0x09);
+}
+
+function parseLine(line: Buffer): unknown {
+  try {
+    return JSON.parse(line.toString("utf8"));
+  } catch (cause) {
+    throw new MeshError("WATCH_MALFORMED", "reading a watch: a line is not JSON", { cause });
   }
 }

@@ -1,14 +1,11 @@
-// Kubernetes' wire formats as the rest of the code uses them: lists, watch events, objects and Statuses, in
-// JSON and in protobuf. Pure. The codecs read as little as possible and pass on the original bytes.
-// Invariant: an object that cannot be read with certainty is left out or refused. All functions throw
-// MeshError `CODEC_*`.
+// Kubernetes' wire formats: lists, watch events, objects and Statuses, in JSON and in protobuf. The codecs read as
+// little as possible and pass on the original bytes. Invariant: an object that cannot be read with certainty is
+// left out or refused. All functions throw MeshError `CODEC_*`.
 import { parseResourceVersion, type Version } from "../resource-version.ts";
 import type { Status } from "../status.ts";
 import { applyEdits, asBuffer, type Edit } from "./base/bytes.ts";
 import type { ListFilterOptions } from "./base/element-filter.ts";
-import type { Rename } from "./base/rename.ts";
 import {
-  type ByteFilter,
   codecError,
   DEFAULT_MAX_BYTES,
   type Encoding,
@@ -16,9 +13,11 @@ import {
   type ItemMeta,
   isCodecError,
   type Keep,
+  type ListFilter,
   type ListJoiner,
   type ListJoinerOptions,
   type ReadOptions,
+  type Rename,
   type Rewrite,
   type WatchFrame,
 } from "./base/types.ts";
@@ -26,23 +25,8 @@ import * as json from "./json/codec.ts";
 import * as protobuf from "./protobuf/codec.ts";
 
 export type { ListFilterOptions } from "./base/element-filter.ts";
-export type { Rename } from "./base/rename.ts";
-export {
-  type ByteFilter,
-  codecError,
-  DEFAULT_MAX_BYTES,
-  type Emit,
-  type Encoding,
-  type FrameSplitter,
-  type ItemMeta,
-  isCodecError,
-  type Keep,
-  type ListJoiner,
-  type ReadOptions,
-  type WatchEventType,
-  type WatchFrame,
-} from "./base/types.ts";
-
+export type * from "./base/types.ts";
+export { codecError, DEFAULT_MAX_BYTES, isCodecError } from "./base/types.ts";
 export { filterTableFrame } from "./json/frame.ts";
 
 /** The functions of one encoding. json/ and protobuf/ have the same files for the same tasks. */
@@ -51,21 +35,17 @@ export function codecOf(encoding: Encoding): typeof json | typeof protobuf {
 }
 
 /**
- * A filter for one list response. Kept items pass byte for byte, or rewritten. Items of other subsets and
- * items without readable metadata are left out, and so is `remainingItemCount` when an item may be left out.
- * A Status passes unchanged.
- * @throws MeshError (by push and end) `CODEC_MALFORMED`, `CODEC_TRUNCATED`, `CODEC_TOO_LARGE`,
- * `CODEC_NOT_A_LIST`
+ * A filter for one list response. Kept items pass byte for byte, or rewritten. Foreign and unreadable items are
+ * left out, and so is `remainingItemCount` when an item may be left out. A Status passes unchanged.
+ * @throws MeshError (by push and end) any `CODEC_*` but `CODEC_AMBIGUOUS`
  */
-export function createListFilter(encoding: Encoding, keep: Keep, options: ListFilterOptions = {}): ByteFilter {
+export function createListFilter(encoding: Encoding, keep: Keep, options: ListFilterOptions = {}): ListFilter {
   return codecOf(encoding).createListFilter(keep, options);
 }
 
 /**
- * Joins several lists into one. The lists have the same version and differ only in their items, so the one
- * list has the bytes of the first one around the items of all. No item is decoded.
- * @param version of each list; another one is `CODEC_MALFORMED`, as is a list that differs in more than its
- * items
+ * Joins several lists of one version into one, which has the bytes of the first list around the items of all. No
+ * item is decoded.
  */
 export function createListJoiner(encoding: Encoding, version: Version, options: ListJoinerOptions): ListJoiner {
   return codecOf(encoding).createListJoiner(version, options);
@@ -80,7 +60,6 @@ export interface ListMeta {
   readonly remaining: number | undefined;
 }
 
-/** Reads the metadata of a whole list. */
 export function readListMeta(encoding: Encoding, body: Uint8Array): ListMeta {
   const { resourceVersion, continueToken = "", remainingItemCount } = codecOf(encoding).readListMeta(body);
   return {
@@ -91,38 +70,31 @@ export function readListMeta(encoding: Encoding, body: Uint8Array): ListMeta {
 }
 
 /**
- * Cuts one watch response into whole events. A frame is a document, not a chunk and not a line, and it is
- * passed on as soon as its last byte is there.
- * @param options.maxFrameBytes upper bound of one event; default 16 MiB. More is `CODEC_TOO_LARGE`.
+ * Cuts one watch response into whole events. A frame is passed on as soon as its last byte is there.
+ * @param maxFrameBytes upper bound of one event; more is `CODEC_TOO_LARGE`
  */
-export function createFrameSplitter(
-  encoding: Encoding,
-  { maxFrameBytes = DEFAULT_MAX_BYTES }: { readonly maxFrameBytes?: number } = {},
-): FrameSplitter {
+export function createFrameSplitter(encoding: Encoding, maxFrameBytes = DEFAULT_MAX_BYTES): FrameSplitter {
   return codecOf(encoding).createFrameSplitter(maxFrameBytes);
 }
 
-/** Reads one whole frame. Throws `CODEC_MALFORMED`. */
+/** Throws `CODEC_MALFORMED`. */
 export function readFrame(encoding: Encoding, frame: Uint8Array, options: ReadOptions = {}): WatchFrame {
   return codecOf(encoding).readFrame(frame, options);
 }
 
-/**
- * The namespace and name of the object in a whole body, and its labels if requested. Throws
- * `CODEC_MALFORMED`, and `CODEC_AMBIGUOUS` if two decoders could read them differently.
- */
+/** Throws `CODEC_MALFORMED`, and `CODEC_AMBIGUOUS` if two decoders could read the object differently. */
 export function readObjectMeta(encoding: Encoding, body: Uint8Array, options: ReadOptions = {}): ItemMeta {
   const meta = codecOf(encoding).readObjectMeta(body, options);
   if (meta === undefined) throw codecError("CODEC_AMBIGUOUS", "reading an object: its metadata cannot be read with certainty");
   return meta;
 }
 
-// Renames of leader-election locks, in both directions. Only the name changes, and in protobuf the lengths
-// around it. For a body that does not have the name the result is the same array.
+// Renames of leader-election locks. Only the name changes, and in protobuf the lengths around it. For a body
+// without the name the result is the same array.
 
 /**
- * Renames one object of any kind. In a Status `details.name` and the quoted name in the message change
- * instead, in a Table the rows' objects and their cells.
+ * Renames one object of any kind. In a Status `details.name` and the quoted name in the message change, in a
+ * Table the rows' objects and their cells.
  * @throws MeshError `CODEC_MALFORMED`; `CODEC_AMBIGUOUS` if the name occurs twice or in another case
  */
 export function renameObject(encoding: Encoding, body: Uint8Array, rename: Rename): Uint8Array {
@@ -140,16 +112,16 @@ export function elementRenamer(encoding: Encoding, rename: Rename): Rewrite {
   return (element, { name }, part) => (name === rename.from ? renameElement(element, part, rename) : element);
 }
 
-// Removal of `metadata.managedFields`, which are a quarter of the bytes that an informer receives. All other
-// bytes stay, except for the lengths around the field in protobuf. A body without managedFields, and one that
-// cannot be read, is returned as the same array, since stripping hides nothing.
+// Removal of `metadata.managedFields`, a quarter of the bytes that an informer receives. Only they change, and the
+// lengths around them in protobuf. A body without them, and one that cannot be read, is returned as the same array,
+// since stripping hides nothing.
 
 /** One object without managedFields; of a list each item, of a Table each row's object. Never throws. */
 export function stripObject(encoding: Encoding, body: Uint8Array): Uint8Array {
   return stripped(body, codecOf(encoding).objectCuts);
 }
 
-/** One whole watch event of any type without managedFields. Never throws. */
+/** Never throws. */
 export function stripFrame(encoding: Encoding, frame: Uint8Array): Uint8Array {
   return stripped(frame, codecOf(encoding).frameCuts);
 }

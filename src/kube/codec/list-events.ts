@@ -1,12 +1,20 @@
-// Turns lists into watch events, one for each kept object, as if all of them came or went. The bytes of an
-// object stay; a built-in object gets the type that it lacks inside a list. Pure. Invariant: a reader holds
-// no more than one chunk and one object.
+// Turns lists into watch events, one for each kept object, as if all of them came or went. The bytes of an object
+// stay; a built-in object gets the type that it lacks inside a list. Invariant: a reader holds no more than one
+// chunk and one object.
 import { parseResourceVersion, type Version } from "../resource-version.ts";
-import { isListType, type ObjectType } from "./base/object-type.ts";
-import { type ByteFilter, codecError, type Emit, type Encoding, type Keep, type ListJoiner } from "./base/types.ts";
+import {
+  codecError,
+  type Emit,
+  type Encoding,
+  isListType,
+  type Keep,
+  type ListCounts,
+  type ListFilter,
+  type ListJoiner,
+  type ObjectType,
+} from "./base/types.ts";
 import { codecOf, createListFilter } from "./codec.ts";
 
-/** An object of a list as a watch event. */
 export interface ListEvent {
   /** The object's version. */
   readonly version: bigint;
@@ -17,14 +25,12 @@ interface EventReader {
   push(chunk: Uint8Array): void;
   /** The list is complete. Returns the type of its items. */
   end(): ObjectType;
-  readonly kept: number;
-  readonly dropped: number;
+  readonly counts: ListCounts;
 }
 
 /**
- * Reads a list at `version` as it arrives. Both methods throw MeshError `CODEC_MALFORMED` (also for a list of
- * another version), `CODEC_TRUNCATED`, `CODEC_TOO_LARGE`, `CODEC_NOT_A_LIST` (also for a Table, or a list of
- * objects of several kinds).
+ * Reads a list at `version` as it arrives. Both methods throw as `createListFilter`, `CODEC_MALFORMED` also for a
+ * list of another version, `CODEC_NOT_A_LIST` also for a Table and for a list of objects of several kinds.
  * @param onEvent called with the kept objects in the order of the list
  */
 function createEventReader(
@@ -38,8 +44,7 @@ function createEventReader(
   let frameOf: ((element: Uint8Array) => Uint8Array) | undefined;
   const filter = createListFilter(encoding, keep, {
     versions: true,
-    // The list itself is not needed.
-    maxHeldBytes: 0,
+    maxHeldBytes: 0, // the list itself is not needed
     onType(part) {
       for (const key of Object.keys(part)) if (key in listType) throw malformed(`the key ${key} occurs twice`);
       listType = { ...listType, ...part };
@@ -65,12 +70,7 @@ function createEventReader(
       filter.end(ignore);
       return itemType(listType);
     },
-    get kept() {
-      return filter.kept;
-    },
-    get dropped() {
-      return filter.dropped;
-    },
+    counts: filter.counts,
   };
 }
 
@@ -91,7 +91,7 @@ export function listEvents(
   return { events, type: reader.end() };
 }
 
-/** @param isInitialEnd it says that the initial events are over */
+/** @param isInitialEnd the bookmark says that the initial events are over */
 export function bookmarkFrame(
   encoding: Encoding,
   type: ObjectType,
@@ -101,20 +101,18 @@ export function bookmarkFrame(
   return codecOf(encoding).encodeBookmark(type, String(version), isInitialEnd);
 }
 
-export interface EventJoinerOptions {
-  /** The events end with a bookmark. */
-  readonly hasBookmark: boolean;
-}
-
 /**
- * Joins several lists into the beginning of a watch: an ADDED event for each object, and the bookmark that
- * says that these were all.
- * @param version of each list; another one is `CODEC_MALFORMED`
+ * Joins several lists of one version into the beginning of a watch: an ADDED event for each object, and on request
+ * the bookmark that says that these were all.
  */
-export function createEventJoiner(encoding: Encoding, version: Version, { hasBookmark }: EventJoinerOptions): ListJoiner {
+export function createEventJoiner(
+  encoding: Encoding,
+  version: Version,
+  { hasBookmark }: { readonly hasBookmark: boolean },
+): ListJoiner {
   let type: ObjectType | undefined;
   return {
-    next(keep: Keep): ByteFilter {
+    next(keep: Keep): ListFilter {
       let frames: Uint8Array[] = [];
       const reader = createEventReader(encoding, "ADDED", version, keep, ({ frame }) => frames.push(frame));
       return {
@@ -126,12 +124,7 @@ export function createEventJoiner(encoding: Encoding, version: Version, { hasBoo
         end() {
           type = reader.end();
         },
-        get dropped() {
-          return reader.dropped;
-        },
-        get kept() {
-          return reader.kept;
-        },
+        counts: reader.counts,
       };
     },
     end(emit: Emit) {

@@ -86,7 +86,7 @@ function join(
     const filter = joiner.next(keep);
     for (let at = 0; at < list.length; at += chunkBytes) filter.push(Buffer.from(list.subarray(at, at + chunkBytes)), emit);
     filter.end(emit);
-    dropped += filter.dropped;
+    dropped += filter.counts.dropped;
   }
   joiner.end(emit);
   return { bytes: Buffer.concat(slices), dropped };
@@ -137,7 +137,7 @@ describe.each(FORMS)("%s", (_name, encoding, form) => {
     const parts: Uint8Array[] = [];
     filter.push(bytes, (slice) => parts.push(slice));
     filter.end((slice) => parts.push(slice));
-    expect([filter.kept, dropped]).toEqual([2, 2]);
+    expect([filter.counts.kept, dropped]).toEqual([2, 2]);
     if (form !== pretty) expect(bytes).toEqual(form([a1, c1]));
   });
 });

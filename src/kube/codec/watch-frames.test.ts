@@ -25,12 +25,8 @@ function podMessage(namespace: string, name: string): Buffer {
   ]);
 }
 
-function split(
-  encoding: Encoding,
-  chunks: Uint8Array[],
-  options: { maxFrameBytes?: number } = {},
-): { frames: string[]; atBoundary: boolean } {
-  const splitter = createFrameSplitter(encoding, options);
+function split(encoding: Encoding, chunks: Uint8Array[], maxFrameBytes?: number): { frames: string[]; atBoundary: boolean } {
+  const splitter = createFrameSplitter(encoding, maxFrameBytes);
   const frames: string[] = [];
   for (const chunk of chunks) splitter.push(chunk, (frame) => frames.push(Buffer.from(frame).toString("latin1")));
   return { frames, atBoundary: splitter.atBoundary };
@@ -84,8 +80,8 @@ describe("splitting JSON", () => {
   });
 
   test("an event over the bound is too large, whole or in part", () => {
-    expect(code(() => split("json", [Buffer.from(a)], { maxFrameBytes: 20 }))).toBe("CODEC_TOO_LARGE");
-    expect(code(() => split("json", [Buffer.from(a.slice(0, 30))], { maxFrameBytes: 20 }))).toBe("CODEC_TOO_LARGE");
+    expect(code(() => split("json", [Buffer.from(a)], 20))).toBe("CODEC_TOO_LARGE");
+    expect(code(() => split("json", [Buffer.from(a.slice(0, 30))], 20))).toBe("CODEC_TOO_LARGE");
   });
 
   test.each(["hello", "[]", '{"type":"ADDED"]', "}"])("%s is malformed", (text) => {
@@ -105,7 +101,7 @@ describe("splitting protobuf", () => {
   });
 
   test("a frame over the bound is too large as soon as its length is there", () => {
-    expect(code(() => split("protobuf", [a.subarray(0, 4)], { maxFrameBytes: 20 }))).toBe("CODEC_TOO_LARGE");
+    expect(code(() => split("protobuf", [a.subarray(0, 4)], 20))).toBe("CODEC_TOO_LARGE");
   });
 });
 

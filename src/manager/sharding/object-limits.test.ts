@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { group, terms } from "../../../test/support/route-table.ts";
+import { parseTerms } from "../../../test/localkube/parse-terms.ts";
+import { group } from "../../../test/support/route-table.ts";
 import { objectLimitProblems, objectLimits } from "./object-limits.ts";
 import type { Shard } from "./shards.ts";
 
@@ -11,7 +12,13 @@ function shard(
   ...entries: readonly (readonly [selector: string, ...resources: ReturnType<typeof group>[]])[]
 ): Shard {
   const rules = entries.map(([selector, ...resources], index) => {
-    return { resources, contains: () => true, testText: "", terms: terms(selector), origin: `${name}: spec.limits[${index}]` };
+    return {
+      resources,
+      contains: () => true,
+      testText: "",
+      terms: parseTerms(selector),
+      origin: `${name}: spec.limits[${index}]`,
+    };
   });
   return { name, pods: {}, rules };
 }
@@ -27,11 +34,16 @@ describe("the labels of objects that a family selects", () => {
     expect(objectLimits(shards)).toEqual([
       {
         kind: "object-limit",
-        terms: terms("app=shop"),
+        terms: parseTerms("app=shop"),
         resources: [PODS, group("apps", "deployments")],
         origin: "a: spec.limits[0]",
       },
-      { kind: "object-limit", terms: terms("tier in (x,y)"), resources: [group("batch", "jobs")], origin: "c: spec.limits[0]" },
+      {
+        kind: "object-limit",
+        terms: parseTerms("tier in (x,y)"),
+        resources: [group("batch", "jobs")],
+        origin: "c: spec.limits[0]",
+      },
     ]);
   });
 

@@ -3,7 +3,7 @@
 // computes from it, and never a label that somebody has set.
 import type { LabelSelector } from "../../api/label-selector.ts";
 import { NAMESPACE, SHARD, SHARD_HASH } from "../../api/sharding-keys.ts";
-import { formatTerms, isSetTerm, type SetTerm, termsOfSelector } from "../../kube/label-selector.ts";
+import { formatTerms, type LabelTerm, termsOfSelector } from "../../kube/label-selector.ts";
 import { placeHash } from "../../kube/place.ts";
 
 /** The values of the computed keys for one namespace. */
@@ -24,12 +24,12 @@ export interface SplitSelector {
   readonly contains: NamespaceTest;
   /** Equal texts mean equal tests. */
   readonly testText: string;
-  readonly terms: readonly SetTerm[];
+  readonly terms: readonly LabelTerm[];
 }
 
 /** Without a selector, the test contains every namespace and there are no terms. */
 export function splitSelector(selector: LabelSelector = {}): SplitSelector {
-  const terms = termsOfSelector(selector).filter(isSetTerm);
+  const terms = termsOfSelector(selector);
   const computed = terms.filter(({ key }) => readerOf(key) !== undefined);
   const tests = computed.flatMap((term) => testOf(term) ?? []);
   return {
@@ -39,7 +39,7 @@ export function splitSelector(selector: LabelSelector = {}): SplitSelector {
   };
 }
 
-function testOf({ key, operator, values }: SetTerm): NamespaceTest | undefined {
+function testOf({ key, operator, values }: LabelTerm): NamespaceTest | undefined {
   const read = readerOf(key);
   if (read === undefined) return undefined;
   const listed = new Set(values);

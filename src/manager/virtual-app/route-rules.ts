@@ -3,7 +3,7 @@
 // decide alike. They contain selectors of objects unchanged, because only the proxy sees the objects.
 import type { MatchLimitSelector } from "../../api/match-limit-selector.ts";
 import type { VirtualAppSpec } from "../../api/virtual-app.ts";
-import { isSetTerm, matchesSelector, type SetTerm, termsOfSelector } from "../../kube/label-selector.ts";
+import { type LabelTerm, matchesSelector, termsOfSelector } from "../../kube/label-selector.ts";
 import type { ResourceMatch, RouteRule } from "../../route/table.ts";
 import type { Matches, NamespaceFacts, RouteSpec } from "../apps/compile/route-spec.ts";
 
@@ -56,8 +56,8 @@ function subsetRules(spec: VirtualAppSpec): NamespaceRule[] {
 
 // The terms of a rule's object selector. Validation has checked that a subset's selector has one term, and
 // that the rule names resources.
-function objectTerms({ objectSelector }: MatchLimitSelector): SetTerm[] | undefined {
-  return objectSelector && termsOfSelector(objectSelector).filter(isSetTerm);
+function objectTerms({ objectSelector }: MatchLimitSelector): LabelTerm[] | undefined {
+  return objectSelector && termsOfSelector(objectSelector);
 }
 
 // A rule on labels contains no namespace.

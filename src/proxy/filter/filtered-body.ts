@@ -1,14 +1,13 @@
-// The body of a list or watch through a filter. Invariants: a list that cannot be filtered to its end breaks
-// the connection and never ends as a shorter list; of a watch only whole frames leave, and an upstream that
-// breaks off leaves a clean end at the last frame.
-import { type ByteFilter, createFrameSplitter, type Encoding } from "../../kube/codec/codec.ts";
+// The body of a list or watch through a filter. Invariants: a list that cannot be filtered to its end breaks the
+// connection and never ends as a shorter list; of a watch only whole frames leave, and an upstream that breaks off
+// leaves a clean end at the last frame.
+import { type ByteFilter, createFrameSplitter, type Emit, type Encoding, isCodecError } from "../../kube/codec/codec.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
 import { tap } from "../http/tap.ts";
 
 /**
  * The source seen through the filter.
- * @param onDone called once when the body is over, however it ends, with the bytes taken out and the bytes
- * read so far
+ * @param onDone called once when the body is over, however it ends, with the bytes taken out and the bytes read
  */
 export function listStream(
   source: ByteSource,
@@ -56,4 +55,42 @@ export function frameStream(
     },
     { brokenOff: "end" },
   );
+}
+
+/**
+ * Around a filter that hides nothing: a list that the filter cannot read passes as it is. No byte is lost or written
+ * twice. Once bytes have left, an unreadable rest breaks the body, which would otherwise end as a shorter list.
+ */
+export function lenientFilter(filter: ByteFilter): ByteFilter {
+  /** The beginning; undefined once bytes have left. */
+  let held: Uint8Array[] | undefined = [];
+  let hasFailed = false;
+
+  function attempt(run: (emit: Emit) => void, emit: Emit): void {
+    try {
+      run((slice) => {
+        if (slice.length > 0) held = undefined;
+        emit(slice);
+      });
+    } catch (error) {
+      if (held === undefined || !isCodecError(error)) throw error;
+      hasFailed = true;
+      for (const slice of held) emit(slice);
+      held = undefined;
+    }
+  }
+
+  return {
+    push(chunk, emit) {
+      if (hasFailed) {
+        emit(chunk);
+        return;
+      }
+      held?.push(chunk);
+      attempt((write) => filter.push(chunk, write), emit);
+    },
+    end(emit) {
+      if (!hasFailed) attempt((write) => filter.end(write), emit);
+    },
+  };
 }

@@ -36,7 +36,6 @@ export const RELIST_JITTER_MS = 1_000;
  * would cost a list.
  */
 const DOUBTED_AFTER_MS = 30_000;
-const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 
 export interface Watch {
   readonly encoding: Encoding;
@@ -93,7 +92,7 @@ class WatchStream implements ByteSink, SourceControl {
     this.#filter = new WatchFilter(encoding, request, deps);
     this.#sink = sink;
     this.#out = new SliceWriter(sink);
-    this.#splitter = createFrameSplitter(encoding, { maxFrameBytes: MAX_FRAME_BYTES });
+    this.#splitter = createFrameSplitter(encoding);
     this.#openedMs = clock.monotonicMs();
     this.#held = new HoldQueue({
       clock,

@@ -5,7 +5,7 @@ import { routes } from "../../../test/support/test-routes.ts";
 import { codecError } from "../../kube/codec/codec.ts";
 import { NO_CALLER_POLICY } from "../../route/snapshot.ts";
 import type { Call } from "../call/call.ts";
-import { LenientFilter } from "../filter/lenient-filter.ts";
+import { lenientFilter } from "../filter/filtered-body.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 import { createEnforcer } from "../session/enforcer.ts";
@@ -146,9 +146,7 @@ const bytes = (text: string) => Buffer.from(text);
 
 function through(fail: "never" | "at once" | "after a part" | "at the end", error: Error = codecError("CODEC_NOT_A_LIST", "no")) {
   const out: string[] = [];
-  const filter = new LenientFilter({
-    dropped: 0,
-    kept: 0,
+  const filter = lenientFilter({
     push(_chunk, emit) {
       if (fail === "at once") throw error;
       if (fail === "never" || fail === "after a part") emit(bytes("<part>"));

@@ -19,8 +19,7 @@ import {
 import { answersObjects } from "../../kube/request-kind.ts";
 import { type Handler, isResourceCall, type Layer, type ResourceCall } from "../call/call.ts";
 import { askUncompressed, readableEncoding } from "../call/readable.ts";
-import { frameStream, listStream } from "../filter/filtered-body.ts";
-import { LenientFilter } from "../filter/lenient-filter.ts";
+import { frameStream, lenientFilter, listStream } from "../filter/filtered-body.ts";
 import { asSource, type ByteSource } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 import type { Session } from "../session/session.ts";
@@ -64,7 +63,7 @@ function strippedBody(verb: string, body: ByteSource, encoding: Encoding, stripp
   };
   if (verb !== "list") return listStream(body, new ObjectStripper(encoding), onDone);
   const filter = createListFilter(encoding, () => true, { rewrite: elementStripper(encoding), keepsAll: true });
-  return listStream(body, new LenientFilter(filter), onDone);
+  return listStream(body, lenientFilter(filter), onDone);
 }
 
 /**
@@ -72,8 +71,6 @@ function strippedBody(verb: string, body: ByteSource, encoding: Encoding, stripp
  * bounded.
  */
 export class ObjectStripper implements ByteFilter {
-  readonly dropped = 0;
-  readonly kept = 1;
   readonly #encoding: Encoding;
   readonly #maxBytes: number;
   /** Undefined once the body has turned out to be too large. */

@@ -1,8 +1,6 @@
 // A contiguous view of the part of a stream that is not processed yet. Bytes that were handed out are never
-// overwritten.
-//
-// Only bytes that span two chunks are copied, and growing costs O(1) for each byte: an item that spans a
-// thousand chunks is copied about twice, an item inside one chunk never.
+// overwritten. Only bytes that span two chunks are copied, and growing costs O(1) for each byte: an item that
+// spans a thousand chunks is copied about twice.
 import { asBuffer } from "./bytes.ts";
 
 const NO_BYTES = Buffer.alloc(0);
@@ -17,9 +15,7 @@ export class ByteWindow {
   #chunk: Buffer = NO_BYTES;
   #takenOfChunk = 0;
 
-  /**
-   * Takes the next chunk. `extend` moves it into the window and must be called until it returns undefined.
-   */
+  /** Takes the next chunk. `extend` moves it into the window and must be called until it returns undefined. */
   append(chunk: Uint8Array): void {
     this.#chunk = asBuffer(chunk);
     this.#takenOfChunk = 0;
@@ -28,9 +24,7 @@ export class ByteWindow {
   /**
    * Moves more of the chunk into the window and forgets the bytes before `from`. A `from` after the end also
    * skips bytes that have not arrived yet.
-   * @returns how far the positions moved down, which the caller subtracts from its own positions; undefined
-   * at the end of the
-   *   chunk
+   * @returns what the caller subtracts from its positions; undefined at the end of the chunk
    */
   extend(from: number): number | undefined {
     const chunk = this.#chunk;

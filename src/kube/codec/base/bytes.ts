@@ -1,10 +1,7 @@
 // Bytes as Buffers, compared with text and edited. Every edit gives its place in the original, so edits that
 // were found apart can be made together, and each byte is copied once.
 
-/**
- * The bytes as a Buffer over the same memory. Its decoders are fast, and one class keeps the hot loops
- * monomorphic.
- */
+/** The same memory as a Buffer. Its decoders are fast, and one class keeps the hot loops monomorphic. */
 export function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
@@ -26,10 +23,7 @@ export interface Edit {
   readonly replacement?: Uint8Array;
 }
 
-/**
- * The bytes with the edits made: the same array if there are none. The edits must be in order and must not
- * overlap.
- */
+/** The same array if there are no edits. The edits must be in order and must not overlap. */
 export function applyEdits(bytes: Uint8Array, edits: readonly Edit[]): Uint8Array {
   if (edits.length === 0) return bytes;
   const parts: Uint8Array[] = [];

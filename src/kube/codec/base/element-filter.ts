@@ -1,44 +1,39 @@
-// The common part of the list filters of both encodings, which read the elements: whether an element passes,
-// and in which form.
-import type { ObjectType } from "./object-type.ts";
-import type { ByteFilter, Emit, ItemMeta, Keep, ListPart, ReadOptions, Rewrite } from "./types.ts";
+// The common part of the list filters of both encodings: whether an element passes, and in which form.
+import type {
+  ByteFilter,
+  Emit,
+  ItemMeta,
+  Keep,
+  ListCounts,
+  ListFilter,
+  ListPart,
+  ObjectType,
+  ReadOptions,
+  Rewrite,
+} from "./types.ts";
 
 export interface ListFilterOptions extends ReadOptions {
   /** Upper bound of one item in bytes; the default is 16 MiB. A larger item is `CODEC_TOO_LARGE`. */
   readonly maxItemBytes?: number | undefined;
-  /**
-   * Protobuf only: how many kept bytes to hold for an exact length before filler is used. The default is 4
-   * MiB.
-   */
+  /** Protobuf only: how many kept bytes to hold for an exact length before filler is used; default 4 MiB. */
   readonly maxHeldBytes?: number | undefined;
   /** The new form of a kept element. By default it stays as it is. */
   readonly rewrite?: Rewrite | undefined;
-  /**
-   * For a filter that only rewrites: elements that cannot be read pass unchanged, and `remainingItemCount`
-   * stays.
-   */
+  /** For a filter that only rewrites: unreadable elements pass unchanged, and `remainingItemCount` stays. */
   readonly keepsAll?: boolean | undefined;
-  /**
-   * Called once with the list's own resourceVersion, at the latest before `end` returns; undefined if the
-   * list has none.
-   */
+  /** Called once with the list's own resourceVersion, or undefined, at the latest before `end` returns. */
   readonly onVersion?: ((resourceVersion: string | undefined) => void) | undefined;
   /** Called with the list's kind and its apiVersion where they stand, which may be behind the elements. */
   readonly onType?: ((part: Partial<ObjectType>) => void) | undefined;
-  /**
-   * JSON only: called between what is emitted before the elements, the elements with their commas, and the
-   * rest.
-   */
+  /** JSON only: called before the elements with their commas are emitted, and before the rest is. */
   readonly onPart?: ((part: "items" | "tail") => void) | undefined;
   /** The list's `metadata.shardInfo` is left out: it repeats the request's shard selector. */
   readonly cutShardInfo?: boolean | undefined;
 }
 
-export class ElementFilter {
+export class ElementFilter implements ListCounts {
   kept = 0;
-  /** Elements of other subsets, and elements that could not be read. */
   dropped = 0;
-  /** Every element passes. */
   readonly keepsAll: boolean;
   readonly #keep: Keep;
   readonly #rewrite: Rewrite | undefined;
@@ -70,38 +65,29 @@ export class ElementFilter {
  * A filter that fails once and for all: after an error the state machine must not continue, since it could
  * read the middle of an object as an object.
  */
-export class FailOnceFilter implements ByteFilter {
-  readonly #elements: ElementFilter;
-  readonly #body: Pick<ByteFilter, "push" | "end">;
+export class FailOnceFilter implements ListFilter {
+  readonly counts: ListCounts;
+  readonly #body: ByteFilter;
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(elements: ElementFilter, body: Pick<ByteFilter, "push" | "end">) {
-    this.#elements = elements;
+  constructor(counts: ListCounts, body: ByteFilter) {
+    this.counts = counts;
     this.#body = body;
   }
 
-  get dropped(): number {
-    return this.#elements.dropped;
-  }
-
-  get kept(): number {
-    return this.#elements.kept;
-  }
-
   push(chunk: Uint8Array, emit: Emit): void {
-    if (this.#failure !== undefined) throw this.#failure.error;
-    try {
-      this.#body.push(chunk, emit);
-    } catch (error) {
-      this.#failure = { error };
-      throw error;
-    }
+    this.#run(chunk, emit);
   }
 
   end(emit: Emit): void {
+    this.#run(undefined, emit);
+  }
+
+  #run(chunk: Uint8Array | undefined, emit: Emit): void {
     if (this.#failure !== undefined) throw this.#failure.error;
     try {
-      this.#body.end(emit);
+      if (chunk === undefined) this.#body.end(emit);
+      else this.#body.push(chunk, emit);
     } catch (error) {
       this.#failure = { error };
       throw error;

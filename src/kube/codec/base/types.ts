@@ -1,4 +1,4 @@
-// The types of the codecs' input and output, and their errors. Pure.
+// The types of the codecs' input and output, and their errors.
 import { MeshError } from "../../../base/errors.ts";
 
 /** The wire formats whose objects the filter can find without decoding them. */
@@ -8,10 +8,7 @@ export type Encoding = "json" | "protobuf";
 export interface ItemMeta {
   readonly namespace: string;
   readonly name: string;
-  /**
-   * Present if labels were requested. It has no prototype, so a label `constructor` is there only if it is
-   * set.
-   */
+  /** Present if labels were requested. It has no prototype: a label `constructor` is there only if it is set. */
   readonly labels?: Readonly<Record<string, string>>;
   /** Present if versions were requested. */
   readonly resourceVersion?: string;
@@ -25,10 +22,7 @@ export interface ReadOptions {
   readonly versions?: boolean | undefined;
 }
 
-/**
- * True for an object that the client may see. Called once for each object. If it throws, the filter throws
- * the same error.
- */
+/** True for an object that the client may see. Called once for each object. The filter throws its errors. */
 export type Keep = (meta: ItemMeta) => boolean;
 
 /**
@@ -41,36 +35,38 @@ export type ListPart = "item" | "row";
 /** Takes bytes that go to the client. The codec never writes again into a slice that it has emitted. */
 export type Emit = (slice: Uint8Array) => void;
 
-/**
- * Transforms one response body, which may be split at any byte. Both methods throw MeshError `CODEC_*`. After
- * the first error the filter always throws that error.
- */
+/** Transforms one response body, which may be split at any byte. Both methods throw MeshError `CODEC_*`. */
 export interface ByteFilter {
   push(chunk: Uint8Array, emit: Emit): void;
   /** Emits the remaining bytes. Throws `CODEC_TRUNCATED` when the document is not complete. */
   end(emit: Emit): void;
-  /** Objects left out so far: those of other subsets and those that could not be read. */
-  readonly dropped: number;
+}
+
+/** Leaves objects out of one list. After the first error it always throws that error. */
+export interface ListFilter extends ByteFilter {
+  readonly counts: ListCounts;
+}
+
+/** How many objects a filter has let pass, and how many it has left out: foreign and unreadable ones. */
+export interface ListCounts {
   readonly kept: number;
+  readonly dropped: number;
 }
 
 /** Joins lists that differ only in their items into one list. */
 export interface ListJoiner {
   /**
-   * The filter for the next list, which ends before the one after it begins. Items that are not kept are left
-   * out.
+   * The filter for the next list, which ends before the one after it begins.
    * @throws MeshError (by push and end) as `createListFilter`; `CODEC_MALFORMED` for a list that differs in
    * more than its items
    */
-  next(keep: Keep): ByteFilter;
+  next(keep: Keep): ListFilter;
   /** Ends the one list. */
   end(emit: Emit): void;
 }
 
 export interface ListJoinerOptions {
-  /**
-   * Protobuf only, where the length comes first: how many bytes of items to hold. More are `CODEC_TOO_LARGE`.
-   */
+  /** Protobuf only, where the length comes first: bound of the held items. More are `CODEC_TOO_LARGE`. */
   readonly maxHeldBytes: number;
 }
 
@@ -79,27 +75,22 @@ const TYPES = ["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"] as const;
 /** The types that client-go knows. It ends the watch at any other type. */
 export type WatchEventType = (typeof TYPES)[number];
 
+export function isWatchEventType(text: string | undefined): text is WatchEventType {
+  return TYPES.some((type) => type === text);
+}
+
 /** The parts of a watch event that the filter reads. */
 export interface WatchFrame {
   readonly type: WatchEventType;
-  /**
-   * The objects whose metadata can be read with certainty: at most one, unless the event has a Table. None
-   * for ERROR.
-   */
+  /** The objects with certain metadata: at most one, unless the event has a Table. None for ERROR. */
   readonly objects: readonly ItemMeta[];
-  /**
-   * How many objects cannot be read with certainty. Such an event must not be forwarded whole, unless it is a
-   * BOOKMARK or ERROR.
-   */
+  /** Objects with uncertain metadata. Such an event must not pass whole, unless it is a BOOKMARK or ERROR. */
   readonly unreadable: number;
   /** True for a JSON event with a metav1.Table. `filterTableFrame` can drop its rows one by one. */
   readonly isTable: boolean;
 }
 
-/**
- * Cuts a watch stream into frames. Throws `CODEC_MALFORMED` and `CODEC_TOO_LARGE`, and must not be used after
- * that.
- */
+/** Cuts a watch stream into frames. After `CODEC_MALFORMED` or `CODEC_TOO_LARGE` it must not be used. */
 export interface FrameSplitter {
   /** A frame is one whole watch event: a JSON document and a newline, or a 4-byte length and a message. */
   push(chunk: Uint8Array, onFrame: (frame: Uint8Array) => void): void;
@@ -107,15 +98,7 @@ export interface FrameSplitter {
   readonly atBoundary: boolean;
 }
 
-/** True for the five event types. */
-export function isWatchEventType(text: string | undefined): text is WatchEventType {
-  return TYPES.some((type) => type === text);
-}
-
-/**
- * Default bound of one list item and of one watch frame, in bytes. etcd's limit for an object is about 1.5
- * MiB.
- */
+/** Default bound of a list item and of a watch frame, in bytes. etcd's limit for an object is about 1.5 MiB. */
 export const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
 
 /**
@@ -125,14 +108,12 @@ export const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
  * - `CODEC_NOT_A_LIST` a complete, readable document that is neither a list nor a Status
  * - `CODEC_AMBIGUOUS` an object to be renamed has the same key twice or in another case
  */
-export type CodecErrorCode = "CODEC_MALFORMED" | "CODEC_TRUNCATED" | "CODEC_TOO_LARGE" | "CODEC_NOT_A_LIST" | "CODEC_AMBIGUOUS";
+type CodecErrorCode = "CODEC_MALFORMED" | "CODEC_TRUNCATED" | "CODEC_TOO_LARGE" | "CODEC_NOT_A_LIST" | "CODEC_AMBIGUOUS";
 
-/** A MeshError with one of the codec's codes. */
-export function codecError(code: CodecErrorCode, message: string, options?: ErrorOptions): MeshError {
-  return new MeshError(code, message, options);
+export function codecError(code: CodecErrorCode, message: string): MeshError {
+  return new MeshError(code, message);
 }
 
-/** True for an error of `codecError`. */
 export function isCodecError(thrown: unknown): thrown is MeshError {
   return thrown instanceof MeshError && thrown.code.startsWith("CODEC_");
 }
@@ -150,4 +131,45 @@ export const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 /** An empty map whose keys may have any name. */
 export function noLabels(): Record<string, string> {
   return Object.create(null) as Record<string, string>;
+}
+
+/** runtime.TypeMeta. "" stands for a missing field. */
+export interface ObjectType {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+/** True for metav1.Status. */
+export function isStatusType({ apiVersion, kind }: ObjectType): boolean {
+  return kind === "Status" && apiVersion === "v1";
+}
+
+/** True for metav1.Table, the form that kubectl prints. */
+export function isTableType({ apiVersion, kind }: ObjectType): boolean {
+  return kind === "Table" && apiVersion.startsWith("meta.k8s.io/");
+}
+
+// The generic List holds RawExtensions. The values of the metrics APIs have another field in ObjectMeta's place.
+const LISTS_WITHOUT_METADATA: ReadonlySet<string> = new Set(["List", "MetricValueList", "ExternalMetricValueList"]);
+
+/** True for a list of objects with an ObjectMeta each. */
+export function isListType({ kind }: ObjectType): boolean {
+  return kind.endsWith("List") && !LISTS_WITHOUT_METADATA.has(kind);
+}
+
+/** `metadata.name` equal to `from` becomes `to`. */
+export interface Rename {
+  readonly from: string;
+  readonly to: string;
+  /** Added after the quoted name in the message of a Status. */
+  readonly note?: string;
+}
+
+export function renameName(name: string, { from, to }: Rename): string {
+  return name === from ? to : name;
+}
+
+/** The message with the quoted name replaced. API servers quote names, as in `leases "x" not found`. */
+export function renameInMessage(message: string, { from, to, note = "" }: Rename): string {
+  return message.replaceAll(`"${from}"`, () => `"${to}"${note}`);
 }

@@ -1,7 +1,6 @@
 // The JSON codec. Both codecs have the same functions.
 export { createFrameEncoder, encodeBookmark, encodeErrorFrame, encodeStatus, readStatusMessage } from "./encode.ts";
-export { readFrame } from "./frame.ts";
-export { createFrameSplitter } from "./frame-splitter.ts";
+export { createFrameSplitter, readFrame } from "./frame.ts";
 export { createListFilter } from "./list-filter.ts";
 export { readListMeta } from "./list-head.ts";
 export { createListJoiner } from "./list-joiner.ts";

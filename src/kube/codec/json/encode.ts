@@ -1,8 +1,7 @@
 // Encodes Statuses and watch frames in JSON.
 import type { Status } from "../../status.ts";
 import { asBuffer } from "../base/bytes.ts";
-import type { ObjectType } from "../base/object-type.ts";
-import { codecError, INITIAL_EVENTS_END, type WatchEventType } from "../base/types.ts";
+import { codecError, INITIAL_EVENTS_END, type ObjectType, type WatchEventType } from "../base/types.ts";
 import { type KeyName, keyName } from "./string.ts";
 import { goToMember, readText, walkerAt } from "./text.ts";
 

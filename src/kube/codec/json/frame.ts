@@ -1,9 +1,11 @@
-// Reads one JSON watch event in one pass: its keys and the keys of its object, no deeper.
+// JSON watch events. An event is read in one pass: its keys and the keys of its object, no deeper.
+import { ByteWindow } from "../base/byte-window.ts";
 import { applyEdits, asBuffer, equalsAscii } from "../base/bytes.ts";
-import { isTableType } from "../base/object-type.ts";
 import {
   codecError,
+  type FrameSplitter,
   type ItemMeta,
+  isTableType,
   isWatchEventType,
   type Keep,
   type ReadOptions,
@@ -11,11 +13,10 @@ import {
   type WatchFrame,
 } from "../base/types.ts";
 import { JsonObjectReader } from "./object.ts";
-import { OPEN_BRACE } from "./scan.ts";
-
+import { NEWLINE, OPEN_BRACE, skipSpace } from "./scan.ts";
 import { type KeyMatch, type KeyName, keyName } from "./string.ts";
-import { endsEarly, forEachElement, forEachMember, readText, SequenceCuts, skipOver, walkerAt } from "./text.ts";
-import type { JsonWalker } from "./walker.ts";
+import { forEachElement, forEachMember, readText, SequenceCuts, skipOver, walkerAt } from "./text.ts";
+import { JsonWalker } from "./walker.ts";
 
 const TYPE = keyName("type");
 const OBJECT = keyName("object");
@@ -23,18 +24,16 @@ const KIND = keyName("kind");
 const API_VERSION = keyName("apiVersion");
 const ROWS = keyName("rows");
 
-/** A JSON watch event, with the places of its parts in the frame. */
-export interface JsonEvent {
+/** An event, with the places of its parts in the frame. */
+interface JsonEvent {
   readonly type: WatchEventType;
   readonly objectStart: number;
-  readonly objectEnd: number;
   /** The object's metadata; undefined if it cannot be read with certainty. */
   readonly meta: ItemMeta | undefined;
   /** Where the rows of a metav1.Table begin; undefined if the object is no Table. */
   readonly rowsStart: number | undefined;
 }
 
-/** Reads the WatchFrame of a JSON event. */
 export function readFrame(frame: Uint8Array, options: ReadOptions): WatchFrame {
   const bytes = asBuffer(frame);
   const { type, meta, rowsStart } = readJsonEvent(bytes, options);
@@ -76,7 +75,7 @@ class EventReader {
   #kind: string | undefined;
   #apiVersion: string | undefined;
   #objectStart = 0;
-  #objectEnd = 0;
+  #hasObject = false;
   #rowsStart: number | undefined;
   #rowsAmbiguous = false;
 
@@ -88,12 +87,12 @@ class EventReader {
   read(): JsonEvent {
     const isObject = forEachMember(this.#walker, () => {
       if (this.#is(TYPE, this.#type !== undefined)) this.#type = readText(this.#walker) ?? "";
-      else if (this.#is(OBJECT, this.#objectEnd > 0)) this.#readObject();
+      else if (this.#is(OBJECT, this.#hasObject)) this.#readObject();
     });
     if (!isObject) throw malformed("the event is not a JSON object");
     if (!isWatchEventType(this.#type)) throw malformed("the event type is unknown");
-    if (this.#objectEnd === 0) throw malformed("the event has no object");
-    return { type: this.#type, objectStart: this.#objectStart, objectEnd: this.#objectEnd, ...this.#content() };
+    if (!this.#hasObject) throw malformed("the event has no object");
+    return { type: this.#type, objectStart: this.#objectStart, ...this.#content() };
   }
 
   #content(): Pick<JsonEvent, "meta" | "rowsStart"> {
@@ -108,9 +107,8 @@ class EventReader {
     const walker = this.#walker;
     if (walker.valueByte !== OPEN_BRACE) throw malformed("the event's object is not a JSON object");
     this.#objectStart = walker.valueStart;
-    this.#reader.begin("item");
-    if (!this.#reader.read()) throw endsEarly();
-    this.#objectEnd = walker.valueEnd;
+    this.#reader.readWhole("item");
+    this.#hasObject = true;
   }
 
   #readMember(): void {
@@ -127,8 +125,7 @@ class EventReader {
     }
   }
 
-  // The kind or version. A second one makes the object unreadable. Another case is a custom resource's own
-  // field.
+  // A second kind or version makes the object unreadable. In another case it is a custom resource's own field.
   #readType(match: KeyMatch, before: string | undefined): string | undefined {
     if (match === "exact" && before === undefined) return readText(this.#walker) ?? "";
     if (match === "exact") this.#reader.refuse();
@@ -143,10 +140,7 @@ class EventReader {
   }
 }
 
-/**
- * Calls back with the metadata of each row's object, and with the row's place. The metadata is undefined if
- * it cannot be read.
- */
+/** Calls back with the metadata of each row's object, which is undefined if it cannot be read. */
 function forEachRow(
   bytes: Buffer,
   rowsStart: number,
@@ -157,8 +151,7 @@ function forEachRow(
   const reader = new JsonObjectReader(walker, options);
   const isArray = forEachElement(walker, () => {
     const start = walker.valueStart;
-    reader.begin("row");
-    if (!reader.read()) throw endsEarly();
+    reader.readWhole("row");
     onRow(reader.meta, start, walker.valueEnd);
   });
   if (isArray || equalsAscii(bytes, walker.valueStart, skipOver(walker), "null")) return;
@@ -167,4 +160,82 @@ function forEachRow(
 
 function malformed(what: string): Error {
   return codecError("CODEC_MALFORMED", `reading a JSON watch event: ${what}`);
+}
+
+/**
+ * Splits a stream into its documents: one chunk may hold several, and white space between them is free. Each frame
+ * ends with one newline, for clients that read lines.
+ */
+export function createFrameSplitter(maxFrameBytes: number): FrameSplitter {
+  return new JsonFrameSplitter(maxFrameBytes);
+}
+
+class JsonFrameSplitter implements FrameSplitter {
+  readonly #maxFrameBytes: number;
+  readonly #window = new ByteWindow();
+  readonly #walker = new JsonWalker();
+  /** Where the current document begins. */
+  #start = 0;
+  #inDocument = false;
+
+  constructor(maxFrameBytes: number) {
+    this.#maxFrameBytes = maxFrameBytes;
+  }
+
+  get atBoundary(): boolean {
+    return !this.#inDocument;
+  }
+
+  push(chunk: Uint8Array, onFrame: (frame: Uint8Array) => void): void {
+    this.#window.append(chunk);
+    for (;;) {
+      const shift = this.#window.extend(this.#start);
+      if (shift === undefined) break;
+      this.#start -= shift;
+      this.#walker.moveTo(this.#window.bytes, this.#window.end, shift);
+      this.#takeDocuments(onFrame);
+    }
+    if (this.#inDocument) return;
+    // An idle watch may last for hours and should not keep its last chunk.
+    this.#window.clear();
+    this.#walker.moveTo(this.#window.bytes, 0, 0);
+    this.#start = 0;
+  }
+
+  #takeDocuments(onFrame: (frame: Uint8Array) => void): void {
+    while (this.#inDocument || this.#openDocument()) {
+      const isWhole = this.#walker.skip();
+      this.#bound((isWhole ? this.#walker.valueEnd : this.#window.end) - this.#start);
+      if (!isWhole) return;
+      const frame = this.#takeFrame(this.#walker.valueEnd);
+      this.#inDocument = false;
+      onFrame(frame);
+    }
+  }
+
+  // False if only white space is left.
+  #openDocument(): boolean {
+    const { bytes, end } = this.#window;
+    this.#start = skipSpace(bytes, this.#start, end);
+    if (this.#start === end) return false;
+    if (bytes[this.#start] !== OPEN_BRACE) throw codecError("CODEC_MALFORMED", "splitting a JSON watch: an object was expected");
+    this.#walker.start(bytes, this.#start, end).next();
+    this.#inDocument = true;
+    return true;
+  }
+
+  #takeFrame(behind: number): Uint8Array {
+    const { bytes, end } = this.#window;
+    const start = this.#start;
+    const hasNewline = behind < end && bytes[behind] === NEWLINE;
+    this.#start = hasNewline ? behind + 1 : behind;
+    return hasNewline
+      ? bytes.subarray(start, behind + 1)
+      : Buffer.concat([bytes.subarray(start, behind), Buffer.from([NEWLINE])]);
+  }
+
+  #bound(size: number): void {
+    if (size > this.#maxFrameBytes)
+      throw codecError("CODEC_TOO_LARGE", `splitting a JSON watch: an event over ${this.#maxFrameBytes} bytes`);
+  }
 }

@@ -19,7 +19,7 @@ function filter(body: string, keep = mine): { text: string; kept: number; droppe
       [...Buffer.from(body)].map((byte) => Uint8Array.of(byte)),
     ).toString(),
   ).toBe(text);
-  return { text, kept: one.kept, dropped: one.dropped };
+  return { text, kept: one.counts.kept, dropped: one.counts.dropped };
 }
 
 function code(body: string | string[], options: { maxItemBytes?: number } = {}): string {
@@ -287,5 +287,5 @@ test("a string of a megabyte full of quotes and backslashes is skipped as a whol
   );
   const one = createListFilter("json", mine);
   expect(JSON.parse(runFilter(one, chunks).toString()).items).toHaveLength(1);
-  expect(one.dropped).toBe(1);
+  expect(one.counts.dropped).toBe(1);
 });

@@ -1,25 +1,32 @@
-// The filter for JSON lists and Tables. It copies runs of kept bytes and leaves dropped elements out, with
-// their commas.
-//
-// It emits nothing before it has found the array, so a document that is not a list never gets out. It emits
-// an element only after reading it to its end, and it holds at most one element.
+// The filter for JSON lists and Tables. It leaves dropped elements out, with their commas. It emits nothing before
+// it has found the array, so a document that is not a list never gets out. It emits an element only after reading
+// it to its end, and it holds at most one element.
 import { ByteWindow } from "../base/byte-window.ts";
 import { type Edit, equalsAscii } from "../base/bytes.ts";
 import { ElementFilter, FailOnceFilter, type ListFilterOptions } from "../base/element-filter.ts";
-import { type ByteFilter, codecError, DEFAULT_MAX_BYTES, type Emit, type Keep, type ListPart } from "../base/types.ts";
-import { cutListMeta, JsonListHead, type LeftOutFields, type ListKey, versionInListMeta } from "./list-head.ts";
+import {
+  type ByteFilter,
+  codecError,
+  DEFAULT_MAX_BYTES,
+  type Emit,
+  type Keep,
+  type ListFilter,
+  type ListPart,
+} from "../base/types.ts";
+import { cutListMeta, JsonListHead, type ListKey, REMAINING_ITEM_COUNT, SHARD_INFO, versionInListMeta } from "./list-head.ts";
 import { JsonListOutput } from "./list-output.ts";
 import { JsonObjectReader } from "./object.ts";
 import { OPEN_BRACE, OPEN_BRACKET } from "./scan.ts";
+import type { KeyName } from "./string.ts";
 import { readText, walkerAt } from "./text.ts";
 import { JsonWalker } from "./walker.ts";
 
-export function createListFilter(keep: Keep, options: ListFilterOptions = {}): ByteFilter {
+export function createListFilter(keep: Keep, options: ListFilterOptions): ListFilter {
   const elements = new ElementFilter(keep, options);
   return new FailOnceFilter(elements, new JsonListFilter(elements, options));
 }
 
-class JsonListFilter {
+class JsonListFilter implements ByteFilter {
   readonly #options: ListFilterOptions;
   readonly #maxItemBytes: number;
   readonly #elements: ElementFilter;
@@ -28,7 +35,7 @@ class JsonListFilter {
   readonly #output = new JsonListOutput(this.#window);
   readonly #reader: JsonObjectReader;
   readonly #head = new JsonListHead();
-  /** True until the array is found. Everything before it is held, and its cuts are only noted. */
+  /** Everything before the array is held, and its cuts are only noted. */
   #inHead = true;
   #cuts: Edit[] = [];
   /** The key of the list at whose value the walker is. */
@@ -36,7 +43,6 @@ class JsonListFilter {
   /** The kind of elements in the current array. */
   #part: ListPart = "item";
   #isFirstElement = true;
-  /** True while an element is being read. */
   #inElement = false;
   #elementStart = 0;
   #hasVersion = false;
@@ -121,8 +127,9 @@ class JsonListFilter {
 
   #readType(key: "kind" | "apiVersion"): void {
     const { bytes, valueStart } = this.#walker;
-    if (this.#inHead) this.#head.noteType(key, bytes, valueStart);
-    this.#options.onType?.({ [key]: readText(walkerAt(bytes, valueStart)) ?? "" });
+    const text = readText(walkerAt(bytes, valueStart)) ?? "";
+    if (this.#inHead) this.#head.noteType(key, text);
+    this.#options.onType?.({ [key]: text });
   }
 
   #readVersion(): void {
@@ -139,12 +146,11 @@ class JsonListFilter {
   #leaveOutFields(emit: Emit): void {
     const { bytes, valueStart, valueEnd } = this.#walker;
     const { keepsAll, dropped } = this.#elements;
-    const fields: LeftOutFields = {
-      remainingItemCount: !keepsAll && (this.#inHead || dropped > 0),
-      shardInfo: this.#options.cutShardInfo === true,
-    };
-    if (!fields.remainingItemCount && !fields.shardInfo) return;
-    const cuts = cutListMeta(bytes, valueStart, fields);
+    const leftOut: KeyName[] = [];
+    if (!keepsAll && (this.#inHead || dropped > 0)) leftOut.push(REMAINING_ITEM_COUNT);
+    if (this.#options.cutShardInfo === true) leftOut.push(SHARD_INFO);
+    if (leftOut.length === 0) return;
+    const cuts = cutListMeta(bytes, valueStart, leftOut);
     if (this.#inHead) this.#cuts.push(...cuts);
     else this.#output.cut(cuts, valueEnd, emit);
   }
@@ -163,22 +169,23 @@ class JsonListFilter {
     const { meta } = this.#reader;
     this.#inElement = false;
     this.#bound(valueEnd - this.#elementStart);
-    if (!this.#elements.passes(meta)) this.#output.drop(valueEnd, emit);
-    else {
-      const written = this.#elements.rewritten(bytes, this.#elementStart, valueEnd, meta, this.#part);
-      if (written === undefined) this.#output.keep(valueEnd);
-      else this.#output.replace(this.#elementStart, valueEnd, written, emit);
+    if (!this.#elements.passes(meta)) {
+      this.#output.drop(valueEnd, emit);
+      return true;
     }
+    const written = this.#elements.rewritten(bytes, this.#elementStart, valueEnd, meta, this.#part);
+    if (written === undefined) this.#output.keep(valueEnd);
+    else this.#output.replace(this.#elementStart, valueEnd, written, emit);
     return true;
   }
 
   // Closes the array, or the whole document.
   #close(emit: Emit): void {
-    const walker = this.#walker;
-    if (!walker.isDone) this.#tellPart("tail", emit);
-    if (walker.isDone && this.#inHead && !this.#head.isStatus) throw notAList();
-    if (walker.isDone) this.#inHead = false;
-    this.#output.pass(walker.position);
+    const { isDone, position } = this.#walker;
+    if (!isDone) this.#tellPart("tail", emit);
+    else if (this.#inHead && !this.#head.isStatus) throw notAList();
+    else this.#inHead = false;
+    this.#output.pass(position);
   }
 
   #tellPart(part: "items" | "tail", emit: Emit): void {

@@ -1,8 +1,7 @@
 // Reads the keys and the metadata of a JSON list itself: which array is the items, whether the document is a
 // Status, and where `remainingItemCount` is, which would reveal how much was dropped.
 import { asBuffer, type Edit } from "../base/bytes.ts";
-import { isStatusType } from "../base/object-type.ts";
-import { codecError, type ListMetaFields } from "../base/types.ts";
+import { codecError, isStatusType, type ListMetaFields } from "../base/types.ts";
 import { type KeyName, keyName } from "./string.ts";
 import { forEachMember, goToMember, readText, SequenceCuts, skipOver, walkerAt } from "./text.ts";
 import type { JsonWalker } from "./walker.ts";
@@ -15,8 +14,8 @@ const KEYS: readonly (readonly [ListKey, KeyName])[] = (["items", "rows", "metad
 );
 const METADATA = keyName("metadata");
 const CONTINUE = keyName("continue");
-const REMAINING_ITEM_COUNT = keyName("remainingItemCount");
-const SHARD_INFO = keyName("shardInfo");
+export const REMAINING_ITEM_COUNT = keyName("remainingItemCount");
+export const SHARD_INFO = keyName("shardInfo");
 const RESOURCE_VERSION = keyName("resourceVersion");
 
 /** The keys of one list, in the order of the document. */
@@ -25,10 +24,7 @@ export class JsonListHead {
   readonly #kinds: string[] = [];
   readonly #apiVersions: string[] = [];
 
-  /**
-   * The key that the walker has just read. Throws `CODEC_MALFORMED` for a second array of items, and for its
-   * key in another case.
-   */
+  /** Throws `CODEC_MALFORMED` for a second array of items, and for its key in another case. */
   classifyKey(walker: JsonWalker): ListKey {
     for (const [key, name] of KEYS) {
       const match = walker.matches(name);
@@ -43,45 +39,35 @@ export class JsonListHead {
     return "other";
   }
 
-  /** Remembers the value of `kind` or `apiVersion` that begins at `start`. */
-  noteType(key: "kind" | "apiVersion", bytes: Buffer, start: number): void {
-    (key === "kind" ? this.#kinds : this.#apiVersions).push(readText(walkerAt(bytes, start)) ?? "");
+  noteType(key: "kind" | "apiVersion", text: string): void {
+    (key === "kind" ? this.#kinds : this.#apiVersions).push(text);
   }
 
   /** True if the keys so far say that the document is a metav1.Status, and nothing else. */
   get isStatus(): boolean {
-    const [kind, ...otherKinds] = this.#kinds;
-    const [apiVersion, ...otherVersions] = this.#apiVersions;
-    const isSure = otherKinds.length + otherVersions.length === 0;
-    return isSure && isStatusType({ apiVersion: apiVersion ?? "", kind: kind ?? "" });
+    const [kind = "", ...otherKinds] = this.#kinds;
+    const [apiVersion = "", ...otherVersions] = this.#apiVersions;
+    return otherKinds.length + otherVersions.length === 0 && isStatusType({ apiVersion, kind });
   }
 }
 
-/** The fields of a list's metadata that may have to go. */
-export interface LeftOutFields {
-  readonly remainingItemCount: boolean;
-  readonly shardInfo: boolean;
-}
-
 /** The cuts that remove the fields from the list's metadata, which begins at `start`. */
-export function cutListMeta(bytes: Buffer, start: number, leftOut: LeftOutFields): readonly Edit[] {
+export function cutListMeta(bytes: Buffer, start: number, leftOut: readonly KeyName[]): readonly Edit[] {
   const walker = walkerAt(bytes, start);
   const sequence = new SequenceCuts(bytes);
   forEachMember(walker, () => {
-    const isCount = leftOut.remainingItemCount && walker.matches(REMAINING_ITEM_COUNT) !== "no";
-    const isShardInfo = leftOut.shardInfo && walker.matches(SHARD_INFO) !== "no";
+    const isLeftOut = leftOut.some((name) => walker.matches(name) !== "no");
     const from = walker.keyStart - 1;
-    sequence.add(from, skipOver(walker), isCount || isShardInfo);
+    sequence.add(from, skipOver(walker), isLeftOut);
   });
   return sequence.cuts;
 }
 
-/** The list's resourceVersion; its metadata begins at `start`. Undefined if it has none. */
+/** The list's metadata begins at `start`. */
 export function versionInListMeta(bytes: Buffer, start: number): string | undefined {
   return textIn(bytes, start, RESOURCE_VERSION);
 }
 
-/** Reads the metadata of a whole list. */
 export function readListMeta(body: Uint8Array): ListMetaFields {
   const bytes = asBuffer(body);
   const list = walkerAt(bytes);

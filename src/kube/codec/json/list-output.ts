@@ -1,7 +1,6 @@
 // The bytes of a JSON list that go to the client: runs of kept bytes, without the dropped elements and their
-// commas. Each byte is released once, in order, and only after its element was read.
-//
-// Positions in the window: [mark, hold) goes to the client, [hold, ...) is read and not decided yet.
+// commas. Each byte is released once, in order, and only after its element was read. Positions in the window:
+// [mark, hold) goes to the client, [hold, ...) is read and not decided yet.
 import type { ByteWindow } from "../base/byte-window.ts";
 import type { Edit } from "../base/bytes.ts";
 import type { Emit } from "../base/types.ts";
@@ -44,7 +43,6 @@ export class JsonListOutput {
     this.hold = end;
   }
 
-  /** Replaces the element between the positions. */
   replace(start: number, end: number, written: Uint8Array, emit: Emit): void {
     this.#releaseTo(start, emit);
     emit(written);

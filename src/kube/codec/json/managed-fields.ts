@@ -1,8 +1,7 @@
 // Finds `metadata.managedFields` in JSON text. It cuts only that member of the object's own metadata, with
 // one comma; it resolves escapes and keeps the case, as sigs.k8s.io/json does.
 import type { Edit } from "../base/bytes.ts";
-import { isTableType } from "../base/object-type.ts";
-import type { ListPart } from "../base/types.ts";
+import { isTableType, type ListPart } from "../base/types.ts";
 import { type KeyName, keyName } from "./string.ts";
 import { forEachElement, forEachMember, goToMember, readText, SequenceCuts, skipOver, walkerAt } from "./text.ts";
 import { JsonWalker } from "./walker.ts";

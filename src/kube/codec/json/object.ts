@@ -1,8 +1,5 @@
-// Reads the metadata of a JSON object: of an item, of a Table row's object or of a watch event's object.
-// `meta` exists only if every decoder reads the same, even one that ignores case or takes the first of two
-// equal keys.
-//
-// It stops at the end of the bytes and continues there when more arrive.
+// Reads the metadata of a JSON object: of an item, of a Table row's object or of a watch event's object. `meta`
+// exists only if every decoder reads the same, even one that ignores case or takes the first of two equal keys.
 import { asBuffer, equalsAscii } from "../base/bytes.ts";
 import { type ItemMeta, type ListPart, noLabels, type ReadOptions } from "../base/types.ts";
 import { OPEN_BRACE, QUOTE } from "./scan.ts";
@@ -10,11 +7,17 @@ import { type KeyName, keyName, textOf } from "./string.ts";
 import { endsEarly, walkerAt } from "./text.ts";
 import type { JsonWalker } from "./walker.ts";
 
-const OBJECT = keyName("object");
-const METADATA = keyName("metadata");
-const NAMESPACE = keyName("namespace");
-const NAME = keyName("name");
-const LABELS = keyName("labels");
+/** A key that is read. `bit` marks it in `#seen`. */
+interface ReadKey {
+  readonly name: KeyName;
+  readonly bit: number;
+}
+
+const OBJECT: ReadKey = { name: keyName("object"), bit: 1 };
+const METADATA: ReadKey = { name: keyName("metadata"), bit: 2 };
+const NAMESPACE: ReadKey = { name: keyName("namespace"), bit: 4 };
+const NAME: ReadKey = { name: keyName("name"), bit: 8 };
+const LABELS: ReadKey = { name: keyName("labels"), bit: 16 };
 const RESOURCE_VERSION = keyName("resourceVersion");
 
 const NO_LABELS = noLabels();
@@ -25,25 +28,16 @@ const IN_OBJECT = 1;
 const IN_METADATA = 2;
 const IN_LABELS = 3;
 
-/**
- * The role of the current value, which is read once all of it has arrived. `noLabels`: labels that are not an
- * object must be null.
- */
+/** The role of a value that has to arrive. `noLabels`: labels that are not an object must be null. */
 type Pending = "namespace" | "name" | "label" | "noLabels" | "version" | "noVersion";
 
-/**
- * Reads one object at a time. The properties are those of the last one. The reader is reused, so that an item
- * allocates only its strings.
- */
+/** Reads one object at a time, and is reused, so that an item allocates only its strings. */
 export class JsonObjectReader {
   /** A key that is read occurs twice or in another case. */
   ambiguous = false;
   namespace = "";
   name = "";
-  /**
-   * The place of the name's string, with its quotes; 0 if there is no name. It is valid only over complete
-   * text.
-   */
+  /** The place of the name's string, with its quotes; 0 if there is no name. Valid only over complete text. */
   nameStart = 0;
   nameEnd = 0;
   readonly #walker: JsonWalker;
@@ -56,11 +50,7 @@ export class JsonObjectReader {
   #root = IN_OBJECT;
   #level = IN_OBJECT;
   #pending: Pending | undefined;
-  #objectSeen = false;
-  #metadataSeen = false;
-  #namespaceSeen = false;
-  #nameSeen = false;
-  #labelsSeen = false;
+  #seen = 0;
   #versionSeen = false;
   #label: string | undefined;
   #lastNamespace = "";
@@ -75,7 +65,7 @@ export class JsonObjectReader {
 
   /** The metadata of the object, or undefined if it cannot be read with certainty. */
   get meta(): ItemMeta | undefined {
-    if (!this.#readable || !this.#metadataSeen) return undefined;
+    if (!this.#readable || (this.#seen & METADATA.bit) === 0) return undefined;
     const { namespace, name } = this;
     const meta = this.#readsLabels ? { namespace, name, labels: this.#labels } : { namespace, name };
     return this.#readsVersions ? { ...meta, resourceVersion: this.#version } : meta;
@@ -90,11 +80,7 @@ export class JsonObjectReader {
     this.nameStart = 0;
     this.nameEnd = 0;
     this.#pending = undefined;
-    this.#objectSeen = false;
-    this.#metadataSeen = false;
-    this.#namespaceSeen = false;
-    this.#nameSeen = false;
-    this.#labelsSeen = false;
+    this.#seen = 0;
     this.#versionSeen = false;
     this.#version = "";
     if (this.#readsLabels) this.#labels = noLabels();
@@ -102,7 +88,13 @@ export class JsonObjectReader {
     this.#level = this.#walker.enter(OPEN_BRACE) ? this.#root : this.#root - 1;
   }
 
-  /** Continues reading. True once the walker is after the object, false if it needs more bytes. */
+  /** Reads an object that is complete. Throws `CODEC_MALFORMED` if it is not. */
+  readWhole(part: ListPart): void {
+    this.begin(part);
+    if (!this.read()) throw endsEarly();
+  }
+
+  /** Continues where it stopped. True once the walker is after the object, false if it needs more bytes. */
   read(): boolean {
     const walker = this.#walker;
     while (this.#level >= this.#root) {
@@ -130,11 +122,11 @@ export class JsonObjectReader {
         this.#readMetaMember();
         return;
       case IN_OBJECT:
-        if (this.#takes(METADATA, this.#metadataSeen)) this.#metadataSeen = this.#descend();
+        if (this.#takes(METADATA)) this.#descend();
         else this.#onOther?.();
         return;
       case IN_ROW:
-        if (this.#takes(OBJECT, this.#objectSeen)) this.#objectSeen = this.#descend();
+        if (this.#takes(OBJECT)) this.#descend();
         return;
       case IN_LABELS:
         this.#label = walker.keyText();
@@ -143,14 +135,9 @@ export class JsonObjectReader {
   }
 
   #readMetaMember(): void {
-    if (this.#takes(NAMESPACE, this.#namespaceSeen)) {
-      this.#namespaceSeen = true;
-      this.#expectText("namespace");
-    } else if (this.#takes(NAME, this.#nameSeen)) {
-      this.#nameSeen = true;
-      this.#expectText("name");
-    } else if (this.#readsLabels && this.#takes(LABELS, this.#labelsSeen)) {
-      this.#labelsSeen = true;
+    if (this.#takes(NAMESPACE)) this.#expectText("namespace");
+    else if (this.#takes(NAME)) this.#expectText("name");
+    else if (this.#readsLabels && this.#takes(LABELS)) {
       if (this.#walker.enter(OPEN_BRACE)) this.#level++;
       else this.#pending = "noLabels";
     } else if (this.#readsVersions && this.#walker.matches(RESOURCE_VERSION) !== "no") {
@@ -160,21 +147,23 @@ export class JsonObjectReader {
     }
   }
 
-  // True for the first key of exactly this name. A second one or one in another case makes the object
-  // unreadable.
-  #takes(name: KeyName, seen: boolean): boolean {
+  // True for the first key of exactly this name. A second one or one in another case makes the object unreadable.
+  #takes({ name, bit }: ReadKey): boolean {
     const match = this.#walker.matches(name);
     if (match === "no") return false;
-    if (match === "exact" && !seen) return true;
+    const isFirst = (this.#seen & bit) === 0;
+    if (match === "exact" && isFirst) {
+      this.#seen |= bit;
+      return true;
+    }
     this.#readable = false;
     this.ambiguous = true;
     return false;
   }
 
-  #descend(): true {
+  #descend(): void {
     if (this.#walker.enter(OPEN_BRACE)) this.#level++;
     else this.#readable = false;
-    return true;
   }
 
   #expectText(field: Pending): void {
@@ -216,8 +205,7 @@ export class JsonObjectReader {
     else this.#labels[key] = value;
   }
 
-  // Lists are sorted by namespace, so the next namespace is most often the same. A comparison is cheaper than
-  // a new string.
+  // Lists are sorted by namespace, so the next one is most often the same. A comparison is cheaper than a string.
   #namespaceText(bytes: Buffer, start: number, end: number): string {
     if (equalsAscii(bytes, start, end, this.#lastNamespace)) return this.#lastNamespace;
     const text = this.#text(bytes, start, end);
@@ -236,7 +224,6 @@ export class JsonObjectReader {
 /** The metadata of one whole object, or undefined if it cannot be read with certainty. */
 export function readObjectMeta(body: Uint8Array, options: ReadOptions): ItemMeta | undefined {
   const reader = new JsonObjectReader(walkerAt(asBuffer(body)), options);
-  reader.begin("item");
-  if (!reader.read()) throw endsEarly();
+  reader.readWhole("item");
   return reader.meta;
 }

@@ -1,12 +1,10 @@
 // Renames in JSON text by replacing strings.
 import { applyEdits, asBuffer, type Edit } from "../base/bytes.ts";
-import { isStatusType, isTableType } from "../base/object-type.ts";
-import { type Rename, renameInMessage, renameName } from "../base/rename.ts";
-import { codecError, type ListPart } from "../base/types.ts";
+import { codecError, isStatusType, isTableType, type ListPart, type Rename, renameInMessage, renameName } from "../base/types.ts";
 import { readJsonEvent } from "./frame.ts";
 import { JsonObjectReader } from "./object.ts";
 import { type KeyName, keyName } from "./string.ts";
-import { endsEarly, forEachElement, forEachMember, readText, walkerAt } from "./text.ts";
+import { forEachElement, forEachMember, readText, walkerAt } from "./text.ts";
 
 const KEYS = {
   kind: keyName("kind"),
@@ -18,19 +16,16 @@ const KEYS = {
   name: keyName("name"),
 } satisfies Record<string, KeyName>;
 
-/** Renames in one object, a Status or a Table. */
 export function renameObject(body: Uint8Array, rename: Rename): Uint8Array {
   const bytes = asBuffer(body);
   return edited(body, documentEdits(bytes, 0, rename));
 }
 
-/** Renames in the object of an event. */
 export function renameFrame(frame: Uint8Array, rename: Rename): Uint8Array {
   const bytes = asBuffer(frame);
   return edited(frame, documentEdits(bytes, readJsonEvent(bytes).objectStart, rename));
 }
 
-/** Renames in an item of a list, or in a row of a Table. */
 export function renameElement(element: Uint8Array, part: ListPart, rename: Rename): Uint8Array {
   const bytes = asBuffer(element);
   return edited(element, part === "row" ? rowEdits(bytes, 0, rename) : nameEdits(bytes, 0, "item", rename));
@@ -62,8 +57,7 @@ function rowEdits(bytes: Buffer, start: number, rename: Rename): Edit[] {
 
 function nameEdits(bytes: Buffer, start: number, part: ListPart, { from, to }: Rename): Edit[] {
   const reader = new JsonObjectReader(walkerAt(bytes, start));
-  reader.begin(part);
-  if (!reader.read()) throw endsEarly();
+  reader.readWhole(part);
   const { ambiguous, nameStart, nameEnd, name } = reader;
   if (ambiguous) throw codecError("CODEC_AMBIGUOUS", "renaming in JSON: name or metadata occurs twice or in another case");
   if (nameStart === 0 || name !== from) return [];
@@ -88,10 +82,7 @@ function textEdits(bytes: Buffer, start: number | undefined, change: (text: stri
   return [{ start, end: walker.valueEnd, replacement: Buffer.from(JSON.stringify(changed)) }];
 }
 
-/**
- * Where the value of this key begins in the object at `start`; undefined if there is no such key, or no
- * object.
- */
+/** Where the value of this key begins in the object at `start`; undefined if there is no key, or no object. */
 function findMember(bytes: Buffer, start: number, name: KeyName): number | undefined {
   const walker = walkerAt(bytes, start);
   let found: number | undefined;

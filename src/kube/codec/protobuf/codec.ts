@@ -1,10 +1,9 @@
 // The protobuf codec. Both codecs have the same functions.
 export { createFrameEncoder, encodeBookmark, encodeErrorFrame, encodeStatus, readStatusMessage } from "./encode.ts";
-export { readFrame } from "./frame.ts";
-export { createFrameSplitter } from "./frame-splitter.ts";
+export { createFrameSplitter, readFrame } from "./frame.ts";
 export { createListFilter } from "./list-filter.ts";
 export { createListJoiner } from "./list-joiner.ts";
-export { readListMeta } from "./list-message.ts";
+export { readListMeta } from "./list-meta.ts";
 export { createElementCuts, frameCuts, objectCuts } from "./managed-fields.ts";
 export { readObjectMeta } from "./object.ts";
 export { renameElement, renameFrame, renameObject } from "./rename.ts";

@@ -1,8 +1,7 @@
 // Encodes Statuses and watch frames in protobuf. The field numbers are those of the published generated.proto
 // files.
 import type { Status, StatusDetails } from "../../status.ts";
-import type { ObjectType } from "../base/object-type.ts";
-import { INITIAL_EVENTS_END, type WatchEventType } from "../base/types.ts";
+import { INITIAL_EVENTS_END, type ObjectType, type WatchEventType } from "../base/types.ts";
 import { encodeEnvelope, envelopeAround, readEnvelope } from "./envelope.ts";
 import { FRAME_PREFIX_BYTES, framePrefix } from "./frame.ts";
 import { BYTES, bytesFieldLength, encodeBytes, encodeNumber, encodeString, encodeVarint, fieldsOf, writeHeader } from "./wire.ts";

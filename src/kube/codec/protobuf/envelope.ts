@@ -1,7 +1,6 @@
 // The envelope of protobuf objects: `k8s\0`, then runtime.Unknown {1: type, 2: the object's message}.
 import { asBuffer } from "../base/bytes.ts";
-import type { ObjectType } from "../base/object-type.ts";
-import { codecError } from "../base/types.ts";
+import { codecError, type ObjectType } from "../base/types.ts";
 import { BYTES, ENVELOPE_PREFIX, encodeBytes, encodeString, fieldsOf } from "./wire.ts";
 
 /** Reads a runtime.TypeMeta message. */

@@ -1,8 +1,9 @@
-// Protobuf watch events: a 4-byte big-endian length, then metav1.WatchEvent {1: type, 2: RawExtension {1:
-// raw}} without an envelope of its own; raw is an enveloped object. Source: k8s.io/apimachinery's framer and
-// streaming serializer, and client-go's watch decoder.
+// Protobuf watch events: a 4-byte big-endian length, then metav1.WatchEvent {1: type, 2: RawExtension {1: raw}}
+// without an envelope of its own; raw is an enveloped object. Source: k8s.io/apimachinery's framer and streaming
+// serializer, and client-go's watch decoder.
+import { ByteWindow } from "../base/byte-window.ts";
 import { asBuffer } from "../base/bytes.ts";
-import { codecError, isWatchEventType, type ReadOptions, type WatchFrame } from "../base/types.ts";
+import { codecError, type FrameSplitter, isWatchEventType, type ReadOptions, type WatchFrame } from "../base/types.ts";
 import { readEnvelope } from "./envelope.ts";
 import { readProtobufMeta } from "./object.ts";
 import { BYTES, FieldCursor } from "./wire.ts";
@@ -10,7 +11,6 @@ import { BYTES, FieldCursor } from "./wire.ts";
 /** Size of the length before each message, in bytes. */
 export const FRAME_PREFIX_BYTES = 4;
 
-/** Reads the WatchFrame of a protobuf event. Throws `CODEC_MALFORMED`. */
 export function readFrame(frame: Uint8Array, options: ReadOptions): WatchFrame {
   const event = eventOf(frame);
   const type = onlyField(event, 1)?.toString("latin1");
@@ -54,4 +54,55 @@ function onlyField(message: Buffer, number: number): Buffer | undefined {
 
 function malformed(what: string): Error {
   return codecError("CODEC_MALFORMED", `reading a protobuf watch event: ${what}`);
+}
+
+/** Splits a stream by the length before each message. */
+export function createFrameSplitter(maxFrameBytes: number): FrameSplitter {
+  return new ProtobufFrameSplitter(maxFrameBytes);
+}
+
+class ProtobufFrameSplitter implements FrameSplitter {
+  readonly #maxFrameBytes: number;
+  readonly #window = new ByteWindow();
+  #start = 0;
+
+  constructor(maxFrameBytes: number) {
+    this.#maxFrameBytes = maxFrameBytes;
+  }
+
+  get atBoundary(): boolean {
+    return this.#start === this.#window.end;
+  }
+
+  push(chunk: Uint8Array, onFrame: (frame: Uint8Array) => void): void {
+    this.#window.append(chunk);
+    for (;;) {
+      const shift = this.#window.extend(this.#start);
+      if (shift === undefined) break;
+      this.#start -= shift;
+      this.#takeFrames(onFrame);
+    }
+    if (!this.atBoundary) return;
+    // An idle watch may last for hours and should not keep its last chunk.
+    this.#window.clear();
+    this.#start = 0;
+  }
+
+  #takeFrames(onFrame: (frame: Uint8Array) => void): void {
+    for (;;) {
+      const size = this.#frameSize();
+      if (size === undefined || this.#window.end - this.#start < size) return;
+      const frame = this.#window.bytes.subarray(this.#start, this.#start + size);
+      this.#start += size;
+      onFrame(frame);
+    }
+  }
+
+  #frameSize(): number | undefined {
+    const { bytes, end } = this.#window;
+    if (end - this.#start < FRAME_PREFIX_BYTES) return undefined;
+    const size = FRAME_PREFIX_BYTES + bytes.readUInt32BE(this.#start);
+    if (size <= this.#maxFrameBytes) return size;
+    throw codecError("CODEC_TOO_LARGE", `splitting a protobuf watch: an event over ${this.#maxFrameBytes} bytes`);
+  }
 }

@@ -43,7 +43,7 @@ function filter(body: Buffer, options: ListFilterOptions = {}): { bytes: Buffer;
       [...body].map((byte) => Uint8Array.of(byte)),
     ).equals(bytes),
   ).toBe(true);
-  return { bytes, kept: one.kept, dropped: one.dropped };
+  return { bytes, kept: one.counts.kept, dropped: one.counts.dropped };
 }
 
 function code(run: () => unknown): string {
@@ -155,7 +155,7 @@ describe("beyond the bound of held bytes", () => {
 
 function filterOnce(body: Buffer, options: ListFilterOptions): { bytes: Buffer; dropped: number } {
   const one = createListFilter("protobuf", mine, options);
-  return { bytes: runFilter(one, [body]), dropped: one.dropped };
+  return { bytes: runFilter(one, [body]), dropped: one.counts.dropped };
 }
 
 test("memory stays flat over a large list: kept bytes leave once the bound is reached", () => {
@@ -176,7 +176,7 @@ test("memory stays flat over a large list: kept bytes leave once the bound is re
     });
     if (emitted > 0) mostHeld = Math.max(mostHeld, given - emitted);
   }
-  expect(one.kept).toBe(500);
+  expect(one.counts.kept).toBe(500);
   expect(mostHeld).toBeLessThan(12_000);
 });
 
@@ -220,7 +220,7 @@ describe("an item is dropped and counted", () => {
   ])("%s", (_, bad) => {
     const one = createListFilter("protobuf", ({ namespace }) => namespace !== "foreign");
     expect(runFilter(one, [list(bad, good)]).equals(list(good))).toBe(true);
-    expect(one.dropped).toBe(1);
+    expect(one.counts.dropped).toBe(1);
   });
 });
 
@@ -252,7 +252,7 @@ describe("a namespace is compared with the previous one", () => {
     const [a, b] = [first, second].map((namespace) => message([[1, [[3, namespace]]]]));
     const one = createListFilter("protobuf", ({ namespace }) => namespace === first);
     runFilter(one, [list(a as Buffer, b as Buffer)]);
-    return [one.kept, one.dropped];
+    return [one.counts.kept, one.counts.dropped];
   };
 
   test("and is the same only if its bytes are the same", () => {

@@ -1,16 +1,25 @@
-// The filter for protobuf lists: `k8s\0`, then runtime.Unknown with the list message as field 2.
-//
-// It refuses a message that is not a list before it emits a byte. It holds at most one item and the writer's
-// bound, however long the list is.
+// The filter for protobuf lists: `k8s\0`, then runtime.Unknown with the list message {1: ListMeta, 2: items} as
+// field 2. It refuses a message that is not a list before it emits a byte. It holds at most one item and the
+// writer's bound, however long the list is.
 import { ElementFilter, FailOnceFilter, type ListFilterOptions } from "../base/element-filter.ts";
-import { isListType, isStatusType, type ObjectType } from "../base/object-type.ts";
-import { type ByteFilter, codecError, type Emit, type Keep } from "../base/types.ts";
+import {
+  type ByteFilter,
+  codecError,
+  DEFAULT_MAX_BYTES,
+  type Emit,
+  isListType,
+  isStatusType,
+  type Keep,
+  type ListFilter,
+  type ObjectType,
+} from "../base/types.ts";
 import { readEnvelopeType } from "./envelope.ts";
-import { ProtobufListMessage } from "./list-message.ts";
+import { fieldsOfListMeta, LIST_META, REMAINING_ITEM_COUNT, SHARD_INFO, withoutFields } from "./list-meta.ts";
 import { ProtobufListOutput } from "./list-output.ts";
-import { ProtobufRawWriter } from "./raw-writer.ts";
+import { ProtobufObjectReader } from "./object.ts";
 import { BYTES, ENVELOPE_PREFIX, FieldCursor } from "./wire.ts";
 
+const ITEMS = 2;
 const MAX_HELD_BYTES = 4 * 1024 * 1024;
 const MAX_ENVELOPE_FIELD_BYTES = 4 * 1024;
 
@@ -20,23 +29,28 @@ const MAX_ENVELOPE_FIELD_BYTES = 4 * 1024;
 // list, opaque => tail  at the end of field 2; only small fields may follow
 type State = "prefix" | "envelope" | "list" | "opaque" | "tail";
 
-export function createListFilter(keep: Keep, options: ListFilterOptions = {}): ByteFilter {
+export function createListFilter(keep: Keep, options: ListFilterOptions): ListFilter {
   const elements = new ElementFilter(keep, options);
   return new FailOnceFilter(elements, new ProtobufListFilter(elements, options));
 }
 
-class ProtobufListFilter {
+class ProtobufListFilter implements ByteFilter {
   readonly #options: ListFilterOptions;
+  readonly #maxItemBytes: number;
+  readonly #elements: ElementFilter;
   readonly #output: ProtobufListOutput;
-  readonly #message: ProtobufListMessage;
+  readonly #reader: ProtobufObjectReader;
   readonly #field = new FieldCursor();
   #state: State = "prefix";
   #type: ObjectType | undefined;
+  #hasVersion = false;
 
   constructor(elements: ElementFilter, options: ListFilterOptions) {
     this.#options = options;
-    this.#output = new ProtobufListOutput(new ProtobufRawWriter(options.maxHeldBytes ?? MAX_HELD_BYTES));
-    this.#message = new ProtobufListMessage(elements, this.#output, options);
+    this.#maxItemBytes = options.maxItemBytes ?? DEFAULT_MAX_BYTES;
+    this.#elements = elements;
+    this.#output = new ProtobufListOutput(options.maxHeldBytes ?? MAX_HELD_BYTES);
+    this.#reader = new ProtobufObjectReader(options);
   }
 
   push(chunk: Uint8Array, emit: Emit): void {
@@ -47,7 +61,7 @@ class ProtobufListFilter {
     }
   }
 
-  end(_emit: Emit): void {
+  end(): void {
     if (this.#state !== "tail" || this.#output.position !== this.#output.end)
       throw codecError("CODEC_TRUNCATED", "filtering a protobuf list: the body ends inside the message");
   }
@@ -62,7 +76,7 @@ class ProtobufListFilter {
       case "envelope":
         return this.#readEnvelopeField();
       case "list":
-        return rawLeft === 0 ? this.#closeRaw(emit) : this.#message.readField(emit);
+        return rawLeft === 0 ? this.#closeRaw(emit) : this.#readListField(emit);
       case "opaque":
         return rawLeft === 0 ? this.#closeRaw(emit) : this.#passOn();
       case "tail":
@@ -107,6 +121,57 @@ class ProtobufListFilter {
     return true;
   }
 
+  // Only whole fields 1 and 2 of a list message pass.
+  #readListField(emit: Emit): boolean {
+    const { bytes, position, end, rawLeft } = this.#output;
+    const rawEnd = position + rawLeft;
+    const field = this.#field.reset(bytes, position, Math.min(end, rawEnd));
+    const whole = field.next();
+    if (field.valueEnd > rawEnd || (!whole && field.end === rawEnd)) throw malformed("a field is longer than its message");
+    if (!whole && field.valueEnd === 0) return false;
+    const size = field.valueEnd - field.fieldStart;
+    if (field.number !== LIST_META && field.number !== ITEMS) {
+      this.#output.leaveOut(size, emit);
+      return true;
+    }
+    if (size > this.#maxItemBytes)
+      throw codecError("CODEC_TOO_LARGE", `filtering a protobuf list: a field is over ${this.#maxItemBytes} bytes`);
+    if (!whole) return false;
+    if (field.wireType !== BYTES) throw malformed(`field ${field.number} of a list has wire type ${field.wireType}`);
+    if (field.number === ITEMS) this.#readItem(field, size, emit);
+    else this.#readListMeta(field.value(), size, emit);
+    return true;
+  }
+
+  #readItem({ bytes, valueStart, valueEnd }: FieldCursor, size: number, emit: Emit): void {
+    this.#reader.read(bytes, valueStart, valueEnd);
+    const { meta } = this.#reader;
+    if (!this.#elements.passes(meta)) {
+      this.#output.leaveOut(size, emit);
+      return;
+    }
+    const written = this.#elements.rewritten(bytes, valueStart, valueEnd, meta, "item");
+    if (written === undefined) this.#output.keep(size);
+    else this.#output.replace(ITEMS, size, written, emit);
+  }
+
+  // The list may still lose items, so the count is always left out.
+  #readListMeta(meta: Buffer, size: number, emit: Emit): void {
+    const leftOut = new Set<number>();
+    if (!this.#elements.keepsAll) leftOut.add(REMAINING_ITEM_COUNT);
+    if (this.#options.cutShardInfo) leftOut.add(SHARD_INFO);
+    const rest = leftOut.size === 0 ? meta : withoutFields(meta, leftOut);
+    if (rest.length === meta.length) this.#output.keep(size);
+    else this.#output.replace(LIST_META, size, rest, emit);
+    if (this.#options.onVersion !== undefined) this.#reportVersion(fieldsOfListMeta(meta).resourceVersion);
+  }
+
+  #reportVersion(version: string | undefined): void {
+    if (this.#hasVersion) return;
+    this.#hasVersion = true;
+    this.#options.onVersion?.(version);
+  }
+
   #passOn(): boolean {
     const { position, end, rawLeft } = this.#output;
     this.#output.keep(Math.min(rawLeft, end - position));
@@ -114,7 +179,7 @@ class ProtobufListFilter {
   }
 
   #closeRaw(emit: Emit): true {
-    if (this.#state === "list") this.#message.end();
+    if (this.#state === "list") this.#reportVersion(undefined);
     this.#output.close(emit);
     this.#state = "tail";
     return true;
@@ -141,9 +206,8 @@ class ProtobufListFilter {
 // Fields 1, 3 and 4 of the envelope are short texts. Any other field could be a second object.
 function isWholeText(field: FieldCursor): boolean {
   if (field.wireType !== BYTES || field.number > 4) throw malformed("the envelope has an unknown field");
-  if (field.valueEnd - field.fieldStart > MAX_ENVELOPE_FIELD_BYTES) {
+  if (field.valueEnd - field.fieldStart > MAX_ENVELOPE_FIELD_BYTES)
     throw codecError("CODEC_TOO_LARGE", `filtering a protobuf list: an envelope field is over ${MAX_ENVELOPE_FIELD_BYTES} bytes`);
-  }
   // contentEncoding: the filter would have to unpack the list first.
   if (field.number === 3 && field.valueEnd !== field.valueStart) throw malformed("the object in the envelope is encoded");
   return !field.incomplete;

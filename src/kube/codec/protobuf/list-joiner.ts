@@ -1,7 +1,7 @@
 // Joins protobuf lists. The envelope begins with the length of the list, so all items are held until the last
 // list has come.
 import { parseResourceVersion, type Version } from "../../resource-version.ts";
-import { type ByteFilter, codecError, type Emit, type Keep, type ListJoiner, type ListJoinerOptions } from "../base/types.ts";
+import { codecError, type Emit, type Keep, type ListFilter, type ListJoiner, type ListJoinerOptions } from "../base/types.ts";
 import { createListFilter } from "./list-filter.ts";
 import { BYTES, ENVELOPE_PREFIX, encodeHeader, fieldsOf } from "./wire.ts";
 
@@ -16,66 +16,48 @@ interface Parts {
   readonly tail: Buffer;
 }
 
-export function createListJoiner(version: Version, options: ListJoinerOptions): ListJoiner {
-  return new ProtobufListJoiner(version, options);
-}
+export function createListJoiner(version: Version, { maxHeldBytes }: ListJoinerOptions): ListJoiner {
+  let first: Parts | undefined;
+  const held: Buffer[] = [];
+  let heldBytes = 0;
 
-class ProtobufListJoiner implements ListJoiner {
-  readonly #version: Version;
-  readonly #maxHeldBytes: number;
-  #first: Parts | undefined;
-  #items: Buffer[] = [];
-  #heldBytes = 0;
-
-  constructor(version: Version, { maxHeldBytes }: ListJoinerOptions) {
-    this.#version = version;
-    this.#maxHeldBytes = maxHeldBytes;
-  }
-
-  next(keep: Keep): ByteFilter {
+  function next(keep: Keep): ListFilter {
     const slices: Uint8Array[] = [];
-    const hold: Emit = (slice) => {
-      slices.push(slice);
-    };
+    const hold = (slice: Uint8Array) => void slices.push(slice);
     const filter = createListFilter(keep, {
-      maxHeldBytes: this.#maxHeldBytes,
-      onVersion: (version) => {
-        if (parseResourceVersion(version) !== this.#version) throw differs("version");
+      maxHeldBytes,
+      onVersion(own) {
+        if (parseResourceVersion(own) !== version) throw differs("version");
       },
     });
     return {
-      push(chunk) {
-        filter.push(chunk, hold);
-      },
-      end: () => {
+      counts: filter.counts,
+      push: (chunk) => filter.push(chunk, hold),
+      end() {
         filter.end(hold);
-        this.#add(partsOf(Buffer.concat(slices)));
-      },
-      get dropped() {
-        return filter.dropped;
-      },
-      get kept() {
-        return filter.kept;
+        add(partsOf(Buffer.concat(slices)));
       },
     };
   }
 
-  end(emit: Emit): void {
-    if (this.#first === undefined) throw codecError("CODEC_TRUNCATED", "joining protobuf lists: no list is complete");
-    const { head, meta, tail } = this.#first;
-    emit(Buffer.concat([head, encodeHeader(RAW, meta.length + this.#heldBytes), meta]));
-    for (const items of this.#items) if (items.length > 0) emit(items);
+  function add(parts: Parts): void {
+    first ??= parts;
+    for (const part of ["head", "meta", "tail"] as const) if (!first[part].equals(parts[part])) throw differs(part);
+    held.push(parts.items);
+    heldBytes += parts.items.length;
+    if (heldBytes > maxHeldBytes)
+      throw codecError("CODEC_TOO_LARGE", `joining protobuf lists: they have over ${maxHeldBytes} bytes`);
+  }
+
+  function end(emit: Emit): void {
+    if (first === undefined) throw codecError("CODEC_TRUNCATED", "joining protobuf lists: no list is complete");
+    const { head, meta, tail } = first;
+    emit(Buffer.concat([head, encodeHeader(RAW, meta.length + heldBytes), meta]));
+    for (const items of held) if (items.length > 0) emit(items);
     if (tail.length > 0) emit(tail);
   }
 
-  #add(parts: Parts): void {
-    this.#first ??= parts;
-    for (const part of ["head", "meta", "tail"] as const) if (!this.#first[part].equals(parts[part])) throw differs(part);
-    this.#items.push(parts.items);
-    this.#heldBytes += parts.items.length;
-    if (this.#heldBytes > this.#maxHeldBytes)
-      throw codecError("CODEC_TOO_LARGE", `joining protobuf lists: they have over ${this.#maxHeldBytes} bytes`);
-  }
+  return { next, end };
 }
 
 function partsOf(list: Buffer): Parts {

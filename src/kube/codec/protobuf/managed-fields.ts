@@ -1,8 +1,7 @@
 // Finds ObjectMeta's field 17, managedFields, in protobuf messages. A cut shortens every length around it, so
 // each level returns the edits inside it and the edit of its own header.
 import { type Edit, savedBy } from "../base/bytes.ts";
-import { isListType, isStatusType } from "../base/object-type.ts";
-import { codecError } from "../base/types.ts";
+import { codecError, isListType, isStatusType } from "../base/types.ts";
 import { readEnvelope } from "./envelope.ts";
 import { eventOf, FRAME_PREFIX_BYTES, framePrefix } from "./frame.ts";
 import { BYTES, ENVELOPE_PREFIX, encodeHeader, FieldCursor } from "./wire.ts";

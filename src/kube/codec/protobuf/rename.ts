@@ -1,18 +1,14 @@
 // Renames in protobuf messages: replaces the innermost field and rewrites the lengths around it.
-import { isStatusType } from "../base/object-type.ts";
-import { type Rename, renameInMessage, renameName } from "../base/rename.ts";
-import type { ListPart } from "../base/types.ts";
+import { isStatusType, type ListPart, type Rename, renameInMessage, renameName } from "../base/types.ts";
 import { readEnvelope } from "./envelope.ts";
 import { eventOf, framePrefix } from "./frame.ts";
 import { ENVELOPE_PREFIX, replaceField } from "./wire.ts";
 
-/** Renames in an enveloped object or Status. */
 export function renameObject(body: Uint8Array, rename: Rename): Uint8Array {
   const status = isStatusType(readEnvelope(body).type);
   return rewriteRaw(body, (raw) => (status ? renameStatus(raw, rename) : renameMeta(raw, rename)));
 }
 
-/** Renames in an event with its length prefix. */
 export function renameFrame(frame: Uint8Array, rename: Rename): Uint8Array {
   const event = eventOf(frame);
   const renamed = replaceField(event, 2, (extension) => replaceField(extension, 1, (body) => renameObject(body, rename)));

@@ -74,8 +74,8 @@ export function joinedList({ namespaces, ask, keepOf, joiner, onDone }: JoinedLi
           end() {
             attempt(() => filter.end(emit));
             if (isOver) return;
-            kept += filter.kept;
-            dropped += filter.dropped;
+            kept += filter.counts.kept;
+            dropped += filter.counts.dropped;
             at++;
             control = undefined;
             if (isWanted) next();

@@ -7,8 +7,7 @@ import { isHiddenBy, NO_PLAN, type QueryPlan, WHOLE } from "../../../route/plan-
 import { governingPlace, isOwned } from "../../../route/snapshot.ts";
 import type { Handler, ResourceCall } from "../../call/call.ts";
 import { askReadableCollection, filterReply, readableEncoding } from "../../call/readable.ts";
-import { listStream } from "../../filter/filtered-body.ts";
-import { LenientFilter } from "../../filter/lenient-filter.ts";
+import { lenientFilter, listStream } from "../../filter/filtered-body.ts";
 import { type CollectionRequest, hidesNamespaces, type SentRequest } from "../../filter/sent-request.ts";
 import type { StreamMetrics } from "../../filter/stream-metrics.ts";
 import { asSource, type ByteSource } from "../../http/byte-stream.ts";
@@ -82,11 +81,11 @@ function ownedList(
   const served = metrics.servedBy(plan);
   return listStream(body, filter, (filteredBytes, readBytes) => {
     list.end();
-    onRead?.({ items: filter.kept + filter.dropped, bytes: readBytes });
+    onRead?.({ items: filter.counts.kept + filter.counts.dropped, bytes: readBytes });
     metrics.filteredBytes.inc(filteredBytes);
     served.read(readBytes);
     served.sent(readBytes - filteredBytes);
-    served.dropped(filter.dropped);
+    served.dropped(filter.counts.dropped);
   });
 }
 
@@ -109,6 +108,6 @@ async function wholeList(
     return reply;
   }
   const onVersion = (version: string | undefined) => list.answered(parseResourceVersion(version));
-  const filter = new LenientFilter(createListFilter(encoding, () => true, { keepsAll: true, onVersion }));
+  const filter = lenientFilter(createListFilter(encoding, () => true, { keepsAll: true, onVersion }));
   return { ...reply, body: listStream(asSource(reply.body), filter, () => list.answered(undefined)) };
 }

@@ -34,7 +34,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     sharding: "apps context facts",
     "virtual-app": "apps",
     status: "apps facts injection labels plan sharding",
-    policies: "apps context facts server status",
+    policies: "apps context facts status",
     peers: "apps context facts",
     trust: "context facts identity injection",
     restart: "facts plan status",

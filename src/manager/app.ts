@@ -34,8 +34,7 @@ import { createLabelStates } from "./labels/label-state.ts";
 import { addManagerStateController } from "./manager-state/add.ts";
 import { createManagerMetrics, measureAcks } from "./metrics/metrics.ts";
 import { addPeersController } from "./peers/add.ts";
-import { addPoliciesController } from "./policies/add.ts";
-import { POLICY_KINDS } from "./policies/policy-kinds.ts";
+import { addPoliciesController, POLICY_KINDS } from "./policies/add.ts";
 import { createEvictor } from "./restart/evictor.ts";
 import { addRolloutController } from "./rollout/add.ts";
 import { createProxyJudge } from "./server/judge-proxy.ts";
@@ -233,7 +232,7 @@ function createControllers(
   const { labelsPerSecond: perSecond } = config;
   const labelling = addLabelsController({ ...base, families, states: labels, perSecond });
   const sharding = [addPlacementController({ ...base, pods }), addShardsController(base), rollout, labelling];
-  const policies = addPoliciesController({ ...base, kinds: POLICY_KINDS, pods, events });
+  const policies = addPoliciesController({ ...base, pods, events });
   const peers = addPeersController({ ...base, pods });
   return { states, all: [...apps, ...sharding, policies, peers, states, ...trust, ...configurations] };
 }

@@ -6,7 +6,7 @@ import { CALLER } from "../../test/support/review-caller.ts";
 import { table } from "../../test/support/route-table.ts";
 import { crdOf, type KindName } from "../api/crd.ts";
 import { editText, excludedText, unnamedLockText } from "../route/source-words.ts";
-import { checkedSources } from "./admission/validate/checked-kinds.ts";
+import { checkedSources } from "./admission/validate/validate-webhook.ts";
 import { createSources } from "./app.ts";
 import type { App, Source } from "./apps/app.ts";
 import { overlapWarnings } from "./apps/pod-overlap.ts";

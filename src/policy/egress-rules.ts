@@ -1,19 +1,18 @@
-// Decides which other servers a pod may call. Pure. Invariant: every rule that matches applies, and only the
-// present rules decide. Without an enforced rule with Allow, only a rule with Deny refuses requests.
+// Decides which other servers a pod may call. Pure. Invariant: every rule that matches applies. Without an
+// enforced rule with Allow, only a rule with Deny refuses requests.
 import type { EgressRule } from "./policy.ts";
 import type { EgressTarget, PolicyRequest } from "./policy-request.ts";
 import { compilePattern } from "./text-match.ts";
 
-/** One rule's decision about one request. */
 export interface EgressRuleDecision {
   readonly rule: EgressRule;
   readonly decision: "pass" | "deny";
 }
 
 export interface EgressDecision {
-  /** The rule that refuses the request; undefined if it may pass. */
+  /** Undefined if the request may pass. */
   readonly refusedBy: EgressRule | undefined;
-  /** The decision of each rule, including those in the shadow. */
+  /** Of each rule, including those in the shadow. */
   readonly decisions: readonly EgressRuleDecision[];
 }
 
@@ -45,8 +44,8 @@ export function createEgressRules(rules: readonly EgressRule[]): EgressRules {
       const decisions = matching.map(
         (rule): EgressRuleDecision => ({ rule, decision: rule.effect === "Allow" ? "pass" : "deny" }),
       );
-      // If no rule allows the request, the first rule with Allow is the one that refuses it. The rules in the
-      // shadow decide as if they were enforced in addition to the others.
+      // If no rule allows the request, the first rule with Allow refuses it. Rules in the shadow decide as if
+      // they were enforced besides the others.
       const isAllowed = (modes: readonly string[]) =>
         matching.some(({ effect, mode }) => effect === "Allow" && modes.includes(mode));
       const [missing] = isAllowed(["Enforce"]) ? [] : enforced;

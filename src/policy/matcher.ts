@@ -1,23 +1,22 @@
-// Finds the rules that match a request. Pure. Invariant: the cost depends on the rules that name the
-// request's resource and namespace, or its URL, and not on the number of all rules. A part of a rule that the
-// proxy cannot see, such as the path inside a tunnel, does not match.
+// Finds the rules that match a request. Pure. Invariant: the cost depends on the rules that name its resource
+// and namespace, or its URL, and not on the number of all rules. What the proxy cannot see, such as the path
+// in a tunnel, matches nothing.
 import type { AdmissionRule, HttpRule, RequestMatch, ResourceRule, UrlRule } from "./policy.ts";
-import type { Action, AdmissionSubject, PolicyRequest } from "./policy-request.ts";
+import type { Action, AdmissionSubject, EgressTarget, PolicyRequest } from "./policy-request.ts";
 import { compileTextMatch } from "./text-match.ts";
-import { canonicalUrl, urlPatternsOf } from "./url-pattern.ts";
 
 export interface Matcher<R> {
-  /** The matching rules, in the order of the set. */
+  /** In the order of the set. */
   match(request: PolicyRequest): readonly R[];
 }
 
 const ALL = "*";
 /** The key of rules that name no host, or an expression for it. */
 const ANY_HOST = "";
-/** The resource of locks that a rule limits if it names it. */
+/** A rule that names this resource limits the lock too. */
 const LEASES = { group: "coordination.k8s.io", resource: "leases" };
 
-/** A part of a rule, with the rule's place in the set. */
+/** `index` is the place of the rule in the set. */
 interface Indexed<T> {
   readonly index: number;
   readonly part: T;
@@ -76,7 +75,6 @@ function has(list: readonly string[], value: string): boolean {
   return list.includes(ALL) || list.includes(value);
 }
 
-/** The key of a resource and a namespace. */
 function pairOf(resource: string, namespace: string): string {
   return `${resource} ${namespace}`;
 }
@@ -105,7 +103,7 @@ function urlsOfRequest({ egress, path }: PolicyRequest): string[] {
   return path === undefined ? [] : urlsOf(path);
 }
 
-/** The path itself, and every pattern that contains it. */
+/** With every pattern that contains it. */
 function urlsOf(url: string): string[] {
   const patterns = [url, ALL];
   for (let at = url.lastIndexOf("/"); at >= 0; at = at === 0 ? -1 : url.lastIndexOf("/", at - 1)) {
@@ -114,10 +112,44 @@ function urlsOf(url: string): string[] {
   return patterns;
 }
 
+// A rule's URL and that of a request to another server are compared in one form: scheme and host in lower
+// case, no default port, at least the path "/". Paths and queries stay as they were sent.
+
+const ABSOLUTE = /^(https?):\/\/([^/?#]*)(.*)$/is;
+/** Longer than the URL of any rule (src/api). Every pattern of a request costs a look-up. */
+const MAX_PATTERN_LENGTH = 2_048;
+const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: ":80", https: ":443" };
+
+/** A path of the API server stays as it is. */
+function canonicalUrl(url: string): string {
+  const [, scheme = "", authority = "", rest = ""] = ABSOLUTE.exec(url) ?? [];
+  if (scheme === "") return url;
+  if (authority === "*") return `${scheme.toLowerCase()}://*`;
+  const port = DEFAULT_PORTS[scheme.toLowerCase()] ?? "";
+  const host = authority.toLowerCase();
+  return `${scheme.toLowerCase()}://${host.endsWith(port) ? host.slice(0, -port.length) : host}${rest.startsWith("/") ? rest : `/${rest}`}`;
+}
+
+/** Without the query. */
+function urlOf({ scheme, host, port, path }: EgressTarget): string {
+  const authority = host.includes(":") ? `[${host}]` : host;
+  return canonicalUrl(`${scheme}://${authority}:${port}${path ?? "/"}`);
+}
+
+/** Every form in which a rule may name it: the URL with and without its query, and the patterns above it. */
+export function urlPatternsOf(target: EgressTarget): string[] {
+  const url = urlOf(target);
+  const patterns = target.query === "" ? [url] : [url, url + target.query];
+  const start = target.scheme.length + "://".length;
+  for (let at = url.lastIndexOf("/", MAX_PATTERN_LENGTH); at >= start; at = url.lastIndexOf("/", at - 1))
+    patterns.push(`${url.slice(0, at)}/*`);
+  return [...patterns, `${target.scheme}://*`];
+}
+
 // Reviews match as kube-apiserver matches the rules of webhook configurations (k8s.io/apiserver,
 // admission/plugin/webhook/predicates/rules).
 
-/** The entries of a rule's `resources` that name the resource of the review. */
+/** The entries of a rule that name the resource of the review. */
 function resourceNamesOf({ resource, subresource }: AdmissionSubject): readonly string[] {
   const plain = [resource, ALL].map((name) => (subresource === "" ? name : `${name}/${subresource}`));
   return [...plain, `${resource}/${ALL}`, `${ALL}/${ALL}`];
@@ -129,7 +161,7 @@ function isAboutReview(rule: AdmissionRule, { group, version, operation, isNames
   return isInScope && has(rule.apiGroups, group) && has(rule.apiVersions, version) && has(rule.operations, operation);
 }
 
-/** True if the request is to another server and the rule is about it. */
+/** False if the request is not to another server. */
 type HttpTest = (request: PolicyRequest) => boolean;
 
 function compileHttpRule({ host, path, method, headers }: HttpRule): HttpTest {

@@ -1,9 +1,8 @@
-// A request as policies see it. Pure. Invariant: a request counts as every action whose effect it may have,
-// so that no other verb or subresource leads around a rule.
+// A request as policies see it. Pure. Invariant: it counts as every action whose effect it may have, so that
+// no other verb or subresource leads around a rule.
 import type { ReviewSubject } from "../kube/admission-review.ts";
 import type { RequestInfo, ResourceInfo } from "../kube/request-info.ts";
 
-/** One thing that a request does to objects. */
 export interface Action {
   readonly verb: string;
   readonly group: string;
@@ -13,21 +12,19 @@ export interface Action {
   readonly namespace: string;
 }
 
-/** Where a request to another server goes. */
 export interface EgressTarget {
   readonly scheme: "http" | "https";
-  /** A name or an address in lower case, without brackets and without a final dot. */
+  /** In lower case, without brackets and without a final dot. */
   readonly host: string;
   readonly port: number;
-  /** The path as it was sent, without query. Undefined for a tunnel, whose content is not visible. */
+  /** As it was sent, without query. Undefined for a tunnel, whose content is not visible. */
   readonly path: string | undefined;
   /** The query with its question mark; "" for none. */
   readonly query: string;
-  /** The headers by their names in lower case. Empty for a tunnel. */
+  /** By names in lower case. Empty for a tunnel. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
-/** What a review of the operator's admission webhooks is about. */
 export interface AdmissionSubject {
   readonly group: string;
   readonly version: string;
@@ -38,11 +35,10 @@ export interface AdmissionSubject {
   readonly isNamespaced: boolean;
 }
 
-/** A request, as policies see it. */
 export interface PolicyRequest {
-  /** What the request does; none if it is for no resource of the API server. */
+  /** None if it is for no resource of the API server. */
   readonly actions: readonly Action[];
-  /** The path without query, if the request is to the API server and for no resource. */
+  /** Without query; only for a request to the API server that is for no resource. */
   readonly path?: string;
   /** Only for a request to another server. */
   readonly egress?: EgressTarget;
@@ -51,18 +47,15 @@ export interface PolicyRequest {
   readonly method: string;
   /** The request is for the operator's lock. */
   readonly isLock: boolean;
-  /** It deletes many objects, so it costs all tokens of a full bucket. */
+  /** It costs all tokens of a full bucket, since it deletes many objects. */
   readonly isBulk: boolean;
-  /** Names verb and object: failures are counted for each key. */
+  /** Verb and object: failures are counted for each key. */
   readonly key: string;
 }
 
-/**
- * Paths of other servers can be long, and anybody can send a review. A limiter keeps the keys of failures.
- */
+/** Anybody can send long names, and a limiter keeps the keys of failures. */
 const MAX_KEY_LENGTH = 1_024;
 
-/** @param isLock the request is for the operator's lock */
 export function policyRequestOf(info: RequestInfo, isLock: boolean): PolicyRequest {
   const { method } = info;
   if (info.kind === "non-resource") {
@@ -73,17 +66,13 @@ export function policyRequestOf(info: RequestInfo, isLock: boolean): PolicyReque
   return { actions: actionsOf(info), method, isLock, isBulk, key };
 }
 
-/**
- * Rules see a tunnel as one request `CONNECT https://host:port/`, since they see nothing of what is inside.
- */
+/** A tunnel is one request `CONNECT https://host:port/`: rules see nothing of what is inside. */
 export function egressRequestOf(method: string, egress: EgressTarget): PolicyRequest {
   const key = `${method} ${egress.host}${egress.path ?? "/"}`.slice(0, MAX_KEY_LENGTH);
   return { actions: [], egress, method, isLock: false, isBulk: false, key };
 }
 
-/**
- * Only rules about admission match a review. The API server sends it, so it is not a request of the operator.
- */
+/** Only rules about admission match a review, which is no request of the operator. */
 export function reviewRequestOf({ resource: { group, version, resource }, ...review }: ReviewSubject): PolicyRequest {
   const { subresource, operation, namespace, name } = review;
   // The review of a Namespace names it as its namespace too.
@@ -104,7 +93,7 @@ function actionsOf(info: ResourceInfo): Action[] {
   return deletes ? [own, { verb: "delete", group, resource: info.resource, namespace }] : [own];
 }
 
-/** An eviction deletes the pod if the budgets permit it (policy/v1 Eviction). */
+/** The eviction deletes the pod if the budgets permit it (policy/v1 Eviction). */
 function isEviction({ verb, group, resource, subresource }: ResourceInfo): boolean {
   return verb === "create" && group === "" && resource === "pods" && subresource === "eviction";
 }

@@ -1,6 +1,5 @@
-// The traffic policies of one pod, compiled from TrafficPolicies, CircuitBreakers and FaultInjections. The
-// manager compiles them, the stream carries them as JSON of this schema, and the engine enforces them.
-// Invariants: a rule says all that it needs, so no rule depends on another one; a rule of this schema can be
+// The traffic policies of one pod. The manager compiles them, the stream carries them as JSON of this schema,
+// and the engine enforces them. Invariants: no rule depends on another one; a rule of this schema can be
 // enforced.
 import { z } from "zod";
 import type { Immutable } from "../base/immutable.ts";
@@ -31,10 +30,9 @@ const resourceSchema = z.strictObject({
 
 const urlSchema = z.strictObject({
   /**
-   * A path of the API server such as `/healthz`, or a URL of another server such as `https://example.com/v1`,
-   * which matches with and without a query, or `https://example.com/v1?a=b`. A last segment `*` matches
-   * everything below: "*" all paths of the API server, `https://*` all URLs of other servers with this
-   * scheme. A tunnel (CONNECT) counts as `https://host:port/`.
+   * A path such as `/healthz`, or a URL such as `https://example.com/v1`, which matches any query, or
+   * `https://example.com/v1?a=b`. A last segment `*` matches everything below: "*" all paths, `https://*` all
+   * URLs of the scheme. A tunnel (CONNECT) counts as `https://host:port/`.
    */
   url: z.string(),
   /** HTTP methods in upper case, or "*". A tunnel has the method CONNECT. */
@@ -102,10 +100,7 @@ const breakerSchema = z.strictObject({
   kind: z.literal("breaker"),
   bucket: z.strictObject(bucket).exactOptional(),
   trigger: triggerSchema.exactOptional(),
-  /**
-   * After this time one request decides whether the breaker closes. Absent: it stays open until `recovery`
-   * changes.
-   */
+  /** After this time one request decides. Absent: the breaker stays open until `recovery` changes. */
   sleepMs: count.exactOptional(),
 });
 const limiterSchema = z.discriminatedUnion("kind", [
@@ -161,62 +156,45 @@ export const faultSchema = z.strictObject({
 export const egressSchema = z.strictObject({
   ...head,
   /**
-   * Deny: what matches is refused, whatever else matches. Allow: as long as there is an enforced rule with
-   * Allow, what matches none of them is refused.
+   * Deny: what matches is refused. Allow: as long as there is such an enforced rule, what matches none is
+   * refused.
    */
   effect: z.enum(["Allow", "Deny"]),
   /**
-   * Servers. `host` is case-insensitive, a name or an address without brackets; no port means every port. An
+   * `host` is case-insensitive, a name or an address without brackets; no port means every port. An
    * expression is matched against `host` and against `host:port`, both in lower case.
    */
   hosts: z.array(z.union([z.strictObject({ host: z.string(), port: z.number().exactOptional() }), regexSchema])),
-  /**
-   * HTTP methods in upper case; empty or with "*" for all. A tunnel has the method CONNECT, since the methods
-   * inside are not visible.
-   */
+  /** In upper case; empty or with "*" for all. A tunnel has the method CONNECT. */
   methods: list,
 });
 
-/** An object, and the name of a rule in it. */
 export type RuleOrigin = Immutable<z.output<typeof originSchema>>;
-/** Requests for objects, as the rules of API Priority and Fairness name them. "*" in a list matches all. */
+/** The form of API Priority and Fairness. "*" in a list matches all. */
 export type ResourceRule = Immutable<z.output<typeof resourceSchema>>;
-/** Requests for a URL. */
 export type UrlRule = Immutable<z.output<typeof urlSchema>>;
-/**
- * Requests to other servers. What is absent matches all. A tunnel has neither path nor headers, so a rule
- * about these does not match it.
- */
+/** What is absent matches all. A rule about path or headers matches no tunnel. */
 export type HttpRule = Immutable<z.output<typeof httpSchema>>;
-/**
- * Reviews of the operator's admission webhooks, as the rules of webhook configurations name them
- * (admissionregistration.k8s.io/v1, RuleWithOperations). "*" in a list matches all.
- */
+/** The form of webhook configurations (admissionregistration.k8s.io/v1, RuleWithOperations). */
 export type AdmissionRule = Immutable<z.output<typeof admissionSchema>>;
-/** Which requests a rule is about: those that match one of the entries. */
+/** The requests that match one of the entries. */
 export type RequestMatch = Immutable<z.output<typeof matchSchema>>;
-/** A token bucket: it holds at most `burst` tokens and gains `perSecond` of them. */
+/** It holds at most `burst` tokens and gains `perSecond` of them. */
 export interface BucketSpec {
   readonly perSecond: number;
   readonly burst: number;
 }
-/** Opens a breaker when requests fail. At least one of `consecutive` and `percent` is set. */
+/** At least one of `consecutive` and `percent` is set. */
 export type FailureTrigger = Immutable<z.output<typeof triggerSchema>>;
-/** Refuses every request for some time, once the bucket has run out or too many requests have failed. */
 export type BreakerSpec = Immutable<z.output<typeof breakerSchema>>;
 export type LimiterSpec = Immutable<z.output<typeof limiterSchema>>;
-/** A rule that may refuse requests. */
 export type LimitRule = Immutable<z.output<typeof limitSchema>>;
-/** When a fault rule is in effect, in UTC. An empty list matches every day or month. */
+/** In UTC. An empty list matches every day or month. */
 export type TimeWindow = Immutable<z.output<typeof windowSchema>>;
-/** A rule that delays or aborts requests. */
 export type FaultRule = Immutable<z.output<typeof faultSchema>>;
-/** A rule about the other servers that a pod may call. */
 export type EgressRule = Immutable<z.output<typeof egressSchema>>;
-/** A text, or an expression that is in it. */
 export type TextMatch = Immutable<z.output<typeof textMatchSchema>>;
 
-/** The policies of one pod. */
 export interface PolicySet {
   readonly limits: readonly LimitRule[];
   readonly faults: readonly FaultRule[];
@@ -225,7 +203,7 @@ export interface PolicySet {
 
 export const NO_POLICIES: PolicySet = { limits: [], faults: [], egress: [] };
 
-/** The rule's name in metrics and in the access log: all objects that reach a pod are of its namespace. */
+/** For metrics and the access log: all objects that reach a pod are of its namespace. */
 export function ruleName({ name, rule }: Pick<RuleOrigin, "name" | "rule">): string {
   return `${name}/${rule}`;
 }

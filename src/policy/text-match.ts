@@ -1,12 +1,11 @@
-// Compiles texts and expressions of rules. Pure. Invariant: an expression takes time that is linear in the
-// text, whoever wrote it (RE2), and both are bounded: one request must not stop the event loop.
+// Compiles texts and expressions of rules. Pure. Invariant: an expression (RE2) takes time that is linear in
+// the text, and both are bounded: one request must not stop the event loop.
 import { RE2JS } from "re2js";
 
 const MAX_PATTERN_LENGTH = 512;
-/** A longer text matches no expression. Hosts are always shorter. */
+/** A longer text matches no expression. No host is longer. */
 export const MAX_TEXT_LENGTH = 2_048;
 
-/** True for an expression that can be compiled. */
 export function isPattern(pattern: string): boolean {
   if (pattern.length > MAX_PATTERN_LENGTH) return false;
   try {
@@ -19,7 +18,7 @@ export function isPattern(pattern: string): boolean {
 
 export type TextTest = (text: string) => boolean;
 
-/** Whether the expression matches anywhere in the text. @throws an error if it cannot be compiled */
+/** Matches anywhere in the text. @throws an error if the expression does not compile */
 export function compilePattern(pattern: string): TextTest {
   const compiled = RE2JS.compile(pattern);
   return (text) => text.length <= MAX_TEXT_LENGTH && compiled.test(text);

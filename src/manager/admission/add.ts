@@ -1,52 +1,41 @@
 // Connects the manager's webhooks with their paths and their facts.
-import type { Clock } from "../../base/clock.ts";
 import type { ListenAddress } from "../../base/listener.ts";
-import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
 import { metadataOnly } from "../../kube/client/resource.ts";
 import { NAMESPACES, STATEFUL_SETS } from "../../kube/client/resources.ts";
-import type { KubeClient } from "../../kube/client/types.ts";
-import type { Informers } from "../../runtime/informers.ts";
-import type { Apps, Source } from "../apps/app.ts";
+import type { Apps } from "../apps/app.ts";
 import type { Compile } from "../apps/compile/compiler.ts";
 import { namespaceFacts } from "../apps/compile/route-spec.ts";
+import type { ManagerContext } from "../context/manager-context.ts";
 import type { ClusterFacts, KnownCluster } from "../facts/cluster-facts.ts";
 import type { InjectionSettings } from "../injection/injection.ts";
-import { POLICY_KINDS } from "../policies/policy-kinds.ts";
-import { createAppWait } from "./inject/await-app.ts";
-import { createAdmitWebhook, createInjectWebhook } from "./inject/inject-webhook.ts";
+import { POLICY_KINDS } from "../policies/add.ts";
+import { createAdmitWebhook, createAppWait, createInjectWebhook } from "./inject/inject-webhook.ts";
 import { createRevisionKeeper } from "./inject/keep-revision.ts";
 import { createAppReader, createReadLimit } from "./inject/review-reads.ts";
 import { createClientCa } from "./server/client-ca.ts";
+import { createWebhookMetrics } from "./server/serve-review.ts";
 import { createRoutes } from "./server/webhook.ts";
-import { createWebhookMetrics } from "./server/webhook-metrics.ts";
 import { createWebhookServer, type ServingIdentity, type WebhookServer } from "./server/webhook-server.ts";
-import { checkedPolicies, checkedSources } from "./validate/checked-kinds.ts";
 import { checkedNamespaces } from "./validate/checked-namespaces.ts";
 import { createMoveCounter, createMoveLimit } from "./validate/edit-moves.ts";
-import { createValidateWebhook } from "./validate/validate-webhook.ts";
+import { checkedPolicies, checkedSources, createValidateWebhook } from "./validate/validate-webhook.ts";
 
-export interface WebhooksOptions {
+interface WebhooksOptions extends Pick<ManagerContext, "client" | "informers" | "sources" | "apps" | "clock" | "log"> {
   readonly listen: ListenAddress;
   readonly identity: ServingIdentity;
-  /** The settings for injected pods; undefined until the required facts about the cluster are known. */
+  /** Undefined until the required facts about the cluster are known. */
   readonly facts: Pick<ClusterFacts, "known">;
   readonly settings: (cluster: KnownCluster) => InjectionSettings | undefined;
-  readonly client: KubeClient;
-  readonly informers: Informers;
-  readonly sources: readonly Source[];
-  readonly apps: Apps;
   readonly compile: Compile;
-  /** The answers to edits, and to edits of the labels of namespaces, warn of what they move. */
+  /** Answers to edits of apps and of the labels of namespaces warn of what they move. */
   readonly warnsOfMoves: boolean;
   /** File with the CAs of the clients that may call; "": every client may. */
   readonly clientCaFile?: string;
-  readonly clock: Clock;
-  readonly log: Logger;
   readonly metricsRegistry: Registry;
 }
 
-/** The server of the webhooks. Every replica runs it. */
+/** Every replica runs the server. */
 export function addWebhooks(options: WebhooksOptions): WebhookServer {
   const { client, informers, sources, apps, compile, warnsOfMoves, clock, log, facts, clientCaFile: file = "" } = options;
   const limit = createReadLimit(clock);

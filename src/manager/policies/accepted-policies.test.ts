@@ -14,7 +14,7 @@ const PROBLEMS = [{ path: "spec", message: "required" }];
 const kind: PolicyKind = {
   resource: { group: "g", version: "v1", resource: "rs", kind: "R", namespaced: true },
   compile: ({ metadata }) =>
-    metadata.labels?.valid === "true" ? { ok: true, policy: POLICY } : { ok: false, problems: PROBLEMS },
+    metadata.labels?.valid === "true" ? { ok: true, value: POLICY } : { ok: false, problems: PROBLEMS },
 };
 const object = (valid: boolean, currentSpecHash?: string): { kind: PolicyKind; object: PolicyObject } => ({
   kind,

@@ -1,34 +1,28 @@
 // The policies in force: the newest valid spec of each object. Invariant: an invalid object keeps the rules
-// that it had, for as long as this process knows them. A manager that has just started does not know them:
-// then `isDoubtful` is true of the pods that had them, and these keep them.
+// that it had. A manager that has just started does not know them: then `isDoubtful` is true of the pods that
+// had them, and these keep them.
 import { isDeepStrictEqual } from "node:util";
 import type { Problem } from "../../api/problems.ts";
 import { beyondShare, POLICIES_SHARE } from "../apps/namespace-share.ts";
-import type { Policy, PolicyKind, PolicyObject } from "./policy-kind.ts";
-import { NO_SIZE, type PolicySize, sizeOf } from "./policy-size.ts";
+import { NO_SIZE, type Policy, type PolicyKind, type PolicyObject, type PolicySize, sizeOf } from "./policy-kind.ts";
 
 export interface KnownPolicy {
   readonly kind: PolicyKind;
   readonly object: PolicyObject;
-  /** The newest valid spec that this process has seen. */
+  /** Of the newest valid spec that this process has seen. */
   readonly policy: Policy | undefined;
-  /** The size of its rules. */
   readonly size: PolicySize;
-  /** Why the present spec is refused; empty if it is in force. */
+  /** Of the present spec; empty if it is in force. */
   readonly problems: readonly Problem[];
-  /** The present spec was compiled. False beyond the share of the namespace. */
+  /** False beyond the share of the namespace: the present spec was not compiled. */
   readonly isChecked: boolean;
 }
 
-export interface AcceptedPolicies {
-  /** The policies of these objects of one namespace. Other objects of the namespace are forgotten. */
-  update(namespace: string, objects: readonly { readonly kind: PolicyKind; readonly object: PolicyObject }[]): KnownPolicy[];
-}
-
-export function createAcceptedPolicies(): AcceptedPolicies {
+export function createAcceptedPolicies() {
   const byNamespace = new Map<string, ReadonlyMap<string, KnownPolicy>>();
   return {
-    update(namespace, objects) {
+    /** Takes all objects of a namespace. The others that it knew there are forgotten. */
+    update(namespace: string, objects: readonly Pick<KnownPolicy, "kind" | "object">[]): KnownPolicy[] {
       const before = byNamespace.get(namespace);
       const beyond = beyondShare(objects, ({ object }) => [object], POLICIES_SHARE, "policies");
       const policies = objects.map((each) => {
@@ -45,14 +39,13 @@ export function createAcceptedPolicies(): AcceptedPolicies {
 }
 
 function check(kind: PolicyKind, object: PolicyObject, before: KnownPolicy | undefined): KnownPolicy {
-  // A status that this manager has written itself does not change the rules.
+  // A status that this manager has written does not change the rules.
   if (before?.isChecked === true && isDeepStrictEqual(inputsOf(before.object), inputsOf(object))) return { ...before, object };
   const compiled = kind.compile(object);
   if (!compiled.ok) return { ...refused(kind, object, before, compiled.problems), isChecked: true };
-  return { kind, object, policy: compiled.policy, size: sizeOf(compiled.policy.rules), problems: [], isChecked: true };
+  return { kind, object, policy: compiled.value, size: sizeOf(compiled.value.rules), problems: [], isChecked: true };
 }
 
-/** The object keeps the rules that it had. */
 function refused(
   kind: PolicyKind,
   object: PolicyObject,
@@ -62,7 +55,7 @@ function refused(
   return { kind, object, policy: before?.policy, size: before?.size ?? NO_SIZE, problems, isChecked: false };
 }
 
-/** The values that a policy depends on. The generation stands for the spec. */
+/** What a policy depends on. The generation stands for the spec. */
 export function inputsOf({ metadata, status }: PolicyObject): readonly unknown[] {
   return [metadata.generation, metadata.annotations, metadata.labels, status?.specSince, status?.observedGeneration];
 }

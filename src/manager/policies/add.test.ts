@@ -14,7 +14,6 @@ import { NO_REPORTS } from "../../wire/messages.ts";
 import type { PolicyResource } from "../../wire/policy-type.ts";
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { addPoliciesController, type PoliciesControllerOptions } from "./add.ts";
-import { POLICY_KINDS } from "./policy-kinds.ts";
 
 describe("the policies controller", () => {
   const log = createLogger({ name: "test", level: "silent" });
@@ -46,7 +45,7 @@ describe("the policies controller", () => {
       events: { event: () => undefined },
     } as unknown as Pick<PoliciesControllerOptions, "apps" | "pods" | "registry" | "events">;
     const metrics = createControllerMetrics(createRegistry("test", "0"));
-    controller = addPoliciesController({ kinds: POLICY_KINDS, client, informers, clock, log, metrics, ...around });
+    controller = addPoliciesController({ client, informers, clock, log, metrics, ...around });
     const { signal } = new AbortController();
     await informers.start(signal);
     await controller.start(signal);

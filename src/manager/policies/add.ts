@@ -1,35 +1,34 @@
 // What the policies controller watches: the objects of all policy kinds, the pods with a proxy and their
-// apps, and the reports of the proxies. A request names a namespace: policies are for pods of their own
-// namespace.
+// apps, and the reports of the proxies. A request names a namespace, since policies are for pods of their
+// own.
 import type { KubeObject } from "../../kube/types.ts";
 import { type Controller, controllerOf } from "../../runtime/controller.ts";
 import { changed } from "../../runtime/predicates.ts";
 import { parseRequest, type Request } from "../../runtime/reconciler.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import { inputsOf } from "./accepted-policies.ts";
+import { circuitBreakers } from "./circuit-breakers.ts";
+import { faultInjections } from "./fault-injections.ts";
 import type { PolicyKind, PolicyObject } from "./policy-kind.ts";
 import { createPoliciesReconciler } from "./reconciler.ts";
+import { trafficPolicies } from "./traffic-policies.ts";
+
+/** The policy kinds of this version. */
+export const POLICY_KINDS: readonly PolicyKind[] = [trafficPolicies, circuitBreakers, faultInjections];
 
 /** Gathers the pods of a scale-up and the answers of their proxies. */
 const DEBOUNCE_MS = 50;
-/**
- * Namespaces with many pods take turns with the others, and a status that cannot be written keeps one worker
- * busy.
- */
+/** Namespaces with many pods take turns, and a status that cannot be written keeps one worker busy. */
 const CONCURRENCY = 16;
 
-export interface PoliciesControllerOptions
-  extends ControllerBase,
-    Pick<ManagerContext, "apps" | "pods" | "registry" | "events" | "clock"> {
-  readonly kinds: readonly PolicyKind[];
-}
+export type PoliciesControllerOptions = ControllerBase & Pick<ManagerContext, "apps" | "pods" | "registry" | "events" | "clock">;
 
 export function addPoliciesController(options: PoliciesControllerOptions): Controller {
   const { informers, apps, pods, registry } = options;
-  const kinds = options.kinds.map((kind) => ({ kind, store: informers.store(kind.resource) }));
+  const kinds = POLICY_KINDS.map((kind) => ({ kind, store: informers.store(kind.resource) }));
   const namespaceOf = ({ metadata }: KubeObject): Request[] => [requestOf(metadata.namespace ?? "")];
-  // Annotations and labels recover a breaker and switch an object off. The time in the status starts a fault
-  // that ends by itself.
+  // Annotations and labels recover a breaker and switch objects off. The time in the status starts a fault
+  // that ends.
   const predicates = [changed<PolicyObject>(inputsOf)];
   let builder = controllerOf({ name: "policies", debounceMs: DEBOUNCE_MS, concurrency: CONCURRENCY, ...options });
   for (const { kind } of kinds) builder = builder.watches(kind.resource, namespaceOf, { predicates });

@@ -11,7 +11,7 @@ function compile(limiting: object = {}, spec: object = {}, annotations: Readonly
   const breaker = { ...object, metadata: { ...(metadata as object), annotations } };
   const compiled = circuitBreakers.compile(breaker as unknown as CircuitBreaker);
   if (!compiled.ok) throw new Error(JSON.stringify(compiled.problems));
-  return compiled.policy.rules;
+  return compiled.value.rules;
 }
 const limiter = (limiting: object) => compile(limiting).limits[0]?.limiter;
 const bucket = { burst: 5, interval: "10s", limit: 1 };

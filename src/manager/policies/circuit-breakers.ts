@@ -27,7 +27,7 @@ export const circuitBreakers = createPolicyKind({
 const DEFAULT_MINIMUM_REQUESTS = 20;
 const DEFAULT_WINDOW = "10s";
 
-/** The limit of a rule; undefined if the rule refuses nothing. */
+/** Undefined if the rule refuses nothing. */
 function limitOf(limiting: RateLimiting, head: RuleHead, recovery: string): LimitRule | undefined {
   const { resourceRules = [], restRules = [] } = limiting;
   const limiter = limiterOf(limiting);
@@ -94,7 +94,7 @@ function egressRuleOf({ interceptType, contentType, contents, methods }: Interce
 }
 
 const TUNNEL = "does not match the tunnels (CONNECT) of HTTPS clients, in which method and path are encrypted";
-/** The methods of the requests that open a tunnel. */
+/** Requests that open a tunnel match these. */
 const TUNNEL_METHODS: readonly string[] = ["CONNECT", "*"];
 
 function* notes({ spec: { rateLimitings = [], trafficInterceptRules = [] } }: CircuitBreaker): Iterable<string> {
@@ -114,7 +114,7 @@ function missesTunnels(methods: readonly string[]): boolean {
   return !methods.some((method) => TUNNEL_METHODS.includes(method));
 }
 
-/** True if the rule is about HTTPS, and can only match the requests of clients that open no tunnel. */
+/** The rule is about HTTPS, and can only match the requests of clients that open no tunnel. */
 function seesNoTunnel({ url, method }: RestRule): boolean {
   return url.startsWith("https:") && (missesTunnels([method]) || !/^https:\/\/[^/?]*(\/\*?)?$/.test(url));
 }

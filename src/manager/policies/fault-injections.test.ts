@@ -11,7 +11,7 @@ function compile(fault: object = {}, spec: object = {}, status?: object) {
     status,
   } as unknown as FaultInjection);
   if (!compiled.ok) throw new Error(JSON.stringify(compiled.problems));
-  return compiled.policy.rules.faults;
+  return compiled.value.rules.faults;
 }
 
 describe("the rules of a FaultInjection", () => {

@@ -1,6 +1,6 @@
 // FaultInjection as a policy kind: it selects pods by their labels. Invariants: a fault with maxDuration is
 // in effect only once its start is stored in the status, so a restarted manager does not prolong it; a fault
-// that names no requests is about those to the API server, and never about other servers.
+// that names no requests is about those to the API server only.
 import { durationMs } from "../../api/duration.ts";
 import { FAULT_DISABLED, type FaultInjection, type HttpFault, validateFaultInjection } from "../../api/fault-injection.ts";
 import { FAULT_INJECTIONS } from "../../api/resources.ts";
@@ -35,13 +35,13 @@ function untilMs(injection: FaultInjection): number | undefined {
   return maxDuration === undefined || start === undefined ? undefined : start + durationMs(maxDuration);
 }
 
-/** When the manager first saw the present spec; undefined unless it is stored. */
+/** Undefined unless the start is stored. */
 function startMs({ metadata, status }: FaultInjection): number | undefined {
   if (status?.specSince === undefined || status.observedGeneration !== metadata.generation) return undefined;
   return Date.parse(status.specSince);
 }
 
-/** @param until when the rule ends, in milliseconds since the epoch; undefined for no end */
+/** @param until milliseconds since the epoch; undefined for no end */
 function ruleOf({ delay, abort, match, effectiveTime }: HttpFault, head: RuleHead, until: number | undefined): FaultRule {
   return {
     ...head,
@@ -55,7 +55,6 @@ function ruleOf({ delay, abort, match, effectiveTime }: HttpFault, head: RuleHea
 
 const ALL = ["*"];
 
-/** Every request to the API server. */
 const ALL_REQUESTS: RequestMatch = {
   resources: [{ apiGroups: ALL, resources: ALL, verbs: ALL, namespaces: ALL, clusterScope: true }],
   urls: [{ url: "*", methods: ALL }],
@@ -98,7 +97,7 @@ function windowOf(effective: NonNullable<HttpFault["effectiveTime"]>): TimeWindo
   return { startSecond: secondOf(startTime), endSecond: secondOf(endTime), daysOfWeek, daysOfMonth, months };
 }
 
-/** Seconds after midnight. */
+/** After midnight. */
 function secondOf(time: string): number {
   const [hours = 0, minutes = 0, seconds = 0] = time.split(":").map(Number);
   return (hours * 60 + minutes) * 60 + seconds;

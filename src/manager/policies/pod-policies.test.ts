@@ -13,7 +13,7 @@ const KIND: PolicyKind<Sized> = {
   resource: { group: "g", version: "v1", resource: "rs", kind: "R", namespaced: true },
   compile: ({ rules, metadata: { labels = {} } }) => ({
     ok: true,
-    policy: { rules, off: "", endsMs: undefined, isFor: (pod) => labels.except !== pod.name, notes: [] },
+    value: { rules, off: "", endsMs: undefined, isFor: (pod) => labels.except !== pod.name, notes: [] },
   }),
 };
 const POD = { namespace: "shop", name: "p", ip: "", labels: {}, app: "a", subset: "", hasEgress: false };

@@ -1,5 +1,5 @@
 // The pods that policies are for, and the policies of each pod of a namespace. Pure. Invariant: equal objects
-// make equal sets, in every manager, so that a change of the manager changes no proxy.
+// make equal sets in every manager, so that a change of the manager changes no proxy.
 import type { Pod } from "../../kube/client/resources.ts";
 import { NO_POLICIES, type PolicySet } from "../../policy/policy.ts";
 import { policiesDigest } from "../../wire/policy-type.ts";
@@ -9,12 +9,11 @@ import { carriesProxy, hasEgress, INJECTED_LABEL } from "../facts/injected-pod.t
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf } from "../facts/proxy-facts.ts";
 import { isDoubtful, type KnownPolicy } from "./accepted-policies.ts";
-import type { TargetPod } from "./policy-kind.ts";
-import { addSizes, fits, NO_SIZE, type PolicySize } from "./policy-size.ts";
+import { addSizes, fits, NO_SIZE, type PolicySize, type TargetPod } from "./policy-kind.ts";
 
 /**
- * The pod as a target of policies. Undefined if it has no proxy or has ended. A pod is a target as long as
- * its proxy may run, whatever labels are left of those that the injection wrote.
+ * Undefined if the pod has no proxy or has ended. Whatever labels are left of those that the injection wrote,
+ * a pod is a target as long as its proxy may run.
  */
 export function targetPod(pod: Pod, apps: Pick<Apps, "get">, factsOf: FactsOf): TargetPod | undefined {
   const { namespace = "", name = "", labels = {} } = pod.metadata;
@@ -26,30 +25,28 @@ export function targetPod(pod: Pod, apps: Pick<Apps, "get">, factsOf: FactsOf): 
   return { namespace, name, labels, ip: pod.status?.podIP ?? "", app, subset, hasEgress: hasEgress(pod) };
 }
 
-/** A pod with the policies that its proxy should enforce. */
 export interface PodPolicies {
   readonly pod: TargetPod;
   readonly policies: PolicySet;
   readonly digest: string;
-  /** The manager does not know the pod's rules for certain: a proxy that has some keeps them. */
+  /** A proxy that has some rules keeps them, since the manager does not know them for certain. */
   readonly isDoubtful: boolean;
-  /** The uids of the objects that do not fit in addition to older ones. */
+  /** The uids of objects that do not fit beside older ones. */
   readonly leftOut: ReadonlySet<string>;
 }
 
 type Combined = Pick<PodPolicies, "policies" | "digest" | "leftOut">;
 
 /**
- * The bound of all different sets of a namespace together. The manager encodes and hashes each set, and keeps
- * it until its proxies have it: with a thousand pods that differed by a label each, this took longer than its
- * lease. The bound is four times the share of a namespace (POLICIES_SHARE).
+ * For all different sets of a namespace together: four times its share (POLICIES_SHARE). The manager encodes,
+ * hashes and keeps each set: with a thousand pods that differed by a label each, this took longer than its
+ * lease.
  */
 const MAX_SETS_BYTES = 16 * 1024 * 1024;
 
 /**
- * A function that returns the policies of one pod of the namespace. Pods with the same policies share one
- * set, which is encoded once. A set beyond the bound of the namespace is empty, and doubtful, so the caller
- * begins with the oldest pods.
+ * Returns a function of a pod. Pods with the same policies share one set, which is encoded once. A set beyond
+ * the bound is empty and doubtful, so the caller begins with the oldest pods.
  */
 export function podPolicies(policies: readonly KnownPolicy[]): (pod: TargetPod) => PodPolicies {
   const sorted = [...policies].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
@@ -87,10 +84,7 @@ function uidOf({ object }: KnownPolicy): string {
   return object.metadata.uid ?? "";
 }
 
-/**
- * The objects that do not fit, and the size of the others. A proxy refuses a set above the bound of its
- * message as a whole, so the oldest objects come first.
- */
+/** A proxy refuses a set above the bound of its message as a whole, so the oldest objects come first. */
 function leaveOut(ofPod: readonly KnownPolicy[]): { readonly leftOut: ReadonlySet<string>; readonly size: PolicySize } {
   const leftOut = new Set<string>();
   let size = NO_SIZE;

@@ -1,7 +1,7 @@
-// What a policy asks for, independent of its kind, and the way from an object to its policy. Each kind has
-// one file that says what differs. All other parts of the manager work with policies only.
+// What a policy asks for, and the way from an object of any kind to its policy. Each kind has one file that
+// says what differs; all other parts of the manager work with policies only.
 import type { PolicyStatus } from "../../api/policy-status.ts";
-import type { Problem, ValidationResult } from "../../api/problems.ts";
+import type { ValidationResult } from "../../api/problems.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { Labels } from "../../kube/label-selector.ts";
 import type { KubeObject } from "../../kube/types.ts";
@@ -13,9 +13,7 @@ import {
   type ResourceRule,
   type RuleOrigin,
 } from "../../policy/policy.ts";
-import { fits, SIZE_BOUND, sizeOf } from "./policy-size.ts";
 
-/** An object of a policy kind. */
 export interface PolicyObject extends KubeObject {
   readonly status?: PolicyStatus | undefined;
 }
@@ -33,34 +31,27 @@ export interface TargetPod {
   readonly hasEgress: boolean;
 }
 
-/** The content of a valid object. */
 export interface Policy {
   readonly rules: PolicySet;
-  /** Why the policy enforces nothing, in words: "mode is Disabled"; "" if it does. */
+  /** For example "mode is Disabled", if the policy enforces nothing; else "". */
   readonly off: string;
-  /** When the policy ends by itself, in milliseconds since the epoch; undefined if it does not. */
+  /** In milliseconds since the epoch; undefined if it does not end by itself. */
   readonly endsMs: number | undefined;
-  /** Whether the policy is for this pod of its namespace. */
+  /** Takes a pod of the policy's namespace. */
   isFor(pod: TargetPod): boolean;
   /** The parts of the spec that have no effect, or not the expected one, in sentences. */
   readonly notes: readonly string[];
 }
 
-export type CompiledPolicy =
-  | { readonly ok: true; readonly policy: Policy }
-  | { readonly ok: false; readonly problems: readonly Problem[] };
-
-/** A custom resource that describes policies. */
 export interface PolicyKind<O extends PolicyObject = PolicyObject> {
   readonly resource: Resource<O>;
-  /** Checks the object, which may be older than its schema. Never throws. */
-  compile(object: O): CompiledPolicy;
+  /** The object may be older than its schema. Never throws. */
+  compile(object: O): ValidationResult<Policy>;
 }
 
-/** The fields that every rule has: its origin and its mode. */
 export type RuleHead = Pick<LimitRule, "origin" | "mode">;
 
-/** An object of any kind, with the fields of its spec that mean the same in every kind that has them. */
+/** The fields of a spec mean the same in every kind that has them. */
 type SwitchedObject = PolicyObject & {
   readonly spec: { readonly mode?: LimitRule["mode"] | "Disabled" | undefined; readonly disabled?: boolean | undefined };
 };
@@ -71,16 +62,12 @@ export interface PolicyKindParts<O extends SwitchedObject> {
   validate(object: unknown): ValidationResult<O>;
   /** A label that switches an object off. */
   readonly offLabel?: string;
-  /**
-   * What the object waits for, in words, before it enforces anything; "" for nothing, which is the default.
-   */
+  /** What the object waits for before it enforces anything, in words; "" (the default) for nothing. */
   waitsFor?(object: O): string;
-  /** When the object ends by itself, in milliseconds since the epoch. Default: it does not. */
+  /** Default: the object does not end by itself. */
   endsMs?(object: O): number | undefined;
-  /** @param headOf the head of the rule with this name */
   rulesOf(object: O, headOf: (rule: string) => RuleHead): Partial<PolicySet>;
   isFor(object: O, pod: TargetPod): boolean;
-  /** The parts of the spec that have no effect, or not the expected one, in sentences. */
   notes(object: O): Iterable<string>;
 }
 
@@ -101,12 +88,12 @@ export function createPolicyKind<O extends SwitchedObject>(parts: PolicyKindPart
       if (!fits(sizeOf(rules)))
         return { ok: false, problems: [{ path: "spec", message: `is too large: a pod may have ${SIZE_BOUND}` }] };
       const content = { rules, off, endsMs: endsMs(valid), notes: [...notes(valid)] };
-      return { ok: true, policy: { ...content, isFor: (pod) => isFor(valid, pod) } };
+      return { ok: true, value: { ...content, isFor: (pod) => isFor(valid, pod) } };
     },
   };
 }
 
-/** The reason of an object that is switched off in its spec, or by this label; "" for any other. */
+/** "" unless the object is switched off. */
 function switchedOff({ metadata, spec }: SwitchedObject, label: string): string {
   if (spec.disabled === true) return "spec.disabled is true";
   if (spec.mode === "Disabled") return "spec.mode is Disabled";
@@ -115,15 +102,49 @@ function switchedOff({ metadata, spec }: SwitchedObject, label: string): string 
   return value === undefined || value === "false" ? "" : `the label ${label} is set`;
 }
 
-/** A resource rule in KusionStack's form, in which all namespaces include the cluster scope. */
+/** KusionStack's form, in which all namespaces include the cluster scope. */
 export function compileResourceRule(rule: Omit<ResourceRule, "clusterScope">): ResourceRule {
   const { apiGroups, resources, verbs, namespaces } = rule;
   return { apiGroups, resources, verbs, namespaces, clusterScope: namespaces.includes("*") };
 }
 
-/** True if a rule is about other servers, so that it needs the egress listener of the proxy. */
+/** Such rules need the egress listener of the proxy. */
 export function needsEgress({ limits, faults, egress }: PolicySet): boolean {
   const isAboutOthers = ({ match: { http, urls } }: LimitRule | FaultRule) =>
     http.length > 0 || urls.some(({ url }) => /^https?:/.test(url));
   return egress.length > 0 || [...limits, ...faults].some(isAboutOthers);
+}
+
+/** How large the policies of one pod are together. */
+export interface PolicySize {
+  readonly rules: number;
+  /** Of a resource and a namespace. The proxy has an entry for each. */
+  readonly pairs: number;
+  /** Of the encoded rules. */
+  readonly bytes: number;
+}
+
+/** Far below the bound of a message to the proxy. An object that does not fit alone is not valid. */
+const MAX: PolicySize = { rules: 4_096, pairs: 65_536, bytes: 8 * 1024 * 1024 };
+export const SIZE_BOUND = "4,096 rules, 65,536 pairs of a resource and a namespace, and 8 MiB";
+
+export const NO_SIZE: PolicySize = { rules: 0, pairs: 0, bytes: 0 };
+
+export function sizeOf(set: PolicySet): PolicySize {
+  const matching = [...set.limits, ...set.faults];
+  if (matching.length + set.egress.length === 0) return NO_SIZE;
+  const resourceRules = matching.flatMap(({ match }) => match.resources);
+  return {
+    rules: matching.length + set.egress.length,
+    pairs: resourceRules.reduce((sum, { resources, namespaces }) => sum + resources.length * namespaces.length, 0),
+    bytes: Buffer.byteLength(JSON.stringify(set)),
+  };
+}
+
+export function addSizes(a: PolicySize, b: PolicySize): PolicySize {
+  return { rules: a.rules + b.rules, pairs: a.pairs + b.pairs, bytes: a.bytes + b.bytes };
+}
+
+export function fits({ rules, pairs, bytes }: PolicySize): boolean {
+  return rules <= MAX.rules && pairs <= MAX.pairs && bytes <= MAX.bytes;
 }

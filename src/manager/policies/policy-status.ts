@@ -1,55 +1,48 @@
-// The status of a policy object, and the Kubernetes Events for its changes. Pure. Invariants: the status is
-// bounded and sorted, worst first, so that equal facts make equal bytes; a state that has not changed keeps
-// its time; an Event has the message of a condition, so Events contain nothing that the status lacks.
+// The status of a policy object, and the Events for its changes. Pure. Invariants: the status is bounded and
+// sorted, so that equal facts make equal bytes; a state that has not changed keeps its time; Events have the
+// messages of conditions.
 import { annotationKey } from "../../api/annotations.ts";
 import type { Condition } from "../../api/conditions.ts";
 import { MAX_TARGET_STATUS, type PolicyStatus, type RuleSnapshot, type TargetStatus } from "../../api/policy-status.ts";
-import type { Problem } from "../../api/problems.ts";
-import { formatProblem } from "../../api/problems.ts";
+import { formatProblem, type Problem } from "../../api/problems.ts";
 import { plainTexts } from "../../base/plain-text.ts";
 import { withTransitionTime } from "../../runtime/conditions.ts";
 import type { EventType } from "../../runtime/events.ts";
 import { withBoundedTexts } from "../status/bounded-texts.ts";
 import { conditionOf, countText } from "../status/facts.ts";
-import { SIZE_BOUND } from "./policy-size.ts";
+import { type Policy, SIZE_BOUND } from "./policy-kind.ts";
 
-/** The state of one pod that the policy is for. */
 export interface TargetFacts {
   readonly name: string;
   readonly ip: string;
   /** Its proxy enforces the newest policies. */
   readonly isSynced: boolean;
   readonly isConnected: boolean;
-  /** The policies of the pod are too many, so that this one stays out. */
+  /** The pod has too many policies, so this one stays out. */
   readonly isLeftOut: boolean;
-  /** The policy has rules about other servers, which its proxy does not see. */
+  /** The proxy does not see requests to other servers, which the policy has rules about. */
   readonly lacksEgress: boolean;
-  /** The digest of the policies that its proxy enforces; "" if it has reported none. */
+  /** Of the policies that its proxy enforces; "" if it has reported none. */
   readonly enforced: string;
-  /** Why its proxy refuses them. */
+  /** The proxy refuses the policies because of them. */
   readonly problems: readonly string[];
-  /** The rules of this object, by name. */
+  /** Of this object. */
   readonly rules: readonly RuleSnapshot[];
 }
 
-export interface PolicyStatusFacts {
+/** The parts of the policy are those of its valid spec. */
+export interface PolicyStatusFacts extends Pick<Policy, "off" | "endsMs" | "notes"> {
   readonly generation: number;
   /** The hash of the spec in force; "" if none is. */
   readonly specHash: string;
   readonly problems: readonly Problem[];
-  /** Why the valid spec enforces nothing, in words; "" if it does. */
-  readonly off: string;
-  /** When the valid spec ends by itself, in milliseconds since the epoch; undefined if it does not. */
-  readonly endsMs: number | undefined;
-  /** The policy has limits, and each proxy counts by itself. */
+  /** The policy has limits, and each proxy counts alone. */
   readonly isLimit: boolean;
   /** The rules of the policy are only counted. */
   readonly isShadow: boolean;
-  /** The parts of the spec that have no effect, or not the expected one, in sentences. */
-  readonly notes: readonly string[];
   readonly targets: readonly TargetFacts[];
   readonly previous: PolicyStatus | undefined;
-  /** The time of the status, as RFC 3339. */
+  /** RFC 3339. */
   readonly now: string;
 }
 
@@ -57,26 +50,22 @@ const NO_EGRESS = `rules about other servers have no effect, since the pod was c
 
 type State = Pick<Condition, "status" | "reason" | "message">;
 
-/** The status, with its time. Only a status that differs in anything else needs a write. */
 export function policyStatus(facts: PolicyStatusFacts): PolicyStatus {
   const { generation, specHash, targets, previous, now } = facts;
   const sorted = [...targets].sort(worstFirst);
   const specSince = previous?.observedGeneration === generation ? previous.specSince : undefined;
+  const condition = (type: string, state: State) =>
+    withTransitionTime({ type, ...state, observedGeneration: generation }, conditionOf(previous, type), now);
   return withBoundedTexts({
     observedGeneration: generation,
     specSince: specSince ?? now,
     currentSpecHash: specHash,
     lastUpdatedTime: now,
-    conditions: conditions(
-      {
-        Accepted: accepted({ ...facts, targets: sorted }),
-        Synced: synced(sorted, facts.isLimit),
-        Open: open(sorted, facts.isShadow),
-      },
-      generation,
-      previous,
-      now,
-    ),
+    conditions: [
+      condition("Accepted", accepted({ ...facts, targets: sorted })),
+      condition("Synced", synced(sorted, facts.isLimit)),
+      condition("Open", open(sorted, facts.isShadow)),
+    ],
     targets: {
       total: targets.length,
       synced: targets.filter(isEnforced).length,
@@ -166,24 +155,13 @@ function open(targets: readonly TargetFacts[], isShadow: boolean): State {
   return { status: "True", reason: "Opened", message: `${what} everything in pod ${first.name}${more}` };
 }
 
-function conditions(
-  states: Readonly<Record<string, State>>,
-  observedGeneration: number,
-  previous: PolicyStatus | undefined,
-  now: string,
-): Condition[] {
-  return Object.entries(states).map(([type, state]) =>
-    withTransitionTime({ type, ...state, observedGeneration }, conditionOf(previous, type), now),
-  );
-}
-
 export interface PolicyEvent {
   readonly type: EventType;
   readonly reason: string;
   readonly message: string;
 }
 
-/** The Events for a change of the status: a change on which a person may have to act, and its end. */
+/** For a change on which a person may have to act, and for its end. */
 export function policyEvents(before: PolicyStatus | undefined, after: PolicyStatus): PolicyEvent[] {
   const was = (type: string, status: Condition["status"]) => conditionOf(before, type)?.status === status;
   const is = (type: string, status: Condition["status"]) => conditionOf(after, type)?.status === status;

@@ -42,7 +42,7 @@ const KIND: PolicyKind<RuleObject> = {
     const egress = spec.egress ? [{ ...egressRule("Allow", [{ host: "a.example" }]), origin }] : [];
     return {
       ok: true,
-      policy: {
+      value: {
         rules: { limits, faults: [], egress },
         off: "",
         endsMs: spec.endsMs,

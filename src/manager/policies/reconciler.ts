@@ -1,44 +1,36 @@
-// Gives every proxy of a namespace its policies, and writes the status of the namespace's policy objects.
-// Invariant: publishing waits for no write, so that no status that cannot be written delays a policy; and the
-// policies and pods of one namespace, however many, delay the others by slices only. Level-based; the
-// memories are the newest valid specs, and when each status was written last.
+// Gives every proxy of a namespace its policies, and writes the status of its policy objects. Level-based.
+// Invariants: publishing waits for no write, so no status that cannot be written delays a policy; the
+// policies and pods of one namespace delay the others by slices only.
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { PolicyStatus } from "../../api/policy-status.ts";
-import type { Clock } from "../../base/clock.ts";
 import { createFairTurns } from "../../base/fair-turns.ts";
 import { mapInSlices } from "../../base/map-in-slices.ts";
 import type { Pod } from "../../kube/client/resources.ts";
-import type { KubeClient } from "../../kube/client/types.ts";
-import type { EventRecorder } from "../../runtime/events.ts";
 import type { Reconciler, Result } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
 import type { Store } from "../../runtime/store.ts";
 import { POLICY } from "../../wire/policy-type.ts";
 import { acceptsType } from "../../wire/resource-type.ts";
 import type { Apps } from "../apps/app.ts";
+import type { ManagerContext } from "../context/manager-context.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
-import type { ProxyRegistry } from "../server/proxy-registry.ts";
 import { createAcceptedPolicies, type KnownPolicy } from "./accepted-policies.ts";
 import { type PodPolicies, podPolicies, targetPod } from "./pod-policies.ts";
 import { needsEgress, type PolicyKind, type PolicyObject } from "./policy-kind.ts";
 import { policyEvents, policyStatus, type TargetFacts } from "./policy-status.ts";
 
-export interface PoliciesReconcilerOptions {
+export interface PoliciesReconcilerOptions extends Pick<ManagerContext, "client" | "registry" | "events" | "clock"> {
   readonly kinds: readonly { readonly kind: PolicyKind; readonly store: Pick<Store<PolicyObject>, "list"> }[];
   readonly apps: Pick<Apps, "get" | "list" | "hasSynced">;
   readonly pods: Pick<PodLists, "list">;
-  readonly registry: Pick<ProxyRegistry, "publish" | "facts">;
-  readonly client: Pick<KubeClient, "get" | "patch">;
-  readonly events: Pick<EventRecorder, "event">;
-  readonly clock: Clock;
 }
 
-/** The status of one object is written at most this often. */
+/** Of one object. */
 const STATUS_EVERY_MS = 1_000;
-/** The longest time until a namespace is looked at again: a timer knows no longer one than 24 days. */
+/** A timer knows no longer time than 24 days. */
 const LONGEST_WAIT_MS = 24 * 60 * 60 * 1_000;
 const NEVER = Number.NEGATIVE_INFINITY;
 
@@ -47,7 +39,7 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
   const { kinds, apps, pods, registry, clock } = options;
   const accepted = createAcceptedPolicies();
   const turns = createFairTurns({ clock });
-  /** The time at which each status was last written, by namespace and uid. */
+  /** When each status was last written, by namespace and uid. */
   const writtenMs = new Map<string, Map<string, number>>();
 
   const publish = ({ pod, policies, digest, isDoubtful }: PodPolicies) => {
@@ -99,12 +91,9 @@ function oldestFirst({ metadata: a }: Pod, { metadata: b }: Pod): number {
   return keyOf(a) < keyOf(b) ? -1 : 1;
 }
 
-/** A pod with the facts about its proxy. */
 type ProxyPolicies = PodPolicies & { readonly facts: ProxyFacts | undefined };
 
-/**
- * Returns the time after which the status may be written or changes by itself; undefined if neither will be.
- */
+/** After the returned time the status may be written or changes by itself; undefined for neither. */
 async function writePolicyStatus(
   { client, events, clock }: PoliciesReconcilerOptions,
   { kind, object, policy, problems }: KnownPolicy,

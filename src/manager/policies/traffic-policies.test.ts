@@ -6,7 +6,7 @@ import { trafficPolicies } from "./traffic-policies.ts";
 function compile(spec: object) {
   const compiled = trafficPolicies.compile(sampleTrafficPolicy({ ...spec }) as unknown as TrafficPolicy);
   if (!compiled.ok) throw new Error(JSON.stringify(compiled.problems));
-  return compiled.policy.rules.limits;
+  return compiled.value.rules.limits;
 }
 const rules = { resourceRules: [PODS_RULE] };
 const limiters = (policy: object) =>

@@ -58,7 +58,7 @@ function admissionRuleOf(rule: NonNullable<Webhook["admissionRules"]>[number]): 
   return { apiGroups, apiVersions, operations, resources, scope };
 }
 
-/** The limiters of a policy, by the names of their fields. */
+/** By the names of their fields. */
 function limitersOf({ bucket, maxInFlight, exponentialBackoff }: RatePolicy): Readonly<Record<string, LimiterSpec>> {
   return {
     ...(bucket && { bucket: { kind: "bucket", perSecond: bucket.qps, burst: bucket.burst } }),
@@ -85,7 +85,7 @@ function matchOf({ resourceRules = [], nonResourceRules = [] }: TrafficRequests)
   };
 }
 
-/** A resource rule in the form of API Priority and Fairness, which names the cluster scope. */
+/** The form of API Priority and Fairness names the cluster scope. */
 function resourceRuleOf(rule: ResourcePolicyRuleSpec): ResourceRule {
   const { apiGroups, resources, verbs, namespaces = [], clusterScope = false } = rule;
   return { apiGroups, resources, verbs, namespaces, clusterScope };

@@ -1,6 +1,6 @@
-// Decides whether a request may pass, by all limits that match it. Pure but for its state. Invariant: all
-// limits are asked before any is charged, so a refused request costs nothing. State belongs to a rule with
-// its limiter: a change of anything else keeps it.
+// Decides whether a request may pass, by all limits that match it. Invariant: all limits are asked before any
+// is charged, so a refused request costs nothing. State belongs to a rule with its limiter: a change of
+// anything else keeps it.
 import type { BreakerState } from "../limiters/breaker-state.ts";
 import { createLimiter } from "../limiters/create-limiter.ts";
 import type { Decision, Limiter, LimiterState, Outcome, Ticket } from "../limiters/limiter.ts";
@@ -10,7 +10,6 @@ import type { PolicyRequest } from "../policy-request.ts";
 
 export type Refusal = Exclude<Decision, { kind: "pass" }>;
 
-/** A rule's decision about one request. */
 export interface RuleDecision {
   readonly rule: LimitRule;
   readonly decision: Decision;
@@ -20,21 +19,19 @@ export type LimitDecision =
   | ({ readonly kind: "refused"; readonly decisions: readonly RuleDecision[] } & RefusedBy)
   | { readonly kind: "permitted"; readonly decisions: readonly RuleDecision[]; readonly permit: Permit };
 
-/** A request that passes. Its owner has to report its end. */
+/** The owner of a request that passes has to report its end. */
 export interface Permit {
-  /** Reports that the answer has begun, or will not come. Later calls do nothing. */
+  /** The answer has begun, or will not come. Later calls do nothing. */
   settle(outcome: Outcome): void;
-  /** Reports that the request is over; without an answer it was abandoned. Later calls do nothing. */
+  /** Without an answer the request was abandoned. Later calls do nothing. */
   release(): void;
 }
 
-/** The rule whose refusal lasts longest. */
 export interface RefusedBy {
   readonly rule: LimitRule;
   readonly refusal: Refusal;
 }
 
-/** A breaker that is not closed, as it is stored. */
 export interface StoredBreaker {
   readonly key: string;
   readonly state: BreakerState;
@@ -42,7 +39,6 @@ export interface StoredBreaker {
 
 export interface Engine {
   decide(request: PolicyRequest): LimitDecision;
-  /** Enforces these rules from now on. */
   update(rules: readonly LimitRule[]): void;
   states(): readonly { readonly rule: LimitRule; readonly state: LimiterState; readonly breaker: BreakerState | undefined }[];
   /** The breakers that are not closed. */
@@ -50,14 +46,12 @@ export interface Engine {
 }
 
 export interface EngineOptions {
-  /** Milliseconds since the epoch, of a clock that never goes back. */
+  /** Of a clock that never goes back. */
   readonly now: () => number;
   readonly stored?: readonly StoredBreaker[];
-  /** Called when a breaker opens, half opens or closes. */
   readonly changed?: () => void;
 }
 
-/** A rule in force. */
 interface Entry {
   readonly key: string;
   readonly rule: LimitRule;
@@ -116,7 +110,7 @@ function keyOf({ origin, limiter }: LimitRule): string {
   return JSON.stringify([origin.uid, origin.rule, limiter]);
 }
 
-/** The refusal that lasts longest, of the rules that are enforced. */
+/** The refusal that lasts longest. Rules in the shadow refuse nothing. */
 function worstOf(decisions: readonly RuleDecision[]): RefusedBy | undefined {
   let worst: RefusedBy | undefined;
   for (const { rule, decision } of decisions) {

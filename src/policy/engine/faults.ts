@@ -1,22 +1,21 @@
-// Draws the faults of a request. Pure: the random numbers are a parameter. Invariant: delay and abort are
-// drawn once for each rule and independently of each other, as Envoy's fault filter does; no percent means
-// never.
+// Draws the faults of a request. Invariant: delay and abort are drawn once for each rule and independently of
+// each other, as Envoy's fault filter does.
 import type { Random } from "../../base/clock.ts";
 import type { Matcher } from "../matcher.ts";
 import type { FaultRule, TimeWindow } from "../policy.ts";
 import type { PolicyRequest } from "../policy-request.ts";
 
 export interface Fault {
-  /** Milliseconds; 0 for none. The delays of all rules add up. */
+  /** The delays of all rules add up. */
   readonly delayMs: number;
-  /** The first rule that aborts. */
+  /** Of the first rule that aborts. */
   readonly abort?: { readonly status: number; readonly rule: FaultRule };
   /** Every rule that fires, including those in the shadow. */
   readonly fired: readonly { readonly rule: FaultRule; readonly what: "delay" | "abort" }[];
 }
 
 export const NO_FAULT: Fault = { delayMs: 0, fired: [] };
-/** The longest delay of a request. A longer one would look like a dead server, and hold memory. */
+/** A longer delay would look like a dead server, and hold memory. */
 const MAX_DELAY_MS = 30_000;
 
 /** @param nowMs milliseconds since the epoch */
@@ -47,11 +46,7 @@ function isHit(part: { readonly percent: number } | undefined, random: Random): 
 
 const DAY_SECONDS = 86_400;
 
-/**
- * True if the window contains the time. A window that ends on the next day belongs to the day on which it
- * started.
- * @param nowMs milliseconds since the epoch
- */
+/** A window that ends on the next day belongs to the day on which it started. */
 export function isInWindow({ startSecond, endSecond, ...days }: TimeWindow, nowMs: number): boolean {
   const second = Math.floor(nowMs / 1_000) % DAY_SECONDS;
   if (startSecond < endSecond) return second >= startSecond && second < endSecond && isDay(days, nowMs);

@@ -1,20 +1,20 @@
-// The states of a circuit breaker and the one function that changes them. Pure.
+// The states of a breaker and the one function that changes them. Pure.
 
-/** Why a breaker opened: its bucket ran out, or requests failed. */
+/** The bucket ran out, or requests failed. */
 export type OpenCause = "rate" | "failures";
 
 interface Opened {
-  /** When it opened, in milliseconds since the epoch. */
+  /** Since the epoch. */
   readonly sinceMs: number;
   readonly cause: OpenCause;
-  /** The rule's `recovery` when it opened: another text closes the breaker. */
+  /** Another `recovery` of the rule closes the breaker. */
   readonly recovery: string;
 }
 
 export type BreakerState =
   | { readonly kind: "closed" }
   | ({ readonly kind: "open" } & Opened)
-  /** Half open: one request is under way, and its outcome decides. */
+  /** Half open: the outcome of one request decides. */
   | ({ readonly kind: "probing" } & Opened);
 
 export type BreakerEvent =

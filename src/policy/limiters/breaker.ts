@@ -1,9 +1,7 @@
-// A circuit breaker: it opens when its bucket runs out or when requests fail, and then refuses everything.
-// After its time one request decides whether it closes. Invariant: while it is open, at most one request that
-// it has let through since is under way.
-import type { BreakerSpec } from "../policy.ts";
+// A circuit breaker: it opens when its bucket runs out or when requests fail. Invariant: while it is open, at
+// most one request that it has let through since is under way.
+import type { BreakerSpec, FailureTrigger } from "../policy.ts";
 import { type BreakerEvent, type BreakerState, CLOSED, nextBreakerState } from "./breaker-state.ts";
-import { createFailureWindow } from "./failure-window.ts";
 import { isFailure, type Limiter, type Outcome, PASS, type Ticket } from "./limiter.ts";
 import { createTokenBucket } from "./token-bucket.ts";
 
@@ -11,20 +9,20 @@ export interface BreakerOptions {
   readonly spec: BreakerSpec;
   readonly startMs: number;
   readonly recovery: string;
-  /** The state before a restart of the process. */
+  /** Before a restart of the process. */
   readonly before?: BreakerState | undefined;
   /** Called when the breaker opens, half opens or closes. */
   readonly changed: () => void;
 }
 
-/** How long a request should wait while another one decides. */
+/** For requests that come while another one decides. */
 const PROBE_WAIT_MS = 1_000;
 
 export function createBreaker({ spec, startMs, recovery: first, before = CLOSED, changed }: BreakerOptions): Limiter {
   const { trigger, sleepMs = Number.POSITIVE_INFINITY } = spec;
   let bucket = spec.bucket && createTokenBucket(spec.bucket, startMs);
   const failures = trigger && createFailureWindow(trigger);
-  // A process that ended in the middle of a probe never learns its outcome.
+  // A process that ended in a probe never learns its outcome.
   let state = nextBreakerState(before, { kind: "probe-lost" });
   let recovery = first;
 
@@ -41,7 +39,7 @@ export function createBreaker({ spec, startMs, recovery: first, before = CLOSED,
   const hasFailed = (outcome: Outcome) =>
     isFailure(outcome) || (outcome.kind === "answered" && outcome.tookMs > (trigger?.slowerThanMs ?? Number.POSITIVE_INFINITY));
 
-  /** The request that decides. A late answer of an earlier one decides nothing. */
+  /** A late answer of an earlier request decides nothing. */
   let probe: Ticket | undefined;
   const createProbe = (): Ticket => {
     const ticket: Ticket = {
@@ -86,9 +84,54 @@ export function createBreaker({ spec, startMs, recovery: first, before = CLOSED,
       recovery = next;
       if (isClosed()) return;
       step({ kind: "recovered", recovery });
-      // A person who closes it expects requests to pass: an empty bucket would open it again immediately.
+      // An empty bucket would open it again immediately.
       if (isClosed()) bucket = spec.bucket && createTokenBucket(spec.bucket, nowMs);
     },
     stored: () => state,
   };
+}
+
+interface Slot {
+  readonly number: number;
+  requests: number;
+  failures: number;
+}
+
+const SLOTS = 10;
+
+/** Counts the failures of the last requests, in slots of time, so that it needs constant memory. */
+function createFailureWindow(trigger: FailureTrigger) {
+  const slotMs = trigger.windowMs / SLOTS;
+  let slots: Slot[] = [];
+  let inARow = 0;
+  return {
+    /** True if the trigger fires now. */
+    count(failed: boolean, nowMs: number): boolean {
+      const number = Math.floor(nowMs / slotMs);
+      slots = slots.filter((slot) => slot.number > number - SLOTS);
+      if (slots.at(-1)?.number !== number) slots.push({ number, requests: 0, failures: 0 });
+      const current = slots.at(-1);
+      if (current !== undefined) {
+        current.requests++;
+        if (failed) current.failures++;
+      }
+      inARow = failed ? inARow + 1 : 0;
+      return failed && (isRow(trigger, inARow) || isShare(trigger, slots));
+    },
+    clear() {
+      slots = [];
+      inARow = 0;
+    },
+  };
+}
+
+function isRow({ consecutive }: FailureTrigger, inARow: number): boolean {
+  return consecutive !== undefined && inARow >= consecutive;
+}
+
+function isShare({ percent, minimumRequests }: FailureTrigger, slots: readonly Slot[]): boolean {
+  if (percent === undefined) return false;
+  const requests = slots.reduce((sum, slot) => sum + slot.requests, 0);
+  const failures = slots.reduce((sum, slot) => sum + slot.failures, 0);
+  return requests >= minimumRequests && failures * 100 >= percent * requests;
 }

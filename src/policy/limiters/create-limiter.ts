@@ -1,13 +1,11 @@
-// The limiter of a rule. The two without a file of their own are here: one that refuses every request, for
-// forbidden requests and for a breaker that a person holds open, and a bound of concurrent requests.
-import type { LimiterSpec } from "../policy.ts";
-import { createBackoffLimiter } from "./backoff.ts";
+// The limiters of all kinds. The breaker has a file of its own.
+import { BoundedMap } from "../../base/bounded-map.ts";
+import type { BucketSpec, LimiterSpec } from "../policy.ts";
 import { type BreakerOptions, createBreaker } from "./breaker.ts";
-import { type Limiter, PASS } from "./limiter.ts";
-import { createBucketLimiter } from "./token-bucket.ts";
+import { isFailure, type Limiter, PASS } from "./limiter.ts";
+import { createTokenBucket } from "./token-bucket.ts";
 
-/** Only a breaker uses more than `spec` and `startMs`. */
-export type LimiterOptions = Omit<BreakerOptions, "spec"> & { readonly spec: LimiterSpec };
+type LimiterOptions = Omit<BreakerOptions, "spec"> & { readonly spec: LimiterSpec };
 
 export function createLimiter({ spec, ...options }: LimiterOptions): Limiter {
   switch (spec.kind) {
@@ -26,19 +24,29 @@ export function createLimiter({ spec, ...options }: LimiterOptions): Limiter {
   }
 }
 
+/** For forbidden requests, and for a breaker that a person holds open. */
 const DENY: Limiter = {
   ask: () => ({ kind: "open", waitMs: Number.POSITIVE_INFINITY }),
   charge: () => undefined,
   state: () => "Opened",
 };
 
+function createBucketLimiter(spec: BucketSpec, startMs: number): Limiter {
+  const bucket = createTokenBucket(spec, startMs);
+  return {
+    ask: bucket.ask,
+    charge(request, nowMs) {
+      bucket.take(request, nowMs);
+      return undefined;
+    },
+    state: () => "Closed",
+  };
+}
+
 /** Nobody knows when a slot becomes free. */
 const SLOT_WAIT_MS = 1_000;
 
-/**
- * Each slot is given back exactly once. A long-running request (a watch, a followed log) gives its slot back
- * when its answer begins, since the engine's caller releases it then.
- */
+/** A long-running request (a watch, a followed log) is released when its answer begins. */
 function createInFlightLimiter(max: number): Limiter {
   let used = 0;
   return {
@@ -51,6 +59,38 @@ function createInFlightLimiter(max: number): Limiter {
         },
       };
     },
+    state: () => "Closed",
+  };
+}
+
+const MAX_KEYS = 4_096;
+/** 2 ** 40 of any base is above every bound. */
+const MAX_DOUBLINGS = 40;
+
+/**
+ * After some failures in a row, requests for the same object are refused for a time that doubles with each
+ * further failure. Of too many objects that fail, the one whose last failure is oldest is forgotten.
+ */
+function createBackoffLimiter(spec: Extract<LimiterSpec, { kind: "backoff" }>): Limiter {
+  const { baseMs, maxMs, failures: threshold } = spec;
+  const failing = new BoundedMap<string, { readonly failures: number; readonly untilMs: number }>(MAX_KEYS);
+  const waitAfter = (failures: number) => Math.min(maxMs, baseMs * 2 ** Math.min(MAX_DOUBLINGS, failures - threshold));
+  return {
+    ask({ key }, nowMs) {
+      const waitMs = (failing.get(key)?.untilMs ?? 0) - nowMs;
+      return waitMs > 0 ? { kind: "limited", waitMs } : PASS;
+    },
+    charge: ({ key }) => ({
+      settle(outcome, nowMs) {
+        if (outcome.kind === "abandoned") return;
+        if (!isFailure(outcome)) {
+          failing.delete(key);
+          return;
+        }
+        const failures = (failing.get(key)?.failures ?? 0) + 1;
+        failing.set(key, { failures, untilMs: failures < threshold ? 0 : nowMs + waitAfter(failures) });
+      },
+    }),
     state: () => "Closed",
   };
 }

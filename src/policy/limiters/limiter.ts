@@ -1,10 +1,8 @@
-// The interface of all limiters. Invariant: `ask` changes nothing, so that all rules are asked before any is
-// charged: a request that one rule refuses costs nothing in another one. Times are milliseconds of one clock
-// that never goes back.
+// The interface of all limiters. Invariant: `ask` changes nothing, so that a request that one rule refuses
+// costs nothing in another one. Times are milliseconds of one clock that never goes back.
 import type { PolicyRequest } from "../policy-request.ts";
 import type { BreakerState } from "./breaker-state.ts";
 
-/** A limiter's decision about one request. */
 export type Decision =
   | { readonly kind: "pass" }
   /** The request may come again after `waitMs`; Infinity if no wait helps. */
@@ -14,7 +12,6 @@ export type Decision =
 
 export const PASS: Decision = { kind: "pass" };
 
-/** The outcome of a request that passed. */
 export type Outcome =
   /** The time is from the request to the headers of the answer. */
   | { readonly kind: "answered"; readonly status: number; readonly tookMs: number }
@@ -23,7 +20,7 @@ export type Outcome =
   /** The client left before the answer came. */
   | { readonly kind: "abandoned" };
 
-/** The end of a request that has passed, as a limiter needs to hear of it. */
+/** What a limiter wants to hear of a request that has passed. */
 export interface Ticket {
   /** The answer has begun, or will not come. Called once. */
   settle?(outcome: Outcome, nowMs: number): void;
@@ -31,24 +28,23 @@ export interface Ticket {
   release?(): void;
 }
 
-/** For status and metrics. */
 export type LimiterState = "Closed" | "Opened";
 
 export interface Limiter {
-  /** The decision about the request if it came now. Changes nothing. */
+  /** Changes nothing. */
   ask(request: PolicyRequest, nowMs: number): Decision;
   /** The request passes. */
   charge(request: PolicyRequest, nowMs: number): Ticket | undefined;
-  /** The request was refused because this limiter's decision was not "pass". */
+  /** Refused because this limiter's decision was not "pass". */
   refuse?(request: PolicyRequest, nowMs: number): void;
   state(): LimiterState;
-  /** The state that a restart of the process must not lose; absent if there is none. */
+  /** The process must not lose this state when it restarts. */
   stored?(): BreakerState;
-  /** The rule's `recovery` has this text now. A breaker that closes by it has a full bucket again. */
+  /** The rule has this `recovery` now. A breaker that closes by it has a full bucket again. */
   recover?(recovery: string, nowMs: number): void;
 }
 
-/** True for an outcome that shows that the server has trouble. A 404 or a 409 is an ordinary answer. */
+/** True if the server has trouble. A 404 or a 409 is an ordinary answer. */
 export function isFailure(outcome: Outcome): boolean {
   if (outcome.kind !== "answered") return outcome.kind === "failed";
   return outcome.status >= 500 || outcome.status === 429;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { budget } from "../../../test/support/fuzz.ts";
-import { urlPatternsOf } from "../../policy/url-pattern.ts";
+import { urlPatternsOf } from "../../policy/matcher.ts";
 import { EgressError } from "./egress-error.ts";
 import { targetOf } from "./target.ts";
 

@@ -1,4 +1,4 @@
-// What the webhook-configuration controller watches: the apps, the mesh's CAs, and the two objects
+// What the webhook-configuration controller watches: the apps, the CAs of the mesh, and the two objects
 // themselves. One request covers both objects, because most changes concern both.
 import { MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS } from "../../../kube/client/resources.ts";
 import { type Controller, controllerOf } from "../../../runtime/controller.ts";
@@ -6,19 +6,14 @@ import { anyOf, changed, generationChanged } from "../../../runtime/predicates.t
 import type { Request } from "../../../runtime/reconciler.ts";
 import type { SourceObject } from "../../apps/app.ts";
 import type { ControllerBase, ManagerContext } from "../../context/manager-context.ts";
-import { POLICY_KINDS } from "../../policies/policy-kinds.ts";
+import { POLICY_KINDS } from "../../policies/add.ts";
 import { MUTATING_SELECTOR, VALIDATING_SELECTOR, type WebhookTarget } from "./configurations.ts";
 import type { ConfigurationSize } from "./injection-ready.ts";
 import { createWebhookConfigurationReconciler } from "./reconciler.ts";
 
-/** The CAs of the mesh, as they change. */
-export interface Trust {
-  readonly trustPem: string;
-  onChange(listener: () => void): () => void;
-}
-
 export interface WebhookConfigurationOptions extends ControllerBase, Pick<ManagerContext, "sources" | "apps" | "clock"> {
-  readonly identity: Trust;
+  /** The CAs of the mesh, as they change. */
+  readonly identity: { readonly trustPem: string; onChange(listener: () => void): () => void };
   readonly target: WebhookTarget;
   readonly size: ConfigurationSize;
 }
@@ -30,36 +25,23 @@ const ALL: Request = { namespace: "", name: "webhooks" };
 export function addWebhookConfigurationController(options: WebhookConfigurationOptions): Controller {
   const { informers, identity, sources } = options;
   const all = () => [ALL];
-  const controller = sources
+  return sources
     .reduce(
       (builder, { resource }) => builder.watches(resource, all, { predicates: [anyOf(generationChanged, changed(isServed))] }),
       controllerOf({ name: "webhook-configuration", debounceMs: DEBOUNCE_MS, ...options }),
     )
     .watches(MUTATING_WEBHOOK_CONFIGURATIONS, all, { selectors: MUTATING_SELECTOR })
     .watches(VALIDATING_WEBHOOK_CONFIGURATIONS, all, { selectors: VALIDATING_SELECTOR })
+    .on<void>(identity.onChange, all)
+    .on<void>((queue) => queue(), all) // otherwise nothing queues it if there is no app and no object
     .withReconciler(
       createWebhookConfigurationReconciler({
         ...options,
         kinds: [...sources, ...POLICY_KINDS],
         mutating: informers.store(MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_SELECTOR),
         validating: informers.store(VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING_SELECTOR),
-        trustPem: () => identity.trustPem,
       }),
     );
-  let unsubscribe: () => void = () => undefined;
-  return {
-    name: controller.name,
-    enqueue: controller.enqueue,
-    async start(signal) {
-      unsubscribe = identity.onChange(() => controller.enqueue(ALL));
-      await controller.start(signal);
-      controller.enqueue(ALL); // otherwise nothing queues it if there is no app and no object
-    },
-    async stop() {
-      unsubscribe();
-      await controller.stop();
-    },
-  };
 }
 
 function isServed({ status, metadata }: SourceObject): unknown {

@@ -1,7 +1,6 @@
-// Computes the desired webhook configurations from the apps. Pure. Invariants: the API server calls the
-// manager only for pods that an app selects, so nothing else in the cluster depends on the manager. It never
-// calls the manager for the manager's own namespace: a stopped manager could not start again. Equal facts
-// give equal objects, in the same order, with every default written out.
+// Computes the desired webhook configurations. Pure. Invariants: the API server calls the manager only for
+// pods that an app selects, and never for the manager's own namespace, since a stopped manager could not
+// start again. Equal facts give equal objects, with every default written out.
 import { countTerms, type LabelSelector, labelSelectorSchema } from "../../../api/label-selector.ts";
 import { validate } from "../../../api/problems.ts";
 import type {
@@ -14,54 +13,47 @@ import type {
 import { type App, isHeld } from "../../apps/app.ts";
 import { type AppName, admitPath, injectPath, VALIDATE_EARLY_PATH, VALIDATE_PATH } from "../server/webhook.ts";
 import type { CheckedKind } from "../validate/validate-webhook.ts";
-import { withinEntry, withinShare } from "./webhook-share.ts";
 
 export const MUTATING_NAME = "ctrlmesh-injection";
 export const VALIDATING_NAME = "ctrlmesh-validation";
-/**
- * The selectors to watch only these two objects, so the manager needs no right to read other configurations.
- */
+/** The manager watches only these two objects, so it needs no right to read others. */
 export const MUTATING_SELECTOR = { fieldSelector: `metadata.name=${MUTATING_NAME}` };
 export const VALIDATING_SELECTOR = { fieldSelector: `metadata.name=${VALIDATING_NAME}` };
 
 const SUFFIX = "ctrlmesh.kruise.io";
 const VALIDATION_WEBHOOK_NAME = `validate.${SUFFIX}`;
 
-/** The API server's timeout. The manager's own waits are much shorter. */
+/** For the API server. The manager's own waits are much shorter. */
 const VALIDATE_TIMEOUT_SECONDS = 5;
 /** An edit of a namespace must not wait long for a warning. */
 const WARN_TIMEOUT_SECONDS = 2;
 
-/** How the API server reaches the manager. */
 export interface WebhookTarget {
-  /** Namespace of the manager and its Service. */
+  /** Of the manager and its Service. */
   readonly namespace: string;
   readonly serviceName: string;
-  /** An https URL that replaces the Service, for a manager outside of the cluster; "" for none. */
+  /** Replaces the Service for a manager outside of the cluster; "" for none. */
   readonly url: string;
-  /** The API server's timeout of the injection. A ReplicaSet retries the creation of its pods. */
+  /** For the injection. A ReplicaSet retries the creation of its pods. */
   readonly timeoutSeconds: number;
   /** The API server also asks about edits of the labels of namespaces; default false. */
   readonly warnsOfMoves?: boolean;
 }
 
-/** True if the app's pods must be injected. */
 export function isInjected(app: App, managerNamespace: string): boolean {
   const { status } = app.object;
   if (app.ref.namespace === managerNamespace) return false;
   const isBringingBack = isHeld(app);
   if (app.isEnding && !isBringingBack) return false;
   if (app.spec !== undefined) return true;
-  // An app that was served before keeps its entry. Its pods are refused until the app is corrected, or until
-  // its deletion is complete. Otherwise they would run without a proxy and own everything, while other pods
-  // have a proxy.
+  // An app that was served keeps its entry, and its pods are refused until it is corrected or its deletion is
+  // complete. Otherwise they would run without a proxy and own everything, while other pods have a proxy.
   const served = status?.routeVersion !== undefined || isBringingBack;
   const { selector } = app.pods;
   // With an empty or missing selector, the API server would call the webhook for every pod of the namespace.
   return served && countTerms(selector) > 0 && validate(labelSelectorSchema, selector).ok;
 }
 
-/** The inputs of the configurations. */
 export interface Entries {
   /** The kinds whose objects are checked. */
   readonly kinds: readonly Pick<CheckedKind, "resource">[];
@@ -78,15 +70,11 @@ export function injectionConfiguration(entries: Entries): MutatingWebhookConfigu
   return { metadata: metadata(MUTATING_NAME), webhooks: [early, ...inOrder(injections)] };
 }
 
-/**
- * Name of an app's webhook, which the API server shows in refusals. Namespaces contain no dots, so no two
- * apps share a name.
- */
+/** The API server shows the name in refusals. Namespaces contain no dots, so no two apps share a name. */
 export function injectionWebhookName({ namespace, name }: AppName): string {
   return `${name}.${namespace}.inject.${SUFFIX}`; // 63 + 63 + 27 characters at most, of 253
 }
 
-/** The entry of one app. */
 export function injectionWebhook(app: App, target: WebhookTarget, trustPem: string): MutatingWebhook {
   return {
     name: injectionWebhookName(app.ref),
@@ -103,7 +91,7 @@ export function injectionWebhook(app: App, target: WebhookTarget, trustPem: stri
   };
 }
 
-/** The selector as the API server stores it: without empty maps and lists. */
+/** The API server stores a selector without empty maps and lists. */
 function storedSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelector): LabelSelector {
   return {
     ...(Object.keys(matchLabels).length === 0 ? {} : { matchLabels }),
@@ -119,10 +107,7 @@ function storedSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelect
   };
 }
 
-/**
- * The validating entries: for the objects of the mesh's own kinds, and for each app's pods after all mutating
- * webhooks.
- */
+/** For the objects of the mesh's own kinds, and for each app's pods after all mutating webhooks. */
 export function validationConfiguration(entries: Entries): ValidatingWebhookConfiguration {
   const { target, trustPem } = entries;
   const admissions = injectedApps(entries).map((app) => admissionWebhook(app, target, trustPem));
@@ -207,4 +192,52 @@ function clientConfig({ namespace, serviceName, url }: WebhookTarget, path: stri
 // Without this label AKS edits the webhooks, and the manager would edit them back, without end.
 function metadata(name: string) {
   return { name, labels: { "admissions.enforcer/disabled": "true" } };
+}
+
+// What one app, and the apps of one namespace, may take of the object with the entries of all apps. The API
+// server bounds that object, and no app may keep the pods of later apps from being injected.
+
+/** In one namespace. With one CA the object has room for 1,900. */
+export const MAX_ENTRIES_PER_NAMESPACE = 64;
+/** As JSON. The selector of one VirtualApp could have 140,000, a tenth of the object. */
+const MAX_SELECTOR_CHARS = 1_024;
+
+/** Of each namespace the oldest apps, valid or not, so that no app takes the place of another one. */
+export function withinShare(apps: readonly App[]): App[] {
+  return [...Map.groupBy(apps, ({ ref }) => ref.namespace).values()].flatMap((inNamespace) =>
+    inNamespace.length <= MAX_ENTRIES_PER_NAMESPACE
+      ? inNamespace
+      : inNamespace.toSorted(byAge).slice(0, MAX_ENTRIES_PER_NAMESPACE),
+  );
+}
+
+/**
+ * Leaves out the terms that have no room. The API server then asks about other pods of the namespace too, and
+ * the webhook lets them pass.
+ */
+function withinEntry({ matchLabels = {}, matchExpressions = [] }: LabelSelector): LabelSelector {
+  let charsLeft = MAX_SELECTOR_CHARS;
+  const hasRoom = (term: unknown) => {
+    const { length } = JSON.stringify(term);
+    if (length > charsLeft) return false;
+    charsLeft -= length;
+    return true;
+  };
+  return {
+    matchLabels: Object.fromEntries(Object.entries(matchLabels).filter(hasRoom)),
+    matchExpressions: matchExpressions.filter(hasRoom),
+  };
+}
+
+export function fitsEntry(selector: LabelSelector): boolean {
+  const { matchLabels = {}, matchExpressions = [] } = withinEntry(selector);
+  return (
+    Object.keys(matchLabels).length === Object.keys(selector.matchLabels ?? {}).length &&
+    matchExpressions.length === (selector.matchExpressions ?? []).length
+  );
+}
+
+function byAge(a: App, b: App): number {
+  const keyOf = ({ object: { metadata }, ref }: App) => `${metadata.creationTimestamp ?? ""} ${ref.name}`;
+  return keyOf(a) < keyOf(b) ? -1 : 1;
 }

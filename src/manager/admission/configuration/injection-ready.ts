@@ -1,6 +1,5 @@
-// The condition InjectionReady: the API server calls the manager for new pods of the app. Invariant: the
-// condition is True only after the API server has returned the entry, so users can wait for it before they
-// create pods.
+// The condition InjectionReady: the API server calls the manager for new pods of the app. Invariant: it is
+// True only after the API server has returned the entry, so users can wait for it before they create pods.
 import type { Condition } from "../../../api/conditions.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { MutatingWebhook, MutatingWebhookConfiguration } from "../../../kube/client/resources.ts";
@@ -9,23 +8,27 @@ import { formatRequest } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
 import { type App, type AppRef, type Apps, endingText, isHeld, isLive } from "../../apps/app.ts";
 import type { InjectionReason, Verdict } from "../../status/facts.ts";
-import { injectionWebhook, injectionWebhookName, MUTATING_NAME, type WebhookTarget } from "./configurations.ts";
-import { fitsEntry, MAX_ENTRIES_PER_NAMESPACE, withinShare } from "./webhook-share.ts";
+import {
+  fitsEntry,
+  injectionWebhook,
+  injectionWebhookName,
+  MAX_ENTRIES_PER_NAMESPACE,
+  MUTATING_NAME,
+  type WebhookTarget,
+  withinShare,
+} from "./configurations.ts";
 
-/**
- * How long an entry must be known before it counts as in force. There can be several API servers, and each
- * receives the entry by its own watch.
- */
+/** There can be several API servers, and each receives the entry by its own watch. */
 const IN_FORCE_AFTER_MS = 1_000;
-/** How often to check the reason for a missing entry. The watch reports changes of the entries. */
+/** The watch reports changes of the entries, but not of the reason for a missing one. */
 const PENDING_MS = 5_000;
 
 const TOO_LARGE =
   "the API server does not store the app's webhook: with those of all other apps and the CAs in each, the object is too large";
 
-/** The result of the last write of the webhook configurations. */
+/** Of the last write of the webhook configurations. */
 export interface ConfigurationSize {
-  /** The API server refused the last write of the mutating configuration because the object was too large. */
+  /** The API server refused the mutating one for its size. */
   isTooLarge: boolean;
 }
 
@@ -37,7 +40,7 @@ export interface InjectionReadyOptions {
   readonly clock: Clock;
 }
 
-export interface InjectionLook {
+interface InjectionLook {
   /** Undefined: the condition stays as it is, for example before the first list of the entries. */
   readonly verdict: Verdict<InjectionReason> | undefined;
   /** Look again after this time; undefined: the watch of the entries queues the app. */
@@ -57,7 +60,8 @@ interface SeenEntry {
   readonly sinceMs: number;
 }
 
-export function createInjectionReady({ mutating, apps, target, size, clock }: InjectionReadyOptions): InjectionReady {
+export function createInjectionReady(options: InjectionReadyOptions): InjectionReady {
+  const { mutating, target, clock } = options;
   const entries = new Map<string, SeenEntry>();
   const entryOf = (app: AppRef) => mutating.get(MUTATING_NAME)?.webhooks?.find(({ name }) => name === injectionWebhookName(app));
   const see = (app: AppRef): SeenEntry | undefined => {
@@ -84,8 +88,7 @@ export function createInjectionReady({ mutating, apps, target, size, clock }: In
       const isOfNow = written?.observedGeneration === app.object.metadata.generation;
       if (waitMs !== undefined && written?.status === "True" && isOfNow) return { verdict: undefined, againMs: waitMs };
       const isInForce = seen !== undefined && waitMs === undefined && isAsDesired(app, seen.webhook, target);
-      const hasRoom = () => withinShare(apps.list(app.ref.namespace)).some(({ ref }) => ref.name === app.ref.name);
-      const verdict = verdictOf(app, { isInForce, isTooLarge: size.isTooLarge, hasRoom, target });
+      const verdict = verdictOf(app, isInForce, options);
       const isPending = verdict.reason === "WebhookPending" || verdict.reason === "WebhookTooLarge";
       return { verdict, againMs: waitMs ?? (isPending ? PENDING_MS : undefined) };
     },
@@ -94,15 +97,7 @@ export function createInjectionReady({ mutating, apps, target, size, clock }: In
   };
 }
 
-interface EntryFacts {
-  readonly isInForce: boolean;
-  readonly isTooLarge: boolean;
-  /** False: the namespace has too many apps. */
-  readonly hasRoom: () => boolean;
-  readonly target: WebhookTarget;
-}
-
-function verdictOf(app: App, { isInForce, isTooLarge, hasRoom, target }: EntryFacts): Verdict<InjectionReason> {
+function verdictOf(app: App, isInForce: boolean, { apps, size, target }: InjectionReadyOptions): Verdict<InjectionReason> {
   const no = (reason: InjectionReason, message: string) => ({ status: "False", reason, message }) as const;
   if (!isLive(app)) {
     const until = isHeld(app) ? ", and pods are refused until all namespaces have one owner again" : "";
@@ -112,8 +107,9 @@ function verdictOf(app: App, { isInForce, isTooLarge, hasRoom, target }: EntryFa
     return no("ManagerNamespace", "pods in the manager's own namespace are never injected");
   if (app.spec === undefined) return no("Invalid", "the spec is refused: no new pod is injected until the spec is corrected");
   if (isInForce) return { status: "True", reason: "InForce", message: inForceText(app) };
-  if (!hasRoom()) return no("WebhookTooLarge", tooManyText(app));
-  if (isTooLarge) return no("WebhookTooLarge", TOO_LARGE);
+  const hasRoom = withinShare(apps.list(app.ref.namespace)).some(({ ref }) => ref.name === app.ref.name);
+  if (!hasRoom) return no("WebhookTooLarge", tooManyText(app));
+  if (size.isTooLarge) return no("WebhookTooLarge", TOO_LARGE);
   return no("WebhookPending", "the API server does not call the manager for the app's pods yet: do not create pods yet");
 }
 
@@ -128,8 +124,7 @@ function tooManyText({ ref: { kind, namespace } }: App): string {
   return `the webhook has entries of the ${MAX_ENTRIES_PER_NAMESPACE} oldest of namespace ${namespace} only: no new pod is injected; delete another ${kind} there, or use another namespace`;
 }
 
-// A new CA bundle does not restart the wait. It contains the CA of the served certificate, before and after a
-// change of that certificate.
+// A new CA bundle contains the CA of the served certificate, so it does not restart the wait.
 function isSameEntry(a: MutatingWebhook | undefined, b: MutatingWebhook | undefined): boolean {
   return isDeepEqual(a && withoutBundle(a), b && withoutBundle(b));
 }

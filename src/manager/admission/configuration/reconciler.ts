@@ -1,9 +1,6 @@
-// Keeps the two webhook configurations as configurations.ts computes them. Level-based: every change (of an
-// app, of the CAs, of the objects by a user) leads to the same comparison. Invariants: an object without a
-// difference is not written. Labels and annotations of other writers stay.
-import type { Clock } from "../../../base/clock.ts";
+// Keeps the two webhook configurations as configurations.ts computes them. Level-based. Invariants: an object
+// without a difference is not written; labels and annotations of other writers stay.
 import { errorMessage } from "../../../base/errors.ts";
-import type { Logger } from "../../../base/log.ts";
 import type { Resource } from "../../../kube/client/resource.ts";
 import {
   MUTATING_WEBHOOK_CONFIGURATIONS,
@@ -11,12 +8,11 @@ import {
   VALIDATING_WEBHOOK_CONFIGURATIONS,
   type ValidatingWebhookConfiguration,
 } from "../../../kube/client/resources.ts";
-import type { KubeClient } from "../../../kube/client/types.ts";
 import { isStatus } from "../../../kube/status.ts";
 import { ensure } from "../../../runtime/ensure.ts";
 import type { Reconciler } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
-import type { Apps } from "../../apps/app.ts";
+import type { ManagerContext } from "../../context/manager-context.ts";
 import {
   type Entries,
   injectionConfiguration,
@@ -26,30 +22,26 @@ import {
 } from "./configurations.ts";
 import type { ConfigurationSize } from "./injection-ready.ts";
 
-export interface WebhookConfigurationReconcilerOptions {
-  readonly client: Pick<KubeClient, "create" | "patch">;
+interface WebhookConfigurationReconcilerOptions extends Pick<ManagerContext, "client" | "apps" | "clock" | "log"> {
   readonly kinds: Entries["kinds"];
-  readonly apps: Pick<Apps, "list">;
   readonly mutating: Store<MutatingWebhookConfiguration>;
   readonly validating: Store<ValidatingWebhookConfiguration>;
   readonly target: WebhookTarget;
-  /** The CAs that the API server must trust; "" before the first CA. */
-  readonly trustPem: () => string;
+  /** `trustPem` is "" before the first CA. */
+  readonly identity: { readonly trustPem: string };
   readonly size: ConfigurationSize;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 type WebhookConfiguration = MutatingWebhookConfiguration | ValidatingWebhookConfiguration;
 
-// Bounds the writes in case another writer always restores its own version.
+// Another writer may always restore its own version.
 const MAX_WRITES = 20; // of two objects
 const WRITES_WITHIN_MS = 10_000;
 const TOO_LARGE =
   "webhook configuration is larger than the API server stores: new apps get no entry; have fewer, or a smaller bundle of CAs";
 
 export function createWebhookConfigurationReconciler(options: WebhookConfigurationReconcilerOptions): Reconciler {
-  const { client, kinds, apps, mutating, validating, target, clock, log } = options;
+  const { client, kinds, apps, mutating, validating, target, identity, size, clock, log } = options;
   let writes: readonly number[] = [];
 
   async function keep<T extends WebhookConfiguration>(resource: Resource<T>, store: Store<T>, desired: T, signal: AbortSignal) {
@@ -64,12 +56,12 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
   async function keepInjection(desired: MutatingWebhookConfiguration, signal: AbortSignal) {
     try {
       await keep(MUTATING_WEBHOOK_CONFIGURATIONS, mutating, desired, signal);
-      options.size.isTooLarge = false;
+      size.isTooLarge = false;
     } catch (error) {
-      options.size.isTooLarge = isTooLarge(error);
-      if (options.size.isTooLarge) {
+      size.isTooLarge = isTooLarge(error);
+      if (size.isTooLarge) {
         const [entries, bytes] = [desired.webhooks?.length, JSON.stringify(desired).length];
-        log.error({ name: MUTATING_NAME, entries, bytes, bundleBytes: options.trustPem().length }, TOO_LARGE);
+        log.error({ name: MUTATING_NAME, entries, bytes, bundleBytes: identity.trustPem.length }, TOO_LARGE);
       }
       throw error;
     }
@@ -77,7 +69,7 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
 
   return {
     async reconcile(_request, signal) {
-      const trustPem = options.trustPem();
+      const { trustPem } = identity;
       if (trustPem === "") return {}; // a change of the CAs queues this again
       const now = clock.monotonicMs();
       writes = writes.filter((time) => now - time < WRITES_WITHIN_MS);
@@ -101,10 +93,7 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
   };
 }
 
-/**
- * True if the object is too large. The API server's own limit has its own reason. etcd's limits are only in
- * the text.
- */
+/** The API server's own limit has its own reason. etcd's limits are only in the text. */
 export function isTooLarge(error: unknown): boolean {
   return isStatus(error, "RequestEntityTooLarge") || /request is too large|message larger than max/.test(errorMessage(error));
 }

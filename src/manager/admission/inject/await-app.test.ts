@@ -5,7 +5,7 @@ import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
 import type { VirtualApp } from "../../../api/virtual-app.ts";
 import { createStore, type WritableStore } from "../../../runtime/store.ts";
 import type { Ready } from "../server/webhook.ts";
-import { createAppWait } from "./await-app.ts";
+import { createAppWait } from "./inject-webhook.ts";
 
 const app = (name: string) =>
   ({ ...sampleVirtualApp(), metadata: { namespace: "ops", name, uid: name, resourceVersion: "1" } }) as unknown as VirtualApp;

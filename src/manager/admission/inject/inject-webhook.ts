@@ -1,31 +1,29 @@
-// The mutating webhook that puts the proxy into an app's pods, at the path of that app. Invariant: a pod that
-// an app selects is injected or refused with a message. Without a proxy it would own everything in addition
-// to the other pods. A pod passes unchanged only if the app does not select it, or if the app's deletion is
-// complete. The webhook only reads, so a dry run changes nothing.
+// The mutating webhook that puts the proxy into the pods of an app. Invariant: a pod that an app selects is
+// injected or refused; without a proxy it would own everything besides the other pods. It passes unchanged
+// only if the deletion of the app is complete. The webhook only reads, so a dry run changes nothing.
+import { onAbort } from "../../../base/abort.ts";
+import type { Clock } from "../../../base/clock.ts";
+import { createFairBudget } from "../../../base/fair-budget.ts";
 import { StatusError } from "../../../kube/status.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import { type App, type Apps, endingText, isHeld, isLive } from "../../apps/app.ts";
+import type { ManagerContext } from "../../context/manager-context.ts";
 import { injectPod } from "../../injection/inject-pod.ts";
 import type { Injection, InjectionSettings } from "../../injection/injection.ts";
 import { type PodManifest, patchBetween } from "../../injection/pod-manifest.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "../server/admission-review.ts";
-import type { AppName, Caller, Review } from "../server/webhook.ts";
+import type { AppName, Caller, Ready, Review } from "../server/webhook.ts";
 import type { KeepRevision } from "./keep-revision.ts";
 
-export interface InjectOptions {
+interface InjectOptions {
   readonly apps: Apps;
-  /**
-   * Reads the app from the API server for this address; undefined if it does not exist. The store may be
-   * older than the API server's own state.
-   */
+  /** From the API server, for this address, since the store may lag; undefined if the app does not exist. */
   readonly read: (app: AppName, address: string) => Promise<App | undefined>;
-  /** See keep-revision.ts. */
   readonly keepRevision?: KeepRevision;
   /** Undefined until the required facts about the cluster are known. */
   readonly settings: () => InjectionSettings | undefined;
 }
 
-/** Creates the review of each app's path. */
 export function createInjectWebhook({ apps, read, keepRevision, settings }: InjectOptions): (app: AppName) => Review {
   return (name) => async (request, caller) => {
     const wrong = whyNotAPod(request, name);
@@ -33,10 +31,10 @@ export function createInjectWebhook({ apps, read, keepRevision, settings }: Inje
     if (!apps.hasSynced) throw notYet("has not listed the apps yet");
     const injection = settings();
     if (injection === undefined) throw notYet("does not know the address of the API server yet");
-    // An app that this replica does not know yet was waited for (await-app.ts).
+    // An app that this replica does not know yet was waited for (createAppWait).
     const seen = apps.get(name.name, name.namespace);
-    // The app may have been created again under its name, or this replica's watch may lag. So read the app
-    // before a pod passes unchanged.
+    // The app may have been created again under its name, or the watch may lag: read it before a pod passes
+    // unchanged.
     const app = seen === undefined || asksFor(seen, request) ? seen : await readNow(read, name, caller.address);
     if (app === undefined) {
       const message = `there is no app ${name.namespace}/${name.name}; if it was just created or deleted, try again`;
@@ -74,7 +72,7 @@ async function keepNow(keep: InjectOptions["keepRevision"], app: App, { object }
 
 /**
  * Checks an app's pods after all mutating webhooks. In its second round the API server calls only webhooks
- * that it called in the first round. So a later webhook that adds a selected label to a pod, or reverts the
+ * that it called in the first. So a later webhook that adds a selected label to a pod, or reverts the
  * injection, would let the pod run without a proxy.
  */
 export function createAdmitWebhook(inject: (app: AppName) => Review): (app: AppName) => Review {
@@ -104,7 +102,7 @@ function judgePod(app: App, { object }: AdmissionRequest, all: readonly App[], s
   return answerOf(injectPod({ pod: object, namespace, apps: all.filter(isLive), settings }));
 }
 
-// Until the deletion is complete, other subsets still own namespaces, so no pod without routes may start.
+// Other subsets still own namespaces until then, so no pod without routes may start.
 function answerWhileEnding(app: App): AdmissionAnswer {
   const { kind, name } = app.ref;
   const ends = `${kind} ${name} ${endingText(app)}`;
@@ -139,4 +137,45 @@ function whyNotAPod({ resource, operation, subResource = "", namespace, object }
 function notYet(what: string): StatusError {
   const message = `ctrlmesh: this replica of the manager ${what}`;
   return new StatusError("ServiceUnavailable", message, { retryAfterSeconds: 1 });
+}
+
+/** A watch that is further behind than this is broken. */
+const UNKNOWN_APP_MS = 2_000;
+/**
+ * As many as there are places for connections (webhook-server.ts): a waiting request has a connection and no
+ * body. One address gets half, the next a quarter, and so on.
+ */
+const MAX_WAITING = 256;
+
+/**
+ * Waits for an app that this replica does not know yet: the leader knew it before it wrote the webhook. A
+ * request that waits holds no body, and few wait, since any client can name an app that does not exist.
+ */
+export function createAppWait({ apps, clock }: Pick<ManagerContext, "apps" | "clock">): (app: AppName) => Ready {
+  const places = createFairBudget(MAX_WAITING);
+  return (app) =>
+    async ({ address, signal }) => {
+      // Before the first list, the review says so.
+      if (!apps.hasSynced || apps.get(app.name, app.namespace) !== undefined) return;
+      if (!places.take(address, 1)) {
+        const message = "ctrlmesh: too many requests wait for an app that this replica of the manager does not know";
+        throw new StatusError("TooManyRequests", message, { retryAfterSeconds: 1 });
+      }
+      await untilKnown(apps, app, clock, signal).finally(() => places.give(address, 1));
+    };
+}
+
+/** Resolves when the app is known, after UNKNOWN_APP_MS, or when the client is gone. */
+async function untilKnown(apps: Apps, { namespace, name }: AppName, clock: Clock, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = clock.after(UNKNOWN_APP_MS, resolve);
+  const unlink = onAbort(signal, resolve);
+  const unsubscribe = apps.onChange(({ type, object }) => {
+    if (type === "deleted" || object.metadata.namespace !== namespace) return;
+    if (apps.get(name, namespace) !== undefined) resolve();
+  });
+  await promise;
+  timer.cancel();
+  unlink();
+  unsubscribe();
 }

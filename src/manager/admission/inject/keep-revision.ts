@@ -1,8 +1,6 @@
-// Gives a new pod of a sharded StatefulSet the revision that the rollout's record has for it. Without this a
-// pod that is deleted before its turn would come back with the new revision, since with OnDelete the
-// StatefulSet's controller makes every pod by the present template. It only reads. Called by
-// inject-webhook.ts, before the injection.
-
+// Gives a new pod of a sharded StatefulSet the revision that the record of the rollout has for it. Else a pod
+// that is deleted before its turn would come back with the new revision, since with OnDelete every pod is
+// made by the present template.
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
 import { fieldAt } from "../../../api/rule.ts";
 import { ROLL_EXPECTED, ROLLING } from "../../../api/sharding-keys.ts";
@@ -21,17 +19,16 @@ import type { Caller } from "../server/webhook.ts";
 import { READ_TIMEOUT_MS, type ReadLimit } from "./review-reads.ts";
 
 /**
- * The pod with its expected revision; undefined if it has it, or if no rollout has a record of it. A revision
- * that no longer exists cannot be given: then the pod stays as it is.
+ * The pod with its expected revision; undefined if it has it, if no rollout has a record of it, or if the
+ * revision no longer exists.
  * @throws if the API server does not answer
  */
 export type KeepRevision = (app: App, pod: PodManifest, caller: Caller) => Promise<PodManifest | undefined>;
 
-export interface RevisionKeeperOptions {
+interface RevisionKeeperOptions {
   readonly client: Pick<KubeClient, "get">;
-  /** The metadata of StatefulSets. One that is stored without the label `rolling` is not read. */
+  /** Only StatefulSets that have the label `rolling` here are read from the API server. */
   readonly statefulSets: Pick<Store<KubeObject>, "get">;
-  /** Delays or refuses each read of the API server. */
   readonly limit: ReadLimit;
 }
 
@@ -43,8 +40,8 @@ export function createRevisionKeeper({ client, statefulSets, limit }: RevisionKe
     if (app.ref.kind !== SHARDING_CONFIGS.kind || typeof target !== "string" || revision === undefined) return undefined;
     const { namespace } = app.ref;
     const call = { signal, timeoutMs: READ_TIMEOUT_MS, maxRetries: 0 };
-    // The pod names the StatefulSet by its uid, so only a pod of a rollout causes reads. A store that lags
-    // does not have the label yet: then the rollout has just begun, and has no record of any pod.
+    // Only a pod of a rollout causes reads. A store that lags does not have the label yet: then the rollout
+    // has just begun, and has no record of any pod.
     const seen = statefulSets.get(target, namespace);
     const hasNoRollout =
       seen !== undefined && (seen.metadata.labels?.[ROLLING] === undefined || !isControlledBy(pod as KubeObject, seen));
@@ -52,7 +49,7 @@ export function createRevisionKeeper({ client, statefulSets, limit }: RevisionKe
     const statefulSet = await ifThere(limit(address, () => client.get(STATEFUL_SETS, { namespace, name: target }, call)));
     if (statefulSet === undefined || !isControlledBy(pod as KubeObject, statefulSet)) return undefined;
     const { metadata, spec } = statefulSet;
-    // Under another strategy the StatefulSet's controller would restart the pod again and again.
+    // The StatefulSet's controller would restart the pod again and again under another strategy.
     if (metadata.labels?.[ROLLING] === undefined || spec?.updateStrategy?.type !== "OnDelete") return undefined;
     const root = await ifThere(limit(address, () => client.get(SHARDING_CONFIGS, app.ref, call)));
     const record = parseRecord(root?.metadata.annotations?.[ROLL_EXPECTED]);

@@ -1,17 +1,15 @@
-// The reads of the API server that the webhook port causes. Any pod can send reviews, and what they cause
-// counts as the manager's: the API server's flow control would slow down the renewal of its lease.
-// Invariants: at most MAX_AT_ONCE reads at a time and PER_SECOND a second; the addresses take turns, so that
-// a flood from one delays the reads of another by one turn, whatever apps they name; each wait ends.
+// The reads of the API server that the webhook port causes. Any pod can send reviews, and the API server's
+// flow control counts their reads as the manager's. Invariants: at most MAX_AT_ONCE reads at a time and
+// PER_SECOND a second; the addresses take turns; each wait ends.
 import { createClientPace } from "../../../base/client-pace.ts";
 import { type Clock, sleep } from "../../../base/clock.ts";
-import type { KubeClient } from "../../../kube/client/types.ts";
 import { StatusError } from "../../../kube/status.ts";
-import type { App, Source } from "../../apps/app.ts";
+import type { App } from "../../apps/app.ts";
+import type { ManagerContext } from "../../context/manager-context.ts";
 import type { AppName } from "../server/webhook.ts";
 
 /**
- * Runs the read when it is the address's turn. All reads that a review causes are those of the address that
- * it came from.
+ * Runs the read when it is the turn of the address that the review came from.
  * @throws StatusError ServiceUnavailable if there is no room: the API server tries again
  */
 export type ReadLimit = <T>(address: string, read: () => Promise<T>) => Promise<T>;
@@ -20,16 +18,16 @@ const MAX_AT_ONCE = 16;
 /** An honest cluster needs some a minute: only pods of a rollout and pods that no app selects cause any. */
 const PER_SECOND = 20;
 const BURST = 40;
-/** The key of the one pace for all addresses. */
+/** All addresses share one pace. */
 const ALL = "";
 /** Short compared with the API server's timeout: it tries again. */
 const MAX_WAIT_MS = 2_000;
-/** Nearly as many as get their turn within the wait if nobody else reads. */
+/** Nearly as many as get their turn within the wait. */
 const MAX_WAITING_OF_ADDRESS = 64;
 const MAX_WAITING_ADDRESSES = 256;
 
 export function createReadLimit(clock: Clock): ReadLimit {
-  /** What starts each read, by address; whose turn is next comes first. */
+  /** By address; whose turn is next comes first. */
   const waiting = new Map<string, (() => void)[]>();
   const pace = createClientPace({ perSecond: PER_SECOND, burst: BURST, clock });
   let running = 0;
@@ -53,7 +51,6 @@ export function createReadLimit(clock: Clock): ReadLimit {
       startMore();
     });
   };
-  /** Resolves when the read may begin. */
   const turnOf = async (address: string): Promise<void> => {
     const queue = waiting.get(address) ?? [];
     const hasRoom = queue.length === 0 ? waiting.size < MAX_WAITING_ADDRESSES : queue.length < MAX_WAITING_OF_ADDRESS;
@@ -90,14 +87,11 @@ function busy(): StatusError {
 /** Much shorter than the API server's timeout. */
 export const READ_TIMEOUT_MS = 3_000;
 
-export interface AppReaderOptions {
-  readonly client: Pick<KubeClient, "list">;
-  readonly sources: readonly Source[];
+interface AppReaderOptions extends Pick<ManagerContext, "client" | "sources" | "clock"> {
   readonly limit: ReadLimit;
-  readonly clock: Clock;
 }
 
-/** Reads an app from the API server for an address; undefined if it does not exist. */
+/** Undefined if the app does not exist. */
 export function createAppReader({ client, sources, limit, clock }: AppReaderOptions): ReadApp<App | undefined> {
   return shareReads(async (app, address) => {
     for (const source of sources) {
@@ -112,8 +106,8 @@ export function createAppReader({ client, sources, limit, clock }: AppReaderOpti
 }
 
 /**
- * Short compared with the API server's timeout. Only a pod that would pass unchanged needs such a read, and
- * that is rare.
+ * Short compared with the API server's timeout. Reads are rare: only a pod that would pass unchanged causes
+ * one.
  */
 const GATHER_MS = 100;
 
@@ -121,8 +115,7 @@ type ReadApp<T> = (app: AppName, address: string) => Promise<T>;
 
 /**
  * Requests of one address for the same app within this time share one read, which begins after all of them.
- * Any client can reach the port, and too many reads would delay the renewal of the manager's lease. Addresses
- * share none, since each waits for its own turn.
+ * Addresses share none, since each waits for its own turn.
  */
 export function shareReads<T>(read: ReadApp<T>, clock: Clock): ReadApp<T> {
   const gathering = new Map<string, Promise<T>>();

@@ -1,6 +1,5 @@
-// AdmissionReview v1, the protocol between the API server and its webhooks. A request is decoded once through
-// a schema, and the answer is a review with the request's uid. Pure. Invariants: objects are passed on
-// unchanged, and every refusal begins with `ctrlmesh: `, so that users know its origin.
+// AdmissionReview v1. Pure. Invariants: objects are passed on unchanged, and every refusal begins with
+// `ctrlmesh: `, so that users know its origin.
 import { z } from "zod";
 import { isObject } from "../../../api/rule.ts";
 import { reviewAnswer } from "../../../kube/admission-review.ts";
@@ -9,7 +8,7 @@ import { createStatus, type StatusDetails, StatusError, type StatusReason } from
 
 const objectSchema = z.custom<object>(isObject, { error: "must be an object" }).nullish();
 
-/** The answer contains both. A uid has 36 characters, and a name that the API server accepts has 253. */
+/** The answer contains both. Real ones have up to 36 and 253 characters. */
 const [MAX_UID, MAX_NAME] = [253, 1_024];
 
 const requestSchema = z.object({
@@ -30,14 +29,12 @@ const reviewSchema = z.object({
   request: requestSchema,
 });
 
-/** The question: may this object be created or changed in this way? */
 export type AdmissionRequest = Readonly<z.output<typeof requestSchema>>;
 
-/** The answer. */
 export type AdmissionAnswer =
   | {
       readonly allowed: true;
-      /** The changes of the object; absent or empty for no change. */
+      /** Absent or empty for no change. */
       readonly patch?: readonly JsonPatchOperation[];
       readonly warnings?: readonly string[];
     }
@@ -45,7 +42,7 @@ export type AdmissionAnswer =
       readonly allowed: false;
       readonly reason: StatusReason;
       readonly message: string;
-      /** kubectl shows the causes instead of the message, under the kind and the name. */
+      /** kubectl shows the causes instead of the message. */
       readonly details?: StatusDetails;
       readonly warnings?: readonly string[];
     };
@@ -67,7 +64,6 @@ function parseJson(body: Uint8Array): unknown {
   }
 }
 
-/** The review to send back. */
 export function encodeReview(uid: string, answer: AdmissionAnswer): object {
   return reviewAnswer("admission.k8s.io/v1", uid, responseOf(answer));
 }
@@ -99,7 +95,7 @@ const MAX_WARNINGS = 32;
 /** More than a person reads. A list of a million invalid items has a million problems. */
 const MAX_CHARS = 16_384;
 
-/** The text with the prefix `ctrlmesh: `, cut to the maximum length. */
+/** With the prefix, cut to the maximum length. */
 function signed(text: string): string {
   const shown = text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}...` : text;
   return shown.startsWith(SIGNATURE) ? shown : `${SIGNATURE} ${shown}`;

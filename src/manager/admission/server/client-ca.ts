@@ -1,6 +1,5 @@
-// The CAs of the clients that may call the webhooks, from a file (`--webhook-client-ca`): API servers whose
-// AdmissionConfiguration names a client certificate. Invariant: without a readable file the manager does not
-// start, and later the last good one stays.
+// The CAs of the clients that may call the webhooks (`--webhook-client-ca`), from a file. Invariant: without
+// a readable file the manager does not start, and later the last good one stays.
 import type { Clock, Timer } from "../../../base/clock.ts";
 import { createLastGoodFile } from "../../../base/last-good-file.ts";
 import type { Logger } from "../../../base/log.ts";

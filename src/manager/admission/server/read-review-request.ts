@@ -1,6 +1,5 @@
-// Reads the body of a review and decodes it. Invariant: the budget is charged for memory: for the buffer
-// while the body arrives, and, before parsing, for the parsed value. After parsing, the buffer's part is
-// given back. An ordinary review needs none of the budget.
+// Reads and decodes the body of a review. Invariant: the budget is charged for memory: for the buffer while
+// the body arrives, and before parsing for the parsed value. After parsing, the buffer's part is given back.
 import type { FairBudget } from "../../../base/fair-budget.ts";
 import type { FairTurns } from "../../../base/fair-turns.ts";
 import { createGrowingBytes } from "../../../base/growing-bytes.ts";
@@ -10,33 +9,30 @@ import { StatusError } from "../../../kube/status.ts";
 import { type AdmissionRequest, decodeReview } from "./admission-review.ts";
 
 /**
- * Reviews are of pods and of the mesh's own kinds. Two objects of 1.5 MB, the most that etcd stores, have
- * 200,000 values if they are mostly lists of names of 12 characters, and their schemas have fewer than 20
- * levels. A name costs ten times what a value does, and such lists have few. All annotations of an object
- * have 256 KiB, the longest texts that Kubernetes takes; escaped they may be twice as long. A longer text can
- * take seconds to check.
+ * Two objects of 1.5 MB, the most that etcd stores, have 200,000 values if they are mostly lists of names of
+ * 12 characters, and fewer than 20 levels. A name costs as much as ten values. All annotations have 256 KiB,
+ * twice that if escaped; a longer text can take seconds to check.
  */
-export const REVIEW_BOUNDS: JsonBounds = { depth: 100, values: 200_000, names: 20_000, stringBytes: 512 * 1024 };
+const REVIEW_BOUNDS: JsonBounds = { depth: 100, values: 200_000, names: 20_000, stringBytes: 512 * 1024 };
 
 /**
- * What a review may take without the budget: an ordinary pod, and what it becomes. So clients that use the
- * whole budget delay large reviews only. The places for connections bound how many such reviews there are:
- * 256 take 32 MiB.
+ * A review may take as much without the budget, so clients that use the whole budget delay large reviews
+ * only. The places for connections bound the number of reviews: 256 take 32 MiB.
  */
-export const ORDINARY_BYTES = 128 * 1024;
+const ORDINARY_BYTES = 128 * 1024;
 
-export interface ChargedRequest {
+interface ChargedRequest {
   readonly request: AdmissionRequest;
   /**
-   * Charges what the review needs in addition: its answer, until it has left.
+   * For the answer, until it has left.
    * @throws StatusError `TooManyRequests`
    */
   charge(bytes: number): void;
-  /** Returns its memory to the budget. Call it once. */
+  /** Call it once. */
   release(): void;
 }
 
-/** What all reviews share. */
+/** All reviews share these. */
 export interface ReviewMeans {
   /** Bytes of bodies, and of what they become, in memory at a time. */
   readonly budget: FairBudget;
@@ -44,15 +40,13 @@ export interface ReviewMeans {
   readonly turns: FairTurns;
 }
 
-/** A body, as it comes in. */
-export interface IncomingBody extends AsyncIterable<Buffer> {
+interface IncomingBody extends AsyncIterable<Buffer> {
   readonly headers: { readonly "content-length"?: string | undefined };
 }
 
 /**
  * @param client the address whose share of the budget, and whose turn, the review takes
- * @throws StatusError `RequestEntityTooLarge`, `TooManyRequests`, or `BadRequest` for no review, or if the
- * client disconnects
+ * @throws StatusError `RequestEntityTooLarge`, `TooManyRequests`, or `BadRequest`
  */
 export async function readReviewRequest(
   body: IncomingBody,
@@ -105,7 +99,7 @@ function tooLarge(what: string): StatusError {
   return new StatusError("RequestEntityTooLarge", `ctrlmesh: a review ${what}`);
 }
 
-/** The API server tries again after this time, within its own timeout. */
+/** Within the API server's own timeout. */
 const RETRY_AFTER_SECONDS = 1;
 
 function busy(): StatusError {

@@ -1,29 +1,27 @@
-// One HTTP request of a webhook, from its headers to its answer: found by path, read within bounds, decoded,
-// reviewed, encoded. Invariant: the API server always gets an answer that it can show. The answer to an
-// AdmissionReview is an AdmissionReview. The answer to any other request is a Status, and its HTTP code says
-// whether to try again.
-
+// One HTTP request of a webhook: found by path, read within bounds, decoded, reviewed, encoded. Invariant:
+// the API server always gets an answer that it can show: an AdmissionReview to an AdmissionReview, and a
+// Status to any other request, whose code says whether to try again.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ClientPace } from "../../../base/client-pace.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { clientAddress } from "../../../base/connection-places.ts";
 import type { Logger } from "../../../base/log.ts";
+import { Counter, Histogram, type Registry } from "../../../base/metrics.ts";
 import { plainText } from "../../../base/plain-text.ts";
 import { JSON_TYPE, mediaTypeOf } from "../../../kube/media-types.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { type AdmissionAnswer, type AdmissionRequest, encodeReview } from "./admission-review.ts";
 import { type ReviewMeans, readReviewRequest } from "./read-review-request.ts";
-import type { Caller, WebhookRoutes } from "./webhook.ts";
-import type { WebhookMetrics, WebhookResult } from "./webhook-metrics.ts";
+import type { Caller, WebhookName, WebhookRoutes } from "./webhook.ts";
 
-export interface ServeOptions extends ReviewMeans {
+interface ServeOptions extends ReviewMeans {
   readonly routes: WebhookRoutes;
   readonly metrics: WebhookMetrics;
   readonly clock: Clock;
   readonly log: Logger;
-  /** How long a client may take to read an answer. */
+  /** For a client to read an answer. */
   readonly answerMs: number;
-  /** How many refusals and failures of each client are logged. All are counted. */
+  /** Bounds the refusals and failures of a client that are logged. All are counted. */
   readonly refusals: Pick<ClientPace, "allow">;
   /** True: each answer closes its connection. */
   readonly isDraining: () => boolean;
@@ -35,8 +33,7 @@ export async function serveReview(req: IncomingMessage, res: ServerResponse, opt
   const startedMs = clock.monotonicMs();
   const webhook = routes((req.url ?? "").split("?")[0] ?? "");
   const end = (code: number, body: string, result: WebhookResult) => {
-    // Close the connection of a client that is not the API server, and of a client whose body was not read to
-    // its end.
+    // Close the connection of a client that is no API server, and of one whose body was not read to its end.
     if (options.isDraining() || result === "bad-request" || !req.complete) res.shouldKeepAlive = false;
     sendJson(res, code, body);
     metrics.answered(webhook?.name ?? "none", result, (clock.monotonicMs() - startedMs) / 1000);
@@ -75,8 +72,8 @@ export async function serveReview(req: IncomingMessage, res: ServerResponse, opt
 }
 
 /**
- * An answer that the client does not read stays in memory, and takes several times its length. So a review
- * keeps its part of the budget until the answer has left. After answerMs the connection is closed.
+ * An unread answer takes several times its length. So a review keeps its part of the budget until the answer
+ * has left, or until answerMs, when the connection is closed.
  */
 async function untilSent(res: ServerResponse, { clock, answerMs }: ServeOptions): Promise<void> {
   if (res.closed || res.destroyed) return;
@@ -101,7 +98,7 @@ function shortUrl(url = ""): string {
   return JSON.stringify(url.slice(0, MAX_SHOWN));
 }
 
-/** The caller of a request. Its signal fires if it disconnects before the answer. */
+/** The signal fires if the client disconnects before the answer. */
 function callerOf({ socket }: IncomingMessage, res: ServerResponse): Caller {
   const disconnection = new AbortController();
   res.once("close", () => disconnection.abort());
@@ -118,10 +115,7 @@ function failureOf(code: number): WebhookResult {
   return code < 500 ? "bad-request" : "failed";
 }
 
-/**
- * Longest text from a request in a log line. Any client can reach the port, and the API server does not
- * authenticate itself.
- */
+/** Of a text from a request: any client can reach the port. */
 const MAX_LOGGED = 1_000;
 
 function logRefusal(log: Logger, webhook: string, { namespace, name, dryRun }: AdmissionRequest, message: string): void {
@@ -129,11 +123,57 @@ function logRefusal(log: Logger, webhook: string, { namespace, name, dryRun }: A
   log.info({ webhook, namespace: where, name: what, dryRun, reason }, "admission refused");
 }
 
-/** An answer that is not read is in memory as text, as bytes, and encrypted. */
+/** The answer is in memory as text, as bytes, and encrypted. */
 const BYTES_PER_CHAR = 3;
 
 function sendJson(res: ServerResponse, code: number, body: string): void {
   if (res.destroyed || res.headersSent) return;
   res.writeHead(code, { "content-type": JSON_TYPE, "content-length": Buffer.byteLength(body) });
   res.end(body);
+}
+
+/**
+ * How a request ended: answered, or `bad-request` (malformed), `unavailable` (no answer is possible now), or
+ * `failed` (a fault of the manager).
+ */
+const WEBHOOK_RESULTS = ["allowed", "patched", "refused", "bad-request", "unavailable", "failed"] as const;
+
+export type WebhookResult = (typeof WEBHOOK_RESULTS)[number];
+
+export interface WebhookMetrics {
+  answered(webhook: WebhookName | "none", result: WebhookResult, seconds: number): void;
+  /** The usual cause is a client that does not trust the mesh's CA. */
+  handshakeFailed(): void;
+}
+
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+export function createWebhookMetrics(registry: Registry): WebhookMetrics {
+  const registers = [registry];
+  const requests = new Counter({
+    name: "ctrlmesh_manager_webhook_requests_total",
+    help: "Requests to the admission webhooks, by webhook and result.",
+    labelNames: ["webhook", "result"],
+    registers,
+  });
+  for (const webhook of ["inject", "validate"]) for (const result of WEBHOOK_RESULTS) requests.inc({ webhook, result }, 0);
+  const seconds = new Histogram({
+    name: "ctrlmesh_manager_webhook_duration_seconds",
+    help: "Time from a request's headers to its answer.",
+    labelNames: ["webhook"],
+    buckets: BUCKETS,
+    registers,
+  });
+  const handshakes = new Counter({
+    name: "ctrlmesh_manager_webhook_handshake_failures_total",
+    help: "TLS handshakes of the webhooks that failed: the client does not trust the mesh's CA, or speaks no TLS.",
+    registers,
+  });
+  return {
+    answered(webhook, result, duration) {
+      requests.inc({ webhook, result });
+      seconds.observe({ webhook }, duration);
+    },
+    handshakeFailed: () => handshakes.inc(),
+  };
 }

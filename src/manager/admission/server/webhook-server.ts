@@ -1,7 +1,6 @@
-// The HTTPS listener of the admission webhooks; every replica of the manager has one. Invariants: a new
-// certificate applies to the next connection and cuts none. The bounds in this file limit the memory,
-// connections and time of each client. A stopping server still answers for a while, because the API server
-// learns of the stop only then.
+// The HTTPS listener of the webhooks, in every replica of the manager. Invariants: a new certificate cuts no
+// connection; the bounds in this file limit the memory, connections and time of each client. A stopping
+// server still answers for a while, because the API server learns of the stop only then.
 import { constants } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
@@ -16,13 +15,11 @@ import type { Runnable } from "../../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../../base/listener.ts";
 import type { Logger } from "../../../base/log.ts";
 import type { ClientCa } from "./client-ca.ts";
-import { serveReview } from "./serve-review.ts";
+import { serveReview, type WebhookMetrics } from "./serve-review.ts";
 import type { WebhookRoutes } from "./webhook.ts";
-import type { WebhookMetrics } from "./webhook-metrics.ts";
 
-/** Where the certificate comes from. */
 export interface ServingIdentity {
-  /** The certificate; undefined before the first one, and handshakes then fail. */
+  /** Undefined before the first certificate: handshakes then fail. */
   readonly serving: KeyCertificate | undefined;
   onChange(listener: () => void): () => void;
 }
@@ -36,28 +33,22 @@ export interface WebhookServerOptions {
   readonly clientCa?: ClientCa;
   readonly clock: Clock;
   readonly log: Logger;
-  /** How long the server accepts new connections after the stop, in milliseconds; default 3,000. */
+  /** For new connections after the stop, in milliseconds; default 3,000. */
   readonly openMs?: number;
-  /** How long a client may take for its handshake, and then for its first headers; default 10,000. */
+  /** For the handshake, and then for the first headers; default 10,000. */
   readonly firstMs?: number;
-  /**
-   * How long a client may take for later headers, for a whole request, and to read an answer; default 10,000.
-   */
+  /** For later headers, for a whole request, and to read an answer; default 10,000. */
   readonly requestMs?: number;
   /**
-   * Bytes of bodies, and of what they become, in memory at a time; default 96 MiB: half is for one client,
-   * and any review within its bounds fits.
+   * For bodies, and what they become; default 96 MiB: one client gets half, and any review within its bounds
+   * fits.
    */
   readonly maxBodyBytes?: number;
-  /**
-   * Default 256. An API server has some, and up to as many as it has reviews under way. Every pod of the
-   * cluster can connect.
-   */
+  /** Default 256. An API server has up to as many as it has reviews under way. Every pod can connect. */
   readonly maxConnections?: number;
 }
 
 export interface WebhookServer extends Runnable {
-  /** The port, once started. */
   readonly port: number;
 }
 
@@ -67,27 +58,17 @@ const MAX_BODY_BYTES = 96 * 1024 * 1024;
 const REQUEST_MS = 10_000;
 /** Longer than client-go keeps an idle connection (90 s), so that client-go closes it first. */
 const KEEP_ALIVE_MS = 120_000;
-/**
- * How long running requests may continue after the server accepts no more connections: slightly longer than a
- * review waits.
- */
+/** For running requests after the last connection: slightly longer than a review waits. */
 const LAST_ANSWERS_MS = 3_000;
-/** How often Node checks the timeouts of connections. */
 const CHECK_MS = 1_000;
-/** The time of the event loop that one address may use in some seconds: some hundred ordinary reviews. */
+/** Some hundred ordinary reviews of one address in some seconds. */
 const LIGHT_MS = 500;
-/**
- * The handshakes of one address. An API server keeps its connections, and opens at most as many as it has
- * reviews under way.
- */
+/** Of one address. An API server opens at most as many connections as it has reviews under way. */
 const HANDSHAKES_PER_SECOND = 32;
 const HANDSHAKES_AT_ONCE = 256;
-/**
- * The log lines of each address. An API server's refusals are its users' mistakes; each line has up to 3,000
- * characters.
- */
+/** Of each address. Each line has up to 3,000 characters. */
 const LOGGED_REFUSALS = { perSecond: 5, burst: 100 };
-/** At most one log line a minute about clients that do not trust the certificate. */
+/** For lines about clients that do not trust the certificate. */
 const TLS_WARN_MS = 60_000;
 
 export function createWebhookServer(options: WebhookServerOptions): WebhookServer {
@@ -158,7 +139,7 @@ export function createWebhookServer(options: WebhookServerOptions): WebhookServe
   };
 }
 
-/** Gives the server the present certificate and CAs; calls without a change do nothing. */
+/** Calls without a change do nothing. */
 function createCertificateUse(server: Server, { identity, clientCa }: WebhookServerOptions): () => void {
   let leaf: KeyCertificate | undefined;
   let caPem: string | undefined;
@@ -204,8 +185,7 @@ function createTlsServer({
   return server;
 }
 
-// The API server reports a failed handshake in its own log and to the creator of the pod. This is the
-// manager's side.
+// The API server reports a failed handshake to the creator of the pod. This is the manager's side.
 function countHandshakeFailures(
   server: Server,
   { clock, log, metrics }: Pick<WebhookServerOptions, "clock" | "log" | "metrics">,

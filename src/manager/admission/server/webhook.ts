@@ -1,22 +1,19 @@
-// The interface between the server and a webhook, and the path of each webhook. Invariant: only this file
-// defines the paths, so the webhook configurations and the server always agree.
+// The interface between the server and a webhook. Invariant: only this file defines the paths, so the webhook
+// configurations and the server agree.
 import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
 
-/** The webhooks' names, in metrics. */
+/** In metrics. */
 export type WebhookName = "inject" | "validate";
 
 /** The client that waits for an answer. */
 export interface Caller {
-  /** The address whose share of the budgets and of the time a request takes. */
+  /** Takes a share of the budgets and of the time. */
   readonly address: string;
-  /** Fires when the caller no longer waits for the answer. */
+  /** Fires when the caller no longer waits. */
   readonly signal: AbortSignal;
 }
 
-/**
- * Answers one review.
- * @throws StatusError if no answer is possible now: the failurePolicy of the webhook then decides
- */
+/** @throws StatusError if no answer is possible now: the failurePolicy of the webhook then decides */
 export type Review = (request: AdmissionRequest, caller: Caller) => AdmissionAnswer | Promise<AdmissionAnswer>;
 
 export type Ready = (caller: Caller) => Promise<void>;
@@ -31,34 +28,30 @@ export interface Webhook {
   readonly review: Review;
 }
 
-/** The webhook at a path (without the query); undefined if there is none. */
+/** Takes a path without the query. */
 export type WebhookRoutes = (path: string) => Webhook | undefined;
 
-/** The app for which a pod is injected. */
 export interface AppName {
   readonly namespace: string;
   readonly name: string;
 }
 
 export const VALIDATE_PATH = "/validate";
-/**
- * The check before the API server's own checks. It returns no warnings, because the later check returns them.
- */
+/** The check before the API server's own. It returns no warnings, because the later check does. */
 export const VALIDATE_EARLY_PATH = "/validate/early";
 
-/** The path of an app's injection. Names of apps and namespaces need no escaping. */
+/** Names of apps and namespaces need no escaping. */
 export function injectPath({ namespace, name }: AppName): string {
   return `/inject/${namespace}/${name}`;
 }
 
-/** The path of the check of an app's pods after all mutating webhooks. */
+/** For the check after all mutating webhooks. */
 export function admitPath({ namespace, name }: AppName): string {
   return `/admit/${namespace}/${name}`;
 }
 
 const APP_PATH = /^\/(inject|admit)\/([a-z0-9-]{1,63})\/([a-z0-9.-]{1,253})$/;
 
-/** Joins the webhooks. */
 export function createRoutes(webhooks: {
   readonly inject: (app: AppName) => Review;
   readonly admit: (app: AppName) => Review;

@@ -3,12 +3,11 @@ import { compileHere } from "../../../../test/support/compile.ts";
 import { CALLER } from "../../../../test/support/review-caller.ts";
 import { sampleCircuitBreaker, sampleTrafficPolicy } from "../../../../test/support/traffic-objects.ts";
 import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
-import { POLICY_KINDS } from "../../policies/policy-kinds.ts";
+import { POLICY_KINDS } from "../../policies/add.ts";
 import { createVirtualAppSource } from "../../virtual-app/virtual-app-source.ts";
 import type { AdmissionRequest } from "../server/admission-review.ts";
-import { checkedPolicies, checkedSources } from "./checked-kinds.ts";
 import { type CountMoves, createMoveCounter, createMoveLimit } from "./edit-moves.ts";
-import { createValidateWebhook } from "./validate-webhook.ts";
+import { checkedPolicies, checkedSources, createValidateWebhook } from "./validate-webhook.ts";
 
 const PLACE = { namespace: "ops", name: "shop" };
 const NAMES = ["canary-1", "team-a", "team-b", "team-c"];

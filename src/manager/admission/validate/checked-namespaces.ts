@@ -1,6 +1,6 @@
-// Namespaces as a kind that the validating webhook looks at: an edit of labels that moves the namespace is
-// allowed with a warning. It never refuses. Opt-in, since the API server then asks the manager about edits of
-// namespaces, and any client that can ask learns which apps divide them.
+// Namespaces as a checked kind: an edit of labels that moves the namespace is allowed with a warning. Opt-in,
+// since the API server then asks about edits of namespaces, and any client that can ask learns which apps
+// divide them.
 import { dnsLabelSchema } from "../../../api/names.ts";
 import { fieldAt, isObject } from "../../../api/rule.ts";
 import type { Clock } from "../../../base/clock.ts";
@@ -18,9 +18,9 @@ import type { CheckedKind } from "./validate-webhook.ts";
 
 /** Clients show only some. */
 const MAX_WARNINGS = 8;
-/** The time for one app and its one namespace: far more than any ordinary spec takes. */
+/** For one app and its one namespace: far more than any ordinary spec takes. */
 const LIMIT_MS = 50;
-/** The time for all apps: the API server waits for the answer. */
+/** For all apps: the API server waits for the answer. */
 const TOTAL_MS = 1_000;
 
 export interface NamespaceChecks {
@@ -55,8 +55,8 @@ interface LabelEdit {
   readonly after: NamespaceFacts;
 }
 
-// Only calls of the API server are filtered by the match condition, and any pod may call this port with any
-// objects.
+// Any pod may call this port with any objects. Only the API server's calls are filtered by the match
+// condition.
 function labelEditOf(before: unknown, after: unknown): LabelEdit | undefined {
   const { data: name } = dnsLabelSchema.safeParse(fieldAt(after, "metadata", "name"));
   const [old, next] = [labelsOf(before), labelsOf(after)];
@@ -64,7 +64,7 @@ function labelEditOf(before: unknown, after: unknown): LabelEdit | undefined {
   return { before: { name, labels: old }, after: { name, labels: next } };
 }
 
-/** The labels; undefined if the object is not a namespace. */
+/** Undefined if the object is not a namespace. */
 function labelsOf(object: unknown): Labels | undefined {
   const metadata = fieldAt(object, "metadata");
   const labels = fieldAt(metadata, "labels") ?? {};

@@ -1,33 +1,31 @@
-// How many namespaces an edit of a route moves, for a warning, and how many such questions are answered
-// together. Invariant: an answer takes a bounded time, whatever the specs say. An edit without an answer
-// passes without a warning, since warnings are a courtesy.
+// How many namespaces an edit of a route moves, for a warning. Invariant: an answer takes a bounded time,
+// whatever the specs say. An edit without an answer passes without a warning, since warnings are a courtesy.
 import type { RouteTable } from "../../../route/table.ts";
 import type { Compile } from "../../apps/compile/compiler.ts";
 import type { NamespaceFacts, RouteSpec } from "../../apps/compile/route-spec.ts";
 import { comparedOwners, isSameOwner } from "../../apps/namespace-owners.ts";
 import type { Caller } from "../server/webhook.ts";
 
-export interface RouteMoves {
+interface RouteMoves {
   /** Namespaces in which some resource gets another owner. */
   readonly moved: number;
   readonly total: number;
 }
 
 /**
- * The moves between two routes, as approximate as `comparedOwners`. Undefined if the namespaces are not
- * known, the count takes too long, or there is no room.
+ * As approximate as `comparedOwners`. Undefined if the namespaces are not known, the count takes too long, or
+ * there is no room.
  */
 export type CountMoves = (before: RouteSpec, after: RouteSpec, caller: Caller) => Promise<RouteMoves | undefined>;
 
 /**
- * The time of one compilation. Ordinary rules for 10,000 namespaces take as long; the API server waits for
- * the answer.
+ * Of one compilation. Ordinary rules for 10,000 namespaces take as long; the API server waits for the answer.
  */
 const LIMIT_MS = 500;
 
-export interface MoveCounterOptions {
+interface MoveCounterOptions {
   readonly compile: Compile;
-  /** All namespaces; undefined while they are not known. */
+  /** Undefined while the namespaces are not known. */
   readonly namespaces: () => readonly NamespaceFacts[] | undefined;
   readonly limit: MoveLimit;
 }
@@ -45,7 +43,7 @@ export function createMoveCounter({ compile, namespaces, limit }: MoveCounterOpt
   return (before, after, caller) => limit(caller.address, () => count(before, after, caller));
 }
 
-/** Compares once for each pair of classes: all namespaces of a class have the same owners. */
+/** All namespaces of a class have the same owners, so each pair of classes is compared once. */
 function createComparison(old: RouteTable, next: RouteTable): (namespace: string) => boolean {
   const [ownersBefore, ownersAfter] = comparedOwners([old, next]);
   const results = new Map<string, boolean>();
@@ -64,8 +62,8 @@ function hasMoved(before: Owners, after: Owners): boolean {
 }
 
 /**
- * Answers a question about what an edit moves; undefined if there is no room. Any pod can ask, and an answer
- * takes up to a second of computing, so one question of an address and MAX_AT_ONCE together are under way.
+ * Undefined if there is no room. Any pod can ask, and an answer takes up to a second of computing, so one
+ * question of an address and MAX_AT_ONCE together are under way.
  */
 export type MoveLimit = <T>(address: string, question: () => Promise<T>) => Promise<T | undefined>;
 

@@ -8,8 +8,7 @@ import { createStore } from "../../../runtime/store.ts";
 import { createShardingSource } from "../../sharding/sharding-source.ts";
 import { createVirtualAppSource } from "../../virtual-app/virtual-app-source.ts";
 import { type AdmissionRequest, encodeReview } from "../server/admission-review.ts";
-import { checkedSources } from "./checked-kinds.ts";
-import { createValidateWebhook } from "./validate-webhook.ts";
+import { checkedSources, createValidateWebhook } from "./validate-webhook.ts";
 
 describe("the validating webhook", () => {
   const apps = createStore<VirtualApp>(() => undefined);

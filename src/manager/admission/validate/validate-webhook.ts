@@ -1,19 +1,22 @@
 // The validating webhook of the mesh's own kinds. Its failurePolicy is Ignore, so no other code relies on its
-// refusals: they only report problems earlier.
+// refusals. Invariant: an edit that adds no problem is allowed, so users can correct an object step by step.
 import { formatProblem, type Problem } from "../../../api/problems.ts";
-import { isObject } from "../../../api/rule.ts";
+import { fieldAt, isObject } from "../../../api/rule.ts";
 import { plainText } from "../../../base/plain-text.ts";
 import type { Resource } from "../../../kube/client/resource.ts";
-import type { EditVerdict } from "../../apps/app.ts";
+import type { KubeObject } from "../../../kube/types.ts";
+import type { App, Apps, AppWords, EditVerdict, Reroute, Source } from "../../apps/app.ts";
+import { addedProblems } from "../../apps/check-edit.ts";
+import type { PolicyKind, PolicyObject } from "../../policies/policy-kind.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "../server/admission-review.ts";
 import type { Caller, Review } from "../server/webhook.ts";
+import type { CountMoves } from "./edit-moves.ts";
 
 type Verdict = Pick<EditVerdict, "problems" | "warnings">;
 
-/** A kind whose objects the webhook checks. */
 export interface CheckedKind {
   readonly resource: Resource;
-  /** Judges an object that is created (`before` is then undefined) or changed. */
+  /** `before` is undefined for an object that is created. */
   judgeEdit(
     before: unknown,
     after: object,
@@ -43,10 +46,7 @@ function notOurs({ operation, resource }: AdmissionRequest): AdmissionAnswer {
 
 /** kubectl prints each cause on a line of its own. */
 const MAX_CAUSES = 100;
-/**
- * The longest path and the longest message that the schemas make have some hundred. Names of unknown fields
- * have any length.
- */
+/** The schemas make some hundred. Names of unknown fields have any length. */
 const MAX_CAUSE_CHARS = 700;
 
 function refusal({ resource: { group, kind } }: CheckedKind, name = "", problems: readonly Problem[]): AdmissionAnswer {
@@ -62,4 +62,70 @@ function refusal({ resource: { group, kind } }: CheckedKind, name = "", problems
 function causeOf(problem: Problem) {
   const field = plainText(problem.path, MAX_CAUSE_CHARS);
   return { reason: "FieldValueInvalid", field, message: plainText(formatProblem({ ...problem, path: "" }), MAX_CAUSE_CHARS) };
+}
+
+interface SourceChecks {
+  readonly sources: readonly Source[];
+  /** The other apps. The early check has none: it needs only the object itself. */
+  readonly apps: Pick<Apps, "list">;
+  /** Absent for a client that may ask often: it would learn the names of all namespaces. */
+  readonly countMoves?: CountMoves | undefined;
+}
+
+/** An object of a source is compared with the other objects in the stores. */
+export function checkedSources({ sources, apps, countMoves }: SourceChecks): CheckedKind[] {
+  return sources.map((source) => ({
+    resource: source.resource,
+    async judgeEdit(before, after, { namespace, name }, caller) {
+      const { kind } = source.resource;
+      // The API server sends no object without metadata.
+      const appName = isObject(fieldAt(after, "metadata")) ? source.appNameOf(after as KubeObject) : "";
+      const [[current], others] = split(apps.list(namespace), ({ ref }) => ref.name === appName && ref.kind === kind);
+      const { problems, warnings, reroute } = source.judgeEdit(before, after, { own: current, others });
+      const taken = before === undefined ? namesakes(others, appName, name) : [];
+      const moves =
+        countMoves === undefined || reroute === undefined ? [] : await moveWarnings(reroute, countMoves, caller, source.words);
+      return { problems: [...taken, ...problems], warnings: [...warnings, ...moves] };
+    },
+  }));
+}
+
+/** Of all namespaces: an edit that moves this share, or this number, gets a warning. */
+const RISKY_SHARE = 0.5;
+const RISKY_COUNT = 100;
+
+async function moveWarnings({ before, after, restarts }: Reroute, countMoves: CountMoves, caller: Caller, words: AppWords) {
+  const { moved, total } = (await countMoves(before, after, caller)) ?? { moved: 0, total: 0 };
+  if (moved === 0 || (moved < total * RISKY_SHARE && moved < RISKY_COUNT)) return [];
+  const restarting = restarts ? "; pods that lose namespaces are restarted one after the other" : "";
+  return [`moves ${moved} of ${total} namespaces to other owners${restarting}; ${words.pausedField}: true stops it`];
+}
+
+function split<T>(items: readonly T[], isFirst: (item: T) => boolean): readonly [T[], T[]] {
+  return [items.filter(isFirst), items.filter((item) => !isFirst(item))];
+}
+
+/** The label of injected pods and the snapshots contain the name of an app without its kind. */
+function namesakes(others: readonly App[], appName: string, objectName: string | undefined): Problem[] {
+  return others
+    .filter(({ ref }) => ref.name === appName)
+    .map(({ ref: { kind } }) =>
+      appName === objectName
+        ? { path: "metadata.name", message: `is the name of a ${kind} of this namespace; use another name` }
+        : { path: "spec", message: `names its family ${JSON.stringify(appName)}, as a ${kind} of this namespace is named` },
+    );
+}
+
+export function checkedPolicies(kinds: readonly PolicyKind[]): CheckedKind[] {
+  return kinds.map((kind) => ({
+    resource: kind.resource,
+    judgeEdit(before, after) {
+      const compiled = kind.compile(after as PolicyObject);
+      if (compiled.ok) return { problems: [], warnings: compiled.value.notes };
+      const old = before === undefined ? undefined : kind.compile(before as PolicyObject);
+      const problems = addedProblems(old === undefined || old.ok ? [] : old.problems, compiled.problems);
+      if (problems.length > 0) return { problems, warnings: [] };
+      return { problems: [], warnings: compiled.problems.map((each) => `not corrected yet: ${formatProblem(each)}`) };
+    },
+  }));
 }

@@ -3,8 +3,8 @@ import { sampleCircuitBreaker, sampleFaultInjection, sampleTrafficPolicy } from 
 import { BREAKER_DISABLED } from "../../api/circuit-breaker.ts";
 import { FAULT_DISABLED } from "../../api/fault-injection.ts";
 import { NO_POLICIES } from "../../policy/policy.ts";
+import { POLICY_KINDS } from "./add.ts";
 import type { Policy, PolicyObject, TargetPod } from "./policy-kind.ts";
-import { POLICY_KINDS } from "./policy-kinds.ts";
 
 type Sample = Readonly<Record<string, unknown>>;
 
@@ -18,7 +18,7 @@ function compile(object: Sample, changes: { readonly labels?: object; readonly s
 function policyOf(...args: Parameters<typeof compile>): Policy {
   const compiled = compile(...args);
   if (!compiled.ok) throw new Error(JSON.stringify(compiled.problems));
-  return compiled.policy;
+  return compiled.value;
 }
 
 const pod = (changes: Partial<TargetPod> = {}): TargetPod => ({

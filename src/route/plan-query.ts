@@ -72,7 +72,7 @@ export type Planner = (view: ResourceView, scope: ResourceScope) => QueryPlan;
 const MAX_EXCLUDED_NAMESPACES = 16;
 
 /**
- * What a shard selector takes by default: the whole target stays below 8 KiB, see filter-query.ts, and the
+ * What a shard selector takes by default: the whole target stays below 8 KiB, see server-side-filter.ts, and the
  * caller has 1 KB.
  */
 const MAX_SHARD_BYTES = 7_000;

@@ -17,8 +17,8 @@ it("shows nothing foreign, and all of the slice in the end, whatever happens mea
   let [runs, ordered, begunByNamespace] = [0, 0, 0];
   const plans: PlanLog = {
     ...createPlanLog({ now: () => 0 }),
-    record({ verb, plan }) {
-      if (verb === "watch" && plan === "by-namespace") begunByNamespace++;
+    record({ info }, { plan }) {
+      if (info.verb === "watch" && plan === "by-namespace") begunByNamespace++;
     },
   };
   const run = async ({ commands, ...start }: Script) => {

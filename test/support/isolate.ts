@@ -2,7 +2,7 @@
 import type { Clock } from "../../src/base/clock.ts";
 import { silentLogger } from "../../src/base/log.ts";
 import { createRegistry, type Registry } from "../../src/base/metrics.ts";
-import { createServerFeatures, type ServerFeatures } from "../../src/proxy/api-server/server-features.ts";
+import { createServerFeatures, type ServerFeatures } from "../../src/proxy/api-server/discovery.ts";
 import { createStreamMetrics } from "../../src/proxy/filter/stream-metrics.ts";
 import { createMoveLog } from "../../src/proxy/moves/move-log.ts";
 import type { IsolateDeps } from "../../src/proxy/outbound/isolate/isolate.ts";

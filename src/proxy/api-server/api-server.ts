@@ -14,11 +14,10 @@ import { readableOf } from "../http/byte-stream.ts";
 import type { Reply, Tunnel } from "../http/handler.ts";
 import { createConnections } from "./connections.ts";
 import { createTrustStore } from "./connector.ts";
-import { createDiscovery, type Discovery } from "./discovery.ts";
+import { createDiscovery, createServerFeatures, type Discovery, type ServerFeatures } from "./discovery.ts";
 import { forwardedHeaders } from "./headers.ts";
 import { DEFAULT_LIVENESS, type Liveness } from "./liveness.ts";
 import { createPools, DEFAULT_TIMEOUTS, type RequestPool, type Timeouts } from "./pools.ts";
-import { createServerFeatures, type ServerFeatures } from "./server-features.ts";
 import { createTunnel } from "./tunnel.ts";
 import { createUpstreamMetrics, type LostBy, type PoolName } from "./upstream-metrics.ts";
 import { watchExchange } from "./watch-exchange.ts";
@@ -134,7 +133,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     name: "upstream",
     send,
     tunnel: createTunnel({ origin, trust, log, onConnected: (socket) => connections.add("stream", socket) }),
-    discovery: createDiscovery({ send, clock }),
+    discovery: createDiscovery(send, clock),
     features: createServerFeatures(clock),
     async start() {
       await trust.current();

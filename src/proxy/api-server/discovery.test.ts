@@ -29,13 +29,11 @@ const WIDGETS = {
 function setup(send: Handler) {
   const clock = createFakeClock();
   const asked: Call[] = [];
-  const discovery = createDiscovery({
-    clock,
-    send: (one) => {
-      asked.push(one);
-      return send(one);
-    },
-  });
+  const ask: Handler = (one) => {
+    asked.push(one);
+    return send(one);
+  };
+  const discovery = createDiscovery(ask, clock);
   return { clock, asked, discovery };
 }
 

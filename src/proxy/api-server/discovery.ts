@@ -1,33 +1,26 @@
-// Asks the API server, as the caller, whether a resource is namespaced, so that a CRD that was installed
-// later is known from its first request. Invariant: it never fails and never waits longer than two seconds;
-// without an answer the scope is "unknown", so that one broken aggregated API stops nothing.
-
+// What the proxy has found out about the API server for each resource: whether it is namespaced, and which kinds of
+// server-side filtering it lacks. Invariants: the question, sent as the caller, never fails and never takes more than
+// two seconds, so that a broken aggregated API stops nothing; a lack decides about speed, never about what is shown.
 import { z } from "zod";
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
 import { readJson } from "../../base/json.ts";
 import { JSON_TYPE } from "../../kube/media-types.ts";
-import { parseRequestInfo } from "../../kube/request-info.ts";
+import type { GroupResource } from "../../kube/types.ts";
 import type { ResourceScope } from "../../route/plan-query.ts";
-import { addWait, type Call, createRecord, type Handler } from "../call/call.ts";
+import { addWait, askAsCaller, type Call, type Handler, identityHeaders } from "../call/call.ts";
 import { readBody } from "../http/byte-stream.ts";
-import { identityHeaders } from "./headers.ts";
+import { CallAbort } from "../http/call-signal.ts";
 
 export interface Discovery {
   /** The scope of the call's resource; "unknown" if it has none or none can be found out. */
   scopeOf(call: Call): Promise<ResourceScope>;
 }
 
-export interface DiscoveryOptions {
-  /** Sends the question; the upstream's `send`. */
-  readonly send: Handler;
-  readonly clock: Clock;
-}
-
 const ASK_TIMEOUT_MS = 2_000;
 /** A resource changes its scope only if it is deleted and created again. */
 const FRESH_MS = 10 * 60_000;
-/** After a failure or a miss: not asked again within. */
+/** After a failure or a miss. */
 const RETRY_MS = 5_000;
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 /** Clients may invent groups. */
@@ -43,8 +36,8 @@ interface Known {
   readonly askedAt: number;
 }
 
-/** Makes the cache. */
-export function createDiscovery({ send, clock }: DiscoveryOptions): Discovery {
+/** @param send sends the question */
+export function createDiscovery(send: Handler, clock: Clock): Discovery {
   const groupVersions = new BoundedMap<string, Known>(MAX_GROUP_VERSIONS);
   // By path and caller, since callers have different rights.
   const asking = new Map<string, Promise<ReadonlyMap<string, ResourceScope>>>();
@@ -88,19 +81,11 @@ async function fetchScopes(
   send: Handler,
   clock: Clock,
 ): Promise<Map<string, ResourceScope> | "refused" | undefined> {
-  const timeout = new AbortController();
+  const timeout = new CallAbort();
   const timer = clock.after(ASK_TIMEOUT_MS, () => timeout.abort(new Error("discovery: no answer within two seconds")));
   try {
-    const info = parseRequestInfo("GET", path);
-    const reply = await send({
-      method: "GET",
-      target: path,
-      info,
-      headers: { ...identityHeaders(call.headers), accept: JSON_TYPE },
-      body: null,
-      signal: timeout.signal, // not the caller's: others wait for the same answer
-      record: createRecord(info),
-    });
+    const headers = { ...identityHeaders(call.headers), accept: JSON_TYPE };
+    const reply = await send(askAsCaller(call, path, headers, timeout)); // others wait for the same answer
     const body = await readBody(reply.body, MAX_BODY_BYTES);
     if (reply.status === 401 || reply.status === 403) return "refused";
     if (reply.status !== 200) return undefined;
@@ -111,4 +96,45 @@ async function fetchScopes(
   } finally {
     timer.cancel();
   }
+}
+
+/** A kind of server-side filtering; "namespaces" are lists by namespace. */
+export type Feature = "labels" | "fields" | "shards" | "namespaces";
+
+/** `refused`: the request failed because of it. `ignored`: the answer held what it excludes. */
+export type Lack = "refused" | "ignored";
+
+export interface ServerFeatures {
+  /** Why this kind is not used for the resource now; undefined if it is used. */
+  lackOf(target: GroupResource, feature: Feature): Lack | undefined;
+  lacks(target: GroupResource, feature: Feature, why: Lack): void;
+}
+
+/** Each trial costs one more request. But one odd 400 must not turn server-side filtering off for long. */
+const REFUSED_MS = 10 * 60_000;
+/** A trial costs only bytes. */
+const IGNORED_MS = 5 * 60_000;
+/** Clients may invent resources. */
+const MAX_KNOWN = 1_000;
+
+export function createServerFeatures(clock: Clock): ServerFeatures {
+  const missingFeatures = new BoundedMap<string, { readonly why: Lack; readonly untilMs: number }>(MAX_KNOWN);
+  return {
+    lackOf(target, feature) {
+      if (missingFeatures.size === 0) return undefined;
+      const key = keyOf(target, feature);
+      const entry = missingFeatures.get(key);
+      if (entry === undefined || clock.monotonicMs() < entry.untilMs) return entry?.why;
+      missingFeatures.delete(key);
+      return undefined;
+    },
+    lacks(target, feature, why) {
+      const key = keyOf(target, feature);
+      missingFeatures.set(key, { why, untilMs: clock.monotonicMs() + (why === "refused" ? REFUSED_MS : IGNORED_MS) });
+    },
+  };
+}
+
+function keyOf({ group, resource }: GroupResource, feature: Feature): string {
+  return `${feature} ${group}/${resource}`;
 }

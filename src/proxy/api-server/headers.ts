@@ -38,13 +38,3 @@ function removedBy(connection: string | readonly string[] | undefined): Set<stri
   if (connection === undefined || connection === "keep-alive" || connection === "close") return undefined;
   return new Set(namedInConnection(String(connection)).filter((name) => !name.startsWith("impersonate-")));
 }
-
-/**
- * The headers by which the API server knows the caller, for a request that the proxy makes in the caller's
- * name.
- * @param more further headers to take along
- */
-export function identityHeaders(headers: IncomingHttpHeaders, ...more: readonly string[]): IncomingHttpHeaders {
-  const taken = new Set(["authorization", "user-agent", ...more]);
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => taken.has(name) || name.startsWith("impersonate-")));
-}

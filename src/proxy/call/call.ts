@@ -1,9 +1,13 @@
 // A call of the outbound stack: a request from the operator to the Kubernetes API, with what the layers learn
-// about it. Layers pass on changed copies; only `record` is shared and written. Invariant: `info` always
-// belongs to `target`.
+// about it. Layers pass on changed copies; only `record` is shared and written. Invariants: `info` always
+// belongs to `target`; a successful reply that has to be read and cannot be is refused, never passed.
+import type { Encoding } from "../../kube/codec/codec.ts";
+import { encodingOf, narrowAccept } from "../../kube/codec/content-negotiation.ts";
 import { parseRequestInfo, type RequestInfo, type ResourceInfo } from "../../kube/request-info.ts";
+import { StatusError } from "../../kube/status.ts";
 import type { Permit } from "../../policy/engine/engine.ts";
 import type { PlanName } from "../../route/plan-query.ts";
+import { asSource, type ByteSource, discardBody } from "../http/byte-stream.ts";
 import type * as http from "../http/handler.ts";
 
 /** What the layers note about a call while it passes, for each other, for metrics and for the access log. */
@@ -61,7 +65,7 @@ export type DecisionReason =
 /** A call before its request line is read. */
 export type RawCall = http.HttpCall<CallRecord>;
 
-/** A call with its request line read. `info` always belongs to `method` and `target`. */
+/** A call with its request line read. */
 export interface Call extends RawCall {
   readonly info: RequestInfo;
 }
@@ -73,13 +77,15 @@ export type Layer = http.Layer<Call, http.Reply>;
 export type RawLayer = <C extends RawCall>(next: http.Handler<C, http.Reply>) => http.Handler<C, http.Reply>;
 
 /** The record of a new call. @param serves the call for which the proxy sends this one */
-export function createRecord(info?: RequestInfo, serves?: CallRecord): CallRecord {
-  return {
-    ...(info === undefined ? {} : { info }),
-    decision: "forwarded",
-    lock: false,
-    ...(serves === undefined ? {} : { serves: clientsRecord(serves) }),
-  };
+export function createRecord(
+  info?: RequestInfo,
+  serves?: CallRecord,
+  decision: CallRecord["decision"] = "forwarded",
+): CallRecord {
+  const record: CallRecord = { decision, lock: false };
+  if (info !== undefined) record.info = info;
+  if (serves !== undefined) record.serves = clientsRecord(serves);
+  return record;
 }
 
 /** The record of the client's call. */
@@ -92,37 +98,46 @@ export function addWait(record: CallRecord, ms: number): void {
   record.waitedMs = (record.waitedMs ?? 0) + ms;
 }
 
-/** A call for objects of a resource. */
 export type ResourceCall = Call & { readonly info: ResourceInfo };
 
-/** True for a call for objects, false for discovery, health and the like. */
+/** False for discovery, health and the like. */
 export function isResourceCall(call: Call): call is ResourceCall {
   return call.info.kind === "resource";
 }
 
-/** The call with a query parameter set; all values that it had before are replaced, other parameters stay. */
-export function withParameter(call: Call, name: string, value: string): Call {
+/** The call with a query parameter set in place of all values that it had. */
+export function withParameter<C extends Call>(call: C, name: string, value: string): C {
   const query = new URLSearchParams(call.info.query);
   query.set(name, value);
   return withQuery(call, query);
 }
 
-/** The call with another query. */
-export function withQuery(call: Call, query: URLSearchParams): Call {
+export function withQuery<C extends Call>(call: C, query: URLSearchParams): C {
   return withTarget(call, `${call.info.path}?${query}`);
 }
 
 /** The call for the same resource in one namespace, with another query. */
-export function inNamespace(call: Call, namespace: string, query: URLSearchParams): Call {
-  const { info } = call;
-  if (info.kind !== "resource") return call;
-  const root = info.group === "" ? "/api" : `/apis/${info.group}`;
-  return withTarget(call, `${root}/${info.version}/namespaces/${encodeURIComponent(namespace)}/${info.resource}?${query}`);
+export function inNamespace(call: ResourceCall, namespace: string, query: URLSearchParams): ResourceCall {
+  const { group, version, resource } = call.info;
+  const root = group === "" ? "/api" : `/apis/${group}`;
+  return withTarget(call, `${root}/${version}/namespaces/${encodeURIComponent(namespace)}/${resource}?${query}`);
 }
 
-/** The call with another request line. */
-export function withTarget(call: Call, target: string): Call {
+/** @param target of the same kind: what was a call for objects stays one */
+export function withTarget<C extends Call>(call: C, target: string): C {
   return { ...call, target, info: parseRequestInfo(call.method, target, call.upgrade) };
+}
+
+/** A GET that the proxy sends as the caller, for its call. */
+export function askAsCaller(call: Call, target: string, headers: Call["headers"], signal: Call["signal"]): Call {
+  const info = parseRequestInfo("GET", target);
+  return { method: "GET", target, info, headers, body: null, signal, record: createRecord(info, call.record) };
+}
+
+/** The headers by which the API server knows the caller, and the others that are named. */
+export function identityHeaders(headers: Call["headers"], ...others: readonly string[]): Call["headers"] {
+  const taken = new Set(["authorization", "user-agent", ...others]);
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => taken.has(name) || name.startsWith("impersonate-")));
 }
 
 /** The path without the subresource, which other permissions guard and which may do something. */
@@ -132,4 +147,49 @@ export function objectPath({ path, segments, subresource }: ResourceInfo): strin
     .split("/")
     .slice(0, segments.length - behind + 1)
     .join("/");
+}
+
+/** The call with a reply that the proxy can read: uncompressed, as JSON or protobuf. */
+export function askUncompressed<C extends Call>(call: C): C {
+  return { ...call, headers: { ...call.headers, accept: narrowAccept(call.headers.accept), "accept-encoding": "identity" } };
+}
+
+/** The same, with metadata in each row of a Table: it says who owns the row. */
+export function askReadable<C extends Call>(call: C): C {
+  const asked = askUncompressed(call);
+  return call.info.query.get("includeObject") === "None" ? withParameter(asked, "includeObject", "Metadata") : asked;
+}
+
+/** The same for a list or a watch. Its body has no meaning, and nobody could send the body twice. */
+export function askReadableCollection<C extends Call>(call: C): C {
+  discardBody(call.body);
+  const { "content-length": _length, "transfer-encoding": _coding, "content-type": _type, ...headers } = call.headers;
+  return askReadable({ ...call, headers, body: null });
+}
+
+/** The encoding of the reply's body; undefined if it cannot be read (another type, or compressed). */
+export function readableEncoding({ headers }: http.Reply): Encoding | undefined {
+  const coding = headers["content-encoding"];
+  if (coding !== undefined && coding !== "identity") return undefined;
+  const type = headers["content-type"];
+  const encoding = encodingOf(typeof type === "string" ? type : "");
+  return encoding === "json" || encoding === "protobuf" ? encoding : undefined;
+}
+
+/** The reply to a list or watch with its body filtered. An error passes; else @throws StatusError NotAcceptable */
+export function filterReply(
+  { method }: Call,
+  reply: http.Reply,
+  filter: (body: ByteSource, encoding: Encoding) => ByteSource,
+): http.Reply {
+  if (reply.status >= 300) return reply;
+  const { "content-length": _, etag: _tag, ...headers } = reply.headers;
+  if (method === "HEAD" && reply.body === null) return { ...reply, headers };
+  const encoding = readableEncoding(reply);
+  if (encoding === undefined || reply.status !== 200 || reply.body === null) {
+    discardBody(reply.body);
+    const what = `status ${reply.status}, content type ${String(reply.headers["content-type"] ?? "none")}`;
+    throw new StatusError("NotAcceptable", `ctrlmesh: the API server's reply cannot be filtered (${what})`);
+  }
+  return { ...reply, headers, body: filter(asSource(reply.body), encoding) };
 }

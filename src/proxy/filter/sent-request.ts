@@ -3,8 +3,7 @@
 import type { ListSize } from "../../route/plan-lists.ts";
 import { type HidingQuery, mayHideUnknown, type PlanName } from "../../route/plan-query.ts";
 import { isNamespaces, type ResourceView } from "../../route/snapshot.ts";
-import type { Collection } from "../moves/collection.ts";
-import type { Known } from "../moves/resource-log.ts";
+import type { Collection, Known } from "../moves/known.ts";
 
 /** What one list or watch asks for. */
 export interface CollectionRequest {

@@ -1,13 +1,12 @@
-// The end of a call, as a signal. Every request has one, and an AbortController for each is dear: Node keeps
-// its signals alive through collections of the young generation (node --trace-gc). This one is a plain
-// object; an AbortSignal may be given wherever it is asked for.
-
-import type { AbortSource } from "../../base/abort.ts";
+// The end of a call, as a signal: a plain object, since every request has one. An AbortController for each would
+// be dear: Node keeps its signals alive through collections of the young generation (node --trace-gc).
+import { type AbortSource, onAbort } from "../../base/abort.ts";
+import { MeshError } from "../../base/errors.ts";
 
 /** A part of AbortSignal. Listeners are called once, and never if added after it fired. */
 export type CallSignal = AbortSource;
 
-/** A signal with the means to fire it. What a listener throws comes out of `abort`, once all have run. */
+/** What a listener throws comes out of `abort`, once all have run. */
 export class CallAbort implements CallSignal {
   aborted = false;
   reason: unknown;
@@ -39,4 +38,28 @@ export class CallAbort implements CallSignal {
     const index = this.#listeners?.indexOf(listener) ?? -1;
     if (index >= 0) this.#listeners?.splice(index, 1);
   }
+}
+
+/**
+ * Resolves when `done` is called without an error. Rejects with that error, or with `ABORTED` once the signal fires.
+ * @param doing what is waited for, in the message of the error
+ * @param begin calls `done` later, and returns what undoes its preparations at the end
+ */
+export function unlessAborted(
+  signal: CallSignal,
+  doing: string,
+  begin: (done: (error?: Error) => void) => () => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const undo = begin((error) => {
+      unlink();
+      undo();
+      if (error === undefined) resolve();
+      else reject(error);
+    });
+    const unlink = onAbort(signal, () => {
+      undo();
+      reject(new MeshError("ABORTED", `${doing}: aborted`, { cause: signal.reason }));
+    });
+  });
 }

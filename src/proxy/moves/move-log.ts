@@ -1,19 +1,13 @@
 // Remembers which namespaces moved, each with a mark: a client that continues from that resourceVersion or an
-// earlier one may not know of the move. A watch that continues from a version asks what it has to be sent
-// (`since`). Invariant: nothing is remembered of single clients, so a live watch, a resumed one and one of a
-// second client are the same case.
+// earlier one may not know of the move. Invariant: nothing is remembered of single clients, so a live watch, a
+// resumed one and one of a second client are the same case.
 //
-// - A list, or a watch without a version, shows what the subset may read at that moment. The log notes its
-//   version (`give`).
-// - A snapshot marks each move with the highest version given so far. The client is sent the move if it
-//   continues from that version or an earlier one. A list under way raises the marks of moves since its
-//   request as soon as its version is known.
-// - Events of unknown namespaces are held until their owner is known, so a new namespace is no move. It is
-//   one only if something of it was left out meanwhile (`leaveOut`, `hideUnknown`).
-// - The moves are stored with the snapshot. After a restart, a client that continues from a mark or below has
-//   to list. The version for new moves is read from the API server when it is first needed (`learn`); until
-//   then such a move is later than all versions.
-
+// - A snapshot marks each move with the highest version that a list or watch was given so far (`give`). A list
+//   under way raises the marks of moves since its request as soon as its version is known.
+// - Events of unknown namespaces are held until their owner is known, so a new namespace is a move only if
+//   something of it was left out meanwhile (`leaveOut`, `hideUnknown`).
+// - After a restart, a client that continues from a stored mark or below has to list. A mark without a version
+//   is later than all versions, until one is read from the API server (`learn`).
 import type { GroupResource } from "../../kube/types.ts";
 import { LOST, type MovesMemory, type StoredMoves, UNMOVED } from "../session/memory.ts";
 import type { Enforced, Session } from "../session/session.ts";
@@ -21,22 +15,16 @@ import { movesBetween } from "./moves-between.ts";
 import { ResourceLog } from "./resource-log.ts";
 
 export interface MoveLog {
-  /**
-   * The moves of one resource. They include a change of the routes before later listeners of the session hear
-   * of it. Not to be kept: the log forgets the oldest resource when there are too many.
-   */
+  /** Not to be kept: the log forgets the oldest resource when there are too many. */
   of(target: GroupResource): ResourceLog;
 }
 
-/** Bound of the resources that are remembered: a client may request any name. */
+/** A client may request any name. */
 const MAX_RESOURCES = 1_000;
-/** Bound of the remembered names of namespaces that have left the table. */
+/** Remembered names of namespaces that have left the table. */
 const MAX_LEFT = 10_000;
 
-/**
- * What clients may know of a resource that is requested for the first time: nothing, since no earlier process
- * has served it; what these routes showed; or more than is remembered.
- */
+/** What clients know of a resource that is new here: nothing, what these routes showed, or what is forgotten. */
 type Unrequested = "not-served" | Enforced | "lost";
 
 /** @param memory stores the moves with the snapshot */

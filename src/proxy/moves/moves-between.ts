@@ -1,9 +1,6 @@
-// What a new snapshot changes for one resource: the namespaces that the pod may read now and could not
-// before, and the other way round. Pure; called by the move log. A namespace that the pod owned and now
-// retains, or has back, has not moved.
-//
-// The cost for a resource does not depend on the number of namespaces: namespaces with the same class before
-// and after are compared once.
+// What a new snapshot changes for one resource: the namespaces that the pod may read now and could not before,
+// and the other way round. A namespace that it owned and now retains has not moved. Pure. The cost does not
+// grow with the namespaces: those with the same class before and after are compared once.
 import { CLUSTER_SCOPE, isBucket } from "../../kube/place.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import { servesAlike } from "../../route/callers.ts";
@@ -15,10 +12,7 @@ import type { Enforced } from "../session/session.ts";
 export interface Moves {
   /** Other things than namespaces have moved, so that everything counts as moved. */
   readonly isEverything: boolean;
-  /**
-   * Buckets, and namespaces that were known before and are known now, that the subset gained or lost;
-   * undefined if they are more than MAX_NAMED.
-   */
+  /** Gained and lost buckets, and namespaces known before and now; undefined if more than MAX_NAMED. */
   readonly moved: readonly string[] | undefined;
   /** Namespaces that are new in the table, by whether the subset owns them. */
   readonly born: ReadonlyMap<string, boolean>;
@@ -37,7 +31,6 @@ export const MAX_MOVED = 16;
 /** The most moved namespaces that are remembered by name. */
 export const MAX_NAMED = 1_000;
 
-/** Compares two snapshots. */
 export function movesBetween(before: Enforced, now: Enforced): SnapshotChange {
   const sameCallers = servesAlike(before.snapshot, now.snapshot);
   const [born, removed] = [missingIn(before, now), missingIn(now, before)];
@@ -100,7 +93,7 @@ function missingIn({ snapshot: { table } }: Enforced, of: Enforced): string[] {
 /** The namespaces with the same state for every resource, before and now. */
 interface ClassPair {
   readonly sample: string;
-  /** All of them; undefined if there are many. */
+  /** Undefined if there are more than MAX_NAMED. */
   members: string[] | undefined;
 }
 
@@ -124,8 +117,7 @@ function classPairs(before: Enforced, now: Enforced): ClassPair[] {
 
 /** Namespaces with equal keys have the same state for every resource, and so have buckets. */
 function classKey({ snapshot: { table } }: Enforced, place: string): string {
-  // Fenced namespaces can differ: shared resources do not move, and the class decides which resources are
-  // shared.
+  // Fenced namespaces can differ by their class: it decides which resources are shared and do not move.
   const byTable = `${isBucket(place) ? "#" : ""}${table.fenced.has(place) ? "!" : ""}${table.classOf.get(place) ?? "unknown"}`;
   if (table.retained === undefined) return byTable;
   return `${byTable}+${table.retained.findIndex(({ namespaces }) => namespaces.has(place))}`;

@@ -1,89 +1,34 @@
-// What has moved of one resource, by resourceVersion: which moves a client still has to be sent if it knows
-// the resource as of a version. Invariant: a version in it may be too high, but is never too low. Too high, a
-// client is sent what it knows; too low, it would miss objects. Pure; called by the move log.
-//
-// A move is marked with a version at or above everything that clients were given of the resource before it.
-// Whoever continues from a later version began after the move. Versions of one resource can be compared:
-// https://kep.k8s.io/5504.
-
+// What has moved of one resource, each move marked with a version at or above all that clients were given of
+// the resource before it (versions can be compared: https://kep.k8s.io/5504). Pure. Invariant: a mark may be
+// too high, so that a client is sent what it knows, but never too low, so that it would miss objects.
 import { isInClusterScope } from "../../kube/place.ts";
 import { laterOf, NEVER, type Version, WITHOUT_END } from "../../kube/resource-version.ts";
 import type { StoredResource } from "../session/memory.ts";
-import type { Collection } from "./collection.ts";
+import { type Collection, type Due, type Known, type OpenList, TOLD_NOTHING } from "./known.ts";
 import { MAX_MOVED, MAX_NAMED, type Moves } from "./moves-between.ts";
 
 /** Where a change stands among the versions of the resource, and among the changes of the routes. */
 interface Mark {
-  /**
-   * Everything of the resource that clients were given before the change is of this version or an earlier
-   * one.
-   */
+  /** All that clients were given of the resource before the change is of this version or an earlier one. */
   readonly version: Version;
-  /**
-   * Number of the snapshot that brought the change, as this process counts them. Changes of an earlier
-   * process have 0.
-   */
+  /** Number of the snapshot that brought the change in this process; 0 for changes of an earlier one. */
   readonly sequence: number;
 }
-
-/** As `told`: a client that this process has sent no move. */
-export const TOLD_NOTHING = -1;
 
 interface Move extends Mark {
   /** The namespace was the subset's and has left the table: its last events are still to be shown. */
   readonly isDeparted: boolean;
-  /**
-   * The namespace is new. Only a client that was shown nothing later than the version may have missed
-   * something of it.
-   */
+  /** The namespace is new: only a client that was shown nothing later may have missed something of it. */
   readonly isBirth?: boolean;
-}
-
-/** A list between its request and the end of its answer. */
-export interface OpenList {
-  /** The version is known; undefined if it cannot be read. Later calls do nothing. */
-  answered(version: Version | undefined): void;
-  /** It is over. Does nothing after `answered`. */
-  end(): void;
-}
-
-/** What a client knows of its collection. */
-export interface Known {
-  /** The version as of which it has been shown everything. NEVER if that is not known. */
-  readonly version: Version;
-  /**
-   * It was sent all moves up to this number; TOLD_NOTHING if it continues an earlier watch or list, so
-   * that the version decides.
-   */
-  readonly told: number;
-  /**
-   * From where on it may still miss the last events of departed namespaces. Default: from `version` and
-   * `told` on.
-   */
-  readonly departed?: Omit<Known, "departed"> | undefined;
-}
-
-/** What a client has not been sent yet. */
-export type Due =
-  | { readonly kind: "nothing" }
-  | { readonly kind: "moved"; readonly moved: readonly string[]; readonly departed: readonly string[] }
-  /** Too much, or it is not known any more: the client has to list. */
-  | { readonly kind: "expired" };
-
-/** True if a live watch cannot go on as it is. It still gets the last events of departed namespaces. */
-export function hasMoved(due: Due): boolean {
-  return due.kind === "expired" || (due.kind === "moved" && due.moved.length > 0);
 }
 
 const NOTHING: Due = { kind: "nothing" };
 const EXPIRED: Due = { kind: "expired" };
-
 /** The most departed namespaces that are stored. */
 const MAX_STORED = 200;
 const MAX_OUT_OF_ORDER = 10_000;
 
 export class ResourceLog {
-  /** Namespaces that have left the table, whoever owned them. */
   readonly #left: ReadonlySet<string>;
   #position: number;
   /** The highest version that clients were given, as far as it is known. */
@@ -96,32 +41,22 @@ export class ResourceLog {
   #blindTo: Mark;
   /** At or below it, a version is expired. */
   #horizon: Mark;
-  /**
-   * The same for collections with objects in namespaces. It rises when more namespaces have moved than can be
-   * remembered by name.
-   */
+  /** The same for objects in namespaces. It rises when more moves than can be remembered by name. */
   #namespacesHorizon: Mark;
   /** The oldest first. */
   readonly #moves = new Map<string, Move>();
   /** Unknown namespaces of which something was left out. */
   readonly #leftOut = new Set<string>();
-  /**
-   * The API server is asked to leave out unknown namespaces, so the proxy does not see which ones it left
-   * out.
-   */
+  /** The API server is asked to leave out unknown namespaces, so which ones it left out is not known. */
   #hidesUnknown = false;
   /** The lists under way, each with the position at its request. */
   readonly #lists = new Set<{ readonly told: number }>();
-  /**
-   * Versions of events that were sent after later versions. A client that continues from one of them may know
-   * more than that version.
-   */
+  /** Versions of events that were sent after later ones: who continues from one may know more than it. */
   readonly #outOfOrder = new Set<Version>();
 
   /**
-   * @param left the caller adds the namespaces of a change after the log has taken the change
-   * @param position number of the last change. Moves up to it were not recorded here, so a watch that was
-   * sent only earlier ones is expired
+   * @param left all namespaces that have left the table; the caller adds those of a change after `take`
+   * @param position number of the last change; a watch that was sent only earlier ones is expired
    * @param before what the process before has left; undefined if there was none
    */
   constructor(left: ReadonlySet<string>, position: number, before?: StoredResource) {
@@ -141,16 +76,13 @@ export class ResourceLog {
 
   /** A client gets something of this version; undefined if the version could not be read. */
   give(version: Version | undefined): void {
-    if (version === undefined) {
-      this.#gaveMore = true;
-      this.#changes++;
-    } else if (version > this.#given) this.#given = version;
+    this.#given = laterOf(version ?? NEVER, this.#given);
+    if (version !== undefined) return;
+    this.#gaveMore = true;
+    this.#changes++;
   }
 
-  /**
-   * A client continues from a version. One above all that were given here is not noted as given, as a client
-   * may send any number.
-   */
+  /** A client continues from a version, which is not noted as given: a client may send any number. */
   resume(version: Version): void {
     if (version > this.#given) this.#gaveMore = true;
   }
@@ -166,7 +98,7 @@ export class ResourceLog {
     }
   }
 
-  /** At or above everything that clients were given. */
+  // At or above everything that clients were given.
   get #bound(): Version {
     return this.#gaveMore ? WITHOUT_END : this.#given;
   }
@@ -180,10 +112,7 @@ export class ResourceLog {
     this.#leftOut.add(namespace);
   }
 
-  /**
-   * True if nobody waits for the owner of the unknown namespace: some of its objects were left out already,
-   * or it has left the table, most often because it was deleted.
-   */
+  /** True if nobody waits for the unknown namespace's owner: objects were left out, or it left the table. */
   hasLeftOut(namespace: string): boolean {
     return this.#left.has(namespace) || this.#leftOut.has(namespace);
   }
@@ -193,10 +122,7 @@ export class ResourceLog {
     this.#hidesUnknown = true;
   }
 
-  /**
-   * The names of namespaces that left the table were forgotten. A namespace that appears may have one of
-   * these names.
-   */
+  /** The names in `left` were forgotten: each namespace that appears may be one of them. */
   forgetNames(): void {
     this.#blindTo = { version: this.#bound, sequence: this.#position };
   }
@@ -235,8 +161,7 @@ export class ResourceLog {
       this.#put(name, { version, sequence, isDeparted: false });
     }
     for (const [name, isOwn] of born) this.#takeBorn(name, isOwn, sequence);
-    // Its last events may be of later versions than what was given so far. All are earlier than a version
-    // that is learned from now on.
+    // Its last events may be later than what was given so far, but not than what is learned from now on.
     for (const name of departed) this.#put(name, { version: WITHOUT_END, sequence, isDeparted: true });
   }
 
@@ -252,8 +177,7 @@ export class ResourceLog {
       this.#put(name, { version, sequence, isDeparted: false, isBirth: !isLeftOut && isOwn });
   }
 
-  // Adds the move as the newest. If the oldest is forgotten, clients that still had to be sent it have to
-  // list again.
+  // Adds the move as the newest. If the oldest is forgotten, clients that were not sent it have to list again.
   #put(name: string, move: Move): void {
     this.#moves.delete(name);
     this.#moves.set(name, move);
@@ -281,41 +205,33 @@ export class ResourceLog {
     return moved.length + departed.length === 0 ? NOTHING : { kind: "moved", moved, departed };
   }
 
-  /**
-   * True if the namespace was the subset's and has left the table: its DELETED events are still the client's.
-   */
+  /** The namespace was the subset's and has left the table: clients are still owed its DELETED events. */
   isDeparted(namespace: string): boolean {
     return this.#moves.get(namespace)?.isDeparted === true;
   }
 
   /**
-   * Undefined if all versions are known. Otherwise the API server has to be asked for its version now, which
-   * is later than all that was given before, and the returned function takes it. Until then the versions that
-   * are not known count as later than all others.
+   * Undefined if all versions are known. Otherwise takes the API server's newest version, to be asked for now:
+   * it is later than all that was given before. Until then unknown versions count as later than all others.
    */
   get learn(): ((version: Version) => void) | undefined {
     const isUnknown = ({ version }: Mark) => version === WITHOUT_END;
     if (![this.#horizon, this.#namespacesHorizon, ...this.#moves.values()].some(isUnknown)) return undefined;
     const changes = this.#changes;
     return (version) => {
-      // Something has changed since the version was requested, so it may be too low.
-      if (this.#changes !== changes) return;
+      if (this.#changes !== changes) return; // the version may be too low
       this.give(version);
       this.#gaveMore = false;
       this.#raise(version, isUnknown);
     };
   }
 
-  /**
-   * For the next process. It does not send these moves to clients: one that was sent a move may continue
-   * from one of its events, and know more (`#outOfOrder` is not stored). Versions that a list under way
-   * may raise are not known yet.
-   */
+  /** For the next process. As it does not know `#outOfOrder`, it makes clients list at or below its horizons. */
   get stored(): StoredResource {
+    // A list under way may still raise versions.
     const inDoubt = Math.min(...[...this.#lists].map(({ told }) => told));
     const versionOf = (mark: Mark) => (mark.sequence > inDoubt ? WITHOUT_END : mark.version);
-    // Nobody was sent a departure whose version is not known yet. The others are over for later
-    // versions than the horizon.
+    // Nobody was sent a departure whose version is not known. The others are over above the horizon.
     const isUntold = (move: Move) => move.isDeparted && move.version === WITHOUT_END;
     const told = [...this.#moves.values()].filter((move) => !isUntold(move));
     const buckets = [...this.#moves].flatMap(([name, move]) => (isInClusterScope(name) ? [move] : []));

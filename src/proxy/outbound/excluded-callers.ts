@@ -1,7 +1,6 @@
-// Serves nothing to a caller that `subsetDefaultOnlyUserAgents` excludes from this subset (marked by the
-// `caller` layer). Lists are empty with a real resourceVersion and watches idle, so that informers neither
-// hang nor crash; all else about objects is 403 with the rule's name. Discovery, access reviews and the lock
-// pass: an operator without its lock stops all its other clients too.
+// Serves nothing to a caller that `subsetDefaultOnlyUserAgents` excludes from this subset. Lists are empty with a real
+// resourceVersion and watches idle, so that informers neither hang nor crash; all else about objects is 403. Access
+// reviews and the lock pass: an operator without its lock stops all its other clients too.
 import type { Clock, Random } from "../../base/clock.ts";
 import { createListFilter, type Encoding, readFrame } from "../../kube/codec/codec.ts";
 import { formatTerms } from "../../kube/label-selector.ts";
@@ -12,20 +11,26 @@ import { isReview } from "../../route/decide.ts";
 import { joinSelectors } from "../../route/plan-query.ts";
 import { excludedText } from "../../route/source-words.ts";
 import { NO_OBJECT } from "../../route/table.ts";
-import { type Handler, isResourceCall, type Layer, type ResourceCall, withParameter } from "../call/call.ts";
-import { askReadableCollection, filterReply } from "../call/readable.ts";
+import {
+  askReadableCollection,
+  filterReply,
+  type Handler,
+  isResourceCall,
+  type Layer,
+  type ResourceCall,
+  withParameter,
+} from "../call/call.ts";
 import { endWhen } from "../filter/end-when.ts";
 import { expiredFrame, expiredWatch } from "../filter/expired.ts";
 import { frameStream, listStream } from "../filter/filtered-body.ts";
 import type { StreamMetrics } from "../filter/stream-metrics.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
-import type { Collection } from "../moves/collection.ts";
+import { type Collection, type OpenList, TOLD_NOTHING } from "../moves/known.ts";
 import type { MoveLog } from "../moves/move-log.ts";
-import { type OpenList, TOLD_NOTHING } from "../moves/resource-log.ts";
 import type { Session } from "../session/session.ts";
 import { requestOf } from "./lists/collection-request.ts";
-import { learnVersion, listed } from "./lists/versions.ts";
+import { learnVersion, listed } from "./lists/proxy-list.ts";
 
 export interface ExcludedCallersDeps {
   readonly clock: Clock;
@@ -70,7 +75,7 @@ export function excludedCallers({ clock, random, metrics, session, moves }: Excl
     const told = moves.of(collection).position;
     return listed(moves.of(collection), async (list) => {
       if (isWatch) list.end();
-      await learnVersion(call, collection, { moves, list: next }).catch(() => undefined);
+      await learnVersion(call, moves.of(collection), next).catch(() => undefined);
       // Whoever was served before the list of callers changed has to list again.
       const known = { version: version ?? NEVER, told: TOLD_NOTHING };
       if (version !== undefined && moves.of(collection).since(collection, known).kind !== "nothing") return expiredWatch(call);

@@ -3,7 +3,7 @@ import { NO_MEMORY, NO_REPORTS } from "../../../test/support/election-setup.ts";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { silentLogger } from "../../base/log.ts";
 import { createRegistry } from "../../base/metrics.ts";
-import { createServerFeatures } from "../api-server/server-features.ts";
+import { createServerFeatures } from "../api-server/discovery.ts";
 import { createStreamMetrics } from "../filter/stream-metrics.ts";
 import { createAccessLog } from "../observe/access-log.ts";
 import { createProxyMetrics } from "../observe/metrics.ts";

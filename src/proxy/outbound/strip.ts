@@ -17,8 +17,7 @@ import {
   stripObject,
 } from "../../kube/codec/codec.ts";
 import { answersObjects } from "../../kube/request-kind.ts";
-import { type Handler, isResourceCall, type Layer, type ResourceCall } from "../call/call.ts";
-import { askUncompressed, readableEncoding } from "../call/readable.ts";
+import { askUncompressed, type Handler, isResourceCall, type Layer, type ResourceCall, readableEncoding } from "../call/call.ts";
 import { frameStream, lenientFilter, listStream } from "../filter/filtered-body.ts";
 import { asSource, type ByteSource } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";

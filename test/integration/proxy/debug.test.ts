@@ -8,6 +8,7 @@ import { enforced } from "../../../src/proxy/session/enforcer.ts";
 import { NO_CALLER_POLICY } from "../../../src/route/snapshot.ts";
 import { eventually } from "../../support/eventually.ts";
 import { answerJson, type FakeApi, startFakeApi } from "../../support/fake-api.ts";
+import { callOf } from "../../support/layer-call.ts";
 import { type HarnessOptions, type ProxyHarness, startProxy } from "../../support/proxy-harness.ts";
 import { snapshot, subset, table } from "../../support/route-table.ts";
 
@@ -52,10 +53,13 @@ describe("debug pages", () => {
 
   it("/debug/plans shows the planner's latest records", async () => {
     const { proxy, page } = await start();
+    const { info } = callOf("GET", "/api/v1/pods?labelSelector=a%3Dbcd");
+    if (info.kind !== "resource") throw new Error("no call for objects");
+    const outcome = { plan: "labels", namespaces: { own: 1, foreign: 2 }, notSent: [], status: 200 } as const;
+    proxy.plans.record({ info }, outcome);
     const selectorChars = { label: 5, field: 0, shard: 0 };
-    const entry = { group: "", resource: "pods", verb: "list", selectorChars, namespaces: { own: 1, foreign: 2 }, notSent: [] };
-    proxy.plans.record({ ...entry, plan: "labels", status: 200 });
-    expect(JSON.parse((await page("/debug/plans")).text)).toMatchObject({ plans: [{ ...entry, plan: "labels", requests: 1 }] });
+    const entry = { group: "", resource: "pods", verb: "list", selectorChars, ...outcome };
+    expect(JSON.parse((await page("/debug/plans")).text)).toMatchObject({ plans: [{ ...entry, requests: 1 }] });
   });
 
   it("/debug/requests waits for the next requests and shows no token, query or body", async () => {

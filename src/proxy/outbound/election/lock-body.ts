@@ -12,8 +12,7 @@ import {
 } from "../../../kube/media-types.ts";
 import type { ResourceVerb } from "../../../kube/request-info.ts";
 import { StatusError, type StatusReason } from "../../../kube/status.ts";
-import type { ResourceCall } from "../../call/call.ts";
-import { readableEncoding } from "../../call/readable.ts";
+import { type ResourceCall, readableEncoding } from "../../call/call.ts";
 import { discardBody, readBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
 import { type LockRecord, NO_RECORD, readLockRecord } from "./lock-record.ts";

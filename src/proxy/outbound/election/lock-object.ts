@@ -3,8 +3,15 @@
 import { type Rename, readStatusMessage } from "../../../kube/codec/codec.ts";
 import { StatusError } from "../../../kube/status.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
-import { type Call, type Handler, type ResourceCall, withTarget } from "../../call/call.ts";
-import { askReadable, askUncompressed, readableEncoding } from "../../call/readable.ts";
+import {
+  askReadable,
+  askUncompressed,
+  type Call,
+  type Handler,
+  type ResourceCall,
+  readableEncoding,
+  withTarget,
+} from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
 import type { AccessTracker } from "./access-tracker.ts";
 import type { LeaderTracker } from "./leader-tracker.ts";

@@ -22,8 +22,8 @@ import { createDiscovery } from "../../api-server/discovery.ts";
 import type { Call, ResourceCall } from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
-import { createForeignWrites, passForeign } from "./foreign-writes.ts";
 import { isolate } from "./isolate.ts";
+import { createForeignWrites, passForeign } from "./refusals.ts";
 
 const PODS = "/api/v1/pods";
 const item = (namespace: string, name: string) => ({ metadata: { namespace, name } });
@@ -703,7 +703,7 @@ it("counts the wait for discovery once", async () => {
     await clock.advance(40);
     return jsonReply({ resources: [{ name: "pods", namespaced: true }] });
   };
-  const discovery = createDiscovery({ send, clock });
+  const discovery = createDiscovery(send, clock);
   const upstream = fakeUpstream(() => jsonReply({ kind: "PodList", apiVersion: "v1", metadata: {}, items: [] }));
   const call = callOf("GET", "/api/v1/pods");
   await isolate(isolateDeps({ session, clock, discovery }))(upstream)(call);

@@ -1,25 +1,30 @@
-// Limits a subset to its objects of a resource that is partitioned by label. A get of another subset's object
-// is a 404, as for an object that does not exist; a write needs the stored object and its result to have the
-// subset's labels. The proxy asks the API server for both, as the caller.
-// docs/decisions/0008-object-selectors.md says which checks are atomic with their write.
-
+// Limits a subset to its objects of a resource that labels divide. A get of another subset's object is a 404; a
+// write needs the stored object and its result to have the subset's labels, for which the proxy asks the API server
+// as the caller. docs/decisions/0008-object-selectors.md says which checks are atomic with their write.
 import type { ItemMeta } from "../../../kube/codec/codec.ts";
 import { preferredEncoding } from "../../../kube/codec/content-negotiation.ts";
 import type { Labels } from "../../../kube/label-selector.ts";
 import { mediaTypeOf } from "../../../kube/media-types.ts";
-import { parseRequestInfo, type ResourceInfo } from "../../../kube/request-info.ts";
+import type { ResourceInfo } from "../../../kube/request-info.ts";
 import { writesWholeObject } from "../../../kube/request-kind.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { refusedByLabels, warnsOnly } from "../../../route/decide.ts";
 import { joinSelectors } from "../../../route/plan-query.ts";
 import { governingPlace, hasOwnLabels, isBindings, type ResourceView } from "../../../route/snapshot.ts";
-import { identityHeaders } from "../../api-server/headers.ts";
-import { type Call, createRecord, type Handler, objectPath, type ResourceCall, withParameter } from "../../call/call.ts";
-import { askReadable } from "../../call/readable.ts";
+import {
+  askAsCaller,
+  askReadable,
+  type Call,
+  type Handler,
+  identityHeaders,
+  objectPath,
+  type ResourceCall,
+  withParameter,
+} from "../../call/call.ts";
 import { discardBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import { passForeign } from "./foreign-writes.ts";
 import { labelsInRequest, mayChangeLabels, objectsInReply, requestBytes } from "./object-labels.ts";
+import { passForeign } from "./refusals.ts";
 
 interface GuardedCall {
   readonly call: ResourceCall;
@@ -137,19 +142,13 @@ function deleteCollection({ call, view, next }: GuardedCall): Promise<Reply> {
   );
 }
 
-/**
- * The stored object is the subset's, or the API server has answered otherwise: there is none, or the caller
- * may not read it.
- */
+/** The stored object is the subset's, or there is none, or the caller may not read it. */
 type Stored = { readonly kind: "own"; readonly labels: Labels } | { readonly kind: "answer"; readonly reply: Reply };
 
-// Asks for the newest state. Throws Forbidden if the object is not the subset's.
+// Throws Forbidden if the object is not the subset's.
 async function askStored({ call, view, next }: GuardedCall): Promise<Stored> {
-  const target = objectPath(call.info);
-  const info = parseRequestInfo("GET", target);
   const headers = { ...identityHeaders(call.headers), accept: metadataOnly(call) };
-  const { signal } = call;
-  const reply = await next({ method: "GET", target, info, headers, body: null, signal, record: createRecord(info, call.record) });
+  const reply = await next(askAsCaller(call, objectPath(call.info), headers, call.signal));
   if (reply.status !== 200) return { kind: "answer", reply };
   const { objects } = await objectsInReply(reply);
   refuseForeignObjects(call, view, objects, "the object");
@@ -158,8 +157,7 @@ async function askStored({ call, view, next }: GuardedCall): Promise<Stored> {
 
 const METADATA = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
-// An error passes as it is, so it comes in the caller's encoding. Plain JSON is for servers without such a
-// type.
+// An error passes as it is, so it comes in the caller's encoding. Plain JSON is for servers without the type.
 function metadataOnly({ headers }: Call): string {
   const json = `application/json;${METADATA},application/json;q=0.9`;
   return preferredEncoding(headers.accept) === "json" ? json : `application/vnd.kubernetes.protobuf;${METADATA},${json}`;

@@ -6,8 +6,7 @@ import { encodingOf } from "../../../kube/codec/content-negotiation.ts";
 import type { Labels } from "../../../kube/label-selector.ts";
 import { JSON_PATCH_TYPE, MERGE_PATCH_TYPE, mediaTypeOf, STRATEGIC_MERGE_PATCH_TYPE } from "../../../kube/media-types.ts";
 import { StatusError } from "../../../kube/status.ts";
-import type { ResourceCall } from "../../call/call.ts";
-import { readableEncoding } from "../../call/readable.ts";
+import { type ResourceCall, readableEncoding } from "../../call/call.ts";
 import { discardBody, readBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
 

@@ -1,13 +1,16 @@
-// The answers to calls that the isolate layer refuses. Invariant: each refusal notes its decision and reason in
-// the record of the call, and names the remedy.
+// The answers to calls for objects that are not the subset's: refusals, and warnings where the guard only warns
+// (`guard: Warn`). Each notes its decision and reason in the record of the call.
+import type { Clock } from "../../../base/clock.ts";
+import type { Logger } from "../../../base/log.ts";
+import { plainText } from "../../../base/plain-text.ts";
 import { StatusError } from "../../../kube/status.ts";
 import type { Decision } from "../../../route/decide.ts";
 import { editText } from "../../../route/source-words.ts";
 import type { ResourceCall } from "../../call/call.ts";
+import type { Reply } from "../../http/handler.ts";
 import type { Enforced } from "../../session/session.ts";
-import { handoverRunning, RETRY_SECONDS } from "../lists/read-view.ts";
+import { handoverRunning, RETRY_SECONDS } from "../lists/proxy-list.ts";
 
-/** The answer to a call that the routes refuse. */
 export function refusal(
   { why, message }: Extract<Decision, { kind: "refuse" }>,
   { snapshot }: Enforced,
@@ -33,4 +36,47 @@ export function upgradedCollection({ info, upgrade, record }: ResourceCall): Sta
   record.decision = "refused";
   record.reason = "upgrade";
   return new StatusError("ServiceUnavailable", `ctrlmesh: ${info.verb} over ${upgrade} is not supported, use plain HTTP`);
+}
+
+/** Lets a write pass that the guard would otherwise refuse with `message`. Of two messages the first stays. */
+export function passForeign({ record }: ResourceCall, message: string): void {
+  record.decision = "warned";
+  record.reason = "other-subset";
+  record.warning ??= message;
+}
+
+export interface ForeignWrites {
+  /** The answer to a call that has passed as above, with a warning. Other answers stay unchanged. */
+  withWarning(call: ResourceCall, reply: Reply): Reply;
+}
+
+/** At most one line in the log for this time. */
+const LOG_EVERY_MS = 60_000;
+
+export function createForeignWrites(clock: Clock, log: Logger): ForeignWrites {
+  let nextLineMs = Number.NEGATIVE_INFINITY;
+  let writes = 0;
+  return {
+    withWarning({ record: { warning } }, reply) {
+      if (warning === undefined) return reply;
+      writes++;
+      const nowMs = clock.monotonicMs();
+      if (nowMs >= nextLineMs) {
+        log.warn({ writes, last: warning }, "writes to objects of other subsets have passed, since the guard only warns");
+        nextLineMs = nowMs + LOG_EVERY_MS;
+        writes = 0;
+      }
+      const before = reply.headers.warning ?? [];
+      return { ...reply, headers: { ...reply.headers, warning: [before, warningHeader(warning)].flat() } };
+    },
+  };
+}
+
+/** The API server too cuts its warnings. */
+const MAX_CHARS = 512;
+
+// As Kubernetes writes a warning: code 299, no agent, a quoted text (RFC 9111, section 5.5), in ASCII.
+function warningHeader(message: string): string {
+  const text = plainText(`${message}; it passes, since the guard is Warn`, MAX_CHARS).replaceAll(/[^ -~]/g, "?");
+  return `299 - "${text.replaceAll(/[\\"]/g, "\\$&")}"`;
 }

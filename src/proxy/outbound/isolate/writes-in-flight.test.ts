@@ -1,12 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { callOf } from "../../../../test/support/layer-call.ts";
 import { recordingSink, scriptedSource } from "../../../../test/support/scripted-body.ts";
-import { whenReplyDone } from "./isolate.ts";
+import { untilWritten } from "./isolate.ts";
 
-function reply(method: string, target: string) {
+async function reply(method: string, target: string) {
   const source = scriptedSource();
   let count = 0;
-  const { body } = whenReplyDone(callOf(method, target), { status: 200, headers: {}, body: source }, () => count++);
+  const { body } = await untilWritten(
+    callOf(method, target),
+    async () => ({ status: 200, headers: {}, body: source }),
+    () => count++,
+  );
   if (body === null || body instanceof Uint8Array) throw new Error("no source");
   return { source, body, count: () => count };
 }
@@ -14,8 +18,8 @@ function reply(method: string, target: string) {
 describe("a write is done", () => {
   it.each(["pods/x", "pods/x/status", "pods/x/eviction", "pods/x/ephemeralcontainers"])(
     "at the head of its answer, since the API server answers after its commit (%s), however slowly the client reads",
-    (path) => {
-      const { count, body, source } = reply("PUT", `/api/v1/namespaces/a/${path}`);
+    async (path) => {
+      const { count, body, source } = await reply("PUT", `/api/v1/namespaces/a/${path}`);
       expect(count()).toBe(1);
       body.open(recordingSink());
       source.end();
@@ -25,8 +29,8 @@ describe("a write is done", () => {
 
   it.each(["services/x/proxy", "services/x/proxy/some/path", "pods/x/proxy"])(
     "at the end of its answer where another server gives it (%s)",
-    (path) => {
-      const { count, body, source } = reply("POST", `/api/v1/namespaces/a/${path}`);
+    async (path) => {
+      const { count, body, source } = await reply("POST", `/api/v1/namespaces/a/${path}`);
       expect(count()).toBe(0);
       body.open(recordingSink());
       source.write("half");
@@ -36,8 +40,8 @@ describe("a write is done", () => {
     },
   );
 
-  it("when nobody wants its answer", () => {
-    const { count, body } = reply("POST", "/api/v1/namespaces/a/pods/x/proxy");
+  it("when nobody wants its answer", async () => {
+    const { count, body } = await reply("POST", "/api/v1/namespaces/a/pods/x/proxy");
     body.cancel(new Error("gone"));
     expect(count()).toBe(1);
   });

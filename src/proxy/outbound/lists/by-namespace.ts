@@ -1,101 +1,77 @@
-// Answers a list over all namespaces, or the beginning of a watch, by a list of each own namespace, all at
-// one version, joined into one (docs/decisions/0021). Invariants: the answer is what the one list at that
-// version shows of the subset's objects; what fails before the first byte leaves the one list to be sent, and
-// what fails later breaks the connection.
+// Answers a list over all namespaces, or the beginning of a watch, by a list of each own namespace, all at one
+// version, joined into one (docs/decisions/0021). Invariant: the answer shows of the subset's objects what one
+// list at that version shows; what fails before the first byte leaves the one list to be sent.
 import { onAbort } from "../../../base/abort.ts";
 import { BoundedMap } from "../../../base/bounded-map.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { MeshError } from "../../../base/errors.ts";
-import type { Encoding, Keep } from "../../../kube/codec/codec.ts";
+import { createListJoiner, type Encoding, type Keep } from "../../../kube/codec/codec.ts";
 import { watchContentType } from "../../../kube/codec/content-negotiation.ts";
+import { createEventJoiner } from "../../../kube/codec/list-events.ts";
 import type { Version } from "../../../kube/resource-version.ts";
 import { type ListSize, planLists } from "../../../route/plan-lists.ts";
 import { ownsUnknown, type QueryPlan } from "../../../route/plan-query.ts";
 import { governingPlace, isOwned } from "../../../route/snapshot.ts";
-import type { ServerFeatures } from "../../api-server/server-features.ts";
-import { addWait, type Call, createRecord, type Handler, isResourceCall, type ResourceCall } from "../../call/call.ts";
+import { addWait, createRecord, type Handler, type ResourceCall } from "../../call/call.ts";
 import type { SentRequest } from "../../filter/sent-request.ts";
-import type { StreamMetrics } from "../../filter/stream-metrics.ts";
 import type { ByteSource } from "../../http/byte-stream.ts";
 import { CallAbort } from "../../http/call-signal.ts";
-import type { Reply, ReplyHeaders } from "../../http/handler.ts";
+import type { ReplyHeaders } from "../../http/handler.ts";
 import { readAhead } from "../../http/read-ahead.ts";
-import type { Collection } from "../../moves/collection.ts";
-import type { MoveLog } from "../../moves/move-log.ts";
-import type { OpenList } from "../../moves/resource-log.ts";
-import type { Session } from "../../session/session.ts";
-import { askedList, eventsForm, type ListForm, listForm } from "./asked-list.ts";
+import type { Collection, OpenList } from "../../moves/known.ts";
+import { type AskedList, askedInitialEvents, askedList, takesBookmarks } from "./collection-request.ts";
 import { joinedList } from "./joined-list.ts";
-import type { PlanLog } from "./plan-log.ts";
-import { checkedList, listAt, measureList } from "./proxy-list.ts";
-import { readViewNow } from "./read-view.ts";
+import { checkedList, listAt, measureList, readViewNow } from "./proxy-list.ts";
+import type { ServerSideFilterDeps } from "./server-side-filter.ts";
 
-export interface ByNamespaceDeps {
-  readonly session: Session;
-  readonly moves: MoveLog;
-  readonly metrics: StreamMetrics;
-  readonly features: ServerFeatures;
-  readonly plans: PlanLog;
+export interface ByNamespaceDeps extends ServerSideFilterDeps {
   readonly clock: Clock;
-  /** Default `planLists`. */
+  /** Chooses between one list and lists by namespace. Default `planLists`. */
   readonly planLists?: typeof planLists | undefined;
 }
 
 export interface ByNamespace {
-  /** The answer; undefined if the one list has to be sent. */
-  list(call: Call, collection: Collection, plan: QueryPlan, list: OpenList, next: Handler): Promise<Reply | undefined>;
-  /** What a watch begins with; undefined if the one watch has to be sent. */
-  initialEvents(
-    call: Call,
+  /** What a list answers, or a watch begins with; undefined if the one list or watch has to be sent. */
+  answer(
+    call: ResourceCall,
     collection: Collection,
     plan: QueryPlan,
-    list: OpenList,
+    open: OpenList,
     next: Handler,
-  ): Promise<InitialEvents | undefined>;
+  ): Promise<NamespacesAnswer | undefined>;
   /** A function that takes the size of the one list; undefined if the API server leaves something out. */
-  learner(call: Call, sent: SentRequest): ((size: ListSize) => void) | undefined;
+  learner(call: ResourceCall, sent: SentRequest): ((size: ListSize) => void) | undefined;
 }
 
-/** An event for each object at the version, and the bookmark that ends them if the client takes bookmarks. */
-export interface InitialEvents extends Pick<Answer, "version" | "encoding" | "body"> {
-  /** Of the watch. */
+/** A list; for a watch an event for each object, and a bookmark if the client takes bookmarks. */
+export interface NamespacesAnswer {
   readonly headers: ReplyHeaders;
+  readonly body: ByteSource;
+  readonly version: Version;
+  readonly encoding: Encoding;
 }
 
 /** Until so much is there, a failure is repaired by the one list. */
 const AHEAD_BYTES = 1024 * 1024;
+/** A protobuf list is held until its length is known. */
+const MAX_HELD_BYTES = 4 * 1024 * 1024;
 
 export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
   const { session, moves, metrics, features, plans, clock } = deps;
   const choiceOf = deps.planLists ?? planLists;
   const sizes = createListSizes(clock);
 
-  /** The namespaces to ask for; undefined if they are not all that the subset may own. */
-  const namespacesNow = (collection: Collection) => {
+  /** The namespaces to ask for; undefined if the one list is the better way. */
+  const choose = (collection: Collection, size: ListSize, maxAnswerBytes?: number): readonly string[] | undefined => {
     const view = readViewNow(session, collection)();
     if (view.ownsAll || view.labelFilter !== undefined || ownsUnknown(view)) return undefined;
     const { own, others } = view.namespaces();
-    return { own: [...own].sort(byKey), foreign: others.length };
-  };
-
-  /** The namespaces to ask for; undefined if the one list is the better way. */
-  const choose = (collection: Collection, size: ListSize, maxAnswerBytes?: number) => {
-    const namespaces = namespacesNow(collection);
-    if (namespaces === undefined) return undefined;
-    const counts = { own: namespaces.own.length, foreign: namespaces.foreign };
-    const choice = choiceOf({ namespaces: counts, size, maxAnswerBytes });
+    const choice = choiceOf({ namespaces: { own: own.length, foreign: others.length }, size, maxAnswerBytes });
     plans.chose(collection, { ...choice, ...size });
-    return choice.way === "by-namespace" ? namespaces.own : undefined;
+    return choice.way === "by-namespace" ? [...own].sort(byKey) : undefined;
   };
 
-  const ask = async (
-    call: AskingCall,
-    form: ListForm,
-    collection: Collection,
-    open: OpenList,
-    next: Handler,
-  ): Promise<Answer | undefined> => {
-    const { asked } = form;
+  const ask = async (call: AskingCall, asked: AskedList, collection: Collection, open: OpenList, next: Handler) => {
     const known = sizes.of(asked.key);
     if (known === undefined && asked.hasSelectors) return undefined;
     const [first] = (known && choose(collection, known)) ?? [];
@@ -106,86 +82,82 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
     const size = measured.size ?? known;
     if (size === undefined) return undefined;
     if (measured.size !== undefined) sizes.note(asked.key, size);
-    const namespaces = choose(collection, size, form.maxBytesOf(encoding));
+    const isHeld = call.info.verb === "list" && encoding === "protobuf";
+    const namespaces = choose(collection, size, isHeld ? MAX_HELD_BYTES : undefined);
     if (namespaces === undefined || measured.version < asked.atLeast) return undefined;
     const version = asked.exact ?? measured.version;
     // Before anything is sent, as for each query that leaves out what is not known yet.
     moves.of(collection).hideUnknown();
-    const body = await readAhead(joined(call, collection, { namespaces, version, encoding, form, next }), AHEAD_BYTES);
+    const body = await readAhead(joined(call, collection, { namespaces, version, encoding, next }), AHEAD_BYTES);
     readViewNow(session, collection)();
     open.answered(version);
-    return { headers, body, version, encoding, namespaces };
+    return { headers, body, version, encoding, count: namespaces.length };
   };
 
-  const joined = (
-    call: AskingCall,
-    collection: Collection,
-    { namespaces, version, encoding, form, next }: JoinRequest,
-  ): ByteSource => {
+  const joined = (call: AskingCall, collection: Collection, { namespaces, version, encoding, next }: JoinRequest): ByteSource => {
+    const isWatch = call.info.verb === "watch";
     const view = readViewNow(session, collection);
     const served = metrics.servedBy("by-namespace");
     return joinedList({
       namespaces,
-      joiner: form.createJoiner(encoding, version),
+      joiner: isWatch
+        ? createEventJoiner(encoding, version, { hasBookmark: takesBookmarks(call) })
+        : createListJoiner(encoding, version, { maxHeldBytes: MAX_HELD_BYTES }),
       ask: async (namespace) => checkedList(await listAt(version, namespace, call, next), listFailed, encoding).body,
       keepOf(namespace): Keep {
         const isIn = (meta: Parameters<Keep>[0]) => governingPlace(collection.group, collection.resource, meta) === namespace;
         return (meta) => isOwned(view(), meta) && isIn(meta);
       },
       onDone({ readBytes, writtenBytes, kept, dropped }, error) {
-        if (form.isEvents) metrics.eventsOf(collection).forwarded.value += kept;
+        if (isWatch) metrics.eventsOf(collection).forwarded.value += kept;
         served.read(readBytes);
         served.sent(writtenBytes);
         served.dropped(dropped);
         metrics.filteredBytes.inc(Math.max(0, readBytes - writtenBytes));
-        if (error !== undefined && !call.signal.aborted && isLasting(error)) features.lacks(collection, "namespaces", "refused");
+        if (error === undefined) return;
+        if (!call.signal.aborted && isLasting(error)) features.lacks(collection, "namespaces", "refused");
         // Requests that still wait for a connection end too.
-        if (error !== undefined) call.signal.abort(error);
+        call.signal.abort(error);
       },
     });
   };
 
-  const answer = async (
-    call: Call,
-    formOf: typeof listForm,
-    collection: Collection,
-    plan: QueryPlan,
-    open: OpenList,
-    next: Handler,
-  ) => {
-    const form = isReplaceable(plan) && isResourceCall(call) ? formOf(call) : undefined;
-    if (form === undefined || !isResourceCall(call) || features.lackOf(collection, "namespaces") !== undefined) return undefined;
-    const startedMs = clock.monotonicMs();
-    const asking = new CallAbort();
-    onAbort(call.signal, () => asking.abort(call.signal.reason));
-    // Their times and notes are not the call's.
-    const record = { ...createRecord(call.info, call.record), decision: "narrowed" } as const;
-    try {
-      const answer = await ask({ ...call, signal: asking, record }, form, collection, open, next);
-      if (answer !== undefined) note(call, collection, answer.namespaces.length, plan.namespaces?.foreign ?? 0);
-      return answer;
-    } catch (error) {
-      asking.abort(error);
-      if (call.signal.aborted) throw error;
-      if (isLasting(error)) features.lacks(collection, "namespaces", "refused");
-      plans.chose(collection, { way: "one-list", why: "failed" });
-      return undefined;
-    } finally {
-      addWait(call.record, clock.monotonicMs() - startedMs);
-    }
+  const note = ({ record, info }: ResourceCall, own: number, foreign: number) => {
+    record.asked = true;
+    record.plan = "by-namespace";
+    metrics.narrowed.inc({ plan: "by-namespace" });
+    plans.record({ info }, { plan: "by-namespace", namespaces: { own, foreign }, notSent: [], status: 200 });
   };
 
   return {
-    async list(call, collection, plan, open, next) {
-      const joined = await answer(call, listForm, collection, plan, open, next);
-      return joined && { status: 200, headers: joined.headers, body: joined.body };
-    },
-    async initialEvents(call, collection, plan, open, next) {
-      const events = await answer(call, eventsForm, collection, plan, open, next);
-      return events && { ...events, headers: { ...events.headers, "content-type": watchContentType(events.encoding) } };
+    async answer(call, collection, plan, open, next) {
+      const isWatch = call.info.verb === "watch";
+      if (!isReplaceable(plan)) return undefined;
+      const asked = isWatch ? askedInitialEvents(call) : askedList(call);
+      if (asked === undefined || features.lackOf(collection, "namespaces") !== undefined) return undefined;
+      const startedMs = clock.monotonicMs();
+      const asking = new CallAbort();
+      onAbort(call.signal, () => asking.abort(call.signal.reason));
+      // Their times and notes are not the call's.
+      const record = createRecord(call.info, call.record, "narrowed");
+      try {
+        const answer = await ask({ ...call, signal: asking, record }, asked, collection, open, next);
+        if (answer === undefined) return undefined;
+        note(call, answer.count, plan.namespaces?.foreign ?? 0);
+        if (!isWatch) return answer;
+        return { ...answer, headers: { ...answer.headers, "content-type": watchContentType(answer.encoding) } };
+      } catch (error) {
+        asking.abort(error);
+        if (call.signal.aborted) throw error;
+        if (isLasting(error)) features.lacks(collection, "namespaces", "refused");
+        plans.chose(collection, { way: "one-list", why: "failed" });
+        return undefined;
+      } finally {
+        addWait(call.record, clock.monotonicMs() - startedMs);
+      }
     },
     learner(call, { collection, serverFilter: { only, excluded, shards } }) {
-      const asked = isResourceCall(call) ? askedList(call) : undefined;
+      const asked = askedList(call);
       // The API server takes no notice of a limit with this version.
       const isWhole = !call.info.query.has("limit") || call.info.query.get("resourceVersion") === "0";
       if (asked === undefined || !isWhole || only !== undefined || excluded.length > 0) return undefined;
@@ -194,16 +166,6 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
       };
     },
   };
-
-  function note({ record, info }: ResourceCall, { group, resource }: Collection, own: number, foreign: number): void {
-    record.asked = true;
-    record.plan = "by-namespace";
-    metrics.narrowed.inc({ plan: "by-namespace" });
-    const charsOf = (name: string) => (info.query.get(name) ?? "").length;
-    const selectorChars = { label: charsOf("labelSelector"), field: charsOf("fieldSelector"), shard: 0 };
-    const namespaces = { own, foreign };
-    plans.record({ group, resource, verb: info.verb, plan: "by-namespace", selectorChars, namespaces, notSent: [], status: 200 });
-  }
 }
 
 /** Statuses of answers that say nothing about whether the next attempt works. */
@@ -243,22 +205,11 @@ function createListSizes(clock: Pick<Clock, "monotonicMs">) {
   };
 }
 
-interface Answer {
-  readonly headers: ReplyHeaders;
-  readonly body: ByteSource;
-  readonly version: Version;
-  readonly encoding: Encoding;
-  readonly namespaces: readonly string[];
-}
-
 /** Its signal ends what the proxy asks for, and not the client's call. */
 type AskingCall = ResourceCall & { readonly signal: CallAbort };
 
-interface JoinRequest {
+interface JoinRequest extends Pick<NamespacesAnswer, "version" | "encoding"> {
   readonly namespaces: readonly string[];
-  readonly version: Version;
-  readonly encoding: Encoding;
-  readonly form: ListForm;
   readonly next: Handler;
 }
 

@@ -5,32 +5,24 @@ import { createListFilter, type Encoding, type ItemMeta } from "../../../kube/co
 import { parseResourceVersion } from "../../../kube/resource-version.ts";
 import { isHiddenBy, NO_PLAN, type QueryPlan, WHOLE } from "../../../route/plan-query.ts";
 import { governingPlace, isOwned } from "../../../route/snapshot.ts";
-import type { Handler, ResourceCall } from "../../call/call.ts";
-import { askReadableCollection, filterReply, readableEncoding } from "../../call/readable.ts";
+import { askReadableCollection, filterReply, type Handler, type ResourceCall, readableEncoding } from "../../call/call.ts";
 import { lenientFilter, listStream } from "../../filter/filtered-body.ts";
 import { type CollectionRequest, hidesNamespaces, type SentRequest } from "../../filter/sent-request.ts";
-import type { StreamMetrics } from "../../filter/stream-metrics.ts";
 import { asSource, type ByteSource } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import type { MoveLog } from "../../moves/move-log.ts";
-import type { OpenList } from "../../moves/resource-log.ts";
-import { enforcedNow, type Session } from "../../session/session.ts";
+import type { OpenList } from "../../moves/known.ts";
+import { enforcedNow } from "../../session/session.ts";
 import type { ByNamespace } from "./by-namespace.ts";
 import type { Pages } from "./pages.ts";
-import { readViewNow } from "./read-view.ts";
-import type { ServerSideFilter } from "./server-side-filter.ts";
-import { listed } from "./versions.ts";
+import { listed, readViewNow } from "./proxy-list.ts";
+import type { ServerSideFilter, ServerSideFilterDeps } from "./server-side-filter.ts";
 
-export interface NarrowListDeps {
-  readonly session: Session;
-  readonly moves: MoveLog;
-  readonly metrics: StreamMetrics;
+export interface NarrowListDeps extends Pick<ServerSideFilterDeps, "session" | "moves" | "metrics"> {
   readonly pages: Pages;
   readonly send: ServerSideFilter;
   readonly byNamespace: ByNamespace;
 }
 
-/** Answers a list of which the client gets what the plan says. */
 export function narrowList(
   asked: ResourceCall,
   request: CollectionRequest,
@@ -39,13 +31,15 @@ export function narrowList(
   deps: NarrowListDeps,
 ): Promise<Reply> {
   const { collection } = request;
-  const { moves, send, byNamespace } = deps;
+  const { moves, send, byNamespace, pages } = deps;
   return listed(moves.of(collection), async (list) => {
     if (plan === WHOLE) return wholeList(asked, request, list, next, deps);
     const call = askReadableCollection(asked);
-    const joined = await byNamespace.list(call, collection, plan, list, next);
-    if (joined !== undefined) return joined;
-    const { reply, sent } = await send(call, request, plan, next);
+    const joined = await byNamespace.answer(call, collection, plan, list, next);
+    if (joined !== undefined) return { status: 200, headers: joined.headers, body: joined.body };
+    const page = pages.resume(call, collection, plan);
+    const { reply, sent } = await send(page.call, request, page.plan, next);
+    pages.sent(page.call, sent);
     const read = { ...sent, onRead: byNamespace.learner(call, sent) };
     return filterReply(call, reply, (body, encoding) => ownedList(body, encoding, read, list, deps));
   });
@@ -98,8 +92,7 @@ async function wholeList(
   { session, pages }: NarrowListDeps,
 ): Promise<Reply> {
   // The first page may have been narrowed.
-  const isPage = asked.info.query.has("continue");
-  const reply = await next(isPage ? pages.resume(asked, collection, NO_PLAN, () => NO_PLAN).call : asked);
+  const reply = await next(pages.resume(asked, collection, NO_PLAN).call);
   if (reply.status !== 200 || reply.body === null) return reply;
   const encoding = readableEncoding(reply);
   // Nothing is read of a resource that the subset owns everywhere: it moves only with the rules.

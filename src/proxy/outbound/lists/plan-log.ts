@@ -5,14 +5,18 @@ import type { Clock } from "../../../base/clock.ts";
 import type { GroupResource } from "../../../kube/types.ts";
 import type { ListChoice, ListSize } from "../../../route/plan-lists.ts";
 import type { PlanName } from "../../../route/plan-query.ts";
-import type { NotSent } from "./filter-query.ts";
+import type { Feature, Lack } from "../../api-server/discovery.ts";
+import type { ResourceCall } from "../../call/call.ts";
 
-/** The last plan of one resource. */
-export interface PlanEntry extends GroupResource {
-  readonly verb: string;
+/** A part of a plan that was not sent, with the reason. */
+export interface NotSent {
+  readonly feature: Feature;
+  readonly why: Lack | "callers-own" | "too-long";
+}
+
+/** What became of one list or watch. */
+export interface PlanOutcome {
   readonly plan: PlanName;
-  /** Characters of each selector as it was sent, the caller's own part included. */
-  readonly selectorChars: { readonly label: number; readonly field: number; readonly shard: number };
   /** Known namespaces; both 0 where namespaces say nothing. */
   readonly namespaces: { readonly own: number; readonly foreign: number };
   readonly notSent: readonly NotSent[];
@@ -26,50 +30,49 @@ export interface ListWay extends Partial<Omit<ListChoice, "way" | "why">>, Parti
   readonly why: ListChoice["why"] | "failed";
 }
 
-export interface PlanLog {
-  record(entry: PlanEntry): void;
-  chose(target: GroupResource, way: ListWay): void;
-  list(): readonly LoggedPlan[];
-}
-
-export interface LoggedPlan extends PlanEntry {
+/** The last plan of one resource. */
+export interface LoggedPlan extends GroupResource, PlanOutcome {
+  readonly verb: string;
+  /** Characters of each selector as it was sent, the caller's own part included. */
+  readonly selectorChars: { readonly label: number; readonly field: number; readonly shard: number };
   /** Narrowed lists and watches of this resource since it came into the log. */
   readonly requests: number;
   readonly lists?: ListWay;
-  /** RFC 3339, of the last one. */
+  /** RFC 3339. */
   readonly at: string;
 }
 
-interface Line {
-  readonly entry: PlanEntry;
-  readonly requests: number;
-  readonly atMs: number;
+export interface PlanLog {
+  /** @param sent as it went to the API server */
+  record(sent: Pick<ResourceCall, "info">, outcome: PlanOutcome): void;
+  chose(target: GroupResource, way: ListWay): void;
+  /** Newest first. */
+  list(): readonly LoggedPlan[];
 }
 
 /** Resources that are remembered. The one with the oldest request goes first. */
 const MAX_RESOURCES = 250;
 
-export function createPlanLog(clock: Pick<Clock, "now">, maxResources = MAX_RESOURCES): PlanLog {
-  const lines = new BoundedMap<string, Line>(maxResources);
-  const ways = new BoundedMap<string, ListWay>(maxResources);
+export function createPlanLog(clock: Pick<Clock, "now">): PlanLog {
+  const plans = new BoundedMap<string, Omit<LoggedPlan, "lists" | "at"> & { readonly atMs: number }>(MAX_RESOURCES);
+  const ways = new BoundedMap<string, ListWay>(MAX_RESOURCES);
   return {
     chose: (target, way) => void ways.set(keyOf(target), way),
-    record(entry) {
-      const key = keyOf(entry);
-      const requests = (lines.get(key)?.requests ?? 0) + 1;
-      lines.set(key, { entry, requests, atMs: clock.now() });
+    record({ info: { group, resource, verb, query } }, outcome) {
+      const key = keyOf({ group, resource });
+      const charsOf = (name: string) => (query.get(name) ?? "").length;
+      const selectorChars = { label: charsOf("labelSelector"), field: charsOf("fieldSelector"), shard: charsOf("shardSelector") };
+      const requests = (plans.get(key)?.requests ?? 0) + 1;
+      plans.set(key, { group, resource, verb, ...outcome, selectorChars, requests, atMs: clock.now() });
     },
-    list: () => describePlans([...lines.values()], (entry) => ways.get(keyOf(entry))),
+    list() {
+      const described = [...plans].map(([key, { atMs, ...plan }]) => {
+        const lists = ways.get(key);
+        return { ...plan, ...(lists && { lists }), at: new Date(atMs).toISOString() };
+      });
+      return described.reverse();
+    },
   };
-}
-
-// Newest first.
-function describePlans(lines: readonly Line[], wayOf: (entry: PlanEntry) => ListWay | undefined): LoggedPlan[] {
-  const describe = ({ entry, requests, atMs }: Line): LoggedPlan => {
-    const lists = wayOf(entry);
-    return { ...entry, ...(lists && { lists }), requests, at: new Date(atMs).toISOString() };
-  };
-  return lines.map(describe).reverse();
 }
 
 function keyOf({ group, resource }: GroupResource): string {

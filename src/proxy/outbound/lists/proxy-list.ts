@@ -1,16 +1,30 @@
-// Small lists that the proxy itself sends, as the caller and with the caller's selectors and encoding.
-// Invariant: each reply goes through `checkedList` before it is read.
+// What all lists need: small lists that the proxy itself sends, as the caller and with the caller's selectors; the
+// report of their versions to the move log; and the view by which they are filtered. Invariant: a list is under way
+// for the move log until its version is known or its answer is over: what moves meanwhile may be missing in it.
 import type { MeshError } from "../../../base/errors.ts";
 import { type Encoding, readListMeta } from "../../../kube/codec/codec.ts";
 import { isBucket } from "../../../kube/place.ts";
 import type { Version } from "../../../kube/resource-version.ts";
+import { StatusError } from "../../../kube/status.ts";
+import type { GroupResource } from "../../../kube/types.ts";
+import { RESOURCE_MOVES } from "../../../route/decide.ts";
 import type { ListSize } from "../../../route/plan-lists.ts";
 import { joinSelectors } from "../../../route/plan-query.ts";
-import { isNamespaces } from "../../../route/snapshot.ts";
-import { type Handler, inNamespace, type ResourceCall, withQuery } from "../../call/call.ts";
-import { readableEncoding } from "../../call/readable.ts";
+import { isNamespaces, type ResourceView, readViewOf } from "../../../route/snapshot.ts";
+import {
+  askReadableCollection,
+  type Handler,
+  inNamespace,
+  type ResourceCall,
+  readableEncoding,
+  withQuery,
+} from "../../call/call.ts";
+import { notRenewed, renewalFailed } from "../../filter/renewal-error.ts";
 import { asSource, type ByteSource, discardBody, readBody } from "../../http/byte-stream.ts";
 import type { Reply, ReplyHeaders } from "../../http/handler.ts";
+import type { OpenList } from "../../moves/known.ts";
+import type { ResourceLog } from "../../moves/resource-log.ts";
+import { type Enforced, enforcedNow, type Session } from "../../session/session.ts";
 
 /** What the smallest list shows of a collection. */
 export interface MeasuredList {
@@ -30,13 +44,12 @@ const MAX_MEASURE_BYTES = 4 * 1024 * 1024;
 /**
  * Lists one object over all namespaces, which the caller must be permitted to.
  * @param namespace only an object in it: the API server looks at fewer objects, and does not count them
- * @throws MeshError as `errorOf` says
  */
 export async function measureList(
   call: ResourceCall,
   list: Handler,
   errorOf: ErrorOf,
-  namespace?: string | undefined,
+  namespace?: string,
 ): Promise<MeasuredList> {
   const { body, encoding, headers: all } = checkedList(await listOne(call, list, namespace), errorOf);
   const bytes = await readBody(body, MAX_MEASURE_BYTES);
@@ -86,24 +99,73 @@ function listAccept(accept: string): string {
   return accept.replaceAll(/;\s*as=PartialObjectMetadata(?=\s*(?:[;,]|$))/g, ";as=PartialObjectMetadataList");
 }
 
-/** A successful reply in a readable encoding. */
-export interface CheckedList {
+interface CheckedList extends Pick<MeasuredList, "headers" | "encoding"> {
   readonly body: ByteSource;
-  readonly encoding: Encoding;
-  readonly headers: ReplyHeaders;
 }
 
 /**
- * The reply, if it is a list or watch that can be read.
- * @param errorOf the error for any other reply, described by `what`
- * @param expected the only encoding that will do; undefined if both will
- * @throws MeshError as `errorOf` says
+ * The reply, if it is a list or watch that can be read. Otherwise throws the error of `errorOf`.
+ * @param expected the only encoding that will do; default: both will
  */
-export function checkedList(reply: Reply, errorOf: ErrorOf, expected?: Encoding | undefined): CheckedList {
+export function checkedList(reply: Reply, errorOf: ErrorOf, expected?: Encoding): CheckedList {
   const { status, headers, body } = reply;
   const encoding = readableEncoding(reply);
   if (status === 200 && body !== null && encoding !== undefined && encoding === (expected ?? encoding))
     return { body: asSource(body), encoding, headers };
   discardBody(body);
   throw errorOf(`status ${status}, content type ${String(headers["content-type"] ?? "none")}`, status);
+}
+
+/** Asks for the newest version of the resource if the move log needs it. @throws MeshError, StatusError */
+export async function learnVersion(call: ResourceCall, { learn }: ResourceLog, list: Handler): Promise<void> {
+  if (learn === undefined) return;
+  const { version } = await measureList(askReadableCollection(call), list, renewalFailed);
+  if (version === undefined) throw notRenewed("the version of its resource cannot be compared");
+  learn(version);
+}
+
+/** Answers a list that is under way for the move log. */
+export async function listed(log: ResourceLog, answer: (list: OpenList) => Promise<Reply>): Promise<Reply> {
+  const list = log.beginList();
+  try {
+    const reply = await answer(list);
+    if (reply.status !== 200 || reply.body === null) list.end();
+    return reply;
+  } catch (error) {
+    list.end();
+    throw error;
+  }
+}
+
+/** Seconds after which a client may try again. A handover takes less, unless the manager waits for a pod. */
+export const RETRY_SECONDS = 1;
+
+/** The answer to everything that a handover turns away for now. */
+export function handoverRunning(message: string): StatusError {
+  const causes = [{ reason: "HandoverRunning", message }];
+  const text = `${message}; try again in ${RETRY_SECONDS} s`;
+  return new StatusError("ServiceUnavailable", text, { causes, retryAfterSeconds: RETRY_SECONDS });
+}
+
+/**
+ * The refusal of a list or watch of a resource that moves as a whole: the rest of such a list would be empty, and
+ * its client would believe that.
+ */
+export function resourceMoves(): StatusError {
+  return handoverRunning(`ctrlmesh: ${RESOURCE_MOVES}`);
+}
+
+/** The view for reads that is in force at the time of each call. It throws while the resource moves. */
+export function readViewNow(session: Session, { group, resource }: GroupResource): () => ResourceView {
+  let enforced: Enforced | undefined;
+  let view: ResourceView;
+  return () => {
+    const current = enforcedNow(session);
+    if (current !== enforced) {
+      enforced = current;
+      view = readViewOf(current.view(group, resource));
+    }
+    if (view.isMoving) throw resourceMoves();
+    return view;
+  };
 }

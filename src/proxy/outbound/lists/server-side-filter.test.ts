@@ -14,8 +14,8 @@ import type { Call } from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
 import { isolate } from "../isolate/isolate.ts";
-import { MAX_TARGET_BYTES } from "./filter-query.ts";
 import { createPlanLog } from "./plan-log.ts";
+import { MAX_TARGET_BYTES } from "./server-side-filter.ts";
 
 const PODS = "/api/v1/pods";
 const many = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}-${index}`);

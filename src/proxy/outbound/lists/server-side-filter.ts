@@ -1,35 +1,32 @@
-// Sends a list or watch with the part of its plan that the API server can filter. Invariants: the caller
-// never sees a refusal of the proxy's own selectors; the move log knows before the call goes whether the
-// query leaves out unknown namespaces. Nothing is
-// shown of a resource that moves as a whole.
+// Sends a list or watch with the part of its plan that the API server can filter. Invariants: the caller's own
+// selectors stay in the query, and the caller never sees a refusal of the proxy's; the move log knows before the
+// call goes whether unknown namespaces are left out; nothing is shown of a resource that moves as a whole.
 import { NEVER } from "../../../kube/resource-version.ts";
 import {
-  type Capabilities,
+  excludedNamespaces,
   type HidingQuery,
   joinSelectors,
   mayHideUnknown,
-  NO_NAMESPACE,
+  type NamespacePlan,
   type PlanName,
   planName,
   planQuery,
   type QueryPlan,
+  type ShardPlan,
   WHOLE,
 } from "../../../route/plan-query.ts";
 import { readViewOf } from "../../../route/snapshot.ts";
-import type { Feature, ServerFeatures } from "../../api-server/server-features.ts";
-import type { Call, Handler } from "../../call/call.ts";
+import type { Feature, ServerFeatures } from "../../api-server/discovery.ts";
+import { type Handler, type ResourceCall, withTarget } from "../../call/call.ts";
 import { type CollectionRequest, NO_SERVER_FILTER, type SentRequest } from "../../filter/sent-request.ts";
 import type { StreamMetrics } from "../../filter/stream-metrics.ts";
 import { discardBody, readBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import type { Collection } from "../../moves/collection.ts";
+import { TOLD_NOTHING } from "../../moves/known.ts";
 import type { MoveLog } from "../../moves/move-log.ts";
-import { TOLD_NOTHING } from "../../moves/resource-log.ts";
 import { enforcedNow, type Session } from "../../session/session.ts";
-import { type FilterQuery, filterQueryFor, fitQuery, plainQuery, withFilterQuery } from "./filter-query.ts";
-import type { Pages } from "./pages.ts";
-import type { PlanEntry, PlanLog } from "./plan-log.ts";
-import { resourceMoves } from "./read-view.ts";
+import type { NotSent, PlanLog } from "./plan-log.ts";
+import { resourceMoves } from "./proxy-list.ts";
 
 export interface ServerSideFilterDeps {
   readonly session: Session;
@@ -37,7 +34,6 @@ export interface ServerSideFilterDeps {
   readonly metrics: StreamMetrics;
   readonly features: ServerFeatures;
   readonly plans: PlanLog;
-  readonly pages: Pages;
 }
 
 /** The answer, and what the API server was asked for. */
@@ -46,18 +42,19 @@ export interface Sent {
   readonly sent: SentRequest;
 }
 
-/**
- * Sends a list or watch with the part of its plan that the API server can filter.
- * @throws StatusError for a good answer while all of the resource moves
- */
-export type ServerSideFilter = (call: Call, request: CollectionRequest, plan: QueryPlan, next: Handler) => Promise<Sent>;
+/** @throws StatusError for a good answer while all of the resource moves */
+export type ServerSideFilter = (call: ResourceCall, request: CollectionRequest, plan: QueryPlan, next: Handler) => Promise<Sent>;
 
 /** An API server says less about a selector. A longer error is no Status and about something else. */
 const MAX_ERROR_BYTES = 1024 * 1024;
+/**
+ * Bound of a target with a shard selector. kube-apiserver takes a megabyte. A proxy in front of it often
+ * takes 8 KiB for the request line (nginx), which has the method and the version beside the target.
+ */
+export const MAX_TARGET_BYTES = 8_000;
 
 export function createServerSideFilter(deps: ServerSideFilterDeps): ServerSideFilter {
   const { session, moves, features } = deps;
-  const sendPlan = createPlanSender(deps);
 
   return async (call, request, plan, next) => {
     const { collection, version } = request;
@@ -65,7 +62,7 @@ export function createServerSideFilter(deps: ServerSideFilterDeps): ServerSideFi
     const departed = version === undefined ? { version: NEVER, told } : { version, told: TOLD_NOTHING };
     const asked = { ...request, told, departed };
     const { reply, ...filter } =
-      plan === WHOLE ? { reply: await next(call), serverFilter: NO_SERVER_FILTER } : await sendPlan(call, collection, plan, next);
+      plan === WHOLE ? { reply: await next(call), serverFilter: NO_SERVER_FILTER } : await sendPlan(call, plan, next, deps);
     if (reply.status === 200 && enforcedNow(session).view(collection.group, collection.resource).isMoving) {
       discardBody(reply.body);
       call.record.decision = "fenced";
@@ -73,9 +70,8 @@ export function createServerSideFilter(deps: ServerSideFilterDeps): ServerSideFi
       throw resourceMoves();
     }
     if (plan === WHOLE) return { reply, sent: { ...asked, ...filter } };
-    // Never "labels": a server that seems to ignore label selectors is still sent them. Without them, every
-    // object that leaves the subset by a change of labels would make the client list again, even on a server
-    // that applies them.
+    // Never "labels": if the proxy stopped to send label selectors to a server that seems to ignore them, every
+    // object that leaves the subset by a change of labels would make the client list again.
     const onIgnored = () => features.lacks(collection, filter.serverFilter.shards === undefined ? "fields" : "shards", "ignored");
     return { reply, sent: { ...asked, ...filter, onIgnored } };
   };
@@ -87,42 +83,36 @@ interface PlanSent {
   readonly serverFilter: HidingQuery;
 }
 
-function createPlanSender({ session, moves, metrics, features, plans, pages }: ServerSideFilterDeps) {
-  return async (asked: Call, collection: Collection, queryPlan: QueryPlan, next: Handler): Promise<PlanSent> => {
-    const view = readViewOf(enforcedNow(session).view(collection.group, collection.resource));
-    const replan = (capabilities: Capabilities) => planQuery(view, queryPlan.scope, capabilities);
-    const without = () => (queryPlan.only === undefined ? queryPlan : replan({ oneNamespace: false }));
-    const { call, plan } = asked.info.query.get("continue")
-      ? pages.resume(asked, collection, queryPlan, without)
-      : { call: asked, plan: queryPlan };
-    const lackOf = (feature: Feature) => features.lackOf(collection, feature);
-    const query = fitQuery(call, filterQueryFor(call, plan, lackOf), replan);
-    if (mayHideUnknown(query)) moves.of(collection).hideUnknown();
-    const isOfOne = query.only !== undefined && query.only !== NO_NAMESPACE;
-    if (isOfOne && call.info.query.has("limit")) pages.began(collection, query.only);
+async function sendPlan(call: ResourceCall, plan: QueryPlan, next: Handler, deps: ServerSideFilterDeps): Promise<PlanSent> {
+  const { moves, metrics, features, plans } = deps;
+  const { info } = call;
+  const query = fitted(call, plan, queryFor(plan, unusable(call, plan, features)), deps);
+  if (mayHideUnknown(query)) moves.of(info).hideUnknown();
 
-    const served = (reply: Reply, serverFilter: FilterQuery): PlanSent => {
-      const name = planName(serverFilter.namespacePlan, serverFilter.labelSelector !== undefined);
-      call.record.plan = name;
-      metrics.narrowed.inc({ plan: name });
-      plans.record({ ...entryOf(call, collection, plan, serverFilter), plan: name, status: reply.status });
-      return { reply, plan: name, serverFilter };
-    };
-    const first = await next(withFilterQuery(call, query));
-    const suspect = query.features.at(-1);
-    if (suspect === undefined) return served(first, query);
-    const { isRefused, reply } = await readRefusal(first, suspect);
-    if (!isRefused) return served(reply, query);
-    // The API server may dislike the proxy's selectors or the caller's: the same call without the proxy's
-    // shows which.
-    discardBody(reply.body);
-    const plain = plainQuery(query);
-    const second = await next(withFilterQuery(call, plain));
-    // "Too long" concerns this one URL, and most of it may be the caller's.
-    const isTooLong = reply.status === 414 || reply.status === 431;
-    if (!isTooLong && !isRefusal(second.status)) features.lacks(collection, suspect, "refused");
-    return served(second, plain);
+  const served = (sent: ResourceCall, reply: Reply, serverFilter: FilterQuery): PlanSent => {
+    const name = planName(serverFilter.namespacePlan, serverFilter.labelSelector !== undefined);
+    call.record.plan = name;
+    metrics.narrowed.inc({ plan: name });
+    const { namespaces = { own: 0, foreign: 0 } } = plan;
+    plans.record(sent, { plan: name, namespaces, notSent: serverFilter.notSent, status: reply.status });
+    return { reply, plan: name, serverFilter };
   };
+  const sent = withFilterQuery(call, query);
+  const first = await next(sent);
+  const suspect = query.features.at(-1);
+  if (suspect === undefined) return served(sent, first, query);
+  const { isRefused, reply } = await readRefusal(first, suspect);
+  if (!isRefused) return served(sent, reply, query);
+  // The API server may dislike the proxy's selectors or the caller's: the same call without the proxy's
+  // shows which.
+  discardBody(reply.body);
+  const refused = query.features.map((feature): NotSent => ({ feature, why: "refused" }));
+  const plain = queryFor(plan, [...query.notSent, ...refused]);
+  const second = await next(call);
+  // "Too long" concerns this one URL, and most of it may be the caller's.
+  const isTooLong = reply.status === 414 || reply.status === 431;
+  if (!isTooLong && !isRefusal(second.status)) features.lacks(info, suspect, "refused");
+  return served(call, second, plain);
 }
 
 // Codes by which a server, or a proxy in front of it, turns a query away.
@@ -137,26 +127,75 @@ async function readRefusal(reply: Reply, suspect: Feature): Promise<{ readonly i
   return { isRefused: Buffer.from(body).includes("shard selector"), reply: { ...reply, body } };
 }
 
-function entryOf(
-  { info }: Call,
-  { group, resource }: Collection,
-  plan: QueryPlan,
-  query: FilterQuery,
-): Omit<PlanEntry, "plan" | "status"> {
-  const chars = (name: string, added: string | undefined) => {
-    const own = info.query.get(name);
-    return added === undefined ? (own ?? "").length : joinSelectors(own, added).length;
-  };
+/** The part of a plan that is sent. */
+interface FilterQuery extends HidingQuery {
+  /** What the query really says about namespaces. */
+  readonly namespacePlan: NamespacePlan;
+  readonly labelSelector: string | undefined;
+  /** "" if there is none. */
+  readonly fieldSelector: string;
+  readonly shards: ShardPlan | undefined;
+  /** The rarest last: if the server refuses the query, the last one is the first suspect. */
+  readonly features: readonly Feature[];
+  readonly notSent: readonly NotSent[];
+}
+
+function featuresOf({ labelSelector, fieldSelector, shards }: QueryPlan): Feature[] {
+  const features: Feature[] = [];
+  if (labelSelector !== undefined) features.push("labels");
+  if (fieldSelector !== "") features.push("fields");
+  if (shards !== undefined) features.push("shards");
+  return features;
+}
+
+/** What the server lacks, and a second shard selector. */
+function unusable({ info }: ResourceCall, plan: QueryPlan, { lackOf }: ServerFeatures): NotSent[] {
+  return featuresOf(plan).flatMap((feature): NotSent[] => {
+    const isOwn = feature === "shards" && info.query.has("shardSelector");
+    const why = isOwn ? "callers-own" : lackOf(info, feature);
+    return why === undefined ? [] : [{ feature, why }];
+  });
+}
+
+function queryFor(plan: QueryPlan, notSent: readonly NotSent[]): FilterQuery {
+  const features = featuresOf(plan).filter((feature) => !notSent.some((part) => part.feature === feature));
+  const fieldSelector = features.includes("fields") ? plan.fieldSelector : "";
+  const shards = features.includes("shards") ? plan.shards : undefined;
+  const namesNamespaces = plan.isByPath === true || fieldSelector !== "";
   return {
-    group,
-    resource,
-    verb: info.verb,
-    selectorChars: {
-      label: chars("labelSelector", query.labelSelector),
-      field: chars("fieldSelector", query.fieldSelector),
-      shard: chars("shardSelector", query.shards?.selector),
-    },
-    namespaces: plan.namespaces ?? { own: 0, foreign: 0 },
-    notSent: query.notSent,
+    namespacePlan: namesNamespaces || shards !== undefined ? plan.namespacePlan : "none",
+    labelSelector: features.includes("labels") ? plan.labelSelector : undefined,
+    fieldSelector,
+    shards,
+    only: namesNamespaces ? plan.only : undefined,
+    excluded: fieldSelector === "" ? [] : excludedNamespaces(plan),
+    features,
+    notSent,
   };
+}
+
+/** The query with fewer ranges, or with none, where the caller's selectors leave little room. */
+function fitted(call: ResourceCall, plan: QueryPlan, query: FilterQuery, { session }: ServerSideFilterDeps): FilterQuery {
+  if (query.shards === undefined) return query;
+  const over = withFilterQuery(call, query).target.length - MAX_TARGET_BYTES;
+  if (over <= 0) return query;
+  const view = readViewOf(enforcedNow(session).view(call.info.group, call.info.resource));
+  const shardBytes = encodeShards(query.shards.selector).length - over;
+  const { shards } = planQuery(view, plan.scope, { oneNamespace: false, shardBytes });
+  if (shards !== undefined) return { ...query, shards };
+  return queryFor(plan, [...query.notSent, { feature: "shards", why: "too-long" }]);
+}
+
+function withFilterQuery(call: ResourceCall, { labelSelector, fieldSelector, shards, features }: FilterQuery): ResourceCall {
+  if (features.length === 0) return call;
+  const query = new URLSearchParams(call.info.query);
+  if (labelSelector !== undefined) query.set("labelSelector", joinSelectors(query.get("labelSelector"), labelSelector));
+  if (fieldSelector !== "") query.set("fieldSelector", joinSelectors(query.get("fieldSelector"), fieldSelector));
+  const parts = [query.toString(), shards === undefined ? "" : `shardSelector=${encodeShards(shards.selector)}`];
+  return withTarget(call, `${call.info.path}?${parts.filter((part) => part !== "").join("&")}`);
+}
+
+// RFC 3986 allows all of its characters but one in a query. Escaped, the selector would be a quarter longer.
+function encodeShards(selector: string): string {
+  return selector.replaceAll("|", "%7C");
 }

@@ -8,28 +8,29 @@ import { isBucket } from "../../../kube/place.ts";
 import { NEVER, type Version } from "../../../kube/resource-version.ts";
 import { excludedNamespaces, isHiddenBy, mayHideUnknown, type QueryPlan } from "../../../route/plan-query.ts";
 import { governingPlace, isOwned, type ResourceView, readViewOf } from "../../../route/snapshot.ts";
-import { type Call, createRecord, isResourceCall, type ResourceCall, withQuery } from "../../call/call.ts";
+import { createRecord, type Handler, type ResourceCall, withQuery } from "../../call/call.ts";
 import { notRenewed, renewalFailed } from "../../filter/renewal-error.ts";
 import type { Renew } from "../../filter/renewing-watch.ts";
 import type { CollectionRequest } from "../../filter/sent-request.ts";
 import { readBody } from "../../http/byte-stream.ts";
+import { type CallSignal, unlessAborted } from "../../http/call-signal.ts";
+import type { Collection, Due } from "../../moves/known.ts";
+import type { MoveLog } from "../../moves/move-log.ts";
 import { MAX_MOVED } from "../../moves/moves-between.ts";
-import type { Due } from "../../moves/resource-log.ts";
 import { enforcedNow, type Session } from "../../session/session.ts";
 import { takesBookmarks } from "../lists/collection-request.ts";
-import { checkedList, listAt } from "../lists/proxy-list.ts";
+import { checkedList, learnVersion, listAt } from "../lists/proxy-list.ts";
 import type { Sent } from "../lists/server-side-filter.ts";
-import { type LearnDeps, learnVersion } from "../lists/versions.ts";
-import type { Turns } from "./turns.ts";
 
-export interface CatchUpDeps extends LearnDeps {
+export interface CatchUpDeps {
   readonly session: Session;
+  readonly moves: MoveLog;
   readonly clock: Clock;
+  readonly list: Handler;
   /** The plan of the watch by the routes in force; undefined if it can be neither narrowed nor sent as it is. */
   readonly planNow: (call: ResourceCall) => QueryPlan | undefined;
   /** Sends the watch with the plan's server-side filter. */
-  readonly send: (call: Call, request: CollectionRequest, plan: QueryPlan) => Promise<Sent>;
-  /** Limits how many ask at a time: the lists are in memory until they are sent. */
+  readonly send: (call: ResourceCall, request: CollectionRequest, plan: QueryPlan) => Promise<Sent>;
   readonly turns: Turns;
 }
 
@@ -40,17 +41,16 @@ const MAX_LISTED_BYTES = 4 * 1024 * 1024;
 const LISTS_AT_A_TIME = 4;
 
 /** The returned function rejects with a MeshError or a StatusError if the client has to list. */
-export function createCatchUp(asked: Call, { collection }: CollectionRequest, deps: CatchUpDeps): Renew {
-  const { session, clock, turns } = deps;
+export function createCatchUp(asked: ResourceCall, collection: Collection, deps: CatchUpDeps): Renew {
+  const { session, moves, clock, turns } = deps;
   const startedMs = clock.monotonicMs();
   return (known, signal, rank = 0) =>
     turns.run(signal, rank, async () => {
       // The caller's own record belongs to a request that was answered long ago.
-      const call: Call = { ...asked, signal, record: { ...createRecord(asked.info, asked.record), decision: "narrowed" } };
-      if (!isResourceCall(call)) throw notRenewed("it is no watch");
-      await learnVersion(call, collection, deps);
+      const call = { ...asked, signal, record: createRecord(asked.info, asked.record, "narrowed") };
       const { version } = known;
-      const log = deps.moves.of(collection);
+      const log = moves.of(collection);
+      await learnVersion(call, log, deps.list);
       const told = log.position;
       const plan = deps.planNow(call);
       if (plan === undefined) throw notRenewed("the routes changed: the request needs another plan");
@@ -139,7 +139,39 @@ export function watchFrom(version: Version, call: ResourceCall, passedMs: number
   query.delete("resourceVersionMatch");
   const timeout = Number(query.get("timeoutSeconds") ?? 0);
   if (timeout > 0) query.set("timeoutSeconds", String(Math.max(1, Math.floor(timeout - passedMs / 1000))));
-  const watch = withQuery(call, query);
-  if (!isResourceCall(watch)) throw notRenewed("it is no watch");
-  return watch;
+  return withQuery(call, query);
+}
+
+/** Limits how many tasks run at a time. Of the tasks that wait, the one with the lowest rank runs first. */
+export interface Turns {
+  /** @throws MeshError `ABORTED` if the signal fires before the task's turn, or what the task throws */
+  run<T>(signal: CallSignal, rank: number, task: () => Promise<T>): Promise<T>;
+}
+
+export function createTurns(atATime: number): Turns {
+  const waiting = new Map<() => void, number>();
+  let running = 0;
+  const next = () => {
+    const [first] = [...waiting].sort(([, a], [, b]) => a - b);
+    if (running < atATime) first?.[0]();
+  };
+  return {
+    async run(signal, rank, task) {
+      await unlessAborted(signal, "waiting for a turn", (done) => {
+        const start = () => {
+          running++;
+          done();
+        };
+        waiting.set(start, rank);
+        queueMicrotask(next); // later, when all watches that show the same move wait
+        return () => waiting.delete(start);
+      });
+      try {
+        return await task();
+      } finally {
+        running--;
+        next();
+      }
+    },
+  };
 }

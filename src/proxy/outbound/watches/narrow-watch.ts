@@ -1,13 +1,19 @@
-// A watch of which the client gets what the plan says. It begins with what there is, by lists by namespace if
-// those are cheaper, or goes on from a version. If something has moved since that version, the client first
-// gets what it missed, or has to list again. Invariant: after a watch that continues, the client knows exactly
-// what a list at its version and the events after that version would show.
+// A watch of which the client gets what the plan says. It begins with the whole state, by lists by namespace if
+// those are cheaper, or goes on from a version: then the client first gets what moved since, or has to list again.
+// Invariant: after a watch that continues, the client knows exactly what a list at its version and the events after
+// that version would show.
 import type { Encoding } from "../../../kube/codec/codec.ts";
 import { NEVER } from "../../../kube/resource-version.ts";
 import { planOf } from "../../../route/decide.ts";
 import { type Planner, type QueryPlan, type ResourceScope, WHOLE } from "../../../route/plan-query.ts";
-import { type Call, createRecord, type Handler, isResourceCall, type ResourceCall } from "../../call/call.ts";
-import { askReadableCollection, filterReply, readableEncoding } from "../../call/readable.ts";
+import {
+  askReadableCollection,
+  createRecord,
+  filterReply,
+  type Handler,
+  type ResourceCall,
+  readableEncoding,
+} from "../../call/call.ts";
 import { endBySnapshot, endWhen } from "../../filter/end-when.ts";
 import { expiredWatch } from "../../filter/expired.ts";
 import { renewalFailed } from "../../filter/renewal-error.ts";
@@ -17,13 +23,12 @@ import { asSource, type ByteSource } from "../../http/byte-stream.ts";
 import { countedSource } from "../../http/counted-source.ts";
 import { followedBy } from "../../http/followed-by.ts";
 import type { Reply } from "../../http/handler.ts";
-import { hasMoved, type Known, TOLD_NOTHING } from "../../moves/resource-log.ts";
+import { hasMoved, type Known, TOLD_NOTHING } from "../../moves/known.ts";
 import { enforcedNow } from "../../session/session.ts";
 import type { ByNamespace } from "../lists/by-namespace.ts";
 import { checkedList } from "../lists/proxy-list.ts";
 import type { ServerSideFilter } from "../lists/server-side-filter.ts";
-import { createCatchUp, watchFrom } from "./catch-up.ts";
-import { createTurns } from "./turns.ts";
+import { createCatchUp, createTurns, watchFrom } from "./catch-up.ts";
 
 export interface NarrowWatchDeps extends RenewingDeps {
   readonly planner: Planner;
@@ -31,7 +36,6 @@ export interface NarrowWatchDeps extends RenewingDeps {
   readonly byNamespace: ByNamespace;
 }
 
-/** Answers a watch of which the client gets what the plan says. */
 export type NarrowWatch = (
   call: ResourceCall,
   request: CollectionRequest,
@@ -40,7 +44,7 @@ export type NarrowWatch = (
   next: Handler,
 ) => Promise<Reply>;
 
-/** How many watches may fetch moved objects at the same time. */
+/** How many watches may fetch moved objects at the same time: the lists are in memory until they are sent. */
 const MAX_CATCHING_UP = 3;
 
 export function createNarrowWatch(deps: NarrowWatchDeps): NarrowWatch {
@@ -56,16 +60,15 @@ export function createNarrowWatch(deps: NarrowWatchDeps): NarrowWatch {
   const begin: (...of: Parameters<NarrowWatch>) => Promise<Reply | undefined> = async (asked, request, plan, scope, next) => {
     const { collection } = request;
     const call = askReadableCollection(asked);
-    if (!isResourceCall(call)) return undefined;
     const startedMs = clock.monotonicMs();
     const open = moves.of(collection).beginList();
     try {
-      const initial = await byNamespace.initialEvents(call, collection, plan, open, next);
+      const initial = await byNamespace.answer(call, collection, plan, open, next);
       if (initial === undefined) return undefined;
       const { headers, body, version, encoding } = initial;
       const rest = async () => {
         // The record of the call belongs to its answer, which has begun.
-        const record = { ...createRecord(call.info, call.record), decision: "narrowed" } as const;
+        const record = createRecord(call.info, call.record, "narrowed");
         const watch = watchFrom(version, { ...call, record }, clock.monotonicMs() - startedMs);
         return checkedList(await goOn(watch, { collection, version }, scope, next), renewalFailed, encoding).body;
       };
@@ -86,9 +89,9 @@ export function createNarrowWatch(deps: NarrowWatchDeps): NarrowWatch {
   const serve: NarrowWatch = async (asked, request, plan, scope, next) => {
     const { collection, version = NEVER } = request;
     const isFiltered = plan !== WHOLE;
-    const call: Call = isFiltered ? askReadableCollection(asked) : asked;
+    const call = isFiltered ? askReadableCollection(asked) : asked;
     const { signal } = call;
-    const renew = createCatchUp(askReadableCollection(asked), request, {
+    const renew = createCatchUp(askReadableCollection(asked), collection, {
       session,
       moves,
       clock,

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { callOf } from "../../../../test/support/layer-call.ts";
 import { isResourceCall, type ResourceCall } from "../../call/call.ts";
-import { askedInitialEvents, askedList } from "./asked-list.ts";
+import { askedInitialEvents, askedList } from "./collection-request.ts";
 
 function call(query: string, method = "GET", path = "/api/v1/configmaps"): ResourceCall {
   const made = callOf(method, `${path}?${query}`);

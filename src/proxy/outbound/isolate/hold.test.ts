@@ -4,8 +4,8 @@ import { isolateDeps } from "../../../../test/support/isolate.ts";
 import { callOf, fakeUpstream, jsonReply } from "../../../../test/support/layer-call.ts";
 import { routes } from "../../../../test/support/test-routes.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
+import { createRecentLoss } from "./hold.ts";
 import { isolate } from "./isolate.ts";
-import { createRecentLoss } from "./recent-loss.ts";
 
 it("a refusal waits half a second after a change of the routes, and not after the first routes", async () => {
   const clock = createFakeClock();

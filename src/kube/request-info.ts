@@ -16,7 +16,7 @@ interface CommonInfo {
   /** The query as Go reads it. Of equal parameters the first one counts, as in Kubernetes' conversion. */
   readonly query: URLSearchParams;
   /** The protocol to which the client wants to switch, so that the request becomes a tunnel. */
-  readonly upgrade?: string;
+  readonly upgrade?: string | undefined;
 }
 
 /** A request for anything but a resource: /healthz, /version, /openapi/v3, discovery. */
@@ -67,7 +67,7 @@ const NAMESPACE_SUBRESOURCES = new Set(["status", "finalize"]);
 export function parseRequestInfo(method: string, target: string, upgrade?: string): RequestInfo {
   const [path, query] = splitTarget(target);
   const segments = decodeSegments(path);
-  const common = { method, path, segments, query, ...(upgrade === undefined ? {} : { upgrade }) };
+  const common = { method, path, segments, query, upgrade };
   const api = readApiPrefix(segments);
   const verb = METHOD_VERBS.get(method);
   if (api === undefined && (verb !== undefined || method === "OPTIONS")) {

@@ -43,6 +43,7 @@ test("certificates are read from data, or from files beside the kubeconfig", asy
     clientCert: "CERT",
     clientKey: "KEY",
     tlsServerName: "name",
+    skipTlsVerify: false,
     userAgent: "test",
   });
   expect(await token()).toBe("");

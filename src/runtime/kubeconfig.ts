@@ -91,18 +91,15 @@ async function connectionOf({ library, tokenFiles }: Config, userAgent: string):
   if (user?.impersonateUser) throw new Error("impersonation (as) is not supported");
   const tokenFile = user === null ? undefined : tokenFiles.get(user.name);
   const plugin = user?.exec || user?.authProvider ? await askPlugin(library) : undefined;
-  const caPem = await pemOf(cluster.caFile, cluster.caData);
-  const clientCert = (await pemOf(user?.certFile, user?.certData)) ?? plugin?.cert;
-  const clientKey = (await pemOf(user?.keyFile, user?.keyData)) ?? plugin?.key;
   return {
     server: cluster.server,
     token: tokenSource(library, tokenFile, plugin !== undefined),
     userAgent,
-    ...(caPem === undefined ? {} : { caPem }),
-    ...(clientCert === undefined ? {} : { clientCert }),
-    ...(clientKey === undefined ? {} : { clientKey }),
-    ...(cluster.skipTLSVerify ? { skipTlsVerify: true } : {}),
-    ...(cluster.tlsServerName ? { tlsServerName: cluster.tlsServerName } : {}),
+    caPem: await pemOf(cluster.caFile, cluster.caData),
+    clientCert: (await pemOf(user?.certFile, user?.certData)) ?? plugin?.cert,
+    clientKey: (await pemOf(user?.keyFile, user?.keyData)) ?? plugin?.key,
+    skipTlsVerify: cluster.skipTLSVerify,
+    tlsServerName: cluster.tlsServerName || undefined,
   };
 }
 
@@ -113,15 +110,15 @@ function tokenSource(library: KubeConfig, tokenFile: string | undefined, hasPlug
   return async () => (await askPlugin(library)).token; // the library caches the token until it expires
 }
 
-async function askPlugin(library: KubeConfig): Promise<{ token: string; cert?: string; key?: string }> {
+async function askPlugin(library: KubeConfig): Promise<{ token: string; cert: string | undefined; key: string | undefined }> {
   const options: RequestOptions = {};
   await library.applyToHTTPSOptions(options);
   const headers = (options.headers ?? {}) as Readonly<Record<string, unknown>>;
   const { cert, key } = options;
   return {
     token: String(headers.Authorization ?? "").replace(/^Bearer /, ""),
-    ...(cert === undefined ? {} : { cert: String(cert) }),
-    ...(key === undefined ? {} : { key: String(key) }),
+    cert: cert?.toString(),
+    key: key?.toString(),
   };
 }
 

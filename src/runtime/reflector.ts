@@ -104,7 +104,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
       ...options.selectors,
       resourceVersion: from,
       timeoutSeconds: Math.round(MIN_WATCH_SECONDS * (1 + random())),
-      ...(options.silenceMs === undefined ? {} : { silenceMs: options.silenceMs }),
+      silenceMs: options.silenceMs,
       signal,
     });
     for await (const { type, object } of events) {

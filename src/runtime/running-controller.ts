@@ -81,7 +81,7 @@ export function createController(
     clock,
     random,
     metrics: metrics?.queue,
-    ...(backoff === undefined ? {} : { backoff }),
+    backoff,
   });
   const work = new AbortController();
   const stopping = new AbortController();

@@ -11,7 +11,7 @@ export interface WorkQueueOptions {
   readonly clock: Clock;
   readonly random: Random;
   /** Backoff of a failing key; by default from 50 ms to 2 min. */
-  readonly backoff?: BackoffOptions;
+  readonly backoff?: BackoffOptions | undefined;
   readonly metrics?: WorkQueueMetrics | undefined;
 }
 

@@ -7,15 +7,15 @@ export interface KubeConnection {
   /** Base URL: scheme, host, port and an optional path prefix. */
   readonly server: string;
   /** PEM bundle that verifies the server's certificate; the system's roots if absent. */
-  readonly caPem?: string;
+  readonly caPem?: string | undefined;
   /** The bearer token for the next request; "" for none (client certificates). */
   readonly token: () => Promise<string> | string;
   /** Client certificate, PEM. */
-  readonly clientCert?: string;
+  readonly clientCert?: string | undefined;
   /** Key of the client certificate, PEM. */
-  readonly clientKey?: string;
+  readonly clientKey?: string | undefined;
   /** The name that the server's certificate must carry, if it is not the host of `server`. */
-  readonly tlsServerName?: string;
+  readonly tlsServerName?: string | undefined;
   /** Accepts any certificate. Only a kubeconfig can ask for it (`insecure-skip-tls-verify`). Default false. */
   readonly skipTlsVerify?: boolean;
   readonly userAgent: string;

@@ -44,10 +44,10 @@ export function createTransport(connection: KubeConnection): Transport {
       timeout: CONNECT_TIMEOUT_MS,
       keepAliveInitialDelay: TCP_KEEPALIVE_MS,
       rejectUnauthorized: connection.skipTlsVerify !== true, // NODE_TLS_REJECT_UNAUTHORIZED does not turn it off
-      ...(connection.caPem === undefined ? {} : { ca: connection.caPem }),
-      ...(connection.clientCert === undefined ? {} : { cert: connection.clientCert }),
-      ...(connection.clientKey === undefined ? {} : { key: connection.clientKey }),
-      ...(connection.tlsServerName === undefined ? {} : { servername: connection.tlsServerName }),
+      ca: connection.caPem,
+      cert: connection.clientCert,
+      key: connection.clientKey,
+      servername: connection.tlsServerName,
     },
   });
   const prefix = server.pathname.replace(/\/$/, "");

@@ -6,9 +6,9 @@ import type { TransportRequest } from "./transport.ts";
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Upper bound of each HTTP exchange in milliseconds; the default is 30,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** How often a 429 or 503 with Retry-After is retried; the default is the client's. */
-  readonly maxRetries?: number;
+  readonly maxRetries?: number | undefined;
 }
 
 export interface SelectorOptions {
@@ -35,7 +35,7 @@ export interface WatchOptions extends SelectorOptions {
    * Without a byte for this long the connection is dead; the default is 90,000. The server sends a bookmark
    * each minute.
    */
-  readonly silenceMs?: number;
+  readonly silenceMs?: number | undefined;
 }
 
 export type WatchEvent<T extends KubeObject> =

@@ -16,7 +16,7 @@ export interface AppPod {
   /** The pod carries the proxy of this app, a proxy of another or an unknown app, or no proxy. */
   readonly proxy: "own" | "other-app" | "none";
   /** The app in the pod's label, if the proxy belongs to another app and the pod has the label. */
-  readonly injectedFor?: string;
+  readonly injectedFor?: string | undefined;
   /** The pod's operator may run. */
   readonly running: boolean;
   /**
@@ -85,14 +85,13 @@ function appPod(app: PodSelection, pod: Pod, view: PodView): AppPod {
   const labels = metadata.labels ?? {};
   const proxy = proxyOf(app.name, pod);
   const ended = hasEnded(pod);
-  const injectedFor = proxy === "other-app" ? labels[INJECTED_LABEL] : undefined;
   return {
     namespace: metadata.namespace ?? "",
     name: metadata.name ?? "",
     uid: metadata.uid ?? "",
     subset: app.subsetOf(labels),
     proxy,
-    ...(injectedFor === undefined ? {} : { injectedFor }),
+    injectedFor: proxy === "other-app" ? labels[INJECTED_LABEL] : undefined,
     running: !ended && mayBeAtWork(pod, view),
     ...(isUnstarted(pod) ? { unstarted: true } : {}),
     ended,

@@ -9,7 +9,7 @@ export interface Fault {
   /** The delays of all rules add up. */
   readonly delayMs: number;
   /** Of the first rule that aborts. */
-  readonly abort?: { readonly status: number; readonly rule: FaultRule };
+  readonly abort?: { readonly status: number; readonly rule: FaultRule } | undefined;
   /** Every rule that fires, including those in the shadow. */
   readonly fired: readonly { readonly rule: FaultRule; readonly what: "delay" | "abort" }[];
 }
@@ -28,7 +28,7 @@ export function drawFault(matcher: Matcher<FaultRule>, request: PolicyRequest, n
   const first = enforced.find(({ aborts }) => aborts)?.rule;
   return {
     delayMs: Math.min(MAX_DELAY_MS, delayMs),
-    ...(first?.abort === undefined ? {} : { abort: { status: first.abort.status, rule: first } }),
+    abort: first?.abort && { status: first.abort.status, rule: first },
     fired: drawn.flatMap(({ rule, delays, aborts }) => [
       ...(delays ? [{ rule, what: "delay" as const }] : []),
       ...(aborts ? [{ rule, what: "abort" as const }] : []),

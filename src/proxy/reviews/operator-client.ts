@@ -36,7 +36,7 @@ export function createOperatorClient({ port, certificate, clock }: OperatorClien
       port,
       rejectUnauthorized: false,
       minVersion: "TLSv1.2",
-      ...(certificate.serverName === undefined ? {} : { servername: certificate.serverName }),
+      servername: certificate.serverName,
     }),
     async check(socket) {
       const leaf = socket.getPeerX509Certificate()?.raw;

@@ -96,7 +96,7 @@ export function createSession(deps: SessionDeps): ManagerSession {
     clock,
     random,
     log,
-    ...(deps.backoff === undefined ? {} : { backoff: deps.backoff }),
+    backoff: deps.backoff,
   });
   const reporter: Reporter = createReporter(clock, client.report);
   enforcer.onBacklogChange(() => {

@@ -34,7 +34,7 @@ export interface MeshClientDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  readonly backoff?: BackoffOptions;
+  readonly backoff?: BackoffOptions | undefined;
   /** Default: gRPC. */
   readonly network?: { readonly connect: typeof openManagerChannel; readonly open: typeof openMeshStream };
 }

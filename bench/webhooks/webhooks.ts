@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Pool } from "undici";
 import { createCa, issueServerCertificate } from "../../src/base/certificates.ts";
-import { podUri } from "../../src/base/pod-uri.ts";
+import { podUri } from "../../src/base/pem.ts";
 import type { PodPeer } from "../../src/wire/peer-type.ts";
 import { startChild } from "../../test/support/child-process.ts";
 import { freePort } from "../../test/support/free-port.ts";

@@ -2,7 +2,7 @@
 // namespaces, so that its size does not grow with the cluster. Fields are optional and unknown ones are kept,
 // since an older version may have written it.
 import { optional, z } from "zod";
-import type { Immutable } from "../base/immutable.ts";
+import type { Immutable } from "../base/json.ts";
 import { conditionsSchema, timestampSchema } from "./conditions.ts";
 import { listMap } from "./extensions.ts";
 import { atomicList, countSchema } from "./fields.ts";

@@ -1,7 +1,7 @@
 // The kind CircuitBreaker: limits and breakers for the requests of pods. Invariant: it has each field of
 // KusionStack's kind, with the same spelling; a field of an older form is refused with the new one.
 import { optional, z } from "zod";
-import type { Immutable } from "../base/immutable.ts";
+import type { Immutable } from "../base/json.ts";
 import { listMap, withChecks } from "./extensions.ts";
 import { nonEmptyList } from "./fields.ts";
 import { KUSIONSTACK_GROUP, objectMetaSchema } from "./kind.ts";

@@ -1,6 +1,6 @@
 // The status conditions of every kind (metav1.Condition), which `kubectl wait` reads.
 import { optional, z } from "zod";
-import type { Immutable } from "../base/immutable.ts";
+import type { Immutable } from "../base/json.ts";
 import { listMap } from "./extensions.ts";
 
 /** RFC 3339, as Kubernetes writes times. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseDuration } from "../base/duration.ts";
+import { parseDuration } from "../base/clock.ts";
 import { durationSchema } from "./duration.ts";
 
 describe("parseDuration", () => {

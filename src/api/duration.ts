@@ -1,6 +1,6 @@
 // Fields with a duration, such as "1m30s".
 import { z } from "zod";
-import { DURATION, parseDuration } from "../base/duration.ts";
+import { DURATION, parseDuration } from "../base/clock.ts";
 import { celRules } from "./extensions.ts";
 
 /** Milliseconds of a duration that the schema has checked. */

@@ -2,7 +2,7 @@
 // field of KusionStack's kind, with the same spelling. An unknown or older field is refused, because a fault
 // that fires too often does harm.
 import { optional, z } from "zod";
-import type { Immutable } from "../base/immutable.ts";
+import type { Immutable } from "../base/json.ts";
 import { durationSchema } from "./duration.ts";
 import { type Check, celRules, withChecks } from "./extensions.ts";
 import { int, nonEmptyList } from "./fields.ts";

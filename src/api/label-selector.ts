@@ -1,7 +1,7 @@
 // The schema of metav1.LabelSelector, with Kubernetes' own checks. Invariant: its type is assignable to the
 // one in src/kube/types.ts.
 import { optional, z } from "zod";
-import type { Immutable } from "../base/immutable.ts";
+import type { Immutable } from "../base/json.ts";
 import { atomicMap, type CelRule, celRules } from "./extensions.ts";
 import { labelKeySchema, labelValueSchema } from "./names.ts";
 import { type Finding, fieldAt, fieldsOf, isObject, itemsOf, withRules } from "./rule.ts";

@@ -1,6 +1,6 @@
 // The kind ManagerState: one cluster-scoped object, in which the manager names its replicas and their leader.
 import { optional, z } from "zod";
-import type { Immutable } from "../base/immutable.ts";
+import type { Immutable } from "../base/json.ts";
 import { celRules, listMap } from "./extensions.ts";
 import { int } from "./fields.ts";
 import { AGE_COLUMN, type KindDefinition, KRUISE_GROUP, objectMetaSchema, textColumn } from "./kind.ts";

@@ -1,7 +1,7 @@
 // A term in the rules of a VirtualApp: namespaces by labels or by name, or objects by labels. Invariant:
 // exactly one of the three is set; the CEL rules and the check here both enforce it.
 import { optional, z } from "zod";
-import type { Immutable } from "../base/immutable.ts";
+import type { Immutable } from "../base/json.ts";
 import { celRules } from "./extensions.ts";
 import { labelSelectorSchema } from "./label-selector.ts";
 import { MAX_REGEX_LENGTH, regexSchema } from "./regex.ts";

@@ -1,7 +1,7 @@
 // The status of every policy kind. Invariant: its size does not grow with the number of pods. Fields are
 // optional and unknown ones are kept, since an older version may have written it.
 import { optional, z } from "zod";
-import type { Immutable } from "../base/immutable.ts";
+import type { Immutable } from "../base/json.ts";
 import { conditionsSchema, timestampSchema } from "./conditions.ts";
 import { atomicList, countSchema } from "./fields.ts";
 

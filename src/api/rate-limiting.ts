@@ -1,7 +1,7 @@
 // One rule of a CircuitBreaker: a limit or a breaker for some requests. Invariant: it has each field of
 // KusionStack's kind, with the same spelling; a field of an older form is refused with the new one.
 import { optional, z } from "zod";
-import type { Immutable } from "../base/immutable.ts";
+import type { Immutable } from "../base/json.ts";
 import { durationSchema } from "./duration.ts";
 import { withChecks } from "./extensions.ts";
 import { int, MAX_INT32 } from "./fields.ts";

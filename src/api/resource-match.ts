@@ -1,7 +1,6 @@
 // The resources of a rule: API groups and plural resource names.
 import { z } from "zod";
-import type { Immutable } from "../base/immutable.ts";
-import { jsonText } from "../base/json.ts";
+import { type Immutable, jsonText } from "../base/json.ts";
 import { nonEmptyList } from "./fields.ts";
 
 export const WILDCARD = "*";

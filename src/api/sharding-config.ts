@@ -2,7 +2,7 @@
 // each field of KusionStack's kind, with the same spelling. Rules over several fields are in
 // sharding-config-rules.ts.
 import { optional, z } from "zod";
-import type { Immutable } from "../base/immutable.ts";
+import type { Immutable } from "../base/json.ts";
 import { celRules } from "./extensions.ts";
 import { int, nonEmptyList, observedStatus } from "./fields.ts";
 import { AGE_COLUMN, conditionColumns, integerColumn, type KindDefinition, KUSIONSTACK_GROUP, textColumn } from "./kind.ts";

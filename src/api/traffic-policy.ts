@@ -1,7 +1,7 @@
 // The kind TrafficPolicy: limits and denials for the requests of apps. Invariant: it has each field of
 // OpenKruise's kind, with the same spelling.
 import { optional, z } from "zod";
-import type { Immutable } from "../base/immutable.ts";
+import type { Immutable } from "../base/json.ts";
 import { type Check, listMap, withChecks } from "./extensions.ts";
 import { int, MAX_INT32, nonEmptyList } from "./fields.ts";
 import { KRUISE_GROUP } from "./kind.ts";

@@ -1,7 +1,7 @@
 // Schemas that the policy kinds share. Invariants: `*` stands alone in a list and no list is empty, so that a
 // list shows what it matches; all rules of an object together are small enough for an index.
 import { optional, z } from "zod";
-import type { Immutable } from "../base/immutable.ts";
+import type { Immutable } from "../base/json.ts";
 import { celRules } from "./extensions.ts";
 import { labelValueSchema } from "./names.ts";
 import { apiGroupSchema, WILDCARD } from "./resource-match.ts";

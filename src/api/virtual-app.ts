@@ -1,7 +1,7 @@
 // The kind VirtualApp: one operator, its subsets, and the rules of ownership. Rules over several fields are
 // in virtual-app-rules.ts.
 import { optional, z } from "zod";
-import type { Immutable } from "../base/immutable.ts";
+import type { Immutable } from "../base/json.ts";
 import { appStatusSchema } from "./app-status.ts";
 import { celRules, listMap } from "./extensions.ts";
 import { int, nonEmptyList, observedStatus } from "./fields.ts";

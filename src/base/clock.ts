@@ -1,6 +1,5 @@
-// Time and random numbers as parameters, so that tests control them. Invariant: code that waits or adds
-// jitter takes a Clock or a Random; the linter forbids Date.now, bare timers and Math.random elsewhere. Used
-// everywhere.
+// Time and random numbers as parameters, so that tests control them: code that waits or adds jitter takes a
+// Clock or a Random. The linter forbids Date.now, bare timers and Math.random elsewhere.
 import { performance } from "node:perf_hooks";
 import { type AbortSource, onAbort } from "./abort.ts";
 import { MeshError } from "./errors.ts";
@@ -53,4 +52,56 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSource): Prom
         reject(new MeshError("ABORTED", "waiting: aborted", { cause: signal.reason }));
       });
   });
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+export const DURATION = /^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|ms|s|m|h))+$/;
+const PART = /([0-9.]+)([a-z]+)/g;
+
+/** Milliseconds; undefined for any other text. */
+export function parseDuration(text: string): number | undefined {
+  if (!DURATION.test(text)) return undefined;
+  return [...text.matchAll(PART)].reduce((sum, [, count, unit = ""]) => sum + Number(count) * (UNIT_MS[unit] ?? Number.NaN), 0);
+}
+
+export interface BackoffOptions {
+  /** First delay in milliseconds. */
+  readonly baseMs: number;
+  /** Upper bound of a delay in milliseconds. */
+  readonly maxMs: number;
+}
+
+/**
+ * The delay before a retry (attempt 0 is the first one): a random value between half and all of min(maxMs,
+ * baseMs * 2^attempt).
+ */
+export function backoffMs(attempt: number, options: BackoffOptions, random: Random): number {
+  const ceiling = Math.min(options.maxMs, options.baseMs * 2 ** Math.min(attempt, 30));
+  return ceiling / 2 + random() * (ceiling / 2);
+}
+
+export interface Deadline {
+  /** Starts the deadline, or starts it again. */
+  set(ms: number): void;
+  clear(): void;
+}
+
+/** Node runs due timers before it reads sockets. After a stall this is time for one turn of the loop. */
+const TURN_MS = 50;
+
+/** @param onOver runs when the time is over and nobody has cleared it */
+export function createDeadline(clock: Clock, onOver: () => void): Deadline {
+  let timer: Timer | undefined;
+  return {
+    set(ms) {
+      timer?.cancel();
+      timer = clock.after(ms, () => {
+        timer = clock.after(TURN_MS, onOver);
+      });
+    },
+    clear() {
+      timer?.cancel();
+      timer = undefined;
+    },
+  };
 }

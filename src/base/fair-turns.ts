@@ -112,3 +112,33 @@ export function createFairTurns({ clock, lightMs = 0, nextTurn = (run) => void s
     goOn: measured,
   };
 }
+
+const SLICE_MS = 5;
+
+interface SlicesOptions {
+  readonly turns: Pick<FairTurns, "run">;
+  /** Whose turn it is to be. */
+  readonly client: string;
+  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Does a piece of work for each item in slices of about SLICE_MS, each in the client's turn.
+ * @throws the signal's reason, before the next slice
+ */
+export async function mapInSlices<T, R>(items: readonly T[], work: (item: T) => R, options: SlicesOptions): Promise<R[]> {
+  const { turns, client, clock, signal } = options;
+  const left = items.values();
+  const results: R[] = [];
+  const slice = () => {
+    signal.throwIfAborted();
+    const startMs = clock.monotonicMs();
+    for (const item of left) {
+      results.push(work(item));
+      if (clock.monotonicMs() - startMs >= SLICE_MS) return;
+    }
+  };
+  while (results.length < items.length) await turns.run(client, slice);
+  return results;
+}

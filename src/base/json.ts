@@ -30,3 +30,10 @@ export function readJson<S extends z.ZodType>(schema: S, text: string | Uint8Arr
 export function jsonText(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }
+
+/** `T` with all properties and arrays readonly, at every depth. */
+export type Immutable<T> = T extends readonly (infer Item)[]
+  ? readonly Immutable<Item>[]
+  : T extends object
+    ? { readonly [Key in keyof T]: Immutable<T[Key]> }
+    : T;

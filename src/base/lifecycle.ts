@@ -1,8 +1,11 @@
-// Starts the parts of a process in order and drains them in reverse. Invariant: a part starts after all parts
-// of earlier groups are ready, and stops before them. Called by each service's main.
+// Runs a service: its settings, signals and exit codes, and its parts. Invariant: a part starts after all parts of
+// earlier groups are ready, and stops before them.
+import type { z } from "zod";
 import { untilAborted } from "./abort.ts";
-import { MeshError } from "./errors.ts";
+import type { Env } from "./env.ts";
+import { errorMessage, isMeshError, MeshError } from "./errors.ts";
 import type { Logger } from "./log.ts";
+import { type CommandLine, EXIT_USAGE, readInvocation } from "./settings.ts";
 
 /** A part of a process that starts and stops. */
 export interface Runnable {
@@ -13,7 +16,7 @@ export interface Runnable {
   stop(): Promise<void>;
 }
 
-export interface RunOptions {
+interface GroupOptions {
   readonly signal: AbortSignal;
   readonly log: Logger;
   /** Upper bound in milliseconds for the whole drain; default 10,000. */
@@ -24,7 +27,7 @@ export interface RunOptions {
  * Starts the groups in order (members of a group together), waits for the signal, then stops the groups in
  * reverse order. Rejects with the first error of a start, after it has stopped the started groups.
  */
-export async function runGroups(groups: readonly (readonly Runnable[])[], options: RunOptions): Promise<void> {
+export async function runGroups(groups: readonly (readonly Runnable[])[], options: GroupOptions): Promise<void> {
   const started: (readonly Runnable[])[] = [];
   try {
     for (const group of groups) {
@@ -38,7 +41,7 @@ export async function runGroups(groups: readonly (readonly Runnable[])[], option
   }
 }
 
-async function drain(groups: readonly (readonly Runnable[])[], { log, drainMs = 10_000 }: RunOptions): Promise<void> {
+async function drain(groups: readonly (readonly Runnable[])[], { log, drainMs = 10_000 }: GroupOptions): Promise<void> {
   const deadline = AbortSignal.timeout(drainMs);
   for (const group of groups) {
     const stops = group.map(async (runnable) => {
@@ -63,4 +66,38 @@ export function shutdownSignal(): AbortSignal {
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);
   return controller.signal;
+}
+
+/** What `runMain` passes to a service. */
+export interface RunOptions {
+  readonly signal: AbortSignal;
+  /** Called once everything is started; printed as one line of JSON with --print-ready. */
+  readonly onReady: (ready: object) => void;
+}
+
+/**
+ * Runs a service and ends the process: with 64 for an invalid configuration, with every problem on stderr; with 0
+ * after a complete drain; otherwise with 1, after one line on stderr.
+ */
+export async function runMain<S extends z.ZodType>(
+  commandLine: CommandLine<S>,
+  argv: readonly string[],
+  env: Env,
+  run: (config: z.output<S>, options: RunOptions) => Promise<void>,
+): Promise<void> {
+  try {
+    const invocation = readInvocation(commandLine, argv, env);
+    if (invocation.kind === "help") {
+      process.stdout.write(invocation.text);
+      return;
+    }
+    const onReady = (ready: object) => {
+      if (invocation.printReady) process.stdout.write(`${JSON.stringify(ready)}\n`);
+    };
+    await run(invocation.config, { signal: shutdownSignal(), onReady });
+    process.exit(0); // everything is drained; a timer that a library has left must not keep the process alive
+  } catch (error) {
+    process.stderr.write(`${commandLine.title.split(":")[0]}: ${errorMessage(error)}\n`);
+    process.exit(isMeshError(error, "CONFIG_INVALID") ? EXIT_USAGE : 1);
+  }
 }

@@ -1,5 +1,6 @@
 // Prometheus metrics. Invariant: main creates the one registry of a process and passes it on; there is no
 // default registry, so that tests are isolated.
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
 export { Counter, Gauge, Histogram, Registry };
@@ -14,4 +15,32 @@ export function createRegistry(component: string, version: string): Registry {
     registers: [registry],
   }).set({ component, version }, 1);
   return registry;
+}
+
+/** Time between two samples, in milliseconds: enough to see a blocked loop, too rare to cost anything. */
+const SAMPLE_MS = 100;
+
+/**
+ * Measures how late the event loop runs: the time in which a process serves nobody. The returned function ends it.
+ * @param program `proxy` or `manager`, as in the metric's name
+ */
+export function measureEventLoop(registry: Registry, program: "proxy" | "manager"): () => void {
+  const histogram = monitorEventLoopDelay({ resolution: SAMPLE_MS });
+  histogram.enable();
+  new Gauge({
+    name: `ctrlmesh_${program}_event_loop_delay_seconds`,
+    help: "How late the event loop ran since the last scrape.",
+    labelNames: ["quantile"],
+    registers: [registry],
+    collect() {
+      // Node measures from one sample to the next, and so counts the wait between them as well.
+      const seconds = (nanoseconds: number) =>
+        Number.isFinite(nanoseconds) ? Math.max(0, nanoseconds / 1e9 - SAMPLE_MS / 1e3) : 0;
+      this.set({ quantile: "0.5" }, seconds(histogram.percentile(50)));
+      this.set({ quantile: "0.99" }, seconds(histogram.percentile(99)));
+      this.set({ quantile: "1" }, seconds(histogram.max));
+      histogram.reset();
+    },
+  });
+  return () => void histogram.disable();
 }

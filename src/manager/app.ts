@@ -3,11 +3,10 @@
 import { MANAGER_STATE_NAME, type ManagerStateStatus } from "../api/manager-state.ts";
 import { systemClock, systemRandom } from "../base/clock.ts";
 import { processEnv } from "../base/env.ts";
-import { measureEventLoop } from "../base/event-loop-metric.ts";
 import { createHealthServer } from "../base/health-server.ts";
 import { type Runnable, runGroups } from "../base/lifecycle.ts";
 import { createLogger } from "../base/log.ts";
-import { createRegistry } from "../base/metrics.ts";
+import { createRegistry, measureEventLoop } from "../base/metrics.ts";
 import { formatAddress } from "../base/settings.ts";
 import { VERSION } from "../base/version.ts";
 import { createKubeClient } from "../kube/client/client.ts";

@@ -1,6 +1,6 @@
 // The program ctrlmesh-manager.
 import { processEnv } from "../base/env.ts";
-import { runMain } from "../base/run-main.ts";
+import { runMain } from "../base/lifecycle.ts";
 import { runManager } from "./app.ts";
 import { managerCommandLine } from "./config.ts";
 

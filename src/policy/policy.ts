@@ -2,7 +2,7 @@
 // and the engine enforces them. Invariants: no rule depends on another one; a rule of this schema can be
 // enforced.
 import { z } from "zod";
-import type { Immutable } from "../base/immutable.ts";
+import type { Immutable } from "../base/json.ts";
 import { isPattern } from "./text-match.ts";
 
 const list = z.array(z.string());

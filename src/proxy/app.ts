@@ -8,7 +8,7 @@ import { type Runnable, runGroups } from "../base/lifecycle.ts";
 import type { ListenAddress } from "../base/listener.ts";
 import { createLogger, type Logger } from "../base/log.ts";
 import { createRegistry, type Registry } from "../base/metrics.ts";
-import { podUri } from "../base/pod-uri.ts";
+import { podUri } from "../base/pem.ts";
 import { formatAddress } from "../base/settings.ts";
 import { VERSION } from "../base/version.ts";
 import type { ProxyConfig } from "./config.ts";

@@ -1,6 +1,6 @@
 // The program ctrlmesh-proxy.
 import { processEnv } from "../base/env.ts";
-import { runMain } from "../base/run-main.ts";
+import { runMain } from "../base/lifecycle.ts";
 import { runProxy } from "./app.ts";
 import { proxyCommandLine } from "./config.ts";
 

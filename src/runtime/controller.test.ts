@@ -5,10 +5,15 @@ import { MeshError } from "../base/errors.ts";
 import { silentLogger } from "../base/log.ts";
 import { Registry } from "../base/metrics.ts";
 import { CONFIG_MAPS, NAMESPACES, PODS } from "../kube/client/resources.ts";
-import { type ControllerBuilder, type ControllerOptions, controllerOf, controllerRequest } from "./controller.ts";
+import {
+  type ControllerBuilder,
+  type ControllerOptions,
+  controllerOf,
+  controllerRequest,
+  generationChanged,
+} from "./controller.ts";
 import { createControllerMetrics } from "./controller-metrics.ts";
 import { createInformers } from "./informers.ts";
-import { generationChanged } from "./predicates.ts";
 import { type Reconciler, type Request, TerminalError } from "./reconciler.ts";
 
 type Reconcile = Reconciler["reconcile"];

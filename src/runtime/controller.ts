@@ -1,34 +1,30 @@
 // The builder of a controller: which kind it reconciles, which kinds it watches, and how a change becomes a
-// request. Invariant: a builder is immutable; each call returns a new one. Called by the add.ts of each
-// controller; it builds running-controller.ts.
-
+// request. Invariant: a builder is immutable; each call returns a new one.
 import { controllerRefOf } from "../kube/client/owner.ts";
 import type { Resource } from "../kube/client/resource.ts";
 import type { SelectorOptions } from "../kube/client/types.ts";
 import type { KubeObject } from "../kube/types.ts";
-import type { Predicate } from "./predicates.ts";
+import { isDeepEqual } from "./merge-patch.ts";
 import type { Reconciler, Request } from "./reconciler.ts";
 import { type ChangeSource, type Controller, type ControllerOptions, createController } from "./running-controller.ts";
-import type { Change, Store } from "./store.ts";
+import type { Change } from "./store.ts";
 
 export type { Controller, ControllerOptions } from "./running-controller.ts";
 
 export interface SourceOptions<T extends KubeObject> {
-  /** A change must pass all of them. Default: every change passes. See predicates.ts. */
+  /** A change must pass all of them. Default: every change passes. */
   readonly predicates?: readonly Predicate<T>[];
   /** Which objects are watched; default: all, in all namespaces. */
   readonly selectors?: SelectorOptions;
 }
 
 export interface ControllerBuilder {
-  /**
-   * The kind to reconcile: a change of an object queues the object. Usually with the predicate
-   * generationChanged.
-   */
+  /** The kind to reconcile: a change of an object queues the object. Usually with `generationChanged`. */
   for<T extends KubeObject>(resource: Resource<T>, options?: SourceOptions<T>): ControllerBuilder;
   /**
-   * Any other kind: a change queues the requests that `map` returns for the old and for the new object.
-   * @param map pure and fast. It must not throw: then the error is logged and the change queues nothing
+   * Any other kind: a change queues the requests that `map` returns for the old and for the new object, so that
+   * the former target of a reference is reconciled too.
+   * @param map pure and fast. If it throws, the error is logged and the change queues nothing
    */
   watches<T extends KubeObject>(resource: Resource<T>, map: MapFunction<T>, options?: SourceOptions<T>): ControllerBuilder;
   /**
@@ -41,50 +37,34 @@ export interface ControllerBuilder {
   withReconciler(reconciler: Reconciler): Controller;
 }
 
+/** The requests that a change of this object queues. */
+type MapFunction<T extends KubeObject> = (object: T) => readonly Request[];
+
+/** Calls the listener for every event, until the returned function is called. Any other result is ignored. */
+type Subscribe<E> = (listener: (event: E) => void) => unknown;
+
 /** Begins a controller: `controllerOf({...}).for(A).watches(B, map).withReconciler(r)`. */
 export function controllerOf(options: ControllerOptions): ControllerBuilder {
   return builder(options, []);
 }
 
 function builder(options: ControllerOptions, sources: readonly ChangeSource[]): ControllerBuilder {
-  const add = <T extends KubeObject>(
-    resource: Resource<T>,
-    map: MapFunction<T>,
-    { predicates = [], selectors }: SourceOptions<T>,
-  ) => createSource({ store: options.informers.store(resource, selectors), map, predicates });
+  const watches: ControllerBuilder["watches"] = (resource, map, { predicates = [], selectors } = {}) => {
+    const store = options.informers.store(resource, selectors);
+    const connect: ChangeSource["connect"] = (enqueue) =>
+      store.onChange((change) => {
+        if (!predicates.every((predicate) => predicate(change))) return;
+        for (const object of objectsOf(change)) for (const request of map(object)) enqueue(request);
+      });
+    return builder(options, [...sources, { synced: store.synced, connect }]);
+  };
   return {
-    for: (resource, more = {}) => builder(options, [...sources, add(resource, selfRequest, more)]),
-    watches: (resource, map, more = {}) => builder(options, [...sources, add(resource, map, more)]),
+    for: (resource, more) => watches(resource, selfRequest, more),
+    watches,
     on: (subscribe, map) => builder(options, [...sources, createEventSource(subscribe, map)]),
     withReconciler: (reconciler) => createController(options, sources, reconciler),
   };
 }
-
-/** The requests that a change of this object queues. */
-type MapFunction<T extends KubeObject> = (object: T) => readonly Request[];
-
-/**
- * Combines a store, a map and predicates; a change must pass all of them. An update queues the requests of
- * the old object and of the new one, so that the former target of a reference is reconciled too.
- */
-function createSource<T extends KubeObject>(source: {
-  readonly store: Store<T>;
-  readonly map: MapFunction<T>;
-  readonly predicates: readonly Predicate<T>[];
-}): ChangeSource {
-  const { store, map, predicates } = source;
-  return {
-    synced: store.synced,
-    connect: (enqueue) =>
-      store.onChange((change) => {
-        if (!predicates.every((predicate) => predicate(change))) return;
-        for (const object of objectsOf(change)) for (const request of map(object)) enqueue(request);
-      }),
-  };
-}
-
-/** Calls the listener for every event, until the returned function is called. Any other result is ignored. */
-type Subscribe<E> = (listener: (event: E) => void) => unknown;
 
 function createEventSource<E>(subscribe: Subscribe<E>, map: (event: E) => readonly Request[]): ChangeSource {
   const connect: ChangeSource["connect"] = (enqueue) => {
@@ -119,4 +99,25 @@ export function controllerRequest(controller: Resource): MapFunction<KubeObject>
 function groupOf(apiVersion: string): string {
   const slash = apiVersion.indexOf("/");
   return slash < 0 ? "" : apiVersion.slice(0, slash);
+}
+
+/** Decides whether a change leads to a reconcile. Those below pass every addition and deletion. */
+export type Predicate<T extends KubeObject = KubeObject> = (change: Change<T>) => boolean;
+
+/** Updates that changed the spec or began the deletion. The API server raises metadata.generation for both. */
+export const generationChanged: Predicate = (change) =>
+  change.type !== "updated" ||
+  change.object.metadata.generation !== change.previous.metadata.generation ||
+  change.object.metadata.deletionTimestamp !== change.previous.metadata.deletionTimestamp;
+
+export const labelsChanged: Predicate = changed(({ metadata }) => metadata.labels ?? {});
+
+/** Updates that changed the result of `read`: `changed((pod) => pod.status?.phase)`. */
+export function changed<T extends KubeObject>(read: (object: T) => unknown): Predicate<T> {
+  return (change) => change.type !== "updated" || !isDeepEqual(read(change.object), read(change.previous));
+}
+
+/** Passes a change that at least one of the predicates passes. */
+export function anyOf<T extends KubeObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
+  return (change) => predicates.some((predicate) => predicate(change));
 }

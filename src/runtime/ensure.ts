@@ -63,14 +63,7 @@ function changesOf<T extends KubeObject>(stored: T, desired: T): { readonly meta
   const before = Object.fromEntries(Object.keys(fields).map((key) => [key, stored[key as keyof T]]));
   const { labels = {}, ownerReferences = [] } = stored.metadata;
   const missingOwners = (metadata.ownerReferences ?? []).filter(({ uid }) => !ownerReferences.some((each) => each.uid === uid));
-  return createMergePatch(
-    { ...before, metadata: { labels, ownerReferences } },
-    {
-      ...fields,
-      metadata: {
-        labels: { ...labels, ...metadata.labels },
-        ownerReferences: [...ownerReferences, ...missingOwners],
-      },
-    },
-  ) as { readonly metadata?: object } | undefined;
+  const after = { labels: { ...labels, ...metadata.labels }, ownerReferences: [...ownerReferences, ...missingOwners] };
+  const patch = createMergePatch({ ...before, metadata: { labels, ownerReferences } }, { ...fields, metadata: after });
+  return patch as { readonly metadata?: object } | undefined;
 }

@@ -4,10 +4,9 @@ export { type Clock, type Random, sleep, systemClock, systemRandom } from "../ba
 export { processEnv } from "../base/env.ts";
 export { isMeshError, MeshError } from "../base/errors.ts";
 export { createHealthServer } from "../base/health-server.ts";
-export { type Runnable, runGroups } from "../base/lifecycle.ts";
+export { type Runnable, type RunOptions, runGroups, runMain } from "../base/lifecycle.ts";
 export { createLogger, type Logger, silentLogger } from "../base/log.ts";
 export { createRegistry } from "../base/metrics.ts";
-export { type RunOptions, runMain } from "../base/run-main.ts";
 export {
   type CommandLine,
   listenAddress,
@@ -24,13 +23,17 @@ export * from "../kube/client/resources.ts";
 export type { KubeClient, Patch, SelectorOptions } from "../kube/client/types.ts";
 export { isStatus, StatusError } from "../kube/status.ts";
 export type { KubeList, KubeObject, LabelSelector, ObjectMeta, OwnerReference } from "../kube/types.ts";
-export { withTransitionTime } from "./conditions.ts";
 export {
+  anyOf,
   type Controller,
   type ControllerBuilder,
   type ControllerOptions,
+  changed,
   controllerOf,
   controllerRequest,
+  generationChanged,
+  labelsChanged,
+  type Predicate,
   type SourceOptions,
   selfRequest,
 } from "./controller.ts";
@@ -42,7 +45,6 @@ export { createInformers, type Informer, type Informers } from "./informers.ts";
 export { loadConnection } from "./kubeconfig.ts";
 export { createLeaderElector, type LeaderElector } from "./leader-election.ts";
 export { createMergePatch } from "./merge-patch.ts";
-export { anyOf, changed, generationChanged, labelsChanged, type Predicate } from "./predicates.ts";
 export { formatRequest, parseRequest, type Reconciler, type Request, type Result, TerminalError } from "./reconciler.ts";
-export { writeStatus } from "./status-writer.ts";
+export { withTransitionTime, writeStatus } from "./status-writer.ts";
 export type { Change, Store } from "./store.ts";

@@ -1,14 +1,13 @@
 // Leader election on a Lease, by client-go's protocol. Invariant: this process leads only until renewDeadline
 // after it sent its last successful renewal. Another process takes the lease no earlier than leaseDuration
-// after it saw that renewal, so two processes never lead at the same time. leader-state.ts and
-// lease-record.ts make the decisions; this file waits and calls the callbacks.
+// after it saw that renewal, so two processes never lead at the same time.
+import { onAbort, untilAborted } from "../base/abort.ts";
 import { type Clock, type Random, sleep } from "../base/clock.ts";
-import { MeshError } from "../base/errors.ts";
+import { isMeshError, MeshError } from "../base/errors.ts";
 import type { Runnable } from "../base/lifecycle.ts";
 import type { Logger } from "../base/log.ts";
 import type { KubeClient } from "../kube/client/types.ts";
 import { initialLeaderState, type LeaderInput, type LeaderState, nextLeaderState } from "./leader-state.ts";
-import { type LeadingWork, startLeading } from "./leading-work.ts";
 import { createLeaseClient } from "./lease-client.ts";
 
 export interface LeaderCallbacks {
@@ -44,12 +43,9 @@ export interface LeaderElectionOptions {
   readonly retryPeriodMs?: number;
 }
 
-/** A contender for the lease. `start` resolves immediately. */
+/** `start` resolves immediately. */
 export interface LeaderElector extends Runnable {
-  /**
-   * True if this process leads at this moment. A process that slept past its deadline does not, even before
-   * it notices.
-   */
+  /** True if this process leads at this moment. A process that slept past its deadline does not. */
   readonly isLeader: boolean;
   /** The identity of the last observed leader; "" if there is none, or if the leader has missed renewals. */
   readonly leader: string;
@@ -57,14 +53,12 @@ export interface LeaderElector extends Runnable {
   readonly epoch: number | undefined;
 }
 
-// After it has led, a process waits 1 to 2.2 retry periods before it contends again. checkTimes uses the same
-// factor, as client-go does.
+/** After it has led, a process waits 1 to 2.2 retry periods before it contends again, as in client-go. */
 const JITTER_FACTOR = 1.2;
-// Contenders read the lease more often than the leader renews it. A contender that reads the last renewal
-// late takes the lease late.
+/** A contender that reads the last renewal late takes the lease late, so contenders read often. */
 const READS_PER_PERIOD = 2;
 const READ_JITTER_FACTOR = 0.2;
-// The periods without a renewal after which `leader` is "".
+/** Retry periods without a renewal after which `leader` is "". */
 const MISSED_RENEWALS = 3;
 
 /** @throws MeshError `CONFIG_INVALID` if the times leave no margin */
@@ -87,7 +81,7 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
   });
   const stopController = new AbortController();
   let state = initialLeaderState;
-  let work: LeadingWork | undefined;
+  let work: ReturnType<typeof startLeading> | undefined;
   let runEnd: Promise<void> | undefined;
 
   function guard(call: () => void): void {
@@ -156,8 +150,7 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
   async function renew(untilMs: number): Promise<LeaderInput> {
     const expiry = new AbortController();
     const timer = clock.after(untilMs - clock.monotonicMs(), () => expiry.abort());
-    const signals = work === undefined ? [expiry.signal] : [work.ended, expiry.signal];
-    const signal = AbortSignal.any(signals);
+    const signal = AbortSignal.any(work === undefined ? [expiry.signal] : [work.ended, expiry.signal]);
     await pause(retryPeriodMs, signal);
     const input = await tryToHold(true, signal);
     timer.cancel();
@@ -215,4 +208,37 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
 function checkTimes(leaseDurationMs: number, renewDeadlineMs: number, retryPeriodMs: number): void {
   if (leaseDurationMs > renewDeadlineMs && renewDeadlineMs > retryPeriodMs * JITTER_FACTOR && retryPeriodMs > 0) return;
   throw new MeshError("CONFIG_INVALID", "electing a leader: leaseDuration > renewDeadline > 1.2 * retryPeriod > 0 must hold");
+}
+
+/**
+ * Begins the work of one term as leader. It has ended only when `work` has returned and the signal has fired, so that
+ * a function that only starts something keeps the leadership.
+ * @param shutdown ends the work in order
+ */
+function startLeading(work: LeaderCallbacks["onStartedLeading"], shutdown: AbortSignal, log: Logger) {
+  const leading = new AbortController();
+  const ended = new AbortController();
+  const unlink = onAbort(shutdown, () => leading.abort(new MeshError("SHUTDOWN", "leading: shutting down")));
+
+  const run = async (): Promise<boolean> => {
+    try {
+      await work(leading.signal);
+    } catch (error) {
+      log.error({ err: error }, "leading failed");
+      return !isMeshError(error, "DRAIN_TIMEOUT"); // a leader without work must not prevent other processes from leading
+    }
+    await untilAborted(leading.signal);
+    return true;
+  };
+  const isDrained = run().finally(() => {
+    unlink();
+    ended.abort();
+  });
+  return {
+    /** Fires when the work has ended. */
+    ended: ended.signal,
+    /** False if a part of the work may still run. Never rejects. */
+    isDrained,
+    abort: (reason: MeshError) => leading.abort(reason),
+  };
 }

@@ -2,7 +2,7 @@
 // only after it has seen the lease unchanged for its whole duration, by its own monotonic clock. The times in
 // a lease come from other clocks and are never compared. Called by lease-client.ts.
 import type { Lease, LeaseSpec } from "../kube/client/resources.ts";
-import { isDeepEqual } from "./deep-equal.ts";
+import { isDeepEqual } from "./merge-patch.ts";
 
 /** The last observed lease, and the time when its content was first observed. */
 export interface Observation {

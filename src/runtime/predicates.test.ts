@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { KubeObject, ObjectMeta } from "../kube/types.ts";
-import { anyOf, changed, generationChanged, labelsChanged } from "./predicates.ts";
+import { anyOf, changed, generationChanged, labelsChanged } from "./controller.ts";
 import type { Change } from "./store.ts";
 
 const updated = (previous: ObjectMeta, object: ObjectMeta): Change<KubeObject> => ({

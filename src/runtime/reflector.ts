@@ -1,8 +1,7 @@
 // Keeps a store equal to a collection of the API server with a list and then watches. Invariant: no event is
 // lost or invented, and after each list the store equals the list. reflector-state.ts makes the decisions,
 // and this file does the I/O. informers.ts creates one reflector for each pair of resource and selectors.
-import { backoffMs } from "../base/backoff.ts";
-import { type Clock, type Random, sleep } from "../base/clock.ts";
+import { backoffMs, type Clock, type Random, sleep } from "../base/clock.ts";
 import { isMeshError, MeshError } from "../base/errors.ts";
 import type { Runnable } from "../base/lifecycle.ts";
 import type { Logger } from "../base/log.ts";

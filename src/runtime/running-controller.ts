@@ -1,17 +1,15 @@
-// A running controller: sources queue requests, workers reconcile them, and `stop` drains both. Invariant: no
-// reconcile runs before every source has synced; an object has one reconcile at a time; an error of a
-// reconciler leads to a retry or a log line, and never ends the process. Built by controller.ts.
+// A running controller: sources queue requests, workers reconcile them, and `stop` drains both. Invariants: no
+// reconcile runs before every source has synced, and an object has one reconcile at a time; a reconcile that fails
+// never ends the process, and one that hangs does not block its worker.
 import { onAbort, untilAborted } from "../base/abort.ts";
-import type { BackoffOptions } from "../base/backoff.ts";
-import { type Clock, type Random, systemClock, systemRandom } from "../base/clock.ts";
-import { isMeshError } from "../base/errors.ts";
+import { type BackoffOptions, type Clock, type Random, systemClock, systemRandom } from "../base/clock.ts";
+import { isMeshError, MeshError } from "../base/errors.ts";
 import type { Runnable } from "../base/lifecycle.ts";
 import type { Logger } from "../base/log.ts";
 import { isStatus } from "../kube/status.ts";
 import type { ControllerMetrics } from "./controller-metrics.ts";
 import type { Informers } from "./informers.ts";
-import { attemptReconcile, type Outcome } from "./reconcile-attempt.ts";
-import { formatRequest, parseRequest, type Reconciler, type Request } from "./reconciler.ts";
+import { formatRequest, parseRequest, type Reconciler, type Request, TerminalError } from "./reconciler.ts";
 import { createWorkQueue } from "./work-queue.ts";
 
 /** A source without its object type, so that a controller has one list of sources. */
@@ -36,10 +34,7 @@ export interface ControllerOptions {
    * wait begins with the first change, and later changes do not extend it.
    */
   readonly debounceMs?: number;
-  /**
-   * The wait before a failing object is tried again. It doubles with each failure, with jitter; default 50 ms
-   * to 2 min.
-   */
+  /** The wait before a failing object is tried again. It doubles with each failure; default 50 ms to 2 min. */
   readonly backoff?: BackoffOptions;
   /**
    * How long one reconcile may take, in milliseconds; default no bound. After this time its signal fires with
@@ -50,8 +45,8 @@ export interface ControllerOptions {
   readonly reconcileTimeoutMs?: number;
   /**
    * How long running reconciles may continue after a stop before their signal fires, in milliseconds; default
-   * 5,000. Keep it below the bound of the whole drain (RunOptions.drainMs, 10,000): at that bound the process
-   * ends, even if reconciles still run.
+   * 5,000. Keep it below the bound of the whole drain (10,000): at that bound the process ends, even if reconciles
+   * still run.
    */
   readonly graceMs?: number;
   readonly metrics?: ControllerMetrics;
@@ -62,11 +57,20 @@ export interface ControllerOptions {
  * stores have synced.
  */
 export interface Controller extends Runnable {
-  /**
-   * Queues a request from outside the sources: a gRPC message, a timer, a webhook. Debounced like a change.
-   */
+  /** Queues a request from outside the sources: a gRPC message, a timer, a webhook. Debounced like a change. */
   enqueue(request: Request): void;
 }
+
+/** `result` is the label in the metrics. */
+type Outcome =
+  | { readonly result: "success" }
+  | { readonly result: "requeue_after"; readonly afterMs: number }
+  | { readonly result: "error"; readonly error: unknown }
+  /** The reconcile ended because of a stop. This is no failure, and there is no retry. */
+  | { readonly result: "canceled" };
+
+/** A reconciler that follows its signal ends within this time. */
+const STUCK_AFTER_MS = 1_000;
 
 export function createController(
   options: ControllerOptions,
@@ -74,19 +78,12 @@ export function createController(
   reconciler: Reconciler,
 ): Controller {
   const { name, clock = systemClock, random = systemRandom, debounceMs = 0, graceMs = 5_000 } = options;
-  const log = options.log.child({ controller: name });
   const { metrics, backoff, reconcileTimeoutMs: timeoutMs } = options;
-  const queue = createWorkQueue({
-    name,
-    clock,
-    random,
-    metrics: metrics?.queue,
-    backoff,
-  });
+  const log = options.log.child({ controller: name });
+  const queue = createWorkQueue({ name, clock, random, metrics: metrics?.queue, backoff });
   const work = new AbortController();
   const stopping = new AbortController();
   const unsubscribe: (() => void)[] = [];
-  let lifetime: AbortSignal | undefined;
   let running: Promise<void> | undefined;
 
   const enqueue = (request: Request) => queue.addAfter(formatRequest(request), debounceMs);
@@ -102,38 +99,51 @@ export function createController(
     const request = parseRequest(key);
     const startedMs = clock.monotonicMs();
     metrics?.active.inc({ controller: name });
-    const outcome = await attemptReconcile({
-      reconciler,
-      request,
-      signal: work.signal,
-      clock,
-      timeoutMs,
-      onTimeout: () => metrics?.timeouts.inc({ controller: name }),
-      onStuck() {
+    const outcome = await attempt(request, release);
+    metrics?.active.dec({ controller: name });
+    metrics?.duration.observe({ controller: name }, (clock.monotonicMs() - startedMs) / 1000);
+    if (outcome.result === "canceled") return;
+    metrics?.reconciles.inc({ controller: name, result: outcome.result });
+    if (outcome.result === "error") retry(key, request, outcome.error);
+    else queue.forget(key);
+    if (outcome.result === "requeue_after") queue.addAfter(key, outcome.afterMs);
+  }
+
+  /** Calls the reconciler once. Never rejects. */
+  async function attempt(request: Request, release: () => void): Promise<Outcome> {
+    if (work.signal.aborted) return { result: "canceled" }; // taken from the queue during a stop
+    const limit = timeoutMs === undefined ? undefined : startLimit(timeoutMs, request, release);
+    try {
+      const { requeueAfterMs } = await reconciler.reconcile(request, limit?.signal ?? work.signal);
+      return requeueAfterMs === undefined ? { result: "success" } : { result: "requeue_after", afterMs: requeueAfterMs };
+    } catch (error) {
+      return work.signal.aborted ? { result: "canceled" } : { result: "error", error };
+    } finally {
+      limit?.end();
+    }
+  }
+
+  /** A signal that fires at a stop, or at the timeout. */
+  function startLimit(limitMs: number, request: Request, release: () => void) {
+    const expired = new AbortController();
+    let timer = clock.after(limitMs, () => {
+      expired.abort(new MeshError("RECONCILE_TIMEOUT", `reconciling: not done after ${limitMs} ms`));
+      metrics?.timeouts.inc({ controller: name });
+      timer = clock.after(STUCK_AFTER_MS, () => {
         log.error(
           { ...request, timeoutMs },
           "reconcile ignores its signal: its object waits for it, other objects are reconciled",
         );
         release();
-      },
+      });
     });
-    metrics?.active.dec({ controller: name });
-    metrics?.duration.observe({ controller: name }, (clock.monotonicMs() - startedMs) / 1000);
-    if (outcome.result === "canceled") return;
-    metrics?.reconciles.inc({ controller: name, result: outcome.result });
-    follow(key, request, outcome);
+    return { signal: AbortSignal.any([work.signal, expired.signal]), end: () => timer.cancel() };
   }
 
-  /** Queues the next reconcile: at the requested time, or after a backoff that grows with each failure. */
-  function follow(key: string, request: Request, outcome: Exclude<Outcome, { result: "canceled" }>): void {
-    if (outcome.result !== "error") {
-      queue.forget(key);
-      if (outcome.result === "requeue_after") queue.addAfter(key, outcome.afterMs);
-      return;
-    }
-    const { error, terminal } = outcome;
+  /** Queues the object again after a backoff that grows with each failure, except after a terminal error. */
+  function retry(key: string, request: Request, error: unknown): void {
     metrics?.errors.inc({ controller: name });
-    if (terminal) {
+    if (error instanceof TerminalError) {
       metrics?.terminalErrors.inc({ controller: name });
       queue.forget(key);
       log.error({ err: error, ...request }, "reconcile failed for good");
@@ -145,32 +155,27 @@ export function createController(
     else log.warn({ err: error, ...request, delayMs }, "reconcile failed");
   }
 
-  async function stop(): Promise<void> {
-    stopping.abort();
-    for (const end of unsubscribe.splice(0)) end();
-    queue.clear(); // the next start finds these objects again: reconcilers are level-based
-    // After a lost leadership every further write may collide with the new leader's, so there is no grace.
-    if (isMeshError(lifetime?.reason, "LEADERSHIP_LOST")) work.abort(lifetime?.reason);
-    const grace = clock.after(graceMs, () => work.abort());
-    const drained = queue.shutdown();
-    await running;
-    if (running !== undefined) await drained;
-    grace.cancel();
-  }
-
   return {
     name: `controller ${name}`,
     enqueue,
     async start(signal) {
-      lifetime = signal;
-      // A lost leadership must end the reconciles immediately, but the groups are drained one after the
-      // other.
+      // After a lost leadership every further write may collide with the new leader's, so there is no grace, and no
+      // wait for the groups that are drained before this one.
       onAbort(signal, () => {
         if (isMeshError(signal.reason, "LEADERSHIP_LOST")) work.abort(signal.reason);
       });
       for (const source of sources) unsubscribe.push(source.connect(enqueue));
       running = run();
     },
-    stop,
+    async stop() {
+      stopping.abort();
+      for (const end of unsubscribe.splice(0)) end();
+      queue.clear(); // the next start finds these objects again: reconcilers are level-based
+      const grace = clock.after(graceMs, () => work.abort());
+      const drained = queue.shutdown();
+      await running;
+      if (running !== undefined) await drained;
+      grace.cancel();
+    },
   };
 }

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createFakeKubeClient, mergePatch } from "../../test/support/fake-kube-client.ts";
 import { PODS, type Pod } from "../kube/client/resources.ts";
-import { isDeepEqual } from "./deep-equal.ts";
-import { createMergePatch } from "./merge-patch.ts";
+import { createMergePatch, isDeepEqual } from "./merge-patch.ts";
 import { writeStatus } from "./status-writer.ts";
 
 const pod = (status: Pod["status"] = {}): Pod => ({ metadata: { namespace: "a", name: "x" }, status });

@@ -1,8 +1,8 @@
 // A queue of keys for workers, with client-go's guarantees. Invariant: a key waits at most once and has at
 // most one worker; a key that is added while its worker runs is queued again afterwards, so no change is
 // missed. Called by running-controller.ts.
-import { type BackoffOptions, backoffMs } from "../base/backoff.ts";
-import type { Clock, Random, Timer } from "../base/clock.ts";
+
+import { type BackoffOptions, backoffMs, type Clock, type Random, type Timer } from "../base/clock.ts";
 import type { WorkQueueMetrics } from "./controller-metrics.ts";
 
 export interface WorkQueueOptions {

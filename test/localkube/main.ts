@@ -5,9 +5,8 @@ import { createWriteStream, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { z } from "zod";
 import { processEnv } from "../../src/base/env.ts";
-import { runGroups } from "../../src/base/lifecycle.ts";
+import { runGroups, runMain } from "../../src/base/lifecycle.ts";
 import { createLogger } from "../../src/base/log.ts";
-import { runMain } from "../../src/base/run-main.ts";
 import { type CommandLine, requiredText, type Settings, schemaOf } from "../../src/base/settings.ts";
 import { createLocalKube } from "./localkube.ts";
 

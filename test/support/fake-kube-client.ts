@@ -4,7 +4,7 @@ import { type ObjectRef, objectPath, type Resource } from "../../src/kube/client
 import type { KubeClient, Patch, PatchOptions, WatchEvent } from "../../src/kube/client/types.ts";
 import { StatusError } from "../../src/kube/status.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
-import { isDeepEqual } from "../../src/runtime/deep-equal.ts";
+import { isDeepEqual } from "../../src/runtime/merge-patch.ts";
 import { createFakeApply } from "./fake-apply.ts";
 
 export interface FakeKubeClient extends KubeClient {

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { type CaOptions, createCa, issueServerCertificate, type KeyCertificate } from "../../src/base/certificates.ts";
 import { tryParseJson } from "../../src/base/json.ts";
 import type { Registry } from "../../src/base/metrics.ts";
-import { podUri } from "../../src/base/pod-uri.ts";
+import { podUri } from "../../src/base/pem.ts";
 import type { LimitRule } from "../../src/policy/policy.ts";
 import type { Reviews } from "../../src/proxy/reviews/create-reviews.ts";
 import type { Peers } from "../../src/proxy/session/peers-handler.ts";

@@ -4,8 +4,7 @@
 import { metadataOnly, resourceName } from "../../kube/client/resource.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, type Pod } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
-import { type Controller, controllerOf } from "../../runtime/controller.ts";
-import { anyOf, changed, generationChanged, labelsChanged } from "../../runtime/predicates.ts";
+import { anyOf, type Controller, changed, controllerOf, generationChanged, labelsChanged } from "../../runtime/controller.ts";
 import { parseRequest } from "../../runtime/reconciler.ts";
 import { MUTATING_SELECTOR } from "../admission/configuration/configurations.ts";
 import { createInjectionReady, type InjectionReadyOptions } from "../admission/configuration/injection-ready.ts";

@@ -12,7 +12,7 @@ import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { RouteTable } from "../../route/table.ts";
-import { labelsChanged } from "../../runtime/predicates.ts";
+import { labelsChanged } from "../../runtime/controller.ts";
 import { formatRequest } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
 import type { App, AppRef, AppSpec, Source, SourceObject } from "./app.ts";

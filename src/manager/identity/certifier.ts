@@ -5,7 +5,7 @@ import { createPublicKey, type KeyObject } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { createFairGate } from "../../base/fair-gate.ts";
-import { podUri } from "../../base/pod-uri.ts";
+import { podUri } from "../../base/pem.ts";
 import { PODS, type Pod } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";

@@ -3,9 +3,8 @@
 // Invariants: the last good CA stays in use, whatever the Secret says; the start waits for a CA, or fails
 // with its error.
 import { generateKeyPairSync } from "node:crypto";
-import { backoffMs } from "../../base/backoff.ts";
 import type { KeyCertificate } from "../../base/certificates.ts";
-import { type Clock, type Random, sleep, type Timer } from "../../base/clock.ts";
+import { backoffMs, type Clock, type Random, sleep, type Timer } from "../../base/clock.ts";
 import { errorMessage, isMeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";

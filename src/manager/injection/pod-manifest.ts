@@ -2,7 +2,7 @@
 // name are passed on, so a field of a later Kubernetes version is never lost.
 import { z } from "zod";
 import { formatProblem, validate } from "../../api/problems.ts";
-import { isDeepEqual } from "../../runtime/deep-equal.ts";
+import { isDeepEqual } from "../../runtime/merge-patch.ts";
 
 const text = z.string();
 const strings = z.array(text);

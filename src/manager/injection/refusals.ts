@@ -3,7 +3,7 @@
 import { type Annotations, annotationKey, annotationValue } from "../../api/annotations.ts";
 import { podAnnotationProblems } from "../../api/pod-annotations.ts";
 import { formatProblem } from "../../api/problems.ts";
-import { isDeepEqual } from "../../runtime/deep-equal.ts";
+import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
 import { accessRefusals } from "./api-access.ts";
 import { egressRefusal } from "./app-containers.ts";

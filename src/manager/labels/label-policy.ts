@@ -12,7 +12,7 @@ import {
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
 import type { GroupResource, KubeObject } from "../../kube/types.ts";
-import { isDeepEqual } from "../../runtime/deep-equal.ts";
+import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import { ensure } from "../../runtime/ensure.ts";
 import { isNamespaces } from "./right-labels.ts";
 

@@ -2,8 +2,7 @@
 // apps, and the reports of the proxies. A request names a namespace, since policies are for pods of their
 // own.
 import type { KubeObject } from "../../kube/types.ts";
-import { type Controller, controllerOf } from "../../runtime/controller.ts";
-import { changed } from "../../runtime/predicates.ts";
+import { type Controller, changed, controllerOf } from "../../runtime/controller.ts";
 import { parseRequest, type Request } from "../../runtime/reconciler.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import { inputsOf } from "./accepted-policies.ts";

@@ -4,8 +4,7 @@
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { PolicyStatus } from "../../api/policy-status.ts";
-import { createFairTurns } from "../../base/fair-turns.ts";
-import { mapInSlices } from "../../base/map-in-slices.ts";
+import { createFairTurns, mapInSlices } from "../../base/fair-turns.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import type { Reconciler, Result } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";

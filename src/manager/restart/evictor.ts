@@ -1,8 +1,7 @@
 // Evicts the pods of apps, for restarts and for rollouts, and remembers the last answer to each of the two.
 // Invariant: only the leader evicts. Without this memory it evicts again, which is harmless.
 import type { ShardingStatus } from "../../api/sharding-config.ts";
-import { backoffMs } from "../../base/backoff.ts";
-import { type Clock, type Random, systemRandom } from "../../base/clock.ts";
+import { backoffMs, type Clock, type Random, systemRandom } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { plainText } from "../../base/plain-text.ts";
 import { controllerRefOf } from "../../kube/client/owner.ts";

@@ -1,7 +1,7 @@
 // Gives a new pod of a StatefulSet the template of another revision. Pure. Invariant: what its own template
 // does not contain stays: identity and volumes from the StatefulSet, the token from the API server's
 // admission.
-import { isDeepEqual } from "../../runtime/deep-equal.ts";
+import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import { SERVICE_ACCOUNT_DIR } from "../injection/names.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

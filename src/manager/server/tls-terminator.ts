@@ -5,9 +5,8 @@
 import type { Socket } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
 import { createClientPace } from "../../base/client-pace.ts";
-import type { Clock } from "../../base/clock.ts";
+import { type Clock, createDeadline } from "../../base/clock.ts";
 import { clientAddress, createPlaces } from "../../base/connection-places.ts";
-import { createDeadline } from "../../base/deadline.ts";
 import { FIRST_MS, peerOf } from "../../base/guard-connections.ts";
 import type { MeshIdentity } from "../identity/mesh-identity.ts";
 

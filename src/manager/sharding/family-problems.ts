@@ -2,7 +2,7 @@
 // otherwise nobody could change it in one config after the other.
 import { formatProblem } from "../../api/problems.ts";
 import { type ShardingConfig, validateShardingConfig } from "../../api/sharding-config.ts";
-import { isDeepEqual } from "../../runtime/deep-equal.ts";
+import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import type { Family } from "./family.ts";
 import { coveringSelector } from "./family-pods.ts";
 import { objectLimitProblems } from "./object-limits.ts";

@@ -4,7 +4,7 @@ import type { Problem } from "../../api/problems.ts";
 import { fieldAt } from "../../api/rule.ts";
 import { type ShardingConfig, validateShardingConfig } from "../../api/sharding-config.ts";
 import { rootNameOf } from "../../api/sharding-config-rules.ts";
-import { isDeepEqual } from "../../runtime/deep-equal.ts";
+import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import type { EditVerdict, Surroundings } from "../apps/app.ts";
 import { checkEdit } from "../apps/check-edit.ts";
 import { overlapWarnings } from "../apps/pod-overlap.ts";

@@ -4,7 +4,7 @@
 import type { AppStatus } from "../../api/app-status.ts";
 import type { Condition } from "../../api/conditions.ts";
 import type { ShardingStatus } from "../../api/sharding-config.ts";
-import { withTransitionTime } from "../../runtime/conditions.ts";
+import { withTransitionTime } from "../../runtime/status-writer.ts";
 import { withBoundedTexts } from "./bounded-texts.ts";
 import { acceptedVerdict, CONDITIONS, type StatusParts } from "./conditions.ts";
 import { convergedVerdict } from "./converged.ts";

@@ -3,7 +3,7 @@ import type { Problem } from "../../api/problems.ts";
 import { fieldAt } from "../../api/rule.ts";
 import { type VirtualAppSpec, validateVirtualApp } from "../../api/virtual-app.ts";
 import { RECREATE_ADVICE } from "../../api/virtual-app-rules.ts";
-import { isDeepEqual } from "../../runtime/deep-equal.ts";
+import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import type { EditVerdict, Reroute, Surroundings } from "../apps/app.ts";
 import { checkEdit } from "../apps/check-edit.ts";
 import { overlapWarnings } from "../apps/pod-overlap.ts";

@@ -6,9 +6,8 @@
 import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
 import { z } from "zod";
 import { untilAborted } from "../../base/abort.ts";
-import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";
 import { CLOCK_SKEW_MS } from "../../base/certificates.ts";
-import { type Clock, type Random, sleep } from "../../base/clock.ts";
+import { type BackoffOptions, backoffMs, type Clock, type Random, sleep } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { Counter, type Registry } from "../../base/metrics.ts";

@@ -1,8 +1,8 @@
 // The proxy's metrics about requests. Invariants: the number of label sets is bounded (request-labels.ts); a
 // request only touches plain numbers (metric-cells.ts), found by a few look-ups.
-import { measureEventLoop } from "../../base/event-loop-metric.ts";
+
 import { type CounterCell, createCounterCells, createHistogramCells } from "../../base/metric-cells.ts";
-import { Gauge, type Registry } from "../../base/metrics.ts";
+import { Gauge, measureEventLoop, type Registry } from "../../base/metrics.ts";
 import type { CallRecord } from "../call/call.ts";
 import type { LayerTiming } from "../http/layer-timing.ts";
 import { byResource, lazily, verbOf } from "./request-labels.ts";

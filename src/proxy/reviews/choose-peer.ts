@@ -1,7 +1,6 @@
 // Chooses the pod that a review is forwarded to, and how long that may take. Pure. Invariant: an answer is
 // due before the API server stops waiting.
-import type { Random } from "../../base/clock.ts";
-import { parseDuration } from "../../base/duration.ts";
+import { parseDuration, type Random } from "../../base/clock.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
 
 /** Reviews that one proxy has at one peer at a time. */

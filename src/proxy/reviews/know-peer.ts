@@ -3,7 +3,7 @@
 // pod that does not own the object.
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
-import { podUri } from "../../base/pod-uri.ts";
+import { podUri } from "../../base/pem.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
 import { FORWARDED, PEER_SERVER_NAME, ReviewError, type ReviewLayer } from "./review-call.ts";
 

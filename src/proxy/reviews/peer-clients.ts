@@ -1,7 +1,7 @@
 // The connections to peers, with mTLS by the mesh's identity. Invariant: a review goes only to the very pod
 // that the list names: its certificate leads to a CA of the mesh and has the pod's URI.
 import type { Clock } from "../../base/clock.ts";
-import { podUri } from "../../base/pod-uri.ts";
+import { podUri } from "../../base/pem.ts";
 import { formatAddress } from "../../base/settings.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
 import type { Reply } from "../http/handler.ts";

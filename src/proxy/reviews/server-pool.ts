@@ -4,8 +4,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { type buildConnector, type Dispatcher, Pool } from "undici";
-import type { Clock } from "../../base/clock.ts";
-import { createDeadline } from "../../base/deadline.ts";
+import { type Clock, createDeadline } from "../../base/clock.ts";
 import { exchange } from "../api-server/exchange.ts";
 import { forwardedHeaders } from "../api-server/headers.ts";
 import { readableOf } from "../http/byte-stream.ts";

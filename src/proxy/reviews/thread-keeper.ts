@@ -1,8 +1,7 @@
 // Keeps a thread running: one that ends by itself is started again after a pause. Invariant: whatever happens
 // in the thread, the process and its other work continue.
 import { Worker, type WorkerOptions } from "node:worker_threads";
-import { backoffMs } from "../../base/backoff.ts";
-import type { Clock, Random, Timer } from "../../base/clock.ts";
+import { backoffMs, type Clock, type Random, type Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 
 export interface ThreadKeeper<To> {

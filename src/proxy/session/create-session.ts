@@ -1,8 +1,7 @@
 // Puts the session with the manager together: the handlers of the resources, their files, and the stream.
 // Invariant: it starts without the manager, with the stored snapshot or without one until the manager sends
 // it.
-import type { BackoffOptions } from "../../base/backoff.ts";
-import type { Clock, Random } from "../../base/clock.ts";
+import type { BackoffOptions, Clock, Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
 import type { PodRef } from "../../wire/messages.ts";

@@ -2,8 +2,7 @@
 // reports, follows redirects, and comes back after any failure with backoff. Invariants: a failure never
 // touches what is in force, and the proxy waits for no replica without end.
 import { onAbort } from "../../base/abort.ts";
-import type { BackoffOptions } from "../../base/backoff.ts";
-import { type Clock, type Random, sleep } from "../../base/clock.ts";
+import { type BackoffOptions, type Clock, type Random, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ReportMessage } from "../../wire/messages.ts";

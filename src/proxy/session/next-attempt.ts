@@ -2,8 +2,8 @@
 // again, which knows the living replicas; it follows redirects, but neither in circles nor to a replica that
 // has just failed; after a stream that was of use, and while nobody leads, the delay stays below 2 s, so that
 // a new leader soon has all its proxies.
-import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";
-import type { Clock, Random } from "../../base/clock.ts";
+
+import { type BackoffOptions, backoffMs, type Clock, type Random } from "../../base/clock.ts";
 import { isMeshError } from "../../base/errors.ts";
 import { isRefusal, isUnbelieved } from "../identity/manager-channel.ts";
 

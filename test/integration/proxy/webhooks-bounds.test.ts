@@ -4,7 +4,7 @@ import { Agent, createServer, request } from "node:https";
 import { connect, type TLSSocket } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { issueServerCertificate } from "../../../src/base/certificates.ts";
-import { podUri } from "../../../src/base/pod-uri.ts";
+import { podUri } from "../../../src/base/pem.ts";
 import { MAX_CONNECTIONS } from "../../../src/proxy/reviews/listener.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type HostileOptions, openHostileConnections } from "../../support/hostile-connections.ts";

@@ -1,8 +1,7 @@
 // What the webhook-configuration controller watches: the apps, the CAs of the mesh, and the two objects
 // themselves. One request covers both objects, because most changes concern both.
 import { MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS } from "../../../kube/client/resources.ts";
-import { type Controller, controllerOf } from "../../../runtime/controller.ts";
-import { anyOf, changed, generationChanged } from "../../../runtime/predicates.ts";
+import { anyOf, type Controller, changed, controllerOf, generationChanged } from "../../../runtime/controller.ts";
 import type { Request } from "../../../runtime/reconciler.ts";
 import type { SourceObject } from "../../apps/app.ts";
 import type { ControllerBase, ManagerContext } from "../../context/manager-context.ts";

@@ -3,7 +3,7 @@
 import type { Condition } from "../../../api/conditions.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { MutatingWebhook, MutatingWebhookConfiguration } from "../../../kube/client/resources.ts";
-import { isDeepEqual } from "../../../runtime/deep-equal.ts";
+import { isDeepEqual } from "../../../runtime/merge-patch.ts";
 import { formatRequest } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
 import { type App, type AppRef, type Apps, endingText, isHeld, isLive } from "../../apps/app.ts";

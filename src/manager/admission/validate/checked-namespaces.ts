@@ -7,7 +7,7 @@ import type { Clock } from "../../../base/clock.ts";
 import { NAMESPACES } from "../../../kube/client/resources.ts";
 import type { Labels } from "../../../kube/label-selector.ts";
 import { type Owner, ownerText } from "../../../route/table.ts";
-import { isDeepEqual } from "../../../runtime/deep-equal.ts";
+import { isDeepEqual } from "../../../runtime/merge-patch.ts";
 import type { App, Apps } from "../../apps/app.ts";
 import type { Compile } from "../../apps/compile/compiler.ts";
 import type { NamespaceFacts } from "../../apps/compile/route-spec.ts";

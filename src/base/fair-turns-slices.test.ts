@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { mapInSlices } from "./map-in-slices.ts";
+import { mapInSlices } from "./fair-turns.ts";
 
 function setUp() {
   let nowMs = 0;

@@ -12,8 +12,8 @@ import {
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
 import type { GroupResource, KubeObject } from "../../kube/types.ts";
-import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import { ensure } from "../../runtime/ensure.ts";
+import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import { isNamespaces } from "./right-labels.ts";
 
 const PREFIX = "ctrlmesh-labels-";

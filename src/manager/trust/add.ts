@@ -5,7 +5,7 @@ import { MeshError } from "../../base/errors.ts";
 import { CONFIG_MAPS, type ConfigMap, PODS } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
-import { changed, type Controller, controllerOf } from "../../runtime/controller.ts";
+import { type Controller, changed, controllerOf } from "../../runtime/controller.ts";
 import { ensure } from "../../runtime/ensure.ts";
 import type { Reconciler, Result } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";

@@ -13,7 +13,7 @@ export const dnsLabelSchema = z
 /** Stands between the name of a lock and its subset. */
 export const SUBSET_SEPARATOR = "---";
 
-/** src/route/subset-name.ts writes it. */
+/** src/route/words.ts writes it. */
 const DEFAULT_DISPLAY_NAME = "default";
 
 const RESERVED_NAME =

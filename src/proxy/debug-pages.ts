@@ -7,8 +7,8 @@ import type { Page } from "../base/health-server.ts";
 import { CLUSTER_SCOPE, isBucket, placeHash } from "../kube/place.ts";
 import { lockNameFor } from "../route/lock.ts";
 import type { Snapshot } from "../route/snapshot.ts";
-import { subsetDisplayName } from "../route/subset-name.ts";
-import { namespacesOf, ownersOf, ownerText } from "../route/table.ts";
+import { namespacesOf, ownersOf } from "../route/table.ts";
+import { ownerText, subsetDisplayName } from "../route/words.ts";
 import type { AccessFields, AccessLog } from "./observe/access-log.ts";
 import type { Session } from "./session/session.ts";
 

@@ -5,12 +5,9 @@ import type { Snapshot } from "./snapshot.ts";
 import { DEFAULT_SUBSET } from "./table.ts";
 
 /** The part of a snapshot that says which callers it serves. */
-export type CallerRules = Pick<Snapshot, "subset" | "callers">;
+type CallerRules = Pick<Snapshot, "subset" | "callers">;
 
-/**
- * The entry of the list that excludes a user agent from the snapshot's subset; undefined if the subset serves
- * it.
- */
+/** The entry of the list that excludes the user agent from the snapshot's subset; undefined if none does. */
 export function excludedBy(snapshot: CallerRules, userAgent: string): string | undefined {
   const agents = defaultOnly(snapshot);
   return agents.length === 0 ? undefined : agents.find((pattern) => matchesAgent(pattern, userAgent));

@@ -1,13 +1,13 @@
-// Decides about one request: allow, refuse, hold, check labels, or narrow. Pure. Invariant: only lists,
-// watches and plain gets go by the read view; whatever may change something, or may reach into a pod, goes by
-// what the subset owns.
-// docs/design.md has the rules ("Who owns what").
+// Decides about one request: allow, refuse, hold, check labels, or narrow. Pure; docs/design.md has the rules
+// ("Who owns what"). Invariant: only lists, watches and plain gets go by the read view; whatever may change
+// something, or may reach into a pod, goes by what the subset owns.
 import { BUCKETS, CLUSTER_SCOPE, isBucket } from "../kube/place.ts";
 import type { ResourceInfo } from "../kube/request-info.ts";
 import { isListOrWatch, isPlainGet } from "../kube/request-kind.ts";
 import { type Planner, planNothing, planQuery, type QueryPlan, type ResourceScope, WHOLE } from "./plan-query.ts";
 import { governingPlace, isNamespaces, type LabelFilter, type ResourceView, readViewOf } from "./snapshot.ts";
-import { type Owner, ownerText } from "./table.ts";
+import type { Owner } from "./table.ts";
+import { ownerText } from "./words.ts";
 
 export type Decision =
   | { readonly kind: "allow" }
@@ -35,10 +35,7 @@ const ALLOW: Decision = { kind: "allow" };
 // Reviews change nothing and return no objects. Every subset may ask them.
 const REVIEW_GROUPS = new Set(["authentication.k8s.io", "authorization.k8s.io"]);
 
-/**
- * Decides about a request for a resource. `scope` matters for collections over all namespaces only; a planner
- * may remember its plans.
- */
+/** Decides about a request for a resource. `scope` matters only for collections over all namespaces. */
 export function decide(view: ResourceView, info: ResourceInfo, scope: ResourceScope, planner: Planner = planQuery): Decision {
   if (isReview(info) || (view.ownsAll && (view.hasNoRules || !isNodeProxy(info)))) return ALLOW;
   if (isListOrWatch(info)) return decideRead(readViewOf(view), info, scope, planner);
@@ -69,37 +66,26 @@ export function planOf(view: ResourceView, info: ResourceInfo, scope: ResourceSc
 }
 
 /**
- * True for whatever may change something or reach into a pod, by whichever verb: `exec`, `attach`,
- * `portforward` and `proxy` are gets where the client speaks WebSocket. It is counted while it is under way.
- * A closed lock gate refuses it, except for events and single leases.
+ * True for whatever may change something or reach into a pod, by any verb: `exec`, `attach`, `portforward`
+ * and `proxy` are gets where the client speaks WebSocket.
  */
 export function isAct(info: ResourceInfo): boolean {
   return !isListOrWatch(info) && !isPlainGet(info) && !isReview(info);
 }
 
-/**
- * How far a request reaches: one place, all cluster-scoped objects, the resource in all namespaces, or other
- * resources too.
- */
+/** What a request reaches: one place, all cluster-scoped objects, all namespaces, or other resources too. */
 export type Reach = "place" | "cluster-scope" | "all-namespaces" | "everything";
 
-/** The reach of a request. */
 export function reachOf(info: ResourceInfo, scope: ResourceScope): Reach {
   if (isNodeProxy(info)) return "everything";
   if (info.verb !== "deletecollection" || info.namespace !== "") return "place";
   return scope === "cluster" && !isNamespaces(info) ? "cluster-scope" : "all-namespaces";
 }
 
-/**
- * The reach of a write in flight. `foreign`: an object that the subset does not own, of which the guard only
- * warns.
- */
+/** The reach of a write in flight. `foreign`: an object of another subset, of which the guard only warns. */
 export type WriteReach = Reach | "foreign";
 
-/**
- * True if an act of this reach is within what is owned, or what the guard lets pass. Labels are apart from
- * that. `namespace` says the place.
- */
+/** True if the subset owns what the act reaches, apart from labels, or if the guard lets it pass. */
 export function isWithin(view: ResourceView, reach: WriteReach, namespace: string): boolean {
   switch (reach) {
     case "foreign":
@@ -117,7 +103,6 @@ export function isWithin(view: ResourceView, reach: WriteReach, namespace: strin
   }
 }
 
-/** True for a review of access or of a token. */
 export function isReview({ group }: ResourceInfo): boolean {
   return REVIEW_GROUPS.has(group);
 }
@@ -143,10 +128,7 @@ function decideObject(view: ResourceView, info: ResourceInfo): Decision {
   }
 }
 
-/**
- * True if the guard lets the call pass although the subset does not own the object: a write, or the get
- * before it. A deletecollection and a list reach many objects.
- */
+/** True if the guard lets a call to a foreign object pass: a write of one object, or the get before it. */
 export function warnsOnly({ guard }: ResourceView, info: ResourceInfo): boolean {
   return guard === "Warn" && (isAct(info) || isPlainGet(info)) && info.verb !== "deletecollection";
 }
@@ -197,24 +179,17 @@ function isNodeProxy(info: ResourceInfo): boolean {
   return info.group === "" && info.resource === "nodes" && info.subresource.startsWith("proxy");
 }
 
-/**
- * The refusal of one object by its labels. `how` names the object, since a request may have two, the old and
- * the new.
- */
+/** The refusal of one object by its labels. `how` names it: a request may have an old and a new object. */
 export function refusedByLabels(info: ResourceInfo, owner: Owner, how: string): string {
   return `${describe(info)}: ${how} belongs to ${ownerText(owner)}`;
 }
 
-/**
- * True for a create of which only the body says whose the object is, by its name. A generated name is not
- * known before: as CLUSTER_SCOPE, the object is the home shard's.
- */
+/** True for a create whose object only the body names. A generated name counts as CLUSTER_SCOPE. */
 export function isNamedByBody({ isByName, ownsAll }: ResourceView, info: ResourceInfo): boolean {
   const isUnnamed = info.verb === "create" && info.namespace === "" && info.name === "";
   return isByName === true && !ownsAll && isUnnamed && !isReview(info) && !isNamespaces(info);
 }
 
-/** What a request is about, for messages. */
 function describe(info: ResourceInfo): string {
   const resource = info.group === "" ? info.resource : `${info.resource}.${info.group}`;
   const target = info.name === "" ? resource : `${resource} "${info.name}"`;

@@ -1,6 +1,5 @@
-// The operator's leader-election lock: which requests touch it and what it is called upstream. Each subset
-// has a lock of its own, NAME---SUBSET; the default subset keeps NAME, so that a mesh-less pod and the
-// default subset exclude each other.
+// The operator's leader-election lock. Each subset has a lock of its own, NAME---SUBSET; the default subset
+// keeps NAME, so that a mesh-less pod and the default subset exclude each other.
 import type { Snapshot } from "./snapshot.ts";
 import { DEFAULT_SUBSET } from "./table.ts";
 
@@ -12,10 +11,7 @@ export function lockNameFor(lockName: string, subset: string): string {
   return subset === DEFAULT_SUBSET ? lockName : `${lockName}${LOCK_SEPARATOR}${subset}`;
 }
 
-/**
- * True for the resources that client-go's resource locks use: leases, and configmaps or endpoints in old
- * versions.
- */
+/** True for the resources of client-go's locks: leases, and configmaps or endpoints in old versions. */
 export function isLockResource(group: string, resource: string): boolean {
   if (group === "coordination.k8s.io") return resource === "leases";
   return group === "" && (resource === "configmaps" || resource === "endpoints");
@@ -31,10 +27,7 @@ export function isAnyLock({ lockName }: Snapshot, upstreamName: string): boolean
   return upstreamName === lockName || upstreamName.startsWith(lockName + LOCK_SEPARATOR);
 }
 
-/**
- * True if an object of the lock's place, by its name upstream, must not be seen by this subset: another
- * subset's lock, or the default one beside the subset's own.
- */
+/** True if this subset must not see the lock: another subset's, or the default one beside its own. */
 export function isForeignLock(snapshot: Snapshot, upstreamName: string): boolean {
   return isAnyLock(snapshot, upstreamName) && upstreamName !== lockNameFor(snapshot.lockName, snapshot.subset);
 }

@@ -8,7 +8,6 @@ export interface ListSize {
   readonly bytes: number;
 }
 
-/** What a choice depends on. */
 export interface ListFacts {
   /** Known namespaces. */
   readonly namespaces: { readonly own: number; readonly foreign: number };

@@ -5,25 +5,17 @@ import { formatFieldTerm, parseFieldSelector } from "../kube/field-selector.ts";
 import { cutShards, formatShardSelector, isInRanges, type ShardRange } from "./shard-ranges.ts";
 import type { ResourceView } from "./snapshot.ts";
 
-/**
- * Whether a resource lives in namespaces; only then does the API server know the field metadata.namespace.
- */
+/** Whether a resource is namespaced: only then does the API server know the field metadata.namespace. */
 export type ResourceScope = "namespaced" | "cluster" | "unknown";
 
 /** How the query expresses namespaces; "by-namespace" is a query for each of them. */
 export type NamespacePlan = "none" | "one-namespace" | "without-namespaces" | "shards" | "by-namespace" | "nothing";
 
-/**
- * The name of a plan, the label value in `ctrlmesh_proxy_pushdown_total{plan}`; with "labels+" in front where
- * the query has labels.
- */
+/** For `ctrlmesh_proxy_pushdown_total{plan}`; "labels+" in front if the query has labels. */
 export type PlanName = NamespacePlan | "labels" | `labels+${Exclude<NamespacePlan, "none">}`;
 
 export interface QueryPlan {
-  /**
-   * The scope of the resource, as far as the plan depends on it: "namespaced" for a request over all
-   * namespaces.
-   */
+  /** As far as the plan depends on it: "namespaced" for a request over all namespaces. */
   readonly scope: ResourceScope;
   /** The part about namespaces. It says nothing about labels. */
   readonly namespacePlan: NamespacePlan;
@@ -36,10 +28,7 @@ export interface QueryPlan {
   /** Terms to AND into the caller's label selector. */
   readonly labelSelector?: string;
   readonly shards?: ShardPlan;
-  /**
-   * How many namespaces are known; absent unless the resource lives in namespaces and is asked for in all of
-   * them.
-   */
+  /** The number of known namespaces; only for a namespaced resource that is asked for in all of them. */
   readonly namespaces?: { readonly own: number; readonly foreign: number };
 }
 
@@ -56,25 +45,17 @@ export interface ShardPlan {
 export interface Capabilities {
   /** `metadata.namespace=x`; default true. */
   readonly oneNamespace?: boolean;
-  /**
-   * Bytes that the shard selector may have in the query; 0 if the server has none. Default `MAX_SHARD_BYTES`.
-   */
+  /** Bytes that the shard selector may have; 0 if the server has none. Default `MAX_SHARD_BYTES`. */
   readonly shardBytes?: number;
 }
 
 /** Makes a plan. The isolate layer's planner remembers its plans (`createPlanner`). */
 export type Planner = (view: ResourceView, scope: ResourceScope) => QueryPlan;
 
-/**
- * At most this many namespaces of other subsets are excluded by name. More make the URL long and the selector
- * slow.
- */
+/** More namespaces of other subsets make the URL long and the selector slow. */
 const MAX_EXCLUDED_NAMESPACES = 16;
 
-/**
- * What a shard selector takes by default: the whole target stays below 8 KiB, see server-side-filter.ts, and the
- * caller has 1 KB.
- */
+/** The whole target stays below 8 KiB (server-side-filter.ts), and the caller has 1 KB of it. */
 const MAX_SHARD_BYTES = 7_000;
 
 /** `shardRange(object.metadata.namespace,'0x...','0x...')` and `%7C%7C`; the top bound has a digit more. */
@@ -86,10 +67,7 @@ export const NO_NAMESPACE = "";
 /** Not the name of any namespace: asked about in the place of every unknown namespace. */
 const UNHEARD_OF = "/";
 
-/**
- * Plans a list or watch over all namespaces, or, with the scope "unknown", of objects that only labels
- * divide.
- */
+/** Plans a list or watch over all namespaces, or (scope "unknown") of objects that only labels divide. */
 export function planQuery(view: ResourceView, scope: ResourceScope, capabilities: Capabilities = {}): QueryPlan {
   const plan = scope === "namespaced" ? { ...planNamespaces(view, capabilities), scope } : NO_PLAN;
   return view.labelFilter === undefined ? plan : { ...plan, labelSelector: view.labelFilter.labelSelector };
@@ -109,10 +87,7 @@ export function createPlanner(): Planner {
   };
 }
 
-/**
- * Plans a list or watch in one namespace that is not this subset's: an empty answer with a real
- * resourceVersion.
- */
+/** Plans a list or watch in another subset's namespace: an empty answer with a real resourceVersion. */
 export function planNothing(namespace: string): QueryPlan {
   return { ...NO_PLAN, namespacePlan: "nothing", fieldSelector: term(namespace, "!=") };
 }
@@ -136,9 +111,9 @@ export function ownsUnknown(view: ResourceView): boolean {
   return view.ownershipOf(UNHEARD_OF) === "own";
 }
 
-// Owns no namespace: the terms contradict each other, and the first one makes the API server look into one
-// namespace only. It says that nothing but NO_NAMESPACE is shown. When the subset is granted its first
-// namespace, clients must list again: this watch cannot show it.
+// Owns no namespace: the terms contradict each other, and the first one limits the API server to one
+// namespace. When the subset is granted its first namespace, clients must list again: this watch cannot show
+// it.
 const NOWHERE: NamespacesPlan = {
   namespacePlan: "nothing",
   fieldSelector: `${term("default", "=")},${term("default", "!=")}`,

@@ -4,7 +4,8 @@
 import type { ReviewSubject } from "../kube/admission-review.ts";
 import type { Labels } from "../kube/label-selector.ts";
 import { governingPlace, isNamespaces, type ResourceView } from "./snapshot.ts";
-import { type Owner, ownerText } from "./table.ts";
+import type { Owner } from "./table.ts";
+import { ownerText } from "./words.ts";
 
 export type ReviewRoute =
   /** The operator beside this proxy answers. */

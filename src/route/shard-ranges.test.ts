@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cutShards, fnv1a64, formatShardSelector, intersectRanges, isInRanges } from "./shard-ranges.ts";
+import { cutShards, fnv1a64, formatShardSelector, isInRanges } from "./shard-ranges.ts";
 
 const ROOMY = { maxRanges: 1_000 };
 const TOP = 1n << 64n;
@@ -83,18 +83,6 @@ it("are written with sixteen digits, and the end of all with seventeen", () => {
     "shardRange(object.metadata.namespace,'0x0000000000000000','0x000000000000001f')||" +
       "shardRange(object.metadata.namespace,'0x0000000000000020','0x10000000000000000')",
   );
-});
-
-it("of two lists what both show is shown", () => {
-  const range = (start: bigint, end: bigint) => ({ start, end });
-  const left = [range(0n, 10n), range(20n, 30n), range(40n, 50n)];
-  expect(intersectRanges(left, [range(5n, 25n), range(28n, 45n)])).toEqual([
-    range(5n, 10n),
-    range(20n, 25n),
-    range(28n, 30n),
-    range(40n, 45n),
-  ]);
-  expect(intersectRanges(left, [])).toEqual([]);
 });
 
 it("gives the values of FNV's own test vectors", () => {

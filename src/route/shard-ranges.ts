@@ -1,14 +1,13 @@
-// Cuts the space of namespaces' hashes into the ranges of a `shardSelector` (KEP-5866): own namespaces
-// inside, other subsets' outside. Pure. Invariant: every own namespace is inside the ranges, however few they
-// are.
+// Cuts the space of namespaces' hashes into the ranges of a `shardSelector` (KEP-5866). Pure. Invariant:
+// every own namespace is inside the ranges, however few they are.
 //
-// The hash of an unknown namespace falls into a gap between two known ones. As long as there are few ranges,
-// they include all gaps: the query leaves out the other subsets' hashes only, events of a new namespace reach
-// running watches, and these go on when it is granted. A gap outside costs every informer a new list when a
-// namespace is born there. With too many ranges, the gaps between two namespaces of other subsets are closed
-// first, the narrowest first, where a birth is least likely. Then neighbouring ranges are joined over the
-// fewest namespaces of other subsets, which proxy-side filtering drops. Ranges of equal size would be
-// useless, since FNV-1a of short names is badly skewed. More in docs/decisions/0007-push-down.md.
+// The hash of an unknown namespace falls into a gap between two known ones. Few ranges include all gaps, so
+// events of a new namespace reach running watches, and these go on when it is granted. A gap outside costs
+// every informer a new list when a namespace is born there. With too many ranges, the gaps between two
+// namespaces of other subsets are closed first, the narrowest first, where a birth is least likely. Then
+// neighbouring ranges are joined over the fewest namespaces of other subsets, which proxy-side filtering
+// drops. Ranges of equal size would be useless, since FNV-1a of short names is badly skewed. More in
+// docs/decisions/0007-push-down.md.
 
 /** The hashes from `start` up to, but not including, `end`. */
 export interface ShardRange {
@@ -16,7 +15,7 @@ export interface ShardRange {
   readonly end: bigint;
 }
 
-export interface ShardCut {
+interface ShardCut {
   /** Ascending, apart from each other, at least one. */
   readonly ranges: readonly ShardRange[];
   /** Some hash that belongs to no known namespace is outside: a namespace born later may go unseen. */
@@ -25,7 +24,7 @@ export interface ShardCut {
   readonly letThrough: number;
 }
 
-export interface CutOptions {
+interface CutOptions {
   /** At least one. */
   readonly maxRanges: number;
   /** False where the subset owns unknown namespaces too: then no gap is closed. Default true. */
@@ -51,20 +50,6 @@ export function isInRanges(ranges: readonly ShardRange[], namespace: string): bo
   return isInside(ranges, fnv1a64(namespace));
 }
 
-/** What both lists of ranges hold. */
-export function intersectRanges(left: readonly ShardRange[], right: readonly ShardRange[]): ShardRange[] {
-  const both: ShardRange[] = [];
-  for (let [at, other] = [0, 0]; ; ) {
-    const [a, b] = [left[at], right[other]];
-    if (a === undefined || b === undefined) return both;
-    const [, start] = sorted(a.start, b.start);
-    const [end] = sorted(a.end, b.end);
-    if (start < end) both.push({ start, end });
-    if (a.end === end) at++;
-    else other++;
-  }
-}
-
 /** The query parameter. The API server's grammar knows no more than this: `||` over ranges of one field. */
 export function formatShardSelector(ranges: readonly ShardRange[]): string {
   return ranges.map(({ start, end }) => `shardRange(object.metadata.namespace,'${hex(start)}','${hex(end)}')`).join("||");
@@ -74,10 +59,7 @@ function hex(hash: bigint): string {
   return `0x${hash.toString(16).padStart(16, "0")}`;
 }
 
-/**
- * The hashes between those of two neighbouring namespaces of other subsets, or between one and the end of the
- * space.
- */
+/** The hashes between two neighbouring namespaces of other subsets, or from one to an end of the space. */
 interface Gap extends ShardRange {
   readonly own: number;
   /** Namespaces of other subsets below it. */
@@ -146,10 +128,6 @@ function sortedHashes(names: readonly string[]): BigUint64Array {
   return BigUint64Array.from(names, fnv1a64).sort();
 }
 
-function sorted(a: bigint, b: bigint): [bigint, bigint] {
-  return a < b ? [a, b] : [b, a];
-}
-
 function ascending(a: bigint, b: bigint): number {
   return a < b ? -1 : Number(a > b);
 }
@@ -161,9 +139,8 @@ const PRIME_LOW = 0x1b3;
 const TWO_32 = 2 ** 32;
 
 /**
- * FNV-1a with 64 bits (Fowler, Noll, Vo), the hash of the API server's shard selectors, over the text's UTF-8
- * bytes. In two halves of 32 bits, since a bigint multiplication for each byte would make planning many times
- * as slow.
+ * FNV-1a with 64 bits (Fowler, Noll, Vo) over the UTF-8 bytes, as in the API server's shard selectors. In two
+ * halves: a bigint multiplication for each byte would make planning many times as slow.
  */
 export function fnv1a64(text: string): bigint {
   const bytes = asByteString(text);

@@ -2,10 +2,9 @@
 // caches compiled views, with a new cache for each snapshot.
 import type { ItemMeta } from "../kube/codec/codec.ts";
 import { formatTerms, type Labels, matchesTerms } from "../kube/label-selector.ts";
-import { BUCKETS, CLUSTER_SCOPE, clusterPlace } from "../kube/place.ts";
-import { createRetainedTest, indexRetained, type RetainedIndex } from "./retained.ts";
-import type { SourceWords } from "./source-words.ts";
-import { isOwnedBy, namespacesOf, type Owner, ownersOf, type RouteTable } from "./table.ts";
+import { BUCKETS, CLUSTER_SCOPE, clusterPlace, isInClusterScope } from "../kube/place.ts";
+import { isOwnedBy, isVisibleBy, namespacesOf, type Owner, ownersOf, type RetainedClass, type RouteTable } from "./table.ts";
+import type { SourceWords } from "./words.ts";
 
 export interface AppRef {
   readonly namespace: string;
@@ -44,19 +43,12 @@ export interface Snapshot {
   readonly words?: SourceWords | undefined;
 }
 
-/**
- * What happens to writes to objects that the subset does not own. `Warn`: they pass, and their answers carry
- * a warning. Absent: they are refused.
- */
+/** `Warn`: writes to objects of other subsets pass, with a warning. Absent: they are refused. */
 export type Guard = "Warn";
 
-/** How a namespace of one resource relates to this proxy's subset. */
 export type Ownership = "own" | "other-subset" | "moving" | "unknown";
 
-/**
- * The objects of a resource that are the subset's by their labels. Their namespaces have to be the subset's
- * too.
- */
+/** The objects of a resource that are the subset's by label, if their namespaces are the subset's too. */
 export interface LabelFilter {
   /** For the API server's query; an exact translation of `matches`. */
   readonly labelSelector: string;
@@ -64,8 +56,8 @@ export interface LabelFilter {
 }
 
 /**
- * One resource as this proxy's subset sees it. Writes go by the view itself, reads by its read view
- * (`readViewOf`): a namespace that the pod retains read-only neither ends a watch nor seems to be deleted.
+ * One resource as this proxy's subset sees it. Reads go by the view's read view (`readViewOf`): a namespace
+ * that the pod retains read-only neither ends a watch nor seems to be deleted.
  */
 export interface ResourceView {
   readonly group: string;
@@ -78,10 +70,7 @@ export interface ResourceView {
   readonly isMoving?: boolean;
   /** The app has no rules and nothing moves: one subset owns all objects, of other resources too. */
   readonly hasNoRules: boolean;
-  /**
-   * Undefined if labels do not matter. Otherwise an object is the subset's if its namespace is "own" and its
-   * labels match (`isOwned`).
-   */
+  /** Undefined if labels do not matter. Otherwise they must match, in "own" namespaces (`isOwned`). */
   readonly labelFilter: LabelFilter | undefined;
   /** Of the snapshot. */
   readonly guard?: Guard | undefined;
@@ -104,18 +93,12 @@ interface NamespacesByOwnership {
   readonly others: readonly string[];
 }
 
-/**
- * The resource as this pod may read it: what its subset owns and what the pod retains read-only. Never for
- * writes.
- */
+/** The resource as this pod may read it, with what the pod retains read-only. Never for writes. */
 export function readViewOf(view: ResourceView): ResourceView {
   return view.readView ?? view;
 }
 
-/**
- * Compiles the view of one resource.
- * @param retained of the snapshot's table; a caller that compiles many views makes it once
- */
+/** @param retained of the snapshot's table; a caller that compiles many views makes it once */
 export function viewOf(
   snapshot: Snapshot,
   group: string,
@@ -146,8 +129,7 @@ export function viewOf(
     nextOwnerOf: owners.nextOwnerOf,
     namespaces: namespacesBy(ownershipOf, snapshot.table),
   };
-  // Shared resources and resources that are partitioned by label are listed anew when they move, by every
-  // pod.
+  // Other resources are listed anew when they move, by every pod.
   const canBeRetained = !view.ownsAll && owners.isByNamespace && !owners.isMoving;
   const isRetained =
     retained !== undefined && canBeRetained ? createRetainedTest(retained, governing.group, governing.resource) : undefined;
@@ -157,6 +139,29 @@ export function viewOf(
 function readViewFor(view: ResourceView, isRetained: (namespace: string) => boolean, table: RouteTable): ResourceView {
   const ownershipOf = (namespace: string): Ownership => (isRetained(namespace) ? "own" : view.ownershipOf(namespace));
   return { ...view, ownershipOf, namespaces: namespacesBy(ownershipOf, table) };
+}
+
+/** The class of every retained namespace. Made once for each table, for the views of all resources. */
+export type RetainedIndex = ReadonlyMap<string, RetainedClass>;
+
+/** Undefined if nothing is retained. Namespaces that the table does not name stay unknown. */
+export function indexRetained({ retained, classOf }: RouteTable): RetainedIndex | undefined {
+  if (retained === undefined) return undefined;
+  const index = new Map<string, RetainedClass>();
+  for (const each of retained) {
+    for (const place of each.namespaces) if (isInClusterScope(place) || classOf.has(place)) index.set(place, each);
+  }
+  return index.size === 0 ? undefined : index;
+}
+
+/** A test for the retained namespaces of one resource; undefined if it has none. Its cost is constant. */
+function createRetainedTest(index: RetainedIndex, group: string, resource: string): ((namespace: string) => boolean) | undefined {
+  const visible = new Set([...new Set(index.values())].filter(({ rules }) => isVisibleBy(rules, group, resource)));
+  if (visible.size === 0) return undefined;
+  return (namespace) => {
+    const each = index.get(namespace);
+    return each !== undefined && visible.has(each);
+  };
 }
 
 // Planning asks with every list, and the answer of one view never changes.
@@ -179,15 +184,11 @@ function filterOf(terms: ReturnType<ReturnType<typeof ownersOf>["termsOf"]>): La
   return { labelSelector: formatTerms(terms), matches: (labels) => matchesTerms(terms, labels) };
 }
 
-/** True if labels do not matter for the resource, or are known and are the subset's. */
 export function hasOwnLabels({ labelFilter }: ResourceView, labels: Labels | undefined): boolean {
   return labelFilter === undefined || (labels !== undefined && labelFilter.matches(labels));
 }
 
-/**
- * True if the object is the subset's by its namespace and, where labels matter, by its labels, which must be
- * known then.
- */
+/** True if the object is the subset's by its namespace and its labels, which must be known if they matter. */
 export function isOwned(view: ResourceView, meta: ItemMeta): boolean {
   if (view.ownershipOf(governingPlace(view.group, view.resource, meta)) !== "own") return false;
   return hasOwnLabels(view, meta.labels);
@@ -198,16 +199,13 @@ const NAMESPACES = { group: "", resource: "namespaces" };
 /** OpenShift's names for namespaces. Its API server reads and writes the namespace of the project's name. */
 const OPENSHIFT_PROJECTS: ReadonlySet<string> = new Set(["projects", "projectrequests"]);
 
-/**
- * True for `namespaces`, also by OpenShift's names. Their objects are cluster-scoped, and the owner of a
- * namespace owns its object.
- */
+/** True for `namespaces`, also by OpenShift's names. The owner of a namespace owns its object. */
 export function isNamespaces({ group, resource }: { readonly group: string; readonly resource: string }): boolean {
   if (group === "project.openshift.io") return OPENSHIFT_PROJECTS.has(resource);
   return group === "" && resource === "namespaces";
 }
 
-/** True for the resource `bindings`. A create of a binding writes the pod that its body names. */
+/** A create of a binding writes the pod that its body names. */
 export function isBindings({ group, resource }: { readonly group: string; readonly resource: string }): boolean {
   return group === "" && resource === "bindings";
 }
@@ -218,10 +216,7 @@ function governingResource(group: string, resource: string): { readonly group: s
   return isBindings({ group, resource }) ? PODS : { group, resource };
 }
 
-/**
- * The place that decides about an object: its namespace, its name where the object is a namespace, or a
- * bucket of the cluster scope.
- */
+/** The place that decides about an object: its namespace (of a namespace: its name), or a bucket. */
 export function governingPlace(
   group: string,
   resource: string,

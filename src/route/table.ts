@@ -4,6 +4,7 @@
 // the proxy asks it.
 import { type Labels, type LabelTerm, matchesTerms, negateTerm } from "../kube/label-selector.ts";
 import { CLUSTER_SCOPE, isBucket, isInClusterScope } from "../kube/place.ts";
+import type { GroupResource } from "../kube/types.ts";
 
 /** The name of the default subset: pods that match no listed subset. */
 export const DEFAULT_SUBSET = "";
@@ -33,26 +34,20 @@ export type RouteRule =
   | (RuleBase & { readonly kind: "subset"; readonly subset: string })
   /** Objects whose labels do not match all terms belong to nobody in the app. */
   | (RuleBase & { readonly kind: "object-limit"; readonly terms: readonly LabelTerm[] })
-  /**
-   * Objects whose labels match belong to the subset. One term, since the default subset needs its negation.
-   */
+  /** Objects whose labels match belong to the subset. One term: the default subset needs its negation. */
   | (RuleBase & { readonly kind: "objects"; readonly subset: string; readonly term: LabelTerm })
   | FenceRule;
 
 /**
- * The subset may not write or newly see the resources yet. Only the handover makes such a rule.
- *
- * `moves`: all of them move between subsets, shared ones too. Reads are refused as well: clients would
- * believe an empty list. `unreported`: the subset has nothing yet, and what other subsets have is not known.
- * It is served shared resources and nothing else.
+ * The subset may not write or newly see the resources yet. Only the handover makes such a rule. `moves`: all
+ * of them move between subsets, shared ones too; reads are refused, since clients would believe an empty
+ * list. `unreported`: the subset has nothing yet but shared resources, and what other subsets have is not
+ * known.
  */
 export type FenceRule = RuleBase & { readonly kind: "fence"; readonly because: "moves" | "unreported" };
 
 export interface RouteTable {
-  /**
-   * In spec order. A rule without resources applies to all but the shared ones. Rules on labels always have
-   * resources.
-   */
+  /** In spec order. A rule without resources is for all but shared ones. Rules on labels have resources. */
   readonly rules: readonly RouteRule[];
   /** The indices into `rules` that contain the namespaces of this class, ascending. */
   readonly classes: readonly (readonly number[])[];
@@ -62,30 +57,18 @@ export interface RouteTable {
    * are here only if shards own cluster-scoped objects by name; otherwise each is as CLUSTER_SCOPE.
    */
   readonly classOf: ReadonlyMap<string, number>;
-  /**
-   * Resources that every subset sees whole. Without effect beside a `sharded` rule, which shares every
-   * resource that it does not name.
-   */
+  /** Resources that every subset sees whole. Without effect beside a `sharded` rule. */
   readonly sharedResources: readonly ResourceMatch[];
-  /**
-   * Namespaces, CLUSTER_SCOPE and buckets that move between subsets: no subset may write or newly see them
-   * yet.
-   */
+  /** Places that move between subsets: no subset may write or newly see them yet. */
   readonly fenced: ReadonlySet<string>;
-  /**
-   * What the pod may read in addition to what its subset owns; absent: nothing. A namespace is in one class
-   * at most.
-   */
+  /** What the pod may read beyond what its subset owns. A namespace is in one class at most. */
   readonly retained?: readonly RetainedClass[];
 }
 
 /** Namespaces that the pod's subset has lost and that this pod may still read, until it is restarted. */
 export interface RetainedClass {
   readonly namespaces: ReadonlySet<string>;
-  /**
-   * The first rule that applies to a resource decides whether the pod may read it; a rule without resources
-   * applies to all. None: it may not.
-   */
+  /** The first rule that applies to a resource decides. Without resources, a rule applies to all. */
   readonly rules: readonly RetainedRule[];
 }
 
@@ -98,15 +81,9 @@ export interface RetainedRule {
 export type Owner =
   | { readonly kind: "subset"; readonly subset: string }
   | { readonly kind: "everyone" }
-  /**
-   * These subsets and the default one, by the objects' labels. Never the owner of one object whose labels are
-   * known.
-   */
+  /** These subsets and the default one, by the objects' labels. Never if the labels are known. */
   | { readonly kind: "labels"; readonly subsets: readonly string[] }
-  /**
-   * Outside of a global limit, or, with `isGap`, of every shard. `origin` is the place of the limit or of the
-   * `sharded` rule.
-   */
+  /** Outside of a global limit, or (`isGap`) of every shard. `origin`: of the limit or the `sharded` rule. */
   | { readonly kind: "nobody"; readonly origin: string; readonly isGap?: true }
   /** The namespace moves to another subset. */
   | { readonly kind: "moving" }
@@ -125,10 +102,7 @@ export interface ResourceOwners {
   readonly isByNamespace: boolean;
   /** The owner after all moves; as `ownerOf` where nothing moves. */
   nextOwnerOf(namespace: string): Owner;
-  /**
-   * The labels that an object of the subset has, where the subset owns its namespace; none if labels do not
-   * matter.
-   */
+  /** The labels of the subset's objects in its own namespaces; none if labels do not matter. */
   termsOf(subset: string): readonly LabelTerm[];
 }
 
@@ -149,16 +123,32 @@ export function matchesResource(matches: readonly ResourceMatch[], group: string
   return matches.some((match) => has(match.apiGroups, group) && has(match.resources, resource));
 }
 
+/** The single resources that matches name; "*" stays the wildcard. */
+export function resourcesIn(matches: readonly ResourceMatch[]): GroupResource[] {
+  return matches.flatMap(({ apiGroups, resources }) =>
+    apiGroups.flatMap((group) => resources.map((resource) => ({ group, resource }))),
+  );
+}
+
+/** The answer of the first rule that applies; false if none applies. */
+export function isVisibleBy(rules: readonly RetainedRule[], group: string, resource: string): boolean {
+  const first = rules.find(({ resources }) => resources.length === 0 || matchesResource(resources, group, resource));
+  return first?.visible ?? false;
+}
+
+/** The indices of the limits. */
+export function limitsOf(rules: readonly RouteRule[]): number[] {
+  return rules.flatMap(({ kind }, at) => (kind === "limit" ? [at] : []));
+}
+
 function shardedRuleOf({ rules }: RouteTable): RouteRule | undefined {
   return rules.find(({ kind }) => kind === "sharded");
 }
 
-/** True if the table has a `sharded` rule. */
 export function isSharded(table: RouteTable): boolean {
   return shardedRuleOf(table) !== undefined;
 }
 
-/** The namespaces that the table knows. */
 export function namespacesOf({ classOf }: RouteTable): string[] {
   return [...classOf.keys()].filter((name) => !isInClusterScope(name));
 }
@@ -178,7 +168,7 @@ export function membersIn(table: RouteTable, place: string): readonly number[] |
   const index = classIn(table, place);
   if (index !== undefined) return table.classes[index];
   // No limit excludes cluster-scoped objects without a class, so every limit counts as containing them.
-  if (isInClusterScope(place)) return table.rules.flatMap(({ kind }, at) => (kind === "limit" ? [at] : []));
+  if (isInClusterScope(place)) return limitsOf(table.rules);
   return undefined;
 }
 
@@ -192,12 +182,11 @@ export function fallbackOf(table: RouteTable, group: string, resource: string): 
 
 /**
  * Compiles the owners of one resource. Order of the rules (docs/design.md, "Who owns what"): global limits,
- * subset rules in spec order, shared resources, default subset (with a `sharded` rule: nobody). A rule
- * without resources does not apply to a shared one.
+ * subset rules in spec order, shared resources, default subset (with a `sharded` rule: nobody).
  *
- * A resource that a subset's objectSelector names is partitioned by label and by nothing else: subset rules
- * on namespaces do not apply to it (admission refuses specs with both), it is not shared, and objects that no
- * selector matches are the default subset's. Limits apply.
+ * A resource that a subset's objectSelector names is partitioned by label only: subset rules on namespaces do
+ * not apply (admission refuses specs with both), it is not shared, and objects that no selector matches are
+ * the default subset's. Limits apply.
  */
 export function ownersOf(table: RouteTable, group: string, resource: string): ResourceOwners {
   const names = (rule: RouteRule) => matchesResource(rule.resources, group, resource);
@@ -288,7 +277,6 @@ function divisionOf(table: RouteTable, names: (rule: RouteRule) => boolean): Div
   };
 }
 
-/** True if `subset` is an owner. */
 export function isOwnedBy(owner: Owner, subset: string): boolean {
   switch (owner.kind) {
     case "everyone":
@@ -299,26 +287,5 @@ export function isOwnedBy(owner: Owner, subset: string): boolean {
       return subset === DEFAULT_SUBSET || owner.subsets.includes(subset);
     default:
       return false;
-  }
-}
-
-/** The owner in words, for messages: `subset "v2"`, "the default subset". `namespace` is what it owns. */
-export function ownerText(owner: Owner, namespace = CLUSTER_SCOPE): string {
-  switch (owner.kind) {
-    case "subset":
-      return owner.subset === DEFAULT_SUBSET ? "the default subset" : `subset "${owner.subset}"`;
-    case "everyone":
-      return "every subset";
-    case "labels":
-      return "other subsets, by the objects' labels";
-    case "nobody":
-      if (!owner.isGap) return `nobody in this app (outside of ${owner.origin})`;
-      return `nobody: no shard of this family contains ${isInClusterScope(namespace) ? "them" : `namespace "${namespace}"`}`;
-    case "moving":
-      return "nobody yet: it is moving between subsets";
-    case "unknown":
-      return "not known yet";
-    default:
-      return owner satisfies never;
   }
 }

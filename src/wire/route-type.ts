@@ -3,8 +3,8 @@
 // all use the message, so a new field reaches all of them. Invariant: a route that decodes without an error
 // can be enforced. Otherwise the error names every problem.
 import { type AppRef, type CallerPolicy, NO_CALLER_POLICY, type Snapshot } from "../route/snapshot.ts";
-import type { SourceWords } from "../route/source-words.ts";
 import type { RouteTable } from "../route/table.ts";
+import type { SourceWords } from "../route/words.ts";
 import { ROUTE_DELTA_MESSAGE, ROUTE_MESSAGE } from "./load-proto.ts";
 import type { ResourceMessage, RouteMessage } from "./messages.ts";
 import { digestOf, headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { KIND_NAMES } from "../../src/api/crd.ts";
-import { CONDITION_REASONS } from "../../src/manager/status/conditions.ts";
+import { CONDITION_REASONS } from "../../src/manager/status/app-status.ts";
 import { blocksOf, type DocBlock, documents, readDocument } from "../support/doc-blocks.ts";
 import { GUIDE } from "../support/docs-guide.ts";
 import { exampleProblems } from "../support/example-problems.ts";

@@ -7,8 +7,8 @@ import { virtualAppKind } from "../../src/api/virtual-app.ts";
 import { createRegistry } from "../../src/base/metrics.ts";
 import { createManagerMetrics } from "../../src/manager/metrics/metrics.ts";
 import { EVENT_REASONS } from "../../src/manager/status/app-events.ts";
-import { CONDITION_REASONS } from "../../src/manager/status/conditions.ts";
-import { WAIT_REASONS } from "../../src/manager/status/wait-text.ts";
+import { CONDITION_REASONS } from "../../src/manager/status/app-status.ts";
+import { WAIT_REASONS } from "../../src/manager/status/waits.ts";
 import { anchorsOf } from "../support/tree-map.ts";
 
 const TEXT = readFileSync(new URL("../../docs/reference/status.md", import.meta.url), "utf8");

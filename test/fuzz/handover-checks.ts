@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import { CLUSTER_SCOPE, isBucket, isInClusterScope, placeHash } from "../../src/kube/place.ts";
 import { parseRequestInfo } from "../../src/kube/request-info.ts";
-import type { Claim } from "../../src/manager/plan/pod-claims.ts";
+import type { Claim } from "../../src/manager/plan/claims.ts";
 import { decide } from "../../src/route/decide.ts";
 import { readViewOf, type Snapshot, viewOf } from "../../src/route/snapshot.ts";
 import { isSharded, matchesResource, namespacesOf, type Owner, ownersOf, type RouteTable } from "../../src/route/table.ts";

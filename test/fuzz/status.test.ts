@@ -4,9 +4,9 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { appStatusSchema } from "../../src/api/app-status.ts";
-import { CONDITION_REASONS } from "../../src/manager/status/conditions.ts";
+import { CONDITION_REASONS } from "../../src/manager/status/app-status.ts";
 import { nextLookMs } from "../../src/manager/status/status-feed.ts";
-import { WAIT_REASONS } from "../../src/manager/status/wait-text.ts";
+import { WAIT_REASONS } from "../../src/manager/status/waits.ts";
 import { budget } from "../support/fuzz.ts";
 import { appPod } from "../support/pod-facts.ts";
 import { canarySpec, createStatusWorld, type StatusWorld } from "../support/status-world.ts";

@@ -12,7 +12,8 @@ import { placementOf, type StatefulSetFacts } from "../../src/manager/sharding/p
 import { formatPlacement } from "../../src/manager/sharding/placement-annotation.ts";
 import { routeOfShards } from "../../src/manager/sharding/shard-rules.ts";
 import { shardsOfConfigs, shardsOfRoot } from "../../src/manager/sharding/shards.ts";
-import { ownersOf, ownerText } from "../../src/route/table.ts";
+import { ownersOf } from "../../src/route/table.ts";
+import { ownerText } from "../../src/route/words.ts";
 import { tableToWire } from "../../src/wire/table-codec.ts";
 import { compileNow } from "../support/compile-now.ts";
 

@@ -1,6 +1,6 @@
 // Formats the state of the act: each Foo, the pod that got the call, and the pod whose webhook has defaulted it. Pure.
-import { subsetDisplayName } from "../../../src/route/subset-name.ts";
 import { DEFAULT_SUBSET } from "../../../src/route/table.ts";
+import { subsetDisplayName } from "../../../src/route/words.ts";
 import { type Paint, tableLines } from "../table.ts";
 
 export interface FooRow {

@@ -28,26 +28,7 @@ export interface AcceptedApp {
   readonly bySpec: RouteTable | undefined;
 }
 
-/** The app is not planned; the reconcile returns this result. */
-export interface RefusedApp {
-  readonly instead: Result;
-}
-
-export interface Acceptance {
-  /** The app, if a plan can be made from its spec; otherwise the result to return. */
-  accept(app: App, facts: UnplannedFacts, signal: AbortSignal): Promise<AcceptedApp | RefusedApp>;
-  /**
-   * True if this process served the app first, because it added the finalizer. No proxy had routes of such an
-   * app before. So a first apply need not wait for the grace time after the first list of the namespace's
-   * pods.
-   */
-  isFirstServed(app: App): boolean;
-  /** Removes the finalizer of these objects. */
-  removeFinalizers(objects: readonly SourceObject[], signal: AbortSignal): Promise<void>;
-  forget(app: Request): void;
-}
-
-export interface AcceptanceOptions {
+interface AcceptanceOptions {
   readonly source: Pick<Source, "resource">;
   readonly client: Pick<KubeClient, "get" | "patch">;
   readonly namespaces: Pick<Store<KubeObject>, "list">;
@@ -55,7 +36,7 @@ export interface AcceptanceOptions {
   readonly statuses: Pick<StatusFeed, "write">;
 }
 
-export function createAcceptance({ source, client, namespaces, routes, statuses }: AcceptanceOptions): Acceptance {
+export function createAcceptance({ source, client, namespaces, routes, statuses }: AcceptanceOptions) {
   /** The uid of each app that this process served first. */
   const firstServedUids = new Map<string, string | undefined>();
 
@@ -66,9 +47,7 @@ export function createAcceptance({ source, client, namespaces, routes, statuses 
     await Promise.all(objects.map((object) => setFinalizerOf(object, false, signal)));
   }
 
-  /**
-   * The objects with the finalizer; undefined if one is gone or has a newer spec, which queues the app again.
-   */
+  /** The objects with the finalizer; undefined if one is gone or newer, which queues the app again. */
   async function addFinalizers(app: App, signal: AbortSignal): Promise<SourceObject[] | undefined> {
     const { ref, object, objects } = app;
     // An app with a status was served before, and somebody removed its finalizer. An earlier app may have had
@@ -89,17 +68,23 @@ export function createAcceptance({ source, client, namespaces, routes, statuses 
 
   function reject({ ref, object }: App, facts: UnplannedFacts, message: string, signal: AbortSignal) {
     const { generation = 0 } = object.metadata;
-    const rejected = { ...facts, generation, reason: "Invalid", message } as const;
+    const rejected = { ...facts, generation, message };
     return statuses.write({ ref, object }, (previous, now) => rejectedStatus({ ...rejected, previous, now }), signal);
   }
 
   return {
+    /** Removes the finalizer of these objects. */
     removeFinalizers,
-    isFirstServed({ ref, object }) {
+    /**
+     * True if this process served the app first, because it added the finalizer: no proxy had routes before.
+     * So a first apply need not wait for the grace time after the first list of the namespace's pods.
+     */
+    isFirstServed({ ref, object }: App) {
       const { uid } = object.metadata;
       return uid !== undefined && firstServedUids.get(formatRequest(ref)) === uid;
     },
-    async accept(app, facts, signal) {
+    /** The app, if a plan can be made from its spec; otherwise the result of the reconcile. */
+    async accept(app: App, facts: UnplannedFacts, signal: AbortSignal): Promise<AcceptedApp | { readonly instead: Result }> {
       const { spec, leaving } = app;
       if (!isLive(app)) {
         const selection = spec === undefined ? injectedPods(app.ref.name) : app.pods;
@@ -119,7 +104,6 @@ export function createAcceptance({ source, client, namespaces, routes, statuses 
       const objects = await addFinalizers(app, signal);
       if (objects === undefined) return { instead: {} };
       // Pods still serve the routes of the leaving objects, which are handed over as after any other edit.
-      // The other objects keep the app alive.
       await removeFinalizers(leaving, signal);
       const current = withObjects(app, objects);
       const bySpec = await routes.tableOf(current, spec, signal);
@@ -136,7 +120,7 @@ export function createAcceptance({ source, client, namespaces, routes, statuses 
           return { app: current, selection: app.pods, bySpec };
       }
     },
-    forget: (app) => firstServedUids.delete(formatRequest(app)),
+    forget: (app: Request) => firstServedUids.delete(formatRequest(app)),
   };
 }
 
@@ -151,10 +135,7 @@ function injectedPods(name: string): PodSelection {
   };
 }
 
-/**
- * The store publishes the newer objects, which queues the app sooner; this is for versions that cannot be
- * compared.
- */
+/** For versions that cannot be compared: otherwise the store queues the app sooner. */
 const EDITED_MS = 100;
 
 function tooCostlyMessage(namespaces: number): string {

@@ -16,7 +16,7 @@ import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { createLabelStates } from "../labels/label-state.ts";
 import { createProxyRegistry } from "../server/proxy-registry.ts";
 import { createVirtualAppSource } from "../virtual-app/virtual-app-source.ts";
-import { createAppReconciler } from "./reconciler.ts";
+import { createAppReconciler, youngAt } from "./reconciler.ts";
 
 const { signal } = new AbortController();
 const ref = { namespace: "ops", name: "shop" };
@@ -113,4 +113,19 @@ it("a spec that takes too long to compile is refused with the reason, and is loo
   expect(accepted?.message).toMatch(
     /^spec: to apply the rules to the cluster's 1 namespaces, the manager needs more than 10 s of computing, .*; use fewer rules, or a simpler namespaceRegex/,
   );
+});
+
+const born = Date.parse("2026-01-01T00:00:00Z");
+const youngNamespaces = {
+  get: (name: string) => (name === "fresh" ? { metadata: { name, creationTimestamp: "2026-01-01T00:00:00Z" } } : undefined),
+};
+
+it("a namespace is young for ten seconds, also if the clock is behind", () => {
+  expect(youngAt(youngNamespaces, born + 9_999)("fresh")).toBe(true);
+  expect(youngAt(youngNamespaces, born - 5_000)("fresh")).toBe(true);
+  expect(youngAt(youngNamespaces, born + 10_000)("fresh")).toBe(false);
+});
+it("an unknown namespace is not young, and neither is the cluster scope", () => {
+  expect(youngAt(youngNamespaces, born)("other")).toBe(false);
+  expect(youngAt(youngNamespaces, born)("")).toBe(false);
 });

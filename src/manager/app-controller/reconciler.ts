@@ -1,49 +1,123 @@
-// Reconciles one app of any source kind: accepts it, publishes its routes, and writes its status.
-// Level-based: its parts keep only what a restarted manager may forget.
+// Reconciles one app of any source kind: accepts it, plans and publishes its routes, and writes its status.
+// Level-based: a restarted manager finds the version of the routes again in the status and in the
+// registrations. Invariant: nothing is awaited between reading the claims and publishing.
+import type { AppStatus } from "../../api/app-status.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
+import type { KubeObject } from "../../kube/types.ts";
+import { lockNameFor } from "../../route/lock.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import { formatRequest, type Reconciler, type Request, type Result } from "../../runtime/reconciler.ts";
+import type { Store } from "../../runtime/store.ts";
+import { ROUTE } from "../../wire/route-type.ts";
 import type { InjectionReady } from "../admission/configuration/injection-ready.ts";
-import { type App, isHeld, isLive, type Source } from "../apps/app.ts";
+import { type App, type Apps, isHeld, isLive, type PodSelection, type Source } from "../apps/app.ts";
 import { createRoutes, type RoutesOptions } from "../apps/routes.ts";
-import type { AppPod } from "../facts/app-pods.ts";
+import { type AppPod, appPods, appsIn, type PodView, podViewIn } from "../facts/app-pods.ts";
+import type { GonePod, PastOfPods } from "../facts/pod-history.ts";
 import { podKey } from "../facts/pod-key.ts";
+import type { PodLists } from "../facts/pod-watch.ts";
 import type { ServiceWatch } from "../facts/service-watch.ts";
 import type { LabelStates } from "../labels/label-state.ts";
 import { type LabelsStatus, labelsStatus } from "../labels/labels-status.ts";
-import { isDissolved } from "../plan/plan-dissolution.ts";
+import type { GoneAppPod } from "../plan/claims.ts";
+import { type Issue, nextIssue } from "../plan/issue.ts";
+import { type AppPlan, planApp } from "../plan/plan-app.ts";
+import { isDissolved, planDissolution } from "../plan/plan-dissolution.ts";
 import { createRestarter, type RestarterOptions } from "../restart/restarter.ts";
 import { soonest, writeAndRestart } from "../restart/write-and-restart.ts";
+import type { ProxyRegistry } from "../server/proxy-registry.ts";
 import { appStatus, injectionStatus } from "../status/app-status.ts";
 import { conditionOf } from "../status/facts.ts";
-import { createStatusFeed, type StatusFeedOptions } from "../status/status-feed.ts";
-import { webhookVerdict } from "../status/webhook-verdict.ts";
-import { createAcceptance, type UnplannedFacts } from "./accept-app.ts";
-import { createRoutePublisher, type PublishedRoutes, type RoutePublisherOptions } from "./publish-routes.ts";
+import { webhookVerdict } from "../status/intercepted.ts";
+import { createStatusFeed, readStatus, type StatusFeedOptions } from "../status/status-feed.ts";
+import { type AcceptedApp, createAcceptance, type UnplannedFacts } from "./accept-app.ts";
 
-/** What the parts need, and what the reconciler itself reads. */
-export type AppReconcilerOptions = RoutesOptions &
-  RoutePublisherOptions &
+type AppReconcilerOptions = RoutesOptions &
   RestarterOptions &
   Pick<StatusFeedOptions, "observed" | "store"> & {
     readonly source: Source;
     readonly client: Pick<KubeClient, "get" | "patch" | "request">;
+    readonly apps: Pick<Apps, "get">;
+    readonly pods: PodLists;
+    readonly past: PastOfPods;
+    readonly namespaces: Pick<Store<KubeObject>, "get">;
+    readonly registry: ProxyRegistry;
     /** Absent if the manager runs without webhooks. */
     readonly injection?: InjectionReady | undefined;
     readonly services: ServiceWatch;
     readonly labels: Pick<LabelStates, "get">;
   };
 
+interface PublishedRoutes {
+  readonly plan: AppPlan;
+  readonly pods: readonly AppPod[];
+  readonly version: number;
+}
+
 export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
-  const { source, apps, pods, registry, injection, services, labels, log } = options;
+  const { source, apps, pods, past, namespaces, registry, injection, services, labels, clock, log } = options;
   const statuses = createStatusFeed({ ...options, resource: source.resource });
   const restarter = createRestarter(options);
   const routes = createRoutes(options);
   const acceptance = createAcceptance({ ...options, routes, statuses });
-  const publisher = createRoutePublisher(options);
+  /** What was last published of each app. The proxies keep the routes of an app that is gone. */
+  const issues = new Map<string, Issue>();
+  const parts = [statuses, routes, acceptance, restarter, injection, services];
 
-  const parts = [statuses, routes, acceptance, publisher, restarter, injection, services];
+  function send(app: App, plan: AppPlan, ownPods: readonly AppPod[]): number {
+    const key = formatRequest(app.ref);
+    const before = issues.get(key);
+    const issue = nextIssue(before, lastVersion(app), plan, ownPods, registry.facts);
+    issues.set(key, issue);
+    if (issue.version !== before?.version) {
+      log.info({ app: key, version: issue.version, waits: plan.waits.length }, "route issued");
+    }
+    for (const pod of ownPods) {
+      const snapshot = pod.proxy === "own" ? issue.snapshots.get(plan.rulesFor(pod).digest) : undefined;
+      if (snapshot === undefined) continue;
+      // Equal tables of all pods are one object, so that the planner reads each table once.
+      registry.publish(podKey(pod), ROUTE, { ...snapshot, table: registry.tables.share(snapshot.table) });
+    }
+    return issue.version;
+  }
+
+  /** Returns undefined until the pods are known: nothing is granted, and their list queues the app again. */
+  function publish({ app, selection, bySpec }: AcceptedApp): PublishedRoutes | undefined {
+    const { namespace, name } = app.ref;
+    const listed = pods.list(namespace);
+    if (listed === undefined) return undefined;
+    const isFirstServed = acceptance.isFirstServed(app);
+    const view = podViewIn(namespace, {
+      apps,
+      factsOf: registry.facts,
+      past: isFirstServed ? { ...past, isStatusLate: () => false } : past,
+    });
+    const ownPods = appPods(selection, listed, view);
+    const common = {
+      app: { namespace, name },
+      words: app.words,
+      pods: ownPods,
+      factsOf: registry.facts,
+      gone: goneAppPods(selection, past.gone(namespace), isFirstServed, view),
+    };
+    const plan =
+      bySpec === undefined || app.spec === undefined
+        ? planDissolution({
+            ...common,
+            lockName: app.spec?.lockName,
+            namespaces: namespaces.list().map(({ metadata }) => metadata.name ?? ""),
+            lastLockName: lastLockName(app.object.status),
+          })
+        : planApp({
+            ...app.spec,
+            ...common,
+            bySpec,
+            ownersHashes: statuses.previous(app)?.ownersHashes,
+            isYoung: youngAt(namespaces, clock.now()),
+          });
+    return { plan, pods: ownPods, version: send(app, plan, ownPods) };
+  }
 
   function webhookVerdictOf({ ref, spec }: App, ownPods: readonly AppPod[]) {
     const server = spec?.webhook;
@@ -80,7 +154,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
     const accepted = await acceptance.accept(seen, unplanned, signal);
     if ("instead" in accepted) return accepted.instead;
     const { app } = accepted;
-    const published = publisher.publish(accepted, acceptance.isFirstServed(app), statuses.previous(app));
+    const published = publish(accepted);
     if (published === undefined) return undefined;
     const { plan, version } = published;
     if (plan.isDissolving && isDissolved(plan, published.pods, registry.facts) && isHeld(app)) {
@@ -107,6 +181,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
       const app = apps.get(request.name, request.namespace);
       if (app === undefined) {
         for (const part of parts) part?.forget(request);
+        issues.delete(formatRequest(request));
         return {};
       }
       if (app.ref.kind !== source.resource.kind) return {};
@@ -124,5 +199,33 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
       if (result === undefined) await writeInjectionAlone();
       return soonest(result?.requeueAfterMs, look?.againMs);
     },
+  };
+}
+
+function goneAppPods(app: PodSelection, gone: readonly GonePod[], knowsAll: boolean, view: PodView): GoneAppPod[] {
+  return gone.flatMap(({ pod, facts }): GoneAppPod[] => {
+    if (pod === undefined) return knowsAll ? [] : ["unknown"];
+    return appPods(app, [pod], { ...view, appsOf: () => appsIn(facts) }).map((each) => ({ pod: each, facts }));
+  });
+}
+
+// The object with the status may have joined the app just now, in front of the others.
+function lastVersion({ objects }: App): number {
+  return Math.max(0, ...objects.map(({ status }) => status?.routeVersion ?? 0));
+}
+
+/** The operator's own lock name: the lock of any subset, without its suffix. */
+function lastLockName(status: AppStatus | undefined): string | undefined {
+  const { name = DEFAULT_SUBSET, lock } = readStatus(status)?.subsets?.find((each) => each.lock !== undefined) ?? {};
+  return lock?.slice(0, lock.length - lockNameFor("", name).length);
+}
+
+const YOUNG_MS = 10_000;
+
+/** True for a namespace that is young at `nowMs`: `kubectl label` often moves it while it is still empty. */
+export function youngAt(namespaces: Pick<Store<KubeObject>, "get">, nowMs: number): (namespace: string) => boolean {
+  return (name) => {
+    const born = namespaces.get(name)?.metadata.creationTimestamp;
+    return born !== undefined && nowMs - Date.parse(born) < YOUNG_MS;
   };
 }

@@ -1,15 +1,14 @@
 // What a source object asks for, independent of its kind. Each source kind has one file that turns its
 // objects into Apps. All other parts of the manager work with Apps only.
-import type { AppStatus } from "../../api/app-status.ts";
-import { ROUTES_FINALIZER } from "../../api/app-status.ts";
+import { type AppStatus, ROUTES_FINALIZER } from "../../api/app-status.ts";
 import type { WebhookServer } from "../../api/operator-fields.ts";
 import type { Problem } from "../../api/problems.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { Labels } from "../../kube/label-selector.ts";
 import type { GroupResource, KubeObject, LabelSelector } from "../../kube/types.ts";
 import type { CallerPolicy, Guard } from "../../route/snapshot.ts";
-import type { SourceWords } from "../../route/source-words.ts";
 import type { RouteTable } from "../../route/table.ts";
+import type { SourceWords } from "../../route/words.ts";
 import { hasFinalizer } from "../../runtime/finalizer.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import type { Change } from "../../runtime/store.ts";
@@ -17,9 +16,8 @@ import type { RouteSpec } from "./compile/route-spec.ts";
 import { APPS_SHARE, beyondShare } from "./namespace-share.ts";
 
 /**
- * Names one app. The label of injected pods contains the name without the kind. So the validating webhook
- * refuses an app with the name of another kind's app, and the injecting webhook refuses a pod that both apps
- * select.
+ * Names one app. The label of injected pods has the name without the kind, so the validating webhook refuses
+ * an app with the name of another kind's app, and the injecting webhook a pod that two apps select.
  */
 export interface AppRef {
   /** The kind of the source object, for messages. */
@@ -38,18 +36,14 @@ export interface AppWords extends SourceWords {
   readonly maxMovingField: string;
 }
 
-/** An object of a source kind. */
 export interface SourceObject extends KubeObject {
   readonly status?: AppStatus | undefined;
 }
 
 /** Selects the pods of an app, and gives the subset of each pod. */
 export interface PodSelection {
-  /** The app's name. */
   readonly name: string;
-  /**
-   * Matches every pod that `selects` accepts, and maybe other pods of the namespace. For the webhook's entry.
-   */
+  /** Matches every pod that `selects` accepts, and maybe others of the namespace. For the webhook's entry. */
   readonly selector: LabelSelector;
   selects(podLabels: Labels | undefined): boolean;
   subsetOf(podLabels: Labels): string;
@@ -63,31 +57,24 @@ export interface AppSpec {
   readonly lockName: string;
   readonly callers: CallerPolicy;
   readonly guard?: Guard | undefined;
-  /** The operator's own admission webhook server, if it has one. */
   readonly webhook?: WebhookServer | undefined;
   /** Why no route can be compiled yet; absent: one can. Until then the app keeps the routes that it has. */
   readonly waitsFor?: string;
   /** Every namespace stays with its present owner. */
   readonly isPaused: boolean;
-  /**
-   * If more than this share of the namespaces would move, in percent, they stay until somebody confirms it;
-   * absent: no limit, or confirmed.
-   */
+  /** If more of the namespaces would move, in percent, they stay until it is confirmed; absent: no limit. */
   readonly maxMovingPercent?: number | undefined;
   /** Pods retain lost namespaces read-only until they are restarted. */
   readonly retainsLosses: boolean;
   /** The resources whose objects are to be labelled; absent: none. */
   readonly labelled?: readonly GroupResource[];
-  /** The rules of the desired route table. */
   route(): RouteSpec;
   /** What the status of this kind says in addition to that of every app. */
   describe?(counts: AppCounts): Description;
 }
 
-/** The numbers of a status that a kind describes in its own words. */
 export interface AppCounts {
   readonly subsets: NonNullable<AppStatus["subsets"]>;
-  /** The desired route table. */
   readonly desired: RouteTable;
 }
 
@@ -106,9 +93,7 @@ export interface App {
   readonly words: AppWords;
   /** The first of `objects`. It has the status and the Events of the app. */
   readonly object: SourceObject;
-  /**
-   * The source objects that form the app: the live ones, or all of them if the whole app is being deleted.
-   */
+  /** The source objects of the app: the live ones, or all of them if the whole app is being deleted. */
   readonly objects: readonly SourceObject[];
   /** The app is being deleted or is switched off: every pod gets the whole view back. */
   readonly isEnding: boolean;
@@ -144,9 +129,7 @@ export interface Source<O extends SourceObject = SourceObject> {
 
 /** Facts that the check of a created or changed object needs. */
 export interface Surroundings {
-  /**
-   * The app of which the object is or becomes a part, as this replica knows it; undefined if there is none.
-   */
+  /** The app of which the object is or becomes a part, as this replica knows it. */
   readonly own: App | undefined;
   /** The other apps of the namespace. */
   readonly others: readonly App[];
@@ -172,7 +155,6 @@ export function withObjects(app: App, objects: readonly SourceObject[]): App {
   return { ...app, object: objects[0] ?? app.object, objects };
 }
 
-/** True unless the app ends. */
 export function isLive({ isEnding }: Pick<App, "isEnding">): boolean {
   return !isEnding;
 }
@@ -193,17 +175,11 @@ export interface Apps {
   get(name: string, namespace: string): App | undefined;
   /** All apps, or those of one namespace. */
   list(namespace?: string): App[];
-  /**
-   * Calls the handler for every existing object, as added, and then for every change. The returned function
-   * ends the subscription.
-   */
+  /** Calls the handler for every existing object, as added, and for every change. The result ends that. */
   onChange(handler: (change: Change<SourceObject>, kind: string) => void): () => void;
 }
 
-/**
- * An app beyond its namespace's share is treated like one with a refused spec. An app that ends needs no
- * place.
- */
+/** An app beyond its namespace's share is treated like one with a refused spec, unless it ends. */
 function withinBounds(apps: readonly App[], noun: string): readonly App[] {
   const beyond = beyondShare(apps.filter(isLive), ({ objects }) => objects, APPS_SHARE, noun);
   if (beyond.size === 0) return apps;

@@ -1,12 +1,14 @@
-// The part of `judgeEdit` that all source kinds share. Pure. Invariants: the answer contains all problems
+// The parts of `judgeEdit` that all source kinds share. Pure. Invariants: the answer contains all problems
 // together. A stored object may be invalid, because an older version accepted it or no manager answered. An
 // edit that adds no problem is allowed, so users can correct the object step by step and remove its
 // finalizer.
 import { formatProblem, type Problem, type ValidationResult } from "../../api/problems.ts";
-import type { EditVerdict } from "./app.ts";
+import { type LabelTerm, termsOfSelector } from "../../kube/label-selector.ts";
+import type { LabelSelector } from "../../kube/types.ts";
+import { type App, type EditVerdict, isLive } from "./app.ts";
 
 /** A valid object after its edit, with the object before if that was valid too. */
-export interface ValidEdit<O> {
+interface ValidEdit<O> {
   readonly value: O;
   readonly previous: O | undefined;
 }
@@ -31,9 +33,7 @@ export function checkEdit<O>(
   return { problems, warnings: checked.problems.map((each) => `not corrected yet: ${formatProblem(each)}`) };
 }
 
-/**
- * The problems that the object did not have before. Indexes of list items are ignored, because they shift.
- */
+/** The problems that the object did not have before. Indexes of list items shift, so they are ignored. */
 export function addedProblems(before: readonly Problem[], after: readonly Problem[]): readonly Problem[] {
   const left = new Map<string, number>();
   for (const problem of before) left.set(keyOf(problem), (left.get(keyOf(problem)) ?? 0) + 1);
@@ -46,4 +46,34 @@ export function addedProblems(before: readonly Problem[], after: readonly Proble
 
 function keyOf(problem: Problem): string {
   return formatProblem(problem).replaceAll(/\[\d+\]/g, "[]");
+}
+
+/**
+ * Warns of apps that may select the same pods as an object of this kind. Only a warning: the injecting
+ * webhook refuses a pod that both apps select.
+ * @param field the field of the selector
+ */
+export function overlapWarnings(kind: string, field: string, selector: LabelSelector, others: readonly App[]): string[] {
+  const rivals = others.filter((other) => isLive(other) && mayOverlap(other.pods.selector, selector));
+  if (rivals.length === 0) return [];
+  const names = rivals.map(({ ref }) => `${ref.kind} ${ref.name}`).join(", ");
+  return [`${field}: ${names} may select the same pods as this ${kind}; a pod that two of them select is refused`];
+}
+
+/** True if some labels match both selectors. The result is exact: each term of a selector has one key. */
+export function mayOverlap(a: LabelSelector, b: LabelSelector): boolean {
+  const byKey = Map.groupBy([...termsOfSelector(a), ...termsOfSelector(b)], ({ key }) => key);
+  return [...byKey.values()].every(canAllHold);
+}
+
+/** True if one value of the key, or its absence, meets all these terms. */
+function canAllHold(terms: readonly LabelTerm[]): boolean {
+  const valuesOf = (operator: LabelTerm["operator"]) => terms.filter((term) => term.operator === operator);
+  const isAbsent = valuesOf("!").length > 0;
+  const isPresent = valuesOf("in").length > 0 || valuesOf("exists").length > 0;
+  if (isAbsent) return !isPresent;
+  const [first, ...others] = valuesOf("in").map(({ values }) => values);
+  if (first === undefined) return true; // some value is in no list
+  const forbidden = new Set(valuesOf("notin").flatMap(({ values }) => values));
+  return first.some((value) => !forbidden.has(value) && others.every((values) => values.includes(value)));
 }

@@ -1,19 +1,21 @@
 // Who owns a namespace by a route table, so that two tables can be compared. Pure. The result is approximate:
 // it covers the resources that a rule names and one other resource, and ignores the labels of objects.
-import { type Owner, ownersOf, type RouteTable } from "../../route/table.ts";
+import type { GroupResource } from "../../kube/types.ts";
+import { type Owner, ownersOf, type RouteTable, resourcesIn } from "../../route/table.ts";
 
 /** A group and resource that only wildcards match. */
 const UNNAMED = "nothing.ctrlmesh.kruise.io";
+const UNNAMED_RESOURCE: GroupResource = { group: UNNAMED, resource: UNNAMED };
 const MAX_PROBES = 32;
 
 /** The owners of a namespace, one for each compared resource. */
-export type OwnersIn = (namespace: string) => readonly Owner[];
+type OwnersIn = (namespace: string) => readonly Owner[];
 
 /** The owners by each of the tables, for the same resources in the same order. */
 export function comparedOwners(tables: readonly RouteTable[]): readonly OwnersIn[] {
   const probes = probesOf(tables);
   return tables.map((table) => {
-    const owners = probes.map(([group, resource]) => ownersOf(table, group, resource));
+    const owners = probes.map(({ group, resource }) => ownersOf(table, group, resource));
     return (namespace) => owners.map((each) => each.ownerOf(namespace));
   });
 }
@@ -24,13 +26,14 @@ export function isSameOwner(a: Owner | undefined, b: Owner | undefined): boolean
 }
 
 /** Resources for which the tables may differ. */
-function probesOf(tables: readonly RouteTable[]): readonly (readonly [group: string, resource: string])[] {
-  const named = tables
-    .flatMap(({ rules, sharedResources }) => [...rules.flatMap(({ resources }) => resources), ...sharedResources])
-    .flatMap(({ apiGroups, resources }) => apiGroups.flatMap((group) => resources.map((resource) => [group, resource] as const)))
-    .map(([group, resource]) => [group === "*" ? UNNAMED : group, resource === "*" ? UNNAMED : resource] as const);
-  const all = [[UNNAMED, UNNAMED] as const, ...named];
-  return [...new Map(all.map((probe) => [probe.join("/"), probe])).values()].slice(0, MAX_PROBES);
+function probesOf(tables: readonly RouteTable[]): readonly GroupResource[] {
+  const named = tables.flatMap(({ rules, sharedResources }) => [
+    ...rules.flatMap(({ resources }) => resourcesIn(resources)),
+    ...resourcesIn(sharedResources),
+  ]);
+  const probeOf = (name: string) => (name === "*" ? UNNAMED : name);
+  const all = [UNNAMED_RESOURCE, ...named.map(({ group, resource }) => ({ group: probeOf(group), resource: probeOf(resource) }))];
+  return [...new Map(all.map((probe) => [`${probe.group}/${probe.resource}`, probe])).values()].slice(0, MAX_PROBES);
 }
 
 function ownerKey(owner: Owner): string {

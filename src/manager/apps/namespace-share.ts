@@ -2,16 +2,13 @@
 // Invariant: the oldest objects count first, so a new object takes nothing from those that are in force.
 import type { KubeObject } from "../../kube/types.ts";
 
-export interface NamespaceShare {
+interface NamespaceShare {
   readonly count: number;
   readonly bytes: number;
 }
 
 const MIB = 1024 * 1024;
-/**
- * As many as there are places for in the webhook configurations. etcd takes objects of 1.5 MiB: a few of the
- * largest fit, and 64 of an ordinary size.
- */
+/** As many as the webhook configurations have places for. A few objects of etcd's limit (1.5 MiB) fit. */
 export const APPS_SHARE: NamespaceShare = { count: 64, bytes: 4 * MIB };
 /** Some for each app. */
 export const POLICIES_SHARE: NamespaceShare = { count: 256, bytes: 4 * MIB };
@@ -19,7 +16,6 @@ export const POLICIES_SHARE: NamespaceShare = { count: 256, bytes: 4 * MIB };
 /**
  * Why an item has no place, by item; those with a place are missing.
  * @param objectsOf the objects of an item; the first gives its age
- * @param noun of the items, for the message
  */
 export function beyondShare<T>(
   items: readonly T[],

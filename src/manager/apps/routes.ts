@@ -1,11 +1,9 @@
 // The desired route table of each app, compiled outside of the reconciles, so that no spec delays them. After
-// a change of namespaces only those namespaces are compiled again. Equal inputs give the same object, so the
-// plan can reuse its comparisons.
-//
-// Invariants: an app has one compilation at a time, and one whose spec exceeds the limit is not tried again
-// until the spec changes or some time has passed. A table is used only if the API server still had the specs
-// of its objects after the compilation. After an outage each watch returns separately, so the manager may see
-// a namespace before an earlier edit of the spec. That namespace must not get an owner by the old spec.
+// a change of namespaces only those are compiled again. Invariants: equal inputs give the same object, so the
+// plan can reuse its comparisons; an app has one compilation at a time, and one that exceeds the limit is not
+// tried again until the spec changes or some time has passed. A table is used only if the API server still
+// had the specs after the compilation: after an outage each watch returns separately, so the manager may see
+// a namespace before an earlier edit of the spec, and that namespace must not get an owner by the old spec.
 import type { Clock } from "../../base/clock.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
@@ -31,10 +29,7 @@ export interface RoutesOptions {
   readonly clock: Clock;
 }
 
-/**
- * Of one app. 10,000 namespaces with ordinary rules take half a second. Others are served meanwhile, so the
- * limit bounds what a spec costs and not how long anybody waits.
- */
+/** Bounds what a spec costs: 10,000 namespaces with ordinary rules take half a second. */
 export const COMPILE_LIMIT_MS = 10_000;
 /** Namespaces may have become fewer. */
 export const RETRY_MS = 600_000;
@@ -43,10 +38,9 @@ const PATIENCE_MS = 100;
 
 export interface Routes {
   /**
-   * The table of the spec. "compiling": `onCompiled` says when to ask again. "too-costly": the
-   * compilation takes longer than its limit, or the table too much memory. "edited": the API server has a
-   * newer spec, which is in the store now. "gone": an object of the app is gone or was created again under
-   * its name, which the watch will show.
+   * The table of the spec. "compiling": `onCompiled` says when to ask again. "too-costly": the compilation
+   * takes too long, or the table too much memory. "edited": the API server has a newer spec, which is in the
+   * store now. "gone": an object is gone or was created again under its name, which the watch will show.
    * @throws what reading the object throws
    */
   tableOf(app: App, spec: AppSpec, signal: AbortSignal): Promise<RouteTable | "compiling" | "too-costly" | "edited" | "gone">;
@@ -106,10 +100,7 @@ export function createRoutes({ client, source, store, namespaces, compile, onCom
     }
   };
 
-  /**
-   * The last compilation of these inputs, which may lack changes of the last moments; undefined if there is
-   * none yet.
-   */
+  /** The last compilation of these inputs, if there is one. It may lack changes of the last moments. */
   const entryOf = async (app: App, spec: AppSpec): Promise<Compiled | undefined> => {
     const [key, inputs] = [formatRequest(app.ref), inputsOf(app)];
     const last = () => {

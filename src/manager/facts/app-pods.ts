@@ -6,7 +6,7 @@ import type { Condition, ContainerStatus, Pod } from "../../kube/client/resource
 import type { Apps, PodSelection } from "../apps/app.ts";
 import { carriesProxy, INJECTED_LABEL, PROXY_CONTAINER } from "./injected-pod.ts";
 import { type PodKey, podKey } from "./pod-key.ts";
-import type { FactsOf, ProxyFacts } from "./proxy-facts.ts";
+import { type FactsOf, type ProxyFacts, snapshotsIn } from "./proxy-facts.ts";
 
 export interface AppPod {
   readonly namespace: string;
@@ -15,21 +15,16 @@ export interface AppPod {
   readonly subset: string;
   /** The pod carries the proxy of this app, a proxy of another or an unknown app, or no proxy. */
   readonly proxy: "own" | "other-app" | "none";
-  /** The app in the pod's label, if the proxy belongs to another app and the pod has the label. */
+  /** The app in the pod's label, if the proxy belongs to another app. */
   readonly injectedFor?: string | undefined;
   /** The pod's operator may run. */
   readonly running: boolean;
-  /**
-   * According to its status, the proxy (a native sidecar) has ended or was restarted, and no container that
-   * starts after it has ever started.
-   */
+  /** Its proxy, a native sidecar, has ended or was restarted, and no container after it has ever started. */
   readonly unstarted?: true;
   /** The pod has ended, and only its object is left. */
   readonly ended: boolean;
   readonly ready: boolean;
-  /** The pod is terminating. */
   readonly terminating: boolean;
-  /** A controller (a Deployment's ReplicaSet, a StatefulSet ...) replaces the pod when it is gone. */
   readonly controlled: boolean;
 }
 
@@ -37,14 +32,9 @@ export interface AppPod {
 export interface PodView {
   /** True if an app of that name exists in the namespace. */
   isApp(name: string): boolean;
-  /**
-   * The names of the apps whose routes the pod's proxy may enforce; undefined if the proxy has not registered
-   * to this manager.
-   */
+  /** The apps whose routes its proxy may enforce; undefined if it has not registered to this manager. */
   appsOf(pod: PodKey): readonly string[] | undefined;
-  /**
-   * An earlier leader may have served the pod's proxy so recently that the pod's status does not show it yet.
-   */
+  /** An earlier leader may have served its proxy so recently that the pod's status does not show it yet. */
   isStatusLate(pod: Pod): boolean;
   /** An earlier leader may have sent routes to its proxy. */
   mayHaveEarlierRoutes(pod: Pod): boolean;
@@ -58,10 +48,9 @@ const OBJECTS_ALONE: PodView = {
 };
 
 /**
- * True if the pod may belong to the app. The pod is injected for the app or selected by it, or its proxy may
- * enforce the app's routes. A pod whose proxy belongs to no known app also counts, and so does a pod whose
- * label names an app that does not exist, while its operator may run. In doubt the answer is true: counting
- * another app's pod is safe, missing one is not.
+ * True if the pod may belong to the app: it is injected for the app or selected by it, or its proxy may
+ * enforce the app's routes. So does a pod with a proxy of no known app, while its operator may run. In doubt
+ * the answer is true: counting another app's pod is safe, missing one is not.
  */
 export function isPodOf(app: PodSelection, pod: Pod, view = OBJECTS_ALONE): boolean {
   const { namespace = "", name = "", labels } = pod.metadata;
@@ -115,16 +104,12 @@ function mayBeAtWork(pod: Pod, view: PodView): boolean {
   const sidecar = [...inits, ...started].find(({ name }) => name === PROXY_CONTAINER);
   if (sidecar !== undefined ? !hasNeverServed(sidecar) : (status?.phase ?? "Pending") !== "Pending") return true;
   // A kubelet reports a start only after it happened, so a pod on a node may run more than its status says.
-  // Without a proxy its operator may already write. With a proxy the operator waits for the proxy's first
-  // snapshot.
+  // An operator with a proxy waits for the proxy's first snapshot.
   const isMeshed = pod.metadata.labels?.[INJECTED_LABEL] !== undefined || carriesProxy(pod);
   return (spec?.nodeName ?? "") !== "" && (!isMeshed || view.isStatusLate(pod));
 }
 
-/**
- * True if its proxy is a native sidecar that has ended or was restarted, and none of the containers that
- * start after the sidecar has ever started.
- */
+/** See AppPod.unstarted. */
 function isUnstarted({ status }: Pod): boolean {
   const inits = status?.initContainerStatuses ?? [];
   const at = inits.findIndex(({ name }) => name === PROXY_CONTAINER);
@@ -135,9 +120,8 @@ function isUnstarted({ status }: Pod): boolean {
 }
 
 /**
- * True if a kubelet has reported that the pod's containers have ended and will not start again. The phase
- * alone does not prove that: pod garbage collection writes Failed for a pod on a lost node, just before it
- * removes the object.
+ * True if a kubelet has reported that the containers have ended for good. The phase alone does not prove
+ * that: pod garbage collection writes Failed for a pod on a lost node, just before it removes the object.
  */
 export function hasEnded({ metadata, status }: Pod): boolean {
   const states = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].map(({ state }) => state);
@@ -159,14 +143,12 @@ function hasEverRun({ restartCount, state, lastState }: ContainerStatus): boolea
   return restartCount > 0 || [state, lastState].some((each) => each?.running !== undefined || each?.terminated !== undefined);
 }
 
-// The startup probe passes only with a snapshot. A container that has ended or was restarted may have passed
-// it before.
+// The startup probe passes only with a snapshot, and a container that has ended may have passed it before.
 function hasNeverServed({ started, restartCount, state, lastState }: ContainerStatus): boolean {
   return started !== true && restartCount === 0 && state?.terminated === undefined && lastState?.terminated === undefined;
 }
 
 interface PodViewSources {
-  /** The apps of all source kinds. */
   readonly apps: Pick<Apps, "get">;
   readonly factsOf: FactsOf;
   readonly past: Pick<PodView, "isStatusLate" | "mayHaveEarlierRoutes">;
@@ -181,13 +163,9 @@ export function podViewIn(namespace: string, { apps, factsOf, past }: PodViewSou
   };
 }
 
-/**
- * The names of the apps whose routes a proxy may enforce; undefined if not all of them are known. A proxy has
- * routes of its own namespace only.
- */
+/** The apps whose routes a proxy may enforce, all of its own namespace; undefined if not all are known. */
 export function appsIn(facts: ProxyFacts | undefined): readonly string[] | undefined {
-  if (facts === undefined || facts.mayHoldMore) return undefined;
-  return [facts.acknowledged, ...facts.inDoubt, facts.outstanding].flatMap((snapshot) => snapshot?.app.name ?? []);
+  return facts === undefined || facts.mayHoldMore ? undefined : snapshotsIn(facts).map(({ app }) => app.name);
 }
 
 /** The pod's condition Ready if it is True. */

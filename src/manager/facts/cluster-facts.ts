@@ -1,6 +1,5 @@
-// The facts about the cluster that injection needs: the address of the API server for pods, and the server's
-// version. The facts are read again from time to time, because clusters are upgraded while a manager runs.
-// Invariant: once known, the facts stay known. A failed read keeps the last facts.
+// The API server's address for pods, and its version, which injection needs. Clusters are upgraded while a
+// manager runs, so both are read again from time to time. Invariant: a failed read keeps the last facts.
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
@@ -18,7 +17,7 @@ export interface ClusterFacts extends Runnable {
   readonly known: KnownCluster | undefined;
 }
 
-export interface ClusterFactsOptions {
+interface ClusterFactsOptions {
   readonly client: Pick<KubeClient, "get" | "request">;
   readonly clock: Clock;
   readonly log: Logger;

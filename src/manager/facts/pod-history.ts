@@ -2,13 +2,12 @@
 // may have received routes, whenever this replica did not watch it. So three times follow from the first list
 // of a namespace's pods:
 //
-//   grace time                  this replica does not know which pods were removed just before: the namespace has one entry without a pod
-//   status lag                  a status that says "never started" is not believed: an earlier leader may have served the listed pods
-//   while it watches the pods   the proxies of the listed pods may know routes from an earlier leader, even if their status is old
+//   grace time                  which pods were removed just before is not known: the namespace has one entry without a pod
+//   status lag                  "never started" is not believed: an earlier leader may have served the listed pods
+//   while it watches the pods   the proxies of the listed pods may know routes from an earlier leader
 //
-// A removed pod counts for the grace time after its removal: the removal of an object by force (a lost node,
-// `kubectl delete --force`) says nothing about the processes, and kube-apiserver accepts the pod's token for
-// some time more. The pod watches fill the history, and reconcilers read it.
+// A removed pod counts for the grace time after its removal: a removal by force (a lost node, `kubectl delete
+// --force`) says nothing about the processes, and kube-apiserver accepts the pod's token for some time more.
 import type { Clock } from "../../base/clock.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { hasEnded } from "./app-pods.ts";
@@ -16,10 +15,7 @@ import { type PodKey, podKey } from "./pod-key.ts";
 import type { PodWatch } from "./pod-watch.ts";
 import type { ProxyFacts } from "./proxy-facts.ts";
 
-/**
- * Added to the API server's token cache: time until the API server sees the removal itself, and for a request
- * that it has just accepted.
- */
+/** For the API server to see the removal itself, and for a request that it has just accepted. */
 const MARGIN_MS = 2_000;
 /** A kubelet writes a changed status immediately, and again within 10 s if that failed. */
 const STATUS_LAG_MS = 30_000;
@@ -31,15 +27,11 @@ export interface GonePod {
   readonly facts: ProxyFacts | undefined;
 }
 
-/** The interface for reconcilers. */
 export interface PastOfPods {
   /** The removed pods that may still write. */
   gone(namespace: string): readonly GonePod[];
-  /** An earlier leader may have sent routes to the pod's proxy, which still has them after a restart. */
+  /** See PodView. */
   mayHaveEarlierRoutes(pod: Pod): boolean;
-  /**
-   * An earlier leader may have served the pod's proxy so recently that the pod's status does not show it yet.
-   */
   isStatusLate(pod: Pod): boolean;
 }
 
@@ -52,19 +44,13 @@ export interface PodHistory extends PastOfPods {
   left(namespace: string): void;
   /** Calls the handler with a namespace when a grace time there is over. */
   onOver(handler: (namespace: string) => void): void;
-  /**
-   * Follows the pods in a replica that does not lead. The returned function ends that; `listed` continues
-   * from there.
-   */
+  /** Follows the pods in a replica that does not lead. The result ends that; `listed` goes on from there. */
   follow(watch: PodWatch): () => void;
 }
 
-export interface PodHistoryOptions {
+interface PodHistoryOptions {
   readonly clock: Clock;
-  /**
-   * How long kube-apiserver accepts a token that it has found valid, in milliseconds. The grace time is 2 s
-   * longer.
-   */
+  /** How long kube-apiserver accepts a token that it has found valid. The grace time is 2 s longer. */
   readonly tokenCacheMs: number;
 }
 
@@ -150,10 +136,7 @@ export function createPodHistory({ clock, tokenCacheMs }: PodHistoryOptions): Po
   };
 }
 
-/**
- * A kubelet has reported that the containers have ended, as it does before an ordinary removal, or no
- * container ever started.
- */
+/** True if no container ever started, or all have ended, as a kubelet reports before an ordinary removal. */
 function isHarmless(pod: Pod, facts: ProxyFacts | undefined): boolean {
   if (facts?.connected) return false;
   return hasEnded(pod) || (facts === undefined && isUnscheduled(pod));
@@ -164,10 +147,7 @@ function isUnscheduled({ spec, status }: Pod): boolean {
   return (spec?.nodeName ?? "") === "" && (status?.phase ?? "Pending") === "Pending";
 }
 
-/**
- * Connects the pod history and the registry of proxies with the leader's pod watch. Call it before any
- * controller subscribes.
- */
+/** Connects history and registry with the leader's pod watch. Call it before any controller subscribes. */
 export function recordPods(
   pods: PodWatch,
   history: PodHistory,

@@ -1,11 +1,7 @@
-// Watches the pods that may belong to an app: all pods of namespaces with an app. Other namespaces cost
-// nothing. Labels do not limit the watch, because a pod that loses a label still runs and must not seem
-// deleted.
-//
-// Invariant: a namespace's pods are undefined, not an empty list, until this watch has listed them and has
-// called the `onListed` handlers. One watch begins when this replica becomes the leader, so its list contains
-// every pod that an earlier leader served. An older watch could lag. Another watch runs before that, for
-// pod-history.ts.
+// Watches the pods of namespaces with an app. Labels do not limit the watch: a pod that loses a label still
+// runs. Invariant: a namespace's pods are undefined, not an empty list, until this watch has listed them and
+// has called the `onListed` handlers. One watch begins when this replica becomes the leader, so its list
+// contains every pod that an earlier leader served. Another one runs before that, for pod-history.ts.
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
 import { PODS, type Pod } from "../../kube/client/resources.ts";
@@ -14,7 +10,6 @@ import type { Informer, Informers } from "../../runtime/informers.ts";
 import type { Change, ChangeHandler } from "../../runtime/store.ts";
 import type { Apps } from "../apps/app.ts";
 
-/** The pods of namespaces. */
 export interface PodLists {
   /** Undefined until the pods have been listed. */
   list(namespace: string): readonly Pod[] | undefined;
@@ -23,13 +18,13 @@ export interface PodLists {
 
 export interface PodWatch extends PodLists, Runnable {
   onChange(handler: ChangeHandler<Pod>): void;
-  /** Calls the handler with each namespace whose pods have been listed. */
+  /** With each namespace whose pods have been listed. */
   onListed(handler: (namespace: string) => void): void;
-  /** Calls the handler with each namespace whose last app is gone. */
+  /** With each namespace whose last app is gone. */
   onLeft(handler: (namespace: string) => void): void;
 }
 
-export interface PodWatchOptions {
+interface PodWatchOptions {
   readonly informers: Pick<Informers, "acquire">;
   readonly apps: Pick<Apps, "onChange">;
   readonly log: Logger;

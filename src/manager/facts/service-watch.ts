@@ -1,21 +1,18 @@
-// Watches the Services of the namespaces that have an app with webhooks of its own. Other namespaces cost
-// nothing. Invariant: a namespace is watched as long as one of its apps asks.
+// Watches the Services of the namespaces that have an app with webhooks. Invariant: a namespace is watched as
+// long as one of its apps asks.
 import type { Logger } from "../../base/log.ts";
 import { SERVICES, type Service } from "../../kube/client/resources.ts";
 import type { Informer, Informers } from "../../runtime/informers.ts";
 import { formatRequest, type Request } from "../../runtime/reconciler.ts";
 
 export interface ServiceWatch {
-  /**
-   * The Services of the app's namespace, which are watched from now on; undefined until they have been
-   * listed.
-   */
+  /** The Services of the app's namespace, which is watched from now on; undefined until they are listed. */
   list(app: Request): readonly Service[] | undefined;
   /** The app does not ask any more. */
   forget(app: Request): void;
 }
 
-export interface ServiceWatchOptions {
+interface ServiceWatchOptions {
   readonly informers: Pick<Informers, "acquire">;
   /** Called when the Services of an app's namespace have been listed or have changed. */
   readonly onChange: (app: Request) => void;

@@ -6,7 +6,7 @@ import type { AppStatus } from "../../api/app-status.ts";
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
-import { subsetDisplayName } from "../../route/subset-name.ts";
+import { subsetDisplayName } from "../../route/words.ts";
 import type { Apps } from "../apps/app.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import type { PolicyObject } from "../policies/policy-kind.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { subset, table } from "../../../test/support/route-table.ts";
-import { compareWith } from "./claim-comparison.ts";
+import { compareWith } from "./claims.ts";
 
 class CountingMap extends Map<string, number> {
   asked = 0;

@@ -1,16 +1,12 @@
 // What the rules of a table say about each of its classes: who holds something there, and the ownership as
 // text. Pure. Invariant: a class costs as much as it has members, and each is read once for all tables with
-// the same rules and classes: the tables of the subsets differ in fences only. Members are ascending and
-// unique, as every table has them.
+// the same rules and classes: the tables of the subsets differ in fences only.
 import { createHash } from "node:crypto";
 import { isInClusterScope } from "../../kube/place.ts";
-import { classIn, DEFAULT_SUBSET, isFencedIn, type RouteRule, type RouteTable } from "../../route/table.ts";
+import { classIn, DEFAULT_SUBSET, isFencedIn, limitsOf, type RouteRule, type RouteTable } from "../../route/table.ts";
 import { remember } from "./remember.ts";
 
-/**
- * The numbers of classes: the cluster scope without a class, namespaces that the table does not know, and
- * then the classes of the table.
- */
+/** Numbers of classes: cluster scope without a class, unknown namespaces, then the table's classes. */
 const CLUSTER_CLASS = 0;
 const UNKNOWN_CLASS = 1;
 const FIRST_CLASS = 2;
@@ -31,7 +27,7 @@ export function classFacts({ rules, classes }: Pick<RouteTable, "rules" | "class
 }
 
 function createClassFacts(rules: RouteTable["rules"], classes: RouteTable["classes"]): ClassFacts {
-  const limits = rules.flatMap(({ kind }, at) => (kind === "limit" ? [at] : []));
+  const limits = limitsOf(rules);
   const isShardedTable = rules.some(({ kind }) => kind === "sharded");
   const fullLimits = limits.filter((at) => rules[at]?.resources.length === 0).length;
   // No limit excludes cluster-scoped objects without a class, so every limit counts as containing them.
@@ -80,8 +76,7 @@ function holdersOf(
   return isForAll || isShardedTable ? subsets : subsets.add(DEFAULT_SUBSET);
 }
 
-// A resource to which no rule applies belongs to the default subset in every namespace, even in an unknown
-// one.
+// A resource to which no rule applies belongs to the default subset, even in an unknown namespace.
 function holdersOfUnknown(rules: readonly RouteRule[], isShardedTable: boolean): ReadonlySet<string> {
   const everyResourceHasRule = isShardedTable || rules.some((rule) => rule.resources.length === 0);
   return new Set(everyResourceHasRule ? [] : [DEFAULT_SUBSET]);
@@ -109,27 +104,22 @@ function signatureOf(
   return parts.length > 2 ? parts.join() : (parts[0] ?? "");
 }
 
-// A digest, since a rule may list thousands of resources and is in every class.
-const contentOf = remember((rule: RouteRule): string => {
+/** What a rule on namespaces says, as a digest: it may list thousands of resources, in every class. */
+export const contentOf = remember((rule: RouteRule): string => {
   const text = JSON.stringify([rule.kind, rule.kind === "subset" ? rule.subset : "", rule.resources]);
   return createHash("sha256").update(text).digest("base64");
 });
 
 /**
  * The subsets that may own, and so write, something in a namespace, or in CLUSTER_SCOPE, under this table.
- * What a pod retains read-only does not count. Resources that are shared or partitioned by label do not count
- * either: they have their own fences (resource-fences.ts). Computed once for each class, so that the cost
- * does not grow with the number of namespaces.
+ * What a pod retains does not count, nor do resources with fences of their own (resource-fences.ts).
  */
 export function createHolders(table: RouteTable): (namespace: string) => ReadonlySet<string> {
   const { holders } = classFacts(table);
   return (namespace) => (isFencedIn(table, namespace) ? NOBODY : holders(classNumber(table, namespace)));
 }
 
-/**
- * A number that is equal for namespaces that the table treats equally, apart from fences. At least 0: unknown
- * namespaces and the cluster scope without a class have numbers too.
- */
+/** Equal for namespaces that the table treats equally, apart from fences. */
 export function classNumber(table: Pick<RouteTable, "classOf">, namespace: string): number {
   const index = classIn(table, namespace);
   if (index !== undefined) return index + FIRST_CLASS;
@@ -139,9 +129,7 @@ export function classNumber(table: Pick<RouteTable, "classOf">, namespace: strin
 /**
  * The ownership in a namespace under a table, as text. Equal texts mean that every resource has the same
  * owner there, except resources that one of the tables partitions by label or shares. The text comes from the
- * content of the rules, so tables of different specs can be compared. It omits limits that contain the
- * namespace, and all rules after a rule for all resources. It says whether the default subset has a share; a
- * resource that only one of two `sharded` rules names is shared in the other table.
+ * content of the rules, so tables of different specs can be compared.
  */
 export function createSignatures(table: RouteTable): (namespace: string) => string {
   const { signature } = classFacts(table);

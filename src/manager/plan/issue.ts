@@ -1,14 +1,12 @@
 // Gives each set of rules its version. Pure, except that it reads the registry's facts. Invariants: a new
-// version exists only if a proxy must be sent something new, so a restart of the manager or a new pod changes
-// no version. Versions never decrease, and exceed every version that a proxy got from an earlier manager.
-// Unchanged rules stay the same object with the same table, so all pods share it and the next plan compares
-// it once.
+// version exists only if a proxy must be sent something new. Versions never decrease, and exceed every
+// version that a proxy got from an earlier manager. Unchanged rules stay the same object, which all pods
+// share.
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
-import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
-import type { AppPlan } from "./plan-app.ts";
-import type { UnversionedSnapshot } from "./pod-rules.ts";
+import { type FactsOf, type ProxyFacts, snapshotsIn } from "../facts/proxy-facts.ts";
+import type { AppPlan, UnversionedSnapshot } from "./plan-app.ts";
 
 /** The last snapshots of an app. */
 export interface Issue {
@@ -39,7 +37,7 @@ export function nextIssue(
   const limit = Math.max(ALWAYS_POSSIBLE, given + MAX_LOST);
   let version = given;
   for (const { facts } of takers) {
-    const named = [facts.version, ...knownSnapshots(facts).map((row) => row.version)];
+    const named = [facts.version, ...snapshotsIn(facts).map((row) => row.version)];
     version = Math.max(version, ...named.filter((each) => each <= limit));
   }
 
@@ -49,8 +47,7 @@ export function nextIssue(
     const last = before?.snapshots.get(digest);
     const isKnown = (snapshot: Snapshot | undefined) => snapshot?.digest === digest && snapshot.version <= limit;
     const known = last ?? connected.map(({ acknowledged }) => acknowledged).find((acknowledged) => isKnown(acknowledged));
-    // A proxy refuses a version lower than the highest it knows. So a version is reused only if no proxy
-    // knows a higher one.
+    // A proxy refuses a version lower than the highest it knows, so a version is reused only above that.
     const floor = connected.reduce((highest, facts) => Math.max(highest, highestOther(facts, digest, limit)), 0);
     const [first] = group;
     if (first === undefined) continue;
@@ -61,24 +58,19 @@ export function nextIssue(
 }
 
 /**
- * Bounds of the versions that a manager can have given. One change a second reaches ALWAYS_POSSIBLE in a
- * century. MAX_LOST exceeds the number of versions after the last written status. A higher version comes from
- * an attacker or a damaged file, and the manager ignores it. Otherwise later versions would exceed the safe
- * integers, and the status would keep the high version for later leaders. The proxy with that version refuses
- * every snapshot as stale until its pod is replaced.
+ * Bounds of the versions that a manager can have given: one change a second for a century, or the number of
+ * versions after the last written status. A higher version comes from an attacker or a damaged file. If it
+ * counted, later versions would exceed the safe integers. The proxy that named it refuses every snapshot as
+ * stale until its pod is replaced.
  */
 const ALWAYS_POSSIBLE = 2 ** 32;
 const MAX_LOST = 2 ** 20;
 
 // The highest version with other rules, up to `limit`, that the proxy enforces, was sent, or registered.
 function highestOther(facts: ProxyFacts, digest: string, limit: number): number {
-  const known = knownSnapshots(facts);
+  const known = snapshotsIn(facts);
   const newest = known.find((snapshot) => snapshot.version === facts.version);
   const spoken = newest?.digest === digest ? 0 : facts.version;
   const others = [spoken, ...known.map((snapshot) => (snapshot.digest === digest ? 0 : snapshot.version))];
   return Math.max(0, ...others.filter((version) => version <= limit));
-}
-
-function knownSnapshots({ acknowledged, outstanding, inDoubt }: ProxyFacts): Snapshot[] {
-  return [acknowledged, ...inDoubt, outstanding].filter((snapshot) => snapshot !== undefined);
 }

@@ -7,21 +7,21 @@
 // managers made, and only a table with such a hash is in force. Invariant: a hash gets into the status only
 // from a plan that did not lose the table in force.
 //
-// Resources that move as a whole (partitioned by label or shared, even by a `sharded` rule) keep the rules in
-// force. A subset that the spec no longer has cannot be kept: it has no pods, so the spec's rules apply to
-// its namespaces.
+// Resources that move as a whole keep the rules in force. A subset that the spec no longer has cannot be
+// kept: it has no pods, so the spec's rules apply to its namespaces.
 import { isInClusterScope } from "../../kube/place.ts";
 import type { AppRef, Snapshot } from "../../route/snapshot.ts";
-import { classIn, namespacesOf, type RouteRule, type RouteTable } from "../../route/table.ts";
+import { classIn, limitsOf, namespacesOf, type RouteRule, type RouteTable } from "../../route/table.ts";
 import { tableHash } from "../../wire/table-codec.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
-import { createSignatures } from "./class-facts.ts";
-import { isOfApp, isOver, snapshotsOf } from "./pod-claims.ts";
+import { isOfApp, isOver, snapshotsOf } from "./claims.ts";
+import { contentOf, createSignatures } from "./class-facts.ts";
 import { remember } from "./remember.ts";
+import { hasNothingYet } from "./resource-fences.ts";
 
-export interface PausedRoute {
+interface PausedRoute {
   readonly desired: RouteTable;
   /** The number of namespaces that have another owner than the spec's rules demand. */
   readonly kept: number;
@@ -29,13 +29,12 @@ export interface PausedRoute {
 
 /**
  * Keeps the present owners.
- * @param bySpec the spec's table for the existing namespaces
  * @param inForce see tableInForce; undefined if there is nothing to keep
  */
 export function pauseAt(bySpec: RouteTable, inForce: RouteTable | undefined, subsets: readonly string[]): PausedRoute {
   if (inForce === undefined) return { desired: bySpec, kept: 0 };
-  // Fences and retained namespaces belong to one subset and one moment. Fences are the last rules, so the
-  // other rules keep their places.
+  // Fences belong to one subset and one moment. They are the last rules, so the other rules keep their
+  // places.
   const rules = inForce.rules.filter(({ kind }) => kind !== "fence");
   const isKept = inForce.classes.map((members) =>
     members.every((at) => {
@@ -68,22 +67,19 @@ export function pauseAt(bySpec: RouteTable, inForce: RouteTable | undefined, sub
 
 interface JoinedRules {
   readonly rules: readonly RouteRule[];
-  /**
-   * The index of each of the spec's rules in `rules`; undefined for a rule that is not about namespaces,
-   * since a pause keeps those in force.
-   */
+  /** By the spec's rules: the index in `rules`; undefined for rules on resources, which a pause keeps. */
   readonly places: readonly (number | undefined)[];
 }
 
-// Appends the spec's rules on namespaces, unless the rules in force already contain them in this order. So
-// the list does not grow.
+// Appends the spec's rules on namespaces, unless those in force contain them in this order: the list stays
+// short.
 function joinRules(inForce: readonly RouteRule[], spec: readonly RouteRule[]): JoinedRules {
   const isAboutNamespaces = ({ kind }: RouteRule) => kind === "limit" || kind === "subset";
-  const texts = inForce.map((rule) => (isAboutNamespaces(rule) ? textOf(rule) : ""));
+  const texts = inForce.map((rule) => (isAboutNamespaces(rule) ? contentOf(rule) : ""));
   let from = 0;
   const found = spec.map((rule) => {
     if (!isAboutNamespaces(rule)) return undefined;
-    const at = texts.indexOf(textOf(rule), from);
+    const at = texts.indexOf(contentOf(rule), from);
     from = at < 0 ? texts.length : at + 1;
     return at;
   });
@@ -91,10 +87,6 @@ function joinRules(inForce: readonly RouteRule[], spec: readonly RouteRule[]): J
   const rules = [...inForce];
   const places = spec.map((rule) => (isAboutNamespaces(rule) ? rules.push(rule) - 1 : undefined));
   return { rules, places };
-}
-
-function textOf(rule: RouteRule): string {
-  return JSON.stringify([rule.kind, rule.kind === "subset" ? rule.subset : "", rule.resources]);
 }
 
 // The limits of one set of rules do not apply to namespaces under the other set, so they count as containing
@@ -107,10 +99,6 @@ function specMembers(members: readonly number[], inForce: readonly RouteRule[], 
   const own = members.flatMap((at) => places[at] ?? []);
   const others = limitsOf(rules).filter((at) => at < inForce.length && !places.includes(at));
   return [...own, ...others].sort((a, b) => a - b);
-}
-
-function limitsOf(rules: readonly RouteRule[]): number[] {
-  return rules.flatMap(({ kind }, at) => (kind === "limit" ? [at] : []));
 }
 
 function joinClasses(
@@ -162,11 +150,7 @@ export function tableInForce(
   return { table: newestOf(snapshots), isLost: written !== undefined, hashes: written ?? [] };
 }
 
-const NOTHING: ReadonlySet<string> = new Set();
-/**
- * SHA-256 in hex of who owns what: without fences and what is retained, which belong to one subset, one pod
- * or one moment.
- */
+/** SHA-256 in hex of who owns what: without what belongs to one subset, one pod or one moment. */
 export const ownersHash = remember((table: RouteTable): string => tableHash(withoutFences(table)).toString("hex"));
 
 // The same object if there is nothing to leave out: its hash is known already.
@@ -174,16 +158,14 @@ function withoutFences(table: RouteTable): RouteTable {
   const { retained, ...rest } = table;
   const rules = table.rules.filter(({ kind }) => kind !== "fence");
   const isPlain = retained === undefined && table.fenced.size === 0 && rules.length === table.rules.length;
-  return isPlain ? table : { ...rest, rules, fenced: NOTHING };
+  return isPlain ? table : { ...rest, rules, fenced: new Set() };
 }
 
-// A table that fences everything does not count: it was made while other pods had not reported, and does not
-// show the owners.
+// A table that fences everything was made while pods had not reported, and does not show the owners.
 function newestOf(snapshots: readonly Snapshot[]): RouteTable | undefined {
   let newest: Snapshot | undefined;
   for (const snapshot of snapshots) {
-    const hasNothing = snapshot.table.rules.some((rule) => rule.kind === "fence" && rule.because === "unreported");
-    if (!hasNothing && snapshot.version > (newest?.version ?? -1)) newest = snapshot;
+    if (!hasNothingYet(snapshot.table) && snapshot.version > (newest?.version ?? -1)) newest = snapshot;
   }
   return newest?.table;
 }

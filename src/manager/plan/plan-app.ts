@@ -1,18 +1,21 @@
 // The plan of one app, computed from facts alone: the desired table, the fences, and the rules of each pod's
-// proxy. Pure. The reconciler gathers the facts and carries out the plan. For an app that is being deleted
-// see plan-dissolution.ts.
+// proxy. Pure. For an app that is being deleted see plan-dissolution.ts. Invariant: pods with equal rules
+// share one object, and each table is compared once for all pods that enforce it.
+import { createHash } from "node:crypto";
 import { MAX_OWNERS_HASHES } from "../../api/app-status.ts";
-import type { AppRef } from "../../route/snapshot.ts";
-import type { SourceWords } from "../../route/source-words.ts";
+import type { AppRef, Snapshot } from "../../route/snapshot.ts";
 import { namespacesOf, type RouteTable } from "../../route/table.ts";
+import type { SourceWords } from "../../route/words.ts";
+import { type RouteContent, routeDigest } from "../../wire/route-type.ts";
 import type { AppSpec } from "../apps/app.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf } from "../facts/proxy-facts.ts";
+import { type GoneAppPod, goneClaims, lastSnapshot, podClaims } from "./claims.ts";
 import { type InForce, ownersHash, pauseAt, tableInForce } from "./paused.ts";
 import { planFences, type Wait, withFences } from "./plan-fences.ts";
-import { type GoneAppPod, goneClaims, lastSnapshot, podClaims } from "./pod-claims.ts";
-import { createPodRules, rulesOf, rulesOfSubsets, type UnversionedSnapshot } from "./pod-rules.ts";
+import { remember, rememberNames } from "./remember.ts";
+import { retainedBetween, type SubsetTable } from "./retained.ts";
 
 export interface AppFacts
   extends Pick<AppSpec, "subsets" | "lockName" | "callers" | "guard" | "isPaused" | "maxMovingPercent" | "retainsLosses"> {
@@ -26,19 +29,16 @@ export interface AppFacts
   readonly ownersHashes?: readonly string[] | undefined;
   /** Removed pods that may still write; default none. */
   readonly gone?: readonly GoneAppPod[];
-  /** True for a namespace that was just created; default none. A pod does not retain such a namespace. */
+  /** True for a namespace that was just created; default none. Pods do not retain such a namespace. */
   readonly isYoung?: (namespace: string) => boolean;
 }
 
 export interface AppPlan {
   readonly desired: RouteTable;
   readonly subsets: readonly string[];
-  /** What the proxies of each subset enforce now, fences included. A pod may retain more, see `rulesFor`. */
+  /** What the proxies of each subset enforce now, fences included. */
   readonly rules: ReadonlyMap<string, UnversionedSnapshot>;
-  /**
-   * The rules for one pod's proxy: one object for all pods with equal rules. Pods that retain something need
-   * a restart.
-   */
+  /** The rules for one pod's proxy, with what it retains: one object for all pods with equal rules. */
   rulesFor(pod: AppPod): UnversionedSnapshot;
   /** Digest over all subsets' rules. */
   readonly digest: string;
@@ -66,9 +66,12 @@ export function planApp(facts: AppFacts): AppPlan {
   const added = inForce.isLost ? [] : [ownersHash(desired)];
   const ownersHashes = [...inForce.hashes.filter((hash) => !added.includes(hash)), ...added].slice(-MAX_OWNERS_HASHES);
   const fences = planFences(desired, subsets, [...podClaims(app, pods, factsOf), ...goneClaims(app, gone)]);
-  const common = { app, podNamespace: app.namespace, lockName, callers, guard, words };
-  const rules = rulesOfSubsets(subsets, (subset) => rulesOf({ ...common, subset, table: withFences(desired, fences, subset) }));
-  const ofPods = createPodRules(rules.of, ({ subset }, table) => rulesOf({ ...common, subset, table }), facts.isYoung);
+  const rules = createRules({
+    common: { app, podNamespace: app.namespace, lockName, callers, guard, words },
+    subsets,
+    tableOf: (subset) => withFences(desired, fences, subset),
+    isYoung: facts.isYoung,
+  });
   return {
     desired,
     subsets,
@@ -76,7 +79,7 @@ export function planApp(facts: AppFacts): AppPlan {
     rulesFor(pod) {
       // A pod without a controller is not replaced: it lists again in place.
       const from = retainsLosses && pod.controlled ? lastSnapshot(app, factsOf(podKey(pod))) : undefined;
-      return ofPods.of(pod.subset, from);
+      return rules.of(pod.subset, from);
     },
     digest: rules.digest,
     waits: fences.waits,
@@ -85,4 +88,55 @@ export function planApp(facts: AppFacts): AppPlan {
     ownersHashes,
     isDissolving: false,
   };
+}
+
+/** A snapshot without the version: the version belongs to the app, not to the rules. */
+export type UnversionedSnapshot = Omit<Snapshot, "version">;
+
+interface RulesOptions {
+  readonly common: Omit<RouteContent, "subset" | "table">;
+  readonly subsets: readonly string[];
+  /** The table of a subset, with its fences. */
+  readonly tableOf: (subset: string) => RouteTable;
+  /**
+   * True for a namespace that was just created: it is usually lost because it gets a label while it is still
+   * empty. If pods retained it, all pods of a subset would be restarted.
+   */
+  readonly isYoung?: ((namespace: string) => boolean) | undefined;
+}
+
+/** The rules of each subset, and of a single pod: those of its subset and what the pod retains read-only. */
+export function createRules({ common, subsets, tableOf, isYoung = () => false }: RulesOptions) {
+  const withTable = (subset: string, table: RouteTable) => rulesOf({ ...common, subset, table });
+  const base = rememberNames((subset: string) => withTable(subset, tableOf(subset)));
+  const byDigest = new Map<string, UnversionedSnapshot>();
+  const retaining = (from: SubsetTable, subset: string): UnversionedSnapshot => {
+    const rules = base(subset);
+    const retained = retainedBetween(from, rules).flatMap((each) => {
+      const namespaces = new Set([...each.namespaces].filter((name) => !isYoung(name)));
+      return namespaces.size === 0 ? [] : [{ ...each, namespaces }];
+    });
+    if (retained.length === 0) return rules;
+    const made = withTable(subset, { ...rules.table, retained });
+    const same = byDigest.get(made.digest) ?? made;
+    byDigest.set(made.digest, same);
+    return same;
+  };
+  const afterTable = remember((table: RouteTable) =>
+    rememberNames((before) => rememberNames((subset) => retaining({ subset: before, table }, subset))),
+  );
+  const all = new Map(subsets.map((subset) => [subset, base(subset)]));
+  const digests = JSON.stringify([...all].map(([subset, { digest }]) => [subset, digest]));
+  return {
+    all,
+    /** @param from the snapshot that the pod enforces now; undefined if the pod retains nothing */
+    of: (subset: string, from: Snapshot | undefined) =>
+      from === undefined ? base(subset) : afterTable(from.table)(from.subset)(subset),
+    digest: createHash("sha256").update(digests).digest("hex").slice(0, 32),
+  };
+}
+
+/** Equal rules have equal digests, in every replica and after restarts. */
+export function rulesOf(content: RouteContent): UnversionedSnapshot {
+  return { ...content, digest: routeDigest(content) };
 }

@@ -1,6 +1,6 @@
 // The plan of an app that is being deleted: all its pods own everything again, in an order in which no object
-// has two owners. Pure; needs no valid spec. The plan follows from what the
-// pods enforce, not from their labels.
+// has two owners. Pure; needs no valid spec. The plan follows from what the pods enforce, not from their
+// labels.
 //
 //   Divided => Drained     the desired table has no rules on namespaces, so an ordinary handover takes all namespaces from the other subsets.
 //                          Resources that move as a whole stay as they are: a list without them would look as if they were deleted
@@ -12,29 +12,21 @@
 // namespaces again, so no operator sees deletions and no pod needs a restart. The plan does not wait for a
 // pod without a proxy, because it already may write everything.
 import { type AppRef, NO_CALLER_POLICY } from "../../route/snapshot.ts";
-import type { SourceWords } from "../../route/source-words.ts";
 import { DEFAULT_SUBSET, type RouteRule, type RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
-import type { AppPlan } from "./plan-app.ts";
+import { goneClaims, isOfApp, isOver, lastSnapshot, podClaims, snapshotsOf } from "./claims.ts";
+import { type AppFacts, type AppPlan, createRules } from "./plan-app.ts";
 import { planFences, withFences } from "./plan-fences.ts";
-import { type GoneAppPod, goneClaims, isOfApp, isOver, lastSnapshot, podClaims, snapshotsOf } from "./pod-claims.ts";
-import { createPodRules, rulesOf, rulesOfSubsets } from "./pod-rules.ts";
 
-export interface DissolutionFacts {
-  readonly app: AppRef;
-  readonly words: SourceWords | undefined;
+export interface DissolutionFacts extends Pick<AppFacts, "app" | "words" | "pods" | "factsOf" | "gone"> {
   /** Undefined if the spec is refused: the name then comes from the pods' snapshots. */
   readonly lockName: string | undefined;
   /** The name to use if no pod has reported a snapshot. */
   readonly lastLockName?: string | undefined;
   /** The names of all namespaces. */
   readonly namespaces: readonly string[];
-  readonly pods: readonly AppPod[];
-  readonly factsOf: FactsOf;
-  /** See AppFacts. */
-  readonly gone?: readonly GoneAppPod[];
 }
 
 export function planDissolution(facts: DissolutionFacts): AppPlan {
@@ -50,24 +42,27 @@ export function planDissolution(facts: DissolutionFacts): AppPlan {
   const claims = [...podClaims(app, ours, factsOf), ...goneClaims(app, gone)];
   const held = claims.flatMap((claim) => (claim.kind === "table" ? [claim.subset] : []));
   const subsets = [...new Set([DEFAULT_SUBSET, ...held])];
-  const { waits, ...ofWhole } = planFences(whole, subsets, claims);
+  const ofWhole = planFences(whole, subsets, claims);
+  const { waits } = ofWhole;
   // The subset of a pod that has not reported is not known.
   const isDrained = waits.every(({ subset, cause, namespaces: held }) => {
     const isOfResources = subset !== undefined && held.length === 0;
     return subset === DEFAULT_SUBSET || cause === "no-proxy" || isOfResources;
   });
   const desired = isDrained ? whole : drainingTable(whole, facts);
-  const fences = isDrained ? { ...ofWhole, waits } : planFences(desired, subsets, claims);
-  const common = { app, podNamespace: app.namespace, lockName: lockNameIn(facts), callers: NO_CALLER_POLICY, words };
-  const rules = rulesOfSubsets(subsets, (subset) => rulesOf({ ...common, subset, table: withFences(desired, fences, subset) }));
-  const ofPods = createPodRules(rules.of, ({ subset }, table) => rulesOf({ ...common, subset, table }));
+  const fences = isDrained ? ofWhole : planFences(desired, subsets, claims);
+  const rules = createRules({
+    common: { app, podNamespace: app.namespace, lockName: lockNameIn(facts), callers: NO_CALLER_POLICY, words },
+    subsets,
+    tableOf: (subset) => withFences(desired, fences, subset),
+  });
   return {
     desired: whole,
     subsets,
     rules: rules.all,
     rulesFor(pod) {
       const from = lastSnapshot(app, factsOf(podKey(pod)));
-      return ofPods.of(isDrained || from === undefined ? DEFAULT_SUBSET : from.subset, from);
+      return rules.of(isDrained || from === undefined ? DEFAULT_SUBSET : from.subset, from);
     },
     digest: rules.digest,
     waits,
@@ -89,10 +84,7 @@ function drainingTable(whole: RouteTable, { app, pods, factsOf }: DissolutionFac
   return { ...whole, rules: newest.table.rules.filter(isStaying), sharedResources: newest.table.sharedResources };
 }
 
-/**
- * True if every live pod with the app's proxy owns everything and may enforce nothing else. Also true if
- * there is no such pod and no other pod enforces the app's routes.
- */
+/** True if every live pod with the app's proxy owns everything and may enforce nothing else. */
 export function isDissolved(plan: AppPlan, pods: readonly AppPod[], factsOf: FactsOf): boolean {
   const whole = plan.rules.get(DEFAULT_SUBSET);
   if (whole === undefined || undissolvedPods(plan, pods, factsOf).length > 0) return false;
@@ -103,9 +95,8 @@ export function isDissolved(plan: AppPlan, pods: readonly AppPod[], factsOf: Fac
 }
 
 /**
- * The pods with the app's proxy that do not enforce their planned snapshot yet, or may enforce another
- * snapshot. This includes pods that have not started: without an app no manager would send routes to their
- * proxies.
+ * The pods with the app's proxy that may enforce another snapshot than the planned one, started or not:
+ * without an app no manager would send routes to their proxies.
  */
 export function undissolvedPods(plan: AppPlan, pods: readonly AppPod[], factsOf: FactsOf): AppPod[] {
   return pods.filter((pod) => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { fence, group, limit, objects, sharded, subset, table, unreportedFence } from "../../../test/support/route-table.ts";
 import { ownersOf, type ResourceMatch, type RouteTable } from "../../route/table.ts";
+import type { Claim } from "./claims.ts";
 import { createHolders } from "./class-facts.ts";
 import { planFences, withFences } from "./plan-fences.ts";
-import type { Claim } from "./pod-claims.ts";
 
 const before = table([subset("canary")], { prod: [], pilot: [0], mover: [] });
 const after = table([subset("canary")], { prod: [], pilot: [0], mover: [0] });

@@ -10,9 +10,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { isInClusterScope } from "../../kube/place.ts";
 import type { FenceRule, RouteTable } from "../../route/table.ts";
-import { compareWith, type TableComparison } from "./claim-comparison.ts";
+import { type Claim, compareWith, type TableComparison } from "./claims.ts";
 import { createHolders } from "./class-facts.ts";
-import type { Claim } from "./pod-claims.ts";
+import { remember } from "./remember.ts";
 import { planResourceFences } from "./resource-fences.ts";
 
 /** Why a pod may still have a claim. */
@@ -27,9 +27,7 @@ type WaitCause =
   | "no-proxy"
   /** Its object is gone, and the API server may still accept its token. */
   | "pod-gone"
-  /**
-   * `podName` is "": this manager does not know yet which pods were removed just before it became the leader.
-   */
+  /** `podName` is "": this manager does not know yet which pods were removed just before it led. */
   | "just-listed";
 
 /** The namespaces or resources that one pod keeps from other subsets. */
@@ -39,31 +37,22 @@ export interface Wait {
   /** The pod's subset in the claim; undefined if not known. */
   readonly subset: string | undefined;
   readonly cause: WaitCause;
-  /**
-   * The namespaces that wait, by their classes; none if only resources that move as a whole or cluster-scoped
-   * objects wait. Pods with equal claims share one array.
-   */
+  /** By class; none if only resources that move as a whole or cluster-scoped objects wait. */
   readonly namespaces: readonly string[];
   /** The subsets that wait for the pod. */
   readonly to: readonly string[];
 }
 
-export interface FencePlan {
+interface FencePlan {
   /** For each subset the namespaces, CLUSTER_SCOPE and buckets that it would own but must not have yet. */
   readonly fenced: ReadonlyMap<string, ReadonlySet<string>>;
   /** For each subset the fences of resources that it must not have yet. */
   readonly resourceFences: ReadonlyMap<string, readonly FenceRule[]>;
-  /**
-   * The pods that subsets wait for. Each claim of a pod has one entry for namespaces and one for resources
-   * that move as a whole.
-   */
+  /** For each claim of a pod one entry for namespaces, and one for resources that move as a whole. */
   readonly waits: readonly Wait[];
 }
 
-/**
- * Plans the fences of every subset. The cost grows with the number of different tables, not with the number
- * of pods.
- */
+/** The fences of every subset. The cost grows with the number of different tables, not with that of pods. */
 export function planFences(desired: RouteTable, subsets: readonly string[], claims: readonly Claim[]): FencePlan {
   const groups = groupClaims(claims);
   const fenced = new Map(subsets.map((subset) => [subset, new Set<string>()]));
@@ -100,22 +89,17 @@ function waitsOf(claim: Claim, pods: readonly string[], namespaces: readonly str
   return pods.map((podName) => ({ podName, ...common }));
 }
 
-// A cache of the last table with fences of each subset, by the desired table. While thousands of pods
-// register, each plan has the same fences.
-const lastFenced = new WeakMap<RouteTable, Map<string, RouteTable>>();
+// The last table with fences of each subset: while thousands of pods register, each plan has the same fences.
+const lastFenced = remember((_desired: RouteTable) => new Map<string, RouteTable>());
 
-/**
- * The desired table with a subset's fences. Equal fences give the same object as last time, so that its hash
- * is not computed again.
- */
+/** The desired table with a subset's fences; for equal fences the same object, which is hashed once. */
 export function withFences(desired: RouteTable, plan: FencePlan, subset: string): RouteTable {
   const fenced = plan.fenced.get(subset) ?? new Set<string>();
   const fences = plan.resourceFences.get(subset) ?? [];
   if (fenced.size === 0 && fences.length === 0) return desired;
   // The same list if it can be: tables with the same rules are compared once.
   const rules = fences.length === 0 ? desired.rules : [...desired.rules, ...fences];
-  const known = lastFenced.get(desired) ?? new Map<string, RouteTable>();
-  lastFenced.set(desired, known);
+  const known = lastFenced(desired);
   const last = known.get(subset);
   if (last !== undefined && isSameSet(last.fenced, fenced) && isDeepStrictEqual(last.rules, rules)) return last;
   const table = { ...desired, rules, fenced };
@@ -134,10 +118,7 @@ function causeOf(claim: Claim): WaitCause {
   return claim.subset === undefined ? "unreported" : "no-proxy";
 }
 
-/**
- * Equal claims: of one table as one subset, or of everything. Claims with different wait causes are in
- * different groups.
- */
+/** Equal claims: of one table as one subset, or of everything, with the same cause. */
 interface ClaimGroup {
   /** One claim of the group. */
   readonly claim: Claim;
@@ -173,9 +154,8 @@ function conflictsOf(desired: RouteTable, claim: Claim): Iterable<string> {
 }
 
 /**
- * True if a pod of the subset already enforces the namespace as desired. The namespace was granted when no
- * other subset had a claim, and no other subset was granted it since. So a pod that has not reported yet is
- * no reason to fence it.
+ * True if a pod of the subset already enforces the namespace as desired: it was granted when no other subset
+ * had a claim, and to no other subset since. So a pod that has not reported yet is no reason to fence it.
  */
 function createGrants(desired: RouteTable, groups: readonly ClaimGroup[]): (subset: string, namespace: string) => boolean {
   const enforced = new Map<string, TableComparison[]>();

@@ -1,16 +1,14 @@
-// The handover of resources that are partitioned by label or shared. Pure. The
-// manager does not know the objects, so such a resource moves as a whole when its label rules change, or when
-// it becomes shared or stops being shared. Invariant: a subset gets the resource only when no live pod of
-// another subset may still enforce other rules. resource-reading.ts describes how a table divides a resource.
-//
-// Limits are left out: a limit takes objects away from all subsets, and never gives objects of one subset to
-// another.
-import { type FenceRule, isSharded, type ResourceMatch, type RouteTable } from "../../route/table.ts";
-import type { Claim } from "./pod-claims.ts";
+// The handover of resources that are partitioned by label or shared. Pure. The manager does not know the
+// objects, so such a resource moves as a whole when its label rules change, or when it becomes shared or
+// stops being shared. Invariant: a subset gets the resource only when no live pod of another subset may still
+// enforce other rules. Limits are left out: a limit takes objects away from all subsets.
+import type { GroupResource } from "../../kube/types.ts";
+import { type FenceRule, isSharded, type ResourceMatch, type RouteTable, resourcesIn } from "../../route/table.ts";
+import type { Claim } from "./claims.ts";
 import { remember, rememberNames } from "./remember.ts";
-import { keysOf, type ResourceKey, readingOf, textOf } from "./resource-reading.ts";
+import { readingOf, textOf } from "./resource-reading.ts";
 
-export interface ResourceFences {
+interface ResourceFences {
   /** For each subset the fences of resources that it must not have yet; no entry if there are none. */
   readonly fenced: ReadonlyMap<string, readonly FenceRule[]>;
   /** The claims that subsets wait for, each with these subsets. */
@@ -19,7 +17,7 @@ export interface ResourceFences {
 
 /** What a subset must not have yet because of a claim. */
 interface Doubt {
-  readonly keys: readonly ResourceKey[];
+  readonly keys: readonly GroupResource[];
   /** All other resources too: the subset has nothing yet, and the rules of the claim are not known. */
   readonly everything: boolean;
 }
@@ -27,7 +25,7 @@ interface Doubt {
 /** @param claims one claim of each group of equal claims */
 export function planResourceFences(desired: RouteTable, subsets: readonly string[], claims: readonly Claim[]): ResourceFences {
   const doubtOf = createDoubts(desired, claims);
-  const moving = new Map(subsets.map((subset) => [subset, [] as ResourceKey[]]));
+  const moving = new Map(subsets.map((subset) => [subset, [] as GroupResource[]]));
   const unreported = new Set<string>();
   const waitsFor = new Map<Claim, string[]>();
   for (const claim of claims) {
@@ -51,19 +49,17 @@ function createDoubts(desired: RouteTable, claims: readonly Claim[]): (claim: Cl
   const bySubset = Map.groupBy(tables, ({ subset }) => subset);
   const ownTables = (subset: string) => [...new Set((bySubset.get(subset) ?? []).map(({ table }) => table))];
   // True if a pod of the subset has the resource as desired, or will have it: a sent update cannot be
-  // withdrawn. The resource was granted when no other subset had it under other rules, and no other subset
-  // was granted it since: see plan-fences.ts.
-  const isOwnAlready = (subset: string, key: ResourceKey) =>
+  // withdrawn. See createGrants in plan-fences.ts.
+  const isOwnAlready = (subset: string, key: GroupResource) =>
     ownTables(subset).some((table) => compare(table, key).isSame && compare(table, key).stopped === "none");
 
   const ofTable = remember((table: RouteTable) =>
     movableUnder([desired, table]).filter((key) => !compare(table, key).isSame && compare(table, key).stopped !== "all"),
   );
-  // For a claim with unknown rules. A subset was granted everything in its own table, so only resources that
-  // it has under other rules, or that are fenced from it, are in doubt. If the subset has no table but the
-  // fence of everything, everything is in doubt.
+  // For a claim with unknown rules. A subset was granted everything in its own table. Only resources that it
+  // has under other rules, or that are fenced from it, are in doubt; without a table, everything is.
   const ofUnreported = rememberNames((subset: string): Doubt => {
-    const full = ownTables(subset).filter((table) => !hasUnreportedFence(table));
+    const full = ownTables(subset).filter((table) => !hasNothingYet(table));
     const keys = full.length === 0 ? sharedUnder(desired) : [...movable, ...full.flatMap(fencesOf)];
     return { keys: distinct(keys).filter((key) => !isOwnAlready(subset, key)), everything: full.length === 0 };
   });
@@ -83,55 +79,50 @@ function createDoubts(desired: RouteTable, claims: readonly Claim[]): (claim: Cl
 function createKeyComparison(desired: RouteTable) {
   const ofTable = remember((table: RouteTable) => {
     const known = new Map<string, ReturnType<typeof compare>>();
-    const compare = (key: ResourceKey) => {
+    const compare = (key: GroupResource) => {
       // A namespace that only one of the tables knows has no owner under the other table.
       const reading = readingOf(table, key, (namespace) => desired.classOf.has(namespace));
       const desiredReading = readingOf(desired, key, (namespace) => table.classOf.has(namespace));
       return { isSame: reading.division === desiredReading.division, stopped: reading.stopped, isShared: reading.isShared };
     };
-    return (key: ResourceKey) => {
+    return (key: GroupResource) => {
       const result = known.get(textOf(key)) ?? compare(key);
       known.set(textOf(key), result);
       return result;
     };
   });
-  return (table: RouteTable, key: ResourceKey) => ofTable(table)(key);
+  return (table: RouteTable, key: GroupResource) => ofTable(table)(key);
 }
 
-const EVERY_RESOURCE: ResourceKey = { group: "*", resource: "*" };
+const EVERY_RESOURCE: GroupResource = { group: "*", resource: "*" };
 
-/**
- * The resources that the tables may divide or share differently. Two `sharded` rules treat alike what neither
- * names. Beside a table without such a rule, every resource may differ.
- */
-function movableUnder(tables: readonly RouteTable[]): ResourceKey[] {
+/** What the tables may divide or share differently. Two `sharded` rules treat alike what neither names. */
+function movableUnder(tables: readonly RouteTable[]): GroupResource[] {
   const isMixed = new Set(tables.map(isSharded)).size > 1;
   const named = tables.flatMap(({ rules }) =>
-    rules.flatMap((rule) => (rule.kind === "objects" || rule.kind === "sharded" ? keysOf(rule.resources) : [])),
+    rules.flatMap((rule) => (rule.kind === "objects" || rule.kind === "sharded" ? resourcesIn(rule.resources) : [])),
   );
-  const shared = tables.flatMap(({ sharedResources }) => keysOf(sharedResources));
+  const shared = tables.flatMap(({ sharedResources }) => resourcesIn(sharedResources));
   return distinct([...named, ...shared, ...(isMixed ? [EVERY_RESOURCE] : [])]);
 }
 
 // No key is narrow enough for what a `sharded` rule does not name.
-function sharedUnder(table: RouteTable): ResourceKey[] {
-  return [...keysOf(table.sharedResources), ...(isSharded(table) ? [EVERY_RESOURCE] : [])];
+function sharedUnder(table: RouteTable): GroupResource[] {
+  return [...resourcesIn(table.sharedResources), ...(isSharded(table) ? [EVERY_RESOURCE] : [])];
 }
 
-function fencesOf({ rules }: RouteTable): ResourceKey[] {
-  return rules.flatMap((rule) => (rule.kind === "fence" ? keysOf(rule.resources) : []));
+function fencesOf({ rules }: RouteTable): GroupResource[] {
+  return rules.flatMap((rule) => (rule.kind === "fence" ? resourcesIn(rule.resources) : []));
 }
 
-function hasUnreportedFence({ rules }: RouteTable): boolean {
-  return rules.some(
-    (rule) =>
-      rule.kind === "fence" && rule.because === "unreported" && keysOf(rule.resources).some((key) => textOf(key) === "*/*"),
-  );
+/** The table fences everything from its subset, since pods had not reported. */
+export function hasNothingYet({ rules }: RouteTable): boolean {
+  return rules.some((rule) => rule.kind === "fence" && rule.because === "unreported");
 }
 
 const EVERYTHING: readonly ResourceMatch[] = [{ apiGroups: ["*"], resources: ["*"] }];
 
-function fenceRules(keys: readonly ResourceKey[], everything: boolean): FenceRule[] {
+function fenceRules(keys: readonly GroupResource[], everything: boolean): FenceRule[] {
   const common = { kind: "fence", origin: "handover" } as const;
   const sorted = distinct(keys).sort((a, b) => (textOf(a) < textOf(b) ? -1 : 1));
   const resources = sorted.map(({ group, resource }) => ({ apiGroups: [group], resources: [resource] }));
@@ -141,6 +132,6 @@ function fenceRules(keys: readonly ResourceKey[], everything: boolean): FenceRul
   ];
 }
 
-function distinct(keys: readonly ResourceKey[]): ResourceKey[] {
+function distinct(keys: readonly GroupResource[]): GroupResource[] {
   return [...new Map(keys.map((key) => [textOf(key), key])).values()];
 }

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { fence, group, limit, objects, sharded, subset, table, unreportedFence } from "../../../test/support/route-table.ts";
+import type { GroupResource } from "../../kube/types.ts";
 import type { RouteTable } from "../../route/table.ts";
-import { covers, meets, type ResourceKey, readingOf } from "./resource-reading.ts";
+import { covers, meets, readingOf } from "./resource-reading.ts";
 
-const key = (text: string): ResourceKey => {
+const key = (text: string): GroupResource => {
   const [group = "", resource = ""] = text.split("/");
   return { group, resource };
 };

@@ -1,7 +1,7 @@
-// Reads from a table how it treats resources that move as a whole: resources that are partitioned by label or
-// shared. Under a `sharded` rule a resource that the rule does not name is shared. Pure. A `ResourceKey` is
-// one group and one name, and each may be the wildcard. So a key is also a set, which may overlap other keys.
-// Only this file compares keys:
+// Reads from a table how it treats resources that move as a whole: those that are partitioned by label or
+// shared. Under a `sharded` rule a resource that the rule does not name is shared. Pure. A key is one group
+// and one name, and each may be the wildcard, so it is also a set, which may overlap other keys. Only this
+// file compares keys:
 //
 //                       covers(a, b): all of b is in a     meets(a, b): some resource is in both
 //   a = b               yes                                yes
@@ -10,8 +10,7 @@
 //   a "g/*", b "*/r"    no                                 yes
 //   else                no                                 no
 //
-// The fields of a reading. "part" means that a statement is only partly true. The callers then assume the
-// unsafe case.
+// The fields of a reading ("part": only partly true, so the callers assume the unsafe case):
 //
 //   stopped  all:  the table permits nobody to act on any of the key: a fence with the reason `moves` covers it, or a fence
 //                  with the reason `unreported` does and none of the key is shared: that fence does not cover shared resources
@@ -19,16 +18,11 @@
 //   isShared       all resources of the key are shared, and no rule names any of them. Resources that a `sharded` rule names do not count: they
 //                  have fences of namespaces
 //   division       if two tables have equal divisions, every object of the key has the same owners under both
-import type { ResourceMatch, RouteRule, RouteTable } from "../../route/table.ts";
+import type { GroupResource } from "../../kube/types.ts";
+import { type RouteRule, type RouteTable, resourcesIn } from "../../route/table.ts";
 import { remember } from "./remember.ts";
 
-/** One group and one name of resources; "*" is the wildcard in both. */
-export interface ResourceKey {
-  readonly group: string;
-  readonly resource: string;
-}
-
-export interface ResourceReading {
+interface ResourceReading {
   readonly stopped: "all" | "part" | "none";
   readonly isShared: boolean;
   /** How the table divides the resources and which of them are shared, as text. */
@@ -36,12 +30,12 @@ export interface ResourceReading {
 }
 
 /** All of `b` is in `a`. */
-export function covers(a: ResourceKey, b: ResourceKey): boolean {
+export function covers(a: GroupResource, b: GroupResource): boolean {
   return (a.group === "*" || a.group === b.group) && (a.resource === "*" || a.resource === b.resource);
 }
 
 /** Some resource may be in both. */
-export function meets(a: ResourceKey, b: ResourceKey): boolean {
+export function meets(a: GroupResource, b: GroupResource): boolean {
   return share(a.group, b.group) && share(a.resource, b.resource);
 }
 
@@ -49,48 +43,37 @@ function share(a: string, b: string): boolean {
   return a === b || a === "*" || b === "*";
 }
 
-/** The single resources that matches name. */
-export function keysOf(matches: readonly ResourceMatch[]): ResourceKey[] {
-  return matches.flatMap(({ apiGroups, resources }) =>
-    apiGroups.flatMap((group) => resources.map((resource) => ({ group, resource }))),
-  );
-}
-
 /** A key as a text that no other key has: neither groups nor names of resources contain a slash. */
-export function textOf({ group, resource }: ResourceKey): string {
+export function textOf({ group, resource }: GroupResource): string {
   return `${group}/${resource}`;
 }
 
-/**
- * What a table says about resources that move as a whole: read once, since a plan asks for each of hundreds
- * of keys.
- */
+/** What a table says about resources that move as a whole, read once: a plan asks for hundreds of keys. */
 interface ResourceRules {
-  readonly objects: readonly { readonly rule: Extract<RouteRule, { kind: "objects" }>; readonly keys: readonly ResourceKey[] }[];
-  readonly fences: readonly { readonly fence: ResourceKey; readonly moves: boolean }[];
+  readonly objects: readonly {
+    readonly rule: Extract<RouteRule, { kind: "objects" }>;
+    readonly keys: readonly GroupResource[];
+  }[];
+  readonly fences: readonly { readonly fence: GroupResource; readonly moves: boolean }[];
   /** Of the `sharded` rule; undefined without one. */
-  readonly sharded: readonly ResourceKey[] | undefined;
-  readonly shared: readonly ResourceKey[];
+  readonly sharded: readonly GroupResource[] | undefined;
+  readonly shared: readonly GroupResource[];
 }
 
 const resourceRulesOf = remember(({ rules, sharedResources }: RouteTable): ResourceRules => {
   const sharded = rules.find(({ kind }) => kind === "sharded");
   return {
-    objects: rules.flatMap((rule) => (rule.kind === "objects" ? [{ rule, keys: keysOf(rule.resources) }] : [])),
+    objects: rules.flatMap((rule) => (rule.kind === "objects" ? [{ rule, keys: resourcesIn(rule.resources) }] : [])),
     fences: rules.flatMap((rule) =>
-      rule.kind === "fence" ? keysOf(rule.resources).map((fence) => ({ fence, moves: rule.because === "moves" })) : [],
+      rule.kind === "fence" ? resourcesIn(rule.resources).map((fence) => ({ fence, moves: rule.because === "moves" })) : [],
     ),
-    sharded: sharded && keysOf(sharded.resources),
-    shared: keysOf(sharedResources),
+    sharded: sharded && resourcesIn(sharded.resources),
+    shared: resourcesIn(sharedResources),
   };
 });
 
-/**
- * Reads a table for one key.
- * @param isKnown true for relevant namespaces; a namespace that only one of two tables contains has no owner
- * under the other
- */
-export function readingOf(table: RouteTable, key: ResourceKey, isKnown: (namespace: string) => boolean): ResourceReading {
+/** @param isKnown false for a namespace of only one of two tables: it has no owner under the other */
+export function readingOf(table: RouteTable, key: GroupResource, isKnown: (namespace: string) => boolean): ResourceReading {
   const { rules, classOf, classes } = table;
   const read = resourceRulesOf(table);
   const sharing = sharingOf(read, key);
@@ -110,7 +93,7 @@ export function readingOf(table: RouteTable, key: ResourceKey, isKnown: (namespa
     !shared.inPart || read.sharded !== undefined
       ? []
       : rules.flatMap((rule, index) => {
-          const named = rule.kind === "subset" ? meeting(keysOf(rule.resources), key) : [];
+          const named = rule.kind === "subset" ? meeting(resourcesIn(rule.resources), key) : [];
           if (rule.kind !== "subset" || named.length === 0) return [];
           const namespaces = [...classOf].flatMap(([name, at]) => (classes[at]?.includes(index) && isKnown(name) ? [name] : []));
           return [[rule.subset, named, namespaces.sort()]];
@@ -131,14 +114,11 @@ interface Sharing {
   readonly parts: readonly string[];
   /** Everything is shared, but for what a `sharded` rule names. */
   readonly isWhole: boolean;
-  /**
-   * A `sharded` rule names some of the key. Without such a rule, other subsets own cluster-scoped objects of
-   * it.
-   */
+  /** A `sharded` rule names some of the key. Otherwise other subsets own its cluster-scoped objects. */
   readonly hasShards: boolean;
 }
 
-function sharingOf({ sharded, shared }: ResourceRules, key: ResourceKey): Sharing {
+function sharingOf({ sharded, shared }: ResourceRules, key: GroupResource): Sharing {
   if (sharded === undefined) {
     const parts = meeting(shared, key);
     return { parts, isWhole: parts.includes(ALL), hasShards: false };
@@ -149,14 +129,14 @@ function sharingOf({ sharded, shared }: ResourceRules, key: ResourceKey): Sharin
 }
 
 // Which parts of the first key the others name, in an order that does not depend on how they were written.
-function meeting(keys: readonly ResourceKey[], key: ResourceKey): string[] {
+function meeting(keys: readonly GroupResource[], key: GroupResource): string[] {
   const found = keys.filter((each) => meets(each, key));
   return found.some((each) => covers(each, key)) ? [ALL] : [...new Set(found.map(textOf))].sort();
 }
 
 function stoppedOf(
   { fences }: ResourceRules,
-  key: ResourceKey,
+  key: GroupResource,
   shared: { readonly inPart: boolean; readonly whole: boolean },
 ): ResourceReading["stopped"] {
   if (fences.some(({ fence, moves }) => covers(fence, key) && (moves || !shared.inPart))) return "all";

@@ -17,6 +17,7 @@ import {
   fallbackOf,
   isFencedIn,
   isSharded,
+  isVisibleBy,
   matchesResource,
   membersIn,
   type ResourceMatch,
@@ -24,7 +25,7 @@ import {
   type RetainedRule,
   type RouteTable,
 } from "../../route/table.ts";
-import { pairsOf } from "./claim-comparison.ts";
+import { pairsOf } from "./claims.ts";
 import { classFacts, classNumber } from "./class-facts.ts";
 import { remember } from "./remember.ts";
 
@@ -35,9 +36,8 @@ export interface SubsetTable {
 }
 
 /**
- * What a pod that enforces `from` retains under `to`, also in the cluster scope. Namespaces that `to` does
- * not contain are not retained.
- * @param to with its fences: the subset does not own fenced namespaces
+ * What a pod that enforces `from` retains under `to` with its fences, also in the cluster scope. Namespaces
+ * that `to` does not contain are not retained.
  */
 export function retainedBetween(from: SubsetTable, to: SubsetTable): readonly RetainedClass[] {
   if (losesNothing(from, to)) return [];
@@ -98,8 +98,7 @@ function* ownedUnder({ subset, table }: SubsetTable, next: RouteTable): Iterable
   }
 }
 
-// The tables of the subsets of one plan differ in fences only, so a pod with such a table loses what only the
-// next one fences.
+// A pod with a table of the same plan loses what only the next one fences.
 function losesNothing(from: SubsetTable, to: SubsetTable): boolean {
   const [before, next] = [from.table, to.table];
   if (from.subset !== to.subset || before.retained !== undefined) return false;
@@ -118,10 +117,7 @@ function stateIn(table: RouteTable, namespace: string): string {
   return isFencedIn(table, namespace) ? "fenced" : String(classNumber(table, namespace));
 }
 
-/**
- * What a subset owns in a namespace, as a list in which the first match decides. Resources that move as a
- * whole are left out.
- */
+/** What a subset owns in a namespace but for resources that move as a whole: the first match decides. */
 function ownedIn({ subset, table }: SubsetTable, namespace: string): RetainedRule[] {
   if (isFencedIn(table, namespace)) return [];
   const { fences, limits, hidden, isShardedTable } = hiddenBy(table);
@@ -190,16 +186,9 @@ const movingAsWhole = remember((table: RouteTable): MovingAsWhole => {
 /** No resource and no group has this name, so only the wildcard matches it. */
 const OTHER = "/";
 
-/** The answer of the first rule that applies; false if none applies. */
-export function isVisibleBy(rules: readonly RetainedRule[], group: string, resource: string): boolean {
-  const first = rules.find(({ resources }) => resources.length === 0 || matchesResource(resources, group, resource));
-  return first?.visible ?? false;
-}
-
 /**
  * The one canonical list that gives the same answers as `isVisible`, so that lists do not grow with repeated
- * edits. `isVisible` is called for the names in the lists, and for one placeholder for all other names.
- * @param lists every list that `isVisible` reads
+ * edits. `isVisible` is called for the names in `lists`, which are all that it reads, and a placeholder.
  */
 export function canonicalRules(
   lists: readonly (readonly RetainedRule[])[],

@@ -9,7 +9,7 @@ import {
 } from "../../api/traffic-policy.ts";
 import { isSet, type ResourcePolicyRuleSpec } from "../../api/traffic-rules.ts";
 import type { AdmissionRule, LimiterSpec, LimitRule, RequestMatch, ResourceRule } from "../../policy/policy.ts";
-import { subsetDisplayName } from "../../route/subset-name.ts";
+import { subsetDisplayName } from "../../route/words.ts";
 import { createPolicyKind } from "./policy-kind.ts";
 
 export const trafficPolicies = createPolicyKind({

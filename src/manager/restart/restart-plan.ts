@@ -1,7 +1,7 @@
 // Plans the restarts of an app, level-based: the pod to evict next, or the reason to wait. Pure. One pod
 // restarts at a time, one subset after the other, leaders last. The next pod follows only when the last one
 // is gone and as many are ready as before. A new leader continues from the record; see restart-record.ts.
-import { ownerText } from "../../route/table.ts";
+import { ownerText } from "../../route/words.ts";
 import type { StatusFacts } from "../status/facts.ts";
 import type { Refusal } from "./evictor.ts";
 import { needsRestart, type RestartPod } from "./restart-pods.ts";

@@ -3,7 +3,7 @@
 // done follows from the pods, so a restart of the manager, or another revision midway, needs no state of its
 // own.
 import { MAX_FAMILY_PODS } from "../../api/sharding-config.ts";
-import { subsetDisplayName } from "../../route/subset-name.ts";
+import { subsetDisplayName } from "../../route/words.ts";
 import type { EventType } from "../../runtime/events.ts";
 import { compareNames } from "../sharding/shards.ts";
 import type { RolloutFacts, RolloutStatus, RollPod } from "./roll-facts.ts";

@@ -1,5 +1,5 @@
 // Finds the reason why a rollout cannot go on yet. Pure.
-import { subsetDisplayName } from "../../route/subset-name.ts";
+import { subsetDisplayName } from "../../route/words.ts";
 import { LEADER_UNKNOWN_MS } from "../restart/restart-plan.ts";
 import type { RolloutFacts, RollPod } from "./roll-facts.ts";
 

@@ -6,8 +6,7 @@ import { type ShardingConfig, validateShardingConfig } from "../../api/sharding-
 import { rootNameOf } from "../../api/sharding-config-rules.ts";
 import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import type { EditVerdict, Surroundings } from "../apps/app.ts";
-import { checkEdit } from "../apps/check-edit.ts";
-import { overlapWarnings } from "../apps/pod-overlap.ts";
+import { checkEdit, overlapWarnings } from "../apps/check-edit.ts";
 import { childrenOf } from "./children.ts";
 import { type Family, familiesOf } from "./family.ts";
 import { memberProblems } from "./family-problems.ts";

@@ -1,11 +1,12 @@
 // The Kubernetes Events for a change of status: the start of a move and results, once for each change. Pure.
-// conditions.ts has the Warnings, and the restarter itself sends RestartedPod and EvictedPod.
+// The restarter itself sends RestartedPod and EvictedPod.
 import type { AppStatus, LastHandover } from "../../api/app-status.ts";
+import { subsetText } from "../../route/words.ts";
 import type { EventType } from "../../runtime/events.ts";
-import { CONDITIONS, type Warning } from "./conditions.ts";
-import { conditionOf, countText, subsetText } from "./facts.ts";
+import { CONDITIONS, type Warning } from "./app-status.ts";
+import { conditionOf, countText } from "./facts.ts";
 
-export interface AppEvent {
+interface AppEvent {
   readonly type: EventType;
   /** One CamelCase word, stable. */
   readonly reason: string;
@@ -32,7 +33,6 @@ export const EVENT_REASONS: readonly string[] = [
   "EvictedPod",
 ];
 
-/** The events between two statuses. */
 export function appEvents(before: AppStatus | undefined, now: AppStatus): AppEvent[] {
   const events = WARNINGS.flatMap((rule) => warningEvent(rule, before, now));
   for (const { type, recovery } of CONDITIONS) {

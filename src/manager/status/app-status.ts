@@ -1,22 +1,29 @@
-// Facts and plan -> the status of an app. Pure. Invariants: the size of the status does not grow with the
-// number of namespaces. Each condition carries the generation that it describes. Equal facts give an equal
-// status, except for ages, which change in coarse steps (ages.ts).
+// Facts and plan -> the status of an app, with a row for each condition. Pure. Invariants: the size of the
+// status does not grow with the number of namespaces. Each condition carries the generation that it
+// describes. Equal facts give an equal status, except for ages, which change in coarse steps (facts.ts).
 import type { AppStatus } from "../../api/app-status.ts";
 import type { Condition } from "../../api/conditions.ts";
 import type { ShardingStatus } from "../../api/sharding-config.ts";
 import { withTransitionTime } from "../../runtime/status-writer.ts";
 import { withBoundedTexts } from "./bounded-texts.ts";
-import { acceptedVerdict, CONDITIONS, type StatusParts } from "./conditions.ts";
-import { convergedVerdict } from "./converged.ts";
-import { countsOf } from "./counts.ts";
-import { conditionOf, type StatusFacts, type Verdict, wholeSeconds } from "./facts.ts";
-import { handoverOf } from "./handover.ts";
-import { gainsOf } from "./no-writer.ts";
-import { readyVerdict } from "./ready.ts";
+import { CONVERGED_REASONS, convergedVerdict } from "./converged.ts";
+import { type Counts, countsOf, gainsOf } from "./counts.ts";
+import {
+  conditionOf,
+  INJECTION_REASONS,
+  type StatusFacts,
+  type Verdict,
+  WEBHOOK_FAULTS,
+  WEBHOOK_REASONS,
+  wholeSeconds,
+} from "./facts.ts";
+import { type Handover, handoverOf } from "./handover.ts";
+import { interceptedVerdict, notIntercepted } from "./intercepted.ts";
+import { LOCK_REASONS, lockPermitted } from "./lock-verdict.ts";
+import { READY_REASONS, readyVerdict } from "./ready.ts";
+import { REMEDY_MARK, WAIT_REASONS } from "./waits.ts";
 
-/**
- * The new content of conditions by their type; undefined: the condition stays as it is; null: there is none.
- */
+/** The new content of conditions by type; undefined: the condition stays as it is; null: there is none. */
 type Verdicts = Readonly<Record<string, Verdict | undefined | null>>;
 
 /** The status of an app with a valid spec. */
@@ -27,20 +34,22 @@ export function appStatus(facts: StatusFacts): AppStatus {
   const converged = convergedVerdict(facts, counts, handover);
   const described = facts.describe?.({ subsets: counts.subsets, desired: facts.plan.desired });
   const parts = { counts, handover, converged, balanced: described?.balanced };
+  const previous = (facts.previous ?? {}) as ShardingStatus;
   return withBoundedTexts({
     ...described?.fields,
-    ...rolloutOf(facts.previous),
-    ...present("labels", facts.labelsAfter?.(previousOf(facts).labels)),
+    // The rollout controller writes this field of a root's status.
+    rollout: previous.rollout,
+    labels: facts.labelsAfter?.(previous.labels),
     observedGeneration: facts.generation,
     routeVersion: facts.version,
     routeDigest: facts.plan.digest,
-    ...present("ownersHashes", facts.plan.ownersHashes),
+    ownersHashes: facts.plan.ownersHashes,
     proxies: counts.proxies,
     namespaces: counts.namespaces,
     subsets: counts.subsets,
-    ...present("handover", handover.handover),
-    ...present("lastHandover", handover.lastHandover),
-    ...present("restart", facts.restart),
+    handover: handover.handover,
+    lastHandover: handover.lastHandover,
+    restart: facts.restart,
     conditions: conditionsOf(facts, verdictsOf(facts, parts)),
   });
 }
@@ -58,43 +67,28 @@ function verdictsOf(facts: StatusFacts, parts: StatusParts): Verdicts {
   return { ...verdicts, Ready };
 }
 
-// The rollout controller writes this field of a root's status.
-function rolloutOf(previous: AppStatus | undefined): Pick<ShardingStatus, "rollout"> {
-  return present("rollout", previousOf({ previous }).rollout);
-}
-
-function previousOf({ previous }: Pick<StatusFacts, "previous">): ShardingStatus {
-  return (previous ?? {}) as ShardingStatus;
-}
+type UnroutedFacts = Pick<StatusFacts, "generation" | "previous" | "now" | "injection">;
 
 /** The previous status with InjectionReady replaced, for a reconcile that learns nothing else. */
-export function injectionStatus(facts: Omit<RejectedFacts, "reason" | "message">): AppStatus {
+export function injectionStatus(facts: UnroutedFacts): AppStatus {
   return withBoundedTexts({ ...facts.previous, conditions: conditionsOf(facts, { InjectionReady: facts.injection }) });
 }
 
-type RejectedFacts = Pick<StatusFacts, "generation" | "previous" | "now" | "injection"> & {
-  readonly reason: "Invalid";
-  readonly message: string;
-};
-
 /** The status of an app with a refused spec: the routes stay, and the conditions say why. */
-export function rejectedStatus(facts: RejectedFacts): AppStatus {
-  const { reason } = facts;
+export function rejectedStatus(facts: UnroutedFacts & { readonly message: string }): AppStatus {
   const message = `${facts.message} (running pods keep their routes; a new pod gets none until the spec is corrected)`;
-  const verdict = { status: "False", reason, message } as const;
+  const verdict = { status: "False", reason: "Invalid", message } as const;
   return withoutNewRoute(facts, { Ready: verdict, Accepted: verdict, Converged: verdict });
 }
 
-type NotPlacedFacts = Omit<RejectedFacts, "reason">;
-
 /** The status of an app with a valid spec for which no route can be compiled yet. */
-export function notPlacedStatus(facts: NotPlacedFacts): AppStatus {
+export function notPlacedStatus(facts: UnroutedFacts & { readonly message: string }): AppStatus {
   const message = `${facts.message} (running pods keep their routes; a new pod waits)`;
   const verdict = { status: "False", reason: "NotPlaced", message } as const;
   return withoutNewRoute(facts, { Ready: verdict, Accepted: acceptedVerdict({}), Converged: verdict });
 }
 
-function withoutNewRoute(facts: Omit<RejectedFacts, "reason" | "message">, verdicts: Verdicts): AppStatus {
+function withoutNewRoute(facts: UnroutedFacts, verdicts: Verdicts): AppStatus {
   const { previous } = facts;
   const unknown = { status: "Unknown", reason: "NotKnown", message: "not checked while the app has no new route" } as const;
   const everyApps = CONDITIONS.filter(({ isOfEveryApp }) => isOfEveryApp);
@@ -121,6 +115,143 @@ function conditionsOf(facts: Pick<StatusFacts, "generation" | "previous" | "now"
   });
 }
 
-function present<K extends string, V>(key: K, value: V | undefined): { readonly [key in K]?: V } {
-  return value === undefined ? {} : ({ [key]: value } as { readonly [key in K]: V });
+/** The parts of the status that conditions are computed from. */
+export interface StatusParts {
+  readonly counts: Counts;
+  readonly handover: Handover;
+  readonly converged: Verdict;
+  readonly balanced: Verdict | undefined;
+}
+
+/** A Warning and the state of the condition that it reports. */
+export interface Warning {
+  readonly reason: string;
+  /** True if the condition of this status reports what the Warning is about. */
+  readonly says: (condition: Condition, status: AppStatus) => boolean;
+  /**
+   * If true, a new message is reported again, because it names what to correct. Otherwise only the beginning
+   * is reported.
+   */
+  readonly repeatsMessage?: true;
+}
+
+/** What Ready takes over from another condition. */
+interface PartOfReady {
+  /** An urgent part has priority over an old wait. A part that is not urgent comes after it. */
+  readonly isUrgent: boolean;
+  /** The reasons that Ready gets from this condition. */
+  readonly reasons: readonly string[];
+  /** The content of Ready; undefined if this verdict does not make Ready False. */
+  verdict(own: Verdict, facts: StatusFacts, parts: StatusParts): Verdict | undefined;
+}
+
+interface ConditionRow {
+  readonly type: string;
+  readonly reasons: readonly string[];
+  /** If true, an app that has not got a route yet has the condition too, as Unknown. */
+  readonly isOfEveryApp?: true;
+  /**
+   * The content of the condition; undefined: the condition stays as it is; null: the app has no such
+   * condition. Ready has no function: it is computed from all others.
+   */
+  readonly verdict?: (facts: StatusFacts, parts: StatusParts) => Verdict | undefined | null;
+  readonly warnings?: readonly Warning[];
+  /** The reason of the Normal Event for a condition that is True after it was False. */
+  readonly recovery?: string;
+  readonly partOfReady?: PartOfReady;
+}
+
+const isFalse = ({ status }: Condition) => status === "False";
+/** The Warning that has the name of its reason. */
+const warningOf = (reason: string, more: Pick<Warning, "repeatsMessage"> = {}): Warning => ({
+  reason,
+  says: (row) => row.status === "False" && row.reason === reason,
+  ...more,
+});
+const repeatsMessage = { repeatsMessage: true } as const;
+
+const OTHERS: readonly ConditionRow[] = [
+  {
+    type: "Accepted",
+    reasons: ["Valid", "Invalid"],
+    verdict: acceptedVerdict,
+    warnings: [{ reason: "ConfigRejected", says: isFalse, repeatsMessage: true }],
+  },
+  {
+    type: "Converged",
+    reasons: CONVERGED_REASONS,
+    verdict: (_facts, { converged }) => converged,
+    warnings: [warningOf("ConfirmationRequired", repeatsMessage)],
+  },
+  {
+    type: "LockPermitted",
+    reasons: LOCK_REASONS,
+    isOfEveryApp: true,
+    verdict: lockPermitted,
+    warnings: [warningOf("LockDenied", repeatsMessage), warningOf("LockNotNamed", repeatsMessage)],
+    recovery: "LockPermitted",
+    partOfReady: {
+      isUrgent: true,
+      reasons: ["LockDenied", "LockNotNamed"],
+      verdict: (own) => (own.status === "False" ? own : undefined),
+    },
+  },
+  { type: "InjectionReady", reasons: INJECTION_REASONS, verdict: ({ injection }) => injection },
+  {
+    type: "TrafficIntercepted",
+    reasons: ["AllInjected", "PodsWithoutProxy", "NoPods", "NotKnown"],
+    isOfEveryApp: true,
+    verdict: interceptedVerdict,
+    warnings: [{ reason: "InjectionMissed", says: isFalse }],
+    partOfReady: { isUrgent: false, reasons: ["NotIntercepted"], verdict: notIntercepted },
+  },
+  {
+    type: "WebhookIntercepted",
+    reasons: WEBHOOK_REASONS,
+    verdict: ({ webhook = null }) => webhook,
+    warnings: [{ reason: "WebhookNotIntercepted", says: isFalse }],
+    partOfReady: {
+      isUrgent: true,
+      reasons: WEBHOOK_FAULTS,
+      verdict: ({ status, reason, message }) =>
+        status === "False" ? { status, reason, message: `the operator's webhooks: ${message}` } : undefined,
+    },
+  },
+  { type: "Balanced", reasons: ["Even", "Skewed", "OneShard"], verdict: (_facts, { balanced }) => balanced },
+];
+
+/** All conditions, Ready first. */
+export const CONDITIONS: readonly ConditionRow[] = [
+  {
+    type: "Ready",
+    reasons: [...READY_REASONS, ...OTHERS.flatMap(({ partOfReady }) => partOfReady?.reasons ?? [])],
+    warnings: [
+      warningOf("SnapshotRefused"),
+      warningOf("OwnershipConflict"),
+      warningOf("ProxyLost"),
+      { reason: "MoveStuck", says: isStuck },
+    ],
+  },
+  ...OTHERS,
+];
+
+/** The possible reasons of each condition. */
+export const CONDITION_REASONS: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  CONDITIONS.map(({ type, reasons }) => [type, reasons]),
+);
+
+// An old wait is Ready's reason, or its message ends with the wait and the remedy. A wait for a refused
+// snapshot has a Warning of its own.
+function isStuck({ status, reason, message }: Condition, { handover }: AppStatus): boolean {
+  const [wait] = handover?.waitingOn ?? [];
+  if (status !== "False" || wait?.reason === "SnapshotRefused") return false;
+  const isReason = reason !== "SnapshotRefused" && WAIT_REASONS.some((each) => each === reason);
+  return isReason || message.includes(REMEDY_MARK);
+}
+
+/** @param facts without the plan while there is no route */
+export function acceptedVerdict({ plan }: Partial<Pick<StatusFacts, "plan">>): Verdict<"Valid"> {
+  const warnsOnly = [...(plan?.rules.values() ?? [])].some(({ guard }) => guard === "Warn");
+  const message = `the spec is valid${warnsOnly ? "; the guard is Warn: writes to objects of other subsets pass" : ""}`;
+  return { status: "True", reason: "Valid", message };
 }

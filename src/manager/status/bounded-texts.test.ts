@@ -91,7 +91,7 @@ describe("a status with texts from outside", () => {
         expectWhole(status);
         expect((status as { labels?: { message?: string } }).labels?.message).toMatch(/ \(and 1 more of 2 resources\)$/);
         const of = { generation: 3, previous: status, now: NOW, injection: undefined };
-        expectWhole(rejectedStatus({ ...of, reason: "Invalid", message: plainTexts(said).join("; ") }));
+        expectWhole(rejectedStatus({ ...of, message: plainTexts(said).join("; ") }));
       }),
       RUNS,
     );

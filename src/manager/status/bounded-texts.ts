@@ -1,13 +1,10 @@
 // Bounds every message of a status. Pure. Invariant: texts from pods, users and the API server never make the
-// status too long. Otherwise the API server would refuse it, and the manager would write it again without
-// end. A message whose parts are bounded (base/plain-text.ts) is never cut here, so its remedy, which is at
-// its end, stays.
+// status too long: the API server would refuse it, and the manager would write it again without end. A
+// message whose parts are bounded (base/plain-text.ts) is never cut here, so its remedy, which is at its end,
+// stays.
 import { plainText } from "../../base/plain-text.ts";
 
-/**
- * The limit in a condition: a quarter of what the schema allows. Ten problems fit, and a status has up to
- * eight conditions.
- */
+/** A quarter of what the schema allows for each of up to eight conditions. Ten problems fit. */
 const MAX_CONDITION_CHARS = 8_192;
 /** The limit elsewhere, as in the schema. */
 const MAX_MESSAGE_CHARS = 1_024;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { appPod } from "../../../test/support/pod-facts.ts";
 import { canarySpec, createStatusWorld } from "../../../test/support/status-world.ts";
-import { CONDITION_REASONS, CONDITIONS } from "./conditions.ts";
+import { CONDITION_REASONS, CONDITIONS } from "./app-status.ts";
 
 it("a condition has one row, and its Warnings have names of their own", () => {
   for (const names of [

@@ -2,11 +2,12 @@
 // and no step is left. Pure. Invariant: Converged is True only if every serving pod has acknowledged exactly
 // these rules. So an edit that moves something never finds Converged True for the new generation.
 import { annotationKey } from "../../api/annotations.ts";
+import type { WaitingOn } from "../../api/app-status.ts";
 import { namespacesOf } from "../../route/table.ts";
 import type { Wait } from "../plan/plan-fences.ts";
-import { ageText } from "./ages.ts";
 import type { Counts } from "./counts.ts";
 import {
+  ageText,
   barePods,
   conditionOf,
   countText,
@@ -18,9 +19,8 @@ import {
   type Verdict,
 } from "./facts.ts";
 import type { Handover } from "./handover.ts";
-import { waitText } from "./wait-text.ts";
+import { waitText } from "./waits.ts";
 
-/** The reasons of the condition Converged. */
 export const CONVERGED_REASONS = [
   "InSync",
   "Moving",
@@ -44,8 +44,7 @@ export function convergedVerdict(facts: StatusFacts, counts: Counts, { handover 
   const message = syncText(facts, counts);
   const behind = servingPods(facts).find((pod) => !isSynced(facts, pod));
   const [bare] = barePods(facts);
-  // No handover waits for this pod, because the other subsets already own their namespaces. But the pod may
-  // write there too.
+  // No handover waits for this pod, since the other subsets own their namespaces. But it may write there too.
   if (bare !== undefined && (counts.namespaces.conflicting ?? 0) > 0) {
     const what = `pod ${bare.name} carries no proxy and may write what other subsets own`;
     return { status: "False", reason: "PodsWithoutProxy", message: `${what}: restart it to have it injected` };
@@ -108,9 +107,7 @@ function handoverVerdict(facts: StatusFacts, counts: Counts, handover: NonNullab
   }
 }
 
-type Row = Parameters<typeof waitText>[1];
-
-function drainingText(facts: StatusFacts, moving: number, row: Row | undefined): string {
+function drainingText(facts: StatusFacts, moving: number, row: WaitingOn | undefined): string {
   if (row === undefined) return `${countText(moving, "namespace")} move`;
   // A resource that is partitioned by label moves as a whole, so there is no namespace to name.
   if (row.namespace === undefined)
@@ -118,7 +115,7 @@ function drainingText(facts: StatusFacts, moving: number, row: Row | undefined):
   return `${moving === 1 ? "1 namespace moves" : `${moving} namespaces move`}: ${waitText(facts, row)}`;
 }
 
-function restartText({ restart, now }: StatusFacts, row: Row | undefined): string {
+function restartText({ restart, now }: StatusFacts, row: WaitingOn | undefined): string {
   const age = row === undefined ? "" : ageText(row.since, now);
   return `${restart?.message ?? `pod ${restart?.pod}`}${age === "" ? "" : ` (has waited for ${age.replace("over", "more than")})`}`;
 }
@@ -137,7 +134,7 @@ function confirmationText({ plan, generation, words }: StatusFacts): string {
   return `${plan.kept} of ${all} would move, which is more than ${words.maxMovingField}: they keep their owners until you confirm it with the annotation ${annotationKey("confirm-moves")}=${generation}, or take the edit back`;
 }
 
-function noProxyText(facts: StatusFacts, row: Row): string {
+function noProxyText(facts: StatusFacts, row: WaitingOn): string {
   const age = ageText(row.since, facts.now);
   return `pod ${row.pod} carries no proxy and may write everywhere${age === "" ? "" : `, ${age}`}: restart it to have it injected`;
 }

@@ -1,11 +1,13 @@
-// The numbers of the status: proxies, namespaces, subsets. Pure. Invariant: bounded by the number of subsets.
+// The numbers of the status: proxies, namespaces, subsets, and the time that subsets wait for namespaces.
+// Pure. Invariant: their size is bounded by the number of subsets.
 import type { AppStatus } from "../../api/app-status.ts";
+import { isInClusterScope } from "../../kube/place.ts";
 import { lockNameFor } from "../../route/lock.ts";
 import { DEFAULT_SUBSET, namespacesOf, type RouteTable } from "../../route/table.ts";
+import type { AppPod } from "../facts/app-pods.ts";
 import { createHolders } from "../plan/class-facts.ts";
 import { countGaps } from "../sharding/family-status.ts";
-import { isSynced, isUnheard, meshedPods, proxyOf, type StatusFacts, servingPods, wholeSeconds } from "./facts.ts";
-import type { Gain } from "./no-writer.ts";
+import { ageMs, isSynced, isUnheard, meshedPods, proxyOf, type StatusFacts, servingPods, wholeSeconds } from "./facts.ts";
 
 export interface Counts {
   readonly proxies: NonNullable<AppStatus["proxies"]>;
@@ -26,37 +28,29 @@ export function countsOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): 
       total: namespacesOf(desired).length - unowned,
       moving: movingOf(facts, gains),
       held: Math.max(0, ...meshedPods(facts).map((pod) => proxyOf(facts, pod)?.backlog.heldNamespaces ?? 0)),
-      ...(facts.plan.kept === 0 ? {} : { kept: facts.plan.kept }),
-      ...nonZero("gaps", countGaps(desired)),
-      ...nonZero("conflicting", conflictingOf(facts)),
+      kept: facts.plan.kept || undefined,
+      gaps: countGaps(desired) || undefined,
+      conflicting: conflictingOf(facts) || undefined,
     },
     subsets: facts.plan.subsets.map((name) => subsetStatus(facts, name, owned.get(name) ?? 0, gains.get(name)?.since)),
     owned,
   };
 }
 
-function nonZero<K extends string>(key: K, count: number): { [key in K]?: number } {
-  return count === 0 ? {} : ({ [key]: count } as { [key in K]: number });
-}
-
 function countProxies(facts: StatusFacts): Counts["proxies"] {
   const meshed = meshedPods(facts);
   const isConnected = meshed.map((pod) => proxyOf(facts, pod)?.connected === true);
-  // A proxy that has never registered with this manager is still connecting or starting. The reason
-  // Rebuilding shows that.
+  // A proxy that has never registered with this manager is still starting, which the reason Rebuilding shows.
   const isAway = servingPods(facts).some((pod) => proxyOf(facts, pod)?.connected === false);
   return {
     total: meshed.length,
     connected: isConnected.filter(Boolean).length,
     synced: meshed.filter((pod) => isSynced(facts, pod)).length,
-    ...(isAway ? { awaySince: facts.previous?.proxies?.awaySince ?? wholeSeconds(facts.now) } : {}),
+    awaySince: isAway ? (facts.previous?.proxies?.awaySince ?? wholeSeconds(facts.now)) : undefined,
   };
 }
 
-/**
- * The number of moving namespaces: those that a pod of another subset still claims, and those that are
- * granted and not enforced yet. A pod that has only not reported yet does not count.
- */
+/** Namespaces that a pod of another subset still claims, or that are granted and not enforced yet. */
 function movingOf({ plan }: StatusFacts, gains: ReadonlyMap<string, Gain>): number {
   // Pods of equal claims share one list.
   const lists = new Set(plan.waits.flatMap((wait) => (isUnheard(wait) ? [] : [wait.namespaces])));
@@ -81,9 +75,8 @@ function countNamespaces(desired: RouteTable): ReadonlyMap<string | undefined, n
 }
 
 /**
- * The number of namespaces of other subsets to which a pod that this app does not control may write. A pod
- * without a proxy may write everywhere. For a pod with another app's proxy it is not known where the pod may
- * write.
+ * The number of namespaces of other subsets to which a pod that this app does not control may write. Without
+ * a proxy, it may write everywhere; with another app's proxy it is not known where.
  */
 function conflictingOf(facts: StatusFacts): number {
   const { pods, plan } = facts;
@@ -105,14 +98,91 @@ function conflictingOf(facts: StatusFacts): number {
 function subsetStatus(facts: StatusFacts, name: string, namespaces: number, waitingSince: string | undefined) {
   const { pods, lockName } = facts;
   const ownPods = pods.filter(({ subset }) => subset === name);
-  const leader = ownPods.find((pod) => proxyOf(facts, pod)?.leader)?.name;
   return {
     name,
     namespaces,
     readyPods: ownPods.filter(({ ready }) => ready).length,
     pods: ownPods.length,
-    ...(lockName === "" ? {} : { lock: lockNameFor(lockName, name) }),
-    ...(leader === undefined ? {} : { leader }),
-    ...(waitingSince === undefined ? {} : { waitingSince }),
+    lock: lockName === "" ? undefined : lockNameFor(lockName, name),
+    leader: ownPods.find((pod) => proxyOf(facts, pod)?.leader)?.name,
+    waitingSince,
   };
+}
+
+// The time without a writer: from sending the new route to the losing pods until the first gaining pod
+// enforces the grant. It is measured for each gaining subset over all its gained namespaces together, so it
+// is never too short. The status contains the beginning (`subsets[].waitingSince`), for the next manager too.
+//
+//   nothing => waiting    the subset is fenced while a losing pod has the new route and has not acknowledged it, or the subset
+//                         has a grant that none of its pods enforces yet
+//   waiting => nothing    no fence is left, and a pod of the subset enforces its rules or the subset has no pods
+//
+// A pod without a proxy continues to write, so the time does not run while the handover waits for such a pod.
+
+/** What one subset waits for. */
+export interface Gain {
+  readonly subset: string;
+  /** Since when no pod can write to the gained namespaces; undefined if a pod can, or nothing is gained. */
+  readonly since: string | undefined;
+  /** No pod of another subset has a claim any more, but no pod of this subset enforces the grant yet. */
+  readonly isGranting: boolean;
+  /** The number of granted namespaces that no pod enforces yet. */
+  readonly granted: number;
+  /** The measured time, if it has just ended. */
+  readonly seconds: number | undefined;
+}
+
+export function gainsOf(facts: StatusFacts): ReadonlyMap<string, Gain> {
+  const serving = servingPods(facts);
+  return new Map(facts.plan.subsets.map((subset) => [subset, gainOf(facts, subset, serving)]));
+}
+
+function gainOf(facts: StatusFacts, subset: string, serving: readonly AppPod[]): Gain {
+  const { plan, previous, now } = facts;
+  const before = previous?.subsets?.find(({ name }) => name === subset)?.waitingSince;
+  const table = plan.rules.get(subset)?.table;
+  const waits = plan.waits.filter(({ to }) => to.includes(subset));
+  const ownPods = serving.filter((pod) => pod.subset === subset);
+  const isEnforced = ownPods.some((pod) => isSynced(facts, pod));
+  const granted = isEnforced || table === undefined ? 0 : mostFreed(facts, ownPods, table);
+  const isFenced = table !== undefined && hasFences(table);
+  const wasNext = before !== undefined || isGainingOf(facts, subset);
+  const isGranting = !isFenced && !isEnforced && ownPods.length > 0 && (granted > 0 || wasNext);
+  const nothing = { subset, since: undefined, isGranting, granted, seconds: undefined };
+  if (waits.some(({ cause }) => cause === "no-proxy")) return nothing;
+  const isWaiting =
+    waits.some(({ cause }) => cause === "holds" || cause === "pod-gone") || (isFenced && before !== undefined) || isGranting;
+  if (isWaiting) return { ...nothing, since: before ?? now };
+  return { ...nothing, seconds: before !== undefined && isEnforced ? ageMs(before, now) / 1000 : undefined };
+}
+
+function isGainingOf({ previous }: StatusFacts, subset: string): boolean {
+  const handover = previous?.handover;
+  return handover?.to === subset && (handover.phase === "Draining" || handover.phase === "Granting");
+}
+
+function hasFences({ fenced, rules }: RouteTable): boolean {
+  return fenced.size > 0 || rules.some((rule) => rule.kind === "fence" && rule.because === "moves");
+}
+
+/**
+ * The largest number of the subset's namespaces that one of its pods still fences and the new table does not.
+ * Each enforced table is read once, because a thousand pods share it.
+ */
+function mostFreed(facts: StatusFacts, pods: readonly AppPod[], table: RouteTable): number {
+  const readTables = new Set<RouteTable>();
+  const holders = createHolders(table);
+  let most = 0;
+  for (const pod of pods) {
+    const enforced = proxyOf(facts, pod)?.acknowledged;
+    if (enforced === undefined || enforced.subset !== pod.subset || readTables.has(enforced.table)) continue;
+    readTables.add(enforced.table);
+    let count = 0;
+    for (const namespace of enforced.table.fenced) {
+      // After an undone move the fence is removed too, but the subset gains nothing.
+      if (!isInClusterScope(namespace) && !table.fenced.has(namespace) && holders(namespace).has(pod.subset)) count++;
+    }
+    most = Math.max(most, count);
+  }
+  return most;
 }

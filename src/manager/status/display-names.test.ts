@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { AppStatus } from "../../api/app-status.ts";
-import { displayedStatus, readStatus } from "./display-names.ts";
+import { displayedStatus, readStatus } from "./status-feed.ts";
 
 const SINCE = "2026-01-01T00:00:00Z";
 const status = (name: string): AppStatus => ({

@@ -1,7 +1,7 @@
-// The facts from which a status is computed, and functions that several parts of the status share. Pure.
+// The facts from which a status is computed, and what several parts of the status share. Pure. Invariant: an
+// age in a text is in coarse steps, so that it does not cause endless writes of the status.
 import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
 import type { Condition } from "../../api/conditions.ts";
-import { DEFAULT_SUBSET } from "../../route/table.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import type { AppSpec, AppWords } from "../apps/app.ts";
 import type { AppPod } from "../facts/app-pods.ts";
@@ -21,11 +21,8 @@ export interface StatusFacts {
   readonly version: number;
   readonly lockName: string;
   readonly words: AppWords;
-  /** See AppSpec. */
   readonly describe?: AppSpec["describe"] | undefined;
-  /** The field `labels`, from the one before. */
   readonly labelsAfter?: ((previous: LabelsStatus | undefined) => LabelsStatus | undefined) | undefined;
-  /** The running restart of pods. */
   readonly restart?: RestartStatus | undefined;
   /** The new InjectionReady; absent: the condition stays as it is. */
   readonly injection?: Verdict<InjectionReason> | undefined;
@@ -35,7 +32,6 @@ export interface StatusFacts {
   readonly now: string;
 }
 
-/** The reasons of the condition InjectionReady. */
 export const INJECTION_REASONS = [
   "InForce",
   "WebhookPending",
@@ -47,7 +43,6 @@ export const INJECTION_REASONS = [
 
 export type InjectionReason = (typeof INJECTION_REASONS)[number];
 
-/** Why calls of the operator's webhooks go past the proxies. */
 export const WEBHOOK_FAULTS = [
   "PortNotNamed",
   "NoCertificateVolume",
@@ -56,7 +51,6 @@ export const WEBHOOK_FAULTS = [
   "NumericTargetPort",
 ] as const;
 
-/** The reasons of the condition WebhookIntercepted. */
 export const WEBHOOK_REASONS = ["Intercepted", ...WEBHOOK_FAULTS, "NoPods", "NoService", "NotKnown"] as const;
 
 export type WebhookReason = (typeof WEBHOOK_REASONS)[number];
@@ -82,10 +76,7 @@ export function meshedPods({ pods }: Pick<StatusFacts, "pods">): AppPod[] {
   return pods.filter(({ proxy, ended }) => proxy === "own" && !ended);
 }
 
-/**
- * The pods with the app's proxy that run. A pod that has not started has no claims, and a terminating pod
- * gets nothing new.
- */
+/** The pods with the proxy that run. A terminating pod gets nothing new. */
 export function servingPods(facts: StatusFacts): AppPod[] {
   return meshedPods(facts).filter((pod) => {
     const proxy = proxyOf(facts, pod);
@@ -98,9 +89,7 @@ export function barePods({ pods }: Pick<StatusFacts, "pods">): AppPod[] {
   return pods.filter(({ proxy, running }) => proxy === "none" && running);
 }
 
-/**
- * The pod's proxy enforces exactly its planned snapshot, and no other snapshot is on its way to the proxy.
- */
+/** The pod's proxy enforces exactly its planned snapshot, and no other one is on its way. */
 export function isSynced(facts: StatusFacts, pod: AppPod): boolean {
   const proxy = proxyOf(facts, pod);
   const { digest } = facts.plan.rulesFor(pod);
@@ -113,16 +102,11 @@ export function subsetsByLabels({ desired }: AppPlan): ReadonlySet<string> {
   return new Set(desired.rules.flatMap((rule) => (rule.kind === "objects" ? [rule.subset] : [])));
 }
 
-export function subsetText(name: string): string {
-  return name === DEFAULT_SUBSET ? "the default subset" : `subset "${name}"`;
-}
-
-/** The manager does not know yet what the pod claims. This wait does not mean that something moves. */
+/** The manager does not know yet what the pod claims, which does not mean that something moves. */
 export function isUnheard({ cause }: Wait): boolean {
   return cause === "unreported" || cause === "just-listed";
 }
 
-/** "1 namespace", "2 namespaces". */
 export function countText(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
@@ -137,4 +121,55 @@ export function conditionOf(
   type: string,
 ): Condition | undefined {
   return status?.conditions?.find((row) => row.type === type);
+}
+
+interface Step {
+  readonly ms: number;
+  readonly text: string;
+}
+
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** After this time a wait counts as stuck, and the status asks a person for help. */
+export const STALLED_AFTER_MS = 5 * MINUTE_MS;
+
+/** After this time a disconnected proxy counts as lost. The time is longer than a failover of the manager. */
+export const LOST_AFTER_MS = MINUTE_MS;
+
+const STEPS: readonly Step[] = [
+  { ms: 10 * SECOND_MS, text: "10 s" },
+  { ms: 30 * SECOND_MS, text: "30 s" },
+  { ms: LOST_AFTER_MS, text: "1 min" },
+  { ms: STALLED_AFTER_MS, text: "5 min" },
+  { ms: 10 * MINUTE_MS, text: "10 min" },
+  { ms: HOUR_MS, text: "1 h" },
+  { ms: 6 * HOUR_MS, text: "6 h" },
+  { ms: 24 * HOUR_MS, text: "1 day" },
+];
+
+export function ageMs(since: string, now: string): number {
+  return Math.max(0, Date.parse(now) - Date.parse(since));
+}
+
+/** The largest step that has passed, for example "over 1 min"; "" before the first step. */
+export function ageText(since: string, now: string): string {
+  const age = ageMs(since, now);
+  const step = STEPS.findLast(({ ms }) => ms <= age);
+  return step === undefined ? "" : `over ${step.text}`;
+}
+
+/** The time until the text changes next; undefined if it does not change again. */
+export function nextStepMs(since: string, now: string): number | undefined {
+  const age = ageMs(since, now);
+  const step = STEPS.find(({ ms }) => ms > age);
+  return step === undefined ? undefined : step.ms - age;
+}
+
+/** A number that only grows in coarse steps, as "at least 5" of something. */
+export function countSteps(count: number): string {
+  if (count < 3) return String(count);
+  const step = [3, 10, 30, 100, 300, 1000].findLast((at) => at <= count) ?? count;
+  return `at least ${step}`;
 }

@@ -6,7 +6,7 @@ import { type AppStatus, MAX_WAITING_ON } from "../../api/app-status.ts";
 import { isDissolved, planDissolution } from "../plan/plan-dissolution.ts";
 import { appStatus } from "./app-status.ts";
 import { conditionOf } from "./facts.ts";
-import { WAIT_REASONS } from "./wait-text.ts";
+import { WAIT_REASONS } from "./waits.ts";
 
 const NAMESPACES = ["prod", "pilot", "extra"];
 const world = () => {
@@ -205,7 +205,7 @@ describe("a handover in the status", () => {
     edit(made, ["extra", "pilot"]);
     const oneWay = made.settle().lastHandover;
     expect(oneWay).toMatchObject({ from: "", to: "canary", namespaces: 1 });
-    expect(oneWay).not.toHaveProperty("between");
+    expect(oneWay?.between).toBeUndefined();
   });
 
   it("names a pod whose proxy crashes before its operator starts, if an earlier manager may have sent it routes", () => {

@@ -7,16 +7,23 @@
 //   Granting   => Restarting   pods that lost namespaces are evicted in order (onLoss: Restart); the move itself is recorded
 //   Granting   => Paused       the pause keeps namespaces from moving
 //   *          => Dissolving   the app is being deleted
-//   *          => nothing      nothing is left to do
 import { type HandoverStatus, type LastHandover, MAX_PARTIES, type Phase } from "../../api/app-status.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import { undissolvedPods } from "../plan/plan-dissolution.ts";
 import type { Wait } from "../plan/plan-fences.ts";
-import { ageMs, LOST_AFTER_MS } from "./ages.ts";
-import type { Counts } from "./counts.ts";
-import { conditionOf, isSynced, isUnheard, meshedPods, proxyOf, type StatusFacts, servingPods } from "./facts.ts";
-import type { Gain } from "./no-writer.ts";
-import { drainingWaits, syncWaits, type Waiting, waitingRows } from "./waiting-on.ts";
+import type { Counts, Gain } from "./counts.ts";
+import {
+  ageMs,
+  conditionOf,
+  isSynced,
+  isUnheard,
+  LOST_AFTER_MS,
+  meshedPods,
+  proxyOf,
+  type StatusFacts,
+  servingPods,
+} from "./facts.ts";
+import { drainingWaits, syncWaits, type Waiting, waitingRows } from "./waits.ts";
 
 export interface Handover {
   readonly handover: HandoverStatus | undefined;
@@ -37,8 +44,8 @@ export function handoverOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>,
   return {
     lastHandover,
     handover: {
-      ...(from === undefined ? {} : { from }),
-      ...(to === undefined ? {} : { to }),
+      from,
+      to,
       phase,
       since: before?.phase === phase ? before.since : now,
       startedAt: (isSame ? before.startedAt : undefined) ?? now,
@@ -46,7 +53,7 @@ export function handoverOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>,
       ...(phase === "Paused" ? { namespaces: facts.plan.kept } : {}),
       done,
       total,
-      ...(waits.length === 0 ? {} : { waitingOn: waitingRows(facts, phase, waits) }),
+      waitingOn: waits.length === 0 ? undefined : waitingRows(facts, phase, waits),
     },
   };
 }
@@ -164,18 +171,15 @@ function progressOf(
   gains: ReadonlyMap<string, Gain>,
   counts: Counts,
 ) {
-  const noWriterSeconds = longestNoWriterSeconds(before, gains);
   const isQuiet = conditionOf(previous, "Converged")?.status === "True";
   const quietRoute = isQuiet ? previous?.routeDigest : undefined;
-  const routeBefore = before === undefined ? quietRoute : before.routeBefore;
-  const between = partiesOf(plan.waits, before, step);
-  const dividesResources = plan.waits.some((wait) => !isUnheard(wait) && wait.namespaces.length === 0);
+  const isOfResources = plan.waits.some((wait) => !isUnheard(wait) && wait.namespaces.length === 0);
   return {
     namespaces: Math.max(before?.namespaces ?? 0, counts.namespaces.moving),
-    ...(dividesResources || before?.resources ? { resources: true } : {}),
-    ...(between === undefined ? {} : { between }),
-    ...(noWriterSeconds === undefined ? {} : { noWriterSeconds }),
-    ...(routeBefore === undefined ? {} : { routeBefore }),
+    resources: isOfResources || before?.resources ? true : undefined,
+    between: partiesOf(plan.waits, before, step),
+    noWriterSeconds: longestNoWriterSeconds(before, gains),
+    routeBefore: before === undefined ? quietRoute : before.routeBefore,
   };
 }
 
@@ -193,13 +197,14 @@ function partiesOf(waits: readonly Wait[], before: HandoverStatus | undefined, s
 }
 
 function finishedHandover({ plan, now }: StatusFacts, before: HandoverStatus, gains: ReadonlyMap<string, Gain>): LastHandover {
-  const noWriterSeconds = longestNoWriterSeconds(before, gains);
   const { from = DEFAULT_SUBSET, to = DEFAULT_SUBSET, between } = before;
   return {
-    ...(between === undefined ? { from, to } : { from: between[0] ?? from, to: between[1] ?? to, between }),
+    from: between?.[0] ?? from,
+    to: between?.[1] ?? to,
+    between,
     namespaces: before.namespaces ?? 0,
     finishedAt: now,
-    ...(noWriterSeconds === undefined ? {} : { noWriterSeconds }),
+    noWriterSeconds: longestNoWriterSeconds(before, gains),
     result: before.routeBefore === plan.digest ? "Undone" : "Moved",
   };
 }

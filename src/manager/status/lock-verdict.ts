@@ -1,30 +1,20 @@
-// The condition LockPermitted: the pods of every subset may use the lock under its name upstream, according
-// to the API server's answers to their proxies. Also no proxy refuses an object that looks like another lock
-// of the operator. Pure. A Role with `resourceNames` names only the operator's own
-// lock. Without this condition users would notice that only by a canary that never leads.
+// The condition LockPermitted: the API server permits the pods of every subset their lock under its name
+// upstream, and no proxy refuses an object that looks like another lock. Pure. A Role with `resourceNames`
+// names only the operator's own lock. Without this condition users would notice that only by a canary that
+// never leads.
 import { plainTexts } from "../../base/plain-text.ts";
 import { lockNameFor } from "../../route/lock.ts";
-import { type SourceWords, unnamedLockText } from "../../route/source-words.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
+import { type SourceWords, subsetText, unnamedLockText } from "../../route/words.ts";
 import type { LockAccessMessage } from "../../wire/messages.ts";
-import type { AppPod } from "../facts/app-pods.ts";
-import { podKey } from "../facts/pod-key.ts";
-import type { FactsOf } from "../facts/proxy-facts.ts";
-import { conditionOf, meshedPods, type StatusFacts, subsetText, type Verdict } from "./facts.ts";
+import { conditionOf, meshedPods, proxyOf, type StatusFacts, type Verdict } from "./facts.ts";
 
-export interface LockFacts {
-  readonly pods: readonly AppPod[];
-  readonly factsOf: FactsOf;
-  /** "" if the app names none. */
-  readonly lockName: string;
+interface LockFacts extends Pick<StatusFacts, "pods" | "factsOf" | "lockName"> {
   readonly words: SourceWords;
-  /**
-   * The previous verdict for this generation. It stays until the proxies have registered with a new manager.
-   */
+  /** The previous verdict for this generation. It stays until proxies register with a new manager. */
   readonly before?: LockVerdict | undefined;
 }
 
-/** The reasons of the condition LockPermitted. */
 export const LOCK_REASONS = [
   "NoLock",
   "LockDenied",
@@ -49,7 +39,6 @@ interface SubsetLock {
   readonly heard: boolean;
 }
 
-/** The condition for the facts of a status. */
 export function lockPermitted(facts: StatusFacts): LockVerdict {
   const before = conditionOf(facts.previous, "LockPermitted");
   if (before?.observedGeneration !== facts.generation) return lockVerdict(facts);
@@ -83,14 +72,15 @@ export function lockVerdict(facts: LockFacts): LockVerdict {
   return { status: "True", reason: "Permitted", message: `the operator may use ${names.join(", ")}` };
 }
 
-function subsetLocks({ pods, factsOf, lockName }: LockFacts): SubsetLock[] {
+function subsetLocks(facts: LockFacts): SubsetLock[] {
+  const { pods, lockName } = facts;
   const bySubset = new Map<string, SubsetLock>();
   for (const pod of pods) {
     const { subset, namespace } = pod;
     if (subset === DEFAULT_SUBSET || pod.proxy !== "own" || pod.ended) continue;
     const lock = lockNameFor(lockName, subset);
     const before = bySubset.get(subset) ?? { subset, lock, namespace, denied: undefined, permitted: false, heard: false };
-    const proxy = factsOf(podKey(pod));
+    const proxy = proxyOf(facts, pod);
     // A report about the lock of the pod's previous subset says nothing about this lock.
     const access = proxy?.lock?.lockName === lock ? proxy.lock : undefined;
     const isDenied = access !== undefined && access.deniedVerbs.length > 0;
@@ -105,11 +95,12 @@ function subsetLocks({ pods, factsOf, lockName }: LockFacts): SubsetLock[] {
 }
 
 // Ignores a subset that uses the lock that the app names: its leader works.
-function unnamedText({ pods, factsOf, lockName, words }: LockFacts, locks: readonly SubsetLock[]): string | undefined {
+function unnamedText(facts: LockFacts, locks: readonly SubsetLock[]): string | undefined {
+  const { pods, lockName, words } = facts;
   const working = new Set(locks.flatMap(({ subset, permitted }) => (permitted ? [subset] : [])));
-  for (const pod of pods) if (factsOf(podKey(pod))?.leader) working.add(pod.subset);
+  for (const pod of pods) if (proxyOf(facts, pod)?.leader) working.add(pod.subset);
   for (const pod of meshedPods({ pods })) {
-    const lock = factsOf(podKey(pod))?.unnamedLock ?? null;
+    const lock = proxyOf(facts, pod)?.unnamedLock ?? null;
     if (lock === null || lock.lockName === lockName || working.has(pod.subset)) continue;
     const what = `${lock.resource} ${JSON.stringify(lock.lockName)} in namespace "${pod.namespace}"`;
     return `pod ${pod.name} of ${subsetText(pod.subset)} is refused ${what}: ${unnamedLockText(lock.lockName, lockName, words)}`;
@@ -117,8 +108,8 @@ function unnamedText({ pods, factsOf, lockName, words }: LockFacts, locks: reado
   return undefined;
 }
 
-function isAnyUnheard({ pods, factsOf }: LockFacts): boolean {
-  return meshedPods({ pods }).some((pod) => factsOf(podKey(pod)) === undefined);
+function isAnyUnheard(facts: LockFacts): boolean {
+  return meshedPods(facts).some((pod) => proxyOf(facts, pod) === undefined);
 }
 
 function deniedText({ subset, lock, namespace }: SubsetLock, { resource, deniedVerbs, reason }: LockAccessMessage): string {

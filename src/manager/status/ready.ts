@@ -3,24 +3,26 @@
 // as its reason, and while the proxies may still be connecting to a new manager.
 import { PHASES } from "../../api/app-status.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
+import { subsetText } from "../../route/words.ts";
 import { ROUTE } from "../../wire/route-type.ts";
-import { ageMs, LOST_AFTER_MS, STALLED_AFTER_MS } from "./ages.ts";
 import { syncText } from "./converged.ts";
 import type { Counts } from "./counts.ts";
 import {
+  ageMs,
   barePods,
   conditionOf,
   countText,
   isSynced,
+  LOST_AFTER_MS,
   proxyOf,
+  STALLED_AFTER_MS,
   type StatusFacts,
   servingPods,
   subsetsByLabels,
-  subsetText,
   type Verdict,
 } from "./facts.ts";
 import type { Handover } from "./handover.ts";
-import { REMEDY_MARK, remedyText, WAIT_REASONS, type WaitReason, waitText } from "./wait-text.ts";
+import { REMEDY_MARK, remedyText, WAIT_REASONS, type WaitReason, waitText } from "./waits.ts";
 
 /** The reasons of the condition Ready that do not come from another condition. */
 export const READY_REASONS = [
@@ -46,8 +48,8 @@ interface Parts {
   readonly converged: Verdict;
 }
 
-/** The other parts of the status, which Ready summarizes. */
-export interface Summary extends Parts {
+/** What Ready summarizes. */
+interface Summary extends Parts {
   /** What other conditions say with priority over an old wait, the first one before the others. */
   readonly urgent: readonly Verdict[];
   /** What other conditions say after an old wait. */
@@ -141,10 +143,7 @@ function wasReady({ previous, generation, now }: StatusFacts): boolean {
   return ready?.status === "True" && ready.observedGeneration === generation && sinceMs < LOST_AFTER_MS;
 }
 
-/**
- * A proxy that enforces the newest route, but has been disconnected for so long that the next change would
- * wait for it.
- */
+/** A proxy with the newest route, disconnected for so long that the next change would wait for it. */
 function lostProxy(facts: StatusFacts, { proxies: { awaySince } }: Counts): Ready | undefined {
   if (awaySince === undefined || ageMs(awaySince, facts.now) < LOST_AFTER_MS) return undefined;
   const awayPods = servingPods(facts).filter((pod) => proxyOf(facts, pod)?.connected === false);
@@ -156,7 +155,6 @@ function lostProxy(facts: StatusFacts, { proxies: { awaySince } }: Counts): Read
   return { status: "False", reason: "ProxyLost", message };
 }
 
-/** A wait that has lasted so long that a person has to help. */
 interface Stalled {
   readonly reason: WaitReason;
   /** The pod, the reason and the duration, in words. */
@@ -177,7 +175,7 @@ function stalledWait(facts: StatusFacts, { handover }: Handover, converged: Verd
   return converged.reason === "Rebuilding" ? silentWait(facts) : undefined;
 }
 
-/** A wait for pods that have not reported their claims for so long that they probably never will. */
+/** A wait for pods that have not reported for so long that they probably never will. */
 function silentWait(facts: StatusFacts): Stalled | undefined {
   const before = conditionOf(facts.previous, "Converged");
   const wait = facts.plan.waits.find(({ cause }) => cause === "unreported");

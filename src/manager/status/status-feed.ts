@@ -2,21 +2,19 @@
 // from the status that it replaces, so the entries of another manager stay (the start of a handover, the
 // record of a restart). A status about an older spec is not written over a newer object, which is reconciled
 // anyway.
-
 import type { AppStatus } from "../../api/app-status.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isLaterVersion } from "../../kube/resource-version.ts";
+import { subsetDisplayName, subsetOfDisplayName } from "../../route/words.ts";
 import type { EventRecorder } from "../../runtime/events.ts";
 import { formatRequest } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
 import type { Store } from "../../runtime/store.ts";
 import type { App, SourceObject } from "../apps/app.ts";
-import { ageMs, LOST_AFTER_MS, nextStepMs } from "./ages.ts";
 import { appEvents } from "./app-events.ts";
-import { displayedStatus, readStatus } from "./display-names.ts";
-import { conditionOf } from "./facts.ts";
+import { ageMs, conditionOf, LOST_AFTER_MS, nextStepMs } from "./facts.ts";
 
 export interface StatusFeedOptions {
   readonly resource: Resource<SourceObject>;
@@ -52,7 +50,6 @@ export function createStatusFeed({ resource, client, store, events, clock, obser
   /** For each app: when the status last got a new number of held namespaces (monotonic). */
   const heldWrittenMs = new Map<string, number>();
 
-  /** The newest known version of the object. */
   const newest = ({ ref: { name, namespace }, object }: StatusApp): SourceObject => {
     const stored = store.get(name, namespace);
     const { uid, resourceVersion } = object.metadata;
@@ -97,7 +94,7 @@ function isSameSpec(a: SourceObject, b: SourceObject): boolean {
   return a.metadata.uid === b.metadata.uid && a.metadata.generation === b.metadata.generation;
 }
 
-/** Milliseconds (at least 1) until an age in the status crosses a step (ages.ts); undefined if none will. */
+/** Milliseconds (at least 1) until an age in the status crosses a step; undefined if none will. */
 export function nextLookMs(status: AppStatus, now: string): number | undefined {
   const { handover, proxies } = status;
   const converged = conditionOf(status, "Converged");
@@ -126,8 +123,7 @@ interface Paced {
 }
 
 /**
- * Limits how often the status gets a new number of held namespaces. The number changes with every waiting
- * request, and each change would be a write.
+ * Limits how often the status gets a new number of held namespaces, which changes with every waiting request.
  * @param sinceWrittenMs time since a new number was last written
  */
 export function paceHeld(before: AppStatus | undefined, status: AppStatus, sinceWrittenMs: number): Paced {
@@ -136,4 +132,42 @@ export function paceHeld(before: AppStatus | undefined, status: AppStatus, since
   if (written === undefined || namespaces === undefined || namespaces.held === written || sinceWrittenMs >= HELD_EVERY_MS)
     return { status };
   return { status: { ...status, namespaces: { ...namespaces, held: written } }, dueMs: HELD_EVERY_MS - sinceWrittenMs };
+}
+
+/** The status with names as the code knows them. An older manager wrote the default subset as "". */
+export function readStatus(status: AppStatus | undefined): AppStatus | undefined {
+  return status && renameSubsets(status, subsetOfDisplayName);
+}
+
+/** The status to write, with names as people see them. */
+export function displayedStatus(status: AppStatus): AppStatus {
+  return renameSubsets(status, subsetDisplayName);
+}
+
+function renameSubsets(status: AppStatus, rename: (subset: string) => string): AppStatus {
+  const { subsets, handover, lastHandover, restart } = status;
+  const { from, to } = handover ?? {};
+  return {
+    ...status,
+    subsets: subsets && uniqueByName(subsets.map((each) => ({ ...each, name: rename(each.name) }))),
+    handover: handover && {
+      ...handover,
+      from: from === undefined ? undefined : rename(from),
+      to: to === undefined ? undefined : rename(to),
+      between: handover.between?.map(rename),
+    },
+    lastHandover: lastHandover && {
+      ...lastHandover,
+      from: rename(lastHandover.from),
+      to: rename(lastHandover.to),
+      between: lastHandover.between?.map(rename),
+    },
+    restart: restart && { ...restart, subset: rename(restart.subset) },
+  };
+}
+
+// A spec from before `default` was reserved may have a subset of that name, and the API server refuses a list
+// that has a name twice.
+function uniqueByName<S extends { readonly name: string }>(subsets: readonly S[]): S[] {
+  return subsets.filter(({ name }, index) => subsets.findIndex((each) => each.name === name) === index);
 }

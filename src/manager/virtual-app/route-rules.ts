@@ -1,6 +1,6 @@
-// The rules of a VirtualApp's route. Pure; tested by golden files. The spec must be valid
-// (validateVirtualApp). The rules contain no selector of namespaces and no regular expression, so all proxies
-// decide alike. They contain selectors of objects unchanged, because only the proxy sees the objects.
+// The rules of a VirtualApp's route. Pure; tested by golden files. The spec must be valid. The rules contain
+// no selector of namespaces and no regular expression, so all proxies decide alike. They contain selectors of
+// objects unchanged, because only the proxy sees the objects.
 import type { MatchLimitSelector } from "../../api/match-limit-selector.ts";
 import type { VirtualAppSpec } from "../../api/virtual-app.ts";
 import { type LabelTerm, matchesSelector, termsOfSelector } from "../../kube/label-selector.ts";
@@ -54,8 +54,7 @@ function subsetRules(spec: VirtualAppSpec): NamespaceRule[] {
   );
 }
 
-// The terms of a rule's object selector. Validation has checked that a subset's selector has one term, and
-// that the rule names resources.
+// Validation has checked that a subset's selector has one term, and that the rule names resources.
 function objectTerms({ objectSelector }: MatchLimitSelector): LabelTerm[] | undefined {
   return objectSelector && termsOfSelector(objectSelector);
 }

@@ -5,8 +5,7 @@ import { type VirtualAppSpec, validateVirtualApp } from "../../api/virtual-app.t
 import { RECREATE_ADVICE } from "../../api/virtual-app-rules.ts";
 import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import type { EditVerdict, Reroute, Surroundings } from "../apps/app.ts";
-import { checkEdit } from "../apps/check-edit.ts";
-import { overlapWarnings } from "../apps/pod-overlap.ts";
+import { checkEdit, overlapWarnings } from "../apps/check-edit.ts";
 import { routeOf } from "./route-rules.ts";
 
 /** @param before undefined at creation */

@@ -47,10 +47,7 @@ export function createVirtualAppSource(validate = validateVirtualApp): Source<Vi
 
 type Checked = Pick<App, "spec" | "problems">;
 
-/**
- * Checks a spec once, and not again when only the status or the labels of the object change. The result ends
- * with the object.
- */
+/** Checks a spec once, and not again when only the status or the labels of the object change. */
 function createChecks(validate: typeof validateVirtualApp) {
   const results = new WeakMap<VirtualApp, Checked>();
   const inputsOf = ({ metadata: { generation, annotations } }: VirtualApp) => JSON.stringify([generation, annotations]);
@@ -74,9 +71,7 @@ function checkedSpec(checked: ReturnType<typeof validateVirtualApp>): Checked {
     : { spec: undefined, problems: checked.problems.map(formatProblem) };
 }
 
-/**
- * The spec is checked when somebody asks for it: an app beyond the share of its namespace is never checked.
- */
+/** A spec is checked when somebody asks for it: an app beyond its namespace's share never is. */
 function virtualAppOf(object: VirtualApp, checkOf: (object: VirtualApp) => Checked): App {
   const { namespace = "", name = "" } = object.metadata;
   const { spec } = object;
@@ -119,7 +114,7 @@ export function specOf({ spec, metadata: { annotations = {}, generation } }: Pic
   };
 }
 
-/** The policy is the same for every subset. The spec and annotations must be valid. */
+/** The spec and annotations must be valid. */
 export function callersOf({ configuration, route }: VirtualAppSpec, annotations: Readonly<Record<string, string>>): CallerPolicy {
   return {
     userAgent: configuration?.restConfigOverrides?.userAgentOrPrefix ?? "",
@@ -140,7 +135,6 @@ export function subsetOfPod(spec: VirtualAppSpec | undefined, podLabels: Labels)
   return subset?.name ?? DEFAULT_SUBSET;
 }
 
-/** All subsets of an app, the default subset first. */
 function subsetsOf(spec: VirtualAppSpec): string[] {
   return [DEFAULT_SUBSET, ...(spec.subsets ?? []).map(({ name }) => name)];
 }

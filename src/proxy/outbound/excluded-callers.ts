@@ -9,8 +9,8 @@ import { NEVER, parseResourceVersion } from "../../kube/resource-version.ts";
 import { StatusError } from "../../kube/status.ts";
 import { isReview } from "../../route/decide.ts";
 import { joinSelectors } from "../../route/plan-query.ts";
-import { excludedText } from "../../route/source-words.ts";
 import { NO_OBJECT } from "../../route/table.ts";
+import { excludedText } from "../../route/words.ts";
 import {
   askReadableCollection,
   filterReply,

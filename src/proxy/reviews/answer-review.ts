@@ -7,7 +7,7 @@ import { errorMessage, isMeshError } from "../../base/errors.ts";
 import { allowReview, type ReviewSubject } from "../../kube/admission-review.ts";
 import { JSON_TYPE } from "../../kube/media-types.ts";
 import type { Recipient } from "../../route/route-review.ts";
-import { subsetDisplayName } from "../../route/subset-name.ts";
+import { subsetDisplayName } from "../../route/words.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
 import { discardBody } from "../http/byte-stream.ts";
 import { CallAbort } from "../http/call-signal.ts";

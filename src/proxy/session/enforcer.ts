@@ -4,8 +4,7 @@
 
 import type { GroupResource } from "../../kube/types.ts";
 import { isWithin, type WriteReach } from "../../route/decide.ts";
-import { indexRetained } from "../../route/retained.ts";
-import { type ResourceView, type Snapshot, viewOf } from "../../route/snapshot.ts";
+import { indexRetained, type ResourceView, type Snapshot, viewOf } from "../../route/snapshot.ts";
 import type { Backlog, ChangeListener, Enforced, Session } from "./session.ts";
 
 export interface Enforcer extends Session, Backlog {

@@ -6,7 +6,7 @@ import { type Clock, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
-import { subsetDisplayName } from "../../route/subset-name.ts";
+import { subsetDisplayName } from "../../route/words.ts";
 import type { PodRef, ResourceMessage } from "../../wire/messages.ts";
 import { ResourceInvalidError } from "../../wire/resource-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";

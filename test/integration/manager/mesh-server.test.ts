@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import type { PodKey } from "../../../src/manager/facts/pod-key.ts";
-import { rulesOf } from "../../../src/manager/plan/pod-rules.ts";
+import { rulesOf } from "../../../src/manager/plan/plan-app.ts";
 import { createMeshServer, type MeshServer } from "../../../src/manager/server/mesh-server.ts";
 import { createProxyRegistry, type ProxyRegistry } from "../../../src/manager/server/proxy-registry.ts";
 import type { Leadership } from "../../../src/manager/server/proxy-stream.ts";

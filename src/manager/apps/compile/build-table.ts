@@ -8,17 +8,13 @@ import type { Matches, NamespaceFacts, RouteSpec } from "./route-spec.ts";
 /** A table of the same rules for earlier facts. */
 export interface EarlierTable {
   readonly table: RouteTable;
-  /**
-   * The namespaces that are new since then, or have other labels. A set, since others may change while the
-   * table is built.
-   */
+  /** The namespaces that are new since then, or have other labels. Others may change meanwhile. */
   readonly changed: ReadonlySet<string>;
 }
 
 /**
- * Rules in all classes together. 10,000 namespaces in 64 classes have some hundred, and 4,096 namespaces with
- * a rule of their own and 30 limits this many. Each takes 8 bytes, and a namespace may have 64 apps: without
- * the bound, 4,096 rules and 2,000 namespaces took 23 MB for each.
+ * Rules in all classes together, of 8 bytes each. 10,000 namespaces in 64 classes have some hundred. A
+ * namespace may have 64 apps: without the bound, 4,096 rules and 2,000 namespaces took 23 MB for each.
  */
 export const MAX_TABLE_ENTRIES = 131_072;
 
@@ -53,7 +49,6 @@ function createClasses() {
   let count = 0;
   return {
     list,
-    /** Of all classes together. */
     get entries() {
       return count;
     },
@@ -80,12 +75,11 @@ function isSame(table: RouteTable, classes: readonly (readonly number[])[], clas
   return true;
 }
 
-/** The names about which `buildTable` will ask: of all namespaces but those that keep their class. */
+/** The namespaces about which `buildTable` will ask: all but those that keep their class. */
 export function namesToMatch(namespaces: readonly NamespaceFacts[], earlier: EarlierTable | undefined): string[] {
   return namespaces.filter((namespace) => keptClass(namespace, earlier) === undefined).map(({ name }) => name);
 }
 
-/** The namespace's class in the earlier table; undefined if it has to be judged. */
 function keptClass({ name }: NamespaceFacts, earlier: EarlierTable | undefined): number | undefined {
   return earlier?.changed.has(name) ? undefined : earlier?.table.classOf.get(name);
 }

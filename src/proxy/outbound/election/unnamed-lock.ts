@@ -7,7 +7,7 @@ import { resourceName } from "../../../kube/client/resource.ts";
 import { isStatus, StatusError } from "../../../kube/status.ts";
 import { isLockResource } from "../../../route/lock.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
-import { unnamedLockText } from "../../../route/source-words.ts";
+import { unnamedLockText } from "../../../route/words.ts";
 import type { ResourceCall } from "../../call/call.ts";
 import type { ReportSink, UnnamedLock } from "../../session/session.ts";
 

@@ -5,7 +5,7 @@ import type { Logger } from "../../../base/log.ts";
 import { plainText } from "../../../base/plain-text.ts";
 import { StatusError } from "../../../kube/status.ts";
 import type { Decision } from "../../../route/decide.ts";
-import { editText } from "../../../route/source-words.ts";
+import { editText } from "../../../route/words.ts";
 import type { ResourceCall } from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
 import type { Enforced } from "../../session/session.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { subsetNameSchema } from "../api/names.ts";
-import { DEFAULT_DISPLAY_NAME, subsetDisplayName, subsetOfDisplayName } from "./subset-name.ts";
 import { DEFAULT_SUBSET } from "./table.ts";
+import { DEFAULT_DISPLAY_NAME, subsetDisplayName, subsetOfDisplayName } from "./words.ts";
 
 test("the default subset is written default, every other subset by its name", () => {
   expect(subsetDisplayName(DEFAULT_SUBSET)).toBe("default");

@@ -3,7 +3,7 @@ import { SETTINGS } from "../../../test/support/injection.ts";
 import { appOf } from "../../../test/support/source-apps.ts";
 import type { Pod, Service } from "../../kube/client/resources.ts";
 import { injectPod } from "../injection/inject-pod.ts";
-import { webhookVerdict } from "./webhook-verdict.ts";
+import { webhookVerdict } from "./intercepted.ts";
 
 const SERVER = { certDir: "/certs", port: 9443 };
 const labels = { app: "shop" };

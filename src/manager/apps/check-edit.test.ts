@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { matchesSelector } from "../../kube/label-selector.ts";
 import type { LabelSelector, LabelSelectorRequirement } from "../../kube/types.ts";
-import { mayOverlap } from "./pod-overlap.ts";
+import { mayOverlap } from "./check-edit.ts";
 
 const expressions = (...matchExpressions: LabelSelectorRequirement[]): LabelSelector => ({ matchExpressions });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { subset, table } from "../../../test/support/route-table.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../../route/snapshot.ts";
-import { goneClaims, podClaims } from "./pod-claims.ts";
+import { goneClaims, podClaims } from "./claims.ts";
 
 const APP = { namespace: "shop", name: "app" };
 const routes = table([subset("canary")], { pilot: [0] });

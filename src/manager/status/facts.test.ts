@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ageText, countSteps, nextStepMs } from "./ages.ts";
+import { ageText, countSteps, nextStepMs } from "./facts.ts";
 
 const SINCE = "2026-01-01T00:00:00Z";
 const after = (seconds: number) => new Date(Date.parse(SINCE) + seconds * 1000).toISOString();

@@ -1,17 +1,48 @@
-// The condition WebhookIntercepted: the calls of the operator's webhooks go through the proxies. Pure. It is
-// about pods as they run and Services as they are, so a pod that was injected before a change of the spec
-// counts as not intercepted.
+// The conditions TrafficIntercepted and WebhookIntercepted: what the operator sends, and the calls of its
+// webhooks, go through the proxies. Pure. Both are about pods as they run and Services as they are, so a pod
+// that was injected before a change of the spec counts as not intercepted.
 import type { WebhookServer } from "../../api/operator-fields.ts";
 import type { Pod, Service } from "../../kube/client/resources.ts";
 import { IPTABLES_CONTAINER } from "../facts/injected-pod.ts";
 import { isOurs, WEBHOOK_PORT } from "../injection/names.ts";
 import type { PodSpec } from "../injection/pod-manifest.ts";
 import { proxiedServer, webhookPort } from "../injection/webhook-port.ts";
-import { countText, type Verdict, type WebhookReason } from "./facts.ts";
+import { barePods, conditionOf, countText, meshedPods, type StatusFacts, type Verdict, type WebhookReason } from "./facts.ts";
+import type { Handover } from "./handover.ts";
 
-type Webhook = Verdict<WebhookReason>;
+export function interceptedVerdict({ pods }: Pick<StatusFacts, "pods">): Verdict {
+  const bare = barePods({ pods });
+  const [first] = bare;
+  if (first !== undefined) {
+    const who = bare.length === 1 ? `pod ${first.name} carries` : `${bare.length} running pods, pod ${first.name} first, carry`;
+    const message = `${who} no proxy and may write everything: restart to have the proxy injected`;
+    return { status: "False", reason: "PodsWithoutProxy", message };
+  }
+  const meshed = meshedPods({ pods }).length;
+  if (meshed === 0) {
+    const message = "no pod has the proxy yet, so nothing is isolated: a pod gets it when it is created";
+    return { status: "Unknown", reason: "NoPods", message };
+  }
+  return { status: "True", reason: "AllInjected", message: `${countText(meshed, "pod")} with the proxy, none without` };
+}
 
-export interface WebhookFacts {
+/** The mesh is not in force for every pod. Of an app that is being deleted, this is the aim. */
+export function notIntercepted(
+  own: Verdict,
+  facts: StatusFacts,
+  { handover }: { readonly handover: Handover },
+): Verdict | undefined {
+  if (own.status === "True" || handover.handover?.phase === "Dissolving") return undefined;
+  return { status: "False", reason: "NotIntercepted", message: own.message + neverInjectedText(facts) };
+}
+
+/** Explains an app whose pods never get a proxy because it is in the manager's namespace. */
+function neverInjectedText({ injection: next, previous }: StatusFacts): string {
+  const injection = next ?? conditionOf(previous, "InjectionReady");
+  return injection?.reason === "ManagerNamespace" ? `; ${injection.message}` : "";
+}
+
+interface WebhookFacts {
   readonly server: WebhookServer;
   /** The app's pods with its proxy that have not ended. */
   readonly pods: readonly Pod[];
@@ -20,6 +51,8 @@ export interface WebhookFacts {
   /** The Services of the app's namespace; undefined until they have been listed. */
   readonly services: readonly Service[] | undefined;
 }
+
+type Webhook = Verdict<WebhookReason>;
 
 export function webhookVerdict({ server, pods, services, problemOf }: WebhookFacts): Webhook {
   if (pods.length === 0) return { status: "Unknown", reason: "NoPods", message: "no pod has the app's proxy" };

@@ -2,17 +2,17 @@
 // KusionStack's kind, with the same spelling; a field of an older form is refused with the new one.
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
-import { listMap, withChecks } from "./extensions.ts";
+import { listMap, someItem, withChecks } from "./extensions.ts";
 import { nonEmptyList } from "./fields.ts";
-import { KUSIONSTACK_GROUP, objectMetaSchema } from "./kind.ts";
+import { defineKind, KUSIONSTACK_GROUP, objectMetaSchema } from "./kind.ts";
 import { nonEmptySelector } from "./label-selector.ts";
-import { policyKind } from "./policy-kind.ts";
+import { POLICY_COLUMNS, policyStatusSchema } from "./policy-status.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { RECOVER_ANNOTATION, rateLimitingSchema } from "./rate-limiting.ts";
 import { boundedRegexes, MAX_REGEX_LENGTH, regexProblems } from "./regex.ts";
 import { type Finding, fieldAt, itemsOf, noDuplicates, stringsOf, uniqueNames, withRules } from "./rule.ts";
 import { methodsSchema, parseServer } from "./server-match.ts";
-import { boundedResourceRules, isSet, MAX_TRAFFIC_RULES, modeSchema, ruleNameSchema } from "./traffic-rules.ts";
+import { boundedResourceRules, MAX_TRAFFIC_RULES, modeSchema, ruleNameSchema } from "./traffic-rules.ts";
 
 export const BREAKER_DISABLED = "circuitbreaker.ctrlmesh.kusionstack.io/disable";
 
@@ -57,24 +57,22 @@ const specSchema = withRules(
           "Other servers than the API server that the pods may call, or may not. They only apply to pods with the annotation ctrlmesh.kruise.io/egress.",
         ),
     }),
-    {
-      rule: "has(self.rateLimitings) && self.rateLimitings.size() > 0 || has(self.trafficInterceptRules) && self.trafficInterceptRules.size() > 0",
-      message: "has no rules: set rateLimitings or trafficInterceptRules",
-      holds: ({ rateLimitings, trafficInterceptRules }) => isSet(rateLimitings) || isSet(trafficInterceptRules),
-    },
+    someItem("has no rules: set rateLimitings or trafficInterceptRules", "rateLimitings", "trafficInterceptRules"),
   ),
   specRules,
 );
 
-export const circuitBreakerKind = policyKind({
+export const circuitBreakerKind = defineKind({
   group: KUSIONSTACK_GROUP,
   kind: "CircuitBreaker",
   plural: "circuitbreakers",
   shortName: "cbk",
   description:
     "CircuitBreaker limits the requests that pods send to the API server and to other servers, and stops them when they are too many or fail. The proxy of each pod counts by itself.",
-  spec: specSchema.describe("The pods, and the rules for their requests."),
+  columns: POLICY_COLUMNS,
   metadata: withRules(objectMetaSchema, shortRecovery),
+  spec: specSchema.describe("The pods, and the rules for their requests."),
+  status: policyStatusSchema,
 });
 
 export type InterceptRule = Immutable<z.output<typeof interceptRuleSchema>>;
@@ -118,9 +116,6 @@ function* contentProblems(rule: unknown): Iterable<Finding> {
 function* hostProblems(content: unknown): Iterable<Finding> {
   if (typeof content !== "string" || content === "" || parseServer(content) !== undefined) return;
   const hint = content.includes("*") ? '; a pattern needs contentType "Regexp"' : "";
-  yield {
-    path: [],
-    value: content,
-    message: `must be a host such as "example.com", "example.com:443" or "[2001:db8::1]"${hint}`,
-  };
+  const message = `must be a host such as "example.com", "example.com:443" or "[2001:db8::1]"${hint}`;
+  yield { path: [], value: content, message };
 }

@@ -1,7 +1,7 @@
 // The x-kubernetes-* extensions of a CRD's schema, for zod's `.meta()`. Invariant: a check is written in CEL
 // and in TypeScript side by side, with one message, so that the API server and the manager decide alike.
 import type { z } from "zod";
-import { type Finding, fieldsOf, isObject, withRules } from "./rule.ts";
+import { type Finding, fieldsOf, isObject, itemsOf, withRules } from "./rule.ts";
 
 /** The API server refuses the object with `message` unless `rule` holds (x-kubernetes-validations). */
 export interface CelRule {
@@ -33,6 +33,18 @@ export function atomicMap(): Record<string, unknown> {
 export interface Check extends CelRule {
   /** The fields may have any type. */
   readonly holds: (fields: Readonly<Record<string, unknown>>) => boolean;
+}
+
+/** At least one of the fields is set. */
+export function someField(message: string, ...names: readonly string[]): Check {
+  const rule = names.map((name) => `has(self.${name})`).join(" || ");
+  return { rule, message, holds: (fields) => names.some((name) => fields[name] !== undefined) };
+}
+
+/** At least one of the lists has an item. */
+export function someItem(message: string, ...names: readonly string[]): Check {
+  const rule = names.map((name) => `has(self.${name}) && self.${name}.size() > 0`).join(" || ");
+  return { rule, message, holds: (fields) => names.some((name) => itemsOf(fields[name]).length > 0) };
 }
 
 /** Apply wrappers such as `.optional()` to the result. */

@@ -4,11 +4,11 @@
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { durationSchema } from "./duration.ts";
-import { type Check, celRules, withChecks } from "./extensions.ts";
+import { type Check, celRules, someField, withChecks } from "./extensions.ts";
 import { int, nonEmptyList } from "./fields.ts";
-import { KUSIONSTACK_GROUP } from "./kind.ts";
+import { defineKind, KUSIONSTACK_GROUP, objectMetaSchema } from "./kind.ts";
 import { nonEmptySelector } from "./label-selector.ts";
-import { policyKind } from "./policy-kind.ts";
+import { POLICY_COLUMNS, policyStatusSchema } from "./policy-status.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { boundedRegexes } from "./regex.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf, uniqueNames, withRules } from "./rule.ts";
@@ -126,11 +126,7 @@ const httpFaultSchema = withChecks(
     ),
     effectiveTime: optional(effectiveTimeSchema).describe("When the fault is in effect. The default is always."),
   }),
-  {
-    rule: "has(self.delay) || has(self.abort)",
-    message: "does nothing: set delay or abort",
-    holds: ({ delay, abort }) => delay !== undefined || abort !== undefined,
-  },
+  someField("does nothing: set delay or abort", "delay", "abort"),
 );
 
 const specSchema = withRules(
@@ -148,14 +144,17 @@ const specSchema = withRules(
   specRules,
 );
 
-export const faultInjectionKind = policyKind({
+export const faultInjectionKind = defineKind({
   group: KUSIONSTACK_GROUP,
   kind: "FaultInjection",
   plural: "faultinjections",
   shortName: "fj",
   description:
     "FaultInjection delays or fails requests that pods send to the API server or to other servers, to test how an operator copes. The faults end a minute after a proxy has lost the manager.",
+  columns: POLICY_COLUMNS,
+  metadata: objectMetaSchema,
   spec: specSchema.describe("The pods, and the faults of their requests."),
+  status: policyStatusSchema,
 });
 
 export type FaultInjection = Immutable<z.output<typeof faultInjectionKind.schema>>;

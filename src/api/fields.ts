@@ -18,9 +18,3 @@ export function nonEmptyList<T extends z.ZodType>(item: T, max: number) {
 export function atomicList<T extends z.ZodType>(item: T, max: number) {
   return z.array(item).max(max).optional().meta({ "x-kubernetes-list-type": "atomic" });
 }
-
-/** The field `status`. A status that this version cannot read counts as none; the manager writes it again. */
-export function observedStatus<T extends z.ZodType>(schema: T) {
-  const text = "The state that the manager last observed. Only the manager writes the status.";
-  return z.optional(schema).catch(undefined).describe(text);
-}

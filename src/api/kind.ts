@@ -24,6 +24,40 @@ export interface KindDefinition {
   readonly schema: z.ZodObject;
 }
 
+/** Defines a namespaced kind with a spec, and with a status that only the manager writes. */
+export function defineKind<
+  const Group extends string,
+  const Kind extends string,
+  Metadata extends z.ZodType,
+  Spec extends z.ZodType,
+  Status extends z.ZodType,
+>(parts: {
+  readonly group: Group;
+  readonly kind: Kind;
+  readonly plural: string;
+  readonly shortName: string;
+  readonly description: string;
+  readonly columns: readonly PrinterColumn[];
+  readonly metadata: Metadata;
+  readonly spec: Spec;
+  readonly status: Status;
+}) {
+  const { group, kind, plural, shortName, description, columns, metadata, spec, status } = parts;
+  const schema = z.strictObject({
+    apiVersion: z.literal<`${Group}/v1alpha1`>(`${group}/v1alpha1`),
+    kind: z.literal(kind),
+    metadata,
+    spec,
+    // A status that this version cannot read counts as none; the manager writes it again.
+    status: z
+      .optional(status)
+      .catch(undefined)
+      .describe("The state that the manager last observed. Only the manager writes the status."),
+  });
+  const shortNames = [shortName];
+  return { group, kind, plural, shortNames, scope: "Namespaced", columns, schema: schema.describe(description) } as const;
+}
+
 export function resourceOf<T extends KubeObject>({ group, plural, kind, scope }: KindDefinition): Resource<T> {
   return { group, version: "v1alpha1", resource: plural, kind, namespaced: scope === "Namespaced" };
 }

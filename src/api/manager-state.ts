@@ -27,7 +27,7 @@ const statusSchema = z.object({
     .describe("Ports of the manager's services."),
 });
 
-export const managerStateSchema = z
+const managerStateSchema = z
   .strictObject({
     apiVersion: z.literal(`${KRUISE_GROUP}/v1alpha1`),
     kind: z.literal("ManagerState"),
@@ -45,7 +45,7 @@ export const managerStateSchema = z
 export type ManagerState = Immutable<z.output<typeof managerStateSchema>>;
 export type ManagerStateStatus = Immutable<z.output<typeof statusSchema>>;
 
-export const managerStateKind: KindDefinition = {
+export const managerStateKind = {
   group: KRUISE_GROUP,
   kind: "ManagerState",
   plural: "managerstates",
@@ -57,4 +57,4 @@ export const managerStateKind: KindDefinition = {
     AGE_COLUMN,
   ],
   schema: managerStateSchema,
-};
+} as const satisfies KindDefinition;

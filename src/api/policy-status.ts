@@ -1,9 +1,10 @@
-// The status of every policy kind. Invariant: its size does not grow with the number of pods. Fields are
+// The status and the columns of every policy kind. Invariant: its size does not grow with the number of pods. Fields are
 // optional and unknown ones are kept, since an older version may have written it.
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { conditionsSchema, timestampSchema } from "./conditions.ts";
 import { atomicList, countSchema } from "./fields.ts";
+import { AGE_COLUMN, conditionColumns, integerColumn, type PrinterColumn } from "./kind.ts";
 
 export const MAX_TARGET_STATUS = 64;
 /** Of one pod. */
@@ -51,3 +52,18 @@ export const policyStatusSchema = z.object({
 export type PolicyStatus = Immutable<z.output<typeof policyStatusSchema>>;
 export type TargetStatus = Immutable<z.output<typeof targetStatusSchema>>;
 export type RuleSnapshot = Immutable<z.output<typeof ruleSnapshotSchema>>;
+
+const ACCEPTED = conditionColumns("Accepted");
+export const POLICY_COLUMNS: readonly PrinterColumn[] = [
+  ACCEPTED.status,
+  ACCEPTED.reason,
+  integerColumn("Pods", ".status.targets.total", "Pods that the policy is for."),
+  integerColumn("Synced", ".status.targets.synced", "Proxies that enforce the newest rules."),
+  integerColumn(
+    "Open",
+    ".status.targets.opened",
+    "Pods with an open breaker. A rule that always refuses requests does not count.",
+  ),
+  AGE_COLUMN,
+  ACCEPTED.message,
+];

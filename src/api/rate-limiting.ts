@@ -3,11 +3,11 @@
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { durationSchema } from "./duration.ts";
-import { withChecks } from "./extensions.ts";
+import { someField, someItem, withChecks } from "./extensions.ts";
 import { int, MAX_INT32 } from "./fields.ts";
 import { type Finding, fieldAt, noDuplicates, withRules } from "./rule.ts";
 import { anyMethodSchema, urlSchema } from "./server-match.ts";
-import { isSet, MAX_RESOURCE_RULES, resourceRuleSchema, ruleNameSchema } from "./traffic-rules.ts";
+import { MAX_RESOURCE_RULES, resourceRuleSchema, ruleNameSchema } from "./traffic-rules.ts";
 
 /** When the text of this annotation changes, every open breaker of the object closes. */
 export const RECOVER_ANNOTATION = "ctrlmesh.kusionstack.io/recover";
@@ -51,11 +51,7 @@ const triggerSchema = withChecks(
     window: optional(durationSchema("1s", "1h")).describe("Time that errorPercent looks back. The default is 10s."),
     slowerThan: optional(durationSchema("1ms", "1h")).describe("An answer that takes longer counts as a failure."),
   }),
-  {
-    rule: "has(self.consecutiveErrors) || has(self.errorPercent)",
-    message: "opens nothing: set consecutiveErrors or errorPercent",
-    holds: ({ consecutiveErrors, errorPercent }) => consecutiveErrors !== undefined || errorPercent !== undefined,
-  },
+  someField("opens nothing: set consecutiveErrors or errorPercent", "consecutiveErrors", "errorPercent"),
 );
 
 const restRuleSchema = z.strictObject({
@@ -95,11 +91,7 @@ export const rateLimitingSchema = withRules(
         .optional()
         .describe("This field has no effect. KusionStack's Controller Mesh does not use it either."),
     }),
-    {
-      rule: "has(self.resourceRules) && self.resourceRules.size() > 0 || has(self.restRules) && self.restRules.size() > 0",
-      message: "matches no requests: set resourceRules or restRules",
-      holds: ({ resourceRules, restRules }) => isSet(resourceRules) || isSet(restRules),
-    },
+    someItem("matches no requests: set resourceRules or restRules", "resourceRules", "restRules"),
     {
       rule: 'self.triggerPolicy != "Normal" || has(self.recoverPolicy)',
       message: "required with triggerPolicy Normal: it says how an open breaker closes",

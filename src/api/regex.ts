@@ -2,6 +2,7 @@
 // expression, and the time to compile it grows with its size.
 import { RE2JS } from "re2js";
 import { z } from "zod";
+import { errorMessage } from "../base/errors.ts";
 import { celRules } from "./extensions.ts";
 import { type Finding, withRules } from "./rule.ts";
 
@@ -33,11 +34,7 @@ export function* regexProblems(pattern: unknown): Iterable<Finding> {
   try {
     RE2JS.compile(pattern);
   } catch (error) {
-    yield {
-      path: [],
-      value: pattern,
-      message: `does not compile as RE2: ${error instanceof Error ? error.message : String(error)}`,
-    };
+    yield { path: [], value: pattern, message: `does not compile as RE2: ${errorMessage(error)}` };
   }
 }
 

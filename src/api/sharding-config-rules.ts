@@ -6,8 +6,7 @@ import { KUSIONSTACK_GROUP, recreateAdvice } from "./kind.ts";
 import { MAX_EXPRESSIONS } from "./label-selector.ts";
 import { termsOf } from "./limit-selector.ts";
 import { MAX_NAME_LENGTH, SUBSET_SEPARATOR, shardNameSchema } from "./names.ts";
-import { boundedPairs, createResourceIndex } from "./resource-index.ts";
-import { WILDCARD } from "./resource-match.ts";
+import { boundedPairs, createResourceIndex, WILDCARD } from "./resource-match.ts";
 import { type Finding, fieldAt, fieldsOf, isObject, itemsOf, type Path, specPath, stringsOf } from "./rule.ts";
 import { MAX_NORMAL_SHARDS, normalShardName, SHARD } from "./sharding-keys.ts";
 
@@ -191,10 +190,8 @@ function* roomForChildren(spec: unknown): Iterable<Finding> {
 function* shortSelector(owner: unknown, path: Path, maxTerms: number): Iterable<Finding> {
   const count = itemsOf(fieldAt(owner, "selector", "matchExpressions")).length;
   if (count <= maxTerms) return;
-  yield {
-    path: [...path, "matchExpressions"],
-    message: `must have at most ${maxTerms} items in a root: each shard adds its own`,
-  };
+  const message = `must have at most ${maxTerms} items in a root: each shard adds its own`;
+  yield { path: [...path, "matchExpressions"], message };
 }
 
 function* shardName(config: unknown): Iterable<Finding> {

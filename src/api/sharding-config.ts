@@ -4,8 +4,8 @@
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { celRules } from "./extensions.ts";
-import { int, nonEmptyList, observedStatus } from "./fields.ts";
-import { AGE_COLUMN, conditionColumns, integerColumn, type KindDefinition, KUSIONSTACK_GROUP, textColumn } from "./kind.ts";
+import { int, nonEmptyList } from "./fields.ts";
+import { AGE_COLUMN, conditionColumns, defineKind, integerColumn, KUSIONSTACK_GROUP, textColumn } from "./kind.ts";
 import { nonEmptySelector } from "./label-selector.ts";
 import { HASH_VALUE, limitSelectorSchema, MAX_LISTED_NAMESPACES, WRONG_HASH } from "./limit-selector.ts";
 import { dnsLabelSchema, dnsSubdomainSchema } from "./names.ts";
@@ -123,7 +123,7 @@ const rootSchema = z.strictObject({
   ),
 });
 
-export const shardingConfigSpecSchema = withRules(
+const shardingConfigSpecSchema = withRules(
   z
     .strictObject({
       selector: optional(nonEmptySelector(selectorCel)).describe(
@@ -156,39 +156,15 @@ export const shardingConfigSpecSchema = withRules(
   specRules,
 );
 
-export const shardingConfigSchema = withRules(
-  z
-    .strictObject({
-      apiVersion: z.literal(`${KUSIONSTACK_GROUP}/v1alpha1`),
-      kind: z.literal("ShardingConfig"),
-      metadata: appMetadataSchema,
-      spec: shardingConfigSpecSchema.describe("One shard of an operator, or the root of a family of shards."),
-      status: observedStatus(shardingStatusSchema),
-    })
-    .meta(celRules(configCel)),
-  configRules,
-).describe(
-  "ShardingConfig describes one shard of an operator: its pods, and the objects that they own. With root, it divides a whole StatefulSet into such shards.",
-);
-
-export type ShardingConfig = Immutable<z.output<typeof shardingConfigSchema>>;
-export type ShardingConfigSpec = Immutable<z.output<typeof shardingConfigSpecSchema>>;
-export type ShardingRoot = Immutable<z.output<typeof rootSchema>>;
-export type ShardingLimit = Immutable<z.output<typeof limitSchema>>;
-export type ShardingStatus = Immutable<z.output<typeof shardingStatusSchema>>;
-
-export function validateShardingConfig(object: unknown): ValidationResult<ShardingConfig> {
-  return validate(shardingConfigSchema, object);
-}
-
 const READY = conditionColumns("Ready");
 
-export const shardingConfigKind: KindDefinition = {
+const definition = defineKind({
   group: KUSIONSTACK_GROUP,
   kind: "ShardingConfig",
   plural: "shardingconfigs",
-  shortNames: ["shard"],
-  scope: "Namespaced",
+  shortName: "shard",
+  description:
+    "ShardingConfig describes one shard of an operator: its pods, and the objects that they own. With root, it divides a whole StatefulSet into such shards.",
   columns: [
     textColumn("Family", ".status.family", "Family of the object."),
     textColumn("Shard", ".status.shard", "Shard of the object; empty for a root."),
@@ -200,5 +176,22 @@ export const shardingConfigKind: KindDefinition = {
     AGE_COLUMN,
     READY.message,
   ],
-  schema: shardingConfigSchema,
+  metadata: appMetadataSchema,
+  spec: shardingConfigSpecSchema.describe("One shard of an operator, or the root of a family of shards."),
+  status: shardingStatusSchema,
+});
+
+export const shardingConfigKind = {
+  ...definition,
+  schema: withRules(definition.schema.meta(celRules(configCel)), configRules),
 };
+
+export type ShardingConfig = Immutable<z.output<typeof shardingConfigKind.schema>>;
+export type ShardingConfigSpec = Immutable<z.output<typeof shardingConfigSpecSchema>>;
+export type ShardingRoot = Immutable<z.output<typeof rootSchema>>;
+export type ShardingLimit = Immutable<z.output<typeof limitSchema>>;
+export type ShardingStatus = Immutable<z.output<typeof shardingStatusSchema>>;
+
+export function validateShardingConfig(object: unknown): ValidationResult<ShardingConfig> {
+  return validate(shardingConfigKind.schema, object);
+}

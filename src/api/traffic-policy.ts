@@ -2,17 +2,16 @@
 // OpenKruise's kind, with the same spelling.
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
-import { type Check, listMap, withChecks } from "./extensions.ts";
+import { type Check, listMap, someField, someItem, withChecks } from "./extensions.ts";
 import { int, MAX_INT32, nonEmptyList } from "./fields.ts";
-import { KRUISE_GROUP } from "./kind.ts";
+import { defineKind, KRUISE_GROUP, objectMetaSchema } from "./kind.ts";
 import { dnsSubdomainSchema } from "./names.ts";
-import { policyKind } from "./policy-kind.ts";
+import { POLICY_COLUMNS, policyStatusSchema } from "./policy-status.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { apiGroupSchema } from "./resource-match.ts";
 import { type Finding, fieldAt, itemsOf, uniqueNames, withRules } from "./rule.ts";
 import {
   boundedResourceRules,
-  isSet,
   MAX_RESOURCE_RULES,
   MAX_TRAFFIC_RULES,
   matchList,
@@ -51,11 +50,7 @@ const nonResourceRuleSchema = z.strictObject({
   verbs: matchList(z.enum(METHODS), 7).describe('HTTP methods in lower case. "*" matches all.'),
 });
 
-const SOME_RULE: Check = {
-  rule: "has(self.resourceRules) && self.resourceRules.size() > 0 || has(self.nonResourceRules) && self.nonResourceRules.size() > 0",
-  message: "matches no requests: set resourceRules or nonResourceRules",
-  holds: ({ resourceRules, nonResourceRules }) => isSet(resourceRules) || isSet(nonResourceRules),
-};
+const SOME_RULE = someItem("matches no requests: set resourceRules or nonResourceRules", "resourceRules", "nonResourceRules");
 
 const SOME_NAMESPACE: Check = {
   rule: "has(self.namespaces) || has(self.clusterScope) && self.clusterScope",
@@ -146,12 +141,7 @@ const ratePolicySchema = withChecks(
       "After failures, requests with the same verb for the same object are refused for a time. Failures are answers of 429 or above 499, and requests without an answer.",
     ),
   }),
-  {
-    rule: "has(self.bucket) || has(self.maxInFlight) || has(self.exponentialBackoff)",
-    message: "limits nothing: set bucket, maxInFlight or exponentialBackoff",
-    holds: ({ bucket, maxInFlight, exponentialBackoff }) =>
-      bucket !== undefined || maxInFlight !== undefined || exponentialBackoff !== undefined,
-  },
+  someField("limits nothing: set bucket, maxInFlight or exponentialBackoff", "bucket", "maxInFlight", "exponentialBackoff"),
 );
 
 const specSchema = withRules(
@@ -171,23 +161,22 @@ const specSchema = withRules(
         .optional()
         .describe("Requests that are limited."),
     }),
-    {
-      rule: "has(self.circuitBreaking) || has(self.rateLimiting)",
-      message: "has no rules: set circuitBreaking or rateLimiting",
-      holds: ({ circuitBreaking, rateLimiting }) => circuitBreaking !== undefined || rateLimiting !== undefined,
-    },
+    someField("has no rules: set circuitBreaking or rateLimiting", "circuitBreaking", "rateLimiting"),
   ),
   specRules,
 );
 
-export const trafficPolicyKind = policyKind({
+export const trafficPolicyKind = defineKind({
   group: KRUISE_GROUP,
   kind: "TrafficPolicy",
   plural: "trafficpolicies",
   shortName: "tp",
   description:
     "TrafficPolicy limits and refuses requests that operators send to the API server. The proxy of each pod counts by itself.",
+  columns: POLICY_COLUMNS,
+  metadata: objectMetaSchema,
   spec: specSchema.describe("The apps, and the rules for their requests."),
+  status: policyStatusSchema,
 });
 
 export type TrafficPolicy = Immutable<z.output<typeof trafficPolicyKind.schema>>;

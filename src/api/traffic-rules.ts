@@ -78,10 +78,6 @@ export const resourcePolicyRuleSchema = z.strictObject({
 
 export type ResourcePolicyRuleSpec = Immutable<z.output<typeof resourcePolicyRuleSchema>>;
 
-export function isSet(list: unknown): boolean {
-  return itemsOf(list).length > 0;
-}
-
 /** Pairs of a resource and a namespace in all rules of an object. Proxies index rules by pairs. */
 const MAX_PAIRS = 16_384;
 

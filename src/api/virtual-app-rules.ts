@@ -7,7 +7,7 @@ import { countTerms } from "./label-selector.ts";
 import { MAX_NAME_LENGTH, SUBSET_SEPARATOR } from "./names.ts";
 import { didYouMean } from "./nearest.ts";
 import { boundedRegexes } from "./regex.ts";
-import { boundedPairs, createResourceIndex } from "./resource-index.ts";
+import { boundedPairs, createResourceIndex } from "./resource-match.ts";
 import { type Finding, fieldAt, itemsOf, type Path, specPath, stringsOf, uniqueNames } from "./rule.ts";
 
 export const RECREATE_ADVICE = recreateAdvice("VirtualApp");
@@ -93,11 +93,8 @@ function locksOf(spec: unknown): { path: Path; name: string }[] {
 function* lockForms(spec: unknown): Iterable<Finding> {
   const [newer, older] = locksOf(spec);
   if (newer === undefined || older === undefined || newer.name === older.name) return;
-  yield {
-    path: older.path,
-    value: older.name,
-    message: `differs from ${specPath(newer.path)} ${quote(newer.name)}; both name the same lock, so set one of them`,
-  };
+  const message = `differs from ${specPath(newer.path)} ${quote(newer.name)}; both name the same lock, so set one of them`;
+  yield { path: older.path, value: older.name, message };
 }
 
 function* lockLengths(spec: unknown): Iterable<Finding> {
@@ -108,30 +105,24 @@ function* lockLengths(spec: unknown): Iterable<Finding> {
   const length = lock.name.length + SUBSET_SEPARATOR.length + longest.length;
   if (length <= MAX_NAME_LENGTH) return;
   const room = MAX_NAME_LENGTH - SUBSET_SEPARATOR.length - longest.length;
-  yield {
-    path: lock.path,
-    value: lock.name,
-    message: `too long: the lock of subset ${quote(longest)} would have a name of ${length} characters; at most ${MAX_NAME_LENGTH} are allowed, so use at most ${room} here`,
-  };
+  const message = `too long: the lock of subset ${quote(longest)} would have a name of ${length} characters; at most ${MAX_NAME_LENGTH} are allowed, so use at most ${room} here`;
+  yield { path: lock.path, value: lock.name, message };
 }
 
 /** The default subset sees what no other subset selects, and only a single term has a negation. */
 function* negatableSelectors(spec: unknown): Iterable<Finding> {
-  const matches = matchesByRule(spec);
-  for (const subset of itemsOf(fieldAt(spec, "subsets"))) {
+  for (const { subset, matches } of matchesBySubset(spec)) {
     const name = quote(jsonText(fieldAt(subset, "name") ?? ""));
     const earlier = createResourceIndex<Path>();
-    for (const { path, terms, resources } of objectRulesOf(takeMatches(matches, subset))) {
+    for (const { path, terms, resources } of objectRulesOf(matches)) {
       const why = `subset ${name} uses it, so the default subset must select the opposite`;
       if (terms !== 1)
         yield { path, message: `must have exactly one term, has ${terms}: ${why}, and only a single term has an opposite` };
       const other = earlier.firstOverlap(resources);
       earlier.add(resources, path);
       if (other === undefined) continue;
-      yield {
-        path,
-        message: `selects among the same resources as ${specPath(other)}: ${why} of both together, and no selector can express that`,
-      };
+      const message = `selects among the same resources as ${specPath(other)}: ${why} of both together, and no selector can express that`;
+      yield { path, message };
     }
   }
 }
@@ -141,8 +132,7 @@ function* negatableSelectors(spec: unknown): Iterable<Finding> {
  * express what a subset owns, and an object that leaves the subset would look like one that was never in it.
  */
 function* mixedPartitions(spec: unknown): Iterable<Finding> {
-  const matches = matchesByRule(spec);
-  const used = itemsOf(fieldAt(spec, "subsets")).flatMap((subset) => takeMatches(matches, subset));
+  const used = matchesBySubset(spec).flatMap(({ matches }) => matches);
   const byNamespaces = createResourceIndex<Match & { readonly isForAll: boolean }>();
   for (const each of used) {
     if (!isByNamespaces(each.match)) continue;
@@ -156,10 +146,7 @@ function* mixedPartitions(spec: unknown): Iterable<Finding> {
     const advice = other.isForAll
       ? "that term lists no resources, so it applies to all: list its resources"
       : "remove the common resources from one of the terms";
-    yield {
-      path,
-      message: `partitions by label a resource that ${specPath(other.path)} assigns by namespace; ${advice}`,
-    };
+    yield { path, message: `partitions by label a resource that ${specPath(other.path)} assigns by namespace; ${advice}` };
   }
 }
 
@@ -184,26 +171,21 @@ interface Match {
   readonly match: unknown;
 }
 
-function matchesByRule(spec: unknown): Map<string, Match[]> {
-  const matches = new Map<string, Match[]>();
-  for (const [index, subRule] of itemsOf(fieldAt(spec, "route", "subRules")).entries()) {
-    const name = fieldAt(subRule, "name");
-    if (typeof name !== "string") continue;
-    const own = itemsOf(fieldAt(subRule, "match")).map((match, term) => {
-      return { path: ["route", "subRules", index, "match", term], match };
+/** The terms of each subset. A rule counts for its first subset: `ruleReferences` refuses a second use. */
+function matchesBySubset(spec: unknown): { readonly subset: unknown; readonly matches: readonly Match[] }[] {
+  const rules = Map.groupBy(itemsOf(fieldAt(spec, "route", "subRules")).entries(), ([, rule]) => fieldAt(rule, "name"));
+  return itemsOf(fieldAt(spec, "subsets")).map((subset) => {
+    const own = stringsOf(fieldAt(subset, "routeRules")).flatMap((name) => {
+      const named = rules.get(name) ?? [];
+      rules.delete(name);
+      return named;
     });
-    matches.set(name, [...(matches.get(name) ?? []), ...own]);
-  }
-  return matches;
+    return { subset, matches: own.flatMap(([index, rule]) => matchesOf(rule, index)) };
+  });
 }
 
-/** The terms are removed from the map: `ruleReferences` refuses a second use of a rule. */
-function takeMatches(matches: Map<string, Match[]>, subset: unknown): Match[] {
-  return stringsOf(fieldAt(subset, "routeRules")).flatMap((name) => {
-    const own = matches.get(name) ?? [];
-    matches.delete(name);
-    return own;
-  });
+function matchesOf(rule: unknown, index: number): Match[] {
+  return itemsOf(fieldAt(rule, "match")).map((match, term) => ({ path: ["route", "subRules", index, "match", term], match }));
 }
 
 const MAX_QUOTED = 253;

@@ -10,14 +10,14 @@ import {
   type VirtualApp,
   type VirtualAppSpec,
   validateVirtualApp,
-  type virtualAppSchema,
+  type virtualAppKind,
 } from "./virtual-app.ts";
 
 const selector = { matchLabels: { component: "shop" } };
 
 describe("the type VirtualApp", () => {
   it("is the inferred type of the schema, deeply readonly", () => {
-    expectTypeOf<z.output<typeof virtualAppSchema>>().toExtend<VirtualApp>();
+    expectTypeOf<z.output<typeof virtualAppKind.schema>>().toExtend<VirtualApp>();
     expectTypeOf<VirtualApp["spec"]>().toEqualTypeOf<VirtualAppSpec>();
     expectTypeOf<NonNullable<VirtualAppSpec["subsets"]>>().toEqualTypeOf<readonly Subset[]>();
     expectTypeOf<Subset>().toEqualTypeOf<{

@@ -4,8 +4,8 @@ import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { appStatusSchema } from "./app-status.ts";
 import { celRules, listMap } from "./extensions.ts";
-import { int, nonEmptyList, observedStatus } from "./fields.ts";
-import { AGE_COLUMN, conditionColumns, integerColumn, type KindDefinition, KRUISE_GROUP, textColumn } from "./kind.ts";
+import { int, nonEmptyList } from "./fields.ts";
+import { AGE_COLUMN, conditionColumns, defineKind, integerColumn, KRUISE_GROUP, textColumn } from "./kind.ts";
 import { labelsSchema, MAX_LABELS, nonEmptySelector } from "./label-selector.ts";
 import { matchLimitSelectorSchema } from "./match-limit-selector.ts";
 import { dnsLabelSchema, dnsSubdomainSchema, subsetNameSchema } from "./names.ts";
@@ -124,43 +124,14 @@ const virtualAppSpecSchema = withRules(
   specRules,
 );
 
-export const virtualAppSchema = z
-  .strictObject({
-    apiVersion: z.literal(`${KRUISE_GROUP}/v1alpha1`),
-    kind: z.literal("VirtualApp"),
-    metadata: appMetadataSchema,
-    spec: virtualAppSpecSchema.describe("The operator, its subsets, and the namespaces and objects that each subset owns."),
-    status: observedStatus(appStatusSchema),
-  })
-  .describe("VirtualApp divides the pods of one operator into subsets, and assigns namespaces and objects to these subsets.");
-
-export type VirtualApp = Immutable<z.output<typeof virtualAppSchema>>;
-export type VirtualAppSpec = Immutable<z.output<typeof virtualAppSpecSchema>>;
-export type Subset = Immutable<z.output<typeof subsetSchema>>;
-
-export function validateVirtualApp(object: unknown): ValidationResult<VirtualApp> {
-  return validate(virtualAppSchema, object);
-}
-
-/** The name of the operator's lock, from either field; "" if there is none. */
-export function lockNameOf(spec: VirtualAppSpec): string {
-  const controller = spec.configuration?.controller;
-  return controller?.leaderElectionName ?? controller?.leaderElection?.lockName ?? "";
-}
-
-function* labelsRequired(labels: unknown): Iterable<Finding> {
-  if (isObject(labels) && Object.keys(fieldsOf(labels)).length === 0)
-    yield { path: [], message: "must not be empty: without labels every pod would be in the subset" };
-}
-
 const READY = conditionColumns("Ready");
 
-export const virtualAppKind: KindDefinition = {
+export const virtualAppKind = defineKind({
   group: KRUISE_GROUP,
   kind: "VirtualApp",
   plural: "virtualapps",
-  shortNames: ["vapp"],
-  scope: "Namespaced",
+  shortName: "vapp",
+  description: "VirtualApp divides the pods of one operator into subsets, and assigns namespaces and objects to these subsets.",
   columns: [
     READY.status,
     READY.reason,
@@ -174,5 +145,26 @@ export const virtualAppKind: KindDefinition = {
     { ...integerColumn("Route", ".status.routeVersion", "Version of the route."), priority: 1 },
     READY.message,
   ],
-  schema: virtualAppSchema,
-};
+  metadata: appMetadataSchema,
+  spec: virtualAppSpecSchema.describe("The operator, its subsets, and the namespaces and objects that each subset owns."),
+  status: appStatusSchema,
+});
+
+export type VirtualApp = Immutable<z.output<typeof virtualAppKind.schema>>;
+export type VirtualAppSpec = Immutable<z.output<typeof virtualAppSpecSchema>>;
+export type Subset = Immutable<z.output<typeof subsetSchema>>;
+
+export function validateVirtualApp(object: unknown): ValidationResult<VirtualApp> {
+  return validate(virtualAppKind.schema, object);
+}
+
+/** The name of the operator's lock, from either field; "" if there is none. */
+export function lockNameOf(spec: VirtualAppSpec): string {
+  const controller = spec.configuration?.controller;
+  return controller?.leaderElectionName ?? controller?.leaderElection?.lockName ?? "";
+}
+
+function* labelsRequired(labels: unknown): Iterable<Finding> {
+  if (isObject(labels) && Object.keys(fieldsOf(labels)).length === 0)
+    yield { path: [], message: "must not be empty: without labels every pod would be in the subset" };
+}

@@ -4,7 +4,7 @@ import type { EgressRule } from "./policy.ts";
 import type { EgressTarget, PolicyRequest } from "./policy-request.ts";
 import { compilePattern } from "./text-match.ts";
 
-export interface EgressRuleDecision {
+interface EgressRuleDecision {
   readonly rule: EgressRule;
   readonly decision: "pass" | "deny";
 }
@@ -16,29 +16,19 @@ export interface EgressDecision {
   readonly decisions: readonly EgressRuleDecision[];
 }
 
-export interface EgressRules {
-  judge(request: PolicyRequest): EgressDecision;
-  /** An enforced rule with Allow exists, so a server that no rule names is refused. */
-  readonly isAllowList: boolean;
-}
-
 const ALL = "*";
 
-interface Compiled {
-  readonly rule: EgressRule;
-  matches(target: EgressTarget): boolean;
-}
-
-export function createEgressRules(rules: readonly EgressRule[]): EgressRules {
-  const compiled = rules.map((rule): Compiled => {
+export function createEgressRules(rules: readonly EgressRule[]) {
+  const compiled = rules.map((rule) => {
     const hosts = rule.hosts.map(compileHost);
-    return { rule, matches: (target) => hosts.some((matches) => matches(target)) };
+    return { rule, matches: (target: EgressTarget) => hosts.some((matches) => matches(target)) };
   });
   const allowing = (mode: EgressRule["mode"]) => rules.filter((rule) => rule.effect === "Allow" && rule.mode === mode);
   const [enforced, shadow] = [allowing("Enforce"), allowing("Shadow")];
   return {
+    /** An enforced rule with Allow exists, so a server that no rule names is refused. */
     isAllowList: enforced.length > 0,
-    judge({ egress, method }) {
+    judge({ egress, method }: PolicyRequest): EgressDecision {
       if (egress === undefined || compiled.length === 0) return { refusedBy: undefined, decisions: [] };
       const matching = compiled.flatMap(({ rule, matches }) => (isMethod(rule, method) && matches(egress) ? [rule] : []));
       const decisions = matching.map(

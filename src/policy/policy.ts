@@ -84,7 +84,8 @@ const head = {
   mode: z.enum(["Enforce", "Shadow"]),
 };
 
-const bucket = { perSecond: count, burst: count };
+/** It holds at most `burst` tokens and gains `perSecond` of them. */
+const bucketSchema = z.strictObject({ perSecond: count, burst: count });
 const triggerSchema = z.strictObject({
   /** Failures in a row. */
   consecutive: count.exactOptional(),
@@ -98,7 +99,7 @@ const triggerSchema = z.strictObject({
 });
 const breakerSchema = z.strictObject({
   kind: z.literal("breaker"),
-  bucket: z.strictObject(bucket).exactOptional(),
+  bucket: bucketSchema.exactOptional(),
   trigger: triggerSchema.exactOptional(),
   /** After this time one request decides. Absent: the breaker stays open until `recovery` changes. */
   sleepMs: count.exactOptional(),
@@ -106,7 +107,7 @@ const breakerSchema = z.strictObject({
 const limiterSchema = z.discriminatedUnion("kind", [
   /** Refuses every request. */
   z.strictObject({ kind: z.literal("deny") }),
-  z.strictObject({ kind: z.literal("bucket"), ...bucket }),
+  z.strictObject({ kind: z.literal("bucket"), ...bucketSchema.shape }),
   /** At most `max` concurrent requests. Long-running requests count until their answer begins. */
   z.strictObject({ kind: z.literal("in-flight"), max: count }),
   /**
@@ -179,11 +180,7 @@ export type HttpRule = Immutable<z.output<typeof httpSchema>>;
 export type AdmissionRule = Immutable<z.output<typeof admissionSchema>>;
 /** The requests that match one of the entries. */
 export type RequestMatch = Immutable<z.output<typeof matchSchema>>;
-/** It holds at most `burst` tokens and gains `perSecond` of them. */
-export interface BucketSpec {
-  readonly perSecond: number;
-  readonly burst: number;
-}
+export type BucketSpec = Immutable<z.output<typeof bucketSchema>>;
 /** At least one of `consecutive` and `percent` is set. */
 export type FailureTrigger = Immutable<z.output<typeof triggerSchema>>;
 export type BreakerSpec = Immutable<z.output<typeof breakerSchema>>;

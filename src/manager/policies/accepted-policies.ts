@@ -22,15 +22,10 @@ export function createAcceptedPolicies() {
   const byNamespace = new Map<string, ReadonlyMap<string, KnownPolicy>>();
   return {
     /** Takes all objects of a namespace. The others that it knew there are forgotten. */
-    update(namespace: string, objects: readonly Pick<KnownPolicy, "kind" | "object">[]): KnownPolicy[] {
+    update(namespace: string, objects: readonly Listed[]): KnownPolicy[] {
       const before = byNamespace.get(namespace);
       const beyond = beyondShare(objects, ({ object }) => [object], POLICIES_SHARE, "policies");
-      const policies = objects.map((each) => {
-        const { kind, object } = each;
-        const previous = before?.get(object.metadata.uid ?? "");
-        const message = beyond.get(each);
-        return message === undefined ? check(kind, object, previous) : refused(kind, object, previous, [{ path: "", message }]);
-      });
+      const policies = objects.map((each) => accept(each, before?.get(each.object.metadata.uid ?? ""), beyond.get(each)));
       if (policies.length === 0) byNamespace.delete(namespace);
       else byNamespace.set(namespace, new Map(policies.map((each) => [each.object.metadata.uid ?? "", each])));
       return policies;
@@ -38,21 +33,17 @@ export function createAcceptedPolicies() {
   };
 }
 
-function check(kind: PolicyKind, object: PolicyObject, before: KnownPolicy | undefined): KnownPolicy {
+type Listed = Pick<KnownPolicy, "kind" | "object">;
+
+/** @param excess why the object is beyond the share of its namespace; undefined if it is not */
+function accept({ kind, object }: Listed, before: KnownPolicy | undefined, excess: string | undefined): KnownPolicy {
+  const kept = { kind, object, policy: before?.policy, size: before?.size ?? NO_SIZE };
+  if (excess !== undefined) return { ...kept, problems: [{ path: "", message: excess }], isChecked: false };
   // A status that this manager has written does not change the rules.
   if (before?.isChecked === true && isDeepStrictEqual(inputsOf(before.object), inputsOf(object))) return { ...before, object };
   const compiled = kind.compile(object);
-  if (!compiled.ok) return { ...refused(kind, object, before, compiled.problems), isChecked: true };
-  return { kind, object, policy: compiled.value, size: sizeOf(compiled.value.rules), problems: [], isChecked: true };
-}
-
-function refused(
-  kind: PolicyKind,
-  object: PolicyObject,
-  before: KnownPolicy | undefined,
-  problems: readonly Problem[],
-): KnownPolicy {
-  return { kind, object, policy: before?.policy, size: before?.size ?? NO_SIZE, problems, isChecked: false };
+  if (!compiled.ok) return { ...kept, problems: compiled.problems, isChecked: true };
+  return { ...kept, policy: compiled.value, size: sizeOf(compiled.value.rules), problems: [], isChecked: true };
 }
 
 /** What a policy depends on. The generation stands for the spec. */

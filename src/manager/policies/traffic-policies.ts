@@ -7,7 +7,7 @@ import {
   type TrafficRequests,
   validateTrafficPolicy,
 } from "../../api/traffic-policy.ts";
-import { isSet, type ResourcePolicyRuleSpec } from "../../api/traffic-rules.ts";
+import type { ResourcePolicyRuleSpec } from "../../api/traffic-rules.ts";
 import type { AdmissionRule, LimiterSpec, LimitRule, RequestMatch, ResourceRule } from "../../policy/policy.ts";
 import { subsetDisplayName } from "../../route/words.ts";
 import { createPolicyKind } from "./policy-kind.ts";
@@ -37,7 +37,7 @@ export const trafficPolicies = createPolicyKind({
   isFor: ({ spec: { targetVirtualApps } }, { app, subset }) =>
     targetVirtualApps.some((target) => target.name === app && names(target, subset)),
   notes: ({ spec: { circuitBreaking } }) =>
-    circuitBreaking?.webhook !== undefined && !isSet(circuitBreaking.webhook.admissionRules)
+    circuitBreaking?.webhook !== undefined && (circuitBreaking.webhook.admissionRules ?? []).length === 0
       ? ["spec.circuitBreaking.webhook has no admissionRules, so it refuses nothing"]
       : [],
 });

@@ -1,7 +1,7 @@
 // What the status of a family says in addition to that of every app: the balance of its shards, gaps, pods
 // that stand by, and the status of its other configs. Pure. Invariant: the cost grows with the classes of the
 // table, not with the namespaces.
-import { createResourceIndex } from "../../api/resource-index.ts";
+import { createResourceIndex } from "../../api/resource-match.ts";
 import type { ShardingConfig, ShardingStatus } from "../../api/sharding-config.ts";
 import { DEFAULT_SUBSET, matchesResource, namespacesOf, type RouteRule, type RouteTable } from "../../route/table.ts";
 import type { App, AppCounts, Description } from "../apps/app.ts";

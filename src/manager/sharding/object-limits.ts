@@ -1,7 +1,7 @@
 // The terms of object labels in a family's limits. They have to be the same in all shards that name a
 // resource, since a table can only limit a resource for all subsets together. Pure. Invariant: the cost is
 // linear in the resources of the family.
-import { createResourceIndex } from "../../api/resource-index.ts";
+import { createResourceIndex } from "../../api/resource-match.ts";
 import { formatTerms } from "../../kube/label-selector.ts";
 import type { ResourceMatch, RouteRule } from "../../route/table.ts";
 import type { Shard, ShardRule } from "./shards.ts";

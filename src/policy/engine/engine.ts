@@ -10,7 +10,7 @@ import type { PolicyRequest } from "../policy-request.ts";
 
 export type Refusal = Exclude<Decision, { kind: "pass" }>;
 
-export interface RuleDecision {
+interface RuleDecision {
   readonly rule: LimitRule;
   readonly decision: Decision;
 }
@@ -45,7 +45,7 @@ export interface Engine {
   openBreakers(): readonly StoredBreaker[];
 }
 
-export interface EngineOptions {
+interface EngineOptions {
   /** Of a clock that never goes back. */
   readonly now: () => number;
   readonly stored?: readonly StoredBreaker[];

@@ -57,6 +57,7 @@ describe("the injecting webhook", () => {
     return createInjectWebhook({
       apps: { ...appsIn(apps), hasSynced: apps.hasSynced, ...(listed && { list: listed }) },
       read,
+      keepRevision: async () => undefined,
       settings: () => settings,
     })({ namespace: "ops", name: "shop" })(request, caller);
   };
@@ -157,7 +158,8 @@ describe("the injecting webhook", () => {
     apps.replace([app("shop")]);
     const first = await ask();
     const lookAt = (object: object) => {
-      const inject = createInjectWebhook({ apps: appsIn(apps), read: async () => undefined, settings: () => settings });
+      const none = async () => undefined;
+      const inject = createInjectWebhook({ apps: appsIn(apps), read: none, keepRevision: none, settings: () => settings });
       const resource = { group: "", version: "v1", resource: "pods" };
       const request: AdmissionRequest = { uid: "u", resource, operation: "CREATE", namespace: "ops", object };
       return createAdmitWebhook(inject)({ namespace: "ops", name: "shop" })(request, CALLER);

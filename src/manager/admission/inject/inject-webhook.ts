@@ -12,14 +12,14 @@ import { injectPod } from "../../injection/inject-pod.ts";
 import type { Injection, InjectionSettings } from "../../injection/injection.ts";
 import { type PodManifest, patchBetween } from "../../injection/pod-manifest.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "../server/admission-review.ts";
-import type { AppName, Caller, Ready, Review } from "../server/webhook.ts";
+import type { AppName, Ready, Review } from "../server/webhook.ts";
 import type { KeepRevision } from "./keep-revision.ts";
 
 interface InjectOptions {
   readonly apps: Apps;
   /** From the API server, for this address, since the store may lag; undefined if the app does not exist. */
   readonly read: (app: AppName, address: string) => Promise<App | undefined>;
-  readonly keepRevision?: KeepRevision;
+  readonly keepRevision: KeepRevision;
   /** Undefined until the required facts about the cluster are known. */
   readonly settings: () => InjectionSettings | undefined;
 }
@@ -35,39 +35,25 @@ export function createInjectWebhook({ apps, read, keepRevision, settings }: Inje
     const seen = apps.get(name.name, name.namespace);
     // The app may have been created again under its name, or the watch may lag: read it before a pod passes
     // unchanged.
-    const app = seen === undefined || asksFor(seen, request) ? seen : await readNow(read, name, caller.address);
+    const isSure = seen === undefined || asksFor(seen, request);
+    const app = isSure ? seen : await orNotYet(read(name, caller.address), `cannot read app ${name.namespace}/${name.name} now`);
     if (app === undefined) {
       const message = `there is no app ${name.namespace}/${name.name}; if it was just created or deleted, try again`;
       return { allowed: false, reason: "NotFound", message };
     }
     const others = apps.list(name.namespace).filter(({ ref }) => ref.name !== app.ref.name || ref.kind !== app.ref.kind);
-    const kept = asksFor(app, request) ? await keepNow(keepRevision, app, request, caller) : undefined;
-    if (kept === undefined) return judgePod(app, request, [app, ...others], injection);
-    const answer = judgePod(app, { ...request, object: kept }, [app, ...others], injection);
-    if (!answer.allowed) return answer;
-    return { ...answer, patch: [...patchBetween(request.object as PodManifest, kept), ...(answer.patch ?? [])] };
+    if (!asksFor(app, request)) return judgePod(app, request.object, [app, ...others], injection);
+    const pod = request.object as PodManifest;
+    const kept = await orNotYet(keepRevision(app, pod, caller), "cannot read the revision that the pod is to have now");
+    const answer = judgePod(app, kept ?? pod, [app, ...others], injection);
+    if (kept === undefined || !answer.allowed) return answer;
+    return { ...answer, patch: [...patchBetween(pod, kept), ...(answer.patch ?? [])] };
   };
 }
 
 /** True if the pod must not pass unchanged. */
 function asksFor(app: App, { object }: AdmissionRequest): boolean {
   return isLive(app) && app.pods.selects((object as KubeObject).metadata?.labels);
-}
-
-async function readNow(read: InjectOptions["read"], name: AppName, address: string): Promise<App | undefined> {
-  try {
-    return await read(name, address);
-  } catch {
-    throw notYet(`cannot read app ${name.namespace}/${name.name} now`);
-  }
-}
-
-async function keepNow(keep: InjectOptions["keepRevision"], app: App, { object }: AdmissionRequest, caller: Caller) {
-  try {
-    return await keep?.(app, object as PodManifest, caller);
-  } catch {
-    throw notYet("cannot read the revision that the pod is to have now");
-  }
 }
 
 /**
@@ -81,25 +67,20 @@ export function createAdmitWebhook(inject: (app: AppName) => Review): (app: AppN
     if (!answer.allowed) return answer;
     const changed = (answer.patch ?? []).map(({ path }) => path);
     if (changed.length === 0) return { allowed: true };
-    const message = `the pod is one of app ${name.name} and is not injected as it must be (${changed.join(", ")}): a webhook that was asked after ctrlmesh's has changed its labels, or taken changes back; let the workload's template have the labels, or let that webhook leave the pod alone`;
-    return { allowed: false, reason: "Forbidden", message };
+    return forbidden(
+      `the pod is one of app ${name.name} and is not injected as it must be (${changed.join(", ")}): a webhook that was asked after ctrlmesh's has changed its labels, or taken changes back; let the workload's template have the labels, or let that webhook leave the pod alone`,
+    );
   };
 }
 
-function judgePod(app: App, { object }: AdmissionRequest, all: readonly App[], settings: InjectionSettings): AdmissionAnswer {
+function judgePod(app: App, pod: AdmissionRequest["object"], all: readonly App[], settings: InjectionSettings): AdmissionAnswer {
   const { kind, namespace, name } = app.ref;
   // The webhook configuration may be older than the app, and its entry may select more.
-  if (!app.pods.selects((object as KubeObject).metadata?.labels)) return { allowed: true };
+  if (!app.pods.selects((pod as KubeObject).metadata?.labels)) return { allowed: true };
   if (!isLive(app)) return answerWhileEnding(app);
-  if (app.spec === undefined) {
-    const problems = app.problems.join("; ");
-    return {
-      allowed: false,
-      reason: "Forbidden",
-      message: `${kind} ${name} is not valid, so its pods get no route: ${problems}`,
-    };
-  }
-  return answerOf(injectPod({ pod: object, namespace, apps: all.filter(isLive), settings }));
+  if (app.spec === undefined)
+    return forbidden(`${kind} ${name} is not valid, so its pods get no route: ${app.problems.join("; ")}`);
+  return answerOf(injectPod({ pod, namespace, apps: all.filter(isLive), settings }));
 }
 
 // Other subsets still own namespaces until then, so no pod without routes may start.
@@ -107,8 +88,9 @@ function answerWhileEnding(app: App): AdmissionAnswer {
   const { kind, name } = app.ref;
   const ends = `${kind} ${name} ${endingText(app)}`;
   if (!isHeld(app)) return { allowed: true, warnings: [`${ends}: the pod is not injected`] };
-  const message = `${ends}, and its namespaces are moved back to one owner first; the pod can be created, without a proxy, when that is done`;
-  return { allowed: false, reason: "Forbidden", message };
+  return forbidden(
+    `${ends}, and its namespaces are moved back to one owner first; the pod can be created, without a proxy, when that is done`,
+  );
 }
 
 function answerOf(injection: Injection): AdmissionAnswer {
@@ -119,7 +101,7 @@ function answerOf(injection: Injection): AdmissionAnswer {
     case "unchanged":
       return { allowed: true, warnings };
     case "refused":
-      return { allowed: false, reason: "Forbidden", message: injection.message, warnings };
+      return { ...forbidden(injection.message), warnings };
     default:
       return injection satisfies never;
   }
@@ -131,6 +113,18 @@ function whyNotAPod({ resource, operation, subResource = "", namespace, object }
   }
   if (namespace !== app.namespace) return `the pods of namespace ${namespace} are not those of app ${app.namespace}/${app.name}`;
   return object === undefined || object === null ? "the review carries no pod" : undefined;
+}
+
+function forbidden(message: string): AdmissionAnswer {
+  return { allowed: false, reason: "Forbidden", message };
+}
+
+async function orNotYet<T>(read: Promise<T>, what: string): Promise<T> {
+  try {
+    return await read;
+  } catch {
+    throw notYet(what);
+  }
 }
 
 // The failurePolicy decides about the pod, or another replica answers the API server's next attempt.

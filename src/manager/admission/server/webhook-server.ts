@@ -24,7 +24,21 @@ export interface ServingIdentity {
   onChange(listener: () => void): () => void;
 }
 
-export interface WebhookServerOptions {
+/** Bounds in milliseconds, bytes and connections. Tests use smaller ones. */
+const BOUNDS = {
+  /** For new connections after the stop. */
+  openMs: 3_000,
+  /** For the handshake, and then for the first headers. */
+  firstMs: 10_000,
+  /** For later headers, for a whole request, and to read an answer. */
+  requestMs: 10_000,
+  /** For bodies, and what they become: one client gets half, and any review within its bounds fits. */
+  maxBodyBytes: 96 * 1024 * 1024,
+  /** An API server has up to as many as it has reviews under way. Every pod can connect. */
+  maxConnections: 256,
+};
+
+export interface WebhookServerOptions extends Partial<typeof BOUNDS> {
   readonly listen: ListenAddress;
   readonly identity: ServingIdentity;
   readonly routes: WebhookRoutes;
@@ -33,19 +47,6 @@ export interface WebhookServerOptions {
   readonly clientCa?: ClientCa;
   readonly clock: Clock;
   readonly log: Logger;
-  /** For new connections after the stop, in milliseconds; default 3,000. */
-  readonly openMs?: number;
-  /** For the handshake, and then for the first headers; default 10,000. */
-  readonly firstMs?: number;
-  /** For later headers, for a whole request, and to read an answer; default 10,000. */
-  readonly requestMs?: number;
-  /**
-   * For bodies, and what they become; default 96 MiB: one client gets half, and any review within its bounds
-   * fits.
-   */
-  readonly maxBodyBytes?: number;
-  /** Default 256. An API server has up to as many as it has reviews under way. Every pod can connect. */
-  readonly maxConnections?: number;
 }
 
 export interface WebhookServer extends Runnable {
@@ -54,8 +55,6 @@ export interface WebhookServer extends Runnable {
 
 /** An API server sends some hundred bytes, or two thousand with a token. */
 const MAX_HEADER_BYTES = 4 * 1024;
-const MAX_BODY_BYTES = 96 * 1024 * 1024;
-const REQUEST_MS = 10_000;
 /** Longer than client-go keeps an idle connection (90 s), so that client-go closes it first. */
 const KEEP_ALIVE_MS = 120_000;
 /** For running requests after the last connection: slightly longer than a review waits. */
@@ -68,23 +67,17 @@ const HANDSHAKES_PER_SECOND = 32;
 const HANDSHAKES_AT_ONCE = 256;
 /** Of each address. Each line has up to 3,000 characters. */
 const LOGGED_REFUSALS = { perSecond: 5, burst: 100 };
-/** For lines about clients that do not trust the certificate. */
+const HANDSHAKE_FAILED =
+  "a client of the webhooks broke off the TLS handshake, or had too many connections: does the caBundle contain the mesh's CA?";
+/** Between two lines about failed handshakes. */
 const TLS_WARN_MS = 60_000;
 
 export function createWebhookServer(options: WebhookServerOptions): WebhookServer {
-  const {
-    identity,
-    clientCa,
-    clock,
-    log,
-    metrics,
-    openMs = 3_000,
-    requestMs = REQUEST_MS,
-    maxBodyBytes = MAX_BODY_BYTES,
-  } = options;
-  const server = createTlsServer(options);
+  const { identity, clientCa, clock } = options;
+  const bounds = { ...BOUNDS, ...options };
+  const server = createTlsServer(bounds);
   const listener = createListener(server, "secureConnection");
-  const budget = createFairBudget(maxBodyBytes);
+  const budget = createFairBudget(bounds.maxBodyBytes);
   const turns = createFairTurns({ clock, lightMs: LIGHT_MS });
   const refusals = createClientPace({ ...LOGGED_REFUSALS, clock });
   const running = new Set<Promise<void>>();
@@ -94,16 +87,11 @@ export function createWebhookServer(options: WebhookServerOptions): WebhookServe
   let unsubscribe: () => void = () => undefined;
   const useCertificate = createCertificateUse(server, options);
 
+  const answerMs = bounds.requestMs;
+  const common = { ...options, budget, turns, refusals, answerMs, isDraining: () => isDraining };
   const serve = (req: IncomingMessage, res: ServerResponse) => {
     if (req.socket.destroyed) return; // see guardConnections
-    const work = serveReview(req, res, {
-      ...options,
-      budget,
-      turns,
-      refusals,
-      answerMs: requestMs,
-      isDraining: () => isDraining,
-    });
+    const work = serveReview(req, res, common);
     running.add(work);
     void work.finally(() => running.delete(work));
   };
@@ -112,7 +100,7 @@ export function createWebhookServer(options: WebhookServerOptions): WebhookServe
     if (!req.socket.destroyed) res.writeContinue();
     serve(req, res);
   });
-  countHandshakeFailures(server, { clock, log, metrics });
+  countHandshakeFailures(server, options);
 
   return {
     name: "webhooks",
@@ -128,7 +116,7 @@ export function createWebhookServer(options: WebhookServerOptions): WebhookServe
     async stop() {
       if (server.listening) {
         isDraining = true;
-        await sleep(clock, openMs);
+        await sleep(clock, bounds.openMs);
       }
       listener.stopAccepting();
       await Promise.race([Promise.all(running), sleep(clock, LAST_ANSWERS_MS)]);
@@ -158,13 +146,8 @@ function createCertificateUse(server: Server, { identity, clientCa }: WebhookSer
   };
 }
 
-function createTlsServer({
-  requestMs = REQUEST_MS,
-  firstMs,
-  maxConnections = 256,
-  clientCa,
-  clock,
-}: WebhookServerOptions): Server {
+function createTlsServer(bounds: WebhookServerOptions & typeof BOUNDS): Server {
+  const { requestMs, firstMs, maxConnections, clientCa, clock } = bounds;
   const server = createServer({
     ...GUARDED_SERVER,
     ALPNProtocols: ["http/1.1"],
@@ -181,23 +164,17 @@ function createTlsServer({
   const places = createPlaces({ max: maxConnections, clock });
   const handshakes = createClientPace({ perSecond: HANDSHAKES_PER_SECOND, burst: HANDSHAKES_AT_ONCE, clock });
   const mayConnect = (address: string) => handshakes.allow(address, 1);
-  guardConnections(server, { places, clock, mayConnect, ...(firstMs !== undefined && { firstMs }) });
+  guardConnections(server, { places, clock, mayConnect, firstMs });
   return server;
 }
 
 // The API server reports a failed handshake to the creator of the pod. This is the manager's side.
-function countHandshakeFailures(
-  server: Server,
-  { clock, log, metrics }: Pick<WebhookServerOptions, "clock" | "log" | "metrics">,
-) {
+function countHandshakeFailures(server: Server, { clock, log, metrics }: WebhookServerOptions) {
   let warnedMs = Number.NEGATIVE_INFINITY;
   server.on("tlsClientError", (error) => {
     metrics.handshakeFailed();
     if (clock.monotonicMs() - warnedMs < TLS_WARN_MS) return;
     warnedMs = clock.monotonicMs();
-    log.warn(
-      { err: error },
-      "a client of the webhooks broke off the TLS handshake, or had too many connections: does the caBundle contain the mesh's CA?",
-    );
+    log.warn({ err: error }, HANDSHAKE_FAILED);
   });
 }

@@ -1,14 +1,14 @@
-// The proxy as it runs in a pod: its parts around a session, in the order in which they start. Invariant: health
-// answers before anything else starts, and traffic is the last to start and the first to stop, so that the session
-// still follows the manager while requests drain.
-
-import { type Clock, type Random, systemClock, systemRandom } from "../base/clock.ts";
+// The proxy as it runs in a pod: its parts around a session, in the order in which they start. Invariant:
+// health answers before anything else starts, and traffic is the last to start and the first to stop, so that
+// the session still follows the manager while requests drain.
+import { systemClock, systemRandom } from "../base/clock.ts";
 import { createHealthServer } from "../base/health-server.ts";
 import { type Runnable, runGroups } from "../base/lifecycle.ts";
 import type { ListenAddress } from "../base/listener.ts";
-import { createLogger, type Logger } from "../base/log.ts";
-import { createRegistry, type Registry } from "../base/metrics.ts";
+import { createLogger } from "../base/log.ts";
+import { createRegistry } from "../base/metrics.ts";
 import { podUri } from "../base/pem.ts";
+import type { ProcessContext } from "../base/process-context.ts";
 import { formatAddress } from "../base/settings.ts";
 import { VERSION } from "../base/version.ts";
 import type { ProxyConfig } from "./config.ts";
@@ -25,16 +25,14 @@ import type { ManagerSession } from "./session/session.ts";
 import { createStateFolder } from "./state/state-folder.ts";
 
 export interface RunProxyOptions {
-  /** Starts the drain. */
   readonly signal: AbortSignal;
   /** Called once everything is started. */
   readonly onReady: (ready: ReadyInfo) => void;
 }
 
-/** What the parts may take beyond their own drain before the process gives up. */
+/** Beyond the drain of the parts, before the process gives up. */
 const DRAIN_MARGIN_MS = 2_000;
 
-/** Runs until the signal fires and everything is drained. */
 export async function runProxy(config: ProxyConfig, { signal, onReady }: RunProxyOptions): Promise<void> {
   const log = createLogger({ name: "ctrlmesh-proxy", level: config.logLevel });
   const registry = createRegistry("proxy", VERSION);
@@ -57,37 +55,31 @@ export async function runProxy(config: ProxyConfig, { signal, onReady }: RunProx
   await runGroups([...proxy.groups, [announce]], { signal, log, drainMs: config.drainMs + DRAIN_MARGIN_MS });
 }
 
-export interface ProxyDeps extends Pick<OutboundDeps, "layers" | "upstream" | "traffic"> {
+export interface ProxyDeps extends Pick<OutboundDeps, "layers" | "upstream" | "traffic">, ProcessContext {
   readonly session: ManagerSession;
   readonly certificate: ServingCertificate;
-  /** The CAs of the mesh; absent without its identity. */
+  /** Absent without the mesh's identity. */
   readonly trust?: MeshTrustStore | undefined;
-  readonly registry: Registry;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
 }
 
-/** What is printed once the proxy is ready. */
 export interface ReadyInfo {
   readonly url: string;
   readonly healthUrl: string;
-  /** File with the CA that the operator has to trust; the serving certificate's own file if that was given. */
+  /**
+   * File with the CA that the operator has to trust; the serving certificate's own file if that was given.
+   */
   readonly ca: string;
-  /** The forward proxy, if there is one. */
   readonly egressUrl: string | undefined;
-  /** Where API servers call the operator's webhooks, if there is such a listener. */
   readonly webhookUrl: string | undefined;
 }
 
 export interface Proxy {
   /** In the order of their start, for `runGroups`. */
   readonly groups: readonly (readonly Runnable[])[];
-  /** Where to find the started proxy. */
   ready(): ReadyInfo;
 }
 
-/** Makes the parts; nothing is bound or connected before they start. */
+/** Nothing is bound or connected before the parts start. */
 export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
   const { session, certificate, trust, registry, clock, random, log } = deps;
   const { policies, peers } = session;

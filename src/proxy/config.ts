@@ -1,4 +1,4 @@
-// The proxy's settings. See src/base/settings.ts for how they are read.
+// The proxy's settings.
 import { z } from "zod";
 import type { Env } from "../base/env.ts";
 import type { ListenAddress } from "../base/listener.ts";
@@ -16,7 +16,7 @@ import {
 import { SERVICE_ACCOUNT_DIR } from "../kube/client/connection.ts";
 import { parseCidr } from "./egress/address-check.ts";
 
-/** The share of the requests that are logged: 1 for "true", 0 for "false". */
+/** 1 for "true", 0 for "false". */
 const accessLog = z.string().transform((text, context) => {
   if (text === "true" || text === "false") return text === "true" ? 1 : 0;
   const [, share] = /^(?:sample=)?(\d*\.?\d+)$/.exec(text) ?? [];
@@ -144,23 +144,17 @@ const schema = schemaOf(settings)
   })
   .transform(({ webhookListen: [listen], webhookPort: port, webhookCertDir: certDir, ...config }) => ({
     ...config,
-    /** Undefined: no listener for the operator's webhooks. */
     webhooks: listen && { listen, port, certDir },
   }))
   .transform(({ tlsCert, tlsKey, identity, managerCa, token, egressListen, ...config }) => ({
     ...config,
-    /** Undefined: no forward proxy. */
     egressListen: egressListen[0],
     /** Undefined: plain text to the manager, without proof of who the proxy is. */
     identity: identity === "none" ? undefined : { managerCa, token },
-    /**
-     * Undefined: serve with a certificate from the manager, or, without identity, with one of the proxy's own
-     * CA.
-     */
+    /** Undefined: a certificate from the manager, or, without identity, by the proxy's own CA. */
     tls: tlsCert === "" ? undefined : { cert: tlsCert, key: tlsKey },
   }));
 
-/** What the proxy runs with. */
 export type ProxyConfig = z.output<typeof schema>;
 
 export const proxyCommandLine: CommandLine<typeof schema> = {

@@ -1,6 +1,5 @@
 // The proxy's pages under /debug on the health listener, for people. Invariant: each page is bounded for any
 // size of the cluster, and holds no secrets.
-
 import { type Clock, sleep } from "../base/clock.ts";
 import { MeshError } from "../base/errors.ts";
 import type { Page } from "../base/health-server.ts";
@@ -12,7 +11,7 @@ import { ownerText, subsetDisplayName } from "../route/words.ts";
 import type { AccessFields, AccessLog } from "./observe/access-log.ts";
 import type { Session } from "./session/session.ts";
 
-/** The last query plans, newest first. */
+/** Newest first. */
 export interface PlanSource {
   list(): readonly object[];
 }
@@ -24,7 +23,6 @@ export interface DebugPagesDeps extends RequestsPageDeps {
 
 const MAX_PLANS = 200;
 
-/** The pages by path. */
 export function debugPages({ session, plans, ...deps }: DebugPagesDeps): Readonly<Record<string, Page>> {
   return {
     "/debug/snapshot": () => snapshotPage(session.current?.snapshot),
@@ -44,9 +42,8 @@ export interface RequestsPageDeps {
 }
 
 /**
- * /debug/requests: the next few requests, as the access log without a setting or a restart. With
- * `?count=20&seconds=10` the page answers once it has so many requests, when the time is over, or when its
- * reader is gone.
+ * /debug/requests?count=20&seconds=10: the next few requests, as in the access log. Answers once it has so
+ * many, when the time is over, or when its reader is gone.
  */
 export function requestsPage({ accessLog, clock }: RequestsPageDeps): Page {
   let readers = 0;
@@ -78,12 +75,11 @@ function parameter(query: URLSearchParams, name: string, fallback: number, max: 
   throw new MeshError("BAD_REQUEST", `${name}: ${JSON.stringify(text)} is not a whole number from 1 to ${max}`);
 }
 
-/** A name of Kubernetes is shorter. */
 const MAX_NAME = 253;
 
 /**
- * /debug/owner?namespace=team-b: who owns it, by what the proxy enforces. `group` and `resource` are for
- * rules that name resources.
+ * /debug/owner?namespace=team-b: who owns it, by what the proxy enforces; `group` and `resource` for rules
+ * that name resources.
  */
 export function ownerPage(query: URLSearchParams, snapshot: Snapshot | undefined): object {
   const [namespace = "", group = "", resource = ""] = ["namespace", "group", "resource"].map((name) => query.get(name) ?? "");
@@ -98,14 +94,12 @@ const MAX_RULES = 200;
 const MAX_CLASSES = 100;
 const MAX_NAMES = 100;
 
-/** A list cut to its bound. */
 interface Bounded<T> {
   readonly total: number;
   readonly first: readonly T[];
   readonly truncated: boolean;
 }
 
-/** /debug/snapshot: what the proxy enforces. A list that is cut has `truncated`. */
 export function snapshotPage(snapshot: Snapshot | undefined): object {
   if (snapshot === undefined) return { snapshot: null };
   const { version, digest, app, subset, podNamespace, lockName, table, callers, guard = "Enforce" } = snapshot;

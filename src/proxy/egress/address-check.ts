@@ -10,7 +10,7 @@ export interface Cidr {
   readonly family: "ipv4" | "ipv6";
 }
 
-/** Why the address is refused; undefined if it is not. */
+/** Undefined if it is not refused. */
 export type AddressCheck = (address: string) => string | undefined;
 
 /** No policy and no setting opens these. */
@@ -41,7 +41,6 @@ const PRIVATE = (
 /** Prefixes of 96 bits before an IPv4 address: mapped (RFC 4291), translated (RFC 6052). */
 const EMBEDDED = ["::ffff:0:0/96", "64:ff9b::/96"];
 
-/** @param allowed private addresses that may be reached all the same */
 export function createAddressCheck(allowed: readonly Cidr[]): AddressCheck {
   const never = NEVER.map(([range, why]) => ({ list: listOf([range]), why }));
   const isPrivate = listOf(PRIVATE);

@@ -17,7 +17,7 @@ export interface AdmitDeps {
   readonly random: Random;
 }
 
-/** @throws EgressError if the request may not pass */
+/** @throws EgressError */
 export async function admit(
   method: string,
   target: EgressTarget,

@@ -34,11 +34,7 @@ export function readClientHello(bytes: Buffer): ClientHello {
   }
 }
 
-/**
- * The reason to close the tunnel; undefined if there is none.
- * @param host of the CONNECT request
- * @param isAllowList only listed servers may be called
- */
+/** The reason to close the tunnel to `host`. `isAllowList`: only listed servers may be called. */
 export function serverNameProblem(
   hello: Exclude<ClientHello, { kind: "incomplete" }>,
   host: string,

@@ -11,14 +11,11 @@ import { dropStalledReader, STALLED_MS } from "../server/send-reply.ts";
 import { type Cidr, createAddressCheck } from "./address-check.ts";
 import { createDial, type Dial } from "./dial.ts";
 import { EgressError } from "./egress-error.ts";
-import { createEgressMetrics } from "./egress-metrics.ts";
 import { type RequestDeps, serveRequest } from "./serve-request.ts";
 import { serveTunnel, type TunnelDeps } from "./serve-tunnel.ts";
-import { createVisits, type Visit, type Visits, type VisitsDeps } from "./visits.ts";
+import { createEgressMetrics, createVisits, type Visit, type Visits, type VisitsDeps } from "./visits.ts";
 
-/** Settings of the process. */
 export interface EgressSettings {
-  /** Undefined: there is no forward proxy. */
   readonly egressListen?: ListenAddress | undefined;
   readonly egressPrivateAddresses: readonly Cidr[];
   readonly drainMs: number;
@@ -34,7 +31,7 @@ export interface EgressDeps extends Omit<ServeDeps, "dial" | "maxOpen" | keyof E
 }
 
 interface EgressTimes {
-  /** A tunnel without a byte. */
+  /** Without a byte in a tunnel. */
   readonly idleMs: number;
   readonly helloMs: number;
   readonly answerMs: number;

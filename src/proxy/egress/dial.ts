@@ -25,18 +25,13 @@ export interface DialOptions {
   readonly timeoutMs?: number;
 }
 
-export interface Dial {
-  /** A TCP connection for a tunnel. @throws EgressError */
-  plain(target: Server, signal: AbortSignal): Promise<Socket>;
-  /** A connection for requests: with TLS for https, whose certificate is checked. @throws EgressError */
-  connect(target: Server, signal: AbortSignal): Promise<Socket>;
-}
+export type Dial = ReturnType<typeof createDial>;
 
 type Server = Pick<EgressTarget, "scheme" | "host" | "port">;
 
 const TIMEOUT_MS = 10_000;
 
-export function createDial({ check, clock, resolve = resolveBySystem, timeoutMs = TIMEOUT_MS }: DialOptions): Dial {
+export function createDial({ check, clock, resolve = resolveBySystem, timeoutMs = TIMEOUT_MS }: DialOptions) {
   let context: SecureContext | undefined;
   const bounded = async <T>(server: Server, signal: AbortSignal, work: (stop: AbortSignal) => Promise<T>): Promise<T> => {
     const stop = new AbortController();
@@ -64,8 +59,10 @@ export function createDial({ check, clock, resolve = resolveBySystem, timeoutMs 
     return ready(socket, "connect", server, stop);
   };
   return {
-    plain: (server, signal) => bounded(server, signal, (stop) => open(server, stop)),
-    connect: (server, signal) =>
+    /** For a tunnel. @throws EgressError */
+    plain: (server: Server, signal: AbortSignal): Promise<Socket> => bounded(server, signal, (stop) => open(server, stop)),
+    /** For requests: with TLS for https, whose certificate is checked. @throws EgressError */
+    connect: (server: Server, signal: AbortSignal): Promise<Socket> =>
       bounded(server, signal, async (stop) => {
         const socket = await open(server, stop);
         if (server.scheme === "http") return socket;
@@ -92,7 +89,6 @@ async function addressesOf(server: Server, resolve: Resolve): Promise<readonly A
   }
 }
 
-/** @throws EgressError if no address of the server may be reached */
 function checked(server: Server, addresses: readonly Address[], check: AddressCheck): readonly Address[] {
   const allowed = addresses.filter(({ address }) => check(address) === undefined);
   const [first] = addresses;

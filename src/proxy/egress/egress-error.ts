@@ -21,7 +21,6 @@ const ANSWERS = {
 export class EgressError extends Error {
   readonly result: keyof typeof ANSWERS;
   readonly status: number;
-  /** Value of x-ctrlmesh-error. */
   readonly code: string;
   /** Name of the rule that decided. */
   readonly rule: string | undefined;

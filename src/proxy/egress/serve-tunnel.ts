@@ -5,7 +5,7 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { type AdmitDeps, admit } from "./admit.ts";
 import { readClientHello, serverNameProblem } from "./client-hello.ts";
 import type { Dial } from "./dial.ts";
@@ -13,10 +13,8 @@ import { EgressError } from "./egress-error.ts";
 import { targetOf } from "./target.ts";
 import type { Visit } from "./visits.ts";
 
-export interface TunnelDeps extends AdmitDeps {
+export interface TunnelDeps extends AdmitDeps, Pick<ProcessContext, "clock" | "log"> {
   readonly dial: Dial;
-  readonly clock: Clock;
-  readonly log: Logger;
   /** The longest time without a byte. */
   readonly idleMs: number;
   /** For the client's first message. */
@@ -26,7 +24,6 @@ export interface TunnelDeps extends AdmitDeps {
 /** While the proxy drains: how long after the server's last byte an answer counts as complete. */
 const QUIET_MS = 1_000;
 
-/** @param head what came with the request */
 export async function serveTunnel(
   req: IncomingMessage,
   client: Socket,

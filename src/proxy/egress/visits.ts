@@ -1,9 +1,9 @@
 // The requests that the egress proxy serves now. Invariants: each one is counted once with its result, and
 // logged once at its end; its signal fires at its end at the latest, so that nothing outlives it.
 import { type Clock, sleep } from "../../base/clock.ts";
+import { Counter, Gauge, type Registry } from "../../base/metrics.ts";
 import type { AccessLog } from "../observe/access-log.ts";
 import type { EgressResult } from "./egress-error.ts";
-import type { EgressMetrics } from "./egress-metrics.ts";
 
 /** What the access log has of a request: never a query, a header or a body. */
 export interface VisitNotes {
@@ -13,7 +13,6 @@ export interface VisitNotes {
   path?: string | undefined;
   code?: number;
   rule?: string | undefined;
-  /** From the server. */
   bytes?: () => number;
 }
 
@@ -25,19 +24,13 @@ export interface Visit {
   isTunnel: boolean;
   /** True if the visit may be cut while the proxy drains. Tunnels replace it. */
   isQuiet: () => boolean;
-  /** Counts the request. Later calls do nothing. */
+  /** Counts the request, once. */
   decided(result: EgressResult): void;
   /** Later calls do nothing. */
   over(): void;
 }
 
-export interface Visits {
-  begin(method: string): Visit;
-  /** How many are open. */
-  readonly open: number;
-  /** Resolves when none is left. Quiet visits end immediately, all others after this time. */
-  drain(withinMs: number): Promise<void>;
-}
+export type Visits = ReturnType<typeof createVisits>;
 
 export interface VisitsDeps {
   readonly clock: Clock;
@@ -47,10 +40,10 @@ export interface VisitsDeps {
 
 const LOOK_MS = 100;
 
-export function createVisits({ clock, metrics, accessLog }: VisitsDeps): Visits {
+export function createVisits({ clock, metrics, accessLog }: VisitsDeps) {
   const openVisits = new Set<Visit>();
   return {
-    begin(method) {
+    begin(method: string): Visit {
       const write = accessLog.pick();
       const startedMs = clock.monotonicMs();
       const abort = new AbortController();
@@ -78,10 +71,11 @@ export function createVisits({ clock, metrics, accessLog }: VisitsDeps): Visits 
       metrics.open(1);
       return visit;
     },
-    get open() {
+    get open(): number {
       return openVisits.size;
     },
-    async drain(withinMs) {
+    /** Resolves when none is left. Quiet visits end immediately, all others after this time. */
+    async drain(withinMs: number): Promise<void> {
       const endMs = clock.monotonicMs() + withinMs;
       while (openVisits.size > 0) {
         const isLate = clock.monotonicMs() >= endMs;
@@ -89,5 +83,26 @@ export function createVisits({ clock, metrics, accessLog }: VisitsDeps): Visits 
         if (openVisits.size > 0) await sleep(clock, LOOK_MS);
       }
     },
+  };
+}
+
+export type EgressMetrics = ReturnType<typeof createEgressMetrics>;
+
+export function createEgressMetrics(registry: Registry) {
+  const registers = [registry];
+  const total = new Counter({
+    name: "ctrlmesh_proxy_egress_total",
+    help: "Requests to other servers, by what came of them.",
+    labelNames: ["result"],
+    registers,
+  });
+  const open = new Gauge({
+    name: "ctrlmesh_proxy_egress_open",
+    help: "Tunnels and requests to other servers that are open now.",
+    registers,
+  });
+  return {
+    decided: (result: EgressResult) => total.inc({ result }),
+    open: (change: 1 | -1) => open.inc(change),
   };
 }

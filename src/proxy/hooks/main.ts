@@ -6,7 +6,7 @@ import { parseArgs } from "node:util";
 import { systemClock } from "../../base/clock.ts";
 import { waitIdle, waitReady } from "./wait.ts";
 
-/** sysexits.h; not from settings.ts, whose validation would cost a hook more than all of its work. */
+/** sysexits.h; settings.ts would cost a hook more than all of its work. */
 const EXIT_USAGE = 64;
 
 const { values, positionals } = parseArgs({

@@ -1,7 +1,6 @@
-// What the lifecycle hooks of a proxy that is a plain container wait for. All containers of a pod stop at the
-// same time, and the operator still has to release its lease: preStop waits until the operator has no
-// connection. The kubelet starts the operator only when postStart has ended, so that this hook never gives
-// up.
+// What the lifecycle hooks of a proxy that is a plain container wait for. preStop waits until the operator
+// has no connection, since all containers of a pod stop together and the operator still releases its lease.
+// postStart never gives up: the kubelet starts the operator after it.
 import { get } from "node:http";
 import { type Clock, sleep } from "../../base/clock.ts";
 
@@ -11,7 +10,6 @@ const QUIET_MS = 1_000;
 const ESTABLISHED = "01";
 
 export interface WaitIdleOptions {
-  /** Where operators connect to. */
   readonly ports: readonly number[];
   readonly atMostMs: number;
   readonly clock: Clock;
@@ -20,8 +18,8 @@ export interface WaitIdleOptions {
 }
 
 /**
- * Resolves once there has been no connection for a second, or after `atMostMs`. True if there is none. The
- * containers share the network, so that the kernel's table shows whether the operator is still connected.
+ * True once there has been no connection for a second, false after `atMostMs`. The containers share the
+ * network, so the kernel's table shows the operator's connections.
  */
 export async function waitIdle({ ports, atMostMs, clock, readTables }: WaitIdleOptions): Promise<boolean> {
   const endMs = clock.monotonicMs() + atMostMs;
@@ -35,10 +33,7 @@ export async function waitIdle({ ports, atMostMs, clock, readTables }: WaitIdleO
   }
 }
 
-/**
- * How many connections to these ports the kernel's table (`sl local_address rem_address st ...`, ports in
- * hex) shows.
- */
+/** By the kernel's table (`sl local_address rem_address st ...`, ports in hex). */
 export function connections(table: string, ports: readonly number[]): number {
   const ends = ports.map((port) => `:${port.toString(16).toUpperCase().padStart(4, "0")}`);
   return table.split("\n").filter((line) => {
@@ -51,10 +46,9 @@ const READY_PAUSE_MS = 200;
 const ANSWER_MS = 5_000;
 
 export interface WaitReadyOptions {
-  /** The port of the health listener on the loopback. */
+  /** Of the health listener on the loopback. */
   readonly port: number;
   readonly clock: Clock;
-  /** Called with each new reason to wait. */
   readonly say: (reason: string) => void;
 }
 

@@ -15,7 +15,7 @@ function setup() {
     const { level, msg } = JSON.parse(line) as { level: string; msg: string };
     said.push([level, msg]);
   };
-  const trouble = createCertificateTrouble({ manager: "manager:5447", clock, log: pino(LOG_FORMAT, { write }) });
+  const trouble = createCertificateTrouble("manager:5447", clock, pino(LOG_FORMAT, { write }));
   const certificate = new X509Certificate(createCa({ commonName: "x", now: clock.now(), days: 1 }).certPem);
   return { clock, said, trouble, certificate };
 }

@@ -1,24 +1,8 @@
 // Reports a certificate that the manager does not issue or renew, at /readyz and in the log. The log has a
-// line when the trouble begins or gets worse (less than a quarter of the life is left, or nothing), and then
-// every ten minutes.
+// line when the trouble begins or gets worse, and then every ten minutes.
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-
-export interface CertificateTrouble {
-  /** Takes the certificate in use and why the last request for another failed; called every few seconds. */
-  look(certificate: X509Certificate | undefined, reason: string | undefined): void;
-  readonly reason: string | undefined;
-  readonly notReady: string | undefined;
-  readonly warning: string | undefined;
-}
-
-export interface CertificateTroubleOptions {
-  /** host:port of the manager's service. */
-  readonly manager: string;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
 
 /** From good to bad. */
 const STATES = ["fine", "not renewed", "ends soon", "none yet", "over"] as const;
@@ -28,7 +12,7 @@ const SAY_AGAIN_MS = 600_000;
 /** With less than this part of its life left, a certificate that is not renewed is logged as an error. */
 const SOON = 0.25;
 
-export function createCertificateTrouble({ manager, clock, log }: CertificateTroubleOptions): CertificateTrouble {
+export function createCertificateTrouble(manager: string, clock: Clock, log: Logger) {
   let certificate: X509Certificate | undefined;
   let reason: string | undefined;
   let lastLine: { readonly state: State; readonly reason: string | undefined; readonly ms: number } | undefined;
@@ -50,10 +34,11 @@ export function createCertificateTrouble({ manager, clock, log }: CertificateTro
       log.error(fields, "the serving certificate is over: the operator cannot connect to this proxy any more");
   };
   return {
-    get reason() {
+    get reason(): string | undefined {
       return reason;
     },
-    look(now, why) {
+    /** Called every few seconds, with the certificate in use and why the last request for another failed. */
+    look(now: X509Certificate | undefined, why: string | undefined): void {
       certificate = now;
       reason = why;
       const state = stateNow();
@@ -65,14 +50,14 @@ export function createCertificateTrouble({ manager, clock, log }: CertificateTro
       lastLine = { state, reason, ms: clock.monotonicMs() };
       say(state);
     },
-    get notReady() {
+    get notReady(): string | undefined {
       const why = reason === undefined ? "" : `: ${reason}`;
       const state = stateNow();
       if (state === "none yet") return `no certificate from the manager yet${why}`;
       if (state !== "over") return undefined;
       return `the serving certificate was good until ${endOf(certificate)}: the operator cannot connect any more${why}`;
     },
-    get warning() {
+    get warning(): string | undefined {
       const state = stateNow();
       if (state !== "not renewed" && state !== "ends soon") return undefined;
       return `the serving certificate ends at ${endOf(certificate)} and the manager does not renew it: ${reason ?? ""}`;

@@ -1,6 +1,5 @@
-// Makes keys (ECDSA P-256), and asks a replica of the manager for a certificate for one: a call on a
-// connection of its own, every few days. Invariants: a private key never leaves the process, and the call
-// ends within a bound.
+// Makes keys (ECDSA P-256), and asks a replica of the manager for a certificate for one. Invariants: a
+// private key never leaves the process, and the call ends within a bound.
 import { createPrivateKey, generateKeyPair, type KeyObject } from "node:crypto";
 import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -11,18 +10,16 @@ import type { ManagerAccess } from "./manager-access.ts";
 import { openManagerChannel } from "./manager-channel.ts";
 
 /**
- * Asks for a certificate for this public key (SPKI, DER).
+ * For this public key (SPKI, DER).
  * @throws grpc-js' error if the manager says no or cannot be reached; MeshError `TOKEN_UNREADABLE`,
  * `MANAGER_CA_UNREADABLE`, `MANAGER_SILENT`, `ABORTED`
  */
 export type Certify = (publicKey: Uint8Array, signal: AbortSignal) => Promise<CertificateReplyMessage>;
 
 export interface CertifyDeps {
-  /** host:port of the manager's service. */
   readonly manager: string;
   readonly access: ManagerAccess;
   readonly clock: Clock;
-  /** Default: gRPC. */
   readonly connect?: typeof openManagerChannel;
 }
 
@@ -65,7 +62,6 @@ export function createCertify({ manager, access, clock, connect = openManagerCha
 
 export interface NewKey {
   readonly privateKey: KeyObject;
-  /** PKCS #8. */
   readonly pem: string;
   /** SubjectPublicKeyInfo, DER. */
   readonly publicKey: Uint8Array;

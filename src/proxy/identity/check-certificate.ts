@@ -7,21 +7,16 @@ import { SERVING_NAMES } from "./serving-certificate.ts";
 
 export interface CheckOptions {
   readonly privateKey: KeyObject;
-  /** The chain must lead to one CA of each set. */
   /** The URI of this pod, if peers have to know it. */
   readonly clientName?: string | undefined;
   readonly trusts: readonly (readonly X509Certificate[])[];
-  /** Wall time in milliseconds since the epoch. */
   readonly now: number;
 }
 
 const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";
 const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
 
-/**
- * Checks a chain (the certificate first) and returns the certificate.
- * @throws MeshError `CERTIFICATE_UNFIT` with every problem
- */
+/** Returns the first certificate of the chain. @throws MeshError `CERTIFICATE_UNFIT` with every problem */
 export function checkCertificate(chainPem: string, { privateKey, trusts, now, clientName }: CheckOptions): X509Certificate {
   const [leaf, ...others] = readChain(chainPem);
   const problems: string[] = [];

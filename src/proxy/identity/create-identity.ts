@@ -1,8 +1,6 @@
-// Chooses the proxy's identity by its settings: how it trusts the manager and proves itself, and which
-// certificate it serves with.
-import type { Clock, Random } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
-import type { Registry } from "../../base/metrics.ts";
+// The proxy's identity by its settings: how it trusts the manager and proves itself, and which certificate it
+// serves with.
+import type { ProcessContext } from "../../base/process-context.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import { createCertify } from "./certify.ts";
 import {
@@ -19,25 +17,18 @@ import { readPair } from "./tls-pair.ts";
 import { createOwnCertificate, createWatchedCertificate } from "./watched-certificate.ts";
 
 export interface IdentityConfig {
-  /** host:port of the manager's service. */
   readonly manager: string;
-  /** The files of the mesh's identity; undefined: none. */
   readonly identity: { readonly managerCa: string; readonly token: string } | undefined;
   /** Files to serve with, whatever the identity is. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly dataDir: string;
 }
 
-export interface IdentityDeps {
+export interface IdentityDeps extends ProcessContext {
   readonly config: IdentityConfig;
   readonly state: Pick<StateFolder, "certificate">;
   /** The URI of this pod, if peers have to know it. */
   readonly clientName?: string | undefined;
-  readonly registry: Registry;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
-  /** Default: gRPC. */
   readonly connect?: typeof openManagerChannel;
 }
 
@@ -53,7 +44,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
   const { manager, identity, tls, dataDir } = config;
   const holder = createCertificateHolder(registry);
   const mesh = identity && { ...identity, trust: createMeshTrustStore(identity.managerCa, log) };
-  const access = mesh ? createMeshAccess({ manager, trust: mesh.trust, tokenFile: mesh.token }) : createPlainAccess();
+  const access = mesh ? createMeshAccess(manager, mesh.trust, mesh.token) : createPlainAccess();
   const watched = { holder, clock, log };
   if (tls !== undefined)
     return {

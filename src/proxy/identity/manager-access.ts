@@ -1,7 +1,6 @@
 // How the proxy trusts the manager and proves itself. Invariant: the token goes only to a server that proves
 // by TLS 1.3 and a CA of the mesh that it has the manager's configured name, also after a redirect to an
 // address, since other pods have certificates of the same CA.
-
 import type { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
@@ -14,7 +13,6 @@ import type { Logger } from "../../base/log.ts";
 import { readCertificates } from "../../base/pem.ts";
 import { parseAddress } from "../../base/settings.ts";
 
-/** The credentials of one connection, and the metadata of the first call on it. */
 export interface ManagerPass {
   readonly credentials: ChannelCredentials;
   readonly channelOptions: ChannelOptions;
@@ -23,13 +21,13 @@ export interface ManagerPass {
 
 export interface ManagerAccess {
   /**
-   * To be asked before each call, since token and CAs are rotated.
-   * @throws MeshError `TOKEN_UNREADABLE`, `MANAGER_CA_UNREADABLE`; try again
+   * Asked before each call, since token and CAs are rotated.
+   * @throws MeshError `TOKEN_UNREADABLE`, `MANAGER_CA_UNREADABLE`
    */
   pass(): Promise<ManagerPass>;
 }
 
-/** Plain text and no token, for the loopback and for tests. */
+/** For the loopback and for tests. */
 export function createPlainAccess(): ManagerAccess {
   const pass: ManagerPass = {
     credentials: grpcCredentials.createInsecure(),
@@ -39,14 +37,8 @@ export function createPlainAccess(): ManagerAccess {
   return { pass: async () => pass };
 }
 
-export interface MeshAccessOptions {
-  /** host:port of the manager's service. */
-  readonly manager: string;
-  readonly trust: MeshTrustStore;
-  readonly tokenFile: string;
-}
-
-export function createMeshAccess({ manager, trust, tokenFile }: MeshAccessOptions): ManagerAccess {
+/** @param manager host:port */
+export function createMeshAccess(manager: string, trust: MeshTrustStore, tokenFile: string): ManagerAccess {
   const name = parseAddress(manager)?.host;
   if (name === undefined) throw new MeshError("CONFIG_INVALID", `reading the manager's address: ${manager} is not host:port`);
   // TLS has no server name for an address. Any name will do then: the certificate is checked for the address.
@@ -74,12 +66,11 @@ function trustOnly({ pem }: MeshTrust, name: string): ChannelCredentials {
   });
 }
 
-/** Tokens of the API server have about 1 KB; gRPC's servers take 8 KB of headers or more. */
+/** Tokens of the API server have about 1 KB. */
 const MAX_TOKEN_CHARS = 16 * 1024;
 
 /**
- * The pod's service account token. It is read for each call, since the kubelet rotates it; no error, log or
- * variable keeps it.
+ * Read for each call, since the kubelet rotates it; no error, log or variable keeps the token.
  * @throws MeshError `TOKEN_UNREADABLE` that names the file
  */
 export async function readToken(file: string): Promise<string> {
@@ -102,14 +93,14 @@ function unreadable(file: string, why: string): MeshError {
   return new MeshError("TOKEN_UNREADABLE", `reading this pod's token from ${file}: ${why}`);
 }
 
-/** The CAs of the mesh, from the ConfigMap `ctrlmesh-ca`; the same object until the file changes. */
+/** The CAs of the mesh, from the ConfigMap `ctrlmesh-ca`. */
 export interface MeshTrust {
   readonly pem: string;
   readonly certificates: readonly X509Certificate[];
 }
 
 /**
- * Reads the file each time, so that a rotated CA needs no restart.
+ * A rotated CA needs no restart.
  * @throws MeshError `MANAGER_CA_UNREADABLE` if there has never been a good one
  */
 export type MeshTrustStore = LastGoodFile<MeshTrust>;

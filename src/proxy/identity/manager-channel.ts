@@ -17,9 +17,8 @@ import type { ManagerPass } from "./manager-access.ts";
 
 /**
  * A manager that is gone without a word (a stopped process, a lost node, a cut network) is noticed within the
- * sum of the two, in milliseconds: before its lease of 15 s is over, so that proxies look for the next leader
- * when there is one. A thousand proxies send their manager 200 pings a second, which its HTTP/2 library
- * answers. Five seconds are longer than a manager may be busy.
+ * sum of the two, in milliseconds: before its lease of 15 s is over. A thousand proxies send their manager
+ * 200 pings a second. Five seconds are longer than a manager may be busy.
  */
 export const KEEPALIVE = { everyMs: 5_000, timeoutMs: 5_000 };
 
@@ -37,7 +36,7 @@ const CHANNEL_OPTIONS: ChannelOptions = {
   "grpc.enable_http_proxy": 0,
 };
 
-/** A connection to one replica. The code that opens it also closes it. */
+/** To be closed by the code that opens it. */
 export type ManagerChannel = Pick<Client, "close" | "waitForReady" | "makeBidiStreamRequest" | "makeUnaryRequest">;
 
 export function openManagerChannel(endpoint: string, { credentials, channelOptions }: ManagerPass): ManagerChannel {
@@ -79,9 +78,9 @@ class ManagerClient extends Client {
 type Connector = experimental.SecureConnector;
 
 /**
- * Credentials of one channel that end with the channel. gRPC leaves a connection open if its channel is
- * closed during the TLS handshake, and that connection holds one of the manager's places: when a thousand
- * proxies give a busy manager up, no other proxy gets in.
+ * Credentials of one channel that end with it. gRPC leaves a connection open if its channel is closed during
+ * the TLS handshake, and that connection holds one of the manager's places: when a thousand proxies give a
+ * busy manager up, no other proxy gets in.
  */
 class EndingCredentials extends ChannelCredentials {
   readonly #inner: ChannelCredentials;
@@ -145,17 +144,16 @@ const MAX_CHARS = 300;
 /** grpc-js adds the time to its text about a connection. Without the time, equal reasons have equal texts. */
 const TIME = / \(\d{4}-\d{2}-\d{2}T[\d:.]+Z\)/g;
 
-/** The manager answered and does not serve this pod. */
 export function isRefusal(error: unknown): boolean {
   return isUnbelieved(error) || codeOf(error) === status.PERMISSION_DENIED;
 }
 
-/** The manager does not accept the pod's token. That lasts, unless the token is rotated. */
+/** The manager does not accept the pod's token, which lasts until the token is rotated. */
 export function isUnbelieved(error: unknown): boolean {
   return codeOf(error) === status.UNAUTHENTICATED;
 }
 
-/** The error as one bounded line, for the log and for /readyz. Nothing but its message goes in. */
+/** One bounded line, for the log and for /readyz. */
 export function reasonOf(error: unknown, manager: string): string {
   const text = plainText(errorMessage(error).replaceAll(TIME, ""), MAX_CHARS);
   if (isRefusal(error)) return `the manager at ${manager} refuses this pod: ${text}`;

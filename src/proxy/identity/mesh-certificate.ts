@@ -1,17 +1,17 @@
 // The certificate that the manager issues to this pod. It is renewed after a quarter of its life, and
 // immediately when the mesh has other CAs. Invariants: every certificate is checked before its use; while a
 // renewal fails the old one stays in use, even after its end, since open connections never look at it again.
-// The start waits for the first one, or for the stored one: it is in one file with its key, so that no key
-// lies next to another key's certificate, and in a pod on no disk, since the folder is an emptyDir in memory.
+// It is stored in one file with its key, and in a pod on no disk, since the folder is an emptyDir in memory.
 import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
 import { z } from "zod";
 import { untilAborted } from "../../base/abort.ts";
 import { CLOCK_SKEW_MS } from "../../base/certificates.ts";
-import { type BackoffOptions, backoffMs, type Clock, type Random, sleep } from "../../base/clock.ts";
+import { type BackoffOptions, backoffMs, type Random, sleep } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import { Counter, type Registry } from "../../base/metrics.ts";
+import { Counter } from "../../base/metrics.ts";
 import { readCertificates } from "../../base/pem.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import type { Slot } from "../state/state-folder.ts";
 import { createCertificateTrouble } from "./certificate-trouble.ts";
 import { type Certify, newKey } from "./certify.ts";
@@ -20,10 +20,8 @@ import type { MeshTrust, MeshTrustStore } from "./manager-access.ts";
 import { isRefusal, reasonOf } from "./manager-channel.ts";
 import type { CertificateHolder, ServingCertificate } from "./serving-certificate.ts";
 
-export interface MeshCertificateOptions {
-  /** host:port of the manager's service, for the words. */
+export interface MeshCertificateOptions extends ProcessContext {
   readonly manager: string;
-  /** The file behind `trust`: what operators trust. */
   readonly caFile: string;
   readonly trust: MeshTrustStore;
   readonly certify: Certify;
@@ -31,10 +29,6 @@ export interface MeshCertificateOptions {
   /** The URI of this pod, if peers have to know it; stored certificates of old versions lack it. */
   readonly clientName?: string | undefined;
   readonly holder: CertificateHolder;
-  readonly registry: Registry;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
 }
 
 const STORED = z.object({ key: z.string(), chain: z.string(), trust: z.string() });
@@ -42,18 +36,16 @@ const STORED = z.object({ key: z.string(), chain: z.string(), trust: z.string() 
 /** PEM: the key, the chain with the certificate first, and the manager's CAs when it issued them. */
 type StoredCertificate = Readonly<z.output<typeof STORED>>;
 
-/** The certificate in use. */
 interface Held {
   readonly leaf: X509Certificate;
-  /** The CAs that the manager trusted when it issued it. */
+  /** The manager's CAs when it issued the certificate. */
   readonly trustSet: string;
-  /** Wall time in milliseconds. */
   readonly renewAt: number;
 }
 
 export function createMeshCertificate(options: MeshCertificateOptions): ServingCertificate {
   const { caFile, certify, clientName, clock, holder, log, manager, random, registry, slot, trust } = options;
-  const trouble = createCertificateTrouble({ manager, clock, log });
+  const trouble = createCertificateTrouble(manager, clock, log);
   const requests = new Counter({
     name: "ctrlmesh_proxy_certificate_requests_total",
     help: "Requests to the manager for a serving certificate: issued, refused (who we are is not believed), or failed.",
@@ -112,7 +104,7 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
   const isDue = async (): Promise<boolean> =>
     inUse === undefined || clock.now() >= inUse.renewAt || (await hasOtherTrust(inUse).catch(() => false));
 
-  /** Looks whether a new one is due until the process stops. */
+  /** Until the process stops. */
   const run = async () => {
     let failures = 0;
     let retryAtMs = 0;
@@ -162,7 +154,6 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
   };
 }
 
-/** Undefined if there is none or it cannot be read, which is logged. */
 async function loadCertificate(slot: Slot, log: Logger): Promise<StoredCertificate | undefined> {
   try {
     const text = await slot.read();
@@ -175,18 +166,17 @@ async function loadCertificate(slot: Slot, log: Logger): Promise<StoredCertifica
   }
 }
 
-/** The same for the same set of certificates, in whatever order. */
+/** Equal for equal sets, in whatever order. */
 function setOf(certificates: readonly X509Certificate[]): string {
   return [...new Set(certificates.map(({ fingerprint256 }) => fingerprint256))].sort().join();
 }
 
-/** The longest time between two checks of the certificate and of the CAs' file. */
+/** Between two checks of the certificate and of the CAs' file. */
 export const CHECK_MS = 10_000;
 
-/** Short, so that pods that start together with their manager get a certificate soon after it is up. */
+/** Short: pods start together with their manager. */
 const FIRST: BackoffOptions = { baseMs: 200, maxMs: 5_000 };
 const FIRST_REFUSED: BackoffOptions = { baseMs: 1_000, maxMs: 60_000 };
-/** Longer, since the old certificate is valid for hours. */
 const RENEWAL: BackoffOptions = { baseMs: 5_000, maxMs: 300_000 };
 
 function retryBackoff(hasOne: boolean, isRefused: boolean): BackoffOptions {
@@ -195,10 +185,9 @@ function retryBackoff(hasOne: boolean, isRefused: boolean): BackoffOptions {
 }
 
 /**
- * Wall time in milliseconds, shortly before a quarter of the life is over. So operators go on for three
- * quarters of it without a manager. The time is random, so that pods that started together do not ask
- * together. The life begins when the certificate was issued. The certificate itself is dated back, for late
- * clocks.
+ * Wall time in milliseconds, shortly before a quarter of the life is over: operators go on for three quarters
+ * of it without a manager. Random, so that pods that started together do not ask together. The life begins at
+ * the issue; the certificate itself is dated back, for late clocks.
  */
 function renewalTime({ validFromDate, validToDate }: X509Certificate, random: Random): number {
   const from = validFromDate.getTime() + CLOCK_SKEW_MS;

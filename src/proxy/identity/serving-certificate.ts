@@ -1,5 +1,5 @@
-// The certificate with which the proxy serves its operator. Files, the mesh's identity or the proxy itself
-// provide it, and its users need not know which.
+// The certificate with which the proxy serves its operator, from files, from the manager or by the proxy
+// itself.
 import { X509Certificate } from "node:crypto";
 import { MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
@@ -11,11 +11,11 @@ export interface ServingCertificate extends Runnable {
   current(): TlsPair;
   /** The file with the CA for the operator; undefined if the certificate comes from files. */
   readonly caFile: string | undefined;
-  /** Calls the listener with each new pair. Returns the unsubscription. */
+  /** Returns the unsubscription. */
   onChange(listener: (now: TlsPair) => void): () => void;
-  /** Why no operator can use the certificate, in words for the reader of /readyz. */
+  /** Why no operator can use the certificate, for /readyz. */
   readonly notReady: string | undefined;
-  /** Why the certificate will soon be of no use, in the same words. */
+  /** Why the certificate will soon be of no use, for /readyz. */
   readonly warning: string | undefined;
 }
 
@@ -25,15 +25,10 @@ export const SERVING_NAMES = {
   ipAddresses: ["127.0.0.1", "::1"],
 } as const;
 
-/** The pair that is in use, with its listeners and its metric. Each kind of serving certificate has one. */
-export interface CertificateHolder extends Pick<ServingCertificate, "current" | "onChange"> {
-  /** Takes the pair into use. False if it is in use already. */
-  use(pair: TlsPair): boolean;
-  /** Undefined before the first. */
-  readonly pair: TlsPair | undefined;
-}
+export type CertificateHolder = ReturnType<typeof createCertificateHolder>;
 
-export function createCertificateHolder(registry: Registry): CertificateHolder {
+/** The pair in use, with its listeners and its metric. */
+export function createCertificateHolder(registry: Registry) {
   const listeners = new Set<(now: TlsPair) => void>();
   let pair: TlsPair | undefined;
   const expiry = new Gauge({
@@ -43,21 +38,22 @@ export function createCertificateHolder(registry: Registry): CertificateHolder {
     registers: [registry],
   });
   return {
-    get pair() {
+    get pair(): TlsPair | undefined {
       return pair;
     },
-    use(now) {
+    /** False if the pair is in use already. */
+    use(now: TlsPair): boolean {
       if (now.cert === pair?.cert && now.key === pair.key) return false;
       pair = now;
       expiry.set({ name: "serving" }, new X509Certificate(now.cert).validToDate.getTime() / 1000);
       for (const listener of listeners) listener(now);
       return true;
     },
-    current() {
+    current(): TlsPair {
       if (pair === undefined) throw new MeshError("NOT_STARTED", "reading the serving certificate: not started");
       return pair;
     },
-    onChange(listener) {
+    onChange(listener: (now: TlsPair) => void): () => void {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },

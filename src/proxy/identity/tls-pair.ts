@@ -1,18 +1,17 @@
-// A certificate with its key, read from two files. Invariant: the two belong together. In a file of its own,
-// since the thread of the operator's webhooks loads it, and every import costs memory there.
+// A certificate with its key. In a file of its own, since every import costs memory in the thread of the
+// operator's webhooks.
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { MeshError } from "../../base/errors.ts";
 
-/** A certificate, with the chain to its CA behind it, and its key, as node:tls takes them. */
+/** As node:tls takes them; `cert` may have its chain behind it. */
 export interface TlsPair {
   readonly cert: string;
   readonly key: string;
 }
 
 /**
- * Reads a certificate and its key. Somebody may be replacing the two files, so that a pair that does not
- * match is an error.
+ * Somebody may be replacing the two files, so a pair that does not match is an error.
  * @throws MeshError `CERTIFICATE_UNREADABLE`
  */
 export async function readPair(certFile: string, keyFile: string): Promise<TlsPair> {

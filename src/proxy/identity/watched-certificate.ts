@@ -1,23 +1,21 @@
-// A serving certificate that is there at the start, and that is looked at again every minute: one from files,
-// as cert-manager renews them in a mounted Secret, or one of the proxy's own. Invariant: while no better one
-// can be had, the old one stays in use.
+// A serving certificate that is there at the start and is looked at again every minute: one from files, as
+// cert-manager renews them in a mounted Secret, or one of the proxy's own. Invariant: while no better one can
+// be had, the old one stays in use.
 import { X509Certificate } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createCa, issueServerCertificate, type KeyCertificate } from "../../base/certificates.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { replaceFile } from "../../base/durable-file.ts";
-import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { type CertificateHolder, SERVING_NAMES, type ServingCertificate } from "./serving-certificate.ts";
 import { readPair, type TlsPair } from "./tls-pair.ts";
 
-export interface WatchedCertificateOptions {
-  /** The pair to use from now on. `before` is the one in use. */
+export interface WatchedCertificateOptions extends Pick<ProcessContext, "clock" | "log"> {
+  /** `before` is the pair in use. */
   readonly next: (before: TlsPair | undefined) => Promise<TlsPair>;
   readonly caFile?: string;
   readonly holder: CertificateHolder;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 const CHECK_MS = 60_000;
@@ -57,14 +55,13 @@ export type OwnCertificateOptions = Omit<WatchedCertificateOptions, "next" | "ca
 const DAY_MS = 86_400_000;
 const LEAF_DAYS = 90;
 const CA_DAYS = 3650;
-/** A certificate is renewed when less time is left. Any restart takes far less. */
+/** Renewed when less is left. Any restart takes far less. */
 const RENEW_LEAF_MS = 30 * DAY_MS;
 const RENEW_CA_MS = 180 * DAY_MS;
 
 /**
  * A certificate that the proxy makes itself, for the loopback and for tests. Its CA stays in the data folder,
- * so that an operator trusts a restarted proxy. The CA certificate is written before a port is bound, and
- * only the proxy can read the key.
+ * so that an operator trusts a restarted proxy.
  */
 export function createOwnCertificate({ dataDir, ...options }: OwnCertificateOptions): ServingCertificate {
   const { clock } = options;
@@ -79,8 +76,7 @@ export function createOwnCertificate({ dataDir, ...options }: OwnCertificateOpti
   });
 }
 
-// The CA of the data folder, or a new one. The key is written first, since a certificate without its key is
-// of no use.
+// The key is written first, since a certificate without its key is of no use.
 async function loadCa(dataDir: string, clock: Clock): Promise<KeyCertificate> {
   const certFile = join(dataDir, "ca.crt");
   const keyFile = join(dataDir, "ca.key");

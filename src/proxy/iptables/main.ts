@@ -9,10 +9,7 @@ import { applyRules, familyRules } from "./rules.ts";
 
 const USAGE = "ctrlmesh-iptables: --redirect=IP:PORT [--redirect=...] --to=PORT --except-uid=UID [--inbound=PORT:PORT]";
 const EXIT_USAGE = 64;
-/**
- * The older iptables locks a file, and the root is read-only. No other program writes rules in a pod's
- * network.
- */
+/** The older iptables locks a file, and the root is read-only. No other program writes rules in a pod. */
 const LOCK = { XTABLES_LOCKFILE: "/dev/null" };
 
 const { values } = parseArgs({

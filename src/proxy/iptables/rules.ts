@@ -1,14 +1,10 @@
-// The rules of iptables mode, in chains of their own that are replaced as a whole. Invariants: the rules
-// redirect only new connections of the pod itself to the given addresses, and none of the proxy's user;
-// connections to the operator's webhooks are redirected only if they come from outside of the pod; the rules
-// are written as a whole, or not.
+// The rules of iptables mode, in chains of their own that are replaced as a whole. Invariants: only new
+// connections of the pod itself to the given addresses are redirected, and none of the proxy's user;
+// connections to the operator's webhooks only if they come from outside of the pod.
 import { errorMessage, MeshError } from "../../base/errors.ts";
 
-/** The chain of the table `nat` for the pod's own connections. */
 const OUTPUT_CHAIN = "CTRLMESH_OUTPUT";
-/**
- * The chain for connections that arrive from outside of the pod. Those of the pod to itself never pass it.
- */
+/** For connections from outside of the pod. Those of the pod to itself never pass it. */
 const INBOUND_CHAIN = "CTRLMESH_INBOUND";
 
 export interface Redirection {
@@ -18,13 +14,12 @@ export interface Redirection {
   readonly to: number;
   /** The user whose connections go to the API server directly. */
   readonly exceptUid: number;
-  /** The port of the operator's webhooks, and the proxy's port for their calls. */
+  /** From the operator's webhooks to the proxy's listener for them. */
   readonly inbound?: { readonly from: number; readonly to: number } | undefined;
 }
 
 export type Family = "ip" | "ip6";
 
-/** What is to be set up for one address family. */
 export interface FamilyRules {
   readonly family: Family;
   /** Input of iptables-restore --noflush. */
@@ -33,7 +28,6 @@ export interface FamilyRules {
   readonly jumps: readonly { readonly from: string; readonly to: string }[];
 }
 
-/** The rules by address family; none for a family without an address. */
 export function familyRules({ from, to, exceptUid, inbound }: Redirection): FamilyRules[] {
   return (["ip", "ip6"] as const).flatMap((family) => {
     const addresses = from.filter(({ ip }) => ip.includes(":") === (family === "ip6"));
@@ -54,7 +48,7 @@ export function familyRules({ from, to, exceptUid, inbound }: Redirection): Fami
   });
 }
 
-/** The result of a command; `error` if it could not be started. */
+/** `error`: the command could not be started. */
 export interface RunResult {
   readonly status: number | null;
   readonly stderr: string;
@@ -68,7 +62,7 @@ const VARIANTS = ["-nft", "-legacy", ""];
 const WAIT_SECONDS = "--wait=10";
 
 /**
- * Writes the rules with the iptables of the image, even if they are already there. Returns the variant.
+ * Writes the rules with the iptables of the image, also over themselves. Returns the variant.
  * @throws MeshError `IPTABLES_FAILED` with the error of each variant
  */
 export function applyRules(rules: readonly FamilyRules[], run: Run): string {

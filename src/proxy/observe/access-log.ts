@@ -1,32 +1,28 @@
-// The access log: which requests are written, and where. The setting `--access-log` takes a share of all
-// requests into the log, and the page /debug/requests takes the next few. Invariants: off by default; no
-// request can turn it on; no token, body or query is ever written.
+// The access log: `--access-log` takes a share of all requests into the log, and /debug/requests the next
+// few. Invariants: off by default; no request can turn it on; no token, body or query is ever written.
 import type { Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 
-/** What is written of one request. */
 export type AccessFields = Readonly<Record<string, unknown>>;
 export type AccessSink = (fields: AccessFields) => void;
 
 export interface AccessLog {
   /** Where to write about the request that begins now; undefined: nowhere. */
   pick(): AccessSink | undefined;
-  /** Takes a copy of all requests that begin from now on, until the returned function is called. */
+  /** Copies all requests that begin from now on, until the returned function is called. */
   tap(sink: AccessSink): () => void;
-  /** Calls the listener when the first reader of copies comes (true), and when the last has left. */
+  /** True when the first reader of copies comes, false when the last has left. */
   onTapped(listener: (isTapped: boolean) => void): void;
-  /** Gives a request that another thread has served to those who take copies. */
+  /** For a request that another thread has served. */
   copy(fields: AccessFields): void;
 }
 
 export interface AccessLogOptions {
-  /** 0 to 1: the share of requests that is logged. */
   readonly share: number;
   readonly random: Random;
   readonly log: Logger;
 }
 
-/** Makes it. */
 export function createAccessLog({ share, random, log }: AccessLogOptions): AccessLog {
   const taps = new Set<AccessSink>();
   const listeners: ((isTapped: boolean) => void)[] = [];

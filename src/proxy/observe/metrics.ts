@@ -1,11 +1,11 @@
-// The proxy's metrics about requests. Invariants: the number of label sets is bounded (request-labels.ts); a
-// request only touches plain numbers (metric-cells.ts), found by a few look-ups.
+// The proxy's metrics about requests. Invariants: the number of label sets is bounded; a request only touches
+// plain numbers (metric-cells.ts), found by a few look-ups.
 
 import { type CounterCell, createCounterCells, createHistogramCells } from "../../base/metric-cells.ts";
 import { Gauge, measureEventLoop, type Registry } from "../../base/metrics.ts";
+import type { RequestInfo } from "../../kube/request-info.ts";
 import type { CallRecord } from "../call/call.ts";
 import type { LayerTiming } from "../http/layer-timing.ts";
-import { byResource, lazily, verbOf } from "./request-labels.ts";
 
 /** Resources with labels of their own; further ones share the label "other". */
 const MAX_RESOURCES = 250;
@@ -14,27 +14,13 @@ const MAX_RESOURCES = 250;
 const STREAM_KINDS = ["watch", "log", "proxy", "tunnel"] as const;
 export type StreamKind = (typeof STREAM_KINDS)[number];
 
-export interface ProxyMetrics {
-  /** A reply's head is ready (or an error is): counts it. `seconds` since the request came. */
-  replied(record: CallRecord, code: number, seconds: number): void;
-  /** The whole reply of a request that has an end has been sent. */
-  finished(record: CallRecord, seconds: number): void;
-  /** What a measured call spent in each layer. */
-  timed(timing: LayerTiming): void;
-  streamOpened(kind: StreamKind): void;
-  streamClosed(kind: StreamKind): void;
-  /** Bytes of managedFields that were taken out. */
-  readonly strippedBytes: CounterCell;
-  /** Ends the measuring of the event loop. */
-  stop(): void;
-}
+export type ProxyMetrics = ReturnType<typeof createProxyMetrics>;
 
 const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const OVERHEAD_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1];
 const LAYER_BUCKETS = [0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.1, 1, 10];
 
-/** Registers the metrics. */
-export function createProxyMetrics(registry: Registry): ProxyMetrics {
+export function createProxyMetrics(registry: Registry) {
   const requests = countRequests(registry);
   const decisions = countDecisions(registry);
   const durationCells = createHistogramCells({
@@ -63,19 +49,21 @@ export function createProxyMetrics(registry: Registry): ProxyMetrics {
   const stop = measureEventLoop(registry, "proxy");
 
   return {
-    replied(record, code, seconds) {
+    /** Counts a reply at its head. `seconds` since the request came. */
+    replied(record: CallRecord, code: number, seconds: number): void {
       requests(record, code).value++;
       decisions(record).value++;
       overhead.observe(Math.max(0, seconds - (record.waitedMs ?? 0) / 1000));
     },
-    finished: (record, seconds) => durations(verbOf(record.info)).observe(seconds),
-    timed({ names, ms }) {
+    /** For a request that has an end: its whole reply has been sent. */
+    finished: (record: CallRecord, seconds: number): void => durations(verbOf(record.info)).observe(seconds),
+    timed({ names, ms }: LayerTiming): void {
       for (const [index, name] of names.entries()) layers(name).observe((ms[index] ?? 0) / 1000);
     },
-    streamOpened(kind) {
+    streamOpened(kind: StreamKind): void {
       open[kind]++;
     },
-    streamClosed(kind) {
+    streamClosed(kind: StreamKind): void {
       open[kind]--;
     },
     strippedBytes: createCounterCells({
@@ -133,4 +121,49 @@ function countStreams(registry: Registry): Record<StreamKind, number> {
     },
   });
   return open;
+}
+
+/**
+ * The function from requests to what `make` makes, with a bound. Clients choose paths freely, so a resource
+ * gets a value of its own only after an answer of the API server's (`asked`) for it; all beyond
+ * `maxResources` share one.
+ */
+export function byResource<T>(
+  maxResources: number,
+  make: (group: string, resource: string) => T,
+): (info: RequestInfo | undefined, code: number, asked: boolean) => T {
+  const groups = new Map<string, Map<string, T>>();
+  const none = make("", "");
+  const other = make("other", "other");
+  let knownCount = 0;
+  return (info, code, asked) => {
+    if (info?.kind !== "resource") return none;
+    const { group, resource } = info;
+    const knownValue = groups.get(group)?.get(resource);
+    if (knownValue !== undefined) return knownValue;
+    if (!asked || code >= 300 || knownCount >= maxResources) return other;
+    knownCount++;
+    const made = make(group, resource);
+    const resources = groups.get(group);
+    if (resources === undefined) groups.set(group, new Map([[resource, made]]));
+    else resources.set(resource, made);
+    return made;
+  };
+}
+
+export function verbOf(info: RequestInfo | undefined): string {
+  return info === undefined ? "unreadable" : info.verb;
+}
+
+/** A map that makes what it does not have. */
+export function lazily<K, V>(make: (key: K) => V): (key: K) => V {
+  const made = new Map<K, V>();
+  return (key) => {
+    let value = made.get(key);
+    if (value === undefined) {
+      value = make(key);
+      made.set(key, value);
+    }
+    return value;
+  };
 }

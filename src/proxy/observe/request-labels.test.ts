@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseRequestInfo } from "../../kube/request-info.ts";
-import { byResource, verbOf } from "./request-labels.ts";
+import { byResource, verbOf } from "./metrics.ts";
 
 const get = (resource: string, group = "example.io") => parseRequestInfo("GET", `/apis/${group}/v1/${resource}`);
 const labels = (max: number) => byResource(max, (group, resource) => `${group}/${resource}`);

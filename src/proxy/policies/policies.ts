@@ -1,8 +1,9 @@
-// The policies that this proxy enforces: limits, faults and rules about other servers. Invariants: limits
-// fail static, so the limits that were enforced last stay in force without a manager and over a restart;
-// faults fail off, so a fault that nobody can take back ends by itself; a client that leaves ends its delay.
+// The policies that this proxy enforces. Invariants: limits fail static, so the last ones stay in force
+// without a manager and over a restart; faults fail off, so a fault that nobody can take back ends by itself;
+// a client that leaves ends its delay.
 import type { AbortSource } from "../../base/abort.ts";
-import { type Clock, type Random, sleep } from "../../base/clock.ts";
+import { type Clock, sleep } from "../../base/clock.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { createEgressRules, type EgressDecision } from "../../policy/egress-rules.ts";
 import { createEngine, type Engine, type LimitDecision, type StoredBreaker } from "../../policy/engine/engine.ts";
 import { drawFault, type Fault, NO_FAULT } from "../../policy/engine/faults.ts";
@@ -15,21 +16,19 @@ import type { PolicyMetrics } from "./policy-metrics.ts";
 /** Resolves after the delay. @throws MeshError `ABORTED` when the signal fires */
 export type Delay = (ms: number, signal: AbortSource) => Promise<void>;
 
-/** The questions of the layers and of the egress proxy. */
 export interface Policies {
-  /** If there are no rules, a caller may save the question. */
+  /** Without rules, a caller may save the question. */
   readonly hasLimits: boolean;
   readonly hasFaults: boolean;
   limit(request: PolicyRequest): LimitDecision;
   fault(request: PolicyRequest): Fault;
-  /** Decides whether a request may go to its server, which is not the API server. */
+  /** For a request to another server than the API server. */
   judge(request: PolicyRequest): EgressDecision;
   /** An enforced rule allows some servers, so all others are refused. */
   readonly isAllowList: boolean;
   readonly delay: Delay;
 }
 
-/** Names a rule of an object. */
 type RuleKey = string;
 
 function keyOf({ uid, rule }: { readonly uid: string; readonly rule: string }): RuleKey {
@@ -37,28 +36,22 @@ function keyOf({ uid, rule }: { readonly uid: string; readonly rule: string }): 
 }
 
 export interface RunningPolicies extends Policies {
-  /** Enforces these rules from now on. @param stored the breakers before a restart of the process */
   enforce(policies: PolicySet, digest: string, stored?: readonly StoredBreaker[]): void;
   readonly openBreakers: readonly StoredBreaker[];
   readonly report: PolicyReportMessage;
-  /** Calls the listener after every change of the rules or of a breaker. */
+  /** After every change of the rules or of a breaker. */
   onChange(listener: () => void): void;
 }
 
-export interface PoliciesOptions {
-  readonly clock: Clock;
-  readonly random: Random;
-  /**
-   * Milliseconds for which the proxy has followed no manager; 0 while it follows one, Infinity if this
-   * process has followed none.
-   */
+export interface PoliciesOptions extends Pick<ProcessContext, "clock" | "random"> {
+  /** 0 while the proxy follows a manager, Infinity if this process has followed none. */
   readonly managerAwayMs: () => number;
   readonly metrics: PolicyMetrics;
 }
 
 /** Faults stop when no manager could take them back for so long. */
 const FAULTS_END_MS = 60_000;
-/** At most so many requests of the process are delayed at a time. Further ones pass without a delay. */
+/** At a time. Further requests pass without a delay. */
 const MAX_DELAYED = 256;
 const MAX_REPORTED = 64;
 
@@ -67,7 +60,7 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
   const offsetMs = clock.now() - clock.monotonicMs();
   const now = () => offsetMs + clock.monotonicMs();
   const listeners: (() => void)[] = [];
-  /** When each breaker closed in this process, by rule. */
+  /** The breakers that closed in this process. */
   const closedAt = new Map<RuleKey, RuleStateMessage>();
   let current: PolicySet = NO_POLICIES;
   let digest = "";

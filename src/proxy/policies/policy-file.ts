@@ -1,5 +1,5 @@
-// The last good policies and the open breakers in the state folder, so that a restarted proxy limits what the
-// process before has limited. Invariant: what is read is whole and was written by this pod, or it is nothing.
+// The last good policies and the open breakers in the state folder. Invariant: what is read is whole and was
+// written by this pod, or it is nothing.
 import { z } from "zod";
 import type { Logger } from "../../base/log.ts";
 import type { StoredBreaker } from "../../policy/engine/engine.ts";
@@ -12,13 +12,7 @@ export interface StoredPolicies {
   readonly breakers: readonly StoredBreaker[];
 }
 
-export interface PolicyFile {
-  load(): Promise<StoredPolicies | undefined>;
-  /** Resolves when the newest state is stored, or the old one is removed. */
-  save(read: () => StoredPolicies): Promise<void>;
-  /** Resolves when nothing is being stored. */
-  idle(): Promise<void>;
-}
+export type PolicyFile = ReturnType<typeof createPolicyFile>;
 
 const FORMAT = 1;
 
@@ -40,9 +34,9 @@ const CONTENT = z.object({
   ),
 });
 
-export function createPolicyFile({ policies: slot }: Pick<StateFolder, "policies">, pod: PodRef, log: Logger): PolicyFile {
+export function createPolicyFile({ policies: slot }: Pick<StateFolder, "policies">, pod: PodRef, log: Logger) {
   return {
-    async load() {
+    async load(): Promise<StoredPolicies | undefined> {
       try {
         const text = await slot.read();
         if (text === undefined) return undefined;
@@ -54,11 +48,12 @@ export function createPolicyFile({ policies: slot }: Pick<StateFolder, "policies
         return undefined;
       }
     },
-    async save(read) {
+    /** Resolves when the newest state is stored, or the old one is removed. */
+    async save(read: () => StoredPolicies): Promise<void> {
       // Rules that no longer hold must not come back.
       await slot.save(() => ({ text: textOf(read(), pod), onFullDisk: "remove" }));
     },
-    async idle() {
+    async idle(): Promise<void> {
       await slot.idle();
     },
   };

@@ -1,28 +1,18 @@
-// Metrics of policies. Invariant: the number of time series is bounded, whatever the objects contain: beyond
-// 64 rules in force all others count as `other`. The series of a rule end with it.
+// Metrics of policies. Invariant: the number of time series is bounded: beyond 64 rules in force all others
+// count as `other`. The series of a rule end with it.
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { type EgressRule, type FaultRule, type LimitRule, ruleName } from "../../policy/policy.ts";
 
 type Rule = Pick<LimitRule | FaultRule | EgressRule, "origin" | "mode">;
 
-export interface PolicyMetrics {
-  /** These are all rules in force. */
-  keep(rules: readonly Rule[]): void;
-  /** A rule has decided about a request. */
-  decided(rule: Rule, decision: "pass" | "limited" | "open" | "delay" | "abort" | "deny"): void;
-  /** The rules whose breakers are open now. */
-  opened(rules: readonly LimitRule[]): void;
-  delayed(seconds: number): void;
-  /** A delay that was left out, because too many requests were delayed already. */
-  delaySkipped(): void;
-}
+export type PolicyMetrics = ReturnType<typeof createPolicyMetrics>;
 
 type DecisionLabels = Record<"kind" | "rule" | "decision" | "mode", string>;
 
 const MAX_RULES = 64;
 const OTHER = "other";
 
-export function createPolicyMetrics(registry: Registry): PolicyMetrics {
+export function createPolicyMetrics(registry: Registry) {
   const registers = [registry];
   const decisions = new Counter({
     name: "ctrlmesh_proxy_policy_decisions_total",
@@ -47,7 +37,7 @@ export function createPolicyMetrics(registry: Registry): PolicyMetrics {
     help: "Delays of fault rules that were left out, because 256 requests were delayed already.",
     registers,
   });
-  /** The label sets that were counted for each rule with a label of its own. */
+  /** The counted label sets of each rule with a label of its own. */
   const seriesOf = new Map<string, Map<string, DecisionLabels>>();
   const label = ({ origin }: Pick<Rule, "origin">) => {
     const rule = ruleName(origin);
@@ -55,7 +45,8 @@ export function createPolicyMetrics(registry: Registry): PolicyMetrics {
     return seriesOf.has(rule) ? rule : OTHER;
   };
   return {
-    keep(rules) {
+    /** Forgets all other rules. */
+    keep(rules: readonly Rule[]): void {
       const kept = new Set(rules.map(({ origin }) => ruleName(origin)));
       for (const [rule, series] of seriesOf) {
         if (kept.has(rule)) continue;
@@ -63,16 +54,16 @@ export function createPolicyMetrics(registry: Registry): PolicyMetrics {
         seriesOf.delete(rule);
       }
     },
-    decided(rule, decision) {
+    decided(rule: Rule, decision: "pass" | "limited" | "open" | "delay" | "abort" | "deny"): void {
       const labels = { kind: rule.origin.kind, rule: label(rule), decision, mode: rule.mode };
       seriesOf.get(labels.rule)?.set(`${labels.kind} ${decision} ${labels.mode}`, labels);
       decisions.inc(labels);
     },
-    opened(rules) {
+    opened(rules: readonly LimitRule[]): void {
       open.reset();
       for (const rule of rules) if (rule.mode === "Enforce") open.set({ rule: label(rule) }, 1);
     },
-    delayed: (seconds) => delays.observe(seconds),
+    delayed: (seconds: number) => delays.observe(seconds),
     delaySkipped: () => skipped.inc(),
   };
 }

@@ -1,6 +1,4 @@
-// The answer to a request that a policy refuses: who refuses, and when to come again. It differs from other
-// refusals in its header x-ctrlmesh-error, and in a wait that the body may name although Retry-After does
-// not.
+// The answer to a request that a policy refuses: who refuses, and when to come again.
 import type { Random } from "../../base/clock.ts";
 import { type Status, StatusError } from "../../kube/status.ts";
 import type { RefusedBy } from "../../policy/engine/engine.ts";
@@ -8,9 +6,8 @@ import type { RuleOrigin } from "../../policy/policy.ts";
 
 export class PolicyError extends StatusError {
   override readonly status: Status;
-  /** Value of x-ctrlmesh-error. */
   readonly errorCode: string;
-  /** Value of Retry-After, in seconds; absent: the header is not sent, even if the body names a wait. */
+  /** In seconds. Undefined: no header Retry-After, even if the body names a wait. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(errorCode: string, status: Status, retryAfterSeconds?: number) {

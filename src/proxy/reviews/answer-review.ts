@@ -15,7 +15,7 @@ import type { Reply } from "../http/handler.ts";
 import type { Decide } from "./ask-main.ts";
 import { budgetMs, choosePeer } from "./choose-peer.ts";
 import type { ReviewDecision } from "./decide-review.ts";
-import type { OperatorClient } from "./operator-client.ts";
+import type { SendToOperator } from "./operator-client.ts";
 import type { PeerClients } from "./peer-clients.ts";
 import {
   MISDIRECTED,
@@ -32,9 +32,9 @@ export interface AnswerDeps {
   readonly decide: Decide;
   /** Calls the listener when decisions may have changed. Returns the unsubscription. */
   readonly onRoutesChange: (listener: () => void) => () => void;
-  readonly operator: Pick<OperatorClient, "send">;
+  readonly sendToOperator: SendToOperator;
   readonly peers: { readonly current: readonly PodPeer[] };
-  readonly clients: Pick<PeerClients, "inFlightAt" | "keep" | "send">;
+  readonly clients: PeerClients;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -43,7 +43,6 @@ export interface AnswerDeps {
 const PAUSE_MS = 100;
 /** For a subset without a ready pod that can be reached: the list of peers may be a moment old. */
 const NO_PEER_MS = 1_000;
-/** In one attempt. */
 const MAX_REDIRECTS = 2;
 
 const ERROR = "x-ctrlmesh-error";
@@ -143,7 +142,6 @@ interface Asking {
   readonly call: ReviewCall;
   readonly subject: ReviewSubject;
   readonly deps: AnswerDeps;
-  /** Since the first decision. */
   readonly waitedMs: () => number;
 }
 
@@ -176,7 +174,6 @@ async function act(decision: ReviewDecision, asking: Asking): Promise<Attempt> {
   }
 }
 
-/** Goes where a peer has redirected to. */
 async function follow(to: Recipient, ownSubset: string, asking: Asking): Promise<Attempt> {
   if (to.subset !== ownSubset) return toPeer(to, ownSubset, asking);
   // A newer table than ours says that our subset owns the object.
@@ -188,7 +185,7 @@ async function local(to: Recipient, ownSubset: string, asking: Asking): Promise<
   const { call, deps } = asking;
   call.record.subset = to.subset;
   try {
-    const reply = await deps.operator.send(call);
+    const reply = await deps.sendToOperator(call);
     call.record.result = "local";
     return { kind: "answered", reply };
   } catch (error) {

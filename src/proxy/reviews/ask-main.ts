@@ -11,12 +11,6 @@ import type { ReviewDecision, ReviewQuestion } from "./decide-review.ts";
 /** @throws MeshError `ABORTED` when the signal fires */
 export type Decide = (question: ReviewQuestion, signal: AbortSource) => Promise<ReviewDecision>;
 
-export interface Questions {
-  readonly decide: Decide;
-  /** The answers to the last message. */
-  answered(decisions: readonly ReviewDecision[]): void;
-}
-
 /** Each takes some microseconds. */
 export const MAX_ASKED = 16;
 
@@ -26,7 +20,7 @@ interface Waiting {
   resolve(decision: ReviewDecision): void;
 }
 
-export function createQuestions(ask: (questions: readonly ReviewQuestion[]) => void): Questions {
+export function createQuestions(ask: (questions: readonly ReviewQuestion[]) => void) {
   const queue = new Set<Waiting>();
   let inMessage: readonly Waiting[] = [];
   const askNext = () => {
@@ -36,7 +30,7 @@ export function createQuestions(ask: (questions: readonly ReviewQuestion[]) => v
     ask(inMessage.map(({ question }) => question));
   };
   return {
-    async decide(question, signal) {
+    async decide(question: ReviewQuestion, signal: AbortSource): Promise<ReviewDecision> {
       const { promise, resolve, reject } = Promise.withResolvers<ReviewDecision>();
       const entry: Waiting = { question, chars: charsOf(question.subject), resolve };
       const unlink = onAbort(signal, () => {
@@ -49,7 +43,8 @@ export function createQuestions(ask: (questions: readonly ReviewQuestion[]) => v
       }
       return promise.finally(unlink);
     },
-    answered(decisions) {
+    /** The answers to the last message. */
+    answered(decisions: readonly ReviewDecision[]): void {
       const answeredNow = inMessage;
       inMessage = [];
       for (const [index, decision] of decisions.entries()) answeredNow[index]?.resolve(decision);

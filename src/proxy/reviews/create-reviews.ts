@@ -1,10 +1,8 @@
-// The main thread's side of the listener for the operator's webhooks: answers the questions of its thread about
-// routes, policies and the mesh's certificate, and counts its calls.
-import type { Clock, Random } from "../../base/clock.ts";
+// The main thread's side of the listener for the operator's webhooks: answers the questions of its thread
+// about routes, policies and the mesh's certificate, and counts its calls.
 import { errorMessage } from "../../base/errors.ts";
 import type { ListenAddress } from "../../base/listener.ts";
-import type { Logger } from "../../base/log.ts";
-import type { Registry } from "../../base/metrics.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import type { MeshTrustStore } from "../identity/manager-access.ts";
 import type { ServingCertificate } from "../identity/serving-certificate.ts";
 import type { AccessLog } from "../observe/access-log.ts";
@@ -17,11 +15,9 @@ import { createReviewMetrics } from "./review-metrics.ts";
 import { createReviewThread, type ReviewThread } from "./review-thread.ts";
 import type { CertificateState, PeerCredentials } from "./thread-messages.ts";
 
-/** Settings of the process. */
 export interface ReviewsSettings {
-  /** Undefined: there is no listener. */
   readonly webhooks: WebhooksConfig | undefined;
-  /** The share of the calls that is logged. */
+  /** The logged share. */
   readonly accessLog: number;
   readonly drainMs: number;
 }
@@ -34,13 +30,12 @@ export interface WebhooksConfig {
   readonly certDir: string;
 }
 
-/** What a proxy shows to other proxies. */
 export interface MeshIdentity {
   readonly certificate: Pick<ServingCertificate, "current">;
   readonly trust: MeshTrustStore;
 }
 
-export interface ReviewsDeps extends Pick<DecideDeps, "policies"> {
+export interface ReviewsDeps extends Pick<DecideDeps, "policies">, ProcessContext {
   readonly session: Pick<Session, "current" | "onChange">;
   /** Called often: why there has been no certificate of the operator for a while, or "". */
   readonly report: (problem: string) => void;
@@ -48,10 +43,6 @@ export interface ReviewsDeps extends Pick<DecideDeps, "policies"> {
   /** Undefined without the mesh's identity: then there are no peers. */
   readonly identity: MeshIdentity | undefined;
   readonly accessLog: Pick<AccessLog, "onTapped" | "copy">;
-  readonly registry: Registry;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
   /** For a client to send a whole request; default: the longest timeout of a webhook. */
   readonly requestMs?: number;
 }

@@ -25,7 +25,6 @@ export type ReviewDecision =
   /** A policy refuses it (circuitBreaking.webhook of TrafficPolicies). */
   | { readonly kind: "limited"; readonly rule: string; readonly message: string }
   | { readonly kind: "no-routes" }
-  /** The log has the details. */
   | { readonly kind: "failed" };
 
 export interface DecideDeps {

@@ -2,10 +2,9 @@
 // for nothing but decisions and the mesh's certificate.
 import type { Socket } from "node:net";
 import { createClientPace } from "../../base/client-pace.ts";
-import type { Clock, Random } from "../../base/clock.ts";
 import { clientAddress } from "../../base/connection-places.ts";
 import { errorMessage } from "../../base/errors.ts";
-import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
 import { composeStack } from "../http/compose-stack.ts";
 import { createAccessLog } from "../observe/access-log.ts";
@@ -29,20 +28,11 @@ const HANDSHAKES_PER_SECOND = 64;
 /** After the end of a pod began, API servers and peers may still take it for ready for a moment. */
 const OPEN_MS = 3_000;
 
-export interface ListenerDeps {
+export interface ListenerDeps extends Pick<ProcessContext, "clock" | "random" | "log"> {
   readonly post: (message: FromThread) => void;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
 }
 
-export interface ReviewListener {
-  /** Looks for the operator's certificate, then listens. @throws MeshError `LISTEN_FAILED` */
-  start(): Promise<void>;
-  take(message: ToThread): void;
-}
-
-export function createListener(settings: ThreadSettings, { post, clock, random, log }: ListenerDeps): ReviewListener {
+export function createListener(settings: ThreadSettings, { post, clock, random, log }: ListenerDeps) {
   const { listen, operatorPort, certDir, drainMs, requestMs } = settings;
   const peers = { current: [] as readonly PodPeer[] };
   const changes = new Set<() => void>();
@@ -54,23 +44,33 @@ export function createListener(settings: ThreadSettings, { post, clock, random, 
 
   const certificate = createOperatorCertificate({
     certDir,
-    report: (text) =>
-      post({ kind: "certificate", isThere: certificate.pair !== undefined, problem: certificate.problem, report: text }),
+    report(text) {
+      const { pair, problem } = certificate;
+      post({ kind: "certificate", isThere: pair !== undefined, problem, report: text });
+    },
     clock,
     log,
   });
-  const operator = createOperatorClient({ port: operatorPort, certificate, clock });
-  const clients = createPeerClients({ identity, port: listen.port, clock });
-  const onRoutesChange = (listener: () => void) => {
-    changes.add(listener);
-    return () => void changes.delete(listener);
-  };
-  const deps = { decide: questions.decide, onRoutesChange, operator, clients, peers, metrics, accessLog, clock, random, log };
+  const layers = reviewLayers({
+    decide: questions.decide,
+    onRoutesChange(listener) {
+      changes.add(listener);
+      return () => void changes.delete(listener);
+    },
+    sendToOperator: createOperatorClient(operatorPort, certificate, clock),
+    clients: createPeerClients(identity, listen.port, clock),
+    peers,
+    metrics,
+    accessLog,
+    clock,
+    random,
+    log,
+  });
   const handshakes = createClientPace({ perSecond: HANDSHAKES_PER_SECOND, burst: MAX_CONNECTIONS, clock });
   const server = createTrafficServer({
     listen,
     tls: reviewsTls(certificate, identity),
-    stack: composeStack(reviewLayers(deps), clock),
+    stack: composeStack(layers, clock),
     createRecord: (client) => ({ peerNames: peerNamesOf(client), address: clientAddress(client as Socket) ?? "" }),
     clock,
     log,
@@ -80,7 +80,8 @@ export function createListener(settings: ThreadSettings, { post, clock, random, 
     strangers: { maxConnections: MAX_CONNECTIONS, mayConnect: (address) => handshakes.allow(address, 1) },
   });
   return {
-    async start() {
+    /** Looks for the operator's certificate, then listens. @throws MeshError `LISTEN_FAILED` */
+    async start(): Promise<void> {
       await certificate.start(); // first, since the thread that replaces another one has clients immediately
       try {
         await server.start(new AbortController().signal); // the end of the thread ends a start
@@ -90,7 +91,7 @@ export function createListener(settings: ThreadSettings, { post, clock, random, 
         throw error; // ends this thread
       }
     },
-    take(message) {
+    take(message: ToThread) {
       switch (message.kind) {
         case "peers":
           peers.current = message.peers;

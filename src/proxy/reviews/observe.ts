@@ -44,17 +44,14 @@ function shown(text = ""): string {
   return plainText(text, MAX_CHARS);
 }
 
-export interface Observations {
-  answered(result: ReviewResult, isFromPeer: boolean, seconds: number): void;
-  flush(): void;
-}
+export type Observations = ReturnType<typeof createObservations>;
 
 /** The main thread counts so many in a fraction of a millisecond. */
 const MAX_GATHERED = 64;
 /** A scrape may lack the calls of this time, and so much is lost if the thread ends by itself. */
 const SEND_MS = 250;
 
-export function createObservations(send: (observations: readonly Observation[]) => void, clock: Clock): Observations {
+export function createObservations(send: (observations: readonly Observation[]) => void, clock: Clock) {
   let gathered: Observation[] = [];
   let timer: Timer | undefined;
   const flush = () => {
@@ -64,7 +61,7 @@ export function createObservations(send: (observations: readonly Observation[]) 
     gathered = [];
   };
   return {
-    answered(result, isFromPeer, seconds) {
+    answered(result: ReviewResult, isFromPeer: boolean, seconds: number): void {
       gathered.push({ result, isFromPeer, seconds });
       if (gathered.length >= MAX_GATHERED) flush();
       else timer ??= clock.after(SEND_MS, flush);

@@ -3,32 +3,17 @@
 // counts as the operator only with the present certificate or the one before.
 import { X509Certificate } from "node:crypto";
 import { join } from "node:path";
-import type { Clock, Timer } from "../../base/clock.ts";
+import type { Timer } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
-import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { readPair, type TlsPair } from "../identity/tls-pair.ts";
 
-export interface OperatorCertificate {
-  /** Undefined until the files are there. */
-  readonly pair: TlsPair | undefined;
-  onChange(listener: (now: TlsPair) => void): () => void;
-  /** Why the files cannot be used, with the remedy; undefined if they can. */
-  readonly problem: string | undefined;
-  /** Whether this DER is the present certificate or the one before. If not, reads the files again. */
-  isOperators(leaf: Buffer): Promise<boolean>;
-  /** A name of the certificate, for SNI. */
-  readonly serverName: string | undefined;
-  /** Resolves after the first attempt to read the files: the operator may write them after its own start. */
-  start(): Promise<void>;
-  stop(): void;
-}
+export type OperatorCertificate = ReturnType<typeof createOperatorCertificate>;
 
-export interface OperatorCertificateOptions {
+export interface OperatorCertificateOptions extends Pick<ProcessContext, "clock" | "log"> {
   readonly certDir: string;
   /** Called often: why there has been no certificate for a while, or "". */
   readonly report: (problem: string) => void;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 /** Kubelets replace the files of a Secret within a minute or two; this adds little to that. */
@@ -36,7 +21,7 @@ const CHECK_MS = 2_000;
 /** An operator that writes the files itself needs some time after its start. */
 const REPORT_AFTER_MS = 30_000;
 
-export function createOperatorCertificate({ certDir, report, clock, log }: OperatorCertificateOptions): OperatorCertificate {
+export function createOperatorCertificate({ certDir, report, clock, log }: OperatorCertificateOptions) {
   const sinceMs = clock.monotonicMs();
   const listeners = new Set<(now: TlsPair) => void>();
   let pair: TlsPair | undefined;
@@ -71,21 +56,25 @@ export function createOperatorCertificate({ certDir, report, clock, log }: Opera
     get pair() {
       return pair;
     },
-    onChange(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
+    /** Why the files cannot be used, with the remedy; undefined if they can. */
     get problem() {
       return problem;
     },
+    /** A name of the certificate, for SNI. */
     get serverName() {
       return /(?:^|, )DNS:([^*",]+)(?:,|$)/.exec(leaves[0]?.subjectAltName ?? "")?.[1];
     },
-    async isOperators(leaf) {
+    onChange(listener: (now: TlsPair) => void) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    /** Whether this DER is the present certificate or the one before. If not, reads the files again. */
+    async isOperators(leaf: Buffer): Promise<boolean> {
       const isKnown = () => leaves.some(({ raw }) => raw.equals(leaf));
       if (!isKnown()) await read();
       return isKnown();
     },
+    /** Resolves after the first attempt: the operator may write the files after its own start. */
     start: run,
     stop() {
       isStopped = true;

@@ -7,27 +7,20 @@ import type { OperatorCertificate } from "./operator-certificate.ts";
 import { type ReviewLayer, unavailable } from "./review-call.ts";
 import { createServerPool, type Sent } from "./server-pool.ts";
 
-export interface OperatorClient {
-  /**
-   * @throws ReviewError if the operator does not answer; MeshError `ABORTED`, `BAD_REQUEST`,
-   * `REQUEST_BODY_BROKEN`
-   */
-  send(sent: Sent): Promise<Reply>;
-}
-
-export interface OperatorClientOptions {
-  /** The operator's own, on 127.0.0.1. */
-  readonly port: number;
-  readonly certificate: Pick<OperatorCertificate, "isOperators" | "serverName">;
-  readonly clock: Clock;
-}
+/** @throws ReviewError without an answer; MeshError `ABORTED`, `BAD_REQUEST`, `REQUEST_BODY_BROKEN` */
+export type SendToOperator = (sent: Sent) => Promise<Reply>;
 
 /** For the connection, and then for the handshake. An operator that has just started may be busy. */
 const CONNECT_MS = 5_000;
 /** Node's servers close idle connections after 5 s, Go's later. */
 const IDLE_MS = 4_000;
 
-export function createOperatorClient({ port, certificate, clock }: OperatorClientOptions): OperatorClient {
+/** @param port the operator's own, on 127.0.0.1 */
+export function createOperatorClient(
+  port: number,
+  certificate: Pick<OperatorCertificate, "isOperators" | "serverName">,
+  clock: Clock,
+): SendToOperator {
   const pool = createServerPool({
     address: `127.0.0.1:${port}`,
     // The chain does not matter, since the certificate itself is compared.
@@ -48,22 +41,20 @@ export function createOperatorClient({ port, certificate, clock }: OperatorClien
     idleMs: IDLE_MS,
     clock,
   });
-  return {
-    async send(sent) {
-      try {
-        return await pool.send(sent);
-      } catch (error) {
-        throw error instanceof MeshError ? failureOf(error, port) : error;
-      }
-    },
+  return async (sent) => {
+    try {
+      return await pool.send(sent);
+    } catch (error) {
+      throw error instanceof MeshError ? failureOf(error, port) : error;
+    }
   };
 }
 
 /** The last layer, for everything but reviews (conversions, GETs, unknown versions): the operator answers. */
-export function operator(client: Pick<OperatorClient, "send">): ReviewLayer {
+export function operator(send: SendToOperator): ReviewLayer {
   return () => (call) => {
     call.record.result = "passed";
-    return client.send(call);
+    return send(call);
   };
 }
 

@@ -10,21 +10,7 @@ import { FORWARDED, PEER_SERVER_NAME } from "./review-call.ts";
 import type { PeerIdentity } from "./reviews-tls.ts";
 import { createServerPool, type Sent, type ServerPool } from "./server-pool.ts";
 
-export interface PeerClients {
-  /** Reviews. */
-  inFlightAt(peer: PodPeer): number;
-  /** Connections to all other pods are closed when they are idle. */
-  keep(peers: readonly PodPeer[]): void;
-  /** @throws MeshError as `exchange`; `UPSTREAM_UNREACHABLE` if nothing was sent */
-  send(peer: PodPeer, as: "owner" | "holder", sent: Sent): Promise<Reply>;
-}
-
-export interface PeerClientsOptions {
-  readonly identity: PeerIdentity;
-  /** Of every peer's listener. */
-  readonly port: number;
-  readonly clock: Clock;
-}
+export type PeerClients = ReturnType<typeof createPeerClients>;
 
 /** A second attempt must fit into the shortest timeout of a webhook, 1 s. */
 const CONNECT_MS = 500;
@@ -39,7 +25,8 @@ interface Client {
   inFlight: number;
 }
 
-export function createPeerClients({ identity, port, clock }: PeerClientsOptions): PeerClients {
+/** @param port of every peer's listener */
+export function createPeerClients(identity: PeerIdentity, port: number, clock: Clock) {
   /** Clients by URI, which never names another pod. */
   const clients = new Map<string, Client>();
   let list: readonly PodPeer[] = [];
@@ -61,18 +48,14 @@ export function createPeerClients({ identity, port, clock }: PeerClientsOptions)
       const server = { host: address, port, servername: PEER_SERVER_NAME, minVersion: "TLSv1.3" as const };
       return { ...server, ca, cert, key, checkServerIdentity };
     };
-    return createServerPool({
-      address: formatAddress({ host: address, port }),
-      options,
-      connectMs: CONNECT_MS,
-      handshakeMs: HANDSHAKE_MS,
-      idleMs: IDLE_MS,
-      clock,
-    });
+    const times = { connectMs: CONNECT_MS, handshakeMs: HANDSHAKE_MS, idleMs: IDLE_MS };
+    return createServerPool({ address: formatAddress({ host: address, port }), options, ...times, clock });
   };
   return {
-    inFlightAt: (peer) => clients.get(podUri(peer))?.inFlight ?? 0,
-    keep(peers) {
+    /** Reviews that are at this peer now. */
+    inFlightAt: (peer: PodPeer): number => clients.get(podUri(peer))?.inFlight ?? 0,
+    /** Connections to all other pods are closed when they are idle. */
+    keep(peers: readonly PodPeer[]): void {
       if (peers === list) return;
       list = peers;
       const kept = new Set(peers.map(podUri));
@@ -82,7 +65,8 @@ export function createPeerClients({ identity, port, clock }: PeerClientsOptions)
         void pool.close();
       }
     },
-    async send(peer, as, sent) {
+    /** @throws MeshError as `exchange`; `UPSTREAM_UNREACHABLE` if nothing was sent */
+    async send(peer: PodPeer, as: "owner" | "holder", sent: Sent): Promise<Reply> {
       const client = clientOf(peer);
       client.inFlight++;
       try {

@@ -14,9 +14,7 @@ export type ReviewResult =
   | "redirected"
   /** The object is outside of a global limit. */
   | "allowed"
-  /** A policy refuses such reviews. */
   | "limited"
-  /** Nobody could answer in time. */
   | "unavailable"
   /** Not a review: the operator of this pod has answered. */
   | "passed"
@@ -36,7 +34,6 @@ export interface ReviewNotes extends CallNotes {
   result?: ReviewResult;
   /** The subset that has answered or was asked last. */
   subset?: string;
-  /** Name of the rule that refused the call. */
   rule?: string;
 }
 

@@ -4,7 +4,6 @@ import type { Observation } from "./thread-messages.ts";
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** @param isReady whether the operator's certificate is there */
 export function createReviewMetrics(registry: Registry, isReady: () => boolean) {
   const registers = [registry];
   const total = new Counter({

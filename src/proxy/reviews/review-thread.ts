@@ -1,5 +1,6 @@
-// The thread of the listener for the operator's webhooks, as a server of the process. Invariants: its start waits
-// for nothing that the operator provides; a thread that ends by itself is replaced, and ends nothing else.
+// The thread of the listener for the operator's webhooks, as a server of the process. Invariants: its start
+// waits for nothing that the operator provides; a thread that ends by itself is replaced, and ends nothing
+// else.
 import { extname } from "node:path";
 import { MeshError } from "../../base/errors.ts";
 import type { TrafficServer } from "../server/traffic-server.ts";
@@ -30,7 +31,9 @@ export function createReviewThread({ settings, onMessage, onEnd, ...options }: R
   let { port } = settings.listen;
   let isListening = false;
   let isStopping = false;
-  /** What `start` or `stop` waits for. The end of the thread ends the wait, since the next thread may live. */
+  /**
+   * What `start` or `stop` waits for. The end of the thread ends the wait, since the next thread may live.
+   */
   let answer = Promise.withResolvers<void>();
   const keeper = createThreadKeeper<ToThread, FromThread>({
     ...options,

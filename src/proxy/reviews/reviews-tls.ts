@@ -46,19 +46,15 @@ export interface PeerIdentity {
   current(): Promise<PeerCredentials>;
 }
 
-export interface AskedIdentity extends PeerIdentity {
-  answered(credentials: PeerCredentials | { readonly problem: string }): void;
-}
-
 /** A rotated certificate stays valid far longer. */
 const USED_MS = 1_000;
 
-export function createAskedIdentity(ask: () => void, clock: Pick<Clock, "monotonicMs">): AskedIdentity {
+export function createAskedIdentity(ask: () => void, clock: Pick<Clock, "monotonicMs">) {
   let asked: PromiseWithResolvers<PeerCredentials> | undefined;
   let isWaiting = false;
   let answeredMs = 0;
   return {
-    current() {
+    current(): Promise<PeerCredentials> {
       if (asked === undefined || (!isWaiting && clock.monotonicMs() - answeredMs >= USED_MS)) {
         asked = Promise.withResolvers();
         isWaiting = true;
@@ -66,7 +62,7 @@ export function createAskedIdentity(ask: () => void, clock: Pick<Clock, "monoton
       }
       return asked.promise;
     },
-    answered(credentials) {
+    answered(credentials: PeerCredentials | { readonly problem: string }): void {
       isWaiting = false;
       answeredMs = clock.monotonicMs();
       if ("problem" in credentials) asked?.reject(new Error(credentials.problem));

@@ -13,11 +13,10 @@ import type { HttpCall, Reply } from "../http/handler.ts";
 export type Sent = Pick<HttpCall, "method" | "target" | "headers" | "body" | "signal">;
 
 export interface ServerPoolOptions {
-  /** host:port */
   readonly address: string;
   /** Asked for each connection, since certificates are rotated. */
   readonly options: () => Promise<ConnectionOptions>;
-  /** Refuses the server by an error. */
+  /** Throws to refuse the server. */
   readonly check?: (socket: TLSSocket) => Promise<void>;
   readonly connectMs: number;
   /** A server that has accepted the connection may be busy. */
@@ -32,18 +31,10 @@ const HANDSHAKES_AT_ONCE = 4;
 /** Longer than any caller waits: its signal ends the request. */
 const MAX_MS = 120_000;
 
-export interface ServerPool {
-  /**
-   * @param mark headers to add, as name, value, ...
-   * @throws MeshError as `exchange`; its texts name the API server
-   */
-  send(sent: Sent, mark?: readonly string[]): Promise<Reply>;
-  /** Ends each connection once it is idle. */
-  close(): Promise<void>;
-}
+export type ServerPool = ReturnType<typeof createServerPool>;
 
 /** Each connection has at most one request at a time. */
-export function createServerPool(options: ServerPoolOptions): ServerPool {
+export function createServerPool(options: ServerPoolOptions) {
   const { address, idleMs, clock } = options;
   const pool = new Pool(`https://${address}`, {
     connect: connector(options),
@@ -53,8 +44,14 @@ export function createServerPool(options: ServerPoolOptions): ServerPool {
     keepAliveTimeout: idleMs,
   });
   return {
-    send: (sent, mark = []) => exchange(pool, dispatchOptions(sent, mark), { signal: sent.signal, clock, abandonedMs: 0 }),
-    close: () => pool.close(),
+    /**
+     * @param mark headers to add, as name, value, ...
+     * @throws MeshError as `exchange`; its texts name the API server
+     */
+    send: (sent: Sent, mark: readonly string[] = []): Promise<Reply> =>
+      exchange(pool, dispatchOptions(sent, mark), { signal: sent.signal, clock, abandonedMs: 0 }),
+    /** Ends each connection once it is idle. */
+    close: (): Promise<void> => pool.close(),
   };
 }
 

@@ -29,6 +29,6 @@ export function reviewLayers(deps: ReviewStackDeps): readonly NamedLayer<ReviewC
     { name: "read", layer: read() },
     { name: "route", layer: route(deps) },
     // Answers what is not a review.
-    { name: "operator", layer: operator(deps.operator) },
+    { name: "operator", layer: operator(deps.sendToOperator) },
   ];
 }

@@ -1,20 +1,18 @@
 // Keeps a thread running: one that ends by itself is started again after a pause. Invariant: whatever happens
 // in the thread, the process and its other work continue.
 import { Worker, type WorkerOptions } from "node:worker_threads";
-import { backoffMs, type Clock, type Random, type Timer } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
+import { backoffMs, type Timer } from "../../base/clock.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 
 export interface ThreadKeeper<To> {
   start(): void;
   /** Does nothing while there is no thread: `onStart` posts to the next one. */
   post(message: To): void;
-  /** From now on no thread is started again. */
   retire(): void;
-  /** Ends the thread. */
   stop(): Promise<void>;
 }
 
-export interface ThreadKeeperOptions<From> {
+export interface ThreadKeeperOptions<From> extends Pick<ProcessContext, "clock" | "random" | "log"> {
   readonly file: URL;
   /** Asked for each thread. */
   readonly workerData: () => unknown;
@@ -24,9 +22,6 @@ export interface ThreadKeeperOptions<From> {
   readonly onMessage: (message: From) => void;
   /** The thread has ended by itself. */
   readonly onEnd: () => void;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
 }
 
 const BACKOFF = { baseMs: 200, maxMs: 10_000 };

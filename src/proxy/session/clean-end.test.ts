@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { silentLogger } from "../../base/log.ts";
 import { createStateFolder } from "../state/state-folder.ts";
-import { leaveCleanEnd, takeCleanEnd } from "./inherited-writes.ts";
+import { leaveCleanEnd, takeCleanEnd } from "./clean-end.ts";
 
 const pod = { namespace: "shop", name: "shop-0", uid: "uid-1" };
 let dir = "";

@@ -1,9 +1,7 @@
-// Puts the session with the manager together: the handlers of the resources, their files, and the stream.
-// Invariant: it starts without the manager, with the stored snapshot or without one until the manager sends
-// it.
-import type { BackoffOptions, Clock, Random } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
-import type { Registry } from "../../base/metrics.ts";
+// Puts the session with the manager together. Invariant: it starts without the manager, with the stored
+// snapshot, or without one until the manager sends it.
+import type { BackoffOptions } from "../../base/clock.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import type { PodRef } from "../../wire/messages.ts";
 import { PEERS } from "../../wire/peer-type.ts";
 import { POLICY } from "../../wire/policy-type.ts";
@@ -13,13 +11,13 @@ import { createPolicies } from "../policies/policies.ts";
 import { createPolicyFile } from "../policies/policy-file.ts";
 import { createPolicyMetrics } from "../policies/policy-metrics.ts";
 import type { StateFolder } from "../state/state-folder.ts";
+import { leaveCleanEnd, takeCleanEnd } from "./clean-end.ts";
 import { createEnforcer } from "./enforcer.ts";
-import { leaveCleanEnd, takeCleanEnd } from "./inherited-writes.ts";
 import { createMeshClient } from "./mesh-client.ts";
 import { createPeersHandler } from "./peers-handler.ts";
 import { createPolicyHandler } from "./policy-handler.ts";
 import { greetingOf } from "./registration.ts";
-import { createReporter, type Reporter } from "./reporter.ts";
+import { createReporter } from "./reporter.ts";
 import { capabilitiesOf, type ResourceHandlers } from "./resource-handler.ts";
 import { createRouteHandler } from "./route-handler.ts";
 import type { ManagerSession } from "./session.ts";
@@ -28,24 +26,20 @@ import { createSnapshotFile } from "./snapshot-file.ts";
 import { createStreamLedger } from "./stream-ledger.ts";
 
 export interface SessionConfig {
-  /** host:port of the manager's gRPC service. */
+  /** host:port */
   readonly manager: string;
   readonly podNamespace: string;
   readonly podName: string;
-  /** "" if not known. */
+  /** "" if unknown. */
   readonly podUid: string;
-  /** The listener for the operator's webhooks; undefined: there is none, and no peers are asked for. */
+  /** Undefined: no peers are asked for. */
   readonly webhooks?: unknown;
 }
 
-export interface SessionDeps {
+export interface SessionDeps extends ProcessContext {
   readonly config: SessionConfig;
   readonly state: StateFolder;
-  readonly log: Logger;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly registry: Registry;
-  /** How to trust the manager and prove who we are; default plain text, for the loopback only. */
+  /** Default plain text, for the loopback only. */
   readonly access?: ManagerAccess;
   readonly proxyVersion?: string;
   readonly backoff?: BackoffOptions;
@@ -97,7 +91,7 @@ export function createSession(deps: SessionDeps): ManagerSession {
     log,
     backoff: deps.backoff,
   });
-  const reporter: Reporter = createReporter(clock, client.report);
+  const reporter = createReporter(clock, client.report);
   enforcer.onBacklogChange(() => {
     const { heldNamespaces, drainingWrites } = enforcer;
     reporter.report("backlog", { heldNamespaces, drainingWrites });
@@ -108,7 +102,7 @@ export function createSession(deps: SessionDeps): ManagerSession {
     await client.run(stopping.signal);
   };
   let life: "before" | "runs" | "over" = "before";
-  /** It serves since its start, by what was stored. */
+  /** It has served since its start, by what was stored. */
   let isRestored = false;
   const awaited = () => {
     if (enforcer.current === undefined) return "snapshot";

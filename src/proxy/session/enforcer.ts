@@ -1,14 +1,13 @@
-// Holds the enforced snapshot, its compiled views, its listeners and the writes in flight. Invariant:
-// `whenDrained` runs its callback only when no write is in flight that the enforced snapshot refuses; writes
-// to retained namespaces count as refused.
-
+// Holds the enforced snapshot, its views, and the writes in flight. Invariant: `whenDrained` runs its
+// callback only when no write is in flight that the enforced snapshot refuses; writes to retained namespaces
+// count as refused.
 import type { GroupResource } from "../../kube/types.ts";
 import { isWithin, type WriteReach } from "../../route/decide.ts";
 import { indexRetained, type ResourceView, type Snapshot, viewOf } from "../../route/snapshot.ts";
-import type { Backlog, ChangeListener, Enforced, Session } from "./session.ts";
+import type { ChangeListener, Enforced, Session } from "./session.ts";
 
-export interface Enforcer extends Session, Backlog {
-  /** Puts a snapshot in force and calls the listeners, in the order of their subscription. */
+export interface Enforcer extends Session {
+  /** Calls the listeners in the order of their subscription. */
   enforce(snapshot: Snapshot): void;
   /** Takes the version and digest of a snapshot with the same rules. Calls no listener. */
   relabel(snapshot: Snapshot): void;
@@ -16,6 +15,12 @@ export interface Enforcer extends Session, Backlog {
   whenDrained(run: () => void): void;
   /** True if no write is in flight. */
   readonly isQuiet: boolean;
+  /** Namespaces whose requests or watches wait for their owner. */
+  readonly heldNamespaces: number;
+  /** Refused writes in flight that `whenDrained` waits for. The cost grows with all writes in flight. */
+  readonly drainingWrites: number;
+  /** Calls the listener whenever one of the two numbers may have changed. Returns the unsubscription. */
+  onBacklogChange(listener: () => void): () => void;
 }
 
 interface Write {
@@ -26,14 +31,11 @@ interface Write {
   readonly labelSelector: string | undefined;
 }
 
-/**
- * @param onListenerError called with the error of a listener. The snapshot stays in force, and the other
- * listeners are called.
- */
+/** The snapshot stays in force after the error of a listener, and the other listeners are called. */
 export function createEnforcer(onListenerError: (error: unknown) => void = () => {}): Enforcer {
   const listeners = new Set<ChangeListener>();
   const writes = new Set<Write>();
-  // Unknown namespace -> how many requests wait for its owner.
+  // How many requests wait for the owner of each unknown namespace.
   const holds = new Map<string, number>();
   const backlogListeners = new Set<() => void>();
   let current: Enforced | undefined;
@@ -134,7 +136,6 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
   };
 }
 
-/** A snapshot with its views. Each view is compiled once. */
 export function enforced(snapshot: Snapshot): Enforced {
   const views = new Map<string, ResourceView>();
   const retained = indexRetained(snapshot.table);

@@ -6,8 +6,7 @@ import { silentLogger } from "../../base/log.ts";
 import { Registry } from "../../base/metrics.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import { createEnforcer } from "./enforcer.ts";
-import { INHERITED_WRITES_MS } from "./inherited-writes.ts";
-import { createRouteHandler } from "./route-handler.ts";
+import { createRouteHandler, INHERITED_WRITES_MS } from "./route-handler.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
 
 const defaultSubset = Array.from({ length: 20 }, (_, index) => `n${index}`);

@@ -1,24 +1,22 @@
-// What the layers keep over restarts of the proxy, in the snapshot file: the state of the lock gate and the
-// moves, whose form in the file is here too. Invariants: it is stored before the routes are acknowledged, and
-// known before the first routes are announced; moves that are read are those that were written, or all are
-// lost.
+// What the layers keep over restarts of the proxy, in the snapshot file. Invariants: it is stored before the
+// routes are acknowledged, and known before the first routes are announced; moves that are read are those
+// that were written, or all are lost.
 import { z } from "zod";
 import { NEVER, parseResourceVersion, type Version, WITHOUT_END } from "../../kube/resource-version.ts";
 
-/** The writes of a pod whose lock has another name upstream than before are held up. */
 export interface ClosedGate {
   /** The lock's name upstream. */
   readonly lock: string;
-  /** How long the lease of the lock before may last, from the moment when its name was given up. */
+  /** How long the lease of the earlier lock may last after its name was given up. */
   readonly leaseMs: number;
 }
 
-/** Which lock the last routes of a process were for, and whether its gate was closed. */
+/** The lock of the last routes of a process. */
 export interface StoredLock {
   readonly lockName: string;
   readonly subset: string;
   readonly closed: ClosedGate | undefined;
-  /** The longest lease that was seen of that lock; undefined if none was. */
+  /** The longest lease of that lock that was seen. */
   readonly longestLeaseMs: number | undefined;
 }
 
@@ -26,18 +24,15 @@ export interface LockMemory {
   /** What the process before this one has left; undefined if there was none. */
   readonly before: StoredLock | undefined;
   keepGate(closed: ClosedGate | undefined): void;
-  /** Keeps the longest lease that was seen of the lock in force; undefined if none was. */
   keepLease(longestLeaseMs: number | undefined): void;
 }
 
 export interface MovesMemory {
   /** What the process before this one has left; undefined if there was none. */
   readonly before: StoredMoves | undefined;
-  /** Names the source of the moves that are stored with each snapshot. */
   keep(read: () => StoredMoves): void;
 }
 
-/** What is stored of one resource. */
 export interface StoredResource {
   /** At or below it, a version is expired. */
   readonly horizon: Version;
@@ -74,7 +69,6 @@ const VERSION = z.string().transform((text, context): Version => {
 const RESOURCE = z.object({ horizon: VERSION, namespacesHorizon: VERSION, departed: z.array(z.string()) });
 const CONTENT = z.object({ resources: z.array(z.tuple([z.string(), RESOURCE])), hasLostOthers: z.boolean() });
 
-/** The moves as they are written in JSON. */
 export type MovesContent = z.input<typeof CONTENT>;
 
 export function movesToContent({ resources, hasLostOthers }: StoredMoves): MovesContent {
@@ -85,7 +79,7 @@ export function movesToContent({ resources, hasLostOthers }: StoredMoves): Moves
   return { resources: stored, hasLostOthers };
 }
 
-/** What was written; everything is lost if it is absent, malformed or of another form. */
+/** Everything is lost if the content is absent or malformed. */
 export function movesFromContent(content: unknown): StoredMoves {
   const { data } = CONTENT.safeParse(content);
   return data === undefined ? LOST_MOVES : { ...data, resources: new Map(data.resources) };

@@ -1,30 +1,14 @@
-// The proxy's connections to replicas. Invariant: one connection at a time is open, and besides it the
-// connection to the Service, as long as its replica is alive and does not serve. To ask the same replica
-// again costs no handshake. After KEPT_MS another replica is asked, because one that is cut off from the API
-// server never learns who leads.
+// The proxy's connections to replicas. Invariant: one connection is open, and besides it the one to the
+// Service, as long as its replica is alive and does not serve: asking it again costs no handshake. After
+// KEPT_MS another replica is asked, because one that is cut off from the API server never learns who leads.
 import type { Clock } from "../../base/clock.ts";
 import type { ManagerPass } from "../identity/manager-access.ts";
 import type { ManagerChannel } from "../identity/manager-channel.ts";
 
-export interface MeshChannels {
-  /** To be released when its stream is over. @param pass for a new connection */
-  to(endpoint: string, pass: ManagerPass): ManagerChannel;
-  /** The replica at the endpoint serves. */
-  served(endpoint: string): void;
-  /** @param answered the replica at the other end is alive, and only does not serve */
-  release(endpoint: string, answered: boolean): void;
-  close(): void;
-}
-
 const KEPT_MS = 20_000;
 
-/** @param options.service host:port that leads to any replica */
-export function createChannels(options: {
-  readonly service: string;
-  readonly connect: (endpoint: string, pass: ManagerPass) => ManagerChannel;
-  readonly clock: Clock;
-}): MeshChannels {
-  const { service, connect, clock } = options;
+/** @param service host:port that leads to any replica */
+export function createChannels(service: string, connect: (endpoint: string, pass: ManagerPass) => ManagerChannel, clock: Clock) {
   let redirectChannel: ManagerChannel | undefined;
   let serviceChannel: ManagerChannel | undefined;
   let openedMs = 0;
@@ -35,7 +19,8 @@ export function createChannels(options: {
     serviceChannel = undefined;
   };
   return {
-    to(endpoint, pass) {
+    /** To be released when its stream is over. @param pass for a new connection */
+    to(endpoint: string, pass: ManagerPass): ManagerChannel {
       if (endpoint !== service) {
         redirectChannel = connect(endpoint, pass);
         return redirectChannel;
@@ -50,10 +35,11 @@ export function createChannels(options: {
       }
       return serviceChannel;
     },
-    served(endpoint) {
+    served(endpoint: string): void {
       if (endpoint !== service) drop();
     },
-    release(endpoint, answered) {
+    /** @param answered the replica at the other end is alive, and only does not serve */
+    release(endpoint: string, answered: boolean): void {
       if (endpoint === service && !answered) drop();
       redirectChannel?.close();
       redirectChannel = undefined;

@@ -1,66 +1,50 @@
-// Keeps a stream to the leading manager replica: connects, registers, hands updates to the handlers,
-// reports, follows redirects, and comes back after any failure with backoff. Invariants: a failure never
-// touches what is in force, and the proxy waits for no replica without end.
+// Keeps a stream to the leading manager replica: connects, registers, hands updates to the handlers, reports,
+// follows redirects, and comes back after any failure. Invariants: a failure never touches what is in force,
+// and the proxy waits for no replica without end.
 import { onAbort } from "../../base/abort.ts";
-import { type BackoffOptions, type Clock, type Random, sleep } from "../../base/clock.ts";
+import { type BackoffOptions, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import type { ReportMessage } from "../../wire/messages.ts";
 import type { ManagerAccess } from "../identity/manager-access.ts";
-import { openManagerChannel } from "../identity/manager-channel.ts";
-import { createManagerTrouble, isAccessError } from "./manager-trouble.ts";
+import { isRefusal, openManagerChannel, reasonOf } from "../identity/manager-channel.ts";
 import { createChannels } from "./mesh-channels.ts";
-import { createMeshDialog, type MeshDialog } from "./mesh-dialog.ts";
-import { type MeshStream, openMeshStream } from "./mesh-stream.ts";
-import { BACKOFF, createLeaderFinder, NO_RETRIES, nextRetry, type StreamOutcome } from "./next-attempt.ts";
+import { createMeshDialog, type MeshDialog, type MeshStream, openMeshStream } from "./mesh-stream.ts";
+import { BACKOFF, createLeaderFinder, NO_RETRIES, nextRetry, type Outcome, type StreamOutcome } from "./next-attempt.ts";
 import type { Greeting } from "./registration.ts";
 import type { ResourceHandlers } from "./resource-handler.ts";
-import type { ManagerSession } from "./session.ts";
 import type { SessionMetrics } from "./session-metrics.ts";
 
-export interface MeshClientDeps {
-  /** host:port of the manager's service. */
+export interface MeshClientDeps extends Pick<ProcessContext, "clock" | "random" | "log"> {
+  /** host:port */
   readonly manager: string;
   readonly access: ManagerAccess;
   readonly handlers: ResourceHandlers;
-  /** What to send first, asked anew for each stream. */
+  /** Asked for each stream. */
   registration(): Promise<Greeting>;
   /** Promises to follow no leader of a lower epoch, even after a restart; false if it may not be followed. */
   promise(epoch: number): Promise<boolean>;
-  /** What the proxy has reported so far: the last report of each kind, for each stream. */
+  /** The last report of each kind, for each stream. */
   reports(): readonly ReportMessage[];
   readonly metrics: SessionMetrics;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
   readonly backoff?: BackoffOptions | undefined;
-  /** Default: gRPC. */
   readonly network?: { readonly connect: typeof openManagerChannel; readonly open: typeof openMeshStream };
 }
 
-export interface MeshClient extends Pick<ManagerSession, "trouble"> {
-  /** Milliseconds for which the proxy has followed no manager; 0 while it follows one. */
-  readonly managerAwayMs: number;
-  /** Runs until the signal fires. */
-  run(signal: AbortSignal): Promise<void>;
-  /** Sends a report if a stream is up. */
-  report(report: ReportMessage): void;
-}
-
 /**
- * How long a replica may take to answer the handshake, and then the registration, in milliseconds. Each time
- * in a row without an answer doubles it, up to `most`: the replicas may be busy with proxies that gave up.
- * The Service may lead to a stopped replica again and again until its probe fails, so the first is short; a
- * manager answers the handshakes of a thousand proxies within it.
+ * For the handshake and for the answer to the registration, in milliseconds. Each time in a row without an
+ * answer doubles it: the replicas may be busy with proxies that gave up. The Service may lead to a stopped
+ * replica until its probe fails, so `reach` is short; a manager answers a thousand handshakes within it.
  */
 const PATIENCE = { reach: { ms: 1_000, most: 2_000 }, answer: { ms: 10_000, most: 80_000 } };
-/** A stream that lasted so long, in milliseconds, was neither turned away nor a failure from the start. */
+/** In milliseconds. A stream that lasted so long was neither turned away nor a failure from the start. */
 const SERVED_MS = 1_000;
 
-export function createMeshClient(deps: MeshClientDeps): MeshClient {
+export function createMeshClient(deps: MeshClientDeps) {
   const { clock, log, metrics } = deps;
   const { connect, open } = deps.network ?? { connect: openManagerChannel, open: openMeshStream };
-  const channels = createChannels({ service: deps.manager, connect, clock });
+  const channels = createChannels(deps.manager, connect, clock);
   const trouble = createManagerTrouble(log);
   const backoff = deps.backoff ?? BACKOFF;
   let stream: MeshStream | undefined;
@@ -69,7 +53,7 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
   let followedMs = Number.NEGATIVE_INFINITY;
   const patience = { reach: PATIENCE.reach.ms, answer: PATIENCE.answer.ms };
 
-  // By itself, so that nothing here keeps the tables of a registration as long as its stream lasts.
+  // A function of its own, so that no closure keeps the tables of a registration as long as its stream lasts.
   const begin = async (endpoint: string) => {
     const greeting = await deps.registration();
     return { registration: greeting.registration, dialog: createMeshDialog({ ...deps, endpoint, greeting }) };
@@ -127,7 +111,7 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
     }
   };
 
-  /** An attempt that cannot even begin, such as with an invalid endpoint, is one more failure. */
+  /** An attempt that cannot even begin counts as one more failure. */
   const connectOnce = async (endpoint: string, signal: AbortSignal): Promise<StreamOutcome> => {
     try {
       return await streamOnce(endpoint, signal);
@@ -144,11 +128,13 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
     get trouble() {
       return trouble.trouble;
     },
-    get managerAwayMs() {
+    /** 0 while the proxy follows a manager. */
+    get managerAwayMs(): number {
       return current?.isFollowing ? 0 : clock.monotonicMs() - followedMs;
     },
-    report: (report) => stream?.send({ report }),
-    async run(signal) {
+    /** Does nothing without a stream. */
+    report: (report: ReportMessage) => stream?.send({ report }),
+    async run(signal: AbortSignal): Promise<void> {
       const finder = createLeaderFinder(deps.manager, clock);
       let retries = NO_RETRIES;
       while (!signal.aborted) {
@@ -163,4 +149,38 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
       channels.close();
     },
   };
+}
+
+/**
+ * Why there is no stream to the manager, for /readyz and for the log. A reason that only a user can fix (the
+ * manager does not believe the pod's identity, a file is missing) is logged once, and not with every attempt.
+ */
+function createManagerTrouble(log: Logger) {
+  let trouble: string | undefined;
+  let loggedTrouble: string | undefined;
+  return {
+    get trouble(): string | undefined {
+      return trouble;
+    },
+    clear() {
+      trouble = undefined;
+      loggedTrouble = undefined;
+    },
+    ended(endpoint: string, { error, redirect }: Outcome): void {
+      // A replica that names the leader has believed this pod.
+      if (redirect !== undefined) trouble = undefined;
+      else if (error !== undefined) trouble = reasonOf(error, endpoint);
+      if (!isRefusal(error) && !isAccessError(error)) {
+        log.info({ endpoint, redirect, reason: error?.message }, "stream to the manager ended");
+        return;
+      }
+      if (loggedTrouble !== trouble)
+        log.warn({ endpoint, reason: trouble }, "no way to the manager; keeping the routes in force and trying again");
+      loggedTrouble = trouble;
+    },
+  };
+}
+
+function isAccessError(error: unknown): error is MeshError {
+  return isMeshError(error, "TOKEN_UNREADABLE") || isMeshError(error, "MANAGER_CA_UNREADABLE");
 }

@@ -1,29 +1,33 @@
-// One gRPC stream to one manager replica, from the registration to its end. Invariant: after `ended` nothing
-// is sent or received.
+// One gRPC stream to one manager replica, and what is said on it after the registration: the leader gets its
+// promise, updates go to the handlers of their types, and a replica that does not lead names another.
+// Invariants: after `ended` nothing is sent or received; the proxy takes updates only from a replica that has
+// its promise on this very stream.
 import type { ClientDuplexStream, Metadata } from "@grpc/grpc-js";
+import { MeshError } from "../../base/errors.ts";
+import type { Logger } from "../../base/log.ts";
 import { CONNECT } from "../../wire/load-proto.ts";
-import type { ManagerMessage, ProxyMessage } from "../../wire/messages.ts";
+import type { ManagerMessage, ProxyMessage, UpdateMessage, WelcomeMessage } from "../../wire/messages.ts";
 import type { ManagerChannel } from "../identity/manager-channel.ts";
+import type { Greeting } from "./registration.ts";
+import type { Answers, ResourceHandlers } from "./resource-handler.ts";
 
 export interface MeshStream {
-  /** Sends a message; does nothing once the stream has ended. */
+  /** Does nothing once the stream has ended. */
   send(message: ProxyMessage): void;
-  /** Ends the stream from this side; `ended` resolves with the error. */
+  /** `ended` resolves with the error. */
   close(error?: Error): void;
-  /** Resolves when the stream is over, with the error that ended it, if any. */
+  /** Resolves with the error that ended the stream, if any. */
   readonly ended: Promise<Error | undefined>;
 }
 
 export interface MeshStreamOptions {
   readonly channel: ManagerChannel;
-  /** Says who we are. */
   readonly metadata: Metadata;
   readonly registration: ProxyMessage;
   /** Default: the contract's. */
   readonly method?: typeof CONNECT;
   /** The other process has answered the handshake; the kernel of a stopped one only accepts connections. */
   onReachable(): void;
-  /** The manager has taken the registration. */
   onConnected(): void;
   onMessage(message: ManagerMessage): void;
 }
@@ -62,5 +66,84 @@ export function openMeshStream(options: MeshStreamOptions): MeshStream {
     },
     close: finish,
     ended,
+  };
+}
+
+export interface MeshDialogDeps {
+  readonly endpoint: string;
+  readonly greeting: Greeting;
+  /** As in MeshClientDeps. */
+  promise(epoch: number): Promise<boolean>;
+  readonly handlers: ResourceHandlers;
+  readonly log: Logger;
+}
+
+export type MeshDialog = ReturnType<typeof createMeshDialog>;
+
+export function createMeshDialog({ endpoint, greeting, promise, handlers, log }: MeshDialogDeps) {
+  /** Forgotten once it was asked: a stream lasts for days, and the tables are large. */
+  let named: Pick<Greeting, "tablesFor"> | undefined = greeting;
+  const { proxyVersion } = greeting.registration;
+  let isFollowing = false;
+  let hasWarned = false;
+  let redirect: string | undefined;
+  let hasBroughtUpdates = false;
+
+  const handlerOf = (type: string) => (Object.hasOwn(handlers, type) ? handlers[type] : undefined);
+  const follow = async ({ epoch, wantedTables, types }: WelcomeMessage, stream: MeshStream) => {
+    isFollowing = false;
+    if (await promise(epoch)) {
+      isFollowing = true;
+      for (const [type, handler] of Object.entries(handlers)) handler.announced?.(types.includes(type));
+      const tables = named?.tablesFor(wantedTables) ?? [];
+      named = undefined;
+      stream.send({ promise: { epoch, tables } });
+    } else {
+      stream.close(new MeshError("PROMISE_REFUSED", `following ${endpoint}: a leader after epoch ${epoch} was followed already`));
+    }
+  };
+  const update = (message: UpdateMessage, stream: MeshStream) => {
+    if (!isFollowing) {
+      if (!hasWarned) log.warn({ endpoint }, "updates ignored: this replica has no promise of this proxy");
+      hasWarned = true;
+      return;
+    }
+    hasBroughtUpdates = true;
+    const type = message.resource?.type ?? "";
+    const answers = answersTo(message, stream);
+    const handler = handlerOf(type);
+    if (handler !== undefined) return handler.take(message, answers);
+    log.warn({ endpoint, type }, "resource of an unknown type refused");
+    answers.nack([`resource type ${JSON.stringify(type)} is not known to this proxy (version ${proxyVersion})`]);
+  };
+  return {
+    take(message: ManagerMessage, stream: MeshStream): void {
+      if ("update" in message && message.update) update(message.update, stream);
+      else if ("welcome" in message && message.welcome) void follow(message.welcome, stream);
+      else if ("redirect" in message && message.redirect) {
+        redirect = message.redirect.endpoint || undefined; // "": the replica knows no leader
+        stream.close();
+      }
+    },
+    /** The replica has the proxy's promise. */
+    get isFollowing(): boolean {
+      return isFollowing;
+    },
+    /** The leader, by the replica. */
+    get redirect(): string | undefined {
+      return redirect;
+    },
+    get hasBroughtUpdates(): boolean {
+      return hasBroughtUpdates;
+    },
+  };
+}
+
+export function answersTo({ nonce, resource }: UpdateMessage, stream: Pick<MeshStream, "send">): Answers {
+  const head = { type: resource?.type ?? "", nonce, version: resource?.version ?? 0 };
+  return {
+    ack: () => stream.send({ ack: head }),
+    nack: (problems) => stream.send({ nack: { ...head, problems, needsWhole: false } }),
+    needsWhole: () => stream.send({ nack: { ...head, problems: [], needsWhole: true } }),
   };
 }

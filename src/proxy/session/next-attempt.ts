@@ -1,51 +1,43 @@
 // Where and when the proxy tries to reach a manager next. Invariants: after every failure it asks the Service
-// again, which knows the living replicas; it follows redirects, but neither in circles nor to a replica that
-// has just failed; after a stream that was of use, and while nobody leads, the delay stays below 2 s, so that
-// a new leader soon has all its proxies.
-
+// again, which knows the living replicas; redirects lead neither in circles nor to a replica that has just
+// failed; while nobody leads, the delay stays below 2 s, so that a new leader soon has all its proxies.
 import { type BackoffOptions, backoffMs, type Clock, type Random } from "../../base/clock.ts";
 import { isMeshError } from "../../base/errors.ts";
 import { isRefusal, isUnbelieved } from "../identity/manager-channel.ts";
 
-/** How a stream went. */
 export interface Outcome {
   readonly error: Error | undefined;
-  /** Who leads, as the replica says. */
+  /** The leader, by the replica. */
   readonly redirect: string | undefined;
   /** The manager took the registration: the endpoint is good. */
   readonly served: boolean;
 }
 
-export interface LeaderFinder {
-  readonly endpoint: string;
-  /** Takes how the last stream went. True if the next endpoint may be tried immediately. */
-  next(outcome: Outcome): boolean;
-}
-
-/** How long a replica that did not serve is not gone to upon a redirect, in milliseconds: most of a lease. */
+/** How long a replica that did not serve is avoided, in milliseconds: most of a lease. */
 const AVOID_MS = 10_000;
-/** Redirects in a row; replicas that send each other's proxies around do not know who leads. */
+/** In a row. Replicas that send each other's proxies around do not know who leads. */
 const MAX_HOPS = 2;
 
 /** @param service host:port that leads to any replica */
-export function createLeaderFinder(service: string, clock: Clock): LeaderFinder {
-  /** Until when, by replica. */
+export function createLeaderFinder(service: string, clock: Clock) {
+  /** By replica, until when. */
   const avoided = new Map<string, number>();
   let endpoint = service;
   let hops = 0;
 
   const avoid = (replica: string) => {
     const nowMs = clock.monotonicMs();
-    // Replicas come and go under new addresses: those that nobody names must not add up.
+    // Replicas come and go under new addresses, which must not add up.
     for (const [known, untilMs] of avoided) if (untilMs <= nowMs) avoided.delete(known);
     avoided.set(replica, nowMs + AVOID_MS);
   };
   const isAvoided = (replica: string) => clock.monotonicMs() < (avoided.get(replica) ?? 0);
   return {
-    get endpoint() {
+    get endpoint(): string {
       return endpoint;
     },
-    next({ redirect, served }) {
+    /** Takes how the last stream went. True if the next endpoint may be tried immediately. */
+    next({ redirect, served }: Outcome): boolean {
       const isFailure = !served && redirect === undefined;
       if (isFailure && endpoint !== service) avoid(endpoint);
       hops = redirect === undefined ? 0 : hops + 1;
@@ -62,7 +54,7 @@ export interface StreamOutcome extends Outcome {
   readonly isOfUse: boolean;
 }
 
-/** How often each kind of failure has happened in a row. */
+/** Failures of each kind in a row. */
 export interface Retries {
   /** No replica served. */
   readonly unserved: number;
@@ -77,7 +69,7 @@ export const NO_RETRIES: Retries = { unserved: 0, failed: 0, refused: 0 };
 /** A thousand waiting proxies try 700 times a second, and all find a new leader within 2 s. */
 export const BACKOFF: BackoffOptions = { baseMs: 200, maxMs: 2_000 };
 
-/** Makes the longest delay longer for a leader whose every stream fails: it is alive, but faulty. */
+/** For the longest delay, if every stream of a leader fails: it is alive, but faulty. */
 const FAILED_STREAM_FACTOR = 10;
 /** For a manager that does not believe who this pod is. Only a rotated token changes that. */
 const UNBELIEVED_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 60_000 };
@@ -85,7 +77,7 @@ const UNBELIEVED_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 60_000 };
 const TURNED_AWAY_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 5_000 };
 
 /**
- * (state, outcome) -> state and delay. Pure but for chance.
+ * Pure but for chance.
  * @param isFollowed the next attempt goes to the leader that a replica has just named
  */
 export function nextRetry(

@@ -1,6 +1,5 @@
 // The handler of the resource type "peers": the pods to which this proxy may forward reviews. Invariant: a
-// list that cannot be read leaves the last good one. Nothing is stored: addresses change, and the next list
-// comes with the next stream.
+// list that cannot be read leaves the last good one. Nothing is stored, since the next stream brings a list.
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { PEERS, type PodPeer } from "../../wire/peer-type.ts";
@@ -10,7 +9,6 @@ import type { ResourceHandler } from "./resource-handler.ts";
 /** The other pods of the app; none before the first list. */
 export interface Peers {
   readonly current: readonly PodPeer[];
-  /** Calls the listener after every change. */
   onChange(listener: () => void): void;
 }
 
@@ -18,7 +16,6 @@ export interface PeersHandler extends ResourceHandler {
   readonly peers: Peers;
 }
 
-/** @param ownUid of this pod, which is not a peer of its own */
 export function createPeersHandler(ownUid: string, log: Logger): PeersHandler {
   let current: readonly PodPeer[] = [];
   const listeners: (() => void)[] = [];

@@ -1,6 +1,6 @@
-// The handler of the resource type "policy": checks the policies, enforces them immediately, and acknowledges
-// them when they are stored. Invariant: it waits for no write and for no handover; a set or a rule that
-// cannot be read leaves the last good one in force.
+// The handler of the resource type "policy": enforces the policies immediately, and acknowledges them when
+// they are stored. Invariant: it waits for no write and no handover; a set or a rule that cannot be read
+// leaves the last good one in force.
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { NO_POLICIES, type PolicySet, type RuleOrigin } from "../../policy/policy.ts";
@@ -12,16 +12,14 @@ import type { PolicyFile } from "../policies/policy-file.ts";
 import type { ResourceHandler } from "./resource-handler.ts";
 
 export interface PolicyHandler extends ResourceHandler {
-  /** Enforces the stored policies, if there are usable ones. */
   restore(): Promise<void>;
-  /** No policies have come although the manager sends some: a new proxy must not serve without them. */
+  /** The manager sends policies and none have come: a new proxy must not serve without them. */
   readonly isAwaited: boolean;
 }
 
 export interface PolicyHandlerDeps {
   readonly policies: RunningPolicies;
   readonly file: PolicyFile;
-  /** Sends a report to the manager. */
   readonly report: (report: PolicyReportMessage) => void;
   readonly log: Logger;
 }

@@ -1,17 +1,10 @@
-// Reports what the proxy sees to the manager, each kind by itself. Invariants: the last value of a kind is
-// always sent, to each new manager too; equal values are not. Counts change with every request, and a manager
-// listens to a thousand proxies: a kind that is paced is sent at most once in REPORT_EVERY_MS, but its step
-// from or to zero immediately, unless the last such step was.
+// Reports what the proxy sees to the manager. Invariants: the last value of each kind is always sent, to each
+// new manager too; equal values are not. A manager listens to a thousand proxies, so a kind that is paced is
+// sent once in REPORT_EVERY_MS at most, but its step from or to zero immediately, unless the last such step
+// was.
 import { isDeepStrictEqual } from "node:util";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { NO_REPORTS, type ReportMessage, type Reports } from "../../wire/messages.ts";
-
-export interface Reporter {
-  report<K extends keyof Reports>(kind: K, value: Reports[K]): void;
-  /** The last report of each kind, or its initial value, since the process before may have sent another. */
-  readonly all: readonly ReportMessage[];
-  stop(): void;
-}
 
 const REPORT_EVERY_MS = 200;
 /** How null is sent. */
@@ -20,14 +13,7 @@ const NOTHING: { readonly [K in keyof Reports]?: NonNullable<Reports[K]> } = {
   unnamedLock: { lockName: "", resource: "" },
 };
 
-interface Kind<T> {
-  readonly initial: T;
-  toWire(value: T): ReportMessage;
-  /** Undefined unless the kind is paced: whether the change is a step that is sent immediately. */
-  readonly isStep: ((before: T, after: T) => boolean) | undefined;
-}
-
-/** The kinds that are paced. */
+/** The kinds that are paced: whether the change is a step that is sent immediately. */
 const STEPS: { readonly [K in keyof Reports]?: (before: Reports[K], after: Reports[K]) => boolean } = {
   backlog: (a, b) => !a.heldNamespaces !== !b.heldNamespaces || !a.drainingWrites !== !b.drainingWrites,
   policies: (a, b) => a.digest !== b.digest || openRules(a) !== openRules(b),
@@ -37,20 +23,18 @@ function openRules({ rules }: Reports["policies"]): number {
   return rules.filter(({ opened }) => opened).length;
 }
 
-function kindOf<K extends keyof Reports>(kind: K): Kind<Reports[K]> {
-  const toWire = (value: Reports[K]) => ({ [kind]: value ?? NOTHING[kind] }) as unknown as ReportMessage;
-  return { initial: NO_REPORTS[kind], toWire, isStep: STEPS[kind] };
-}
-
-export function createReporter(clock: Clock, send: (report: ReportMessage) => void): Reporter {
+export function createReporter(clock: Clock, send: (report: ReportMessage) => void) {
   const kinds = Object.keys(NO_REPORTS) as (keyof Reports)[];
-  const channels = new Map(kinds.map((kind) => [kind, createChannel(kindOf(kind), clock, send)]));
+  const channels = new Map(kinds.map((kind) => [kind, createChannel(kind, clock, send)]));
   const every = [...channels.values()];
   return {
-    report(kind, value) {
+    report<K extends keyof Reports>(kind: K, value: Reports[K]): void {
       channels.get(kind)?.report(value);
     },
-    get all() {
+    /**
+     * The last report of each kind. The process before may have sent another, so that initial values count.
+     */
+    get all(): readonly ReportMessage[] {
       return every.map(({ last }) => last);
     },
     stop() {
@@ -59,15 +43,11 @@ export function createReporter(clock: Clock, send: (report: ReportMessage) => vo
   };
 }
 
-interface Channel<T> {
-  report(value: T): void;
-  readonly last: ReportMessage;
-  stop(): void;
-}
-
-function createChannel<T>({ initial, toWire, isStep }: Kind<T>, clock: Clock, send: (report: ReportMessage) => void): Channel<T> {
-  let value = initial;
-  let lastSent = initial;
+function createChannel<K extends keyof Reports>(kind: K, clock: Clock, send: (report: ReportMessage) => void) {
+  const isStep = STEPS[kind];
+  const toWire = (sent: Reports[K]) => ({ [kind]: sent ?? NOTHING[kind] }) as unknown as ReportMessage;
+  let value = NO_REPORTS[kind];
+  let lastSent = value;
   let lastSentMs = Number.NEGATIVE_INFINITY;
   let lastStepMs = Number.NEGATIVE_INFINITY;
   let timer: Timer | undefined;
@@ -81,10 +61,10 @@ function createChannel<T>({ initial, toWire, isStep }: Kind<T>, clock: Clock, se
     send(toWire(lastSent));
   };
   return {
-    get last() {
+    get last(): ReportMessage {
       return toWire(lastSent);
     },
-    report(next) {
+    report(next: Reports[K]): void {
       value = next;
       if (isDeepStrictEqual(value, lastSent)) return;
       const nowMs = clock.monotonicMs();

@@ -1,17 +1,15 @@
-// The handler of the resource type "route": checks a snapshot, enforces it, stores it (or removes the old one
-// if the disk is full), and only then acknowledges it. Invariant: an ACK means that the rules are in force,
-// that no write that they refuse is in flight (from this process or the one before), and that a restart
-// cannot restore older rules. Its only I/O is the snapshot file.
-import { type Clock, sleep } from "../../base/clock.ts";
+// The handler of the resource type "route": checks a snapshot, enforces it, stores it, and only then
+// acknowledges it. Invariant: an ACK means that the rules are in force, that no write that they refuse is in
+// flight (from this process or the one before), and that a restart cannot restore older rules.
+import { sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
-import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import { subsetDisplayName } from "../../route/words.ts";
 import type { PodRef, ResourceMessage } from "../../wire/messages.ts";
 import { ResourceInvalidError } from "../../wire/resource-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import type { Enforcer } from "./enforcer.ts";
-import { createInheritedWrites, INHERITED_WRITES_MS, NO_INHERITED_WRITES } from "./inherited-writes.ts";
 import type { Answers, ResourceHandler } from "./resource-handler.ts";
 import type { SessionMetrics } from "./session-metrics.ts";
 import type { SnapshotFile } from "./snapshot-file.ts";
@@ -19,17 +17,16 @@ import type { SnapshotFile } from "./snapshot-file.ts";
 export interface RouteHandler extends ResourceHandler {
   /**
    * Puts the stored snapshot in force, if there is a usable one.
-   * @param endedCleanly the process before left no write in flight: see inherited-writes.ts
-   * @param hasPromised an earlier process has followed a leader, so it may have served although no snapshot
-   * is stored
+   * @param endedCleanly the process before left no write in flight
+   * @param hasPromised an earlier process has followed a leader, so it may have served although nothing is
+   * stored
    */
   restore(endedCleanly: boolean, hasPromised?: boolean): Promise<void>;
-  /** Stores the snapshot in force again, if it is stored: other content of the file has changed. */
+  /** Stores the snapshot in force again, since other content of the file has changed. */
   storeAgain(): void;
   readonly claims: Claims;
-  /** True when no write of the process before can still reach the API server. */
+  /** No write of the process before can still reach the API server. */
   readonly isSettled: boolean;
-  /** Resolves when nothing is being stored. */
   idle(): Promise<void>;
 }
 
@@ -51,35 +48,46 @@ export interface RouteHandler extends ResourceHandler {
  */
 export interface Claims {
   readonly acknowledged: Snapshot | undefined;
-  /** Oldest first; empty if `acknowledged` is in force. Above MAX_IN_DOUBT, older ones may be missing. */
+  /** Oldest first; empty if `acknowledged` is in force. Beyond MAX_IN_DOUBT the oldest are missing. */
   readonly inDoubt: readonly Snapshot[];
-  /** The proxy may also hold what is not listed. */
   readonly mayHoldMore: boolean;
 }
 
-/** A full disk must not fill the memory. With more, the registration sets `mayHoldMore`. */
+/** With more, the registration sets `mayHoldMore`: a full disk must not fill the memory. */
 export const MAX_IN_DOUBT = 4;
 
 const STORE_RETRY_MS = 1_000;
 
-export interface RouteHandlerDeps {
+/**
+ * How long after a start the API server may still carry out a write of a killed process, in milliseconds. The
+ * kernel closes the connections of a killed process, and an API server cancels a request as soon as it reads
+ * that. This is the assumed bound of the time for which a live API server leaves a connection unread. The
+ * strict bound would be its request timeout, 60 s, but then each crash of a sidecar would delay every
+ * handover by that time.
+ */
+export const INHERITED_WRITES_MS = 10_000;
+
+export interface RouteHandlerDeps extends Pick<ProcessContext, "clock" | "log"> {
   readonly pod: PodRef;
   readonly enforcer: Enforcer;
   readonly file: SnapshotFile;
   readonly metrics: SessionMetrics;
-  readonly clock: Clock;
-  readonly log: Logger;
   readonly signal: AbortSignal;
 }
 
 export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
   const { enforcer, file, metrics, clock, log } = deps;
   let storing: Promise<void> = Promise.resolve();
-  /** The digest of the stored snapshot. Undefined if it is not known, or if moves came since. */
+  /** Undefined if it is unknown, or if moves came since. */
   let storedDigest: string | undefined;
   let enforcements = 0;
   let claims: Omit<Claims, "mayHoldMore"> = { acknowledged: undefined, inDoubt: [] };
-  let inherited = NO_INHERITED_WRITES;
+  /**
+   * On the monotonic clock. Until then the proxy acknowledges nothing, since the killed process may have
+   * allowed more.
+   */
+  let inheritedUntilMs = Number.NEGATIVE_INFINITY;
+  const inheritedLeftMs = () => inheritedUntilMs - clock.monotonicMs();
 
   const enforce = (snapshot: Snapshot) => {
     const same = enforcer.current?.snapshot.digest === snapshot.digest;
@@ -127,7 +135,7 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
 
   const acknowledge = (snapshot: Snapshot, answers: Answers) => {
     enforcer.whenDrained(async () => {
-      await inherited.outlast();
+      if (inheritedLeftMs() > 0) await sleep(clock, inheritedLeftMs(), deps.signal).catch(() => undefined);
       await store(snapshot);
       // Only the newest snapshot is acknowledged, and a newer one may have come while the file was written.
       if (enforcer.current?.snapshot !== snapshot || storedDigest !== snapshot.digest) return;
@@ -152,7 +160,6 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
     enforce(snapshot);
     acknowledge(snapshot, answers);
   };
-  /** Undefined if the delta does not apply to the snapshot in force. */
   const applyDelta = ({ version, digest, body }: ResourceMessage, baseDigest: string): Snapshot | undefined => {
     const base = enforcer.current?.snapshot;
     try {
@@ -169,7 +176,7 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
     async restore(endedCleanly, hasPromised = false) {
       const snapshot = await file.load(hasPromised);
       if (!endedCleanly && (snapshot !== undefined || hasPromised)) {
-        inherited = createInheritedWrites(clock, deps.signal);
+        inheritedUntilMs = clock.monotonicMs() + INHERITED_WRITES_MS;
         log.info(
           { waitMs: INHERITED_WRITES_MS },
           "the process before was killed: nothing is acknowledged until its writes are over",
@@ -191,10 +198,10 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
     },
     storeAgain,
     get claims() {
-      return { ...claims, mayHoldMore: !inherited.isOver };
+      return { ...claims, mayHoldMore: inheritedLeftMs() > 0 };
     },
     get isSettled() {
-      return inherited.isOver;
+      return inheritedLeftMs() <= 0;
     },
     idle: () => storing,
   };

@@ -1,15 +1,9 @@
-// The session's metrics. All their names are in this file.
+// The session's metrics.
 import { Counter, Gauge, type Registry } from "../../base/metrics.ts";
 
-export interface SessionMetrics {
-  readonly routeVersion: Gauge;
-  readonly managerConnected: Gauge;
-  readonly snapshotRejected: Counter<"reason">;
-  readonly leader: Gauge;
-  readonly promiseUnstored: Gauge;
-}
+export type SessionMetrics = ReturnType<typeof createSessionMetrics>;
 
-export function createSessionMetrics(registry: Registry): SessionMetrics {
+export function createSessionMetrics(registry: Registry) {
   const registers = [registry];
   return {
     routeVersion: new Gauge({

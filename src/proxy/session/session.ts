@@ -1,5 +1,4 @@
-// What the other parts of the proxy need of the session: the snapshot in force, its changes, the accounting
-// of writes in flight, and a few values for the manager. Invariant: a snapshot is enforced from the moment
+// What the other parts of the proxy need of the session. Invariant: a snapshot is enforced from the moment
 // `current` changes; it is acknowledged only after every write that it no longer allows has finished.
 import type { Runnable } from "../../base/lifecycle.ts";
 import { StatusError } from "../../kube/status.ts";
@@ -11,17 +10,16 @@ import type { Policies } from "../policies/policies.ts";
 import type { LockMemory, MovesMemory } from "./memory.ts";
 import type { Peers } from "./peers-handler.ts";
 
-/** A snapshot in force with its compiled views. */
 export interface Enforced {
   readonly snapshot: Snapshot;
-  /** The view of one resource, compiled once a snapshot. */
+  /** Each view is compiled once. */
   view(group: string, resource: string): ResourceView;
 }
 
 export type ChangeListener = (now: Enforced, before: Enforced | undefined) => void;
 
 export interface Session {
-  /** Undefined before the first snapshot: then no traffic is served. */
+  /** Undefined: no traffic is served. */
   readonly current: Enforced | undefined;
   /** Calls the listener synchronously after every newly enforced snapshot. Returns the unsubscription. */
   onChange(listener: ChangeListener): () => void;
@@ -37,49 +35,35 @@ export interface Session {
   beginHold(namespace: string): () => void;
 }
 
-/** The snapshot in force. @throws StatusError ServiceUnavailable if there is none */
+/** @throws StatusError ServiceUnavailable without a snapshot */
 export function enforcedNow({ current }: Pick<Session, "current">): Enforced {
   if (current === undefined)
     throw new StatusError("ServiceUnavailable", "ctrlmesh: this proxy has no routes yet", { retryAfterSeconds: 1 });
   return current;
 }
 
-/** What waits in this proxy, for its reports. The cost grows with the writes in flight. */
-export interface Backlog {
-  /** Namespaces whose requests or watches wait for their owner. */
-  readonly heldNamespaces: number;
-  /** Writes under way that the snapshot in force would refuse and whose end its acknowledgement waits for. */
-  readonly drainingWrites: number;
-  /** Calls the listener whenever a number may have changed. Returns the unsubscription. */
-  onBacklogChange(listener: () => void): () => void;
-}
-
-/** Whether the operator may use its lock under the name upstream, as the API server's answers show. */
 export type LockAccess = LockAccessMessage;
 
-/** What looks like a lock of the operator that the app does not name, as a refused request shows. */
 export type UnnamedLock = UnnamedLockMessage;
 
-/** The session as the other parts of the proxy use it; the process runs it. */
 export interface ManagerSession extends Session, Runnable {
   readonly policies: Policies;
   readonly peers: Peers;
   readonly reports: ReportSink;
   readonly memory: { readonly lock: LockMemory; readonly moves: MovesMemory };
-  /** What has to come from the manager before the proxy serves; undefined if nothing. */
+  /** What has to come before the proxy serves; undefined if nothing. */
   readonly awaited: "snapshot" | "policies" | undefined;
   /** Why the manager cannot be asked or refuses this pod, in words for a user; undefined if unknown. */
   readonly trouble: string | undefined;
 }
 
-/** What the other parts report to the manager. Equal values are ignored. */
+/** Equal values are ignored. */
 export interface ReportSink {
-  /** Whether this pod holds its subset's lock. */
   setLeader(leader: boolean): void;
   /** Whether the operator may use that lock; null while that is not known. */
   setLockAccess(access: LockAccess | null): void;
-  /** What looks like a lock that the app does not name; null if nothing does. */
+  /** A lock that the app does not name; null if there is none. */
   setUnnamedLock(lock: UnnamedLock | null): void;
-  /** Why the listener for webhooks has no certificate; "" if it has one. */
+  /** "" if the listener for webhooks has a certificate. */
   setWebhookProblem(problem: string): void;
 }

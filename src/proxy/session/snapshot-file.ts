@@ -1,7 +1,7 @@
 // The slot with the last good snapshot, the last moves and the state of the lock gate, so that a restarted
 // proxy serves while the manager is away. Invariants: what is read is whole and was written by this pod, or
-// it is nothing, and a file that cannot be used is removed; a snapshot is acknowledged only after `save`,
-// which leaves no older one, since a restart could enforce that.
+// it is nothing, and a file that cannot be used is removed; `save` leaves no older snapshot, since a restart
+// could enforce that.
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { MeshError } from "../../base/errors.ts";
@@ -15,31 +15,28 @@ import { LOST_MOVES, type MovesContent, movesFromContent, movesToContent, type S
 
 export interface SnapshotFile {
   /**
-   * The stored snapshot if it is this pod's; undefined if there is none or it cannot be used.
+   * Undefined if there is none of this pod or it cannot be used.
    * @param hasPromised an earlier process may have served, although it has stored nothing
    */
   load(hasPromised?: boolean): Promise<Snapshot | undefined>;
   /**
    * A snapshot that is not stored comes into force now. Until the next `save`, another process does not
-   * believe the stored moves: clients may have seen more of them. Synchronous, since nothing of the snapshot
-   * may be shown before.
+   * believe the stored moves: clients may have seen more. Synchronous, since nothing of the snapshot may be
+   * shown before.
    */
   willChange(): void;
   /**
-   * Stores the snapshot in place of what was there. If it cannot be written, `save` removes the old one
-   * instead and resolves.
+   * Stores the snapshot. If it cannot be written, `save` removes the old one instead and resolves.
    * @throws MeshError `SNAPSHOT_FILE` if it is not known what is there: the old one, this one, or nothing
    */
   save(snapshot: Snapshot): Promise<void>;
 }
 
-/** The file with the memories that are stored in addition to the snapshot. */
 export interface MemoryFile extends SnapshotFile {
   readonly lock: LockMemory;
   readonly moves: MovesMemory;
 }
 
-/** @param onLockChange called when another state of the lock gate has to be stored */
 export function createSnapshotFile(
   { snapshot: slot, unsaved }: Pick<StateFolder, "snapshot" | "unsaved">,
   pod: PodRef,
@@ -50,7 +47,7 @@ export function createSnapshotFile(
   let movesBefore: StoredMoves | undefined;
   let lock: LockState = { closed: undefined, longestLeaseMs: undefined };
   let readMoves = () => LOST_MOVES;
-  /** How often routes have changed. The marker `unsaved` stays while newer ones than those stored are in force. */
+  /** The marker `unsaved` stays while newer routes than those stored are in force. */
   let changes = 0;
 
   const read = async (): Promise<Stored | undefined> => {
@@ -101,7 +98,7 @@ export function createSnapshotFile(
       const changesBefore = changes;
       const saved = await slot.save(() => ({
         text: () => snapshotToJson(snapshot, pod, lock, readMoves()),
-        onFullDisk: { less: lockToJson(snapshot, pod, lock) },
+        onFullDisk: { less: toJson(pod, null, snapshot, lock) },
       }));
       if (saved.is === "stored" && changes === changesBefore) {
         await unsaved.remove().catch(() => undefined);
@@ -115,7 +112,6 @@ export function createSnapshotFile(
   };
 }
 
-/** The part of the stored lock that is not in the snapshot. */
 export type LockState = Pick<StoredLock, "closed" | "longestLeaseMs">;
 
 const FORMAT = 3;
@@ -143,23 +139,16 @@ const CONTENT = z.object({
 });
 type FileContent = z.input<typeof CONTENT>;
 
-/** What a process leaves to the next. */
 interface Stored {
   readonly snapshot: Snapshot | undefined;
   readonly lock: StoredLock;
   readonly moves: StoredMoves;
 }
 
-/** The file's text. */
 export function snapshotToJson(snapshot: Snapshot, pod: PodRef, lock?: LockState, moves?: StoredMoves): string {
   const { version, digest } = snapshot;
   const route = { version, digest, body: Buffer.from(ROUTE.encode(snapshot)).toString("base64") };
   return toJson(pod, route, snapshot, lock, moves && movesToContent(moves));
-}
-
-/** The file's text if there is no room for the snapshot. */
-function lockToJson(snapshot: Snapshot, pod: PodRef, lock?: LockState): string {
-  return toJson(pod, null, snapshot, lock);
 }
 
 function toJson(
@@ -175,7 +164,6 @@ function toJson(
 }
 
 /**
- * Reads the file's text.
  * @throws MeshError `SNAPSHOT_FILE` for another pod's or unreadable text, `RESOURCE_INVALID` for a snapshot
  * with problems
  */

@@ -1,40 +1,14 @@
 // What the proxy remembers of its streams over restarts: their numbers, by which a manager recognizes a late
 // registration, and the promised epoch. Invariants: a later stream has a higher number, even after a restart
 // and after the clock was set back, as long as the disk takes a few bytes; the file never names a lower epoch
-// than was promised. A proxy that has routes and finds no file waits until older leaders are over, so that a
-// promise needs no disk.
-import { type Clock, sleep } from "../../base/clock.ts";
+// than was promised.
+import { sleep } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import type { Slot } from "../state/state-folder.ts";
 
-export interface StreamLedger {
-  /** Reads what the process before has left; to be called once, before anything else. */
-  open(): Promise<void>;
-  /**
-   * For a process that holds routes of the one before, which has promised something therefore. Where it is
-   * not known what, resolves only when no leader from before that promise can believe any more that it leads,
-   * or the signal fires.
-   */
-  outlastOlderLeaders(signal: AbortSignal): Promise<void>;
-  /** The number of the next stream. */
-  next(): Promise<number>;
-  /**
-   * A process before may have promised something, so that it may have served, whatever else it has left:
-   * there is a file, which the first stream makes. What is in it does not matter. A full disk takes an empty
-   * one only, and a process that has promised nothing writes over what it has found while writes of the one
-   * before are still under way.
-   */
-  readonly hasPromised: boolean;
-  /** The highest epoch that was promised; 0 if none. */
-  readonly epoch: number;
-  /** Promises to follow no leader of a lower epoch. False if a newer one was promised already. */
-  promise(epoch: number): Promise<boolean>;
-}
-
-export interface StreamLedgerOptions {
+export interface StreamLedgerOptions extends Pick<ProcessContext, "clock" | "log"> {
   readonly slot: Slot;
-  readonly clock: Clock;
-  readonly log: Logger;
   /** Set to 1 while the disk lags behind what was promised. */
   readonly unstored: { set(value: 0 | 1): void };
 }
@@ -54,7 +28,9 @@ export const LEASE_MS = 15_000;
 // is late by no more than this for each restart.
 const RESERVED = 10_000;
 
-export function createStreamLedger({ slot, clock, log, unstored }: StreamLedgerOptions): StreamLedger {
+export type StreamLedger = ReturnType<typeof createStreamLedger>;
+
+export function createStreamLedger({ slot, clock, log, unstored }: StreamLedgerOptions) {
   let lastNumber = 0;
   let promised: Entry = { bound: 0, epoch: 0 };
   /** The least that may be on the disk; undefined if that is nothing. */
@@ -85,7 +61,8 @@ export function createStreamLedger({ slot, clock, log, unstored }: StreamLedgerO
     return save();
   };
   return {
-    async open() {
+    /** To be called once, before anything else. */
+    async open(): Promise<void> {
       const found = await load(slot, log);
       onDisk = found === "lost" ? undefined : found;
       hasPromised = found !== undefined;
@@ -95,23 +72,34 @@ export function createStreamLedger({ slot, clock, log, unstored }: StreamLedgerO
         await reserve(); // a disk that does not take this may not have taken the last promise
       }
     },
-    async outlastOlderLeaders(signal) {
+    /**
+     * For a process that holds routes of the one before, which has promised something therefore. If it is
+     * unknown what, resolves only when no leader from before that promise can still believe that it leads, or
+     * when the signal fires. So a promise needs no disk.
+     */
+    async outlastOlderLeaders(signal: AbortSignal): Promise<void> {
       if (isStored) return;
       log.warn({ waitMs: LEASE_MS }, "it is not known which leader was followed: waiting until older ones are over");
       await sleep(clock, LEASE_MS, signal).catch(() => undefined);
     },
-    async next() {
+    async next(): Promise<number> {
       lastNumber = Math.max(lastNumber + 1, clock.now());
       if (lastNumber > promised.bound) await reserve();
       return lastNumber;
     },
-    get hasPromised() {
+    /**
+     * An earlier process may have promised something, so it may have served: there is a file, which the first
+     * stream makes. Its content does not matter: a full disk takes an empty one only.
+     */
+    get hasPromised(): boolean {
       return hasPromised;
     },
-    get epoch() {
+    /** 0 if none was promised. */
+    get epoch(): number {
       return promised.epoch;
     },
-    async promise(epoch) {
+    /** Promises to follow no leader of a lower epoch. False if a newer one was promised already. */
+    async promise(epoch: number): Promise<boolean> {
       if (epoch < promised.epoch) return false;
       promised = { ...promised, epoch };
       await save();

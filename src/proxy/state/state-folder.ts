@@ -1,18 +1,7 @@
 // The proxy's files in its data folder: what a process leaves to the next one of the same pod. Invariants: a
 // stored text is whole or was never there; the saves of a slot run one after the other, and those that wait
-// are one, of the newest content. If the disk takes no new content, a slot has what this table says:
-//
-// | slot        | content of the file on a full disk, and the effect                                       |
-// | ----------- | ---------------------------------------------------------------------------------------- |
-// | snapshot    | the lock gate alone, else no file; a restart needs the manager. If the old file cannot   |
-// |             | be removed either, the proxy does not acknowledge the routes, and tries again            |
-// | unsaved     | maybe no file: after a crash an informer may miss a move                                 |
-// | policies    | no file: a restart needs the manager. If the old file cannot be removed either, the old  |
-// |             | rules hold after a restart until the manager answers                                     |
-// | stream      | the old content if it has the promised epoch, else an empty file or none: a restart      |
-// |             | waits until older leaders are over                                                       |
-// | cleanEnd    | no file: the next process takes this one for killed                                      |
-// | certificate | the old content: a restart may need the manager                                          |
+// are one, of the newest content. What the caller asks for on a full disk is in `onFullDisk`, and what that
+// means in `notStored`.
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
@@ -22,7 +11,7 @@ import type { Logger } from "../../base/log.ts";
 
 interface SlotSpec {
   readonly file: string;
-  /** A table of 10,000 namespaces takes about 0.3 MB. */
+  /** A table of 10,000 namespaces takes 0.3 MB. */
   readonly maxBytes: number;
   /** What it means that the disk does not take the content, for the log. */
   readonly notStored: string;
@@ -48,28 +37,23 @@ export type StateFolder = Readonly<Record<SlotName, Slot>>;
 export interface Slot {
   readonly path: string;
   readonly isThere: boolean;
-  /** The stored text; undefined if there is no file. @throws if it cannot be read or is over the bound */
+  /** Undefined if there is no file. @throws if it cannot be read or is over the bound */
   read(): Promise<string | undefined>;
   /**
-   * Stores what `content` returns when its turn comes, if it is not undefined. Saves that wait are one save, of
-   * the newest `content`. Resolves when that is done, or when the disk has refused it, which is logged once
-   * until the disk takes something again or the file gets worse.
+   * Stores what `content` returns when its turn comes, if anything. Saves that wait are one save, of the
+   * newest `content`. Resolves also when the disk has refused it, which is logged once until the disk takes
+   * something again or the file gets worse.
    */
   save(content: () => Content | undefined): Promise<Saved>;
-  /** Creates the file, empty, before it returns. A crash of the node may lose it. A failure is logged. */
+  /** Synchronous. A crash of the node may lose the file. A failure is logged. */
   touch(): void;
-  /** Durable. Does nothing if there is no file. */
   remove(): Promise<void>;
-  /** Resolves when nothing is being stored. */
   idle(): Promise<unknown>;
 }
 
 export interface Content {
   text(): string;
-  /**
-   * What is left on a disk that does not take the text: the old content, an empty file, no file, or less
-   * text.
-   */
+  /** What is left on a disk that does not take the text. */
   readonly onFullDisk: "keep" | "empty" | "remove" | { readonly less: string };
   /** Called before the next save asks for its content. */
   done?(saved: Saved): void;
@@ -93,7 +77,7 @@ function createSlot(dir: string, log: Logger, { file, maxBytes, notStored }: Slo
   const path = join(dir, file);
   let failure: "refused" | "unknown" | undefined;
   let last: Promise<unknown> = Promise.resolve();
-  /** A save that has not asked for its content yet, and what it will ask: the newest caller's function. */
+  /** A save that has not asked for its content yet, which is the newest caller's. */
   let waiting: Promise<Saved> | undefined;
   let newestContent: () => Content | undefined = () => undefined;
 
@@ -165,7 +149,6 @@ async function fallBack(path: string, left: Content["onFullDisk"]): Promise<void
   });
 }
 
-/** The pod that has written a file. */
 export const OWNER = z.object({ namespace: z.string(), name: z.string(), uid: z.string() });
 type Owner = z.output<typeof OWNER>;
 

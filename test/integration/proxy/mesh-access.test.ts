@@ -56,7 +56,7 @@ async function session(endpoint: string) {
   const started = createSession({
     config: { manager: endpoint, podNamespace: "shop", podName: "shop-0", podUid: "uid-1" },
     state: createStateFolder(volume.dataDir, log),
-    access: createMeshAccess({ manager: endpoint, trust, tokenFile: volume.tokenFile }),
+    access: createMeshAccess(endpoint, trust, volume.tokenFile),
     log,
     clock: systemClock,
     random: () => 0.5,

@@ -7,7 +7,7 @@ import { type Clock, systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import { createRegistry } from "../../../src/base/metrics.ts";
 import { createSession } from "../../../src/proxy/session/create-session.ts";
-import { INHERITED_WRITES_MS } from "../../../src/proxy/session/inherited-writes.ts";
+import { INHERITED_WRITES_MS } from "../../../src/proxy/session/route-handler.ts";
 import { LEASE_MS } from "../../../src/proxy/session/stream-ledger.ts";
 import { createStateFolder } from "../../../src/proxy/state/state-folder.ts";
 import type { Snapshot } from "../../../src/route/snapshot.ts";

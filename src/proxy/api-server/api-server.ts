@@ -1,25 +1,30 @@
-// One API server as the proxy uses it: trust, pools, the one way to send a call, and what the proxy learns
-// about the server. Invariants: no state about an API server lives outside of this object, so a second
-// cluster is a second object; the destination is the configured server, whatever the request's Host header or
-// target, and the credentials are the caller's own or none.
+// One API server as the proxy uses it: trust, connections, the one way to send a call, and what the proxy learns
+// about the server. Invariants: no state about an API server lives outside of this object; the destination is the
+// configured server, whatever the request's Host header or target, and the credentials are the caller's own or none.
+//
+// The connections form pools that never wait for each other: no list delays the renewal of a lease, and none a get.
+// Watches share HTTP/2 connections (docs/decisions/0009). All others use HTTP/1.1, where a connection carries one
+// request at a time and a queue keeps the connections few.
 import type { Dispatcher } from "undici";
+import Pool from "undici/lib/dispatcher/pool.js";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
-import { isLongRunning, isWatch } from "../../kube/request-kind.ts";
-import { addWait, type Call, type Handler } from "../call/call.ts";
+import { isCollection, isLongRunning, isWatch } from "../../kube/request-kind.ts";
+import { addWait, type Call, type CallRecord, type Handler } from "../call/call.ts";
 import { readableOf } from "../http/byte-stream.ts";
 import type { Reply, Tunnel } from "../http/handler.ts";
-import { createConnections } from "./connections.ts";
-import { createTrustStore } from "./connector.ts";
+import { createConnections, DEFAULT_LIVENESS, type Liveness } from "./connections.ts";
+import { createConnector, createTrustStore } from "./connector.ts";
 import { createDiscovery, createServerFeatures, type Discovery, type ServerFeatures } from "./discovery.ts";
+import { exchange } from "./exchange.ts";
 import { forwardedHeaders } from "./headers.ts";
-import { DEFAULT_LIVENESS, type Liveness } from "./liveness.ts";
-import { createPools, DEFAULT_TIMEOUTS, type RequestPool, type Timeouts } from "./pools.ts";
+import { createRequestQueue, type QueueOptions } from "./request-queue.ts";
 import { createTunnel } from "./tunnel.ts";
-import { createUpstreamMetrics, type LostBy, type PoolName } from "./upstream-metrics.ts";
+import { connectFailureOf, createUpstreamMetrics, type LostBy, type PoolName } from "./upstream-metrics.ts";
+import { createWatchConnections } from "./watch-connections.ts";
 import { watchExchange } from "./watch-exchange.ts";
 
 export interface ApiServerOptions {
@@ -36,6 +41,16 @@ export interface ApiServerOptions {
   readonly http2?: boolean;
 }
 
+/** Times in milliseconds; 0 turns a bound off. */
+export interface Timeouts {
+  /** Until the response's head: seconds for 100,000 objects. The API server gives up after 60 s. */
+  readonly headersMs: number;
+  /** Between two chunks of a body, except of watches and other long-running requests. */
+  readonly bodyMs: number;
+  /** How long a write that was sent stays in flight without its client; default 60,000. */
+  readonly abandonedMs?: number;
+}
+
 export interface ApiServer extends Runnable {
   /**
    * Sends a call and resolves with the response's head. A write that was sent is in flight until that head, a
@@ -46,52 +61,90 @@ export interface ApiServer extends Runnable {
   readonly send: Handler;
   readonly tunnel: Tunnel;
   readonly discovery: Discovery;
-  /** The kinds of filters that the servers behind this address have shown not to know. */
   readonly features: ServerFeatures;
 }
 
+export const DEFAULT_TIMEOUTS: Timeouts = { headersMs: 120_000, bodyMs: 120_000 };
 /** The API server gives up a request after a minute. */
 const ABANDONED_MS = 60_000;
+/**
+ * Single objects. A get takes a millisecond or two, so that one that waits for ten has slow neighbours: a
+ * webhook may delay a write for ten seconds, and a get must not wait for it. Most operators have fewer than
+ * sixteen workers and never wait here.
+ */
+const SHORT: QueueOptions = { limit: 16, patienceMs: 10, max: 256 };
+/** Lists and deletions of collections take seconds: more of them at a time rarely end sooner. */
+const LIST: QueueOptions = { limit: 3, patienceMs: 1_000, max: 16 };
+/** Below the API server's idle timeout of 90 s, so that no request meets a closing connection. */
+const IDLE_MS = 60_000;
+/** Response heads of aggregated APIs may carry large warnings. */
+const MAX_HEAD_BYTES = 64 * 1024;
+/** Busy connections are replaced too, so that they find API servers that were added. */
+const MAX_REQUESTS = 10_000;
 
 /** Nothing is connected before the first call; `start` fails if the CA cannot be read. */
 export function createApiServer(options: ApiServerOptions): ApiServer {
-  const {
-    apiServer,
-    caFile,
-    clock,
-    log,
-    registry,
-    timeouts = DEFAULT_TIMEOUTS,
-    liveness = DEFAULT_LIVENESS,
-    http2 = true,
-  } = options;
+  const { clock, log, timeouts = DEFAULT_TIMEOUTS, liveness = DEFAULT_LIVENESS, http2 = true } = options;
   const { abandonedMs = ABANDONED_MS } = timeouts;
-  const origin = new URL(apiServer);
-  const trust = createTrustStore(caFile, log);
+  const origin = new URL(options.apiServer);
+  const trust = createTrustStore(options.caFile, log);
   const onLost = (pool: PoolName, by: LostBy) => {
     metrics.lost(pool, by);
     log.warn({ apiServer: origin.origin, pool, by }, "a connection to the API server was lost: nothing comes back any more");
   };
   const connections = createConnections({ clock, liveness, onLost });
-  const metrics = createUpstreamMetrics(registry, {
+  const metrics = createUpstreamMetrics(options.registry, {
     openIn: connections.openIn,
-    waitingIn: (pool) => pools.waitingIn(pool),
+    waitingIn: (pool) => (pool === "watch" ? 0 : (pools[pool].queue?.waiting ?? 0)),
   });
-  const pools = createPools({ origin, trust, clock, liveness, connections, metrics, onLost });
+  const connectFor = (pool: PoolName) =>
+    createConnector({
+      trust,
+      liveness,
+      http2: pool === "watch",
+      onConnected(socket) {
+        metrics.connected(pool);
+        connections.add(pool, socket);
+      },
+      onFailed: (error) => metrics.connectFailed(pool, connectFailureOf(error)),
+    });
+  const createPool = (name: PoolName, queueOptions?: QueueOptions) => ({
+    queue: queueOptions && createRequestQueue(queueOptions, clock),
+    dispatcher: new Pool(origin.origin, {
+      connect: connectFor(name),
+      connections: null, // the queue is the bound; undici takes the first free connection, so that the others become idle and close
+      allowH2: false,
+      pipelining: 1,
+      keepAliveTimeout: IDLE_MS,
+      maxHeaderSize: MAX_HEAD_BYTES,
+      maxRequestsPerClient: MAX_REQUESTS,
+    }),
+  });
+  const pools = {
+    short: createPool("short", SHORT),
+    list: createPool("list", LIST),
+    lock: createPool("lock"),
+    stream: createPool("stream"),
+  };
+  const watches = createWatchConnections({
+    origin,
+    connect: connectFor("watch"),
+    clock,
+    pingEveryMs: liveness.pingEveryMs,
+    onLost: () => onLost("watch", "ping"),
+  });
   let reachable = true;
 
-  const sendWatch = async (call: Call): Promise<Reply | undefined> => {
+  const sendOnce = async (call: Call, pool: keyof typeof pools): Promise<Reply> => {
     const { signal } = call;
-    const stream = await pools.watches.open(watchHeaders(call, origin), signal);
-    return stream === undefined ? undefined : watchExchange(stream, { signal, clock, headersMs: timeouts.headersMs });
-  };
-  const sendOnce = async (call: Call, pool: RequestPool): Promise<Reply> => {
-    const { signal } = call;
-    if (http2 && pool.name === "stream" && isPlainWatch(call)) {
-      const reply = await sendWatch(call);
-      if (reply !== undefined) return reply;
+    if (http2 && isPlainWatch(call)) {
+      const stream = await watches.open(watchHeaders(call, origin), signal);
+      if (stream !== undefined) return watchExchange(stream, { signal, clock, headersMs: timeouts.headersMs });
     }
-    return pool.send(dispatchOptions(call, timeouts), { signal, clock, abandonedMs });
+    const { queue, dispatcher } = pools[pool];
+    const turn = queue?.enter(signal);
+    if (turn !== undefined) await turn;
+    return exchange(dispatcher, dispatchOptions(call, timeouts), { signal, clock, abandonedMs, onOver: queue?.leave });
   };
 
   const noteReachable = (now: boolean, error?: MeshError) => {
@@ -102,7 +155,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   };
 
   const send = async (call: Call): Promise<Reply> => {
-    const pool = pools.for(call.record);
+    const pool = poolOf(call.record);
     const started = clock.monotonicMs();
     try {
       for (let attempt = 0; ; attempt++) {
@@ -114,13 +167,13 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
           if (!(error instanceof MeshError)) throw error;
           // The server has just closed an idle connection. Reading twice does no harm.
           if (error.code === "UPSTREAM_BROKEN" && attempt === 0 && isRead(call)) {
-            metrics.retried(isWatch(call.info) ? "watch" : pool.name);
+            metrics.retried(isWatch(call.info) ? "watch" : pool);
             continue;
           }
           if (error.code === "UPSTREAM_UNREACHABLE") {
             noteReachable(false, error);
             // The waiting requests would fail one after the other.
-            if (connections.openIn(pool.name) === 0) pool.refuseWaiting(error);
+            if (connections.openIn(pool) === 0) pools[pool].queue?.refuseWaiting(error);
           }
           throw error;
         }
@@ -140,9 +193,17 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     },
     async stop() {
       connections.stop();
-      await pools.destroy();
+      watches.destroy();
+      await Promise.all(Object.values(pools).map(({ dispatcher }) => dispatcher.destroy()));
     },
   };
+}
+
+/** The pool of a call. A watch has it only if the API server speaks no HTTP/2. */
+export function poolOf({ info, lock }: CallRecord): Exclude<PoolName, "watch"> {
+  if (info !== undefined && isLongRunning(info)) return "stream";
+  if (lock) return "lock";
+  return info !== undefined && isCollection(info) ? "list" : "short";
 }
 
 function dispatchOptions(call: Call, timeouts: Timeouts): Dispatcher.DispatchOptions {

@@ -2,8 +2,7 @@ import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
-import { createConnections } from "./connections.ts";
-import { DEFAULT_LIVENESS } from "./liveness.ts";
+import { createConnections, DEFAULT_LIVENESS } from "./connections.ts";
 
 function setup() {
   const clock = createFakeClock();

@@ -1,12 +1,38 @@
-// Counts the connections to the API server by pool, and breaks each one whose peer acknowledges nothing any
-// more. Invariant: the kernel's table, which is dear to read, is read only while a connection may have
-// unacknowledged data.
+// Counts the connections to the API server by pool, and breaks each one whose peer acknowledges nothing any more.
+// Invariant: the kernel's table, which is dear to read, is read only while data may be unacknowledged.
 import type { Socket } from "node:net";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
-import type { Liveness } from "./liveness.ts";
 import { PeerWatch, readRetransmits } from "./unacknowledged.ts";
 import type { LostBy, PoolName } from "./upstream-metrics.ts";
+
+/** How soon a vanished API server is noticed (docs/decisions/0009): within 45 s by default. Times in milliseconds. */
+export interface Liveness {
+  /** TCP keepalive probes a connection after this time without traffic, */
+  readonly keepAliveIdleMs: number;
+  /** again after this time, */
+  readonly keepAliveIntervalMs: number;
+  /** and closes the connection after so many probes without an answer. */
+  readonly keepAliveProbes: number;
+  /** The time between two HTTP/2 PINGs. A connection without any bytes in that time is lost. */
+  readonly pingEveryMs: number;
+  /** A connection is lost if data stays unacknowledged for so long. It is checked every `unackedCheckMs`. */
+  readonly unackedMs: number;
+  readonly unackedCheckMs: number;
+}
+
+export const DEFAULT_LIVENESS: Liveness = {
+  keepAliveIdleMs: 10_000,
+  keepAliveIntervalMs: 10_000,
+  keepAliveProbes: 3,
+  pingEveryMs: 15_000,
+  unackedMs: 30_000,
+  unackedCheckMs: 5_000,
+};
+
+export function keepAliveOf({ keepAliveIdleMs, keepAliveIntervalMs, keepAliveProbes }: Liveness) {
+  return { enable: true, initialDelay: keepAliveIdleMs, interval: keepAliveIntervalMs, count: keepAliveProbes } as const;
+}
 
 export interface ConnectionsOptions {
   readonly clock: Clock;
@@ -24,7 +50,6 @@ export interface Connections {
   stop(): void;
 }
 
-/** Makes an empty set. */
 export function createConnections(options: ConnectionsOptions): Connections {
   const { clock, liveness, onLost, retransmits = readRetransmits } = options;
   const open = new Map<Socket, { readonly pool: PoolName; readonly peer: PeerWatch }>();

@@ -1,11 +1,10 @@
-// Makes the TLS connections to the API server. Invariant: no request goes to a server whose certificate does
-// not verify against the present CA file. The file is checked before each new connection, so that a rotated
-// CA needs no restart.
+// Makes the TLS connections to the API server. Invariant: no request goes to a server whose certificate does not
+// verify against the present CA file, which is checked before each new connection: a rotated CA needs no restart.
 import { createSecureContext, type TLSSocket } from "node:tls";
 import buildConnector from "undici/lib/core/connect.js";
 import { createLastGoodFile, type LastGoodFile } from "../../base/last-good-file.ts";
 import type { Logger } from "../../base/log.ts";
-import { keepAliveOf, type Liveness } from "./liveness.ts";
+import { keepAliveOf, type Liveness } from "./connections.ts";
 
 export type Connect = ReturnType<typeof buildConnector>;
 
@@ -19,7 +18,7 @@ export interface Trust {
   readonly connectHttp2: Connect;
 }
 
-/** The trust of this moment. @throws MeshError `CA_UNREADABLE` if there has never been a good one */
+/** `current` throws `CA_UNREADABLE` if there has never been a good CA. */
 export type TrustStore = LastGoodFile<Trust>;
 
 export function createTrustStore(file: string, log: Logger): TrustStore {
@@ -46,7 +45,7 @@ export interface ConnectorOptions {
   readonly onFailed: (error: Error) => void;
 }
 
-/** A connector for undici: takes the present trust, connects, and turns TCP keepalive on. */
+/** A connector for undici. */
 export function createConnector({ trust, liveness, http2 = false, onConnected, onFailed }: ConnectorOptions): Connect {
   const keepAlive = keepAliveOf(liveness);
   return (options, callback) => {

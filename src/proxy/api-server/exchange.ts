@@ -1,7 +1,6 @@
-// One HTTP/1.1 request to the API server and its response, on undici's dispatch API: chunks go from the HTTP
-// parser into the sink, and a full sink pauses the parser. Invariants: after `cancel` or the call's signal
-// nothing is written to the sink; a write that was sent and not answered stays in flight until its answer
-// begins (bounded), since the API server may still do it.
+// One HTTP/1.1 request to the API server and its response, on undici's dispatch API: chunks go from the HTTP parser
+// into the sink, and a full sink pauses the parser. Invariants: after `cancel` or the signal nothing is written to the
+// sink; a write without an answer stays in flight until it is answered or abandoned, since the API server may do it.
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import type { Clock, Timer } from "../../base/clock.ts";
@@ -46,7 +45,7 @@ export function exchange(
   });
 }
 
-/** The progress of the answer. It only moves down this list. */
+/** It only moves down this list. */
 type Progress =
   | { readonly is: "waiting" }
   /** The client is gone. The answer will be dropped. */
@@ -87,9 +86,8 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
     this.#patience = patience;
     this.#resolve = resolve;
     this.#reject = reject;
-    // Not assigned directly: V8 puts a function literal that is assigned to a property into the old
-    // generation, from where it keeps the whole request alive until the next full collection (node
-    // --trace-gc).
+    // Not assigned directly: V8 puts a function literal that is assigned to a property into the old generation,
+    // from where it keeps the whole request alive until the next full collection (node --trace-gc).
     const onSignal = () =>
       this.#abandon(new MeshError("ABORTED", "talking to the API server: aborted", { cause: signal.reason }));
     this.#onSignal = onSignal;

@@ -1,6 +1,5 @@
-// Selects the headers that are forwarded. Invariants: hop-by-hop headers (RFC 9110 section 7.6.1), those
-// named in `Connection`, and every X-Remote-* header, which only a front proxy may send, stop here; the
-// caller's Authorization passes unchanged, and none is added.
+// Selects the headers that are forwarded. Invariants: hop-by-hop headers, those named in `Connection`, and every
+// X-Remote-* header, which only a front proxy may send, stop here; Authorization passes unchanged.
 import type { IncomingHttpHeaders } from "node:http";
 import type { ReplyHeaders } from "../http/handler.ts";
 import { HOP_BY_HOP, namedInConnection } from "../http/hop-by-hop.ts";

@@ -1,14 +1,12 @@
 // The queue before a pool's connections: first come, first served. Invariants: at most `limit` requests run
-// while none waits for longer than `patienceMs`, and never more than `max`; each waiter enters, fails or goes
-// away, once.
+// while none waits for longer than `patienceMs`, and never more than `max`.
 import type { Clock } from "../../base/clock.ts";
-import { MeshError } from "../../base/errors.ts";
-import type { CallSignal } from "../http/call-signal.ts";
+import { type CallSignal, unlessAborted } from "../http/call-signal.ts";
 
 export interface RequestQueue {
   /** Undefined: go ahead. Otherwise wait; rejects with `ABORTED` or the error of `refuseWaiting`. */
   enter(signal: CallSignal): Promise<void> | undefined;
-  /** Call this once for each request that went ahead. */
+  /** To be called once for each request that went ahead. */
   leave(): void;
   /** All waiters fail with this error. */
   refuseWaiting(error: Error): void;
@@ -20,7 +18,6 @@ export interface QueueOptions {
   readonly limit: number;
   /** After this wait a request exceeds the limit, so that slow ones do not starve quick ones. */
   readonly patienceMs: number;
-  /** How many requests run at a time at most. */
   readonly max: number;
 }
 
@@ -30,10 +27,7 @@ interface Waiter {
   readonly end: (error?: Error) => void;
 }
 
-/**
- * Makes an empty queue.
- * @param whenFree calls back when the connection of a request that has just ended can be used again
- */
+/** @param whenFree calls back when the connection of a request that has just ended can be used again */
 export function createRequestQueue({ limit, patienceMs, max }: QueueOptions, clock: Clock, whenFree = afterUndici): RequestQueue {
   // In the order in which they came, so that a late one is always the first.
   const queue = new Set<Waiter>();
@@ -47,26 +41,17 @@ export function createRequestQueue({ limit, patienceMs, max }: QueueOptions, clo
     }
   };
   const wait = (signal: CallSignal) =>
-    new Promise<void>((resolve, reject) => {
+    unlessAborted(signal, "waiting for a connection to the API server", (end) => {
+      const waiter: Waiter = { isLate: false, end };
       const timer = clock.after(patienceMs, () => {
         waiter.isLate = true;
         letIn();
       });
-      const waiter: Waiter = {
-        isLate: false,
-        end(error) {
-          queue.delete(waiter);
-          timer.cancel();
-          signal.removeEventListener("abort", onAbort);
-          if (error === undefined) resolve();
-          else reject(error);
-        },
-      };
-      const onAbort = () =>
-        waiter.end(new MeshError("ABORTED", "waiting for a connection to the API server: aborted", { cause: signal.reason }));
       queue.add(waiter);
-      if (signal.aborted) onAbort();
-      else signal.addEventListener("abort", onAbort, { once: true });
+      return () => {
+        queue.delete(waiter);
+        timer.cancel();
+      };
     });
 
   return {

@@ -1,8 +1,6 @@
-// Connects a client's socket with the API server's after an upgrade, as raw bytes in both directions (SPDY
-// and WebSocket of exec, attach and port-forward). Invariant: target, method and headers are those that the
-// pipeline let through, never the client's own; both sockets end together, whenever one of them does and when
-// the call's signal fires. Uses the package http-proxy, loaded at the first upgrade, since most operators
-// never make one.
+// Connects a client's socket with the API server's after an upgrade, as raw bytes in both directions (SPDY and
+// WebSocket of exec, attach and port-forward). Invariants: target, method and headers are those that the layers let
+// through, never the client's own; both sockets end together, and when the call's signal fires.
 import type { ClientRequest } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -10,9 +8,9 @@ import { onAbort } from "../../base/abort.ts";
 import type { Logger } from "../../base/log.ts";
 import type { CallSignal } from "../http/call-signal.ts";
 import type { HttpCall, Tunnel } from "../http/handler.ts";
+import { DEFAULT_LIVENESS, keepAliveOf } from "./connections.ts";
 import type { TrustStore } from "./connector.ts";
 import { forwardedHeaders } from "./headers.ts";
-import { DEFAULT_LIVENESS, keepAliveOf } from "./liveness.ts";
 
 export interface TunnelOptions {
   readonly origin: URL;
@@ -24,9 +22,9 @@ export interface TunnelOptions {
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** Makes the opener. */
 export function createTunnel({ origin, trust, log, onConnected }: TunnelOptions): Tunnel {
   return async (call, req, socket, head) => {
+    // Loaded at the first upgrade, since most operators never make one.
     const [{ createProxyServer }, { caPem }] = await Promise.all([import("http-proxy"), trust.current()]);
     if (call.signal.aborted) socket.destroy();
     if (socket.destroyed) return;

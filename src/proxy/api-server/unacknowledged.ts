@@ -1,14 +1,8 @@
-// Finds connections whose peer has stopped to acknowledge, in the kernel's table /proc/self/net/tcp. Linux
-// sends no keepalive while data is unacknowledged and repeats the data for a quarter of an hour, and Node
-// cannot set TCP_USER_TIMEOUT. Invariant: a slow answer is not a dead peer, since the peer's kernel
-// acknowledges a request immediately. Without the table nothing is found.
+// Finds connections whose peer has stopped to acknowledge, in the kernel's table /proc/self/net/tcp: while data is
+// unacknowledged Linux sends no keepalive, but repeats the data for a quarter of an hour, and Node cannot set
+// TCP_USER_TIMEOUT. A slow answer is not a dead peer, since the peer's kernel acknowledges a request immediately.
 import { readFile } from "node:fs/promises";
-
-/** A connection by its two ports. Another one with the same pair, which hangs as well, does no harm. */
-interface Ports {
-  readonly localPort?: number | undefined;
-  readonly remotePort?: number | undefined;
-}
+import type { Socket } from "node:net";
 
 /** Of the columns with a colon only the timer's begins with two digits. */
 const RETRANSMITTING = " 01:";
@@ -18,7 +12,7 @@ const TIMER6_AT = TIMER_AT + 48;
 const TABLES = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
 
 /**
- * The connections in which the kernel repeats unacknowledged bytes, with the number of repetitions in a row.
+ * The connections (their two ports) in which the kernel repeats unacknowledged bytes, with the number of repetitions.
  * The table has all sockets of the network namespace, so that only the lines with this timer are split.
  */
 export function parseRetransmits(table: string): Map<string, number> {
@@ -37,17 +31,14 @@ export function parseRetransmits(table: string): Map<string, number> {
   return found;
 }
 
-/** Reads the kernel's tables; empty where there are none. */
+/** Empty where there are no tables. */
 export async function readRetransmits(): Promise<Map<string, number>> {
   const tables = await Promise.all(TABLES.map((file) => readFile(file, "latin1").catch(() => "")));
   return new Map(tables.flatMap((table) => [...parseRetransmits(table)]));
 }
 
 /** A connection and its traffic so far. */
-export interface Traffic extends Ports {
-  readonly bytesRead: number;
-  readonly bytesWritten: number;
-}
+export type Traffic = Pick<Socket, "localPort" | "remotePort" | "bytesRead" | "bytesWritten">;
 
 /**
  * Whether the peer of one connection still acknowledges. Invariant: the table is not needed if bytes were
@@ -75,7 +66,8 @@ export class PeerWatch {
    */
   isLost(connection: Traffic, table: ReadonlyMap<string, number> | undefined, nowMs: number): boolean {
     const { bytesRead, bytesWritten } = connection;
-    if (table !== undefined) this.#look(table.get(portsOf(connection)), bytesWritten, nowMs);
+    // Another connection with the same pair of ports, which hangs as well, does no harm.
+    if (table !== undefined) this.#look(table.get(`${connection.localPort}-${connection.remotePort}`), bytesWritten, nowMs);
     this.#bytesRead = bytesRead;
     this.#bytesWritten = bytesWritten;
     return this.#repeating !== undefined && nowMs - this.#repeating.sinceMs >= this.#limitMs;
@@ -93,11 +85,6 @@ export class PeerWatch {
     const sinceMs = before !== undefined && retransmits >= before.retransmits ? before.sinceMs : nowMs;
     this.#repeating = { sinceMs, retransmits };
   }
-}
-
-/** The key of a connection in the result of `parseRetransmits`. */
-function portsOf({ localPort, remotePort }: Ports): string {
-  return `${localPort}-${remotePort}`;
 }
 
 function hexPort(address: string): number {

@@ -1,5 +1,4 @@
-// Metrics of the connections to the API server. Invariant: the labels are bounded, since pools and reasons
-// are closed lists.
+// Metrics of the connections to the API server.
 import { Counter, Gauge, type Registry } from "../../base/metrics.ts";
 
 /** The uses of connections. No pool waits for another. */
@@ -25,7 +24,6 @@ export interface UpstreamGauges {
   readonly waitingIn: (pool: PoolName) => number;
 }
 
-/** Registers the metrics. */
 export function createUpstreamMetrics(registry: Registry, gauges: UpstreamGauges): UpstreamMetrics {
   const registers = [registry];
   const gauge = (name: string, help: string, valueIn: (pool: PoolName) => number) =>
@@ -67,12 +65,10 @@ const FAILURES: Readonly<Record<string, ConnectFailure>> = {
   CA_UNREADABLE: "tls",
 };
 
-/** The bounded reason of what went wrong while connecting. */
 export function connectFailureOf(error: Error): ConnectFailure {
   const code = "code" in error ? String(error.code) : "";
   const failure = FAILURES[code];
   if (failure !== undefined) return failure;
-  // OpenSSL's codes, and those of certificate checks: UNABLE_TO_..., CERT_..., SELF_SIGNED_...,
-  // DEPTH_ZERO_...
+  // OpenSSL's codes, and those of certificate checks: UNABLE_TO_..., CERT_..., SELF_SIGNED_..., DEPTH_ZERO_...
   return /^ERR_(SSL|TLS)_|CERT|ISSUER|SIGNATURE/.test(code) ? "tls" : "other";
 }

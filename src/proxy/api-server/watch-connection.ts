@@ -1,7 +1,6 @@
 // One HTTP/2 connection to the API server that carries many watches. Invariants: after GOAWAY it takes no new
 // stream, and running ones continue; if the peer answers no PING, all streams end immediately; a paused
-// stream never stops its neighbours, and holds at most STREAM_WINDOW_BYTES in addition to its Readable's
-// buffer.
+// stream never stops its neighbours, and holds at most STREAM_WINDOW_BYTES beside its Readable's buffer.
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import type { Clock, Timer } from "../../base/clock.ts";
@@ -80,7 +79,7 @@ export class WatchConnection {
     return this.#streams + this.#givenUpMs.length < MAX_UNDER_WAY * this.#maxStreams;
   }
 
-  /** True once it takes nothing new, whatever runs on it. */
+  /** It takes nothing new. */
   get isOver(): boolean {
     return this.#retired || this.#session.closed || this.#session.destroyed;
   }

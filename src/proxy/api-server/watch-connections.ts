@@ -1,6 +1,5 @@
-// The HTTP/2 connections for watches: mostly one, and another one if the first is full or got GOAWAY.
-// Invariant: one attempt to connect at a time, and all waiting watches share its failure, so that fifty
-// informers do not connect fifty times.
+// The HTTP/2 connections for watches: mostly one, and another one if the first is full or got GOAWAY. Invariant: one
+// attempt to connect at a time, whose failure all waiting watches share: fifty informers do not connect fifty times.
 import type { ClientHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { onAbort } from "../../base/abort.ts";
@@ -36,7 +35,7 @@ const STALE_CODES = new Set(["ERR_HTTP2_GOAWAY_SESSION", "ERR_HTTP2_INVALID_SESS
 /** Node's error codes about headers, which come from the client. */
 const HEADER_CODE = /HEADER|HTTP_TOKEN|INVALID_CHAR|INVALID_ARG/;
 
-/** Makes the set; nothing is connected before the first watch. */
+/** Nothing is connected before the first watch. */
 export function createWatchConnections(options: WatchConnectionsOptions): WatchConnections {
   const { origin, connect, clock, pingEveryMs, onLost } = options;
   const usable = new Set<WatchConnection>();

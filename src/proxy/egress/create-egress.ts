@@ -7,7 +7,7 @@ import type { Registry } from "prom-client";
 import { onAbort } from "../../base/abort.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../base/listener.ts";
-import { dropStalledReader, STALLED_MS } from "../server/send-reply.ts";
+import { dropStalledReader, STALLED_MS } from "../server/serve.ts";
 import { type Cidr, createAddressCheck } from "./address-check.ts";
 import { createDial, type Dial } from "./dial.ts";
 import { EgressError } from "./egress-error.ts";

@@ -1,11 +1,9 @@
-// A minimal push stream with back-pressure: the source writes into a sink, the sink answers whether it wants
-// more, and asks again through `resume`. Synchronous and without queues of its own, so a filter in the middle
+// A minimal push stream with back-pressure. Synchronous and without queues of its own, so a filter in the middle
 // costs one call a chunk.
-
 import { Readable } from "node:stream";
 import { MeshError } from "../../base/errors.ts";
 
-/** Takes the bytes of one body. After `end` or `abort` nothing more is called. */
+/** After `end` or `abort` nothing more is called. */
 export interface ByteSink {
   /** False: the sink is full, so stop until `resume` is called. A full sink still accepts writes. */
   write(chunk: Uint8Array): boolean;
@@ -31,12 +29,11 @@ export interface ByteSource {
   cancel(error: Error): void;
 }
 
-/** Cancels the body unread, if there is one and it is not here already. */
 export function discardBody(body: Uint8Array | ByteSource | null, why = new Error("the body is not needed")): void {
   if (body !== null && !(body instanceof Uint8Array)) body.cancel(why);
 }
 
-/** The body as a source. Bytes are written in one piece, in a later microtask. */
+/** Bytes are written in one piece, in a later microtask. */
 export function asSource(body: Uint8Array | ByteSource): ByteSource {
   if (!(body instanceof Uint8Array)) return body;
   return {

@@ -1,5 +1,4 @@
-// Composes named layers to the handler of one kind of traffic. Invariant: a call passes the layers in the
-// order of the list, and its time counts for the layer that holds it.
+// Composes named layers to the handler of one kind of traffic.
 import type { Clock } from "../../base/clock.ts";
 import type { CallNotes, Handler, Layer } from "./handler.ts";
 import { LayerTiming } from "./layer-timing.ts";
@@ -13,7 +12,7 @@ export interface NamedLayer<C, R> {
 /** One call in so many is measured layer by layer. */
 const MEASURED_ONE_IN = 64;
 
-/** The layers as one handler. The first layer is the outermost one, and the last one answers by itself. */
+/** @param layers the outermost first; the last one answers by itself */
 export function composeStack<C extends { readonly record: CallNotes }, R>(
   layers: readonly NamedLayer<C, R>[],
   clock: Clock,

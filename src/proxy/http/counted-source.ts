@@ -1,8 +1,7 @@
-// Counts the bytes of a body and says when it is over. Invariant: `end` is called once, however the body
-// ends.
+// Counts the bytes of a body.
 import type { ByteSink, ByteSource, SourceControl } from "./byte-stream.ts";
 
-/** The source, with `end` called once, however the body ends, with the number of its bytes. */
+/** @param end called once, however the body ends, with the number of its bytes */
 export function countedSource(source: ByteSource, end: (bytes: number) => void): ByteSource {
   return new CountedSource(source, end);
 }

@@ -1,6 +1,5 @@
-// One body behind another. Invariants: the second one is asked for when the first is complete; a first body
-// that breaks off, or a second one that cannot be had, breaks the whole. Called where a watch follows what
-// there was.
+// One body behind another. Invariants: the second one is asked for when the first is complete; a first body that
+// breaks off, or a second one that cannot be had, breaks the whole.
 import type { ByteSink, ByteSource, SourceControl } from "./byte-stream.ts";
 import { asError } from "./tap.ts";
 

@@ -1,6 +1,5 @@
 // The parts of any stack: a handler answers a call, a layer wraps the next handler. A body is bytes, a push
-// source or nothing, so that a body of any size passes without being held. Invariant: nothing here knows
-// Kubernetes.
+// source or nothing, so that a body of any size passes without being held.
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { ByteSource } from "./byte-stream.ts";
@@ -21,7 +20,7 @@ export interface CallNotes {
   timing?: LayerTiming;
 }
 
-/** A request as it came in. Layers pass on changed copies; only `record` is shared and written. */
+/** Layers pass on changed copies; only `record` is shared and written. */
 export interface HttpCall<Notes extends CallNotes = CallNotes> {
   readonly method: string;
   /** Path and query, origin form. */

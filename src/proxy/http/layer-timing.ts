@@ -1,11 +1,9 @@
-// Where the time until a reply's head goes, layer by layer. Invariant: every instant counts for exactly one
-// layer, the one that holds the call. Only calls with a timing are measured, which are few.
+// Where the time until a reply's head goes. Every instant counts for the one layer that holds the call.
 import type { Clock } from "../../base/clock.ts";
 
 export class LayerTiming {
   /** Milliseconds so far, in the order of the stack. */
   readonly ms: number[];
-  /** The names of the layers. */
   readonly names: readonly string[];
   readonly #clock: Clock;
   #at = 0;

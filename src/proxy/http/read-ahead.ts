@@ -1,13 +1,7 @@
-// Reads the beginning of a body before anybody sees it, so that a body that breaks off early can be
-// replaced. Invariant: the bytes that come out are those that came in. Called where a reply can still be
-// given up.
+// Reads the beginning of a body before anybody sees it, so that a body that breaks off early can be replaced.
 import type { ByteSink, ByteSource, SourceControl } from "./byte-stream.ts";
 
-/**
- * The body, once it is complete or has more than `maxBytes`. The rest of a longer body is read when the
- * result is opened.
- * @throws what the source broke off with
- */
+/** The body, once it is complete or has more than `maxBytes`. @throws what the source broke off with */
 export function readAhead(source: ByteSource, maxBytes: number): Promise<ByteSource> {
   return new Promise((resolve, reject) => {
     let chunks: Uint8Array[] = [];
@@ -34,9 +28,7 @@ export function readAhead(source: ByteSource, maxBytes: number): Promise<ByteSou
       cancel: (error) => control.cancel(error),
       open(to) {
         let isGone = false;
-        queueMicrotask(() => {
-          flush(to, () => isGone);
-        });
+        queueMicrotask(() => flush(to, () => isGone));
         return {
           resume: () => control.resume(),
           cancel(error) {

@@ -1,9 +1,7 @@
-// Puts a body through a function on its way: the frame of every stream in the middle. Invariants: after any
-// end nothing is written, and `onDone` has been called once; an error of the function breaks the body at both
-// ends.
+// Puts a body through a function on its way. Invariants: after any end nothing is written, and `onDone` has been
+// called once; an error of the function breaks the body at both ends.
 import type { ByteSource, SourceControl } from "./byte-stream.ts";
 
-/** Works on the bytes. An error breaks the connection. */
 export interface Passage {
   /** Takes a chunk and writes what comes of it, now or later. */
   chunk(chunk: Uint8Array): void;
@@ -18,11 +16,7 @@ export interface TapOptions {
   readonly brokenOff?: "break" | "end";
 }
 
-/**
- * The source as it comes out of a passage.
- * @param start called when the body is opened, with where to write; what is written after the end goes
- * nowhere
- */
+/** @param start called when the body is opened, with where to write; what is written after the end goes nowhere */
 export function tap(
   source: ByteSource,
   start: (write: (slice: Uint8Array) => void) => Passage,
@@ -87,7 +81,6 @@ export function tap(
   };
 }
 
-/** Whatever was thrown, as an Error. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

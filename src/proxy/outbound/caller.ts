@@ -1,7 +1,5 @@
-// The layer that goes by the User-Agent: it sets the one for the API server (userAgentOrPrefix), and marks
-// callers that subsetDefaultOnlyUserAgents excludes for the layer `excluded-callers`. Invariants: the
-// User-Agent that the operator sent decides; in an app without such settings a call passes as it is.
-
+// Goes by the User-Agent that the operator sent: sets the one for the API server (userAgentOrPrefix), and marks
+// callers that subsetDefaultOnlyUserAgents excludes for the layer `excluded-callers`.
 import { isEndless, isWatch } from "../../kube/request-kind.ts";
 import { excludedBy } from "../../route/callers.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
@@ -10,9 +8,8 @@ import { endBySnapshot, endReply } from "../filter/end-when.ts";
 import type { Enforced, Session } from "../session/session.ts";
 
 /**
- * In the User-Agent of clients that handle listed objects differently from watch events. kopf calls its
- * resume handlers for listed objects, and ignores an ADDED event of an object that it handled before
- * (`noticed_by_listing`, kopf 1.45).
+ * kopf calls its resume handlers for listed objects, and ignores an ADDED event of an object that it handled
+ * before (`noticed_by_listing`, kopf 1.45).
  */
 const TELLS_LISTS_APART = "kopf/";
 
@@ -30,9 +27,6 @@ export function caller({ session }: { readonly session: Session }): Layer {
   };
 }
 
-/**
- * The value of restConfigOverrides.userAgentOrPrefix applied to what the operator sent; "" if it sent none.
- */
 function userAgentFor(asked: string, sent: string): string {
   return asked.endsWith("/") ? asked + sent : asked;
 }

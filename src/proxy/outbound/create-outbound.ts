@@ -1,5 +1,5 @@
-// The proxy of the Kubernetes API from the process's settings: the connections to the API server, the layers, and
-// the server for the operator. Nothing is bound or connected before these are started.
+// The connections to the API server, the layers, and the server for the operator. Nothing is bound or connected
+// before these are started.
 import type { ListenAddress } from "../../base/listener.ts";
 import type { Registry } from "../../base/metrics.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
@@ -33,7 +33,6 @@ export interface OutboundDeps extends Omit<StackDeps, "apiServer" | "metrics" | 
   readonly traffic?: { readonly stalledMs?: number } | undefined;
 }
 
-/** The settings of the process. */
 export interface OutboundSettings {
   readonly listen: ListenAddress;
   /** Further addresses. */
@@ -72,7 +71,6 @@ export function createOutbound(config: OutboundSettings, deps: OutboundDeps): Ou
   return { server, apiServer, metrics, plans };
 }
 
-/** True for a request that may become a tunnel. */
 function mayBecomeTunnel(method: string, target: string): boolean {
   try {
     return mayUpgrade(parseRequestInfo(method, target));

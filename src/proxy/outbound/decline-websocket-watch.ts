@@ -1,14 +1,12 @@
-// Declines a watch over WebSocket, which the Java client fabric8 tries first: nothing here filters its text
-// frames. fabric8 watches over plain HTTP after an empty 200 that ends immediately. It retries a 5xx ten
-// times, and waits for ever if a watch stream is the answer. Browsers have no other way to watch. An answer
-// other than 200 passes unchanged.
+// Declines a watch over WebSocket, whose frames nothing here filters. The Java client fabric8, which tries it first,
+// watches over plain HTTP after an empty 200 that ends immediately; it retries a 5xx ten times, and waits for ever if
+// a watch stream is the answer. Browsers have no other way to watch.
 import { MeshError } from "../../base/errors.ts";
 import { isWatch } from "../../kube/request-kind.ts";
 import type { Layer } from "../call/call.ts";
 import { discardBody } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 
-/** The layer. */
 export const declineWebSocketWatch: Layer = (next) => (call) =>
   call.headers.upgrade?.toLowerCase() === "websocket" && isWatch(call.info) ? next(call).then(decline) : next(call);
 

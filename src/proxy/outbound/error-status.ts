@@ -4,12 +4,10 @@ import { isMeshError, MeshError } from "../../base/errors.ts";
 import { createStatus, type Status, StatusError } from "../../kube/status.ts";
 import { PolicyError } from "../policies/policy-refusal.ts";
 
-/** An error as an answer. */
 export interface ErrorAnswer {
   readonly status: Status;
   /** Value of the header `x-ctrlmesh-error`. */
   readonly code: string;
-  /** Value of the header `Retry-After`; undefined if there is none. */
   readonly retryAfterSeconds: number | undefined;
   /** The answer does not say everything about this error, so it must be logged. */
   readonly unexpected: boolean;
@@ -61,8 +59,7 @@ function statusOf(error: MeshError, method: string): Status | undefined {
   }
 }
 
-// Layers that read a caller's body answer 413 and 400 by themselves: this body is the API server's, which may
-// have processed the request.
+// Layers that read a caller's body answer 413 and 400 by themselves: this body is the API server's.
 function isUnreadable({ code }: MeshError): boolean {
   return code === "BODY_TOO_LARGE" || code.startsWith("CODEC_");
 }

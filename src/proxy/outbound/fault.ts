@@ -1,6 +1,4 @@
-// Delays and aborts requests by the rules of FaultInjections. Invariant: a delayed request is decided about
-// after its delay, by the routes that are in force then. The operator's lock is exempt unless a rule names
-// it.
+// Delays and aborts requests by the rules of FaultInjections. The operator's lock is exempt unless a rule names it.
 import { createStatus, reasonOfCode, type StatusReason } from "../../kube/status.ts";
 import { type FaultRule, ruleName } from "../../policy/policy.ts";
 import { policyRequestOf } from "../../policy/policy-request.ts";
@@ -24,7 +22,7 @@ export function fault({ policies }: FaultDeps): Layer {
   };
 }
 
-/** Not Expired for 410, which the client would take for its resourceVersion. */
+// Not Expired for 410, which the client would take for its resourceVersion.
 function reasonFor(code: number): StatusReason {
   return code === 410 ? "Gone" : (reasonOfCode(code) ?? "InternalError");
 }

@@ -1,6 +1,6 @@
-// Asks the limits and breakers of policies, next to the wire: a request that another layer refuses, narrows
-// to nothing or answers costs no token, and nothing waits here. Invariant: a client's call is charged once,
-// whatever the proxy sends for it; the layer `settle` hears what comes of it.
+// Asks the limits and breakers of policies, next to the wire: a request that another layer refuses or answers costs
+// no token. Invariant: a client's call is charged once, whatever the proxy sends for it, and settled once by what
+// comes of it as a whole (the layer `settle`).
 import type { Clock, Random } from "../../base/clock.ts";
 import { isListOrWatch, isWatch } from "../../kube/request-kind.ts";
 import { createStatus } from "../../kube/status.ts";
@@ -40,9 +40,8 @@ export function limit({ policies, clock, random }: LimitDeps): Layer {
 }
 
 /**
- * True for what the proxy itself asks to serve a call that has passed (another list by namespace, the watch
- * once more), and for questions of another kind (the object before a write). The client's call is asked about
- * once: a list that begins a watch counts as the watch.
+ * True for what the proxy itself asks to serve a call that has passed (another list by namespace, the watch once
+ * more), and for questions of another kind (the object before a write). A list that begins a watch counts as the watch.
  */
 function isServing({ info, record }: Call): boolean {
   const own = clientsRecord(record);
@@ -52,10 +51,9 @@ function isServing({ info, record }: Call): boolean {
 }
 
 /**
- * The answers that Kubernetes' clients handle best. A limited request comes again after Retry-After. While a
- * breaker is open, a long wait would stop all workers of the operator, so the answer names the wait in its
- * body only. A watch gets a 429 in both cases: after a 503 a reflector lists again. Recorders drop an Event
- * that is refused without Retry-After.
+ * The answers that Kubernetes' clients handle best. A limited request comes again after Retry-After. While a breaker
+ * is open, a long wait would stop all workers of the operator, so only the body names the wait. A watch gets a 429 in
+ * both cases: after a 503 a reflector lists again. Recorders drop an Event that is refused without Retry-After.
  */
 function refusal({ info: sent, record }: Call, refused: RefusedBy, random: Random): PolicyError {
   const { info = sent } = clientsRecord(record);

@@ -1,6 +1,5 @@
-// Metrics and the access log, at the head and at the end of each answer. Invariant: the layer changes nothing
-// and counts every call once, a failed one too, with the code of the reply that `rescue` creates, or 499 if
-// the client has left. Costs one call for each chunk of a body.
+// Metrics and the access log, at the head and at the end of each answer. Invariant: every call counts once, a failed
+// one too, with the code of the reply that `rescue` creates, or 499 if the client has left.
 import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
@@ -21,7 +20,6 @@ export interface ObserveOptions {
   readonly accessLog: AccessLog;
 }
 
-/** Counts, measures and logs. */
 export function observe({ metrics, clock, accessLog }: ObserveOptions): RawLayer {
   const headReady = (record: CallRecord, code: number, startedMs: number) => {
     metrics.replied(record, code, (clock.monotonicMs() - startedMs) / 1000);

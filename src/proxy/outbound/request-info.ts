@@ -1,21 +1,16 @@
-// Reads the request line into a RequestInfo for the layers behind. Invariants: a target that the API server
-// might read differently ends here as 400 (kube/request-info.ts); `info` belongs to `method` and `target` of
-// the call that goes on; a query that decides goes on as it was read.
+// Reads the request line into a RequestInfo for the layers behind. Invariants: a target that the API server might read
+// differently ends here as 400 (kube/request-info.ts); a query that decides goes on as it was read.
 import { parseRequestInfo, type RequestInfo } from "../../kube/request-info.ts";
 import { isLongRunning, isWatch } from "../../kube/request-kind.ts";
 import type { Handler, RawHandler } from "../call/call.ts";
 
 /** Added to the time that the client asked for: the API server ends the watch first, unless it cannot. */
 const MARGIN_MS = 30_000;
-/**
- * Without a time of the client's the API server ends a watch after 30 to 60 minutes (--min-request-timeout;
- * some raise it).
- */
+/** Else the API server ends a watch after 30 to 60 minutes (--min-request-timeout; some raise it). */
 const DEFAULT_MS = 2 * 3_600_000;
 /** Longer timers fire immediately. */
 const MAX_MS = 2 ** 31 - 1;
 
-/** From a raw call to a call. */
 export function requestInfo(next: Handler): RawHandler {
   return (raw) => {
     const info = parseRequestInfo(raw.method, raw.target, raw.upgrade);

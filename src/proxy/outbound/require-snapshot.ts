@@ -1,5 +1,4 @@
-// No traffic before the first snapshot and the first policies: the proxy does not know what the pod may see
-// and do. Clients retry the answer by themselves, and /readyz says the same to the kubelet.
+// No traffic before the first snapshot and the first policies: the proxy does not know what the pod may see and do.
 import { StatusError } from "../../kube/status.ts";
 import type { Layer } from "../call/call.ts";
 import type { Session } from "../session/session.ts";
@@ -8,7 +7,6 @@ const MESSAGE =
   "ctrlmesh: this proxy has no routes or no policies from the manager yet, so it serves nothing; " +
   "see /readyz of the sidecar or the manager's log if this lasts longer than a few seconds";
 
-/** Answers 503 while the session has no snapshot. */
 export function requireSnapshot(session: Pick<Session, "current">): Layer {
   return (next) => (call) => {
     if (session.current !== undefined) return next(call);

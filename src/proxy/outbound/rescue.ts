@@ -1,8 +1,6 @@
-// Answers each thrown error with a Kubernetes Status in the encoding that the client asked for. Invariant:
-// every thrown error has an answer, an unexpected error is logged once, and neither log nor answer contains a
-// body or a credential. Errors after the headers do not come here: they break the connection. Two other files
-// write error replies: filter/expired.ts, and the server for other HTTP versions.
-
+// Answers each thrown error with a Kubernetes Status in the encoding that the client asked for. Invariants: an
+// unexpected error is logged once, and neither log nor answer contains a body or a credential. Errors after the headers
+// break the connection.
 import type { Logger } from "../../base/log.ts";
 import { encodeStatus } from "../../kube/codec/codec.ts";
 import { preferredEncoding } from "../../kube/codec/content-negotiation.ts";
@@ -13,7 +11,6 @@ import { answerTo, type ErrorAnswer } from "./error-status.ts";
 
 const CONTENT_TYPE = { json: JSON_TYPE, protobuf: PROTOBUF_TYPE } as const;
 
-/** The outermost layer. */
 export function rescue(log: Logger): RawLayer {
   return (next) => async (call) => {
     try {
@@ -26,7 +23,6 @@ export function rescue(log: Logger): RawLayer {
   };
 }
 
-/** The reply that carries a Status. */
 function statusReply({ status, code, retryAfterSeconds }: ErrorAnswer, accept: string | undefined): Reply {
   const encoding = preferredEncoding(accept);
   const body = encodeStatus(encoding, status);
@@ -43,8 +39,7 @@ function statusReply({ status, code, retryAfterSeconds }: ErrorAnswer, accept: s
   };
 }
 
-// The part of a call that may be logged: never headers, and never the query, which may hold tokens of proxied
-// services.
+// What may be logged of a call: never headers, and never the query, which may hold tokens of proxied services.
 function subjectOf({ method, record: { info } }: RawCall): object {
   if (info?.kind !== "resource") return { method };
   const { verb, group, resource, namespace, name } = info;

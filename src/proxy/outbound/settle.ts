@@ -1,6 +1,6 @@
-// Reports to the limits the outcome of what they have let pass. Invariant: the outcome is that of the
-// client's call as a whole, also if the proxy sends several requests for it: it is settled at the head of the
-// answer and released at its end, once. A request without an end of its own is released at the head.
+// Reports to the limits the outcome of what they have let pass: that of the client's call as a whole, also if the proxy
+// sends several requests for it. Settled at the head of the answer and released at its end, or at the head if the
+// request has no end of its own.
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import { isLongRunning } from "../../kube/request-kind.ts";
@@ -32,9 +32,7 @@ export function settle({ clock }: { readonly clock: Clock }): Layer {
   };
 }
 
-/**
- * The API server did not answer. A client that left, or a body that broke off, says nothing of the server.
- */
+/** A client that left, or a body that broke off, says nothing of the API server. */
 function isUpstreamFailure(error: unknown): boolean {
   return error instanceof MeshError && error.code.startsWith("UPSTREAM_");
 }

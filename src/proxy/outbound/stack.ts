@@ -1,6 +1,5 @@
-// The outbound stack: what the operator asks of the Kubernetes API passes these layers, outermost first. Each
-// may change the call on its way in and the reply on its way out; `rescue` answers every thrown error. How to
-// add a layer: docs/design.md.
+// The layers that the operator's calls of the Kubernetes API pass, outermost first. Each may change the call on its
+// way in and the reply on its way out. How to add a layer: docs/design.md.
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ApiServer } from "../api-server/api-server.ts";
@@ -43,7 +42,6 @@ export interface StackDeps {
   readonly log: Logger;
 }
 
-/** The layers. Their names are the values of the label `layer` in metrics. */
 export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply>[] {
   const { session, apiServer, metrics, streamMetrics, clock, log } = deps;
   // `election` opens and closes it, `lock-gate` asks it.
@@ -67,23 +65,18 @@ export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply
     { name: "strip", layer: strip({ session, stripped: metrics.strippedBytes }) },
     // Renames the lock, and marks its calls: the layers behind neither limit nor narrow them.
     { name: "election", layer: election({ session, reports: session.reports, clock, log, gate }) },
-    // Before isolate, so that a delayed write is judged by the routes in force at its end. Behind election,
-    // which marks the lock.
+    // Before isolate, so that the routes at the end of a delay decide. Behind election, which marks the lock.
     { name: "fault", layer: fault(deps) },
-    // Outside of all that may send several requests for one call, and behind fault, whose delay is not the
-    // API server's.
+    // Outside of all that may send several requests, and behind fault, whose delay is not the API server's.
     { name: "settle", layer: settle(deps) },
-    // Before isolate, which does not check the calls of excluded callers. Behind election: an excluded caller
-    // may use the lock.
+    // Before isolate, which lets excluded callers pass. Behind election: they may use the lock.
     { name: "excluded-callers", layer: excludedCallers({ ...deps, metrics: streamMetrics, moves }) },
     // Behind all that changes or filters, so that no layer widens what it has narrowed.
     { name: "isolate", layer: isolate({ ...deps, ...apiServer, metrics: streamMetrics, moves }) },
-    // Next to the wire: a write may have waited in isolate, and the lock may have another name by then.
+    // Behind isolate, where a write may have waited until the lock has another name.
     { name: "lock-gate", layer: lockGate(gate) },
-    // Behind all that refuses or answers by itself: only what reaches the API server costs a token, and
-    // nothing waits behind it.
+    // Behind all that refuses, answers or waits: only what reaches the API server costs a token.
     { name: "limit", layer: limit(deps) },
-    // Answers: the API server does.
     { name: "upstream", layer: upstream(apiServer) },
   ];
 }

@@ -1,10 +1,6 @@
-// The layer that removes metadata.managedFields from the answers that the operator reads, where the
-// VirtualApp asks for it. Invariants: only successful answers to get, list and watch change; requests and the
-// answers to writes pass as they are, so that server-side apply works; an answer that cannot be read passes
-// as it is, since this layer hides nothing.
-//
-// An operator that gets, changes and updates an object sends no managedFields back: the API server then keeps
-// those that it has.
+// Removes metadata.managedFields from the answers to get, list and watch, where the VirtualApp asks for it. Writes and
+// their answers pass as they are, so that server-side apply works: an update without managedFields leaves those of the
+// API server. An answer that cannot be read passes, since this layer hides nothing.
 import type { CounterCell } from "../../base/metric-cells.ts";
 import {
   type ByteFilter,
@@ -29,7 +25,6 @@ export interface StripDeps {
   readonly stripped: CounterCell;
 }
 
-/** Makes the layer. */
 export function strip({ session, stripped }: StripDeps): Layer {
   return (next) => (call) => {
     if (session.current?.snapshot.callers.stripManagedFields !== true) return next(call);
@@ -65,10 +60,7 @@ function strippedBody(verb: string, body: ByteSource, encoding: Encoding, stripp
   return listStream(body, lenientFilter(filter), onDone);
 }
 
-/**
- * One object's body. A body that is larger than any object of Kubernetes passes as it is, so that memory is
- * bounded.
- */
+/** One object's body. A body that is larger than any object passes as it is, so that memory is bounded. */
 export class ObjectStripper implements ByteFilter {
   readonly #encoding: Encoding;
   readonly #maxBytes: number;

@@ -1,10 +1,8 @@
-// The last layer: sends the call to the API server as the layers before have left it. For an upgrade (exec,
-// attach, port-forward) it answers with the intent to connect the two sockets, which the server then does. So
-// an upgrade meets the same decisions as any call.
+// Sends the call to the API server as the layers before have left it. To an upgrade (exec, attach, port-forward) it
+// answers with the intent to connect the two sockets, so that an upgrade meets the same decisions as any call.
 import type { ApiServer } from "../api-server/api-server.ts";
 import type { Layer } from "../call/call.ts";
 
-/** The last layer: it calls no next one. */
 export function upstream({ send }: Pick<ApiServer, "send">): Layer {
   return () => (call) => {
     call.record.asked = true;

@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
-import { createClientCount } from "./client-count.ts";
+import { createClientCount } from "./in-flight.ts";
 
 function setup() {
   const clock = createFakeClock();

@@ -1,13 +1,13 @@
-// The calls that run now, with the means to end them. Invariant: the signal of a call fires once: when its
-// client is gone, its time is up or the drain is over, and at the latest when the call is over, so that
-// nothing outlives it (an unread body holds a connection). The layers end a watch at a frame boundary.
-
-import type { Clock, Timer } from "../../base/clock.ts";
+// What the server waits for at its end: the calls that run, with the means to end them, and the clients. Invariant:
+// the signal of a call fires once: when its client is gone, its time is up or the drain is over, and at the latest
+// when the call is over, so that nothing outlives it (an unread body holds a connection).
+import type { EventEmitter } from "node:events";
+import type { Socket } from "node:net";
+import { type Clock, sleep, type Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import { CallAbort } from "../http/call-signal.ts";
 import type { CallNotes, HttpCall } from "../http/handler.ts";
 
-/** A call that runs. */
 export interface Running<Call> {
   readonly call: Call;
   /** Fires the call's signal if it still runs after this time. */
@@ -19,7 +19,6 @@ export interface Running<Call> {
 export interface InFlight<Notes extends CallNotes> {
   begin(call: Omit<HttpCall<Notes>, "signal">): Running<HttpCall<Notes>>;
   readonly draining: boolean;
-  /** From now on `draining` is true. */
   beginDrain(): void;
   /** Resolves when no call but watches and other endless ones runs any more, or after this time. */
   untilNoneWithEnd(withinMs: number): Promise<void>;
@@ -39,7 +38,6 @@ const OVER = new MeshError("ABORTED", "serving a request: it is over");
 /** How long the last call may take to send its end. */
 const LAST_END_MS = 250;
 
-/** Makes an empty set. */
 export function createInFlight<Notes extends CallNotes>(clock: Clock): InFlight<Notes> {
   const running = new Map<HttpCall<Notes>, CallAbort>();
   let draining = false;
@@ -103,4 +101,32 @@ function shuttingDown(): MeshError {
 
 function hasEnd({ record }: HttpCall): boolean {
   return record.isLongRunning !== true;
+}
+
+export interface ClientCount {
+  /** Resolves once no client has had a connection for `quietMs`, at the latest after `withinMs`. */
+  untilNone(withinMs: number, quietMs: number): Promise<void>;
+}
+
+/** Counts the connections of a TLS server from now on. */
+export function createClientCount(server: EventEmitter, clock: Clock): ClientCount {
+  let openCount = 0;
+  let lastMs = Number.NEGATIVE_INFINITY;
+  server.on("secureConnection", (socket: Socket) => {
+    openCount++;
+    socket.once("close", () => {
+      openCount--;
+      lastMs = clock.monotonicMs();
+    });
+  });
+  return {
+    async untilNone(withinMs, quietMs) {
+      const endMs = clock.monotonicMs() + withinMs;
+      for (let nowMs = clock.monotonicMs(); nowMs < endMs; nowMs = clock.monotonicMs()) {
+        const quietAtMs = openCount === 0 ? lastMs + quietMs : nowMs + quietMs;
+        if (quietAtMs <= nowMs) return;
+        await sleep(clock, Math.min(quietAtMs, endMs) - nowMs);
+      }
+    },
+  };
 }

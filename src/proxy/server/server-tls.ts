@@ -1,5 +1,4 @@
-// The certificates of the traffic server's listener. Invariant: a new certificate is for new connections, and
-// cuts none.
+// The certificates of the traffic server's listener. A new certificate is for new connections, and cuts none.
 import type { Server, TlsOptions } from "node:tls";
 import type { ServingCertificate } from "../identity/serving-certificate.ts";
 
@@ -11,7 +10,6 @@ export interface ServerTls {
   follow(server: Pick<Server, "setSecureContext">): () => void;
 }
 
-/** One certificate for every client. */
 export function singleCertificate(certificate: Pick<ServingCertificate, "current" | "onChange">): ServerTls {
   return {
     question: "does it trust the CA of this proxy?",

@@ -1,54 +1,34 @@
 // The listener that the operator talks to: HTTPS, HTTP/1.1 (client-go falls back to it by ALPN), loopback by
-// default. Turns each request into a call for the stack and the reply into bytes, and drains at the end.
-// Invariant: no timeout of Node's cuts a watch; a call's signal fires as soon as its client is gone.
-import { type IncomingMessage, ServerResponse } from "node:http";
+// default. Invariant: no timeout of Node's cuts a watch; the drain lets all end that have an end.
+import type { IncomingMessage } from "node:http";
 import { createServer, type Server } from "node:https";
-import type { Socket } from "node:net";
+import { createServer as createDoor } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../../base/clock.ts";
 import { createPlaces } from "../../base/connection-places.ts";
 import { GUARDED_SERVER, guardConnections } from "../../base/guard-connections.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../base/listener.ts";
-import type { Logger } from "../../base/log.ts";
-import type { CallNotes, Handler, HttpCall, Reply, Tunnel } from "../http/handler.ts";
-import { createClientCount } from "./client-count.ts";
-import { createFurtherListeners } from "./further-listeners.ts";
-import { createInFlight, type InFlight } from "./in-flight.ts";
-import { hasBody, headersOf, type MayUpgrade, requestSource, upgradeOf } from "./incoming.ts";
-import { dropStalledReader, STALLED_MS, sendReply } from "./send-reply.ts";
+import type { CallNotes } from "../http/handler.ts";
+import { createClientCount, createInFlight } from "./in-flight.ts";
+import { type ServeOptions, serve, serveUpgrade, upgradeOf } from "./serve.ts";
 import type { ServerTls } from "./server-tls.ts";
 
-export interface TrafficServerOptions<Notes extends CallNotes> {
+export interface TrafficServerOptions<Notes extends CallNotes> extends ServeOptions<Notes> {
   readonly listen: ListenAddress;
-  /** Further addresses. */
+  /**
+   * Further addresses: 127.0.0.1:443 for clients with a built-in name of the API server, [::1]:5443 for connections
+   * that ip6tables redirects.
+   */
   readonly alsoListen?: readonly ListenAddress[];
   readonly tls: ServerTls;
-  readonly stack: Handler<HttpCall<Notes>, Reply>;
-  /** Makes what the layers write their notes about one call of this client into. */
-  readonly createRecord: (client: Duplex) => Notes;
-  /** Absent: the server ignores every upgrade, as RFC 9110 allows. */
-  readonly upgrades?: { readonly may: MayUpgrade; readonly tunnel: Tunnel };
   readonly clock: Clock;
-  readonly log: Logger;
   /** How long requests that have an end may take to reach it at shutdown. Default 8,000. */
   readonly drainMs?: number;
-  /** Bounds for a listener that every pod of the cluster can reach. Default: none. */
-  readonly strangers?: Strangers;
   /** How long a draining server with clients accepts more, at most half of the drain. Default 1,000. */
   readonly openMs?: number;
   /** How long a client may take to send a whole request. Default: no limit. */
   readonly requestMs?: number;
-  /** How long a client may read nothing of its answer. Default 60,000, and 10,000 for strangers. */
-  readonly stalledMs?: number;
-}
-
-/** The bounds of a listener that is open to the pod network. */
-export interface Strangers {
-  /** At once. */
-  readonly maxConnections: number;
-  /** False: this address has caused too much work of late to open another connection. */
-  readonly mayConnect: (address: string) => boolean;
 }
 
 export interface TrafficServer extends Runnable {
@@ -63,7 +43,6 @@ const MAX_HEADER_BYTES = 128 * 1024;
 const HEADERS_TIMEOUT_MS = 30_000;
 /** For clients that may be anybody: API servers and peers send a few hundred bytes, 2,000 with a token. */
 const STRANGERS_HEAD = { maxHeaderSize: 4 * 1024, headersMs: 10_000 };
-const STRANGERS_STALLED_MS = 10_000;
 /** Of TLS. */
 const HANDSHAKE_MS = 10_000;
 /** Longer than client-go keeps an idle connection (90 s), so that it closes first. */
@@ -81,7 +60,6 @@ const CHECK_MS = 1_000;
 /** At most one line a minute about clients that do not trust the proxy. */
 const TLS_WARN_MS = 60_000;
 
-/** Makes the server. */
 export function createTrafficServer<Notes extends CallNotes>(options: TrafficServerOptions<Notes>): TrafficServer {
   const { tls, clock, log, drainMs = 8_000, openMs = OPEN_MS } = options;
   const inFlight = createInFlight<Notes>(clock);
@@ -89,8 +67,11 @@ export function createTrafficServer<Notes extends CallNotes>(options: TrafficSer
   const { strangers } = options;
   if (strangers !== undefined)
     guardConnections(server, { ...strangers, places: createPlaces({ max: strangers.maxConnections, clock }), clock });
-  const listener = createListener(server, "secureConnection");
-  const further = createFurtherListeners(server, options.alsoListen ?? []);
+  const listeners = [{ address: options.listen, listener: createListener(server, "secureConnection") }];
+  for (const address of options.alsoListen ?? []) {
+    const door = createDoor({ noDelay: true }, (socket) => server.emit("connection", socket));
+    listeners.push({ address, listener: createListener(door, "connection") });
+  }
   let unsubscribe = () => {};
   const clients = createClientCount(server, clock);
   let port = 0;
@@ -121,8 +102,10 @@ export function createTrafficServer<Notes extends CallNotes>(options: TrafficSer
     },
     async start() {
       unsubscribe = tls.follow(server);
-      ({ port } = await listener.listen(options.listen));
-      await further.listen();
+      for (const { address, listener } of listeners) {
+        const bound = await listener.listen(address);
+        if (address === options.listen) ({ port } = bound);
+      }
       listening = true;
     },
     async stop() {
@@ -132,22 +115,20 @@ export function createTrafficServer<Notes extends CallNotes>(options: TrafficSer
       const halfMs = drainMs / 2;
       const untilAnswered = () => inFlight.untilNoneWithEnd(Math.max(0, endMs - clock.monotonicMs()));
       inFlight.beginDrain();
-      // The listener stays open all this time: an operator that ends together with the proxy releases its
-      // lease only now.
+      // The listener stays open: an operator that ends together with the proxy releases its lease only now.
       await Promise.all([
         inFlight.endLongRunning(Math.min(MAX_SPREAD_MS, halfMs)),
         clients.untilNone(Math.min(openMs, halfMs), QUIET_MS),
       ]);
       await untilAnswered();
-      listener.stopAccepting();
-      further.stopAccepting();
+      for (const { listener } of listeners) listener.stopAccepting();
       // A client that has just connected, or is in the handshake, is about to send its request.
       const lastMs = Math.min(LAST_REQUEST_MS, halfMs);
       await clients.untilNone(lastMs, lastMs);
       await untilAnswered();
       await inFlight.endLongRunning(0); // those that began meanwhile
       inFlight.abortAll();
-      await Promise.all([listener.close(), further.close()]);
+      await Promise.all(listeners.map(({ listener }) => listener.close()));
     },
   };
 }
@@ -174,74 +155,6 @@ function createHttpsServer({
     noDelay: true,
     shouldUpgradeCallback: (req: IncomingMessage) => upgradeOf(req, upgrades?.may) !== undefined,
   });
-}
-
-async function serve<Notes extends CallNotes>(
-  req: IncomingMessage,
-  res: ServerResponse,
-  expectsContinue: boolean,
-  options: TrafficServerOptions<Notes>,
-  inFlight: InFlight<Notes>,
-): Promise<void> {
-  const { stack, createRecord } = options;
-  if (req.socket.destroyed) return; // see guardConnections
-  if (req.httpVersion !== "1.1") {
-    // HTTP/1.0 knows no chunks: there a body that broke off would look complete.
-    res.writeHead(505, { connection: "close" }).end();
-    return;
-  }
-  const body = hasBody(req) ? requestSource(req, () => expectsContinue && res.writeContinue()) : null;
-  const { method = "GET", url: target = "", socket } = req;
-  const running = inFlight.begin({ method, target, headers: headersOf(req), body, record: createRecord(socket) });
-  res.once("close", () => running.end(!res.writableFinished));
-  const reply = await stack(running.call);
-  if (inFlight.draining) res.shouldKeepAlive = false;
-  const { endAfterMs } = running.call.record;
-  if (endAfterMs !== undefined) running.endAfter(endAfterMs);
-  boundReading(res, reply, running.call.target, options);
-  sendReply(res, reply);
-}
-
-/** Bounds an unread answer, which keeps its memory and place. The kernel takes a small one immediately. */
-function boundReading(
-  res: ServerResponse,
-  { body }: Reply,
-  target: string,
-  { strangers, log, stalledMs }: Pick<TrafficServerOptions<CallNotes>, "strangers" | "log" | "stalledMs">,
-): void {
-  const isStream = body !== null && !(body instanceof Uint8Array);
-  if (strangers !== undefined) {
-    dropStalledReader(res, stalledMs ?? STRANGERS_STALLED_MS, () => undefined); // a stranger must not fill the log
-  } else if (isStream) {
-    dropStalledReader(res, stalledMs ?? STALLED_MS, () => {
-      log.warn({ path: target.split("?", 1)[0] }, "a client does not read its answer; closing its connection");
-    });
-  }
-}
-
-async function serveUpgrade<Notes extends CallNotes>(
-  req: IncomingMessage,
-  socket: Duplex,
-  head: Buffer,
-  { stack, createRecord, upgrades }: TrafficServerOptions<Notes>,
-  inFlight: InFlight<Notes>,
-): Promise<void> {
-  const { method = "GET", url: target = "" } = req;
-  const upgrade = upgradeOf(req, upgrades?.may) ?? "";
-  const record = createRecord(socket);
-  const running = inFlight.begin({ method, target, headers: headersOf(req), body: null, upgrade, record });
-  socket.once("close", () => running.end(true));
-  const reply = await stack(running.call);
-  if (reply.tunnel !== undefined) await upgrades?.tunnel(reply.tunnel, req, socket, head);
-  else refuseUpgrade(req, socket as Socket, reply);
-}
-
-function refuseUpgrade(req: IncomingMessage, socket: Socket, reply: Reply): void {
-  const res = new ServerResponse(req);
-  res.shouldKeepAlive = false;
-  res.assignSocket(socket);
-  res.once("finish", () => socket.destroySoon());
-  sendReply(res, reply);
 }
 
 // An operator that does not trust the proxy's CA logs nothing useful. This line is the only trace.

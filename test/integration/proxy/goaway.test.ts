@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { constants } from "node:http2";
 import { afterEach, expect, it } from "vitest";
-import { DEFAULT_LIVENESS } from "../../../src/proxy/api-server/liveness.ts";
+import { DEFAULT_LIVENESS } from "../../../src/proxy/api-server/connections.ts";
 import { eventually } from "../../support/eventually.ts";
 import { answerJson, startFakeApi } from "../../support/fake-api.ts";
 import { type FakeHttp2Api, type FakeHttp2Options, startFakeHttp2Api } from "../../support/fake-http2-api.ts";

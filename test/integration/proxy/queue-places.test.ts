@@ -3,7 +3,7 @@
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { DEFAULT_TIMEOUTS } from "../../../src/proxy/api-server/pools.ts";
+import { DEFAULT_TIMEOUTS } from "../../../src/proxy/api-server/api-server.ts";
 import type { Layer } from "../../../src/proxy/call/call.ts";
 import { objectsInReply } from "../../../src/proxy/outbound/isolate/object-labels.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createCa, issueServerCertificate } from "../../../src/base/certificates.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
-import { dropStalledReader } from "../../../src/proxy/server/send-reply.ts";
+import { dropStalledReader } from "../../../src/proxy/server/serve.ts";
 import { createTrafficServer } from "../../../src/proxy/server/traffic-server.ts";
 import { collectGarbage } from "../../support/collect-garbage.ts";
 import { eventually } from "../../support/eventually.ts";

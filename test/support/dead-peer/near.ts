@@ -3,10 +3,10 @@
 
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
-import { noticedWithinMs } from "../../../src/proxy/api-server/liveness.ts";
 import { setForwarding } from "../cuttable-network.ts";
 import type { FakeApi } from "../fake-api.ts";
 import { startProxy } from "../proxy-harness.ts";
+import { noticedWithinMs } from "./noticed-within.ts";
 
 const [url = "", ca = "", router = ""] = process.argv.slice(2);
 const liveness = {

@@ -1,6 +1,5 @@
-// Whether RBAC lets the operator use its lock under the name that it has upstream, as the API server's own
-// answers show. A Role pinned by resourceNames knows the operator's name for the lock only, so that a subset
-// would never lead. Invariant: no request waits for this or is refused by it.
+// Whether RBAC lets the operator use its lock under the name that it has upstream, as the API server's own answers
+// show: a Role pinned by resourceNames knows only the operator's name for it. No request waits for this.
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "../../../base/log.ts";
 import { plainText } from "../../../base/plain-text.ts";
@@ -26,25 +25,17 @@ export interface AccessTrackerOptions {
 }
 
 /** What is known of one kind of lock object. */
-type Sight =
-  | { readonly kind: "unknown" }
-  | { readonly kind: "allowed" }
-  /** At least one verb is denied, with the authorizer's reason. */
-  | { readonly kind: "denied"; readonly reasons: ReadonlyMap<ResourceVerb, string> };
-
-interface Answer {
-  readonly verb: ResourceVerb;
-  readonly status: number;
-  readonly message: string;
+interface Sight {
+  /** The denied verbs, with the authorizer's reasons. */
+  readonly denied: ReadonlyMap<ResourceVerb, string>;
+  /** The lock was reached since a verb was last denied. */
+  readonly isReached: boolean;
 }
 
-const UNKNOWN: Sight = { kind: "unknown" };
+const UNKNOWN: Sight = { denied: new Map(), isReached: false };
 /** The order in which verbs are reported. */
 const VERBS = ["get", "create", "update", "patch", "list", "watch", "delete"] as const;
-/**
- * The authorizer's own words (apiserver, responsewriters.Forbidden). Quotas and ending namespaces also answer
- * 403, with others.
- */
+/** The authorizer's own words (apiserver, responsewriters.Forbidden). Quotas and ending namespaces have others. */
 const BY_AUTHORIZER = / is forbidden: (User ".*)/s;
 /** The reason goes into a condition. */
 const MAX_REASON_CHARS = 256;
@@ -65,7 +56,7 @@ export function createAccessTracker({ lockName, sink, log }: AccessTrackerOption
       // A deletecollection names no object. No elector needs it.
       if (isOver || info.verb === "deletecollection") return;
       const resource = resourceName(info);
-      known.set(resource, step(known.get(resource) ?? UNKNOWN, { verb: info.verb, status, message }));
+      known.set(resource, sightAfter(known.get(resource) ?? UNKNOWN, info.verb, status, message));
       report(worstOf([...known].map(([resource, sight]) => accessOf(lockName, resource, sight))));
     },
     end() {
@@ -75,10 +66,10 @@ export function createAccessTracker({ lockName, sink, log }: AccessTrackerOption
   };
 }
 
-function step(before: Sight, { verb, status, message }: Answer): Sight {
+function sightAfter(before: Sight, verb: ResourceVerb, status: number, message: string): Sight {
   // These come before, or instead of, the authorizer's decision.
   if (status === 401 || status === 429 || status >= 500) return before;
-  const denied = new Map(before.kind === "denied" ? before.reasons : []);
+  const denied = new Map(before.denied);
   const showsLock = status < 300 || status === 409;
   if (status === 403) {
     const reason = BY_AUTHORIZER.exec(message)?.[1];
@@ -88,27 +79,20 @@ function step(before: Sight, { verb, status, message }: Answer): Sight {
     denied.delete(verb);
     // The lock exists, so that no elector has to create it.
     if (showsLock && verb !== "delete") denied.delete("create");
-    // A leader of client-go renews its lock by updates alone, so no later get would clear a get that was
-    // denied for a moment.
+    // A leader of client-go renews by updates alone: no later get would clear one that was denied for a moment.
     if (status < 300 && (verb === "update" || verb === "patch")) denied.delete("get");
   }
-  // unknown, allowed => denied   the authorizer denies a verb
-  if (denied.size > 0) return { kind: "denied", reasons: denied };
-  // unknown, denied => allowed   no denied verb is left, and the lock was reached
-  if (showsLock || before.kind === "allowed") return { kind: "allowed" };
-  // denied => unknown            the lock is not there yet: whether it may be created is seen next
-  return UNKNOWN;
+  // If no verb is denied and the lock is not there yet, the next answer shows whether it may be created.
+  return { denied, isReached: denied.size === 0 && (showsLock || before.isReached) };
 }
 
 function accessOf(lockName: string, resource: string, sight: Sight): LockAccess | null {
-  if (sight.kind === "unknown") return null;
-  if (sight.kind === "allowed") return { lockName, resource, deniedVerbs: [], reason: "" };
-  const denied = new Set(sight.reasons.keys());
-  // An elector that may not get the lock tries nothing else, and a Role that lacks the name for get lacks it
-  // for update.
+  const denied = new Set(sight.denied.keys());
+  if (denied.size === 0 && !sight.isReached) return null;
+  // An elector that may not get the lock tries nothing else, and a Role without get lacks update too.
   if (denied.has("get") && !denied.has("patch")) denied.add("update");
   const deniedVerbs = VERBS.filter((verb) => denied.has(verb));
-  const [reason = ""] = deniedVerbs.flatMap((verb) => sight.reasons.get(verb) ?? []);
+  const [reason = ""] = deniedVerbs.flatMap((verb) => sight.denied.get(verb) ?? []);
   return { lockName, resource, deniedVerbs, reason };
 }
 

@@ -1,7 +1,6 @@
-// Gives each subset a leader-election lock of its own: NAME is NAME---SUBSET upstream, and the operator never
-// sees that. Invariants: only the app's own lock is renamed, and another subset's lock is neither shown nor
-// reachable; a request that cannot be translated is refused; a request keeps one name of the lock from its
-// beginning to its end.
+// Gives each subset a leader-election lock of its own: NAME is NAME---SUBSET upstream, and the operator never sees
+// that. Invariants: only the app's own lock is renamed, and another subset's lock is neither shown nor reachable; a
+// request that cannot be translated is refused; a request keeps one name of the lock to its end.
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { lockNameFor } from "../../../route/lock.ts";

@@ -1,6 +1,6 @@
-// Follows from the lock traffic whether this pod leads. Invariant: the pod leads from its own successful
-// renewal until it releases the lock, another holder is seen, the lock is lost, or the lease ends, whichever
-// comes first. With client-go's multilocks, which are two objects, it leads while it holds both.
+// Follows from the lock traffic whether this pod leads. Invariant: the pod leads from its own successful renewal until
+// it releases the lock, another holder is seen, the lock is lost, or the lease ends, whichever comes first. With
+// client-go's multilocks, which are two objects, it leads while it holds both.
 import type { Clock, Timer } from "../../../base/clock.ts";
 import type { ReportSink } from "../../session/session.ts";
 import type { LockRecord } from "./lock-record.ts";
@@ -23,13 +23,12 @@ export const DEFAULT_LEASE_MS = 15_000;
 /** The longest duration that is believed: a timer takes no more than 24 days. */
 const MAX_LEASE_MS = 3_600_000;
 
-/** The last sight of one lock object. It counts for as long as a lease. */
+/** The last sight of one lock object, which counts for as long as a lease. */
 interface Sight {
   readonly mine: boolean;
   readonly timer: Timer;
 }
 
-/** The receiver of the tracker's findings. */
 export interface LeadSink extends Pick<ReportSink, "setLeader"> {
   /** A record of the lock, by any holder, has this duration. */
   sawLease?(leaseMs: number): void;
@@ -68,8 +67,8 @@ export function createLeaderTracker(sink: LeadSink, clock: Clock): LeaderTracker
     // Reading its own record renews nothing.
     if (holder !== undefined && (own === "" || holder !== own)) note(resource, false, durationMs);
   };
-  // A write that changes neither the holder nor the time of the renewal renews nothing, as when a user labels
-  // the lock. A lock without a time is renewed by naming the holder again.
+  // A write that changes neither the holder nor the time renews nothing, as when a user labels the lock. A lock
+  // without a time is renewed by naming the holder again.
   const isRenewal = (sent: LockRecord, before: LockRecord | undefined) => {
     if (before === undefined || sent.holder !== before.holder) return true;
     if (sent.renewedMs !== undefined) return sent.renewedMs !== before.renewedMs;
@@ -95,8 +94,7 @@ export function createLeaderTracker(sink: LeadSink, clock: Clock): LeaderTracker
       if (sights.has(resource)) note(resource, false);
     },
     conflict(resource, { holder }) {
-      // The conflict of another elector in the pod says nothing. Only a leader releases the lock (its holder
-      // is "").
+      // The conflict of another elector in the pod says nothing. Only a leader releases the lock (holder "").
       if (sights.has(resource) && (holder === own || holder === "")) note(resource, false);
     },
     end() {

@@ -19,12 +19,9 @@ import { type LockRecord, NO_RECORD, readLockRecord } from "./lock-record.ts";
 
 /** Bound of a lease's body. */
 const MAX_LEASE_BYTES = 1024 * 1024;
-/**
- * Bound of a configmap's or endpoints' body, which may be no lock: the API server's own limit for requests.
- */
+/** A configmap's or endpoints' body may be no lock: the API server's own limit for requests. */
 export const MAX_OBJECT_BYTES = 3 * 1024 * 1024;
 
-/** A request's body where locks live, which can be read and renamed. */
 export interface LockBody {
   readonly bytes: Uint8Array;
   /** `metadata.name`; "" if the body does not say it. */
@@ -45,10 +42,8 @@ const ENCODINGS: ReadonlyMap<string, Encoding> = new Map([
 ]);
 
 /**
- * Reads the body.
  * @param needed false if a body that cannot be read may pass, and then says nothing
- * @throws StatusError RequestEntityTooLarge, BadRequest; UnsupportedMediaType if the content type hides the
- * object's name
+ * @throws StatusError RequestEntityTooLarge, BadRequest; UnsupportedMediaType if the type hides the name
  */
 export async function requestBody(call: ResourceCall, needed: boolean): Promise<LockBody> {
   const { verb, resource } = call.info;
@@ -113,8 +108,7 @@ export function backwards({ from, to }: Rename): Rename {
   return { from: to, to: from };
 }
 
-// RBAC knows the lock by its name upstream only. Without that name the operator's log would mislead the
-// author of the Role.
+// RBAC knows the lock by its name upstream only: without it the operator's log would mislead a Role's author.
 function noted(rename: Rename, status: number): Rename {
   return status === 403 ? { ...rename, note: ` (ctrlmesh: upstream "${rename.from}")` } : rename;
 }

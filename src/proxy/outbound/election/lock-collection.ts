@@ -1,5 +1,5 @@
-// Lists, watches and deletecollections where locks live: the subset's own lock appears under the operator's
-// name, and other subsets' locks are hidden and out of reach.
+// Lists, watches and deletecollections where locks live: the subset's own lock appears under the operator's name, and
+// other subsets' locks are hidden and out of reach. Invariant: only objects in the lock's namespace are renamed.
 //
 //                        by the lock's name        in the pods' namespace       over all namespaces
 //   list, watch          asked by NAME---SUBSET,   others' locks taken out;     as left, by the item's namespace; what
@@ -8,10 +8,7 @@
 //                                                  the app is undivided; else
 //                                                  spares the names in the routes
 //
-// The calls of an app without subsets (isOnlySubset) pass untouched, except for the deletecollection of
-// leases. Its watches end when it gets subsets. Invariant: only objects in the lock's namespace are renamed,
-// and an unreadable object is not shown.
-
+// The calls of an app without subsets (isOnlySubset) pass untouched, except for the deletecollection of leases.
 import {
   createListFilter,
   type Encoding,
@@ -38,8 +35,7 @@ import { type LockCall, sendMarked, translatedPath } from "./lock-object.ts";
 /** The own lock by a field selector, and nothing else of what the API server may answer. */
 export async function selectedLock(lock: LockCall): Promise<Reply> {
   const { call, rename, leader } = lock;
-  // The selector goes on as it was read here, even if nothing is renamed, since no other layer filters lock
-  // traffic.
+  // The selector goes on as it was read here, even if nothing is renamed: no other layer filters lock traffic.
   const selector = renameSelector(call.info.query.get("fieldSelector") ?? "", rename);
   const reply = await sendMarked(lock, withParameter(translatedPath(call, undefined), "fieldSelector", selector));
   if (call.info.verb === "deletecollection" && reply.status === 200 && !call.info.query.get("dryRun"))
@@ -92,9 +88,8 @@ function isOwn({ podNamespace, lockName, subset }: Snapshot, { namespace, name }
   return namespace === podNamespace && name === lockNameFor(lockName, subset);
 }
 
-// Deleting by a selector must not reach other subsets' locks. Their names are known from the routes. For
-// leases, which are mostly locks, that is not enough: pods of a subset that left the routes may still lead by
-// theirs.
+// Deleting by a selector must not reach other subsets' locks, whose names the routes have. For leases that is not
+// enough: pods of a subset that left the routes may still lead by theirs.
 function sparingLocks(call: ResourceCall, selector: string, snapshot: Snapshot): Call {
   if (call.info.resource === "leases") {
     call.record.decision = "refused";
@@ -115,7 +110,6 @@ interface LockView {
   readonly namespace: string;
 }
 
-/** A watch with the locks renamed and hidden. */
 function renameWatch(source: ByteSource, encoding: Encoding, { keep, rename, namespace }: LockView): ByteSource {
   const show = (frame: Uint8Array, isOwn: boolean) =>
     rename !== undefined && isOwn ? renameFrame(encoding, frame, rename) : frame;
@@ -135,7 +129,6 @@ function renameWatch(source: ByteSource, encoding: Encoding, { keep, rename, nam
   });
 }
 
-/** A list with the locks renamed and hidden, whatever its size. */
 function renameList(source: ByteSource, encoding: Encoding, { keep, rename, namespace }: LockView): ByteSource {
   if (rename === undefined) return listStream(source, createListFilter(encoding, keep), () => undefined);
   const renamed = elementRenamer(encoding, rename);

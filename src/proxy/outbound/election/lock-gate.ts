@@ -1,7 +1,6 @@
 // Holds back an operator's writes after its lock got another name upstream: the operator may still believe
 // that it leads by the old lock, while another pod leads by the new one. Invariant: while the gate is closed,
-// no write of a leader reaches the API server, except writes of events and of single leases. The election
-// layer moves the gate; the layer next to the wire asks it.
+// no write of a leader reaches the API server, except writes of events and of single leases.
 import type { Clock, Timer } from "../../../base/clock.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { isAct } from "../../../route/decide.ts";
@@ -11,7 +10,6 @@ import { type Call, isResourceCall, type Layer, type ResourceCall } from "../../
 import type { LockMemory } from "../../session/memory.ts";
 import { DEFAULT_LEASE_MS } from "./leader-tracker.ts";
 
-/** The part of a snapshot that says which lock is the pod's. */
 type Lock = Pick<Snapshot, "lockName" | "subset">;
 
 export interface LockGate {
@@ -25,54 +23,26 @@ export interface LockGate {
   readonly closedFor: string | undefined;
 }
 
-type State =
-  | { readonly kind: "open" }
-  /** `lock` is the present name, `untilMs` the end of the lease before. */
-  | { readonly kind: "closed"; readonly lock: string; readonly untilMs: number };
-
-type GateEvent =
-  | { readonly kind: "renamed"; readonly lock: string; readonly untilMs: number }
-  | { readonly kind: "led" }
-  | { readonly kind: "lease over" };
-
-const OPEN: State = { kind: "open" };
-
-function step(before: State, event: GateEvent): State {
-  switch (event.kind) {
-    // open => closed     the lock's name changes, or the process before this one left the gate closed
-    // closed => closed   the name changes again: until the later of both ends
-    case "renamed":
-      return { ...event, kind: "closed", untilMs: Math.max(event.untilMs, before.kind === "closed" ? before.untilMs : 0) };
-    // closed => open     this pod leads by the new name
-    case "led":
-    // closed => open     every elector takes the old lease for ended
-    case "lease over":
-      return OPEN;
-    default:
-      return event satisfies never;
-  }
-}
-
-/**
- * Makes an open gate.
- * @param memory keeps the gate's state for the next process of the proxy
- */
+/** @param memory keeps the gate's state for the next process of the proxy */
 export function createLockGate(clock: Clock, memory: LockMemory): LockGate {
-  let state: State = OPEN;
+  /** `lock` is the present name, `untilMs` the end of the lease before. Undefined: the gate is open. */
+  let closed: { readonly lock: string; readonly untilMs: number } | undefined;
   let timer: Timer | undefined;
   /** The longest lease that was seen of the lock in force; undefined if none was. */
   let longestLeaseMs: number | undefined;
 
-  const on = (event: GateEvent) => {
-    state = step(state, event);
+  const open = () => {
+    closed = undefined;
     timer?.cancel();
-    if (state.kind === "open") {
-      memory.keepGate(undefined);
-      return;
-    }
-    const leaseMs = state.untilMs - clock.monotonicMs();
-    memory.keepGate({ lock: state.lock, leaseMs });
-    timer = clock.after(leaseMs, () => on({ kind: "lease over" }));
+    memory.keepGate(undefined);
+  };
+  const close = (lock: string, leaseMs: number) => {
+    const nowMs = clock.monotonicMs();
+    // If the name changes again, until the later of both ends.
+    closed = { lock, untilMs: Math.max(nowMs + leaseMs, closed?.untilMs ?? 0) };
+    timer?.cancel();
+    memory.keepGate({ lock, leaseMs: closed.untilMs - nowMs });
+    timer = clock.after(closed.untilMs - nowMs, open); // every elector takes the old lease for ended
   };
   const setLease = (leaseMs: number | undefined) => {
     longestLeaseMs = leaseMs;
@@ -87,29 +57,25 @@ export function createLockGate(clock: Clock, memory: LockMemory): LockGate {
       if (stored !== undefined) longestLeaseMs = stored.longestLeaseMs;
       const lock = nameIn(now, last);
       const isOther = nameIn(last, now) !== lock;
-      // How much of a stored lease is over is not known, since clocks may have been set: it lasts as long
-      // again.
+      // How much of a stored lease is over is not known, since clocks may have been set.
       const storedMs = stored?.closed?.leaseMs ?? 0;
       const leaseMs = Math.max(isOther ? (longestLeaseMs ?? DEFAULT_LEASE_MS) : 0, storedMs);
-      if (isOther || stored?.closed !== undefined) on({ kind: "renamed", lock, untilMs: clock.monotonicMs() + leaseMs });
+      if (isOther || stored?.closed !== undefined) close(lock, leaseMs);
       if (isOther) setLease(undefined);
     },
     sawLease(leaseMs) {
       if (longestLeaseMs === undefined || leaseMs > longestLeaseMs) setLease(leaseMs);
     },
     led() {
-      if (state.kind === "closed") on({ kind: "led" });
+      if (closed !== undefined) open();
     },
     get closedFor() {
-      return state.kind === "closed" ? state.lock : undefined;
+      return closed?.lock;
     },
   };
 }
 
-/**
- * The layer that refuses a leader's writes while the gate is closed. It throws StatusError
- * ServiceUnavailable.
- */
+/** The layer that refuses a leader's writes while the gate is closed. */
 export function lockGate(gate: Pick<LockGate, "closedFor">): Layer {
   return (next) => (call) => {
     const lock = gate.closedFor;
@@ -123,8 +89,7 @@ function nameIn(lock: Lock, other: Lock): string {
   return lock.lockName === "" ? other.lockName : lockNameFor(lock.lockName, lock.subset);
 }
 
-// Events report an election. Other leases belong to other electors, which would end the operator if they
-// lost them.
+// Events report an election. Other leases belong to other electors, which would end the operator without them.
 function isLeaderAct({ info }: ResourceCall): boolean {
   const { verb, group, resource } = info;
   if (!isAct(info)) return false;

@@ -23,8 +23,8 @@ export type LockTouch =
 
 export function touchOf(snapshot: Snapshot, info: ResourceInfo): LockTouch {
   const isCollection = info.verb === "list" || info.verb === "watch" || info.verb === "deletecollection";
-  // Nothing is hidden from the only subset, and its lock keeps its name, so that such answers pass as they
-  // are. But pods of former subsets may still lead, so that their leases are not deleted with all others.
+  // Nothing is hidden from the only subset, and its lock keeps its name. But pods of former subsets may still
+  // lead, so their leases are not deleted with all others.
   const isFree = isCollection && isOnlySubset(snapshot) && !(info.verb === "deletecollection" && info.resource === "leases");
   if (isFree && selectedNames(info).length === 0) return { kind: "none" };
   if (!isLockPlace(snapshot, info)) {
@@ -41,10 +41,7 @@ export function touchOf(snapshot: Snapshot, info: ResourceInfo): LockTouch {
   return { kind: "collection", whole: false };
 }
 
-/**
- * The meaning of a name in a request. The operator knows its lock by its own name only, and no lock by its
- * name upstream.
- */
+/** The operator knows its lock by its own name only, and no lock by its name upstream. */
 export function touchByName(snapshot: Snapshot, name: string, own: "own" | "selected"): LockTouch | undefined {
   if (name === snapshot.lockName) return { kind: own };
   return isAnyLock(snapshot, name) ? { kind: "other-subset", name } : undefined;
@@ -73,10 +70,7 @@ function termsOf(selector: string): FieldTerm[] {
   }
 }
 
-/**
- * The path with another object name. Only the segment that is the name changes, not a namespace of the same
- * text.
- */
+/** The path with another object name. A namespace of the same text stays. */
 export function renamePath(info: ResourceInfo, to: string): string {
   const behind = info.subresource === "" ? 0 : info.subresource.split("/").length;
   const parts = info.path.split("/");
@@ -85,7 +79,7 @@ export function renamePath(info: ResourceInfo, to: string): string {
   return parts.join("/");
 }
 
-/** The field selector written anew, with the lock's name replaced in every term on metadata.name. */
+/** The field selector with the lock's name replaced in every term on metadata.name. */
 export function renameSelector(selector: string, rename: Rename | undefined): string {
   return termsOf(selector)
     .map((term) =>
@@ -94,20 +88,17 @@ export function renameSelector(selector: string, rename: Rename | undefined): st
     .join(",");
 }
 
-/**
- * The part of a field selector over all namespaces that goes upstream, and the part that the proxy filters.
- */
 export interface WholeSelector {
+  /** Goes upstream. */
   readonly selector: string;
-  /** Decides by the name that the operator sees. */
+  /** What the proxy filters, by the name that the operator sees. */
   readonly keep: (shownName: string) => boolean;
 }
 
 /**
- * Splits a field selector over all namespaces that names the lock. In other namespaces an object may have
- * that name by right, and no selector can say "NAME there and NAME---SUBSET here". So unless the selector has
- * one namespace, its terms with that name are not sent, and the proxy filters the answer. Undefined if the
- * selector can stay as it is.
+ * Splits a field selector over all namespaces that names the lock; undefined if it can stay as it is. In other
+ * namespaces an object may have that name by right, and no selector can say "NAME there and NAME---SUBSET here". So
+ * unless the selector has one namespace, its terms with that name are not sent.
  */
 export function wholeSelector(snapshot: Snapshot, selector: string, rename: Rename): WholeSelector | undefined {
   const { from } = rename;

@@ -19,7 +19,7 @@ import { type LockBody, requestBody, translatedObject, wholeReply } from "./lock
 import { isOnlySubset, renamePath, touchByName } from "./lock-names.ts";
 import { type LockRecord, NO_RECORD, readLockRecord } from "./lock-record.ts";
 
-/** One request, and the lock as the snapshot at its beginning has it. */
+/** A request, with the lock as the snapshot at its beginning has it. */
 export interface LockCall {
   readonly call: ResourceCall;
   readonly snapshot: Snapshot;
@@ -100,14 +100,13 @@ function recordInReply(reply: Reply, resource: string): LockRecord {
     : NO_RECORD;
 }
 
-/** The request line and the Accept header as the reply can be translated. */
+/** The call with the lock's name upstream, and with a reply that can be translated. */
 export function translatedPath(call: ResourceCall, rename: Rename | undefined): Call {
   if (rename === undefined || !call.info.nameInPath) return askReadable(call);
   const mark = call.target.indexOf("?");
   return withTarget(askUncompressed(call), renamePath(call.info, rename.to) + (mark < 0 ? "" : call.target.slice(mark)));
 }
 
-/** The refusal of another subset's lock. */
 export function foreignLock(call: ResourceCall, name: string): StatusError {
   call.record.decision = "refused";
   call.record.reason = "other-subset-lock";

@@ -1,6 +1,5 @@
 // Reads the holder and the duration of a leader-election lock from its body: Lease.spec, or the annotation of
-// client-go's old ConfigMap and Endpoints locks. Pure; the leader tracker uses it, and no request passes or
-// fails by it.
+// client-go's old ConfigMap and Endpoints locks. Pure. No request passes or fails by it.
 import { z } from "zod";
 import type { Encoding } from "../../../kube/codec/codec.ts";
 import { readEnvelope } from "../../../kube/codec/protobuf/envelope.ts";
@@ -9,7 +8,7 @@ import { BYTES, fieldsOf } from "../../../kube/codec/protobuf/wire.ts";
 /** Of k8s.io/client-go/tools/leaderelection/resourcelock. */
 export const LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader";
 
-/** The lock's record in a body. A field that the body does not have is undefined. */
+/** A field that the body does not have is undefined. */
 export interface LockRecord {
   /** "" if the lock has no holder. */
   readonly holder: string | undefined;

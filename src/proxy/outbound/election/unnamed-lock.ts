@@ -1,6 +1,5 @@
-// Recognizes a refused request of an elector whose lock the app does not name. Such an elector tries again
-// for ever, and the refusal is about namespaces. Invariant: the request stays refused; only its answer says
-// more, and the manager gets a report.
+// Recognizes a refused request of an elector whose lock the app does not name: it would try again for ever, and the
+// refusal is about namespaces. The request stays refused; only its answer says more, and the manager gets a report.
 import type { Clock, Timer } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { resourceName } from "../../../kube/client/resource.ts";
@@ -12,10 +11,7 @@ import type { ResourceCall } from "../../call/call.ts";
 import type { ReportSink, UnnamedLock } from "../../session/session.ts";
 
 export interface UnnamedLocks {
-  /**
-   * Takes the error of a call. Returns the error for the client: another one if the call looks like an
-   * elector's.
-   */
+  /** The error for the client: another one if the call looks like an elector's. */
   explain(error: unknown, call: ResourceCall, snapshot: Snapshot): unknown;
 }
 
@@ -25,9 +21,7 @@ export interface UnnamedLocksOptions {
   readonly log: Logger;
 }
 
-/**
- * An elector tries again within seconds. An operator that exits instead is started again after 5 min at most.
- */
+/** An elector tries again within seconds; an operator that exits is started again after 5 min at most. */
 const FORGOTTEN_AFTER_MS = 360_000;
 /** An elector reads its lock before it creates it. */
 const ELECTOR_VERBS: ReadonlySet<string> = new Set(["get", "update", "patch"]);
@@ -71,8 +65,7 @@ export function createUnnamedLocks({ sink, clock, log }: UnnamedLocksOptions): U
   };
 }
 
-// Leases serve electors and little else. Only the caller's name distinguishes a lock from another ConfigMap
-// or Endpoints.
+// Leases serve electors and little else. Only the caller's name tells a lock from another ConfigMap or Endpoints.
 function looksLikeLock({ info, headers }: ResourceCall, { podNamespace }: Snapshot): boolean {
   if (info.namespace !== podNamespace || !ELECTOR_VERBS.has(info.verb) || info.subresource !== "") return false;
   if (!isLockResource(info.group, info.resource)) return false;

@@ -10,7 +10,7 @@ import { type ResourceCall, readableEncoding } from "../../call/call.ts";
 import { discardBody, readBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
 
-/** The API server's own limit for the body of a request; no object is larger. */
+/** The API server's own limit for the body of a request. */
 const MAX_OBJECT_BYTES = 3 * 1024 * 1024;
 
 const WITH_LABELS = { labels: true };
@@ -33,10 +33,7 @@ export function labelsInRequest(call: ResourceCall, body: Uint8Array): Labels {
   return metaInRequest(call, body, "labels decide").labels ?? {};
 }
 
-/**
- * A create with the name that its body gives to the object: "" if the API server generates the name.
- * @throws as above
- */
+/** A create with the name that its body gives to the object: "" if the API server generates the name. */
 export async function withNameFromBody(call: ResourceCall): Promise<ResourceCall> {
   const body = await requestBytes(call);
   const { name } = metaInRequest(call, body, "the name decides");
@@ -64,19 +61,14 @@ export interface ReplyWithObjects {
   readonly objects: readonly ItemMeta[];
 }
 
-/**
- * Reads a reply of status 200 or 201.
- * @throws StatusError NotAcceptable; MeshError of the codec, or BODY_TOO_LARGE
- */
+/** @throws StatusError NotAcceptable; MeshError of the codec, or BODY_TOO_LARGE */
 export async function objectsInReply(reply: Reply): Promise<ReplyWithObjects> {
   const encoding = readableEncoding(reply);
   if (encoding === undefined) {
     discardBody(reply.body);
     const type = String(reply.headers["content-type"] ?? "none");
-    throw new StatusError(
-      "NotAcceptable",
-      `ctrlmesh: the labels in the API server's reply cannot be read (content type ${type})`,
-    );
+    const message = `ctrlmesh: the labels in the API server's reply cannot be read (content type ${type})`;
+    throw new StatusError("NotAcceptable", message);
   }
   const body = await readBody(reply.body, MAX_OBJECT_BYTES);
   return { reply: { ...reply, body }, objects: objectsIn(encoding, body) };
@@ -91,10 +83,7 @@ function objectsIn(encoding: Encoding, body: Uint8Array): readonly ItemMeta[] {
   return objects;
 }
 
-/**
- * False if the text of the patch alone shows that metadata.labels stay as they are. So most patches (of spec,
- * status, finalizers) need no dry run.
- */
+/** False if the patch alone shows that metadata.labels stay: then it needs no dry run. */
 export function mayChangeLabels(mediaType: string, body: Uint8Array): boolean {
   switch (mediaType) {
     case JSON_PATCH_TYPE: {
@@ -105,8 +94,7 @@ export function mayChangeLabels(mediaType: string, body: Uint8Array): boolean {
     case STRATEGIC_MERGE_PATCH_TYPE:
       return mergesLabels(parse(body));
     default:
-      // A server-side apply also removes labels that it does not name, if its field manager had set them
-      // before.
+      // A server-side apply also removes labels that its field manager had set, and that it does not name.
       return true;
   }
 }
@@ -127,14 +115,12 @@ function mergesLabels(patch: unknown): boolean {
   return !isObject(metadata) || hasDirective(metadata) || Object.hasOwn(metadata, "labels");
 }
 
-// Strategic merge patches have directives: keys such as $patch, which may replace all other keys of the
-// object.
+// Keys such as $patch of a strategic merge patch may replace all other keys of the object.
 function hasDirective(patch: Readonly<Record<string, unknown>>): boolean {
   return Object.keys(patch).some((key) => key.startsWith("$"));
 }
 
-// The path of an operation is a JSON pointer; "" is the whole object. A move also removes the value at
-// `from`.
+// The path is a JSON pointer; "" is the whole object. A move also removes the value at `from`.
 function leavesLabels(operation: unknown): boolean {
   if (!isObject(operation)) return false;
   const { op, path, from } = operation;

@@ -34,7 +34,7 @@ export interface CatchUpDeps {
   readonly turns: Turns;
 }
 
-/** Bound of the lists for one watch together, in bytes. The client itself lists what is larger, in pages. */
+/** Of the lists for one watch together. The client itself lists what is larger, in pages. */
 const MAX_LISTED_BYTES = 4 * 1024 * 1024;
 
 /** Lists of one watch that are under way at a time. */
@@ -121,8 +121,7 @@ async function listMoved(
   return { events, bookmark, encoding };
 }
 
-// The last events of a departed namespace come with the watch, unless the API server is asked to leave them
-// out.
+// The last events of a departed namespace come with the watch, unless the query leaves them out.
 function namesToTell(due: Due, plan: QueryPlan): readonly string[] {
   if (due.kind === "nothing") return [];
   if (due.kind === "expired") throw notRenewed("too much has moved");

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { DEFAULT_LIVENESS, noticedWithinMs } from "./liveness.ts";
+import { DEFAULT_LIVENESS } from "../../../src/proxy/api-server/connections.ts";
+import { noticedWithinMs } from "./noticed-within.ts";
 
 it("a vanished peer is noticed within 45 seconds, by whichever means", () => {
   expect(noticedWithinMs(DEFAULT_LIVENESS)).toBeLessThanOrEqual(45_000);

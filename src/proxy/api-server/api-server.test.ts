@@ -1,25 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
 import { isLongRunning } from "../../kube/request-kind.ts";
-import type { Connections } from "./connections.ts";
-import type { TrustStore } from "./connector.ts";
-import { DEFAULT_LIVENESS } from "./liveness.ts";
-import { createPools } from "./pools.ts";
-import type { UpstreamMetrics } from "./upstream-metrics.ts";
+import { poolOf } from "./api-server.ts";
 
 describe("pools", () => {
-  // Nothing connects before it is used.
-  const pools = createPools({
-    origin: new URL("https://127.0.0.1:6443"),
-    trust: {} as TrustStore,
-    clock: createFakeClock(),
-    liveness: DEFAULT_LIVENESS,
-    connections: {} as Connections,
-    metrics: {} as UpstreamMetrics,
-    onLost: () => undefined,
-  });
-
   it.each([
     ["GET", "/api/v1/pods", false, "list"],
     ["DELETE", "/api/v1/namespaces/a/pods", false, "list"],
@@ -30,7 +14,7 @@ describe("pools", () => {
     ["PUT", "/apis/coordination.k8s.io/v1/namespaces/a/leases/b", true, "lock"],
     ["GET", "/apis/coordination.k8s.io/v1/namespaces/a/leases?fieldSelector=metadata.name%3Db", true, "lock"],
   ])("%s %s (lock: %s) goes to %s", (method, target, lock, name) => {
-    expect(pools.for({ decision: "forwarded", lock, info: parseRequestInfo(method, target) }).name).toBe(name);
+    expect(poolOf({ decision: "forwarded", lock, info: parseRequestInfo(method, target) })).toBe(name);
   });
 });
 

@@ -1,5 +1,5 @@
 // Writes deploy/ctrlmesh.yaml for installations without Helm: the namespace, and the chart with its default values. `--check`
-// only compares. It needs Go to build Helm (test/tools/helm), so `npm run generate` does not run it; test/e2e/chart.test.ts
+// only compares. It needs Go to build Helm (test/tools/helm), so `npm run generate` does not run it; test/nightly/chart.test.ts
 // checks the file.
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";

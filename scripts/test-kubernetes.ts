@@ -25,9 +25,9 @@ const CORE = [
   "e2e/operator-webhooks",
   "e2e/identity",
   "e2e/crds",
-  "e2e/chart",
+  "nightly/chart",
   "nightly/install",
-  "e2e/clients",
+  "nightly/clients",
 ];
 
 const [version = "", ...more] = process.argv.slice(2);

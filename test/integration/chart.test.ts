@@ -1,9 +1,10 @@
 // The chart's values, with Helm but without a cluster: the tests' values contain every value of the schema, and values reach the objects that
-// they are for. test/e2e/chart.test.ts applies the same values to a real API server.
+// they are for. test/nightly/chart.test.ts applies the same values to a real API server.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
+import { isStale } from "../../scripts/manifests.ts";
 import { labelFamilies } from "../../src/manager/labels/label-families.ts";
 import { VALUES } from "../support/chart-values.ts";
 import { CHART, helmTemplate } from "../support/helm.ts";
@@ -72,6 +73,10 @@ securityContext: { readOnlyRootFilesystem: false }
         ["foos.demo.ctrlmesh.io", ["*"]],
       ]),
     );
+  });
+
+  it("of the chart make deploy/ctrlmesh.yaml (if not: node scripts/manifests.ts)", async () => {
+    expect(await isStale()).toBe(false);
   });
 
   it("set annotations of every object, CRDs included", async () => {

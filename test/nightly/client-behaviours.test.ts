@@ -2,18 +2,18 @@
 // server never looks like the end of a list. Bodies of any size pass through bounded memory.
 import type { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { CONFIG_MAPS } from "../../../src/kube/client/resources.ts";
-import type { KubeClient } from "../../../src/kube/client/types.ts";
-import { appOfSubsets } from "../../support/app-of-subsets.ts";
-import { eventually } from "../../support/eventually.ts";
-import { type FakeKubelet, startFakeKubelet } from "../../support/fake-kubelet.ts";
-import { type Kube, startKube } from "../../support/kube.ts";
-import { createManyConfigMaps } from "../../support/many-config-maps.ts";
-import { type Mesh, type MeshPod, startMesh } from "../../support/mesh.ts";
-import { memoryOf } from "../../support/process-memory.ts";
-import { encodeRequest, openRaw, parseAnswer, type RawConnection, type RawTarget, sendRaw } from "../../support/raw-client.ts";
-import { as, get, PROTOBUF } from "../../support/requests.ts";
-import { describeWithKube } from "../../support/requirements.ts";
+import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
+import type { KubeClient } from "../../src/kube/client/types.ts";
+import { appOfSubsets } from "../support/app-of-subsets.ts";
+import { eventually } from "../support/eventually.ts";
+import { type FakeKubelet, startFakeKubelet } from "../support/fake-kubelet.ts";
+import { type Kube, startKube } from "../support/kube.ts";
+import { createManyConfigMaps } from "../support/many-config-maps.ts";
+import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
+import { memoryOf } from "../support/process-memory.ts";
+import { encodeRequest, openRaw, parseAnswer, type RawConnection, type RawTarget, sendRaw } from "../support/raw-client.ts";
+import { as, get, PROTOBUF } from "../support/requests.ts";
+import { describeWithKube } from "../support/requirements.ts";
 
 const MB = 1024 * 1024;
 const BULK_BYTES = 200 * MB;

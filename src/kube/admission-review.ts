@@ -1,5 +1,6 @@
 // AdmissionReview, the protocol between the API server and webhooks: what a review is about, and its answer.
-// Invariant: an answer has the apiVersion, the kind and the uid of its request; the API server rejects any other.
+// Invariant: an answer has the apiVersion, the kind and the uid of its request; the API server rejects any
+// other.
 import type { Labels } from "./label-selector.ts";
 import type { GroupVersionResource } from "./types.ts";
 

@@ -1,5 +1,5 @@
-// Field selectors in their string form (k8s.io/apimachinery/pkg/fields): terms joined by commas, the operators
-// =, == and !=, backslash escapes.
+// Field selectors in their string form (k8s.io/apimachinery/pkg/fields): terms joined by commas, the
+// operators =, == and !=, backslash escapes.
 import { MeshError } from "../base/errors.ts";
 
 export interface FieldTerm {

@@ -1,5 +1,5 @@
-// The place of an object decides its owner: its namespace, or for a cluster-scoped object a bucket, by the hash
-// of its name. Invariant: no namespace has the name of a bucket or of the cluster scope.
+// The place of an object decides its owner: its namespace, or for a cluster-scoped object a bucket, by the
+// hash of its name. Invariant: no namespace has the name of a bucket or of the cluster scope.
 
 /** The place of cluster-scoped objects without a known name; without buckets in the route table, of all. */
 export const CLUSTER_SCOPE = "";

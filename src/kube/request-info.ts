@@ -1,6 +1,6 @@
 // Reads the verb and the object of a request from its method and URL, by the rules of kube-apiserver's
-// RequestInfoFactory (k8s.io/apiserver/pkg/endpoints/request). Anything that the API server may read differently
-// is an error: dot segments, encoded slashes, empty segments, a query that Go splits differently.
+// RequestInfoFactory (k8s.io/apiserver/pkg/endpoints/request). Anything that the API server may read
+// differently is an error: dot segments, encoded slashes, empty segments, a query that Go splits differently.
 import { MeshError } from "../base/errors.ts";
 import { nameOfFieldSelector } from "./field-selector.ts";
 import { StatusError } from "./status.ts";
@@ -61,8 +61,8 @@ const NAMESPACE_SUBRESOURCES = new Set(["status", "finalize"]);
 
 /**
  * @param target the request target in origin form, as the request line has it
- * @throws MeshError `BAD_REQUEST_TARGET`; StatusError MethodNotAllowed for a method without a verb, since some
- * resources (proxies) would serve it
+ * @throws MeshError `BAD_REQUEST_TARGET`; StatusError MethodNotAllowed for a method without a verb, since
+ * some resources (proxies) would serve it
  */
 export function parseRequestInfo(method: string, target: string, upgrade?: string): RequestInfo {
   const [path, query] = splitTarget(target);

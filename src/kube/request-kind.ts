@@ -28,10 +28,7 @@ export function isEndless(info: RequestInfo): boolean {
   return STREAMING.has(subresource) || (subresource === "log" && info.query.has("follow"));
 }
 
-/**
- * True if the request may become a tunnel: it is for a subresource of one object that is not data. Any API may
- * have such subresources, for example KubeVirt's `console` and `vnc`.
- */
+/** True for one object's subresource that is no data. Any API may have such, for example KubeVirt's `vnc`. */
 export function mayUpgrade(info: RequestInfo): boolean {
   if (info.kind !== "resource" || isListOrWatch(info)) return false;
   return !READABLE.has(info.subresource) && !WHOLE_OBJECT.has(info.subresource);

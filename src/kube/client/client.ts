@@ -1,5 +1,5 @@
-// The Kubernetes client: the verbs over the transport. It holds no objects and no versions, so everything in a
-// process can share it.
+// The Kubernetes client: the verbs over the transport. It holds no objects and no versions, so everything in
+// a process can share it.
 import { type Clock, type Random, systemClock, systemRandom } from "../../base/clock.ts";
 import { APPLY_YAML_TYPE, JSON_PATCH_TYPE, MERGE_PATCH_TYPE } from "../media-types.ts";
 import type { KubeObject } from "../types.ts";

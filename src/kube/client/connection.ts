@@ -25,8 +25,8 @@ export interface KubeConnection {
 export const SERVICE_ACCOUNT_DIR = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /**
- * The connection that every pod gets from Kubernetes: KUBERNETES_SERVICE_HOST and _PORT, and the mounted service
- * account. Throws MeshError `NOT_IN_CLUSTER` if the variables are not set.
+ * The connection that every pod gets from Kubernetes: KUBERNETES_SERVICE_HOST and _PORT, and the mounted
+ * service account. Throws MeshError `NOT_IN_CLUSTER` if the variables are not set.
  */
 export async function inClusterConnection(
   env: Env,

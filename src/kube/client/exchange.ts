@@ -1,6 +1,6 @@
-// One request and its answer: headers, deadline and safe retries. A write is sent again only if the server said
-// that it refused the write (429 or 503 with Retry-After). A GET is sent again once if its pooled connection was
-// closed.
+// One request and its answer: headers, deadline and safe retries. A write is sent again only if the server
+// said that it refused the write (429 or 503 with Retry-After). A GET is sent again once if its pooled
+// connection was closed.
 import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import { JSON_TYPE } from "../media-types.ts";

@@ -12,8 +12,8 @@ export function isControlledBy(object: Pick<KubeObject, "metadata">, { metadata 
 
 /**
  * The reference to `owner` as the controller of an object. The garbage collector deletes the object after its
- * owner. The owner must be cluster-scoped or in the object's namespace. The reference does not block the owner's
- * foreground deletion, so no permission on the owner's finalizers is needed.
+ * owner. The owner must be cluster-scoped or in the object's namespace. The reference does not block the
+ * owner's foreground deletion, so no permission on the owner's finalizers is needed.
  * @param owner as read from the API server, with a uid
  */
 export function controllerRef<T extends KubeObject>(resource: Resource<T>, { metadata }: T): OwnerReference {

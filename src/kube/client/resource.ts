@@ -1,5 +1,5 @@
-// The descriptor of a kind, its URLs and the form of its objects. Every name in a path is escaped, so no object
-// name can reach another resource.
+// The descriptor of a kind, its URLs and the form of its objects. Every name in a path is escaped, so no
+// object name can reach another resource.
 import { MeshError } from "../../base/errors.ts";
 import { JSON_TYPE } from "../media-types.ts";
 import type { GroupVersionResource, KubeObject } from "../types.ts";
@@ -46,10 +46,7 @@ export function collectionPath(resource: Resource, namespace = ""): string {
   return `${root}/namespaces/${segment(namespace)}/${resource.resource}`;
 }
 
-/**
- * The path of one object or of one of its subresources.
- * @throws MeshError `BAD_OBJECT_REF` if the name, or the namespace of a namespaced kind, is missing
- */
+/** Throws `BAD_OBJECT_REF` if the name, or the namespace of a namespaced kind, is missing. */
 export function objectPath(resource: Resource, ref: ObjectRef, subresource = ""): string {
   if (ref.name === "" || (resource.namespaced && !ref.namespace)) {
     throw new MeshError("BAD_OBJECT_REF", `addressing ${resourceName(resource)}: name and namespace must be given`);
@@ -75,8 +72,8 @@ export function formatQuery(values: Readonly<Record<string, QueryValue>>): strin
 }
 
 /**
- * The Accept header: JSON, and for a metadata-only resource its partial form first. A server that does not know
- * that form returns whole objects.
+ * The Accept header: JSON, and for a metadata-only resource its partial form first. A server that does not
+ * know that form returns whole objects.
  */
 export function acceptOf(resource: Resource, verb: "get" | "list" | "watch"): string {
   if (resource.metadataOnly !== true) return JSON_TYPE;

@@ -31,10 +31,7 @@ export interface WatchOptions extends SelectorOptions {
   readonly resourceVersion?: string;
   /** After how many seconds the server ends the stream; the default is 300. */
   readonly timeoutSeconds?: number;
-  /**
-   * Without a byte for this long the connection is dead; the default is 90,000. The server sends a bookmark
-   * each minute.
-   */
+  /** The connection is dead without a byte for this long; default 90,000. A bookmark comes each minute. */
   readonly silenceMs?: number | undefined;
 }
 
@@ -47,9 +44,9 @@ export interface WriteOptions extends CallOptions {
 }
 
 /**
- * A patch, by its kind. An apply is forced by default, since a controller owns the fields that it applies. Its
- * `fieldManager` is by default the user agent up to its first slash, as the API server derives it for all other
- * writes.
+ * A patch, by its kind. An apply is forced by default, since a controller owns the fields that it applies.
+ * Its `fieldManager` is by default the user agent up to its first slash, as the API server derives it for all
+ * other writes.
  */
 export type Patch =
   | { readonly type: "merge"; readonly body: unknown }

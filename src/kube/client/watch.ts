@@ -80,8 +80,8 @@ function readEvent<T extends KubeObject>(line: unknown, project: (object: KubeOb
 
 /**
  * The values of the complete lines of each chunk. The boundaries of the chunks do not change the values.
- * @throws MeshError `WATCH_TRUNCATED` if the stream ends inside a line, `WATCH_MALFORMED` for a line that is no
- * JSON or too long
+ * @throws MeshError `WATCH_TRUNCATED` if the stream ends inside a line, `WATCH_MALFORMED` for a line that is
+ * no JSON or too long
  */
 export async function* parseJsonLines(
   chunks: AsyncIterable<Uint8Array>,

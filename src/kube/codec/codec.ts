@@ -1,6 +1,6 @@
-// Kubernetes' wire formats: lists, watch events, objects and Statuses, in JSON and in protobuf. The codecs read as
-// little as possible and pass on the original bytes. Invariant: an object that cannot be read with certainty is
-// left out or refused. All functions throw MeshError `CODEC_*`.
+// Kubernetes' wire formats: lists, watch events, objects and Statuses, in JSON and in protobuf. The codecs
+// read as little as possible and pass on the original bytes. Invariant: an object that cannot be read with
+// certainty is left out or refused. All functions throw MeshError `CODEC_*`.
 import { parseResourceVersion, type Version } from "../resource-version.ts";
 import type { Status } from "../status.ts";
 import { applyEdits, asBuffer, type Edit } from "./base/bytes.ts";
@@ -35,18 +35,15 @@ export function codecOf(encoding: Encoding): typeof json | typeof protobuf {
 }
 
 /**
- * A filter for one list response. Kept items pass byte for byte, or rewritten. Foreign and unreadable items are
- * left out, and so is `remainingItemCount` when an item may be left out. A Status passes unchanged.
+ * A filter for one list response. Kept items pass byte for byte, or rewritten. Foreign and unreadable items
+ * are left out, and so is `remainingItemCount` when an item may be left out. A Status passes unchanged.
  * @throws MeshError (by push and end) any `CODEC_*` but `CODEC_AMBIGUOUS`
  */
 export function createListFilter(encoding: Encoding, keep: Keep, options: ListFilterOptions = {}): ListFilter {
   return codecOf(encoding).createListFilter(keep, options);
 }
 
-/**
- * Joins several lists of one version into one, which has the bytes of the first list around the items of all. No
- * item is decoded.
- */
+/** Joins lists of one version. The list has the bytes of the first one around the items of all. */
 export function createListJoiner(encoding: Encoding, version: Version, options: ListJoinerOptions): ListJoiner {
   return codecOf(encoding).createListJoiner(version, options);
 }
@@ -112,9 +109,9 @@ export function elementRenamer(encoding: Encoding, rename: Rename): Rewrite {
   return (element, { name }, part) => (name === rename.from ? renameElement(element, part, rename) : element);
 }
 
-// Removal of `metadata.managedFields`, a quarter of the bytes that an informer receives. Only they change, and the
-// lengths around them in protobuf. A body without them, and one that cannot be read, is returned as the same array,
-// since stripping hides nothing.
+// Removal of `metadata.managedFields`, a quarter of the bytes that an informer receives. Only they change,
+// and the lengths around them in protobuf. A body without them, and one that cannot be read, is returned as
+// the same array, since stripping hides nothing.
 
 /** One object without managedFields; of a list each item, of a Table each row's object. Never throws. */
 export function stripObject(encoding: Encoding, body: Uint8Array): Uint8Array {

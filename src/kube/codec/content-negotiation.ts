@@ -1,9 +1,9 @@
-// Content types and Accept. A response is handled by its own content type, never by the requested one. Pure.
+// Content types and Accept. A response is handled by its own content type, never by the requested one.
 import { JSON_TYPE, MERGE_PATCH_TYPE, mediaTypeOf, PROTOBUF_TYPE, STRATEGIC_MERGE_PATCH_TYPE } from "../media-types.ts";
 import type { Encoding } from "./base/types.ts";
 
 /** The encoding of a body. `other` cannot be filtered. */
-export type BodyEncoding = "json" | "protobuf" | "cbor" | "other";
+type BodyEncoding = "json" | "protobuf" | "cbor" | "other";
 
 const ENCODINGS: ReadonlyMap<string, BodyEncoding> = new Map([
   [JSON_TYPE, "json"],
@@ -17,17 +17,14 @@ const ENCODINGS: ReadonlyMap<string, BodyEncoding> = new Map([
 // A server answers these with its first type, which is JSON for every API server.
 const WILDCARDS: ReadonlySet<string> = new Set(["*/*", "application/*"]);
 
-/**
- * The encoding of a body, by its Content-Type without parameters. JSON Patch is `other`, as its document is
- * not an object.
- */
+/** JSON Patch is `other`, as its document is not an object. */
 export function encodingOf(contentType: string | undefined): BodyEncoding {
   return ENCODINGS.get(mediaTypeOf(contentType)) ?? "other";
 }
 
 /**
- * The Accept header without the clauses whose responses cannot be filtered (CBOR, YAML, text). Order,
- * parameters and weights stay. "application/json" if no clause is left.
+ * The header without the clauses whose responses cannot be filtered (CBOR, YAML, text). Order, parameters and
+ * weights stay. "application/json" if no clause is left.
  */
 export function narrowAccept(accept: string | undefined): string {
   const clauses = parseAccept(accept).filter(({ encoding }) => encoding !== undefined);
@@ -35,9 +32,8 @@ export function narrowAccept(accept: string | undefined): string {
 }
 
 /**
- * The encoding that the client prefers for responses of the proxy itself: the clause with the highest
- * quality, the first among equals. JSON if the client accepts neither, since every Kubernetes client reads
- * it.
+ * The encoding for responses of the proxy itself: that of the clause with the highest quality, the first
+ * among equals. JSON if the client accepts neither, since every Kubernetes client reads it.
  */
 export function preferredEncoding(accept: string | undefined): Encoding {
   let best: { readonly encoding: Encoding; readonly quality: number } = { encoding: "json", quality: 0 };
@@ -52,7 +48,6 @@ export function watchContentType(encoding: Encoding): string {
   return encoding === "json" ? JSON_TYPE : `${PROTOBUF_TYPE};stream=watch`;
 }
 
-/** One clause of an Accept header. */
 interface AcceptClause {
   readonly text: string;
   /** The encoding it accepts; undefined if responses in it cannot be filtered. */
@@ -61,8 +56,7 @@ interface AcceptClause {
   readonly quality: number;
 }
 
-// Commas inside quoted parameters separate clauses too, as they do for the API server
-// (github.com/munnerz/goautoneg).
+// Commas inside quoted parameters separate clauses too, as for the API server (github.com/munnerz/goautoneg).
 function parseAccept(accept = ""): AcceptClause[] {
   const clauses: AcceptClause[] = [];
   for (const part of accept.split(",")) {

@@ -1,6 +1,6 @@
-// Estimates, before JSON text is parsed, what it becomes: one pass over the bytes as they arrive, without an
-// allocation for each value. Invariants: the estimate is never below the memory that JSON.parse retains; the
-// pass stops at the first bound that the text exceeds. Called where a stranger's JSON is to be parsed whole.
+// Estimates what a stranger's JSON text becomes when it is parsed: one pass over the bytes as they arrive.
+// Invariants: the estimate is never below the memory that JSON.parse retains; the pass stops at the first
+// bound that the text exceeds; no value costs an allocation.
 import { COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipString } from "./json/scan.ts";
 
 export interface JsonBounds {
@@ -21,10 +21,7 @@ const VALUE_BYTES = 40;
 const CONTAINER_BYTES = 72;
 /** A string, and an entry of a dictionary that has just grown or a hidden class of its own. */
 const NAME_BYTES = 160;
-/**
- * One character beyond Latin-1 makes a string two bytes wide. The whole text as a string is gone after the
- * parsing, which is for one text at a time.
- */
+/** One character beyond Latin-1 makes a string two bytes wide. The whole text is gone after the parsing. */
 const TEXT_FACTOR = 2;
 
 // In ASCII each closing bracket is its opening bracket plus 2.

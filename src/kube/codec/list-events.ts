@@ -1,6 +1,6 @@
-// Turns lists into watch events, one for each kept object, as if all of them came or went. The bytes of an object
-// stay; a built-in object gets the type that it lacks inside a list. Invariant: a reader holds no more than one
-// chunk and one object.
+// Turns lists into watch events, one for each kept object, as if all of them came or went. The bytes of an
+// object stay; a built-in object gets the type that it lacks inside a list. Invariant: a reader holds no more
+// than one chunk and one object.
 import { parseResourceVersion, type Version } from "../resource-version.ts";
 import {
   codecError,
@@ -29,8 +29,9 @@ interface EventReader {
 }
 
 /**
- * Reads a list at `version` as it arrives. Both methods throw as `createListFilter`, `CODEC_MALFORMED` also for a
- * list of another version, `CODEC_NOT_A_LIST` also for a Table and for a list of objects of several kinds.
+ * Reads a list at `version` as it arrives. Both methods throw as `createListFilter`, `CODEC_MALFORMED` also
+ * for a list of another version, `CODEC_NOT_A_LIST` also for a Table and for a list of objects of several
+ * kinds.
  * @param onEvent called with the kept objects in the order of the list
  */
 function createEventReader(
@@ -49,8 +50,8 @@ function createEventReader(
       for (const key of Object.keys(part)) if (key in listType) throw malformed(`the key ${key} occurs twice`);
       listType = { ...listType, ...part };
     },
-    onVersion(text) {
-      if (parseResourceVersion(text) !== version) throw malformed("its version is not the requested one");
+    onVersion(own) {
+      if (own !== version) throw malformed("its version is not the requested one");
     },
     rewrite(element, meta, part) {
       if (part === "row") throw codecError("CODEC_NOT_A_LIST", "reading a list: it is a Table");
@@ -74,10 +75,7 @@ function createEventReader(
   };
 }
 
-/**
- * The kept objects of a whole list at `version`, and the type of its items.
- * @throws MeshError as `createEventReader`
- */
+/** The kept objects of a whole list at `version`, and the type of its items. */
 export function listEvents(
   encoding: Encoding,
   eventType: "ADDED" | "DELETED",
@@ -102,8 +100,8 @@ export function bookmarkFrame(
 }
 
 /**
- * Joins several lists of one version into the beginning of a watch: an ADDED event for each object, and on request
- * the bookmark that says that these were all.
+ * Joins several lists of one version into the beginning of a watch: an ADDED event for each object, and on
+ * request the bookmark that says that these were all.
  */
 export function createEventJoiner(
   encoding: Encoding,

@@ -35,7 +35,7 @@ const WITHOUT: readonly Buffer[] = [
 ];
 
 function run(encoding: Encoding, body: Buffer, splitAt: number, cutShardInfo = false, keepsAll = false) {
-  const versions: (string | undefined)[] = [];
+  const versions: (bigint | undefined)[] = [];
   const out: Uint8Array[] = [];
   const filter = createListFilter(encoding, () => true, {
     cutShardInfo,
@@ -53,7 +53,7 @@ describe.each(LISTS.map((list, index) => [...list, WITHOUT[index] ?? Buffer.allo
   "%s",
   (_, encoding, body, without) => {
     test("its version is told once, wherever the body is split", () => {
-      for (let at = 0; at <= body.length; at++) expect(run(encoding, body, at).versions).toEqual(["7"]);
+      for (let at = 0; at <= body.length; at++) expect(run(encoding, body, at).versions).toEqual([7n]);
     });
 
     test("shardInfo stays, or is cut on request, wherever the body is split", () => {

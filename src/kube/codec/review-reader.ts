@@ -1,5 +1,5 @@
-// Reads the subject of an AdmissionReview while the review arrives. Pure. Invariant: whatever the review
-// contains, no step takes long, and the part that is kept is small.
+// Reads the subject of an AdmissionReview while the review arrives. Invariant: whatever the review contains,
+// no step takes long, and the part that is kept is small.
 import { MAX_REVIEW_BYTES, REVIEW_KIND, REVIEW_OPERATIONS, REVIEW_VERSIONS, type ReviewSubject } from "../admission-review.ts";
 import type { Labels } from "../label-selector.ts";
 import { JsonPicker, type Picked, type Shape } from "./json/picker.ts";
@@ -23,17 +23,13 @@ const REVIEW: Shape = {
   },
 };
 
-export interface ReviewReader {
+interface ReviewReader {
   /**
    * Continues at the byte where it stopped. `bytes` begins with all bytes that arrived before.
-   * @throws MeshError `BAD_REQUEST` for text that no API server sends: names beyond all limits, or fields
-   * that come twice
+   * @throws MeshError `BAD_REQUEST` for names beyond all limits and fields that come twice
    */
   scan(bytes: Buffer): void;
-  /**
-   * Undefined for anything but a review: a ConversionReview, another version, no JSON, more than
-   * `MAX_REVIEW_BYTES`.
-   */
+  /** Undefined for a ConversionReview, another version, no JSON, more than `MAX_REVIEW_BYTES`. */
   readonly subject: ReviewSubject | undefined;
   /** Bytes on the heap that it keeps at most, with the texts. */
   readonly heldBytes: number;

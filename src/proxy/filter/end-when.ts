@@ -8,23 +8,17 @@ import { CallAbort, type CallSignal } from "../http/call-signal.ts";
 import type { Reply } from "../http/handler.ts";
 import type { Enforced, Session } from "../session/session.ts";
 
-export interface End {
+interface End {
   /** Calls the listener after every change of the routes. Returns the unsubscription. */
   readonly onChange: (listener: () => void) => () => void;
-  /** True once the body must end. */
   readonly isOver: () => boolean;
 }
 
-/** The end by the snapshot in force. */
 export function endBySnapshot(session: Pick<Session, "current" | "onChange">, isOver: (now: Enforced) => boolean): End {
   return { onChange: session.onChange, isOver: () => session.current !== undefined && isOver(session.current) };
 }
 
-/**
- * The source, which ends once it is over.
- * @param how `end` for a body written frame by frame, with a last frame or without one; `break` where a clean
- * end would look complete
- */
+/** @param how `break` where a clean end looks complete; `lastFrame` and `end` for a body of frames */
 export function endWhen(source: ByteSource, end: End, how: "end" | "break" | { readonly lastFrame: Uint8Array }): ByteSource {
   return {
     cancel: (error) => source.cancel(error),

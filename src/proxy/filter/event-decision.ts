@@ -1,13 +1,13 @@
-// Decides about one watch event by the owners of its objects. Pure. Invariant: an event is shown only if the
-// subset owns every object in it (every row of a Table); an event without a readable object is dropped.
+// Decides about one watch event by the owners of its objects. Invariant: an event is shown only if the subset
+// owns every object in it (every row of a Table); an event without a readable object is dropped.
 //
 // Where labels decide, the API server was asked for the subset's objects: when an object leaves them, it
-// sends DELETED with the last state that matched. A MODIFIED event with other labels shows that it was not
-// asked, or ignores the selector: the client may know the object, and only a new list takes it away.
+// sends DELETED. A MODIFIED event with other labels shows that it was not asked, or ignores the selector: the
+// client may know the object, and only a new list takes it away.
 import type { WatchFrame } from "../../kube/codec/codec.ts";
 import { governingPlace, hasOwnLabels, type Ownership, type ResourceView } from "../../route/snapshot.ts";
 
-export type EventAction =
+type EventAction =
   | { readonly kind: "show" }
   | { readonly kind: "drop" }
   /** Not shown, and what the client knows may be out of date: it must list again. */
@@ -17,17 +17,15 @@ export type EventAction =
   /** The owners of these namespaces are unknown. */
   | { readonly kind: "hold"; readonly namespaces: readonly string[] };
 
-export interface EventDecision {
+interface EventDecision {
   readonly action: EventAction;
   /** Unknown namespaces of objects that are not shown. They may turn out to be the subset's. */
   readonly leftOut: readonly string[];
 }
 
 /**
- * Decides.
  * @param givenUp true for an unknown namespace after the wait for its owner
- * @param isFirst the watch's first event: only a first Table says what the columns are, so it is shown
- * without rows
+ * @param isFirst only a first Table says what the columns are, so it is shown without rows
  */
 export function decideEvent(
   view: ResourceView,

@@ -1,7 +1,6 @@
-// Makes a client list again, as the API server does when a resourceVersion is too old: one ERROR event
-// with a Status 410. Never the HTTP status 410: the API server does not answer a readable watch so, and kopf
-// ends its process upon it.
-
+// Makes a client list again, as the API server does when a resourceVersion is too old: one ERROR event with a
+// Status 410. Never the HTTP status 410: the API server does not answer a readable watch so, and kopf ends
+// its process upon it.
 import { type Encoding, encodeErrorFrame } from "../../kube/codec/codec.ts";
 import { preferredEncoding, watchContentType } from "../../kube/codec/content-negotiation.ts";
 import { createStatus } from "../../kube/status.ts";

@@ -1,14 +1,11 @@
-// The body of a list or watch through a filter. Invariants: a list that cannot be filtered to its end breaks the
-// connection and never ends as a shorter list; of a watch only whole frames leave, and an upstream that breaks off
-// leaves a clean end at the last frame.
+// The body of a list or watch through a filter. Invariants: a list that cannot be filtered to its end breaks
+// the connection and never ends as a shorter list; of a watch only whole frames leave, and an upstream that
+// breaks off leaves a clean end at the last frame.
 import { type ByteFilter, createFrameSplitter, type Emit, type Encoding, isCodecError } from "../../kube/codec/codec.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
 import { tap } from "../http/tap.ts";
 
-/**
- * The source seen through the filter.
- * @param onDone called once when the body is over, however it ends, with the bytes taken out and the bytes read
- */
+/** @param onDone called once at the body's end, with the bytes taken out and the bytes read */
 export function listStream(
   source: ByteSource,
   filter: ByteFilter,
@@ -35,9 +32,7 @@ export function listStream(
   );
 }
 
-/**
- * The source with each frame replaced by what `map` gives; undefined drops it, a throw breaks the connection.
- */
+/** Each frame is replaced by what `map` gives; undefined drops it, a throw breaks the connection. */
 export function frameStream(
   source: ByteSource,
   encoding: Encoding,
@@ -58,8 +53,9 @@ export function frameStream(
 }
 
 /**
- * Around a filter that hides nothing: a list that the filter cannot read passes as it is. No byte is lost or written
- * twice. Once bytes have left, an unreadable rest breaks the body, which would otherwise end as a shorter list.
+ * Around a filter that hides nothing: a list that the filter cannot read passes as it is. No byte is lost or
+ * written twice. Once bytes have left, an unreadable rest breaks the body, which would otherwise end as a
+ * shorter list.
  */
 export function lenientFilter(filter: ByteFilter): ByteFilter {
   /** The beginning; undefined once bytes have left. */

@@ -1,5 +1,5 @@
 // The frames of a watch that wait behind one with an unknown namespace. Invariant: first in, first out; a
-// frame waits for `holdMs` at most, and no longer than its own bound and the bound of all watches together
+// frame waits for `HOLD_MS` at most, and no longer than the bounds of this queue and of all queues together
 // allow.
 import type { Clock, Timer } from "../../base/clock.ts";
 
@@ -14,31 +14,33 @@ export interface HeldBudget {
   bytes: number;
 }
 
-export interface HoldQueueOptions {
-  readonly clock: Clock;
-  readonly holdMs: number;
-  /** Bound of this queue. */
-  readonly maxBytes: number;
-  /** Shared with the queues of other watches. */
-  readonly budget: HeldBudget;
+/** Who decides about the frames. */
+interface Owner {
   /** Deals with a frame. False if it has to wait. */
-  readonly pass: (frame: Uint8Array) => boolean;
-  /**
-   * The first frame has waited long enough, or too much waits behind it: the next `pass` must not say "wait".
-   */
-  readonly giveUp: (frame: Uint8Array) => void;
+  pass(frame: Uint8Array): boolean;
+  /** The frame has waited long enough, or too much waits behind it: the next `pass` must not say "wait". */
+  giveUp(frame: Uint8Array): void;
   /** The first frame has waited long enough: `drain` is to be called. */
-  readonly onTimeout: () => void;
+  onTimeout(): void;
 }
 
+const HOLD_MS = 5_000;
+
 export class HoldQueue {
-  readonly #options: HoldQueueOptions;
+  readonly #clock: Clock;
+  readonly #maxBytes: number;
+  readonly #budget: HeldBudget;
+  readonly #owner: Owner;
   readonly #frames: Held[] = [];
   #bytes = 0;
   #timer: Timer | undefined;
 
-  constructor(options: HoldQueueOptions) {
-    this.#options = options;
+  /** @param budget shared with the queues of other watches */
+  constructor(clock: Clock, maxBytes: number, budget: HeldBudget, owner: Owner) {
+    this.#clock = clock;
+    this.#maxBytes = maxBytes;
+    this.#budget = budget;
+    this.#owner = owner;
   }
 
   get isEmpty(): boolean {
@@ -47,9 +49,9 @@ export class HoldQueue {
 
   /** Passes a frame, or holds it behind others. True if frames have gone that waited: too much was held. */
   take(frame: Uint8Array): boolean {
-    if (this.isEmpty && this.#options.pass(frame)) return false;
+    if (this.isEmpty && this.#owner.pass(frame)) return false;
     // A copy: the frame must not keep the chunk that it came in alive.
-    this.#frames.push({ frame: new Uint8Array(frame), sinceMs: this.#options.clock.monotonicMs() });
+    this.#frames.push({ frame: new Uint8Array(frame), sinceMs: this.#clock.monotonicMs() });
     this.#add(frame.length);
     if (!this.#isTooMuch) this.#arm();
     return this.#isTooMuch;
@@ -57,12 +59,11 @@ export class HoldQueue {
 
   /** Lets all frames go that can go by now. */
   drain(): void {
-    const { pass, giveUp } = this.#options;
     for (let head = this.#frames[0]; head !== undefined; head = this.#frames[0]) {
-      if (!pass(head.frame)) {
+      if (!this.#owner.pass(head.frame)) {
         if (!this.#hasWaited(head)) break;
-        giveUp(head.frame);
-        if (!pass(head.frame)) break;
+        this.#owner.giveUp(head.frame);
+        if (!this.#owner.pass(head.frame)) break;
       }
       this.#add(-(this.#frames.shift()?.frame.length ?? 0));
     }
@@ -70,7 +71,6 @@ export class HoldQueue {
     this.#arm();
   }
 
-  /** Forgets all frames. */
   clear(): void {
     this.#frames.length = 0;
     this.#add(-this.#bytes);
@@ -78,27 +78,24 @@ export class HoldQueue {
   }
 
   #hasWaited({ sinceMs }: Held): boolean {
-    const { clock, holdMs } = this.#options;
-    return this.#isTooMuch || clock.monotonicMs() - sinceMs >= holdMs;
+    return this.#isTooMuch || this.#clock.monotonicMs() - sinceMs >= HOLD_MS;
   }
 
   get #isTooMuch(): boolean {
-    const { maxBytes, budget } = this.#options;
-    return this.#bytes > 0 && (this.#bytes > maxBytes || budget.bytes > budget.maxBytes);
+    return this.#bytes > 0 && (this.#bytes > this.#maxBytes || this.#budget.bytes > this.#budget.maxBytes);
   }
 
   #add(bytes: number): void {
     this.#bytes += bytes;
-    this.#options.budget.bytes += bytes;
+    this.#budget.bytes += bytes;
   }
 
   #arm(): void {
     const [head] = this.#frames;
     if (head === undefined || this.#timer !== undefined) return;
-    const { clock, holdMs, onTimeout } = this.#options;
-    this.#timer = clock.after(Math.max(0, holdMs - (clock.monotonicMs() - head.sinceMs)), () => {
+    this.#timer = this.#clock.after(Math.max(0, HOLD_MS - (this.#clock.monotonicMs() - head.sinceMs)), () => {
       this.#timer = undefined;
-      onTimeout();
+      this.#owner.onTimeout();
     });
   }
 

@@ -1,7 +1,7 @@
 // Lets the watches of a pod show one move together, so that an operator does not see half of a namespace:
-// children are gained before the parents that own them, and lost after them. Watches are released by rank
-// (`rankOf`): when all watches of the rank are ready and all lower ranks are released. Invariant: no watch
-// waits for the others for longer than a second.
+// children are gained before the parents that own them, and lost after them. All watches of a rank are
+// released when they are ready and all lower ranks are released. Invariant: no watch waits for the others for
+// longer than a second.
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import { isNamespaces } from "../../route/snapshot.ts";
@@ -20,10 +20,7 @@ export interface Ticket {
 
 /** The longest time that watches wait for the slowest one. */
 const PATIENCE_MS = 1_000;
-/**
- * The pause between two ranks. The operator reads its watches in parallel, so without a pause it could handle
- * the later rank first.
- */
+/** The pause between two ranks. The operator reads its watches in parallel. */
 const GAP_MS = 100;
 /** Bound of what all waiting watches hold. Above it, watches that are ready do not wait for slower ones. */
 const MAX_BYTES = 32 * 1024 * 1024;
@@ -34,81 +31,74 @@ interface Member {
   go: (() => void) | undefined;
 }
 
-/** The watches that show the same moves. */
-class Group {
-  readonly #clock: Clock;
-  readonly #members = new Set<Member>();
-  readonly #patience: Timer;
-  readonly #onClosed: () => void;
-  #gap: Timer | undefined;
-  #bytes = 0;
-  #isImpatient = false;
-
-  constructor(clock: Clock, onClosed: () => void) {
-    this.#clock = clock;
-    this.#onClosed = onClosed;
-    this.#patience = clock.after(PATIENCE_MS, () => this.#waitNoLonger());
-  }
-
-  enter(rank: number): Ticket {
-    const member: Member = { rank, go: undefined };
-    this.#members.add(member);
-    return {
-      ready: (bytes) => {
-        const { promise, resolve } = Promise.withResolvers<void>();
-        // A watch that was released may ask again, and is then a member again.
-        this.#members.add(member);
-        member.go = resolve;
-        this.#bytes += bytes;
-        if (this.#bytes > MAX_BYTES) this.#waitNoLonger();
-        else this.#advance();
-        return promise;
-      },
-      leave: () => {
-        if (this.#members.delete(member)) this.#advance();
-      },
-    };
-  }
-
-  #waitNoLonger(): void {
-    this.#isImpatient = true;
-    this.#onClosed();
-    this.#advance();
-  }
-
-  // Lets the first rank go if all of it is ready, then the next one.
-  #advance(): void {
-    if (this.#gap !== undefined) return;
-    const counted = [...this.#members].filter(({ go }) => go !== undefined || !this.#isImpatient);
-    const first = Math.min(...counted.map(({ rank }) => rank));
-    const leaving = counted.filter(({ rank }) => rank === first);
-    if (this.#members.size === 0) {
-      this.#patience.cancel();
-      this.#onClosed();
-    }
-    if (leaving.length === 0 || leaving.some(({ go }) => go === undefined)) return;
-    for (const member of leaving) {
-      this.#members.delete(member);
-      member.go?.();
-    }
-    this.#gap = this.#clock.after(this.#members.size === 0 ? 0 : GAP_MS, () => {
-      this.#gap = undefined;
-      this.#advance();
-    });
-  }
-}
-
 export function createReleaseOrder(clock: Clock): ReleaseOrder {
-  let current: Group | undefined;
+  let current: ReleaseOrder | undefined;
   return {
     enter(rank) {
       if (current === undefined) {
-        const group: Group = new Group(clock, () => {
+        const group = createGroup(clock, () => {
           if (current === group) current = undefined;
         });
         current = group;
       }
       return current.enter(rank);
+    },
+  };
+}
+
+/** The watches that show the same moves. `onClosed`: watches that enter now belong to another group. */
+function createGroup(clock: Clock, onClosed: () => void): ReleaseOrder {
+  const members = new Set<Member>();
+  const patience = clock.after(PATIENCE_MS, waitNoLonger);
+  let gap: Timer | undefined;
+  let heldBytes = 0;
+  let isImpatient = false;
+
+  function waitNoLonger(): void {
+    isImpatient = true;
+    onClosed();
+    advance();
+  }
+
+  // Lets the first rank go if all of it is ready, then the next one.
+  function advance(): void {
+    if (gap !== undefined) return;
+    const counted = [...members].filter(({ go }) => go !== undefined || !isImpatient);
+    const first = Math.min(...counted.map(({ rank }) => rank));
+    const leaving = counted.filter(({ rank }) => rank === first);
+    if (members.size === 0) {
+      patience.cancel();
+      onClosed();
+    }
+    if (leaving.length === 0 || leaving.some(({ go }) => go === undefined)) return;
+    for (const member of leaving) {
+      members.delete(member);
+      member.go?.();
+    }
+    gap = clock.after(members.size === 0 ? 0 : GAP_MS, () => {
+      gap = undefined;
+      advance();
+    });
+  }
+
+  return {
+    enter(rank) {
+      const member: Member = { rank, go: undefined };
+      members.add(member);
+      return {
+        ready(bytes) {
+          const { promise, resolve } = Promise.withResolvers<void>();
+          members.add(member); // a watch that was released may ask again
+          member.go = resolve;
+          heldBytes += bytes;
+          if (heldBytes > MAX_BYTES) waitNoLonger();
+          else advance();
+          return promise;
+        },
+        leave() {
+          if (members.delete(member)) advance();
+        },
+      };
     },
   };
 }
@@ -130,10 +120,7 @@ const BUILT_IN = new Set(
   ].flat(),
 );
 
-/**
- * The place of a resource when a namespace is gained: the namespace, what it holds of built-in kinds, custom
- * resources. Reversed for a loss.
- */
+/** A gain shows the namespace, then its objects of built-in kinds, then the others; a loss the reverse. */
 export function rankOf(target: GroupResource, isGained: boolean): number {
   const rank = rankOfGain(target);
   return isGained ? rank : 2 - rank;

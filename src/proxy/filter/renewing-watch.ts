@@ -1,14 +1,11 @@
-// A watch that goes on when its subset gains or loses namespaces, so that its client need not list everything
-// again. The proxy puts together what a list would show: what the namespaces held at the version up to which
-// the client has seen everything, as ADDED or DELETED events, and a new watch from that version on.
+// A watch that goes on when its subset gains or loses namespaces. The proxy puts together what a list would
+// show: what the namespaces held at the version up to which the client has seen everything, as ADDED or
+// DELETED events, and a new watch from that version on.
 //
 // Without this, client-go's reflector would wait for up to a minute without any event, and would then list
 // thousands of namespaces because one has moved. Invariants: no event of a gained namespace is sent after
-// another move; any failure ends the watch with a 410, as if this file did not exist.
-import { onAbort } from "../../base/abort.ts";
-import type { Clock } from "../../base/clock.ts";
-import { isMeshError, MeshError } from "../../base/errors.ts";
-import type { Logger } from "../../base/log.ts";
+// another move; any failure ends the watch with a 410, upon which the client lists again.
+import { MeshError } from "../../base/errors.ts";
 import type { Encoding } from "../../kube/codec/codec.ts";
 import type { ListEvent } from "../../kube/codec/list-events.ts";
 import { NEVER } from "../../kube/resource-version.ts";
@@ -17,13 +14,11 @@ import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts
 import { CallAbort, type CallSignal } from "../http/call-signal.ts";
 import type { Reply } from "../http/handler.ts";
 import { type Collection, hasMoved, type Known } from "../moves/known.ts";
-import { PolicyError } from "../policies/policy-refusal.ts";
 import { enforcedNow } from "../session/session.ts";
 import { expiredFrame } from "./expired.ts";
 import { type ReleaseOrder, rankOf } from "./release-order.ts";
-import { notRenewed } from "./renewal-error.ts";
+import { attemptRenewal, notRenewed, type RenewalDeps } from "./renewal.ts";
 import type { SentRequest } from "./sent-request.ts";
-import type { StreamMetrics } from "./stream-metrics.ts";
 import { RELIST_JITTER_MS, type WatchDeps, watchStream } from "./watch-stream.ts";
 
 /** A watch, and what its client has to see before it. */
@@ -32,78 +27,29 @@ export interface Renewed {
   readonly names: readonly string[];
   /** What they held at the version. */
   readonly events: readonly ListEvent[];
-  /**
-   * Sent after the events, whose versions are earlier, so that the client continues from the version. Absent
-   * if it takes no bookmarks.
-   */
+  /** Sent last, so that the client continues from the version. Absent if it takes no bookmarks. */
   readonly bookmark?: Uint8Array | undefined;
   readonly request: SentRequest;
   /** The API server's answer to the watch from the version on. */
   readonly reply: Reply;
-  /** Its body. */
+  /** The body of the reply. */
   readonly source: ByteSource;
 }
 
-/**
- * Asks the API server for what `Renewed` holds. Rejects if one answer is missing, after it has cancelled the
- * others.
- */
+/** Asks the API server. Rejects if one answer is missing, after it has cancelled the others. */
 export type Renew = (known: Known, signal: CallSignal, rank?: number) => Promise<Renewed>;
 
-export interface RenewingDeps extends WatchDeps {
+export interface RenewingDeps extends WatchDeps, RenewalDeps {
   readonly releases: ReleaseOrder;
-  readonly log: Logger;
 }
 
-/**
- * The longest time for all requests of a renewal and the wait for its turn. The client gets no event
- * meanwhile.
- */
-const RENEWAL_MS = 5_000;
-/**
- * If a namespace moves again during a renewal, the renewal is tried again. After so many tries, the client
- * lists again.
- */
+/** A renewal is tried again if a namespace moves meanwhile. After so many tries, the client lists again. */
 const MAX_TRIES = 5;
-/**
- * A client with more unread bytes of renewals than this has to list again. Checked before each renewal, so
- * one renewal may exceed it.
- */
+/** A client with more unread bytes than this before a renewal has to list again. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
 const GIVEN_UP = new MeshError("ABORTED", "renewing a watch: given up");
 
-/**
- * Renews within `RENEWAL_MS`, counts the result and logs a failure. Undefined if it has failed: the client
- * has to list again.
- * @param signal fires when the client is gone
- * @throws PolicyError for a new watch that a policy refuses; a watch that has begun is never refused
- */
-export async function attemptRenewal<T>(
-  signal: CallSignal,
-  renew: (asking: CallSignal) => Promise<T>,
-  { clock, metrics, log }: { readonly clock: Clock; readonly metrics: StreamMetrics; readonly log: Logger },
-): Promise<T | undefined> {
-  const asking = new CallAbort();
-  const unlink = onAbort(signal, () => asking.abort(signal.reason));
-  const timer = clock.after(RENEWAL_MS, () => asking.abort(new MeshError("ABORTED", "renewing a watch: no answer in time")));
-  try {
-    const renewed = await renew(asking);
-    metrics.renewals.inc({ result: "renewed" });
-    return renewed;
-  } catch (error) {
-    if (signal.aborted) return undefined;
-    if (error instanceof PolicyError) throw error;
-    const isExpected = isMeshError(error, "NOT_RENEWED");
-    metrics.renewals.inc({ result: isExpected ? "expired" : "failed" });
-    log[isExpected ? "debug" : "warn"]({ err: error }, "watch not renewed: its client has to list again");
-    return undefined;
-  } finally {
-    timer.cancel();
-    unlink();
-  }
-}
-
-export interface RenewableWatch {
+interface RenewableWatch {
   readonly first: Renewed;
   /** What the client knew before `first`. */
   readonly known: Known;
@@ -148,7 +94,6 @@ class RenewingWatch implements ByteSink, SourceControl {
   readonly #encoding: Encoding;
   readonly #renew: Renew;
   readonly #deps: RenewingDeps;
-  /** Removes the listener on the call's signal. */
   readonly #unlink: () => void;
   /** Fires when the watch is over. */
   readonly #over = new CallAbort();
@@ -197,8 +142,8 @@ class RenewingWatch implements ByteSink, SourceControl {
     this.#finish(error);
   }
 
-  // From this proxy: it drains, or the watch's time is over. The client sees a clean end, as when the API
-  // server ends a watch.
+  // The proxy drains, or the watch's time is over. The client sees a clean end, as when the API server ends a
+  // watch.
   #endByCall(reason: unknown): void {
     if (this.#state.kind === "over") return;
     this.#finish(reason instanceof Error ? reason : GIVEN_UP);
@@ -261,8 +206,7 @@ class RenewingWatch implements ByteSink, SourceControl {
     return rankOf(this.#collection, isGain);
   }
 
-  // Something has moved since it was asked for: nothing of a later version than the move's mark may leave
-  // before the client is sent the move.
+  // Nothing of a later version than a move's mark may leave before the client is sent the move.
   #hasMoved({ names, request: { told } }: Renewed): boolean {
     const due = this.#deps.moves.of(this.#collection).since(this.#collection, { version: NEVER, told });
     return hasMoved(due) || (due.kind === "moved" && due.departed.some((name) => names.includes(name)));

@@ -1,5 +1,5 @@
 // What a list or watch asks for, what the API server was asked for in its place, and whether that still fits
-// the routes. Pure.
+// the routes.
 import type { ListSize } from "../../route/plan-lists.ts";
 import { type HidingQuery, mayHideUnknown, type PlanName } from "../../route/plan-query.ts";
 import { isNamespaces, type ResourceView } from "../../route/snapshot.ts";
@@ -8,10 +8,7 @@ import type { Collection, Known } from "../moves/known.ts";
 /** What one list or watch asks for. */
 export interface CollectionRequest {
   readonly collection: Collection;
-  /**
-   * All events come after this version, in order; undefined if the watch sends the whole state first, in any
-   * order.
-   */
+  /** All events come after this version, in order. Undefined if the watch sends the whole state first. */
   readonly version?: bigint | undefined;
 }
 
@@ -25,9 +22,7 @@ export interface SentRequest extends CollectionRequest {
   readonly departed?: Known["departed"];
   /** A label of the metrics; absent for a watch that passes whole. */
   readonly plan?: PlanName;
-  /**
-   * To be called once with an object that the API server was asked to leave out: it ignores the parameter.
-   */
+  /** To be called once if an object comes that was asked to be left out: the server ignores the parameter. */
   readonly onIgnored?: () => void;
   /** To be called once with what the API server sent, when the list is over. */
   readonly onRead?: ((size: ListSize) => void) | undefined;

@@ -1,35 +1,25 @@
-// The metrics of the filters, in one place so that their names can be read off.
+// The metrics of the filters.
 import { type CounterCell, createCounterCells } from "../../base/metric-cells.ts";
 import { Counter, type Registry } from "../../base/metrics.ts";
+import { resourceName } from "../../kube/client/resource.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import type { PlanName } from "../../route/plan-query.ts";
 
 export interface StreamMetrics {
   /** The watch events of a resource, by what was done with them. */
   eventsOf(target: GroupResource): EventCounters;
-  /** Narrowed requests by their plan. */
   readonly narrowed: Counter<"plan">;
   readonly filteredBytes: Counter;
-  /** Watches of collections that gained or lost namespaces, by result. */
   readonly renewals: Counter<"result">;
-  /**
-   * The bytes of one plan's answers; made once a stream, since a look-up by labels costs more than the count.
-   */
+  /** Called once a stream, since a look-up by labels costs more than the count. */
   servedBy(plan: PlanName): PlanCounters;
 }
 
-/** What an answer costs and what of it was in vain. */
-export interface PlanCounters {
-  /** Bytes that came from the API server. */
-  read(bytes: number): void;
-  /** Bytes that went to the client. */
-  sent(bytes: number): void;
-  /** Objects of lists and events of watches that proxy-side filtering dropped. */
-  dropped(objects: number): void;
-}
+/** Of one plan's answers: bytes read from the API server, bytes sent to the client, and objects dropped. */
+export type PlanCounters = Readonly<Record<"read" | "sent" | "dropped", { inc(count?: number): void }>>;
 
 /** An event that is held is counted again when it is decided. */
-export type CountedDecision = "forwarded" | "dropped" | "held" | "left-out";
+type CountedDecision = "forwarded" | "dropped" | "held" | "left-out";
 export type EventCounters = Readonly<Record<CountedDecision, CounterCell>>;
 
 export function createStreamMetrics(registry: Registry): StreamMetrics {
@@ -55,7 +45,7 @@ export function createStreamMetrics(registry: Registry): StreamMetrics {
   const events = new Map<string, EventCounters>();
   return {
     eventsOf(target) {
-      const resource = resourceLabel(target);
+      const resource = resourceName(target);
       const known = events.get(resource);
       if (known !== undefined) return known;
       const cell = (decision: CountedDecision) => eventCell({ resource, decision });
@@ -81,21 +71,11 @@ export function createStreamMetrics(registry: Registry): StreamMetrics {
       registers,
     }),
     servedBy(plan) {
-      const [read, sent, objects] = [
-        bytes.labels({ plan, side: "read" }),
-        bytes.labels({ plan, side: "sent" }),
-        dropped.labels({ plan }),
-      ];
       return {
-        read: (count) => read.inc(count),
-        sent: (count) => sent.inc(count),
-        dropped: (count) => objects.inc(count),
+        read: bytes.labels({ plan, side: "read" }),
+        sent: bytes.labels({ plan, side: "sent" }),
+        dropped: dropped.labels({ plan }),
       };
     },
   };
-}
-
-/** pods, deployments.apps */
-function resourceLabel({ group, resource }: GroupResource): string {
-  return group === "" ? resource : `${resource}.${group}`;
 }

@@ -19,11 +19,8 @@ import { decideEvent } from "./event-decision.ts";
 import { hidesNamespaces, isAllOwned, type SentRequest } from "./sent-request.ts";
 import type { EventCounters, PlanCounters, StreamMetrics } from "./stream-metrics.ts";
 
-/**
- * What becomes of a frame: bytes to send, nothing, nothing and the client must list again, or the frame has
- * to wait.
- */
-export type FrameOutcome = Uint8Array | "drop" | "relist" | "wait";
+/** Bytes to send, nothing, nothing and the client must list again, or the frame has to wait. */
+type FrameOutcome = Uint8Array | "drop" | "relist" | "wait";
 
 export interface WatchFilterDeps {
   readonly clock: Clock;
@@ -43,9 +40,8 @@ export class WatchFilter {
   readonly #served: PlanCounters | undefined;
   /** Set until an object shows that the API server ignores the server-side filter. */
   #suspect: (() => void) | undefined;
-  /** No event has been dealt with yet. */
   #isFirst = true;
-  /** Of the last event that was dealt with. */
+  /** The version of the last event that was dealt with. */
   #version: bigint | undefined;
   /** Versions grow from one event to the next. */
   #isInOrder: boolean;
@@ -69,9 +65,8 @@ export class WatchFilter {
     return this.#view().isMoving ? undefined : this.#version;
   }
 
-  /** Bytes have come from the API server. */
   received(bytes: number): void {
-    this.#served?.read(bytes);
+    this.#served?.read.inc(bytes);
   }
 
   /** Throws `CODEC_MALFORMED`. */
@@ -83,8 +78,8 @@ export class WatchFilter {
       this.#log.give(undefined);
       return this.#show(frame);
     }
-    // The watch is about to end with a 410. Until then no frame, no bookmark either, may say that the client
-    // has seen everything.
+    // The watch is about to end with a 410. Until then no bookmark may say that the client has seen
+    // everything.
     if (view.isMoving) return "drop";
     const options = view.labelFilter === undefined ? VERSIONS : LABELS_AND_VERSIONS;
     const event = readFrame(this.#encoding, frame, options);
@@ -104,7 +99,7 @@ export class WatchFilter {
         this.#leaveOut(leftOut);
         return this.#show(filterTableFrame(frame, (meta) => isOwned(view, meta), options));
       case "relist":
-        this.#served?.dropped(1);
+        this.#served?.dropped.inc();
         this.#events.dropped.value++;
         return "relist";
       case "drop":
@@ -140,9 +135,7 @@ export class WatchFilter {
     return [...names].filter((namespace) => view.ownershipOf(namespace) === "unknown");
   }
 
-  /**
-   * Nobody waits for the owner of the frame's namespaces any more: what the frame holds counts as left out.
-   */
+  /** Nobody waits for the owner of the frame's namespaces any more: what it holds counts as left out. */
   giveUp(frame: Uint8Array): void {
     this.#leaveOut(this.unknownIn(frame));
   }
@@ -150,13 +143,13 @@ export class WatchFilter {
   #show(bytes: Uint8Array): Uint8Array {
     this.#isFirst = false;
     this.#events.forwarded.value++;
-    this.#served?.sent(bytes.length);
+    this.#served?.sent.inc(bytes.length);
     return bytes;
   }
 
   #drop({ objects }: WatchFrame, leftOut: readonly string[]): void {
     this.#isFirst = false;
-    this.#served?.dropped(1);
+    this.#served?.dropped.inc();
     if (this.#suspect !== undefined) this.#checkIgnored(objects);
     this.#leaveOut(leftOut);
     this.#events[leftOut.length > 0 ? "left-out" : "dropped"].value++;

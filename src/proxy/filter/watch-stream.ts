@@ -3,7 +3,7 @@
 // and errors always pass.
 //
 // An event of an unknown namespace stalls the stream and pauses the API server until a snapshot names the
-// owner or `holdMs` is over: a later bookmark would skip an event that was passed by. A route change that
+// owner or the hold is over: a later bookmark would skip an event that was passed by. A route change that
 // makes the client's objects incomplete or too many ends the watch with a 410 Expired event, upon which
 // clients list again, or hands it to renewing-watch.ts.
 import type { Random, Timer } from "../../base/clock.ts";
@@ -28,23 +28,15 @@ export interface WatchDeps extends WatchFilterDeps {
   readonly maxHeldBytes?: number;
 }
 
-/** How long an event of an unknown namespace may stall a watch. */
-const HOLD_MS = 5_000;
 /** Watches that must end are spread over this time. */
 export const RELIST_JITTER_MS = 1_000;
-/**
- * A watch does not end because of a doubtful event before this age: where many events are doubtful, each end
- * would cost a list.
- */
+/** No doubtful event ends a watch before this age: where many are doubtful, each end would cost a list. */
 const DOUBTED_AFTER_MS = 30_000;
 
-export interface Watch {
+interface Watch {
   readonly encoding: Encoding;
   readonly request: SentRequest;
-  /**
-   * Takes over when the collection has gained or lost namespaces. The stream is over then. Default: the watch
-   * ends, and its client lists again.
-   */
+  /** Takes over when the collection has gained or lost namespaces. Without it the client lists again. */
   readonly takeOver?: (known: Known) => void;
 }
 
@@ -69,10 +61,7 @@ class WatchStream implements ByteSink, SourceControl {
   readonly #openedMs: number;
   /** `expiring`: no event leaves any more, and the client has to list again when a timer fires. */
   #state: "open" | "expiring" | "over" = "open";
-  /**
-   * They end the watch. One that is pending while the watch is open says that the client's objects are
-   * doubtful.
-   */
+  /** They end the watch. One that is pending while the watch is open: the client's objects are doubtful. */
   readonly #timers: Timer[] = [];
   #received = 0;
   /** Ends the count of the namespaces that the stream waits for. */
@@ -95,11 +84,7 @@ class WatchStream implements ByteSink, SourceControl {
     this.#out = new SliceWriter(sink);
     this.#splitter = createFrameSplitter(encoding);
     this.#openedMs = clock.monotonicMs();
-    this.#held = new HoldQueue({
-      clock,
-      holdMs: HOLD_MS,
-      maxBytes: maxHeldBytes,
-      budget: deps.heldBudget,
+    this.#held = new HoldQueue(clock, maxHeldBytes, deps.heldBudget, {
       pass: (frame) => this.#pass(frame),
       giveUp: (frame) => this.#filter.giveUp(frame),
       onTimeout: () => this.#goOn(),
@@ -127,8 +112,7 @@ class WatchStream implements ByteSink, SourceControl {
     if (this.#finish()) this.#sink.end();
   }
 
-  // Never an error in the middle of a frame: the client sees a clean end after the last event, as with any
-  // closed watch.
+  // The client sees a clean end after the last event, as with any closed watch.
   abort(): void {
     this.end();
   }
@@ -198,8 +182,8 @@ class WatchStream implements ByteSink, SourceControl {
     this.#goOn();
   }
 
-  // A watch that sends the whole state shows what has moved since it was sent, unless the API server was
-  // asked to leave that out.
+  // A watch that sends the whole state shows what has moved since then, unless the API server was asked to
+  // hide it.
   #start(): void {
     if (this.#hasStarted || this.#isOver) return;
     this.#hasStarted = true;

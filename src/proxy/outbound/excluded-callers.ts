@@ -60,8 +60,7 @@ export function excludedCallers({ clock, random, metrics, session, moves }: Excl
     return endWhen(frames, { onChange, isOver }, { lastFrame: expiredFrame(encoding) });
   };
   const empty = (source: ByteSource, encoding: Encoding, list: OpenList): ByteSource => {
-    const onVersion = (version: string | undefined) => list.answered(parseResourceVersion(version));
-    const filter = createListFilter(encoding, () => false, { onVersion });
+    const filter = createListFilter(encoding, () => false, { onVersion: list.answered });
     return listStream(source, filter, (bytes) => {
       list.end();
       metrics.filteredBytes.inc(bytes);

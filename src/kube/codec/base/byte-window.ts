@@ -15,7 +15,7 @@ export class ByteWindow {
   #chunk: Buffer = NO_BYTES;
   #takenOfChunk = 0;
 
-  /** Takes the next chunk. `extend` moves it into the window and must be called until it returns undefined. */
+  /** `extend` moves the chunk into the window and must be called until it returns undefined. */
   append(chunk: Uint8Array): void {
     this.#chunk = asBuffer(chunk);
     this.#takenOfChunk = 0;

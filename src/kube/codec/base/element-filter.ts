@@ -1,4 +1,5 @@
 // The common part of the list filters of both encodings: whether an element passes, and in which form.
+import type { Version } from "../../resource-version.ts";
 import type {
   ByteFilter,
   Emit,
@@ -21,8 +22,8 @@ export interface ListFilterOptions extends ReadOptions {
   readonly rewrite?: Rewrite | undefined;
   /** For a filter that only rewrites: unreadable elements pass unchanged, and `remainingItemCount` stays. */
   readonly keepsAll?: boolean | undefined;
-  /** Called once with the list's own resourceVersion, or undefined, at the latest before `end` returns. */
-  readonly onVersion?: ((resourceVersion: string | undefined) => void) | undefined;
+  /** Called once, before `end` returns, with the list's version; undefined if none can be compared. */
+  readonly onVersion?: ((version: Version | undefined) => void) | undefined;
   /** Called with the list's kind and its apiVersion where they stand, which may be behind the elements. */
   readonly onType?: ((part: Partial<ObjectType>) => void) | undefined;
   /** JSON only: called before the elements with their commas are emitted, and before the rest is. */
@@ -61,10 +62,7 @@ export class ElementFilter implements ListCounts {
   }
 }
 
-/**
- * A filter that fails once and for all: after an error the state machine must not continue, since it could
- * read the middle of an object as an object.
- */
+/** After an error it must not continue, since it could read the middle of an object as an object. */
 export class FailOnceFilter implements ListFilter {
   readonly counts: ListCounts;
   readonly #body: ByteFilter;

@@ -8,7 +8,7 @@ export type Encoding = "json" | "protobuf";
 export interface ItemMeta {
   readonly namespace: string;
   readonly name: string;
-  /** Present if labels were requested. It has no prototype: a label `constructor` is there only if it is set. */
+  /** Present if labels were requested. Without a prototype, so that `constructor` is a label like any. */
   readonly labels?: Readonly<Record<string, string>>;
   /** Present if versions were requested. */
   readonly resourceVersion?: string;
@@ -98,7 +98,7 @@ export interface FrameSplitter {
   readonly atBoundary: boolean;
 }
 
-/** Default bound of a list item and of a watch frame, in bytes. etcd's limit for an object is about 1.5 MiB. */
+/** Default bound of a list item and of a watch frame. etcd's limit for an object is about 1.5 MiB. */
 export const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
 
 /**
@@ -149,7 +149,8 @@ export function isTableType({ apiVersion, kind }: ObjectType): boolean {
   return kind === "Table" && apiVersion.startsWith("meta.k8s.io/");
 }
 
-// The generic List holds RawExtensions. The values of the metrics APIs have another field in ObjectMeta's place.
+// The generic List holds RawExtensions. The values of the metrics APIs have another field in ObjectMeta's
+// place.
 const LISTS_WITHOUT_METADATA: ReadonlySet<string> = new Set(["List", "MetricValueList", "ExternalMetricValueList"]);
 
 /** True for a list of objects with an ObjectMeta each. */

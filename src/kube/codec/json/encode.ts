@@ -2,8 +2,8 @@
 import type { Status } from "../../status.ts";
 import { asBuffer } from "../base/bytes.ts";
 import { codecError, INITIAL_EVENTS_END, type ObjectType, type WatchEventType } from "../base/types.ts";
-import { type KeyName, keyName } from "./string.ts";
-import { goToMember, readText, walkerAt } from "./text.ts";
+import { keyName } from "./string.ts";
+import { textIn } from "./text.ts";
 
 const KIND = keyName("kind");
 const API_VERSION = keyName("apiVersion");
@@ -32,9 +32,7 @@ function encodeLine(value: unknown): Buffer {
   return Buffer.from(`${JSON.stringify(value)}\n`);
 }
 
-/**
- * The bytes of an element stay. Elements of custom resources have a type each, others get that of the list.
- */
+/** The bytes of an element stay. Custom resources have a type each, others get that of the list. */
 export function createFrameEncoder(eventType: WatchEventType, itemType: () => ObjectType): (element: Uint8Array) => Uint8Array {
   const typed = `{"type":"${eventType}","object":{`;
   let untyped: string | undefined;
@@ -54,13 +52,8 @@ function typeText({ kind, apiVersion }: ObjectType): string {
   return `"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`;
 }
 
-// API servers write the type of an object before its metadata. If one did not, the object's own type would be
-// read, which is the last one.
+// API servers write the type of an object before its metadata.
 function typeOf(element: Buffer): ObjectType {
   if (METADATA_FIRST.equals(element.subarray(0, METADATA_FIRST.length))) return { kind: "", apiVersion: "" };
-  const textOf = (name: KeyName) => {
-    const walker = walkerAt(element);
-    return goToMember(walker, name) ? (readText(walker) ?? "") : "";
-  };
-  return { kind: textOf(KIND), apiVersion: textOf(API_VERSION) };
+  return { kind: textIn(element, 0, KIND) ?? "", apiVersion: textIn(element, 0, API_VERSION) ?? "" };
 }

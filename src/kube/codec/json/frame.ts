@@ -50,10 +50,7 @@ export function readFrame(frame: Uint8Array, options: ReadOptions): WatchFrame {
   return { type, objects, unreadable, isTable: true };
 }
 
-/**
- * A Table event without the rows of other subsets and the rows that cannot be read; the other bytes stay.
- * Throws `CODEC_MALFORMED` if the event has no Table.
- */
+/** A Table event without foreign and unreadable rows. Throws `CODEC_MALFORMED` if the event has no Table. */
 export function filterTableFrame(frame: Uint8Array, keep: Keep, options: ReadOptions = {}): Uint8Array {
   const bytes = asBuffer(frame);
   const { rowsStart } = readJsonEvent(bytes);
@@ -125,7 +122,8 @@ class EventReader {
     }
   }
 
-  // A second kind or version makes the object unreadable. In another case it is a custom resource's own field.
+  // A second kind or version makes the object unreadable. In another case it is a custom resource's own
+  // field.
   #readType(match: KeyMatch, before: string | undefined): string | undefined {
     if (match === "exact" && before === undefined) return readText(this.#walker) ?? "";
     if (match === "exact") this.#reader.refuse();
@@ -162,10 +160,7 @@ function malformed(what: string): Error {
   return codecError("CODEC_MALFORMED", `reading a JSON watch event: ${what}`);
 }
 
-/**
- * Splits a stream into its documents: one chunk may hold several, and white space between them is free. Each frame
- * ends with one newline, for clients that read lines.
- */
+/** Splits a stream into its documents. Each frame ends with one newline, for clients that read lines. */
 export function createFrameSplitter(maxFrameBytes: number): FrameSplitter {
   return new JsonFrameSplitter(maxFrameBytes);
 }

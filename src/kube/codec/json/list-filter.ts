@@ -1,6 +1,7 @@
-// The filter for JSON lists and Tables. It leaves dropped elements out, with their commas. It emits nothing before
-// it has found the array, so a document that is not a list never gets out. It emits an element only after reading
-// it to its end, and it holds at most one element.
+// The filter for JSON lists and Tables. It leaves dropped elements out, with their commas. It emits nothing
+// before it has found the array, so a document that is not a list never gets out. It emits an element only
+// after reading it to its end, and it holds at most one element.
+import { parseResourceVersion } from "../../resource-version.ts";
 import { ByteWindow } from "../base/byte-window.ts";
 import { type Edit, equalsAscii } from "../base/bytes.ts";
 import { ElementFilter, FailOnceFilter, type ListFilterOptions } from "../base/element-filter.ts";
@@ -13,12 +14,12 @@ import {
   type ListFilter,
   type ListPart,
 } from "../base/types.ts";
-import { cutListMeta, JsonListHead, type ListKey, REMAINING_ITEM_COUNT, SHARD_INFO, versionInListMeta } from "./list-head.ts";
+import { cutListMeta, JsonListHead, type ListKey, REMAINING_ITEM_COUNT, RESOURCE_VERSION, SHARD_INFO } from "./list-head.ts";
 import { JsonListOutput } from "./list-output.ts";
 import { JsonObjectReader } from "./object.ts";
 import { OPEN_BRACE, OPEN_BRACKET } from "./scan.ts";
 import type { KeyName } from "./string.ts";
-import { readText, walkerAt } from "./text.ts";
+import { readText, textIn, walkerAt } from "./text.ts";
 import { JsonWalker } from "./walker.ts";
 
 export function createListFilter(keep: Keep, options: ListFilterOptions): ListFilter {
@@ -136,10 +137,10 @@ class JsonListFilter implements ByteFilter {
     const { onVersion } = this.#options;
     if (onVersion === undefined || this.#hasVersion) return;
     const { bytes, valueStart } = this.#walker;
-    const version = versionInListMeta(bytes, valueStart);
+    const version = textIn(bytes, valueStart, RESOURCE_VERSION);
     if (version === undefined) return;
     this.#hasVersion = true;
-    onVersion(version);
+    onVersion(parseResourceVersion(version));
   }
 
   // Before the array nothing has been dropped yet, so the count is always left out.

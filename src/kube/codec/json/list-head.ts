@@ -3,7 +3,7 @@
 import { asBuffer, type Edit } from "../base/bytes.ts";
 import { codecError, isStatusType, type ListMetaFields } from "../base/types.ts";
 import { type KeyName, keyName } from "./string.ts";
-import { forEachMember, goToMember, readText, SequenceCuts, skipOver, walkerAt } from "./text.ts";
+import { forEachMember, goToMember, SequenceCuts, skipOver, textIn, walkerAt } from "./text.ts";
 import type { JsonWalker } from "./walker.ts";
 
 /** The top-level keys that the filter reads; anything else is `other`. */
@@ -16,7 +16,7 @@ const METADATA = keyName("metadata");
 const CONTINUE = keyName("continue");
 export const REMAINING_ITEM_COUNT = keyName("remainingItemCount");
 export const SHARD_INFO = keyName("shardInfo");
-const RESOURCE_VERSION = keyName("resourceVersion");
+export const RESOURCE_VERSION = keyName("resourceVersion");
 
 /** The keys of one list, in the order of the document. */
 export class JsonListHead {
@@ -63,11 +63,6 @@ export function cutListMeta(bytes: Buffer, start: number, leftOut: readonly KeyN
   return sequence.cuts;
 }
 
-/** The list's metadata begins at `start`. */
-export function versionInListMeta(bytes: Buffer, start: number): string | undefined {
-  return textIn(bytes, start, RESOURCE_VERSION);
-}
-
 export function readListMeta(body: Uint8Array): ListMetaFields {
   const bytes = asBuffer(body);
   const list = walkerAt(bytes);
@@ -80,9 +75,4 @@ export function readListMeta(body: Uint8Array): ListMetaFields {
     continueToken: textIn(bytes, start, CONTINUE),
     remainingItemCount: hasCount ? Number(bytes.toString("latin1", count.valueStart, skipOver(count))) : undefined,
   };
-}
-
-function textIn(bytes: Buffer, start: number, name: KeyName): string | undefined {
-  const walker = walkerAt(bytes, start);
-  return goToMember(walker, name) ? readText(walker) : undefined;
 }

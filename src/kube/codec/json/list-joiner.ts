@@ -1,5 +1,5 @@
 // Joins JSON lists and Tables as they arrive.
-import { parseResourceVersion, type Version } from "../../resource-version.ts";
+import type { Version } from "../../resource-version.ts";
 import { codecError, type Emit, type Keep, type ListFilter, type ListJoiner } from "../base/types.ts";
 import { createListFilter } from "./list-filter.ts";
 
@@ -19,7 +19,7 @@ export function createListJoiner(version: Version): ListJoiner {
     let emitNow: Emit = () => undefined;
     const filter = createListFilter(keep, {
       onVersion(own) {
-        if (parseResourceVersion(own) !== version) throw differs("version");
+        if (own !== version) throw differs("version");
       },
       onPart(now) {
         if (part !== (now === "items" ? "head" : "items")) throw differs("number of arrays");

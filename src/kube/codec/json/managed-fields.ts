@@ -24,10 +24,7 @@ export function frameCuts(bytes: Buffer): readonly Edit[] {
   return memberCuts(walkerAt(bytes), OBJECT, documentCuts);
 }
 
-/**
- * Finds the cuts in an item of a list, or in the object of a Table's row. It reads no further than the
- * metadata.
- */
+/** Finds the cuts in an item of a list, or in a Table's row. It reads no further than the metadata. */
 export function createElementCuts(): (element: Buffer, part: ListPart) => readonly Edit[] {
   const walker = new JsonWalker();
   return (element, part) => {
@@ -37,8 +34,8 @@ export function createElementCuts(): (element: Buffer, part: ListPart) => readon
   };
 }
 
-// In lists of custom resources the kind may come after the items. So the cuts are found first, and made only
-// if the kind confirms them.
+// In lists of custom resources the kind may come after the items. The cuts are made only if the kind confirms
+// them.
 function documentCuts(walker: JsonWalker): Edit[] {
   const found: { readonly part: "object" | ListPart; readonly cuts: Edit[] }[] = [];
   let kind = "";
@@ -58,12 +55,11 @@ function documentCuts(walker: JsonWalker): Edit[] {
 
 function arrayCuts(walker: JsonWalker, part: ListPart): Edit[] {
   const cuts: Edit[] = [];
-  forEachElement(walker, () => cuts.push(...elementCuts(walker, part)));
+  forEachElement(walker, () => {
+    const found = part === "row" ? memberCuts(walker, OBJECT, cutsInObject) : cutsInObject(walker);
+    cuts.push(...found);
+  });
   return cuts;
-}
-
-function elementCuts(walker: JsonWalker, part: ListPart): Edit[] {
-  return part === "row" ? memberCuts(walker, OBJECT, cutsInObject) : cutsInObject(walker);
 }
 
 function cutsInObject(walker: JsonWalker): Edit[] {

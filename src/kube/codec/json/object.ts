@@ -1,5 +1,6 @@
-// Reads the metadata of a JSON object: of an item, of a Table row's object or of a watch event's object. `meta`
-// exists only if every decoder reads the same, even one that ignores case or takes the first of two equal keys.
+// Reads the metadata of a JSON object: of an item, of a Table row's object or of a watch event's object.
+// `meta` exists only if every decoder reads the same, even one that ignores case or takes the first of two
+// equal keys.
 import { asBuffer, equalsAscii } from "../base/bytes.ts";
 import { type ItemMeta, type ListPart, noLabels, type ReadOptions } from "../base/types.ts";
 import { OPEN_BRACE, QUOTE } from "./scan.ts";
@@ -22,7 +23,7 @@ const RESOURCE_VERSION = keyName("resourceVersion");
 
 const NO_LABELS = noLabels();
 
-// The levels, each inside the previous one.
+// Each level is inside the previous one.
 const IN_ROW = 0;
 const IN_OBJECT = 1;
 const IN_METADATA = 2;
@@ -37,7 +38,7 @@ export class JsonObjectReader {
   ambiguous = false;
   namespace = "";
   name = "";
-  /** The place of the name's string, with its quotes; 0 if there is no name. Valid only over complete text. */
+  /** The place of the name's string, with its quotes; 0 for no name. Valid only over complete text. */
   nameStart = 0;
   nameEnd = 0;
   readonly #walker: JsonWalker;
@@ -147,7 +148,8 @@ export class JsonObjectReader {
     }
   }
 
-  // True for the first key of exactly this name. A second one or one in another case makes the object unreadable.
+  // True for the first key of exactly this name. A second one or one in another case makes the object
+  // unreadable.
   #takes({ name, bit }: ReadKey): boolean {
     const match = this.#walker.matches(name);
     if (match === "no") return false;
@@ -198,14 +200,15 @@ export class JsonObjectReader {
     this.#pending = undefined;
   }
 
-  // Map keys that differ by case are different keys for every decoder. A repeated key is read differently.
+  // Keys of a map that differ by case are different for every decoder. A repeated key is read differently.
   #takeLabel(value: string): void {
     const key = this.#label;
     if (key === undefined || key in this.#labels) this.#readable = false;
     else this.#labels[key] = value;
   }
 
-  // Lists are sorted by namespace, so the next one is most often the same. A comparison is cheaper than a string.
+  // Lists are sorted by namespace, so the next one is most often the same. A comparison is cheaper than a
+  // string.
   #namespaceText(bytes: Buffer, start: number, end: number): string {
     if (equalsAscii(bytes, start, end, this.#lastNamespace)) return this.#lastNamespace;
     const text = this.#text(bytes, start, end);
@@ -221,7 +224,7 @@ export class JsonObjectReader {
   }
 }
 
-/** The metadata of one whole object, or undefined if it cannot be read with certainty. */
+/** Undefined if the metadata cannot be read with certainty. */
 export function readObjectMeta(body: Uint8Array, options: ReadOptions): ItemMeta | undefined {
   const reader = new JsonObjectReader(walkerAt(asBuffer(body)), options);
   reader.readWhole("item");

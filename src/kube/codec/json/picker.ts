@@ -1,6 +1,6 @@
-// Picks a few small parts out of a JSON document while it arrives, and skips the rest without parsing it.
-// Invariants: for a valid document the parts are those that JSON.parse would give; a part that two readers
-// may read differently is an error, and so is a name that comes twice. No byte is looked at twice.
+// Picks a few small parts out of a JSON document while it arrives, and skips the rest. Invariants: for a
+// valid document the parts are those that JSON.parse would give; a part that two readers may read differently
+// is an error, and so is a name that comes twice. No byte is looked at twice.
 import { MeshError } from "../../../base/errors.ts";
 import { isCodecError } from "../base/types.ts";
 import { OPEN_BRACE, QUOTE } from "./scan.ts";
@@ -27,20 +27,14 @@ export interface Picked {
 
 /** Longer than any name or label that Kubernetes accepts; only RBAC has names without a limit. */
 const MAX_TEXT_CHARS = 1_024;
-/**
- * The bound of all picked texts and names of labels together: two objects with hundreds of labels. The
- * proxy's main thread gets them.
- */
+/** All picked texts and names of labels together: two objects with hundreds of labels. */
 export const MAX_PICKED_CHARS = 64 * 1024;
 /** The memory of a character, at most. */
 const CHAR_BYTES = 2;
 /** An escaped character: \\u0061. */
 const ESCAPE_BYTES = 6;
 const MAX_TEXT_BYTES = MAX_TEXT_CHARS * ESCAPE_BYTES;
-/**
- * The bound of the members of all entered objects together: far above the fields and labels of an object.
- * Each label takes memory and a microsecond.
- */
+/** The members of all entered objects together. Each label takes memory and a microsecond. */
 const MAX_MEMBERS = 2_000;
 
 /** An object that is entered. */
@@ -77,7 +71,6 @@ export class JsonPicker {
     this.#shape = shape;
   }
 
-  /** How many members the entered objects have. */
   get members(): number {
     return this.#members;
   }
@@ -92,11 +85,7 @@ export class JsonPicker {
     return this.#walker.isDone && !this.#isMalformed ? this.#picked : undefined;
   }
 
-  /**
-   * Continues where it stopped. `bytes` begins with all bytes that were there before.
-   * @throws MeshError `BAD_REQUEST` for a part that is too long, cannot be read with certainty, or comes
-   * twice
-   */
+  /** `bytes` begins with all bytes that were there before. Throws MeshError `BAD_REQUEST`. */
   scan(bytes: Buffer): void {
     if (this.#isMalformed) return;
     try {
@@ -171,10 +160,7 @@ export class JsonPicker {
     picked[name] = this.#certain(textOf(bytes, valueStart + 1, valueEnd - 1));
   }
 
-  /**
-   * @throws MeshError if two readers may read the text differently, or if it or all texts together are too
-   * long
-   */
+  /** Throws if two readers may read the text differently, or if it or all texts together are too long. */
   #certain(text: string | undefined): string {
     if (text === undefined) throw refused("a name or label is no valid text");
     if (text.length > MAX_TEXT_CHARS) throw tooLong();

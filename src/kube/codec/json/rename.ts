@@ -82,7 +82,7 @@ function textEdits(bytes: Buffer, start: number | undefined, change: (text: stri
   return [{ start, end: walker.valueEnd, replacement: Buffer.from(JSON.stringify(changed)) }];
 }
 
-/** Where the value of this key begins in the object at `start`; undefined if there is no key, or no object. */
+/** Where the value of this key begins in the object at `start`; undefined for no key, or no object. */
 function findMember(bytes: Buffer, start: number, name: KeyName): number | undefined {
   const walker = walkerAt(bytes, start);
   let found: number | undefined;

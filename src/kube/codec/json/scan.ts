@@ -1,7 +1,6 @@
-// The hot loops over JSON text: white space, strings and whole nested values.
-//
-// For valid JSON every end found here is the end that any JSON parser finds. Brackets are matched by kind,
-// and punctuation must follow a string: a lost quote or bracket is noticed.
+// The hot loops over JSON text: white space, strings and whole nested values. For valid JSON every end found
+// here is the end that any JSON parser finds. Brackets are matched by kind, and punctuation must follow a
+// string: a lost quote or bracket is noticed.
 import { codecError } from "../base/types.ts";
 
 export const QUOTE = 0x22;
@@ -20,7 +19,6 @@ const MAX_DEPTH = 10_000; // the limit of encoding/json
 const AFTER_STRING = new Uint8Array(256);
 for (const byte of [0x20, 0x09, 0x0a, 0x0d, COMMA, COLON, CLOSE_BRACE, CLOSE_BRACKET]) AFTER_STRING[byte] = 1;
 
-/** True for the four white-space bytes of JSON. */
 export function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
@@ -52,8 +50,7 @@ function isScalarByte(byte: number): boolean {
 /**
  * Skips a string whose opening quote is before `position`.
  * @returns the position after the closing quote. If there is none before `end`: the negative position to
- * continue from, which may
- *   be one after `end`. Never 0, since a quote is before it.
+ * continue from, which may be one after `end`, and is never 0, since a quote is before it.
  */
 export function skipString(bytes: Buffer, view: DataView, position: number, end: number): number {
   let at = position;
@@ -79,35 +76,28 @@ export function skipString(bytes: Buffer, view: DataView, position: number, end:
   return -at;
 }
 
-// Checks four bytes together. The lowest bit set is in the first byte that is a quote or backslash; 0 means
-// that there is none. A byte is zero exactly if subtracting 1 sets its high bit and the bit was not set
-// before; a borrow can only set bits above the first zero.
+// Checks four bytes together. The lowest bit set is in the first byte that is a quote or backslash. A byte is
+// zero exactly if subtracting 1 sets its high bit and the bit was not set before; a borrow can only set bits
+// above the first zero.
 function specials(word: number): number {
   const quotes = word ^ 0x22222222;
   const slashes = word ^ 0x5c5c5c5c;
   return (((quotes - 0x01010101) & ~quotes) | ((slashes - 0x01010101) & ~slashes)) & 0x80808080;
 }
 
-/**
- * The brackets that are open at a position, outermost first, and the scan over the content of the innermost.
- */
+/** The open brackets, outermost first, and the scan over the content of the innermost. */
 export class BracketStack {
   depth = 0;
-  /**
-   * Where `skipTo` stopped at the end of the bytes. It is one after the end if an escape lacks its second
-   * byte.
-   */
+  /** Where `skipTo` stopped at the end of the bytes: one after it if an escape lacks its second byte. */
   position = 0;
   #inString = false;
   #brackets = new Uint8Array(32);
 
-  /** Closes everything. */
   clear(): void {
     this.depth = 0;
     this.#inString = false;
   }
 
-  /** Opens a bracket. */
   push(bracket: number): void {
     if (this.depth === this.#brackets.length) this.#grow();
     this.#brackets[this.depth++] = bracket;
@@ -118,10 +108,7 @@ export class BracketStack {
     return this.#brackets[this.depth - 1];
   }
 
-  /**
-   * Continues from `position` until only `outer` brackets are open.
-   * @returns the position after the last closing bracket, or -1 if there is none before `end`
-   */
+  /** Returns the position where only `outer` brackets are open, or -1 if there is none before `end`. */
   skipTo(outer: number, bytes: Buffer, view: DataView, end: number): number {
     let at = this.position;
     let { depth } = this;

@@ -5,13 +5,13 @@ import { BACKSLASH } from "./scan.ts";
 /** How a key compares with a name. `variant`: equal only for a reader that ignores case. */
 export type KeyMatch = "no" | "exact" | "variant";
 
-/** A key that the codec searches for, as text and as bytes. */
+/** A key that the codec searches for. */
 export interface KeyName {
   readonly text: string;
   readonly bytes: Uint8Array;
 }
 
-/** Creates a KeyName from ASCII letters. */
+/** @param text ASCII letters */
 export function keyName(text: string): KeyName {
   return { text, bytes: new TextEncoder().encode(text) };
 }

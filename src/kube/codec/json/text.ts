@@ -1,22 +1,19 @@
-// Reads JSON text that is complete, and finds the cuts that remove members or elements and leave it valid. An
-// early end is malformed.
+// Reads JSON text that is complete, and finds the cuts that remove members or elements and leave it valid.
+// All functions throw `CODEC_MALFORMED`, also for text that ends early.
 import type { Edit } from "../base/bytes.ts";
 import { codecError } from "../base/types.ts";
 import { COMMA, isSpace, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./scan.ts";
 import { type KeyName, textOf } from "./string.ts";
 import { JsonWalker } from "./walker.ts";
 
-/** A walker at the value at `position`. Throws `CODEC_MALFORMED`, as every function here does. */
+/** A walker at the value at `position`. */
 export function walkerAt(bytes: Buffer, position = 0): JsonWalker {
   const walker = new JsonWalker().start(bytes, position, bytes.length);
   nextOf(walker);
   return walker;
 }
 
-/**
- * Calls back at the value of each member and skips the values that are not entered. False, without a call, if
- * the value is not an object.
- */
+/** Calls back at the value of each member, and skips what is not entered. False if there is no object. */
 export function forEachMember(walker: JsonWalker, onMember: () => void): boolean {
   if (!walker.enter(OPEN_BRACE)) return false;
   while (nextOf(walker) === "value") onMember();
@@ -30,7 +27,7 @@ export function goToMember(walker: JsonWalker, name: KeyName): boolean {
   return false;
 }
 
-/** Like `forEachMember`, for the elements of an array. */
+/** The same for the elements of an array. */
 export function forEachElement(walker: JsonWalker, onElement: () => void): boolean {
   if (!walker.enter(OPEN_BRACKET)) return false;
   while (nextOf(walker) === "value") onElement();
@@ -43,13 +40,17 @@ export function skipOver(walker: JsonWalker): number {
   return walker.valueEnd;
 }
 
-/**
- * The text of the current value; undefined if it is not a string, or if two readers may read it differently.
- */
+/** The text of the current value; undefined if it is no string, or if two readers may read it differently. */
 export function readText(walker: JsonWalker): string | undefined {
   const isText = walker.valueByte === QUOTE;
   const end = skipOver(walker);
   return isText ? textOf(walker.bytes, walker.valueStart + 1, end - 1) : undefined;
+}
+
+/** The text of the first member with exactly this name in the object at `start`; undefined for none. */
+export function textIn(bytes: Buffer, start: number, name: KeyName): string | undefined {
+  const walker = walkerAt(bytes, start);
+  return goToMember(walker, name) ? readText(walker) : undefined;
 }
 
 function nextOf(walker: JsonWalker): "value" | "closed" {
@@ -58,7 +59,6 @@ function nextOf(walker: JsonWalker): "value" | "closed" {
   return token;
 }
 
-/** The error for text that ends early. */
 export function endsEarly(): Error {
   return codecError("CODEC_MALFORMED", "reading JSON: the text ends inside the document");
 }

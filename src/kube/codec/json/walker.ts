@@ -1,8 +1,6 @@
-// Walks over JSON text that arrives in pieces. It visits the values of the containers that its user enters
-// and skips all others.
-//
-// It stops at any byte and continues there when more bytes arrive: no byte is scanned twice. It checks the
-// punctuation of the containers it enters.
+// Walks over JSON text that arrives in pieces. It visits the values of the containers that its user enters,
+// checks their punctuation, and skips all others. It stops at any byte and continues there when more bytes
+// arrive: no byte is scanned twice.
 import { codecError } from "../base/types.ts";
 import {
   BACKSLASH,
@@ -20,11 +18,11 @@ import { type KeyMatch, type KeyName, matchKey, textOf } from "./string.ts";
 
 /**
  * - `value` the walker is at a value of the container entered last; it skips the value unless `enter` is
- *   called
+ * called
  * - `closed` the container entered last has ended; the walker is in the container around it
  * - `more` there are no more bytes
  */
-export type Token = "value" | "closed" | "more";
+type Token = "value" | "closed" | "more";
 
 // value => atValue                     at its first byte
 // atValue => first                     entered
@@ -86,17 +84,15 @@ export class JsonWalker {
     this.#open.position -= shift;
   }
 
-  /** How many containers are entered and not closed. */
+  /** The number of containers that are entered and not closed. */
   get depth(): number {
     return this.#open.depth;
   }
 
-  /** True after the outermost value. */
   get isDone(): boolean {
     return this.#state === "done";
   }
 
-  /** The first byte of the current value. */
   get valueByte(): number {
     return this.bytes[this.valueStart] as number;
   }
@@ -232,7 +228,7 @@ export class JsonWalker {
     return byte - 2 === this.#open.top;
   }
 
-  /** Compares the key of the current value with a name. Escapes are resolved first. */
+  /** Compares the key of the current value with a name. */
   matches(name: KeyName): KeyMatch {
     return matchKey(this.bytes, this.keyStart, this.keyEnd, this.#keyIsPlain, name);
   }

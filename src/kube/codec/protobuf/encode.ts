@@ -34,16 +34,12 @@ export function encodeBookmark(type: ObjectType, resourceVersion: string, isInit
   return encodeFrame("BOOKMARK", encodeEnvelope(type, encodeBytes(OBJECT_META, metadata)));
 }
 
-/** A whole frame with an enveloped object. */
 function encodeFrame(type: WatchEventType, object: Uint8Array): Uint8Array {
   const event = Buffer.concat([encodeString(1, type), encodeBytes(2, encodeBytes(1, object))]);
   return Buffer.concat([framePrefix(event.length), event]);
 }
 
-/**
- * Encodes frames with objects of one type from their messages. The common parts of all frames are encoded
- * once.
- */
+/** Encodes frames with objects of one type from their messages. */
 export function createFrameEncoder(eventType: WatchEventType, itemType: () => ObjectType): (raw: Uint8Array) => Uint8Array {
   const start = encodeString(1, eventType);
   const { head, tail } = envelopeAround(itemType());

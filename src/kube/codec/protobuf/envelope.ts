@@ -14,7 +14,7 @@ export function readEnvelopeType(message: Uint8Array): ObjectType {
   return { apiVersion: texts.get(1) ?? "", kind: texts.get(2) ?? "" };
 }
 
-/** Encodes an object's message as a whole runtime.Unknown with its prefix. */
+/** @param raw the object's message */
 export function encodeEnvelope(type: ObjectType, raw: Uint8Array): Buffer {
   const { head, tail } = envelopeAround(type);
   return Buffer.concat([head, encodeBytes(2, raw), tail]);
@@ -30,14 +30,13 @@ export function envelopeAround({ apiVersion, kind }: ObjectType): { readonly hea
   };
 }
 
-/** A whole runtime.Unknown with its prefix. */
-export interface Envelope {
+interface Envelope {
   readonly type: ObjectType;
   /** The object's message. */
   readonly raw: Buffer;
 }
 
-/** Reads a whole enveloped object. Throws `CODEC_MALFORMED`. */
+/** Throws `CODEC_MALFORMED`. */
 export function readEnvelope(body: Uint8Array): Envelope {
   const bytes = asBuffer(body);
   if (!bytes.subarray(0, 4).equals(ENVELOPE_PREFIX))

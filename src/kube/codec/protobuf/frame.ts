@@ -1,6 +1,6 @@
-// Protobuf watch events: a 4-byte big-endian length, then metav1.WatchEvent {1: type, 2: RawExtension {1: raw}}
-// without an envelope of its own; raw is an enveloped object. Source: k8s.io/apimachinery's framer and streaming
-// serializer, and client-go's watch decoder.
+// Protobuf watch events: a 4-byte big-endian length, then metav1.WatchEvent {1: type, 2: RawExtension {1:
+// raw}} without an envelope of its own; raw is an enveloped object. Source: k8s.io/apimachinery's framer and
+// streaming serializer, and client-go's watch decoder.
 import { ByteWindow } from "../base/byte-window.ts";
 import { asBuffer } from "../base/bytes.ts";
 import { codecError, type FrameSplitter, isWatchEventType, type ReadOptions, type WatchFrame } from "../base/types.ts";

@@ -1,6 +1,7 @@
-// The filter for protobuf lists: `k8s\0`, then runtime.Unknown with the list message {1: ListMeta, 2: items} as
-// field 2. It refuses a message that is not a list before it emits a byte. It holds at most one item and the
-// writer's bound, however long the list is.
+// The filter for protobuf lists: `k8s\0`, then runtime.Unknown with the list message {1: ListMeta, 2: items}
+// as field 2. It refuses a message that is not a list before it emits a byte. It holds at most one item and
+// the writer's bound, however long the list is.
+import { parseResourceVersion } from "../../resource-version.ts";
 import { ElementFilter, FailOnceFilter, type ListFilterOptions } from "../base/element-filter.ts";
 import {
   type ByteFilter,
@@ -169,7 +170,7 @@ class ProtobufListFilter implements ByteFilter {
   #reportVersion(version: string | undefined): void {
     if (this.#hasVersion) return;
     this.#hasVersion = true;
-    this.#options.onVersion?.(version);
+    this.#options.onVersion?.(parseResourceVersion(version));
   }
 
   #passOn(): boolean {

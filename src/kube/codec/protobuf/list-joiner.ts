@@ -1,6 +1,6 @@
 // Joins protobuf lists. The envelope begins with the length of the list, so all items are held until the last
 // list has come.
-import { parseResourceVersion, type Version } from "../../resource-version.ts";
+import type { Version } from "../../resource-version.ts";
 import { codecError, type Emit, type Keep, type ListFilter, type ListJoiner, type ListJoinerOptions } from "../base/types.ts";
 import { createListFilter } from "./list-filter.ts";
 import { BYTES, ENVELOPE_PREFIX, encodeHeader, fieldsOf } from "./wire.ts";
@@ -27,7 +27,7 @@ export function createListJoiner(version: Version, { maxHeldBytes }: ListJoinerO
     const filter = createListFilter(keep, {
       maxHeldBytes,
       onVersion(own) {
-        if (parseResourceVersion(own) !== version) throw differs("version");
+        if (own !== version) throw differs("version");
       },
     });
     return {

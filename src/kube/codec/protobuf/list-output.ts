@@ -1,10 +1,10 @@
-// The bytes of a protobuf list that go to the client. Each byte of the list's message is kept, replaced or left
-// out, once and in order.
+// The bytes of a protobuf list that go to the client. Each byte of the list's message is kept, replaced or
+// left out, once and in order.
 //
-// The envelope's length comes before the message, but the size of the kept part is known only at the end. So kept
-// bytes are held, up to a bound. If the message ends within the bound, its exact length is written. If not, the
-// original length is promised, and filler replaces what is dropped from then on: an unknown field of zeros of
-// exactly the same size, which every protobuf decoder skips.
+// The envelope's length comes before the message, but the size of the kept part is known only at the end. So
+// kept bytes are held, up to a bound. If the message ends within the bound, its exact length is written. If
+// not, the original length is promised, and filler replaces what is dropped from then on: an unknown field of
+// zeros of exactly the same size, which every protobuf decoder skips.
 import { ByteWindow } from "../base/byte-window.ts";
 import { codecError, type Emit } from "../base/types.ts";
 import { BYTES, encodeBytes, encodeVarint, varintLength } from "./wire.ts";
@@ -121,10 +121,7 @@ class RawWriter {
     this.#header.push(Buffer.from(bytes));
   }
 
-  /**
-   * Writes kept bytes of the message.
-   * @param remaining how many bytes of the original message are not processed yet
-   */
+  /** @param remaining how many bytes of the original message are not processed yet */
   keep(bytes: Uint8Array, remaining: number, emit: Emit): void {
     if (this.#promised) {
       this.#fill(emit);

@@ -11,12 +11,11 @@ const MANAGED_FIELDS = 17;
 /** The edits between two positions of the bytes. */
 type FindEdits = (bytes: Buffer, start: number, end: number) => Edit[];
 
-/** The edits in an enveloped object or list. */
 export function objectCuts(bytes: Buffer): readonly Edit[] {
   return bodyEdits(bytes, 0, bytes.length);
 }
 
-/** Finds the edits in an item of a list, which has no envelope of its own. */
+/** An item of a list has no envelope of its own. */
 export function createElementCuts(): (element: Buffer) => readonly Edit[] {
   return (element) => objectEdits(element, 0, element.length);
 }

@@ -1,7 +1,6 @@
 // Reads the metadata of a protobuf object. An object is `readable` only if no field that this file reads
-// occurs twice: some decoders merge the values of such a field, and others take the last one.
-//
-// The field numbers are those of the published generated.proto files: every object has ObjectMeta as field 1.
+// occurs twice: some decoders merge the values of such a field, and others take the last one. The field
+// numbers are those of the published generated.proto files: every object has ObjectMeta as field 1.
 import { equalsAscii } from "../base/bytes.ts";
 import { type ItemMeta, noLabels, type ReadOptions } from "../base/types.ts";
 import { readEnvelope } from "./envelope.ts";
@@ -14,7 +13,7 @@ const RESOURCE_VERSION = 6;
 const LABELS = 11;
 const NO_LABELS = noLabels();
 
-/** Reads one object at a time. The properties describe the object that was read last. */
+/** Reads one object at a time. The properties describe the last one. */
 export class ProtobufObjectReader {
   readable = false;
   namespace = "";
@@ -25,7 +24,6 @@ export class ProtobufObjectReader {
   resourceVersion = "";
   readonly #object = new FieldCursor();
   readonly #meta = new FieldCursor();
-  /** The cursor over an entry of the labels. */
   readonly #label: FieldCursor | undefined;
   readonly #readsVersions: boolean;
   #lastNamespace = "";
@@ -92,7 +90,7 @@ export class ProtobufObjectReader {
     if (fields.incomplete) this.readable = false;
   }
 
-  // Reads one entry of the map of labels, {1: key, 2: value}. A missing key or value is "".
+  // An entry of the map of labels is {1: key, 2: value}. A missing key or value is "".
   #readLabel(fields: FieldCursor): void {
     const entry: [key: string | undefined, value: string | undefined] = [undefined, undefined];
     while (fields.next()) {
@@ -122,14 +120,13 @@ export class ProtobufObjectReader {
   }
 }
 
-/** The metadata of one object message, or undefined if it cannot be read with certainty. */
+/** Undefined if the metadata of the message cannot be read with certainty. */
 export function readProtobufMeta(raw: Buffer, options: ReadOptions): ItemMeta | undefined {
   const reader = new ProtobufObjectReader(options);
   reader.read(raw, 0, raw.length);
   return reader.meta;
 }
 
-/** The metadata of an enveloped object, or undefined if it cannot be read with certainty. */
 export function readObjectMeta(body: Uint8Array, options: ReadOptions): ItemMeta | undefined {
   return readProtobufMeta(readEnvelope(body).raw, options);
 }

@@ -1,5 +1,5 @@
-// The protobuf wire format as Kubernetes uses it. Pure. Where decoders differ it throws: groups, field
-// numbers over 29 bits, lengths beyond the message, varints over 2^53.
+// The protobuf wire format as Kubernetes uses it. Where decoders differ it throws: groups, field numbers over
+// 29 bits, lengths beyond the message, varints over 2^53.
 import { asBuffer } from "../base/bytes.ts";
 import { codecError } from "../base/types.ts";
 
@@ -16,7 +16,7 @@ const MAX_TAG = 0xffff_ffff; // 29 bits of number, 3 of wire type
 
 /**
  * Walks the fields of a message between two positions of a buffer. `next` sets the properties to the field's
- * place. It returns false at the end, and also when the bytes up to `end` do not hold the whole field; then
+ * place. It returns false at the end, and when the bytes up to `end` do not hold the whole field; then
  * `incomplete` is true.
  */
 export class FieldCursor {
@@ -42,7 +42,6 @@ export class FieldCursor {
     return this;
   }
 
-  /** Moves to the next field. */
   next(): boolean {
     this.fieldStart = this.position;
     this.valueEnd = 0;
@@ -114,30 +113,25 @@ export class FieldCursor {
     return false;
   }
 
-  /** The bytes of a BYTES field. */
   value(): Buffer {
     return this.bytes.subarray(this.valueStart, this.valueEnd);
   }
 }
 
-/**
- * The fields of a whole message in order, all with the same cursor. Throws `CODEC_MALFORMED` if the message
- * ends inside a field.
- */
+/** The fields of a whole message, all with the same cursor. Throws `CODEC_MALFORMED` at an early end. */
 export function* fieldsOf(message: Uint8Array): Generator<FieldCursor, void, undefined> {
   const cursor = new FieldCursor().reset(asBuffer(message), 0, message.length);
   while (cursor.next()) yield cursor;
   if (cursor.incomplete) throw malformed("a message ends inside a field");
 }
 
-/** The length of a number as a varint. */
 export function varintLength(value: number): number {
   let length = 1;
   for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) length++;
   return length;
 }
 
-/** A number of 0 or more as a varint. */
+/** @param value 0 or more */
 export function encodeVarint(value: number): Buffer {
   const bytes: number[] = [];
   let rest = value;
@@ -180,9 +174,8 @@ export function encodeNumber(number: number, value: number | undefined): Buffer 
 }
 
 /**
- * The message with another value in one BYTES field and a new length; every other byte stays. Returns the
- * message itself if it has no such field, or if `replace` returns the same array. Throws `CODEC_AMBIGUOUS` if
- * the field occurs twice.
+ * The message with another value in one BYTES field. The message itself if it has no such field, or if
+ * `replace` returns the same array. Throws `CODEC_AMBIGUOUS` if the field occurs twice.
  */
 export function replaceField(message: Uint8Array, number: number, replace: (value: Buffer) => Uint8Array): Uint8Array {
   let found: { readonly start: number; readonly end: number; readonly value: Buffer } | undefined;

@@ -110,9 +110,9 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
       },
       onDone({ readBytes, writtenBytes, kept, dropped }, error) {
         if (isWatch) metrics.eventsOf(collection).forwarded.value += kept;
-        served.read(readBytes);
-        served.sent(writtenBytes);
-        served.dropped(dropped);
+        served.read.inc(readBytes);
+        served.sent.inc(writtenBytes);
+        served.dropped.inc(dropped);
         metrics.filteredBytes.inc(Math.max(0, readBytes - writtenBytes));
         if (error === undefined) return;
         if (!call.signal.aborted && isLasting(error)) features.lacks(collection, "namespaces", "refused");

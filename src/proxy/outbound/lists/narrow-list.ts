@@ -2,7 +2,6 @@
 // force at that instant gives it to the subset; a list that cannot be filtered to its end breaks off and never
 // ends as a shorter list; a successful reply that is not a readable list is refused, never passed.
 import { createListFilter, type Encoding, type ItemMeta } from "../../../kube/codec/codec.ts";
-import { parseResourceVersion } from "../../../kube/resource-version.ts";
 import { isHiddenBy, NO_PLAN, type QueryPlan, WHOLE } from "../../../route/plan-query.ts";
 import { governingPlace, isOwned } from "../../../route/snapshot.ts";
 import { askReadableCollection, filterReply, type Handler, type ResourceCall, readableEncoding } from "../../call/call.ts";
@@ -68,7 +67,7 @@ function ownedList(
   };
   const filter = createListFilter(encoding, keep, {
     labels: viewNow().labelFilter !== undefined,
-    onVersion: (version) => list.answered(parseResourceVersion(version)),
+    onVersion: list.answered,
     // The proxy's own selector, which the API server repeats.
     cutShardInfo: serverFilter.shards !== undefined,
   });
@@ -77,9 +76,9 @@ function ownedList(
     list.end();
     onRead?.({ items: filter.counts.kept + filter.counts.dropped, bytes: readBytes });
     metrics.filteredBytes.inc(filteredBytes);
-    served.read(readBytes);
-    served.sent(readBytes - filteredBytes);
-    served.dropped(filter.counts.dropped);
+    served.read.inc(readBytes);
+    served.sent.inc(readBytes - filteredBytes);
+    served.dropped.inc(filter.counts.dropped);
   });
 }
 
@@ -100,7 +99,6 @@ async function wholeList(
     list.answered(undefined);
     return reply;
   }
-  const onVersion = (version: string | undefined) => list.answered(parseResourceVersion(version));
-  const filter = lenientFilter(createListFilter(encoding, () => true, { keepsAll: true, onVersion }));
+  const filter = lenientFilter(createListFilter(encoding, () => true, { keepsAll: true, onVersion: list.answered }));
   return { ...reply, body: listStream(asSource(reply.body), filter, () => list.answered(undefined)) };
 }

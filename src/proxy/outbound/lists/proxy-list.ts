@@ -19,7 +19,7 @@ import {
   readableEncoding,
   withQuery,
 } from "../../call/call.ts";
-import { notRenewed, renewalFailed } from "../../filter/renewal-error.ts";
+import { notRenewed, renewalFailed } from "../../filter/renewal.ts";
 import { asSource, type ByteSource, discardBody, readBody } from "../../http/byte-stream.ts";
 import type { Reply, ReplyHeaders } from "../../http/handler.ts";
 import type { OpenList } from "../../moves/known.ts";

@@ -9,7 +9,7 @@ import { NEVER, type Version } from "../../../kube/resource-version.ts";
 import { excludedNamespaces, isHiddenBy, mayHideUnknown, type QueryPlan } from "../../../route/plan-query.ts";
 import { governingPlace, isOwned, type ResourceView, readViewOf } from "../../../route/snapshot.ts";
 import { createRecord, type Handler, type ResourceCall, withQuery } from "../../call/call.ts";
-import { notRenewed, renewalFailed } from "../../filter/renewal-error.ts";
+import { notRenewed, renewalFailed } from "../../filter/renewal.ts";
 import type { Renew } from "../../filter/renewing-watch.ts";
 import type { CollectionRequest } from "../../filter/sent-request.ts";
 import { readBody } from "../../http/byte-stream.ts";

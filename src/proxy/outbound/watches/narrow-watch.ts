@@ -16,8 +16,8 @@ import {
 } from "../../call/call.ts";
 import { endBySnapshot, endWhen } from "../../filter/end-when.ts";
 import { expiredWatch } from "../../filter/expired.ts";
-import { renewalFailed } from "../../filter/renewal-error.ts";
-import { attemptRenewal, type Renewed, type RenewingDeps, renewingWatch } from "../../filter/renewing-watch.ts";
+import { attemptRenewal, renewalFailed } from "../../filter/renewal.ts";
+import { type Renewed, type RenewingDeps, renewingWatch } from "../../filter/renewing-watch.ts";
 import type { CollectionRequest, SentRequest } from "../../filter/sent-request.ts";
 import { asSource, type ByteSource } from "../../http/byte-stream.ts";
 import { countedSource } from "../../http/counted-source.ts";

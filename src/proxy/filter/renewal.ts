@@ -1,0 +1,57 @@
+// One attempt to renew a watch, and its errors, upon which the client has to list again.
+import { onAbort } from "../../base/abort.ts";
+import type { Clock } from "../../base/clock.ts";
+import { isMeshError, MeshError } from "../../base/errors.ts";
+import type { Logger } from "../../base/log.ts";
+import { CallAbort, type CallSignal } from "../http/call-signal.ts";
+import { PolicyError } from "../policies/policy-refusal.ts";
+import type { StreamMetrics } from "./stream-metrics.ts";
+
+/** Bound of all requests of a renewal and the wait for its turn. The client gets no event meanwhile. */
+const RENEWAL_MS = 5_000;
+
+export interface RenewalDeps {
+  readonly clock: Clock;
+  readonly metrics: StreamMetrics;
+  readonly log: Logger;
+}
+
+/**
+ * Renews within `RENEWAL_MS`, counts the result and logs a failure. Undefined if it has failed.
+ * @param signal fires when the client is gone
+ * @throws PolicyError for a new watch that a policy refuses; a watch that has begun is never refused
+ */
+export async function attemptRenewal<T>(
+  signal: CallSignal,
+  renew: (asking: CallSignal) => Promise<T>,
+  { clock, metrics, log }: RenewalDeps,
+): Promise<T | undefined> {
+  const asking = new CallAbort();
+  const unlink = onAbort(signal, () => asking.abort(signal.reason));
+  const timer = clock.after(RENEWAL_MS, () => asking.abort(new MeshError("ABORTED", "renewing a watch: no answer in time")));
+  try {
+    const renewed = await renew(asking);
+    metrics.renewals.inc({ result: "renewed" });
+    return renewed;
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    if (error instanceof PolicyError) throw error;
+    const isExpected = isMeshError(error, "NOT_RENEWED");
+    metrics.renewals.inc({ result: isExpected ? "expired" : "failed" });
+    log[isExpected ? "debug" : "warn"]({ err: error }, "watch not renewed: its client has to list again");
+    return undefined;
+  } finally {
+    timer.cancel();
+    unlink();
+  }
+}
+
+/** The expected error: the watch cannot go on, and nothing is wrong. */
+export function notRenewed(why: string): MeshError {
+  return new MeshError("NOT_RENEWED", `renewing a watch: ${why}`);
+}
+
+/** The error for a reply that a renewal cannot use. A 410 and an unreadable reply are expected. */
+export function renewalFailed(what: string, status: number): MeshError {
+  return status === 200 || status === 410 ? notRenewed(what) : new MeshError("RENEWAL_FAILED", `renewing a watch: ${what}`);
+}

@@ -25,9 +25,8 @@ export interface ReviewSubject {
   /** "" if the API server is still to generate it. */
   readonly name: string;
   readonly operation: ReviewOperation;
-  /** Of the object as it will be. Undefined if the review has none. */
+  /** Of the object as it will be, and as it is stored. Undefined if the review has none. */
   readonly labels: Labels | undefined;
-  /** Of the object as it is stored. Undefined if the review has none. */
   readonly oldLabels: Labels | undefined;
   readonly dryRun: boolean;
 }
@@ -36,7 +35,6 @@ export function reviewAnswer(apiVersion: ReviewVersion, uid: string, response: o
   return { apiVersion, kind: REVIEW_KIND, response: { uid, ...response } };
 }
 
-/** The answer that lets the request pass unchanged. */
 export function allowReview({ apiVersion, uid }: Pick<ReviewSubject, "apiVersion" | "uid">): object {
   return reviewAnswer(apiVersion, uid, { allowed: true });
 }

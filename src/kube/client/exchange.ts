@@ -1,11 +1,11 @@
 // One request and its answer: headers, deadline and safe retries. A write is sent again only if the server
 // said that it refused the write (429 or 503 with Retry-After). A GET is sent again once if its pooled
 // connection was closed.
-import { type Clock, type Random, sleep } from "../../base/clock.ts";
+import { onAbort } from "../../base/abort.ts";
+import { type Clock, type Random, sleep, type Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import { JSON_TYPE } from "../media-types.ts";
 import { StatusError } from "../status.ts";
-import { createDeadline } from "./deadline.ts";
 import { responseError, retryAfterMs } from "./response-error.ts";
 import { connectionError, isConnectionReset, type Transport, type TransportResponse } from "./transport.ts";
 import type { RawRequest } from "./types.ts";
@@ -15,16 +15,13 @@ export interface ExchangeContext {
   readonly host: string;
   readonly clock: Clock;
   readonly random: Random;
-  /** Bound of one exchange, in milliseconds. */
   readonly timeoutMs: number;
-  /** Maximum number of retries of one call. */
   readonly maxRetries: number;
 }
 
 // The caller's own loop handles longer waits.
 const MAX_RETRY_AFTER_MS = 10_000;
 
-/** Sends the request and reads the whole answer as JSON. */
 export async function exchange(context: ExchangeContext, request: RawRequest): Promise<unknown> {
   for (let attempt = 0, resets = 0; ; ) {
     try {
@@ -94,4 +91,38 @@ async function readText(context: ExchangeContext, response: TransportResponse, s
   } catch (cause) {
     throw connectionError(cause, signal, context.host);
   }
+}
+
+/** A time limit by the given Clock. After dispose no timer and no listener remains. */
+export interface Deadline extends Disposable {
+  readonly signal: AbortSignal;
+  /** Restarts the time limit, since something arrived. */
+  touch(): void;
+}
+
+/** The signal fires `KUBE_TIMEOUT` when `timeoutMs` pass without a touch, or with the reason of `parent`. */
+export function createDeadline(clock: Clock, timeoutMs: number, doing: string, parent?: AbortSignal): Deadline {
+  const controller = new AbortController();
+  let touchedMs = clock.monotonicMs();
+  let timer: Timer;
+  // One timer checks the last touch. So a chunk does not start a new timer.
+  const arm = (delayMs: number) => {
+    timer = clock.after(delayMs, () => {
+      const leftMs = touchedMs + timeoutMs - clock.monotonicMs();
+      if (leftMs > 0) arm(leftMs);
+      else controller.abort(new MeshError("KUBE_TIMEOUT", `${doing}: nothing arrived for ${timeoutMs} ms`));
+    });
+  };
+  arm(timeoutMs);
+  const unlink = parent && onAbort(parent, () => controller.abort(parent.reason));
+  return {
+    signal: controller.signal,
+    touch() {
+      touchedMs = clock.monotonicMs();
+    },
+    [Symbol.dispose]() {
+      timer.cancel();
+      unlink?.();
+    },
+  };
 }

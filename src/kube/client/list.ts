@@ -15,67 +15,48 @@ export async function listAll<T extends KubeObject>(
   resource: Resource<T>,
   options: ListOptions,
 ): Promise<KubeList<T>> {
-  const pageSize = options.pageSize ?? DEFAULT_PAGE_SIZE;
+  const { namespace, labelSelector, fieldSelector, resourceVersion, pageSize = DEFAULT_PAGE_SIZE } = options;
+  const doing = `listing ${resourceName(resource)}`;
+
+  const listPage = async (limit: number, continueToken: string): Promise<KubeList<T>> => {
+    const query = formatQuery({
+      labelSelector,
+      fieldSelector,
+      limit: limit === 0 ? undefined : limit,
+      continue: continueToken,
+      // A continue token carries its version. The server refuses a request with both.
+      resourceVersion: continueToken === "" ? resourceVersion : undefined,
+    });
+    const path = collectionPath(resource, namespace) + query;
+    const headers = { accept: acceptOf(resource, "list") };
+    return readPage(resource, await exchange(context, { ...options, method: "GET", path, headers, doing }), doing);
+  };
+
+  /** Undefined if the continuation expired. */
+  const listPages = async (limit: number): Promise<KubeList<T> | undefined> => {
+    const items: T[] = [];
+    let firstVersion: string | undefined;
+    let continueToken = "";
+    do {
+      let page: KubeList<T>;
+      try {
+        page = await listPage(limit, continueToken);
+      } catch (error) {
+        if (continueToken !== "" && isStatus(error, "Expired", "Gone")) return undefined;
+        throw error;
+      }
+      for (const item of page.items) items.push(item);
+      firstVersion ??= page.metadata.resourceVersion;
+      continueToken = page.metadata.continue ?? "";
+    } while (continueToken !== "");
+    return { metadata: firstVersion === undefined ? {} : { resourceVersion: firstVersion }, items };
+  };
+
   for (const limit of [pageSize, pageSize, 0]) {
-    const list = await listPages(context, resource, options, limit);
+    const list = await listPages(limit);
     if (list !== undefined) return list;
   }
-  throw new MeshError(
-    "KUBE_MALFORMED",
-    `listing ${resourceName(resource)}: the server continues a list that was requested without pages`,
-  );
-}
-
-/** Undefined if the continuation expired. */
-async function listPages<T extends KubeObject>(
-  context: ExchangeContext,
-  resource: Resource<T>,
-  options: ListOptions,
-  limit: number,
-): Promise<KubeList<T> | undefined> {
-  const items: T[] = [];
-  let resourceVersion: string | undefined;
-  let continueToken = "";
-  do {
-    let page: KubeList<T>;
-    try {
-      page = await listPage(context, resource, options, limit, continueToken);
-    } catch (error) {
-      if (continueToken !== "" && isStatus(error, "Expired", "Gone")) return undefined;
-      throw error;
-    }
-    for (const item of page.items) items.push(item);
-    resourceVersion ??= page.metadata.resourceVersion;
-    continueToken = page.metadata.continue ?? "";
-  } while (continueToken !== "");
-  return { metadata: resourceVersion === undefined ? {} : { resourceVersion }, items };
-}
-
-async function listPage<T extends KubeObject>(
-  context: ExchangeContext,
-  resource: Resource<T>,
-  options: ListOptions,
-  limit: number,
-  continueToken: string,
-): Promise<KubeList<T>> {
-  const { namespace, labelSelector, fieldSelector, resourceVersion } = options;
-  const query = formatQuery({
-    labelSelector,
-    fieldSelector,
-    limit: limit === 0 ? undefined : limit,
-    continue: continueToken,
-    // A continue token carries its version. The server refuses a request with both.
-    resourceVersion: continueToken === "" ? resourceVersion : undefined,
-  });
-  const doing = `listing ${resourceName(resource)}`;
-  const body = await exchange(context, {
-    ...options,
-    method: "GET",
-    path: collectionPath(resource, namespace) + query,
-    headers: { accept: acceptOf(resource, "list") },
-    doing,
-  });
-  return readPage(resource, body, doing);
+  throw new MeshError("KUBE_MALFORMED", `${doing}: the server continues a list that was requested without pages`);
 }
 
 function readPage<T extends KubeObject>(resource: Resource<T>, body: unknown, doing: string): KubeList<T> {
@@ -84,8 +65,7 @@ function readPage<T extends KubeObject>(resource: Resource<T>, body: unknown, do
     const project = projectionOf(resource);
     const { kind } = resource;
     const apiVersion = apiVersionOf(resource);
-    // The items of a typed list have no kind, the objects of watch events have one. Readers get a kind in
-    // both cases.
+    // The items of a typed list have no kind, unlike the objects of watch events.
     const items = (page.items ?? []).map((item) => project({ apiVersion, kind, ...item }));
     return { metadata: { ...page.metadata }, items };
   } catch (cause) {

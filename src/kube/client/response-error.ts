@@ -15,7 +15,6 @@ export function responseError(code: number, body: string, retryAfter: string | u
   return statusError({ ...status, code: status.code || code, reason: status.reason || reasonOf(code) }, retryAfter, doing);
 }
 
-/** The error for an ERROR event of a watch. */
 export function watchError(object: unknown, doing: string): StatusError {
   const sent = isStatusObject(object) ? object : createStatus("InternalError", "the ERROR event has no Status");
   return statusError({ ...sent, reason: sent.reason || reasonOf(sent.code) }, undefined, doing);

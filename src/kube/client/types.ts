@@ -73,7 +73,6 @@ export interface DeleteOptions extends CallOptions {
 
 export interface RawRequest extends CallOptions {
   readonly method: TransportRequest["method"];
-  /** Path and query. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
@@ -93,7 +92,6 @@ export interface KubeClient {
   get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options?: CallOptions): Promise<T>;
   /** All objects, page by page. A list with an expired continuation starts again. */
   list<T extends KubeObject>(resource: Resource<T>, options?: ListOptions): Promise<KubeList<T>>;
-  /** Creates the object in its own namespace. */
   create<T extends KubeObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T>;
   /** Replaces the object, if its resourceVersion is still current. */
   update<T extends KubeObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T>;

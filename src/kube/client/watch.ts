@@ -2,8 +2,7 @@
 // Silence, a reset, an incomplete line and an ERROR event throw.
 import { MeshError } from "../../base/errors.ts";
 import type { KubeObject } from "../types.ts";
-import { createDeadline, type Deadline } from "./deadline.ts";
-import { type ExchangeContext, openStream } from "./exchange.ts";
+import { createDeadline, type Deadline, type ExchangeContext, openStream } from "./exchange.ts";
 import { acceptOf, collectionPath, formatQuery, projectionOf, type Resource, resourceName } from "./resource.ts";
 import { watchError } from "./response-error.ts";
 import { connectionError, type TransportResponse } from "./transport.ts";
@@ -16,7 +15,6 @@ const NEWLINE = 0x0a;
 /** An etcd value is at most a few MB. A longer line is not a watch event. */
 const MAX_LINE_BYTES = 32 * 1024 * 1024;
 
-/** Watches a collection. The caller remembers the resourceVersion and starts again. */
 export async function* watchCollection<T extends KubeObject>(
   context: ExchangeContext,
   resource: Resource<T>,

@@ -74,12 +74,11 @@ export function createFrameSplitter(encoding: Encoding, maxFrameBytes = DEFAULT_
   return codecOf(encoding).createFrameSplitter(maxFrameBytes);
 }
 
-/** Throws `CODEC_MALFORMED`. */
 export function readFrame(encoding: Encoding, frame: Uint8Array, options: ReadOptions = {}): WatchFrame {
   return codecOf(encoding).readFrame(frame, options);
 }
 
-/** Throws `CODEC_MALFORMED`, and `CODEC_AMBIGUOUS` if two decoders could read the object differently. */
+/** Throws `CODEC_AMBIGUOUS` if two decoders could read the object differently. */
 export function readObjectMeta(encoding: Encoding, body: Uint8Array, options: ReadOptions = {}): ItemMeta {
   const meta = codecOf(encoding).readObjectMeta(body, options);
   if (meta === undefined) throw codecError("CODEC_AMBIGUOUS", "reading an object: its metadata cannot be read with certainty");

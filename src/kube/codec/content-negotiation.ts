@@ -43,7 +43,6 @@ export function preferredEncoding(accept: string | undefined): Encoding {
   return best.encoding;
 }
 
-/** The Content-Type of a watch. */
 export function watchContentType(encoding: Encoding): string {
   return encoding === "json" ? JSON_TYPE : `${PROTOBUF_TYPE};stream=watch`;
 }

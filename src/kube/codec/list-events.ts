@@ -16,7 +16,6 @@ import {
 import { codecOf, createListFilter } from "./codec.ts";
 
 export interface ListEvent {
-  /** The object's version. */
   readonly version: bigint;
   readonly frame: Uint8Array;
 }

@@ -8,13 +8,11 @@ interface Held {
   readonly sinceMs: number;
 }
 
-/** What the stalled watches of a proxy hold together. */
 export interface HeldBudget {
   readonly maxBytes: number;
   bytes: number;
 }
 
-/** Who decides about the frames. */
 interface Owner {
   /** Deals with a frame. False if it has to wait. */
   pass(frame: Uint8Array): boolean;
@@ -57,7 +55,6 @@ export class HoldQueue {
     return this.#isTooMuch;
   }
 
-  /** Lets all frames go that can go by now. */
   drain(): void {
     for (let head = this.#frames[0]; head !== undefined; head = this.#frames[0]) {
       if (!this.#owner.pass(head.frame)) {

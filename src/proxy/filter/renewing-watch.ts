@@ -32,7 +32,6 @@ export interface Renewed {
   readonly request: SentRequest;
   /** The API server's answer to the watch from the version on. */
   readonly reply: Reply;
-  /** The body of the reply. */
   readonly source: ByteSource;
 }
 
@@ -95,7 +94,6 @@ class RenewingWatch implements ByteSink, SourceControl {
   readonly #renew: Renew;
   readonly #deps: RenewingDeps;
   readonly #unlink: () => void;
-  /** Fires when the watch is over. */
   readonly #over = new CallAbort();
   #state: State = { kind: "renewing" };
   #unreadBytes = 0;
@@ -142,8 +140,7 @@ class RenewingWatch implements ByteSink, SourceControl {
     this.#finish(error);
   }
 
-  // The proxy drains, or the watch's time is over. The client sees a clean end, as when the API server ends a
-  // watch.
+  // The proxy drains, or the watch's time is over: a clean end, as when the API server ends a watch.
   #endByCall(reason: unknown): void {
     if (this.#state.kind === "over") return;
     this.#finish(reason instanceof Error ? reason : GIVEN_UP);
@@ -244,7 +241,6 @@ class RenewingWatch implements ByteSink, SourceControl {
     if (before.kind === "expiring") before.timer.cancel();
   }
 
-  /** False if that state cannot follow. */
   #become(next: State): boolean {
     this.#state = step(this.#state, next);
     return this.#state === next;

@@ -5,14 +5,12 @@ import { type HidingQuery, mayHideUnknown, type PlanName } from "../../route/pla
 import { isNamespaces, type ResourceView } from "../../route/snapshot.ts";
 import type { Collection, Known } from "../moves/known.ts";
 
-/** What one list or watch asks for. */
 export interface CollectionRequest {
   readonly collection: Collection;
   /** All events come after this version, in order. Undefined if the watch sends the whole state first. */
   readonly version?: bigint | undefined;
 }
 
-/** What the API server was asked for. */
 export interface SentRequest extends CollectionRequest {
   /** What the API server was asked to leave out. */
   readonly serverFilter: HidingQuery;
@@ -30,7 +28,6 @@ export interface SentRequest extends CollectionRequest {
 
 export const NO_SERVER_FILTER: HidingQuery = { only: undefined, excluded: [] };
 
-/** True if namespaces are left out. */
 export function hidesNamespaces(query: HidingQuery): boolean {
   return query.excluded.length > 0 || mayHideUnknown(query);
 }

@@ -7,7 +7,6 @@ export class SliceWriter {
   /** The first slice of the run, and how many bytes all of its slices have. */
   #first: Uint8Array | undefined;
   #length = 0;
-  /** Bytes handed to the sink. */
   written = 0;
 
   constructor(sink: ByteSink) {

@@ -6,7 +6,6 @@ import type { GroupResource } from "../../kube/types.ts";
 import type { PlanName } from "../../route/plan-query.ts";
 
 export interface StreamMetrics {
-  /** The watch events of a resource, by what was done with them. */
   eventsOf(target: GroupResource): EventCounters;
   readonly narrowed: Counter<"plan">;
   readonly filteredBytes: Counter;

@@ -78,8 +78,7 @@ export class WatchFilter {
       this.#log.give(undefined);
       return this.#show(frame);
     }
-    // The watch is about to end with a 410. Until then no bookmark may say that the client has seen
-    // everything.
+    // A 410 is about to follow. Until then no bookmark may say that the client has seen everything.
     if (view.isMoving) return "drop";
     const options = view.labelFilter === undefined ? VERSIONS : LABELS_AND_VERSIONS;
     const event = readFrame(this.#encoding, frame, options);
@@ -127,7 +126,6 @@ export class WatchFilter {
     if (isShown) this.#log.give(version);
   }
 
-  /** The unknown namespaces of a frame. */
   unknownIn(frame: Uint8Array): string[] {
     const view = this.#view();
     const { objects } = readFrame(this.#encoding, frame);

@@ -40,7 +40,6 @@ interface Watch {
   readonly takeOver?: (known: Known) => void;
 }
 
-/** The source as this subset may see it. */
 export function watchStream(source: ByteSource, watch: Watch, deps: WatchDeps): ByteSource {
   return {
     open: (sink) => new WatchStream(source, sink, watch, deps),
@@ -182,8 +181,7 @@ class WatchStream implements ByteSink, SourceControl {
     this.#goOn();
   }
 
-  // A watch that sends the whole state shows what has moved since then, unless the API server was asked to
-  // hide it.
+  // A watch that sends the whole state shows what has moved, unless the API server was asked to hide it.
   #start(): void {
     if (this.#hasStarted || this.#isOver) return;
     this.#hasStarted = true;

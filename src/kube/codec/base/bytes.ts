@@ -37,7 +37,6 @@ export function applyEdits(bytes: Uint8Array, edits: readonly Edit[]): Uint8Arra
   return Buffer.concat(parts);
 }
 
-/** How many bytes the edits save. */
 export function savedBy(edits: readonly Edit[]): number {
   return edits.reduce((saved, { start, end, replacement }) => saved + end - start - (replacement?.length ?? 0), 0);
 }

@@ -18,7 +18,6 @@ export interface ListFilterOptions extends ReadOptions {
   readonly maxItemBytes?: number | undefined;
   /** Protobuf only: how many kept bytes to hold for an exact length before filler is used; default 4 MiB. */
   readonly maxHeldBytes?: number | undefined;
-  /** The new form of a kept element. By default it stays as it is. */
   readonly rewrite?: Rewrite | undefined;
   /** For a filter that only rewrites: unreadable elements pass unchanged, and `remainingItemCount` stays. */
   readonly keepsAll?: boolean | undefined;

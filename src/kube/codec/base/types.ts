@@ -4,13 +4,12 @@ import { MeshError } from "../../../base/errors.ts";
 /** The wire formats whose objects the filter can find without decoding them. */
 export type Encoding = "json" | "protobuf";
 
-/** The metadata that the filter reads of an object. "" stands for a missing field. */
+/** "" stands for a missing field. */
 export interface ItemMeta {
   readonly namespace: string;
   readonly name: string;
   /** Present if labels were requested. Without a prototype, so that `constructor` is a label like any. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** Present if versions were requested. */
   readonly resourceVersion?: string;
 }
 
@@ -18,7 +17,6 @@ export interface ItemMeta {
 export interface ReadOptions {
   /** Fills `ItemMeta.labels`. An object is then unreadable if two readers may read its labels differently. */
   readonly labels?: boolean | undefined;
-  /** Fills `ItemMeta.resourceVersion`. */
   readonly versions?: boolean | undefined;
 }
 
@@ -61,7 +59,6 @@ export interface ListJoiner {
    * more than its items
    */
   next(keep: Keep): ListFilter;
-  /** Ends the one list. */
   end(emit: Emit): void;
 }
 
@@ -79,7 +76,6 @@ export function isWatchEventType(text: string | undefined): text is WatchEventTy
   return TYPES.some((type) => type === text);
 }
 
-/** The parts of a watch event that the filter reads. */
 export interface WatchFrame {
   readonly type: WatchEventType;
   /** The objects with certain metadata: at most one, unless the event has a Table. None for ERROR. */
@@ -118,7 +114,6 @@ export function isCodecError(thrown: unknown): thrown is MeshError {
   return thrown instanceof MeshError && thrown.code.startsWith("CODEC_");
 }
 
-/** Fields of a ListMeta; absent if the list does not have them. */
 export interface ListMetaFields {
   readonly resourceVersion?: string | undefined;
   readonly continueToken?: string | undefined;
@@ -139,7 +134,6 @@ export interface ObjectType {
   readonly kind: string;
 }
 
-/** True for metav1.Status. */
 export function isStatusType({ apiVersion, kind }: ObjectType): boolean {
   return kind === "Status" && apiVersion === "v1";
 }
@@ -149,8 +143,7 @@ export function isTableType({ apiVersion, kind }: ObjectType): boolean {
   return kind === "Table" && apiVersion.startsWith("meta.k8s.io/");
 }
 
-// The generic List holds RawExtensions. The values of the metrics APIs have another field in ObjectMeta's
-// place.
+// The generic List holds RawExtensions. Values of the metrics APIs have another field in ObjectMeta's place.
 const LISTS_WITHOUT_METADATA: ReadonlySet<string> = new Set(["List", "MetricValueList", "ExternalMetricValueList"]);
 
 /** True for a list of objects with an ObjectMeta each. */

@@ -24,7 +24,6 @@ const KIND = keyName("kind");
 const API_VERSION = keyName("apiVersion");
 const ROWS = keyName("rows");
 
-/** An event, with the places of its parts in the frame. */
 interface JsonEvent {
   readonly type: WatchEventType;
   readonly objectStart: number;
@@ -122,8 +121,7 @@ class EventReader {
     }
   }
 
-  // A second kind or version makes the object unreadable. In another case it is a custom resource's own
-  // field.
+  // A second kind or version makes the object unreadable. In another case it is another field.
   #readType(match: KeyMatch, before: string | undefined): string | undefined {
     if (match === "exact" && before === undefined) return readText(this.#walker) ?? "";
     if (match === "exact") this.#reader.refuse();
@@ -169,7 +167,6 @@ class JsonFrameSplitter implements FrameSplitter {
   readonly #maxFrameBytes: number;
   readonly #window = new ByteWindow();
   readonly #walker = new JsonWalker();
-  /** Where the current document begins. */
   #start = 0;
   #inDocument = false;
 

@@ -18,7 +18,6 @@ export const REMAINING_ITEM_COUNT = keyName("remainingItemCount");
 export const SHARD_INFO = keyName("shardInfo");
 export const RESOURCE_VERSION = keyName("resourceVersion");
 
-/** The keys of one list, in the order of the document. */
 export class JsonListHead {
   readonly #arrays = new Set<ListKey>();
   readonly #kinds: string[] = [];

@@ -26,7 +26,6 @@ export class JsonListOutput {
     this.hold = position;
   }
 
-  /** Begins an array after the position. */
   openArray(position: number): void {
     this.hold = position;
     this.#anyKeptInArray = false;
@@ -37,7 +36,6 @@ export class JsonListOutput {
     if (!this.#anyKeptInArray) this.mark = this.hold = at + 1;
   }
 
-  /** Keeps the element that ends at `end`. */
   keep(end: number): void {
     this.#anyKeptInArray = true;
     this.hold = end;
@@ -50,7 +48,6 @@ export class JsonListOutput {
     this.keep(end);
   }
 
-  /** Drops the element that ends at `end`. */
   drop(end: number, emit: Emit): void {
     this.release(emit);
     this.mark = this.hold = end;

@@ -14,12 +14,10 @@ const ROWS = keyName("rows");
 const KIND = keyName("kind");
 const API_VERSION = keyName("apiVersion");
 
-/** The cuts in an object, a list or a Table. */
 export function objectCuts(bytes: Buffer): readonly Edit[] {
   return documentCuts(walkerAt(bytes));
 }
 
-/** The cuts in the object of a watch event. */
 export function frameCuts(bytes: Buffer): readonly Edit[] {
   return memberCuts(walkerAt(bytes), OBJECT, documentCuts);
 }
@@ -34,8 +32,7 @@ export function createElementCuts(): (element: Buffer, part: ListPart) => readon
   };
 }
 
-// In lists of custom resources the kind may come after the items. The cuts are made only if the kind confirms
-// them.
+// In lists of custom resources the kind, which has to confirm the cuts, may come after the items.
 function documentCuts(walker: JsonWalker): Edit[] {
   const found: { readonly part: "object" | ListPart; readonly cuts: Edit[] }[] = [];
   let kind = "";
@@ -76,7 +73,6 @@ function metadataCuts(walker: JsonWalker): Edit[] {
   return sequence.cuts;
 }
 
-/** The cuts in the values of this key. */
 function memberCuts(walker: JsonWalker, name: KeyName, cutsOf: (walker: JsonWalker) => Edit[]): Edit[] {
   const cuts: Edit[] = [];
   forEachMember(walker, () => {

@@ -111,7 +111,6 @@ export class JsonObjectReader {
     return walker.skip();
   }
 
-  /** Marks the object as unreadable. */
   refuse(): void {
     this.#readable = false;
   }
@@ -148,8 +147,7 @@ export class JsonObjectReader {
     }
   }
 
-  // True for the first key of exactly this name. A second one or one in another case makes the object
-  // unreadable.
+  // True for the first key of exactly this name. A second one and another case make the object unreadable.
   #takes({ name, bit }: ReadKey): boolean {
     const match = this.#walker.matches(name);
     if (match === "no") return false;
@@ -173,7 +171,6 @@ export class JsonObjectReader {
     else this.#readable = false;
   }
 
-  // Reads the value that has just been skipped.
   #takeValue(): void {
     const { bytes, valueStart, valueEnd } = this.#walker;
     switch (this.#pending) {
@@ -207,8 +204,7 @@ export class JsonObjectReader {
     else this.#labels[key] = value;
   }
 
-  // Lists are sorted by namespace, so the next one is most often the same. A comparison is cheaper than a
-  // string.
+  // Lists are sorted by namespace, so the next one is most often the same, and no new string is needed.
   #namespaceText(bytes: Buffer, start: number, end: number): string {
     if (equalsAscii(bytes, start, end, this.#lastNamespace)) return this.#lastNamespace;
     const text = this.#text(bytes, start, end);
@@ -224,7 +220,6 @@ export class JsonObjectReader {
   }
 }
 
-/** Undefined if the metadata cannot be read with certainty. */
 export function readObjectMeta(body: Uint8Array, options: ReadOptions): ItemMeta | undefined {
   const reader = new JsonObjectReader(walkerAt(asBuffer(body)), options);
   reader.readWhole("item");

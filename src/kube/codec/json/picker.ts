@@ -37,7 +37,6 @@ const MAX_TEXT_BYTES = MAX_TEXT_CHARS * ESCAPE_BYTES;
 /** The members of all entered objects together. Each label takes memory and a microsecond. */
 const MAX_MEMBERS = 2_000;
 
-/** An object that is entered. */
 interface Frame {
   /** The parts to pick; undefined if all members are texts. */
   readonly parts: ReadonlyMap<string, Part> | undefined;
@@ -47,7 +46,6 @@ interface Frame {
   readonly seen: Set<string>;
 }
 
-/** A text or flag that the walker is at. */
 interface Leaf {
   readonly name: string;
   readonly part: "text" | "flag";

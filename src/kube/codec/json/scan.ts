@@ -156,8 +156,7 @@ export class BracketStack {
   }
 }
 
-// Without this check a lost quote would swap strings and structure: text inside a string would be read as
-// objects.
+// Without this check a lost quote would swap strings and structure: text would be read as objects.
 function textAfterString(): Error {
   return codecError("CODEC_MALFORMED", "reading JSON: text follows a string");
 }

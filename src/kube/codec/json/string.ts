@@ -5,7 +5,6 @@ import { BACKSLASH } from "./scan.ts";
 /** How a key compares with a name. `variant`: equal only for a reader that ignores case. */
 export type KeyMatch = "no" | "exact" | "variant";
 
-/** A key that the codec searches for. */
 export interface KeyName {
   readonly text: string;
   readonly bytes: Uint8Array;

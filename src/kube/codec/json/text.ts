@@ -6,7 +6,6 @@ import { COMMA, isSpace, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./scan.ts";
 import { type KeyName, textOf } from "./string.ts";
 import { JsonWalker } from "./walker.ts";
 
-/** A walker at the value at `position`. */
 export function walkerAt(bytes: Buffer, position = 0): JsonWalker {
   const walker = new JsonWalker().start(bytes, position, bytes.length);
   nextOf(walker);
@@ -74,7 +73,6 @@ export class SequenceCuts {
     this.#bytes = bytes;
   }
 
-  /** Adds the next member or element, in order. */
   add(start: number, end: number, remove: boolean): void {
     if (!remove) this.#anyKept = true;
     else if (this.#anyKept) this.cuts.push({ start: this.#previousEnd, end });

@@ -228,12 +228,10 @@ export class JsonWalker {
     return byte - 2 === this.#open.top;
   }
 
-  /** Compares the key of the current value with a name. */
   matches(name: KeyName): KeyMatch {
     return matchKey(this.bytes, this.keyStart, this.keyEnd, this.#keyIsPlain, name);
   }
 
-  /** The last key; undefined if two readers may read it differently. */
   keyText(): string | undefined {
     return textOf(this.bytes, this.keyStart, this.keyEnd);
   }

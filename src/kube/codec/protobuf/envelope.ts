@@ -3,7 +3,6 @@ import { asBuffer } from "../base/bytes.ts";
 import { codecError, type ObjectType } from "../base/types.ts";
 import { BYTES, ENVELOPE_PREFIX, encodeBytes, encodeString, fieldsOf } from "./wire.ts";
 
-/** Reads a runtime.TypeMeta message. */
 export function readEnvelopeType(message: Uint8Array): ObjectType {
   const texts = new Map<number, string>();
   for (const field of fieldsOf(message)) {
@@ -32,7 +31,6 @@ export function envelopeAround({ apiVersion, kind }: ObjectType): { readonly hea
 
 interface Envelope {
   readonly type: ObjectType;
-  /** The object's message. */
   readonly raw: Buffer;
 }
 

@@ -25,7 +25,6 @@ export function readFrame(frame: Uint8Array, options: ReadOptions): WatchFrame {
   return { type, objects: meta === undefined ? [] : [meta], unreadable: meta === undefined ? 1 : 0, isTable: false };
 }
 
-/** The prefix of an event with this length. */
 export function framePrefix(length: number): Buffer {
   const prefix = Buffer.alloc(FRAME_PREFIX_BYTES);
   prefix.writeUInt32BE(length);

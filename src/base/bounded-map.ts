@@ -1,7 +1,8 @@
-// A Map with an upper bound. Invariant: `set` makes its entry the newest, and above the bound the oldest
-// entry is removed. For caches and records with keys from outside.
-
-/** Reading an entry does not make it newer. The iteration order is from the oldest entry to the newest. */
+/**
+ * A Map with an upper bound, for keys from outside. `set` makes its entry the newest, and above the bound
+ * removes the oldest; reading does not make an entry newer. The iteration order is from the oldest entry to
+ * the newest.
+ */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #maxSize: number;
 

@@ -1,6 +1,5 @@
 // X.509 certificates for the mesh's own endpoints: CAs, and server certificates that they sign. Invariant:
-// new keys are ECDSA P-256; input and output are PEM; the time is a parameter. Used by localkube, the manager
-// (its CA and webhook certificate) and the proxy.
+// new keys are ECDSA P-256; input and output are PEM.
 import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from "node:crypto";
 import { MeshError } from "./errors.ts";
 import {
@@ -28,8 +27,7 @@ export interface CaOptions {
   /** Default 3650. */
   readonly days?: number;
   /**
-   * How many CAs may be between this CA and a leaf; default 0. A CA that cross-signs its successors needs
-   * more.
+   * How many CAs may be between this CA and a leaf; default 0. A CA that cross-signs successors needs more.
    */
   readonly maxIntermediates?: number;
 }
@@ -48,10 +46,10 @@ export interface LeafOptions {
 }
 
 const DAY_MS = 86_400_000;
-/** How long before its creation a certificate becomes valid, in milliseconds, since clocks differ. */
+/** How long before its creation a certificate becomes valid, since clocks differ. */
 export const CLOCK_SKEW_MS = 5 * 60_000;
 
-/** A self-signed CA. By default it may sign leaves only. */
+/** A self-signed CA. */
 export function createCa({ commonName, now, days = 3650, maxIntermediates = 0 }: CaOptions): KeyCertificate {
   const key = newKey();
   const name = distinguishedName(commonName);
@@ -62,8 +60,7 @@ export function createCa({ commonName, now, days = 3650, maxIntermediates = 0 }:
 
 /**
  * A certificate for another CA's name and key, signed by `ca`: a client that trusts only `ca` can then verify
- * the other CA's leaves. It is valid while both CAs are. Both must have been created with `maxIntermediates`.
- * @param otherPem the other CA's own certificate
+ * the other CA's leaves while both are valid. Both must have been created with `maxIntermediates`.
  */
 export function crossSignCa(ca: KeyCertificate, otherPem: string, maxIntermediates: number): string {
   const [ownCert, otherCert] = [new X509Certificate(ca.certPem), new X509Certificate(otherPem)];
@@ -88,7 +85,6 @@ export function issueServerCertificate(ca: KeyCertificate, options: LeafOptions)
 }
 
 /**
- * A server certificate, as PEM, for a given key.
  * @param ca made by {@link createCa}, or by another tool with an RSA, EC or Ed25519 key
  * @param key the certificate is for its public half
  * @throws MeshError `BAD_CERTIFICATE` as {@link issueServerCertificate}

@@ -1,26 +1,19 @@
-// How much each client may cause: a bucket for each address or pod. Invariant: a client that causes too much
-// waits, and others do not notice. Pure but for its memory. The listeners that strangers can reach use it for
-// TLS handshakes, which cost a millisecond of a core each, for bodies, for probes, for registrations of
-// proxies and for log lines.
+// How much each client may cause: a bucket for each address or pod, for TLS handshakes (each costs a
+// millisecond of a core), bodies, probes, registrations and log lines. Invariant: others do not notice a
+// client that causes too much.
 import { BoundedMap } from "./bounded-map.ts";
 import type { Clock } from "./clock.ts";
 
 export interface ClientPace {
-  /**
-   * Charges the amount and returns true if the bucket holds all of it now. Otherwise charges nothing and
-   * returns false.
-   */
+  /** Charges the amount if the bucket holds all of it now. Otherwise charges nothing and returns false. */
   allow(client: string, amount: number): boolean;
-  /**
-   * Charges the amount, and returns how long the client has to wait until it is paid, in milliseconds; 0 if
-   * it is paid already.
-   */
+  /** Charges the amount, and returns how long the client has to wait until it is paid, in milliseconds. */
   charge(client: string, amount: number): number;
   /** Takes back what was charged for something that did not happen. */
   giveBack(client: string, amount: number): void;
 }
 
-export interface ClientPaceOptions {
+interface ClientPaceOptions {
   readonly perSecond: number;
   /** What a client may cause in one moment after a pause. */
   readonly burst: number;

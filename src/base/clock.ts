@@ -4,7 +4,6 @@ import { performance } from "node:perf_hooks";
 import { type AbortSource, onAbort } from "./abort.ts";
 import { MeshError } from "./errors.ts";
 
-/** A pending timer. */
 export interface Timer {
   cancel(): void;
 }
@@ -14,9 +13,7 @@ export interface Clock {
   now(): number;
   /** Milliseconds on a monotonic clock, for measuring. */
   monotonicMs(): number;
-  /**
-   * Calls `run` once after `delayMs`, at the latest after 24 days. The timer does not keep the process alive.
-   */
+  /** Calls `run` once after `delayMs`, at the latest after 24 days. Does not keep the process alive. */
   after(delayMs: number, run: () => void): Timer;
 }
 
@@ -58,22 +55,24 @@ const UNIT_MS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, ms: 1, s
 export const DURATION = /^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|ms|s|m|h))+$/;
 const PART = /([0-9.]+)([a-z]+)/g;
 
-/** Milliseconds; undefined for any other text. */
+/**
+ * A duration as Go writes it (time.ParseDuration: `300ms`, `1m30s`), in milliseconds. Undefined for any other
+ * text.
+ */
 export function parseDuration(text: string): number | undefined {
   if (!DURATION.test(text)) return undefined;
   return [...text.matchAll(PART)].reduce((sum, [, count, unit = ""]) => sum + Number(count) * (UNIT_MS[unit] ?? Number.NaN), 0);
 }
 
 export interface BackoffOptions {
-  /** First delay in milliseconds. */
+  /** The first delay. */
   readonly baseMs: number;
-  /** Upper bound of a delay in milliseconds. */
   readonly maxMs: number;
 }
 
 /**
- * The delay before a retry (attempt 0 is the first one): a random value between half and all of min(maxMs,
- * baseMs * 2^attempt).
+ * The delay before a retry: at random between half and all of min(maxMs, baseMs * 2^attempt). The first is
+ * attempt 0.
  */
 export function backoffMs(attempt: number, options: BackoffOptions, random: Random): number {
   const ceiling = Math.min(options.maxMs, options.baseMs * 2 ** Math.min(attempt, 30));
@@ -89,7 +88,11 @@ export interface Deadline {
 /** Node runs due timers before it reads sockets. After a stall this is time for one turn of the loop. */
 const TURN_MS = 50;
 
-/** @param onOver runs when the time is over and nobody has cleared it */
+/**
+ * How long a client may take. What arrived while the event loop was blocked is read before the client is
+ * called late.
+ * @param onOver runs when the time is over and nobody has cleared it
+ */
 export function createDeadline(clock: Clock, onOver: () => void): Deadline {
   let timer: Timer | undefined;
   return {

@@ -1,8 +1,7 @@
 // Bodies from clients that anybody may run. Invariants: the unread part of a body is in one buffer, which
 // holds no more than one read of the socket gave; a body of tiny chunks ends its connection. Node itself
-// keeps up to 64 KiB in separate chunks. A chunk of one byte (a TLS record, an HTTP/2 frame) takes hundreds
-// of bytes, and 10 microseconds of the event loop. Used by the servers of HTTP/1.1 and by the manager's gRPC
-// server.
+// keeps up to 64 KiB in separate chunks, of which one of one byte takes hundreds of bytes, and 10
+// microseconds of the event loop.
 import { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
@@ -11,13 +10,10 @@ import { systemClock } from "./clock.ts";
 import { createGrowingBytes, type GrowingBytes } from "./growing-bytes.ts";
 
 /**
- * A chunk with fewer bytes is tiny. Networks and honest clients rarely deliver one, except for messages that
- * are so small.
+ * A chunk with fewer bytes is tiny. Honest clients rarely send one, except for messages that are so small.
  */
 const TINY_BYTES = 256;
-/**
- * The allowed rate of tiny chunks in one body. A proxy sends at most 500 messages a second (proxy-stream.ts).
- */
+/** Allowed in one body. A proxy sends at most 500 messages a second (proxy-stream.ts). */
 const TINY_CHUNKS = { perSecond: 500, burst: 512 };
 
 /** A request with a compact body, for the option `IncomingMessage` of an HTTP server. */

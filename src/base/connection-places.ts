@@ -1,43 +1,30 @@
 // Who may hold the connections of a listener that strangers can reach. Each address has a fair share: the
 // number of places divided by the number of addresses that are present. Invariants: an address below its
-// share always gets a place; an address that holds no more than its share never loses one; an event costs
-// constant time on average. Pure but for its memory. guard-connections.ts and the manager's TLS terminator
-// bind the places to sockets.
+// share always gets a place; one that holds no more never loses one; an event costs constant time on average.
 import { BoundedMap } from "./bounded-map.ts";
 import type { Clock } from "./clock.ts";
 import { createRanking } from "./ranking.ts";
 
 export interface PlacesOptions {
-  /** The maximum number of connections at a time. */
+  /** Connections at a time. */
   readonly max: number;
-  /**
-   * How many shares an address has after a client at this address has proved who it is. Default 1: a proof
-   * that costs nothing must give nothing.
-   */
+  /** Shares of an address where a client has proved who it is. Default 1: a free proof must give nothing. */
   readonly provedShares?: number;
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
 /**
- * The stage of a connection. An address that must give up a place loses its oldest connection in the first of
- * these stages that has one.
+ * An address that must give up a place loses its oldest connection in the first of these stages that has one.
+ * "unproved" has proved nothing yet. "busy" has a whole request that is being answered, and is cut only if
+ * all connections of the addresses above their share are busy.
  */
-export type Stage =
-  /** It has proved nothing yet. */
-  | "unproved"
-  /** It has proved something, and waits. */
-  | "idle"
-  /**
-   * A whole request of the connection is being answered. Such a connection is cut only if all connections of
-   * the addresses above their share are busy.
-   */
-  | "busy";
+export type Stage = "unproved" | "idle" | "busy";
 
 export interface Place {
   become(stage: Stage): void;
   /** The client has proved who it is: its address has more shares for some minutes. */
   noteProof(): void;
-  /** Frees the place. Any further call has no effect. */
+  /** Any further call has no effect. */
   leave(): void;
 }
 
@@ -50,9 +37,9 @@ export interface Places {
   readonly takenPlaces: number;
 }
 
-/** Longer than a failover and the restarts after it. */
+/** How long proofs count: longer than a failover and the restarts after it. */
 const REMEMBERED_MS = 10 * 60_000;
-/** Enough for the nodes of a large cluster. The address whose last proof is the oldest is forgotten first. */
+/** Enough for the nodes of a large cluster. */
 const MAX_REMEMBERED = 4_096;
 
 interface HeldPlace {
@@ -60,12 +47,9 @@ interface HeldPlace {
 }
 
 /** An address, and its connections by stage, the oldest first. */
-interface Holder {
+interface Holder extends Readonly<Record<Stage, Set<HeldPlace>>> {
   readonly address: string;
   shares: number;
-  readonly unproved: Set<HeldPlace>;
-  readonly idle: Set<HeldPlace>;
-  readonly busy: Set<HeldPlace>;
 }
 
 export function createPlaces({ max, provedShares = 1, clock }: PlacesOptions): Places {
@@ -105,7 +89,7 @@ export function createPlaces({ max, provedShares = 1, clock }: PlacesOptions): P
     shares -= holder.shares;
   };
 
-  /** Makes room for one more connection of the address. False if there is none. */
+  /** False if there is no room for one more connection of the address. */
   const makeRoom = (newcomer: Holder): boolean => {
     const isPresent = totalOf(newcomer) > 0;
     const share = Math.floor(max / (shares + (isPresent ? 0 : newcomer.shares)));
@@ -173,9 +157,8 @@ export function clientAddress({ remoteAddress }: { readonly remoteAddress?: stri
 }
 
 /**
- * The canonical form of a client's address, for everything that is counted by address. A listener on all
- * addresses sees an IPv4 address as `::ffff:10.0.0.1`. Each IPv6 address counts as a client, not its /64: a
- * pod has one address and cannot take another, but all pods of a node may share a /64.
+ * A client's address in the form that is counted: a listener on all addresses sees an IPv4 address as
+ * `::ffff:10.0.0.1`. Each IPv6 address counts, not its /64, which all pods of a node may share.
  */
 export function clientOf(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, "");

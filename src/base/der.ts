@@ -1,5 +1,5 @@
-// Writes and reads ASN.1 DER, as far as X.509 certificates need it. Pure. It is not a library because every
-// certificate library uses more memory than the services have for it. Called by x509.ts.
+// Writes and reads ASN.1 DER, as far as X.509 certificates need it. Every certificate library uses more
+// memory than the services have for it.
 
 /** Tag bytes of the universal types in use. */
 export const TAG = {
@@ -15,7 +15,6 @@ export const TAG = {
   set: 0x31,
 } as const;
 
-/** One element: tag, length, contents. */
 export function tlv(tag: number, ...contents: readonly Uint8Array[]): Buffer {
   const body = Buffer.concat(contents);
   return Buffer.concat([Buffer.from([tag, ...lengthBytes(body.length)]), body]);
@@ -42,7 +41,7 @@ export function octetString(bytes: Uint8Array): Buffer {
   return tlv(TAG.octetString, bytes);
 }
 
-/** A bit string. The last byte has `unusedBits` unused bits. */
+/** @param unusedBits of the last byte */
 export function bitString(bytes: Uint8Array, unusedBits = 0): Buffer {
   return tlv(TAG.bitString, Buffer.from([unusedBits]), bytes);
 }
@@ -61,7 +60,6 @@ export function time(ms: number): Buffer {
     : tlv(TAG.generalizedTime, Buffer.from(digits, "latin1"));
 }
 
-/** One element of DER bytes. */
 export interface DerElement {
   readonly tag: number;
   /** Tag, length and contents. */

@@ -1,6 +1,6 @@
 // Small files that survive a crash of the process and of the node. Invariant: after `replaceFile` a restart
 // reads the new content, and after `removeFile` it finds no file; a concurrent reader finds the old or the
-// new content, never a part. Used for the files in the proxy's data folder.
+// new content.
 import { constants } from "node:fs";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -18,7 +18,7 @@ export async function readBounded(path: string, maxBytes: number): Promise<strin
   }
 }
 
-/** Writes a file, or replaces it. @param mode default: only the owner may read it */
+/** @param mode default: only the owner may read the file */
 export async function replaceFile(path: string, text: string, mode = 0o600): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const temporaryPath = `${path}.tmp`;
@@ -45,7 +45,7 @@ export async function emptyFile(path: string, mode = 0o600): Promise<void> {
   await syncDirectory(dirname(path));
 }
 
-/** Removes a file durably. Does nothing if there is no file. */
+/** Does nothing if there is no file. */
 export async function removeFile(path: string): Promise<void> {
   try {
     await rm(path, { force: true });

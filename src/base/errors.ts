@@ -1,17 +1,11 @@
-// The one error type of the project. Invariant: code that handles an error compares its `code`, never its
-// message.
-
 /**
- * An error with a stable code. The message is lower case and names the operation: "listing leases: timed
- * out".
+ * The one error type of the project. Code that handles an error compares its `code`, never its message. The
+ * message is lower case and names the operation: "listing leases: timed out".
  */
 export class MeshError extends Error {
   readonly code: string;
 
-  /**
-   * @param code stable and upper case, for example `SNAPSHOT_REJECTED`
-   * @param message the operation and the cause of the failure
-   */
+  /** @param code stable and upper case, for example `SNAPSHOT_REJECTED` */
   constructor(code: string, message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = "MeshError";

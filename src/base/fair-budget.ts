@@ -1,7 +1,6 @@
-// A budget that many clients share. Invariant: when a client takes something, it has no more than what is
-// left for all others. So the first gets half at most, the next a quarter, then an eighth, and so on: whoever
-// comes next finds something, if little. Callers do not charge what everybody must get. Called where any pod
-// of the cluster may be the client.
+// A budget that many clients share. Invariant: a client that takes something has no more than what is left
+// for all others. So the first gets half at most, the next a quarter, and so on: whoever comes next finds
+// something, if little. Callers do not charge what everybody must get.
 
 export interface FairBudget {
   /** Takes the amount. False if the client would have more than its share: then nothing is taken. */

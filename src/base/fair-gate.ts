@@ -13,9 +13,8 @@ export interface FairGate {
 }
 
 export interface FairGateOptions {
-  /** The number of tasks that run at a time. */
   readonly concurrency: number;
-  /** The number of tasks of all clients that wait. */
+  /** The tasks of all clients together. */
   readonly maxWaiting: number;
 }
 

@@ -2,7 +2,7 @@
 // time. The client that has used the least time in the last seconds is next, so a client with little work
 // waits for one or two pieces of the others' work. Every second turn goes to the client that has waited
 // longest, so nobody waits for more than some pieces of each other client. Clients that have used more than
-// lightMs work together for at most half of the time. Called where any pod of the cluster may be the client.
+// lightMs work together for at most half of the time.
 import { BoundedMap } from "./bounded-map.ts";
 import type { Clock } from "./clock.ts";
 

@@ -1,6 +1,5 @@
 // The bytes of a body while it arrives, in one buffer that grows. Invariant: it keeps none of the chunks,
-// since a chunk of one byte may take hundreds. So the memory of a body is the buffer's capacity. Used by the
-// readers of reviews.
+// since a chunk of one byte may take hundreds; so the memory of a body is the buffer's capacity.
 
 export interface GrowingBytes {
   /** What has arrived so far. Not to be kept: the next `push` may take its memory. */
@@ -12,10 +11,9 @@ export interface GrowingBytes {
 
 /** Of a body that comes byte by byte. */
 const SMALLEST = 4_096;
-
 /**
- * With this factor, the smaller buffers that are copied have a third of the body together. Memory that was
- * never written is not resident.
+ * The buffers that are copied have a third of the body together. Memory that was never written is not
+ * resident.
  */
 const GROWTH = 4;
 

@@ -1,7 +1,6 @@
 // Binds the places of connections to an HTTP or HTTPS server. Invariants: a client that sends no whole head
-// of a request loses its place after 20 s at most (two times FIRST_MS), and time in which the loop is blocked
-// does not count. Whatever a client sends together, Node makes two requests of it at most. The health
-// listener, the manager's webhooks and the listener for an operator's webhooks use it.
+// of a request loses its place after two times FIRST_MS, in which the loop was not blocked. Whatever a client
+// sends together, Node makes two requests of it at most.
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
 import type { Server as HttpsServer } from "node:https";
 import type { Socket } from "node:net";
@@ -20,32 +19,25 @@ export interface GuardOptions {
 }
 
 /**
- * Long, since it also counts the server's own slowness: with 2 s, a hundred honest handshakes at the same
- * time failed on a busy machine. No other client waits for this time: a place that somebody needs is free
- * immediately.
+ * Long, since it counts the server's own slowness too: with 2 s, a hundred honest handshakes at the same time
+ * failed on a busy machine. No other client waits for it: a place that somebody needs is free immediately.
  */
 export const FIRST_MS = 10_000;
 
-/**
- * A client has few headers. Node drops the others; without this bound 16 KiB of empty ones would become a
- * megabyte.
- */
+/** A client has few headers. Node drops the others; 16 KiB of empty ones would become a megabyte. */
 export const MAX_HEADERS = 100;
 
 /**
- * Requests of one connection that have no answer yet. API servers, peers and kubelets wait for each answer
- * before they send the next request; the second is for one that comes before Node reports that the answer
- * has left. Requests in a pipeline are parsed as they come, and take 10 KB for each 30 bytes.
+ * Requests of one connection that have no answer yet. Honest clients wait for each answer before they send
+ * the next request; the second is for one that comes before Node reports that the answer has left.
  */
 const MAX_UNANSWERED = 2;
 
-/** A connection with its place. */
 interface Guest {
   readonly place: Place;
   readonly deadline: Deadline;
   /**
-   * Requests whose head has come, and that have no answer yet. One that Node answers itself, such as one
-   * without `Host`, counts for ever.
+   * Requests whose head has come. One that Node answers itself, such as one without `Host`, counts for ever.
    */
   unanswered: number;
   /** Requests that have come as a whole and have no answer yet. */
@@ -127,7 +119,6 @@ export function guardConnections(
   server.maxHeadersCount = MAX_HEADERS;
 }
 
-/** The other side of a connection. */
 export function peerOf({ remoteAddress, remotePort }: Pick<Socket, "remoteAddress" | "remotePort">): string {
   return `${remoteAddress}:${remotePort}`;
 }
@@ -137,12 +128,10 @@ function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * "no-length": refused because the length of its body is not given. A body in chunks of one byte takes a
- * hundred times as long as it is.
+ * "no-length": a body without a length may come in chunks of one byte, which takes a hundred times as long.
  */
 type HeadVerdict = "serve" | "cut" | "no-length";
 
-/** What Node calls for each head. */
 type OnIncoming = (req: IncomingMessage, shouldKeepAlive: boolean) => number;
 
 interface ParserOf {
@@ -155,10 +144,11 @@ const REASON = "ctrlmesh: a request with a body needs a Content-Length\n";
 const LENGTH_REQUIRED = `HTTP/1.1 411 Length Required\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: ${REASON.length}\r\n\r\n${REASON}`;
 
 /**
- * Judges the head of each request before Node makes anything of it; after a refusal nothing more of the connection
- * is parsed. Node itself goes on with all that it has read, also after the end of the socket: it makes a request and
- * a response of 10 KB of each 26 bytes. It has no public way to stop that, so this function uses an internal one,
- * which pipelines.test.ts holds. Does nothing before Node has given the connection its parser.
+ * Judges the head of each request before Node makes anything of it; after a refusal nothing more of the
+ * connection is parsed. Node itself goes on with all that it has read, also after the end of the socket: it
+ * makes a request and a response of 10 KB of each 26 bytes. It has no public way to stop that, so this
+ * function uses an internal one, which pipelines.test.ts holds. Does nothing before Node has given the
+ * connection its parser.
  */
 function boundHeads(socket: Socket, judge: (req: IncomingMessage) => HeadVerdict): void {
   const { parser } = socket as ParserOf;

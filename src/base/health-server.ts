@@ -1,8 +1,8 @@
 // The health listener: /healthz, /startupz, /readyz and /metrics over plain HTTP for the kubelet and
 // Prometheus, and pages for debugging. Invariant: no response has secrets; pages are for callers on the
 // loopback only (`kubectl port-forward` and `exec`), not for the pod network, a sidecar of another mesh or a
-// browser. The server starts before all other parts, so that a probe always gets a response.
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+// browser.
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createClientPace } from "./client-pace.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { clientAddress, createPlaces } from "./connection-places.ts";
@@ -12,20 +12,17 @@ import type { Runnable } from "./lifecycle.ts";
 import { createListener, type ListenAddress } from "./listener.ts";
 import type { Registry } from "./metrics.ts";
 
-/**
- * Returns the content of a page, which is sent as JSON. The signal fires when the client disconnects.
- * @throws MeshError `BAD_REQUEST` for an invalid query
- */
+/** Its result is sent as JSON. The signal fires when the client is gone. @throws MeshError `BAD_REQUEST` */
 export type Page = (query: URLSearchParams, signal: AbortSignal) => unknown;
 
 export interface HealthServerOptions {
   readonly listen: ListenAddress;
   readonly registry: Registry;
-  /** Why the process is not ready; undefined if it is ready. */
+  /** Why the process is not ready. */
   readonly notReady: () => string | undefined;
   /** Why the process has not started: /startupz, for which other containers wait. Default: `notReady`. */
   readonly notStarted?: () => string | undefined;
-  /** A problem that will make the process unready if it stays; undefined if there is none. */
+  /** A problem that will make the process unready if it stays. */
   readonly warning?: () => string | undefined;
   /** Further pages by path. */
   readonly pages?: Readonly<Record<string, Page>>;
@@ -40,26 +37,18 @@ export interface HealthServer extends Runnable {
 /** A kubelet and a few Prometheus servers have some each. Every pod of the cluster can connect. */
 const MAX_CONNECTIONS = 64;
 /**
- * Connections and requests of each address from outside the pod. A kubelet probes each container about once a
- * second, and a metrics server comes every few seconds. The operator's own requests run on the same event
- * loop, on which a page of metrics takes milliseconds.
+ * Connections and requests of each address outside the pod. A kubelet probes each container about once a
+ * second. The operator's requests run on the same event loop, on which a page of metrics takes milliseconds.
  */
 const PACE = { perSecond: 20, burst: 64 };
-/** Of all headers of a request. Probes and scrapes have a few hundred bytes. */
+/** Probes and scrapes have a few hundred bytes of headers. */
 const MAX_HEADER_BYTES = 4 * 1024;
-/** For a whole request. */
 const REQUEST_MS = 10_000;
-/**
- * Enough for the probes that a client sends together. A kubelet opens a connection for each, and Prometheus
- * comes only after this time.
- */
+/** A kubelet opens a connection for each probe, and Prometheus comes only after this time. */
 const KEEP_ALIVE_MS = 5_000;
 /** For reading an answer. Until then it takes memory and a place. */
 const ANSWER_MS = 10_000;
-/**
- * Scrapes from outside the pod get the same page within this time. With thousands of namespaces it takes tens
- * of milliseconds of the operator's event loop.
- */
+/** How long scrapes from outside get the same page, which can take tens of milliseconds of the event loop. */
 const METRICS_MS = 1_000;
 /** How often Node checks the timeouts of connections. */
 const CHECK_MS = 1_000;
@@ -72,7 +61,7 @@ interface Answer {
 }
 type Route = (req: IncomingMessage, res: ServerResponse) => Answer | Promise<Answer>;
 
-/** Creates the server. */
+/** Start it before all other parts, so that a probe always gets an answer. */
 export function createHealthServer(options: HealthServerOptions): HealthServer {
   const { listen, registry, notReady, notStarted = notReady, warning, pages = {}, clock = systemClock } = options;
   let port = 0;
@@ -136,7 +125,6 @@ export function createHealthServer(options: HealthServerOptions): HealthServer {
   };
 }
 
-/** Renders once in METRICS_MS, for all who ask meanwhile. */
 function renderedOnce(render: () => Promise<string>, clock: Clock): () => Promise<string> {
   let page: Promise<string> | undefined;
   let renderedMs = 0;
@@ -166,11 +154,7 @@ async function render(page: Page, query: URLSearchParams, signal: AbortSignal): 
   return `${JSON.stringify(await page(query, signal), undefined, 2)}\n`;
 }
 
-/** The parts of a request that isFromInside checks. */
-interface Asked {
-  readonly headers: IncomingHttpHeaders;
-  readonly socket: { readonly remoteAddress?: string | undefined };
-}
+type Asked = Pick<IncomingMessage, "headers"> & { readonly socket: Parameters<typeof clientAddress>[0] };
 
 // No other address of 127.0.0.0/8: Istio's sidecar forwards requests of the pod network from 127.0.0.6.
 const INSIDE: ReadonlySet<string | undefined> = new Set(["127.0.0.1", "::1"]);

@@ -1,6 +1,5 @@
-// Host names and addresses as URLs have them. Pure. Invariant: each has one form here, however it is written.
-// Called by the rules about other servers and by the proxy that enforces them, so that both compare the same
-// form.
+// Host names and addresses as URLs have them. Invariant: each has one form, however it is written, so that
+// the rules about other servers and the proxy that enforces them compare the same form.
 
 /**
  * Lower case, Punycode, `127.0.0.1` for `0x7f.1` and for `[::ffff:127.0.0.1]`, without brackets and without

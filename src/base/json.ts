@@ -1,5 +1,4 @@
-// JSON from outside: bytes to a checked value, in one step. Called where a body, file or token enters the
-// process.
+// JSON from outside: bytes to a checked value, in one step.
 import type { z } from "zod";
 
 /** @throws SyntaxError if the text is not JSON */

@@ -1,6 +1,5 @@
-// A file that another program replaces, read before each use. Invariant: while the file cannot be read or
-// parsed, its last good content is used. The proxy reads the CAs of the API server and of the mesh in this
-// way.
+// A file that another program replaces, such as a CA bundle, read before each use. Invariant: while the file
+// cannot be read or parsed, its last good content is used.
 import { readFile } from "node:fs/promises";
 import { errorMessage, MeshError } from "./errors.ts";
 import type { Logger } from "./log.ts";

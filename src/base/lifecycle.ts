@@ -1,5 +1,5 @@
-// Runs a service: its settings, signals and exit codes, and its parts. Invariant: a part starts after all parts of
-// earlier groups are ready, and stops before them.
+// Runs a service: its settings, signals and exit codes, and its parts. Invariant: a part starts after all
+// parts of earlier groups are ready, and stops before them.
 import type { z } from "zod";
 import { untilAborted } from "./abort.ts";
 import type { Env } from "./env.ts";
@@ -7,7 +7,6 @@ import { errorMessage, isMeshError, MeshError } from "./errors.ts";
 import type { Logger } from "./log.ts";
 import { type CommandLine, EXIT_USAGE, readInvocation } from "./settings.ts";
 
-/** A part of a process that starts and stops. */
 export interface Runnable {
   readonly name: string;
   /** Starts; resolves once ready to serve. Must end when the signal fires. */
@@ -76,8 +75,8 @@ export interface RunOptions {
 }
 
 /**
- * Runs a service and ends the process: with 64 for an invalid configuration, with every problem on stderr; with 0
- * after a complete drain; otherwise with 1, after one line on stderr.
+ * Runs a service and ends the process: with 64 for an invalid configuration, with every problem on stderr;
+ * with 0 after a complete drain; otherwise with 1, after one line on stderr.
  */
 export async function runMain<S extends z.ZodType>(
   commandLine: CommandLine<S>,

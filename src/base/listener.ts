@@ -1,5 +1,5 @@
 // Binds and closes a server with all its sockets. Invariant: after `close` no socket is open, including
-// upgraded ones, which Node does not track. Used by every listener of both services.
+// upgraded ones, which Node does not track.
 import type { AddressInfo, ListenOptions, Server, Socket } from "node:net";
 import { MeshError } from "./errors.ts";
 
@@ -11,15 +11,12 @@ export interface ListenAddress {
 
 /**
  * Connections that the system keeps until the process takes them: the most that Linux allows by default.
- * While the event loop is busy, a flood fills Node's default of 511, and then the system drops what honest
- * clients send: they try again after 1, 3 and 7 s.
+ * While the event loop is busy, a flood fills Node's default of 511, and honest clients try again after 1, 3
+ * and 7 s.
  */
 const BACKLOG = 4_096;
 
-/**
- * The options of Node's `listen`. Without a host Node takes all addresses, IPv6 and IPv4, or only IPv4 on a
- * kernel without IPv6 (Node's documentation of `server.listen`).
- */
+/** Without a host Node listens on all addresses, IPv6 and IPv4, or only IPv4 on a kernel without IPv6. */
 export function listenOptions({ host, port }: ListenAddress): ListenOptions {
   return host === "::" ? { port, backlog: BACKLOG } : { host, port, backlog: BACKLOG };
 }
@@ -33,7 +30,7 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-/** Any server. An HTTP server can close its idle connections. */
+/** An HTTP server can close its idle connections. */
 type AnyServer = Server & { closeIdleConnections?(): void };
 
 /** @param connectionEvent `secureConnection` for TLS, otherwise `connection` */

@@ -1,6 +1,5 @@
 // Logs: one line of JSON on stderr for each message. Invariant: messages are constant, with values as fields;
-// no bodies and no tokens are logged; an error is logged once, where it is handled. Called by each service's
-// main.
+// no bodies and no tokens are logged; an error is logged once, where it is handled.
 import { type Logger, pino, stdSerializers, stdTimeFunctions } from "pino";
 
 export type { Logger };
@@ -12,9 +11,7 @@ export interface LogOptions {
   readonly level?: string;
 }
 
-/**
- * The format of each line: the level as a word, the time in RFC 3339, an error with its causes under `err`.
- */
+/** Each line has the level as a word, the time in RFC 3339, and an error with its causes under `err`. */
 export const LOG_FORMAT = {
   formatters: { level: (level: string) => ({ level }) },
   timestamp: stdTimeFunctions.isoTime,
@@ -26,7 +23,6 @@ export function createLogger({ name, level = "info" }: LogOptions): Logger {
   return pino({ name, level, ...LOG_FORMAT }, pino.destination({ dest: 2, sync: true }));
 }
 
-/** A logger that writes nothing, for tests. */
 export function silentLogger(): Logger {
   return pino({ level: "silent" });
 }

@@ -1,6 +1,6 @@
 // Metrics for hot paths. prom-client hashes the labels at each `inc` and `observe`; here a label set is
 // looked up once and becomes a cell: a number, or buckets, which are read at a scrape. Invariant: the caller
-// keeps one cell for each label set and bounds their number. Used for metrics that every request changes.
+// keeps one cell for each label set and bounds their number.
 import { Counter, Histogram, type Registry } from "./metrics.ts";
 
 export interface MetricOptions<L extends string> {
@@ -9,6 +9,8 @@ export interface MetricOptions<L extends string> {
   readonly labelNames?: readonly L[];
   readonly registry: Registry;
 }
+
+type Labels = Readonly<Record<string, string | number>>;
 
 /** One label set of a counter. */
 export interface CounterCell {
@@ -21,18 +23,12 @@ export interface HistogramCell {
 }
 
 /** Returns a function that creates cells. Call that function once for each label set. */
-export function createCounterCells<L extends string>({
-  name,
-  help,
-  labelNames = [],
-  registry,
-}: MetricOptions<L>): (labels: Record<L, string | number>) => CounterCell {
+export function createCounterCells<L extends string>(
+  options: MetricOptions<L>,
+): (labels: Record<L, string | number>) => CounterCell {
   const cells: { readonly labels: Record<L, string | number>; readonly cell: CounterCell }[] = [];
   new Counter({
-    name,
-    help,
-    labelNames: [...labelNames],
-    registers: [registry],
+    ...configOf(options),
     collect() {
       this.reset();
       for (const { labels, cell } of cells) this.inc(labels, cell.value);
@@ -45,19 +41,19 @@ export function createCounterCells<L extends string>({
   };
 }
 
-/**
- * The same for a histogram.
- * @param options.buckets upper bounds, ascending
- */
-export function createHistogramCells<L extends string>({
-  name,
-  help,
-  labelNames = [],
-  registry,
-  buckets,
-}: MetricOptions<L> & { readonly buckets: readonly number[] }): (labels: Record<L, string | number>) => HistogramCell {
+/** The same for a histogram. @param options.buckets upper bounds, ascending */
+export function createHistogramCells<L extends string>(
+  options: MetricOptions<L> & { readonly buckets: readonly number[] },
+): (labels: Record<L, string | number>) => HistogramCell {
+  const { name, help, buckets } = options;
   const cells: BucketCell[] = [];
-  new CellHistogram({ name, help, labelNames: [...labelNames], buckets: [...buckets], registers: [registry] }, cells);
+  const histogram = new Histogram({ ...configOf(options), buckets: [...buckets] });
+  // prom-client's registry and its own `get` call it. It is not in prom-client's declarations.
+  const getForPromString = async (): Promise<object> => {
+    const values = cells.flatMap((cell) => samplesOf(name, cell));
+    return { name, help, type: "histogram", values, aggregator: "sum" };
+  };
+  Object.assign(histogram, { getForPromString });
   return (labels) => {
     const cell = new BucketCell(labels, buckets);
     cells.push(cell);
@@ -65,14 +61,18 @@ export function createHistogramCells<L extends string>({
   };
 }
 
+function configOf<L extends string>({ name, help, labelNames = [], registry }: MetricOptions<L>) {
+  return { name, help, labelNames: [...labelNames], registers: [registry] };
+}
+
 class BucketCell implements HistogramCell {
-  readonly labels: Readonly<Record<string, string | number>>;
+  readonly labels: Labels;
   readonly bounds: readonly number[];
   /** Not cumulative. The last count is for values above all bounds. */
   readonly counts: Float64Array;
   sum = 0;
 
-  constructor(labels: Readonly<Record<string, string | number>>, bounds: readonly number[]) {
+  constructor(labels: Labels, bounds: readonly number[]) {
     this.labels = labels;
     this.bounds = bounds;
     this.counts = new Float64Array(bounds.length + 1);
@@ -87,33 +87,8 @@ class BucketCell implements HistogramCell {
   }
 }
 
-interface Sample {
-  readonly metricName: string;
-  readonly labels: Readonly<Record<string, string | number>>;
-  readonly sharedLabels: Readonly<Record<string, string | number>>;
-  readonly value: number;
-}
-
-class CellHistogram extends Histogram {
-  readonly #name: string;
-  readonly #help: string;
-  readonly #cells: readonly BucketCell[];
-
-  constructor(options: ConstructorParameters<typeof Histogram>[0], cells: readonly BucketCell[]) {
-    super(options);
-    this.#name = options.name;
-    this.#help = options.help;
-    this.#cells = cells;
-  }
-
-  /** Called by prom-client's registry and its own `get`. It is not in prom-client's declarations. */
-  async getForPromString(): Promise<object> {
-    const values = this.#cells.flatMap((cell) => valuesOf(this.#name, cell));
-    return { name: this.#name, help: this.#help, type: "histogram", values, aggregator: "sum" };
-  }
-}
-
-function valuesOf(name: string, { labels: sharedLabels, bounds, counts, sum }: BucketCell): Sample[] {
+/** In the form of prom-client. */
+function samplesOf(name: string, { labels: sharedLabels, bounds, counts, sum }: BucketCell): object[] {
   let count = 0;
   const buckets = [...counts].map((inBucket, index) => {
     count += inBucket;

@@ -1,5 +1,5 @@
-// Prometheus metrics. Invariant: main creates the one registry of a process and passes it on; there is no
-// default registry, so that tests are isolated.
+// Prometheus metrics. Main creates the one registry of a process and passes it on, so that tests are
+// isolated.
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
@@ -17,11 +17,12 @@ export function createRegistry(component: string, version: string): Registry {
   return registry;
 }
 
-/** Time between two samples, in milliseconds: enough to see a blocked loop, too rare to cost anything. */
+/** Between two samples: enough to see a blocked loop, too rare to cost anything. */
 const SAMPLE_MS = 100;
 
 /**
- * Measures how late the event loop runs: the time in which a process serves nobody. The returned function ends it.
+ * Measures how late the event loop runs: the time in which a process serves nobody. The returned function
+ * ends it.
  * @param program `proxy` or `manager`, as in the metric's name
  */
 export function measureEventLoop(registry: Registry, program: "proxy" | "manager"): () => void {

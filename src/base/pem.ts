@@ -1,5 +1,5 @@
-// Reads certificates from PEM text of any origin: the network, a Secret or a file. Invariant: the size is bounded;
-// an error names the place of the text and never shows the text.
+// Reads certificates from PEM text of any origin: the network, a Secret or a file. Invariant: the size is
+// bounded; an error names the place of the text and never shows the text.
 import { X509Certificate } from "node:crypto";
 import { MeshError } from "./errors.ts";
 
@@ -45,8 +45,9 @@ export interface PodName {
 }
 
 /**
- * The name of a pod in the certificates of the mesh: the manager signs it, and proxies check it on connections to each
- * other. It has the form of a SPIFFE ID. With the uid it names one pod only, also if a later pod has the same name.
+ * The name of a pod in the certificates of the mesh: the manager signs it, and proxies check it on
+ * connections to each other. It has the form of a SPIFFE ID. With the uid it names one pod only, also if a
+ * later pod has the same name.
  */
 export function podUri({ namespace, name, uid }: PodName): string {
   return `spiffe://ctrlmesh/ns/${encodeURIComponent(namespace)}/pod/${encodeURIComponent(name)}/${encodeURIComponent(uid)}`;

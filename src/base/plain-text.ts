@@ -1,13 +1,12 @@
 // Turns text from outside into one line of bounded length, which is safe for a message, a condition or a log.
-// Pure.
 
-// A problem names a field and a namespace or two.
+/** For a part of a message: a problem names a field and a namespace or two. */
 const MAX_TEXT_CHARS = 512;
+const MAX_TEXTS = 10;
 
 /**
  * Replaces each control or line-breaking character by a space.
- * @param maxChars in UTF-16 units; a longer text is cut, and then ends in "…"; the default is for a part of a
- * message
+ * @param maxChars in UTF-16 units; a longer text is cut, and then ends in "…"
  */
 export function plainText(text: string, maxChars = MAX_TEXT_CHARS): string {
   // The text is cut first, so that only the result is searched.
@@ -15,14 +14,9 @@ export function plainText(text: string, maxChars = MAX_TEXT_CHARS): string {
   return cut.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, " ");
 }
 
-/**
- * Several texts that a pod or a user wrote, such as problems or names: the first ones, each as plain text,
- * and how many more there are.
- */
+/** Texts that a pod or a user wrote: the first ones, each as plain text, and how many more there are. */
 export function plainTexts(texts: readonly string[]): string[] {
   const more = texts.length - MAX_TEXTS;
   const shown = texts.slice(0, MAX_TEXTS).map((text) => plainText(text));
   return more > 0 ? [...shown, `and ${more} more`] : shown;
 }
-
-const MAX_TEXTS = 10;

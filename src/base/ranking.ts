@@ -1,6 +1,5 @@
 // Finds the item with the highest level. Invariant: levels are small whole numbers that change in small
-// steps, so an item moves in constant time on average, however many items there are. connection-places.ts
-// ranks addresses with it.
+// steps, so an item moves in constant time on average, however many items there are.
 
 export interface Ranking<T> {
   /** Sets the level of an item, a whole number. Level 0 removes the item. */

@@ -10,13 +10,11 @@ import type { ListenAddress } from "./listener.ts";
 /** Exit code for wrong usage or configuration (sysexits.h EX_USAGE). */
 export const EXIT_USAGE = 64;
 
-/** One setting. `dataDir` is set by --data-dir, or by CTRLMESH_DATA_DIR if the prefix is CTRLMESH. */
+/** `dataDir` is set by --data-dir, or by CTRLMESH_DATA_DIR if the prefix is CTRLMESH. */
 export interface Setting {
   /** Checks the raw text, and turns it into the value. */
   readonly type: z.ZodType;
-  /**
-   * The raw text if nobody sets one. Default: none; the type then decides whether the setting is required.
-   */
+  /** The raw text if nobody sets one. Without it the type decides whether the setting is required. */
   readonly fallback?: string;
   readonly help: string;
 }
@@ -29,20 +27,19 @@ export function schemaOf<S extends Settings>(settings: S) {
   return z.object(Object.fromEntries(types) as { [Name in keyof S]: S[Name]["type"] });
 }
 
-/** A service's command line: its settings in the order of `--help`, and the schema of their values. */
 export interface CommandLine<S extends z.ZodType> {
   /** The first line of `--help`: "ctrlmesh-proxy: ...". */
   readonly title: string;
-  /** The prefix of the environment variables. */
+  /** Of the environment variables. */
   readonly prefix: string;
+  /** In the order of `--help`. */
   readonly settings: Settings;
-  /** The schema of the settings (`schemaOf`), with the rules between several of them. */
+  /** `schemaOf(settings)`, with the rules between several of them. */
   readonly schema: S;
   /** Values from other environment variables, for settings without a flag or a variable. */
   readonly derive?: (env: Env) => Readonly<Record<string, string | undefined>>;
 }
 
-/** The result: run the service, or print the help text. */
 export type Invocation<C> =
   | { readonly kind: "run"; readonly config: C; readonly printReady: boolean }
   | { readonly kind: "help"; readonly text: string };
@@ -150,7 +147,6 @@ export const listenAddresses = z
   .transform((text) => (text === "" ? [] : text.split(",").map((each) => each.trim())))
   .pipe(z.array(listenAddress));
 
-/** A pino level. */
 export const logLevel = z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]);
 
 /** Reads host:port. Undefined for any other text. */

@@ -1,6 +1,5 @@
 // The structure of X.509 certificates (RFC 5280): fields and extensions in, PEM out. Invariant: an issuer
 // repeats its CA's subject and key identifier byte for byte, also those of a CA that another tool made.
-// Called by certificates.ts.
 import { createHash, createPublicKey, type KeyObject, randomBytes, sign, type X509Certificate } from "node:crypto";
 import { isIPv4, isIPv6 } from "node:net";
 import { bitString, boolean, type DerElement, integer, octetString, oid, readElements, sequence, TAG, time, tlv } from "./der.ts";
@@ -21,7 +20,6 @@ const OID = {
   clientAuth: "1.3.6.1.5.5.7.3.2",
 } as const;
 
-/** The parts of a certificate. */
 export interface CertificateParts {
   readonly issuer: Buffer;
   readonly subject: Buffer;
@@ -33,7 +31,6 @@ export interface CertificateParts {
   readonly extensions: readonly Buffer[];
 }
 
-/** Builds a certificate and signs it. */
 export function buildCertificate({ issuer, subject, key, signer, from, until, extensions }: CertificateParts): string {
   const { algorithm, hash } = signatureOf(signer);
   const serial = randomBytes(16);
@@ -77,8 +74,10 @@ export function caExtensions(id: Buffer, maxIntermediates: number): Buffer[] {
   ];
 }
 
-/** @throws MeshError `BAD_CERTIFICATE` for an invalid IP address */
-/** @param clientName a URI; the certificate is for clients too */
+/**
+ * @param clientName a URI; with it, the certificate is for clients too
+ * @throws MeshError `BAD_CERTIFICATE` for an invalid IP address
+ */
 export function serverExtensions(
   issuer: X509Certificate,
   key: KeyObject,
@@ -120,7 +119,7 @@ export function distinguishedName(commonName: string): Buffer {
   return sequence(tlv(TAG.set, sequence(oid(OID.commonName), tlv(TAG.utf8, Buffer.from(commonName, "utf8")))));
 }
 
-// The key identifier as the CA has it: another tool may compute it differently.
+// As the CA has it: another tool may compute it differently.
 export function keyIdOf(certificate: X509Certificate): Buffer {
   const id = oid(OID.subjectKeyIdentifier);
   const all = fieldsOf(certificate).find(({ tag }) => tag === 0xa3);
@@ -132,8 +131,7 @@ export function keyIdOf(certificate: X509Certificate): Buffer {
   return keyId(certificate.publicKey);
 }
 
-// The issuer must repeat the CA's subject byte for byte: version, serial, algorithm, issuer, validity, then
-// the subject.
+// The fields are version, serial, algorithm, issuer, validity, then the subject.
 export function subjectOf(certificate: X509Certificate): Buffer {
   const subject = fieldsOf(certificate)[5]?.bytes;
   if (subject === undefined) throw new MeshError("BAD_CERTIFICATE", "reading the CA certificate: no subject");

@@ -22,15 +22,16 @@ export interface ControllerBuilder {
   /** The kind to reconcile: a change of an object queues the object. Usually with `generationChanged`. */
   for<T extends KubeObject>(resource: Resource<T>, options?: SourceOptions<T>): ControllerBuilder;
   /**
-   * Any other kind: a change queues the requests that `map` returns for the old and for the new object, so that
-   * the former target of a reference is reconciled too.
+   * Any other kind: a change queues the requests that `map` returns for the old and for the new object, so
+   * that the former target of a reference is reconciled too.
    * @param map pure and fast. If it throws, the error is logged and the change queues nothing
    */
   watches<T extends KubeObject>(resource: Resource<T>, map: MapFunction<T>, options?: SourceOptions<T>): ControllerBuilder;
   /**
-   * Any other source of events, for example reports of other processes: `on(registry.onChange, map)`. An event
-   * queues the requests that `map` returns. The controller does not wait for such a source.
-   * @param subscribe called at the start of the controller; may return the function that ends the subscription
+   * Any other source of events, for example reports of other processes: `on(registry.onChange, map)`. An
+   * event queues the requests that `map` returns. The controller does not wait for such a source.
+   * @param subscribe called at the start of the controller; may return the function that ends the
+   * subscription
    */
   on<E>(subscribe: Subscribe<E>, map: (event: E) => readonly Request[]): ControllerBuilder;
   /** Builds the controller. Its stores already exist; nothing runs before `start`. */
@@ -104,7 +105,9 @@ function groupOf(apiVersion: string): string {
 /** Decides whether a change leads to a reconcile. Those below pass every addition and deletion. */
 export type Predicate<T extends KubeObject = KubeObject> = (change: Change<T>) => boolean;
 
-/** Updates that changed the spec or began the deletion. The API server raises metadata.generation for both. */
+/**
+ * Updates that changed the spec or began the deletion. The API server raises metadata.generation for both.
+ */
 export const generationChanged: Predicate = (change) =>
   change.type !== "updated" ||
   change.object.metadata.generation !== change.previous.metadata.generation ||

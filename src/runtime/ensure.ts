@@ -1,5 +1,6 @@
-// Creates an object or brings it in line. Level-based: the caller compares the stored object (from a store) at
-// every reconcile. Invariants: an object without a difference is not written, and labels of other writers stay.
+// Creates an object or brings it in line. Level-based: the caller compares the stored object (from a store)
+// at every reconcile. Invariants: an object without a difference is not written, and labels of other writers
+// stay.
 import type { Resource } from "../kube/client/resource.ts";
 import type { KubeClient } from "../kube/client/types.ts";
 import { isStatus } from "../kube/status.ts";
@@ -10,17 +11,17 @@ import { preconditions } from "./patch-current.ts";
 export interface EnsureOptions {
   readonly signal?: AbortSignal | undefined;
   /**
-   * How a missing object is created. With "apply" the right to create it can be restricted to its name, but an
-   * object that has the name by now is overwritten. Default "create": such an object stays as it is.
+   * How a missing object is created. With "apply" the right to create it can be restricted to its name, but
+   * an object that has the name by now is overwritten. Default "create": such an object stays as it is.
    */
   readonly createBy?: "create" | "apply";
 }
 
 /**
- * Creates the desired object if `stored` is undefined; otherwise patches what differs. The fields of `desired`
- * are compared as a whole (`spec`, `data`). Fields that `desired` lacks, and further labels and owners, stay.
- * Resolves with the written object; undefined if there was nothing to write, or if another writer has just
- * created the object, which the watch will show.
+ * Creates the desired object if `stored` is undefined; otherwise patches what differs. The fields of
+ * `desired` are compared as a whole (`spec`, `data`). Fields that `desired` lacks, and further labels and
+ * owners, stay. Resolves with the written object; undefined if there was nothing to write, or if another
+ * writer has just created the object, which the watch will show.
  * @throws StatusError `Conflict` if the object has changed since it was stored; the controller retries
  */
 export async function ensure<T extends KubeObject>(

@@ -17,7 +17,6 @@ export type EventType = "Normal" | "Warning";
 
 export interface EventRecorder extends Runnable {
   /**
-   * Records an event.
    * @param reason one stable word in CamelCase
    * @param message a sentence; Events with equal messages are counted together
    */
@@ -61,7 +60,7 @@ const WRITE_TIMEOUT_MS = 5_000;
 const FLUSH_TIMEOUT_MS = 2_000;
 const MAX_MESSAGE_LENGTH = 1024; // the bound of kube-apiserver
 
-/** A recorder. Its `stop` writes the pending Events, for at most two seconds. */
+/** `stop` writes the pending Events, for at most two seconds. */
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
   const { client, component, instance = "", clock, random, log } = options;
   const pending = new Map<string, Pending>();

@@ -1,6 +1,5 @@
-// Adds a finalizer to an object and removes it. A finalizer keeps a deleted object until its external resources
-// are cleaned up. Invariant: finalizers of other programs are never lost, because a write needs the
-// resourceVersion of the read.
+// Adds and removes a finalizer, which keeps a deleted object until its external resources are cleaned up.
+// Invariant: finalizers of other programs are never lost: a write needs the resourceVersion of the read.
 import type { Resource } from "../kube/client/resource.ts";
 import type { KubeObject } from "../kube/types.ts";
 import { type PatchClient, patchCurrent } from "./patch-current.ts";
@@ -8,13 +7,10 @@ import { type PatchClient, patchCurrent } from "./patch-current.ts";
 export interface FinalizerOptions<T extends KubeObject> {
   readonly client: PatchClient;
   readonly resource: Resource<T>;
-  /**
-   * "domain/name". The name must never change: only a program that knows the name can complete the deletion
-   * of these objects.
-   */
+  /** "domain/name". It must never change: only a program that knows it can complete these deletions. */
   readonly finalizer: string;
   readonly signal?: AbortSignal;
-  /** Called if this call, and not another writer, changed the finalizer. */
+  /** This call, and not another writer, has changed the finalizer. */
   readonly onChanged?: (() => void) | undefined;
 }
 
@@ -24,8 +20,8 @@ export function hasFinalizer({ metadata }: KubeObject, finalizer: string): boole
 
 /**
  * Adds or removes the finalizer, and returns the resulting object; undefined if the object is gone, or was
- * created again under its name. An object that is being deleted gets no finalizer, since the API server refuses
- * that.
+ * created again under its name. An object that is being deleted gets no finalizer, since the API server
+ * refuses that.
  * @throws MeshError `FINALIZER_CONFLICT` if the object changed at every attempt
  */
 export async function setFinalizer<T extends KubeObject>(

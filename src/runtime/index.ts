@@ -1,5 +1,5 @@
-// The export `ctrlmesh/runtime`: everything that an operator on this runtime needs. README.md describes it. The
-// programs of the mesh import the files themselves.
+// The export `ctrlmesh/runtime`: everything that an operator on this runtime needs. README.md describes it.
+// The programs of the mesh import the files themselves.
 export { type Clock, type Random, sleep, systemClock, systemRandom } from "../base/clock.ts";
 export { processEnv } from "../base/env.ts";
 export { isMeshError, MeshError } from "../base/errors.ts";

@@ -1,6 +1,5 @@
 // Shared reflectors: callers that request the same kind with the same selectors get the same store.
-// Invariant: there is one list and one watch for each pair of resource and selectors, from the first acquire
-// to the last release. A process has one Informers.
+// Invariant: there is one list and one watch for both, from the first acquire to the last release.
 import type { Clock, Random } from "../base/clock.ts";
 import type { Runnable } from "../base/lifecycle.ts";
 import type { Logger } from "../base/log.ts";
@@ -19,7 +18,7 @@ export interface InformersOptions {
   readonly silenceMs?: number;
 }
 
-/** The use of a shared reflector by one caller. */
+/** The use of a store by one caller. */
 export interface Informer<T extends KubeObject> {
   readonly store: Store<T>;
   /** Ends this use. The last release stops the reflector. */
@@ -41,9 +40,8 @@ interface Shared {
 }
 
 /**
- * Informers that run from `start` on. A store that is requested later starts immediately. `start` does not
- * wait for the first lists, since a kind with a missing CRD would block everything. Controllers wait for
- * their own stores.
+ * A store that is requested after `start` starts immediately. `start` does not wait for the first lists,
+ * since a kind with a missing CRD would block everything; controllers wait for their own stores.
  */
 export function createInformers(options: InformersOptions): Informers {
   const shared = new Map<string, Shared>();

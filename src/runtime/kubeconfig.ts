@@ -1,7 +1,6 @@
-// Connections from a kubeconfig, read by @kubernetes/client-node (contexts, exec plugins, OIDC, token files).
-// Invariant: a connection that needs what is not supported, such as a forward proxy, is refused, and not
-// changed silently. The library needs 90 MB of memory, so it is loaded only if there is a kubeconfig. A pod
-// connects without the library.
+// Connections from a kubeconfig, read by @kubernetes/client-node (contexts, exec plugins, OIDC, token files),
+// which takes 90 MB of memory and is loaded only if there is a kubeconfig. Invariant: a connection that needs
+// what is not supported, such as a forward proxy, is refused, and not changed silently.
 import { readFile } from "node:fs/promises";
 import type { RequestOptions } from "node:https";
 import { delimiter, dirname, join, resolve } from "node:path";

@@ -211,8 +211,8 @@ function checkTimes(leaseDurationMs: number, renewDeadlineMs: number, retryPerio
 }
 
 /**
- * Begins the work of one term as leader. It has ended only when `work` has returned and the signal has fired, so that
- * a function that only starts something keeps the leadership.
+ * Begins the work of one term as leader. It has ended only when `work` has returned and the signal has fired,
+ * so that a function that only starts something keeps the leadership.
  * @param shutdown ends the work in order
  */
 function startLeading(work: LeaderCallbacks["onStartedLeading"], shutdown: AbortSignal, log: Logger) {

@@ -1,6 +1,5 @@
-// The leader elector's states and its one transition function. Pure. Invariant: only in the state Leading,
-// and before its `untilMs`, does this process lead; the lease is released only after the leading work has
-// ended. Called by leader-election.ts.
+// The leader elector's states and its one transition function. Pure. Invariant: this process leads only in
+// the state Leading and before its `untilMs`; the lease is released only after the leading work has ended.
 
 export type LeaderState =
   /** Another process may hold the lease. This process tries to take the lease. */

@@ -1,6 +1,6 @@
 // Reads and writes the Lease of a leader election, in the name of one process. Invariant: the lease is
 // written only over the version that was read, and only where lease-record.ts allows it; epochs never
-// decrease, even if the Lease is deleted and created again. Called by leader-election.ts.
+// decrease, even if the Lease is deleted and created again.
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import { LEASES, type LeaseSpec } from "../kube/client/resources.ts";
@@ -14,11 +14,11 @@ export interface LeaseClientOptions {
   readonly name: string;
   readonly identity: string;
   readonly leaseDurationMs: number;
-  /** The time limit of one request. */
+  /** Of one request. */
   readonly timeoutMs: number;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Called when the lease has another holder than before. Not called for a lease without a holder. */
+  /** The lease has another holder than before. Not called for a lease without a holder. */
   readonly onHolder: (identity: string) => void;
 }
 
@@ -36,13 +36,10 @@ export interface LeaseClient {
   readonly holder: string;
   /**
    * Tries once to take or renew the lease. Undefined if that failed. Never throws.
-   * @param isRenewal this process leads. Then it knows the lease that it wrote last, and does not read the
-   * lease first.
+   * @param isRenewal this process leads, so it knows the lease that it wrote last, and does not read it first
    */
   hold(isRenewal: boolean, signal: AbortSignal): Promise<HeldLease | undefined>;
-  /**
-   * Releases the lease, if this process holds it. Never throws, since a lease that is not released expires.
-   */
+  /** Releases the lease, if this process holds it. Never throws: a lease that is not released expires. */
   release(timeoutMs: number): Promise<void>;
 }
 

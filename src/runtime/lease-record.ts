@@ -1,6 +1,6 @@
 // The rules for the Lease of a leader election. Pure. Invariant: this process takes another holder's lease
 // only after it has seen the lease unchanged for its whole duration, by its own monotonic clock. The times in
-// a lease come from other clocks and are never compared. Called by lease-client.ts.
+// a lease come from other clocks and are never compared.
 import type { Lease, LeaseSpec } from "../kube/client/resources.ts";
 import { isDeepEqual } from "./merge-patch.ts";
 
@@ -37,15 +37,13 @@ export function heldSpec(before: LeaseSpec | undefined, identity: string, leaseD
   };
 }
 
-// leaseTransitions is an int32. Half of its range stays free for changes of the holder, even if the clock is
-// wrong.
+// leaseTransitions is an int32. Half of its range stays free for changes, even if the clock is wrong.
 const MAX_FIRST = 2 ** 30;
 const FIRST_MS = Date.UTC(2026, 0, 1);
 
 /**
  * The transitions of a new Lease: the seconds since 2026. The holder changes less often than once a second,
- * so the number exceeds that of any earlier Lease of the name. So epochs also grow after a deletion of the
- * Lease.
+ * so epochs also grow after a deletion of the Lease.
  */
 function firstTransitions(nowMs: number): number {
   return Math.min(MAX_FIRST, Math.max(0, Math.floor((nowMs - FIRST_MS) / 1_000)));
@@ -62,10 +60,7 @@ export function releasedSpec(before: LeaseSpec | undefined, nowMs: number): Leas
   };
 }
 
-/**
- * The number of the leadership term. It grows with every change of the holder, also after a deletion of the
- * Lease.
- */
+/** The number of the leadership term. It grows with every change of the holder. */
 export function epochOf(spec: LeaseSpec | undefined): number {
   return (spec?.leaseTransitions ?? 0) + 1;
 }

@@ -11,7 +11,10 @@ export type PatchClient = Pick<KubeClient, "get" | "patch">;
 export interface PatchCurrentOptions {
   readonly signal?: AbortSignal | undefined;
   readonly subresource?: string;
-  /** The MeshError for an object that changes at every attempt; `doing` describes the operation: "writing the status". */
+  /**
+   * The MeshError for an object that changes at every attempt; `doing` is the operation: "writing the
+   * status".
+   */
   readonly conflict: { readonly code: string; readonly doing: string };
 }
 
@@ -21,8 +24,8 @@ type ChangesOf<T> = (current: T) => { readonly metadata?: object; readonly statu
 const MAX_ATTEMPTS = 5;
 
 /**
- * Sends the merge patch that `changesOf` computes. After a conflict it reads the object and computes the patch
- * again. Resolves with the resulting object; undefined if the object is gone.
+ * Sends the merge patch that `changesOf` computes. After a conflict it reads the object and computes the
+ * patch again. Resolves with the resulting object; undefined if the object is gone.
  * @throws the MeshError `conflict` if the object changed at every attempt
  */
 export async function patchCurrent<T extends KubeObject>(

@@ -1,6 +1,5 @@
-// The contract between a controller and its reconciler, with controller-runtime's names. Invariant: a
-// reconciler is level-based: a request names an object and never an event, and the reconciler reads
-// everything else from stores.
+// The contract between a controller and its reconciler, with controller-runtime's names. A reconciler is
+// level-based: a request names an object and never an event, and it reads everything else from stores.
 import { MeshError } from "../base/errors.ts";
 
 /** Names the object to reconcile. The namespace is "" for cluster-scoped kinds. */
@@ -11,8 +10,8 @@ export interface Request {
 
 export interface Result {
   /**
-   * Reconcile again after this time, in milliseconds, even if nothing changes. There is no backoff or jitter.
-   * A change reconciles the object earlier. If absent, the object is reconciled at the next change.
+   * Reconcile again after this time even if nothing changes; absent: at the next change. No backoff or
+   * jitter.
    */
   readonly requeueAfterMs?: number;
 }
@@ -42,7 +41,6 @@ export function formatRequest({ namespace, name }: Request): string {
   return `${namespace}/${name}`;
 }
 
-/** The request of a key. */
 export function parseRequest(key: string): Request {
   const slash = key.indexOf("/");
   return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };

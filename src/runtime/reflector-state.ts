@@ -1,15 +1,14 @@
 // The reflector's states and its one transition function. Pure. Invariant: a watch begins only at a version
-// whose earlier changes are all in the store; in doubt the next state is a list. Called by reflector.ts.
+// whose earlier changes are all in the store; in doubt the next state is a list.
 
 /** `failures` counts failures in a row, for the backoff. */
-export type ReflectorState =
+type AskingState =
   | { readonly kind: "listing"; readonly failures: number }
-  | { readonly kind: "watching"; readonly resourceVersion: string; readonly failures: number }
-  | {
-      readonly kind: "waiting";
-      readonly failures: number;
-      readonly next: Exclude<ReflectorState, { kind: "waiting" | "stopped" }>;
-    }
+  | { readonly kind: "watching"; readonly resourceVersion: string; readonly failures: number };
+
+export type ReflectorState =
+  | AskingState
+  | { readonly kind: "waiting"; readonly failures: number; readonly next: AskingState }
   | { readonly kind: "stopped" };
 
 export type ReflectorInput =
@@ -61,6 +60,6 @@ export function nextReflectorState(state: ReflectorState, input: ReflectorInput)
   }
 }
 
-function wait(next: Exclude<ReflectorState, { kind: "waiting" | "stopped" }>): ReflectorState {
+function wait(next: AskingState): ReflectorState {
   return { kind: "waiting", failures: next.failures, next };
 }

@@ -1,6 +1,5 @@
 // Keeps a store equal to a collection of the API server with a list and then watches. Invariant: no event is
-// lost or invented, and after each list the store equals the list. reflector-state.ts makes the decisions,
-// and this file does the I/O. informers.ts creates one reflector for each pair of resource and selectors.
+// lost or invented, and after each list the store equals the list. reflector-state.ts makes the decisions.
 import { backoffMs, type Clock, type Random, sleep } from "../base/clock.ts";
 import { isMeshError, MeshError } from "../base/errors.ts";
 import type { Runnable } from "../base/lifecycle.ts";
@@ -19,7 +18,7 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  /** Changes each object before it is stored; default dropUnreadMetadata. */
+  /** Default: dropUnreadMetadata. */
   readonly transform?: (object: T) => T;
   /** See WatchOptions. */
   readonly silenceMs?: number;
@@ -30,13 +29,12 @@ export interface Reflector<T extends KubeObject> extends Runnable {
 }
 
 const BACKOFF = { baseMs: 800, maxMs: 30_000 };
-// Watches last 5 to 10 minutes, at random, so that the watches of a process do not all end together (as in
-// client-go).
+/** Watches last one to two times this, at random, so that they do not all end together (as in client-go). */
 const MIN_WATCH_SECONDS = 300;
-// A watch that lasts this long counts as working, even without an event.
+/** A watch that lasts this long counts as working, even without an event. */
 const HEALTHY_AFTER_MS = 10_000;
 
-/** Creates a reflector, without running it. `start` resolves immediately; wait for `store.synced`. */
+/** `start` resolves immediately; wait for `store.synced`. */
 export function createReflector<T extends KubeObject>(options: ReflectorOptions<T>): Reflector<T> {
   const { resource, clock, random } = options;
   const log = options.log.child({ resource: resourceName(resource), ...options.selectors });
@@ -136,10 +134,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
   };
 }
 
-/**
- * True if the version is expired or refused, or if the stream cannot be read: the same watch would fail
- * again.
- */
+/** True if the same watch would fail again. */
 function needsList(error: unknown): boolean {
   return isStatus(error, "Expired", "Gone", "BadRequest", "Invalid") || isMeshError(error, "WATCH_MALFORMED");
 }
@@ -147,10 +142,7 @@ function needsList(error: unknown): boolean {
 /** kubectl's copy of the whole object. */
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
-/**
- * The object without metadata.managedFields and without kubectl's copy of the object. No reconciler reads
- * them, and managedFields take a fifth of an operator's cache.
- */
+/** Without what no reconciler reads. managedFields take a fifth of an operator's cache. */
 export function dropUnreadMetadata<T extends KubeObject>(object: T): T {
   const { annotations } = object.metadata;
   const hasCopy = annotations?.[LAST_APPLIED] !== undefined;

@@ -1,6 +1,6 @@
-// A running controller: sources queue requests, workers reconcile them, and `stop` drains both. Invariants: no
-// reconcile runs before every source has synced, and an object has one reconcile at a time; a reconcile that fails
-// never ends the process, and one that hangs does not block its worker.
+// A running controller: sources queue requests, workers reconcile them, and `stop` drains both. Invariants:
+// no reconcile runs before every source has synced, and an object has one reconcile at a time; a reconcile
+// that fails never ends the process, and one that hangs does not block its worker.
 import { onAbort, untilAborted } from "../base/abort.ts";
 import { type BackoffOptions, type Clock, type Random, systemClock, systemRandom } from "../base/clock.ts";
 import { isMeshError, MeshError } from "../base/errors.ts";
@@ -34,7 +34,9 @@ export interface ControllerOptions {
    * wait begins with the first change, and later changes do not extend it.
    */
   readonly debounceMs?: number;
-  /** The wait before a failing object is tried again. It doubles with each failure; default 50 ms to 2 min. */
+  /**
+   * The wait before a failing object is tried again. It doubles with each failure; default 50 ms to 2 min.
+   */
   readonly backoff?: BackoffOptions;
   /**
    * How long one reconcile may take, in milliseconds; default no bound. After this time its signal fires with
@@ -45,8 +47,8 @@ export interface ControllerOptions {
   readonly reconcileTimeoutMs?: number;
   /**
    * How long running reconciles may continue after a stop before their signal fires, in milliseconds; default
-   * 5,000. Keep it below the bound of the whole drain (10,000): at that bound the process ends, even if reconciles
-   * still run.
+   * 5,000. Keep it below the bound of the whole drain (10,000): at that bound the process ends, even if
+   * reconciles still run.
    */
   readonly graceMs?: number;
   readonly metrics?: ControllerMetrics;
@@ -57,7 +59,9 @@ export interface ControllerOptions {
  * stores have synced.
  */
 export interface Controller extends Runnable {
-  /** Queues a request from outside the sources: a gRPC message, a timer, a webhook. Debounced like a change. */
+  /**
+   * Queues a request from outside the sources: a gRPC message, a timer, a webhook. Debounced like a change.
+   */
   enqueue(request: Request): void;
 }
 
@@ -159,8 +163,8 @@ export function createController(
     name: `controller ${name}`,
     enqueue,
     async start(signal) {
-      // After a lost leadership every further write may collide with the new leader's, so there is no grace, and no
-      // wait for the groups that are drained before this one.
+      // After a lost leadership every further write may collide with the new leader's, so there is no grace,
+      // and no wait for the groups that are drained before this one.
       onAbort(signal, () => {
         if (isMeshError(signal.reason, "LEADERSHIP_LOST")) work.abort(signal.reason);
       });

@@ -1,5 +1,6 @@
 // Writes the whole status of an object, for a status with one writer (docs/decisions/0010-status-writers.md).
-// Invariants: an equal status is not written, and a status is written only over the version that it was compared with.
+// Invariants: an equal status is not written, and a status is written only over the version that it was
+// compared with.
 import type { Resource } from "../kube/client/resource.ts";
 import type { KubeObject } from "../kube/types.ts";
 import { createMergePatch } from "./merge-patch.ts";
@@ -38,8 +39,8 @@ interface DatedCondition {
 }
 
 /**
- * The condition (metav1.Condition) with its lastTransitionTime: that of the previous condition of its type if the
- * status is equal, otherwise `now`.
+ * The condition (metav1.Condition) with its lastTransitionTime: that of the previous condition of its type if
+ * the status is equal, otherwise `now`.
  * @param now in RFC 3339
  */
 export function withTransitionTime<C extends { readonly status: string }>(

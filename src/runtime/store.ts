@@ -1,10 +1,9 @@
-// The cache of one kind, which a reflector fills and everything else reads. Invariants: objects are deeply frozen
-// and shared. The content changes before the handlers are called, so that a handler sees a state at least as new
-// as its change. What the process has written itself is never taken back by older events.
+// The cache of one kind, which a reflector fills and everything else reads. Invariants: objects are deeply
+// frozen; a handler sees a state at least as new as its change; what the process has written itself is never
+// taken back by older events.
 import { isLaterVersion } from "../kube/resource-version.ts";
 import type { KubeObject } from "../kube/types.ts";
 
-/** A change of one object. */
 export type Change<T extends KubeObject> =
   | { readonly type: "added"; readonly object: T }
   | { readonly type: "updated"; readonly object: T; readonly previous: T }
@@ -23,23 +22,20 @@ export interface Store<T extends KubeObject> {
   list(namespace?: string): readonly T[];
   /**
    * Puts an object into the store that the API server has answered to a write or a read, so that the next
-   * reconcile sees it even if the watch has not brought it yet. Does nothing if the store is as new, or knows that
-   * the object was deleted later, or if the versions cannot be compared. The object must match the selectors of the
-   * store.
+   * reconcile sees it before the watch brings it. Does nothing if the store is as new, or knows that the
+   * object was deleted later, or if the versions cannot be compared. The object must match the store's
+   * selectors.
    */
   wrote(object: T): void;
-  /**
-   * Calls the handler with an `added` for every object in the store, then for every change. Returns a
-   * function that removes the handler.
-   */
+  /** Calls the handler with an `added` for every object, then for every change. Returns what removes it. */
   onChange(handler: ChangeHandler<T>): () => void;
 }
 
-/** The store with its write methods, for a reflector. */
+/** For a reflector. */
 export interface WritableStore<T extends KubeObject> extends Store<T> {
   /**
-   * Replaces the content, and publishes the differences as changes; then the store is synced. Written objects that
-   * are newer than the list stay until the next one.
+   * Publishes the differences as changes; then the store is synced. Written objects that are newer than the
+   * list stay until the next one.
    * @param version of the list
    */
   replace(objects: readonly T[], version?: string): void;
@@ -53,7 +49,6 @@ export function keyOf(name: string, namespace: string | undefined): string {
 }
 
 /**
- * An empty store.
  * @param onHandlerError called with the error of a handler; the other handlers are called too
  * @param transform changes each object before it is stored
  */
@@ -66,8 +61,7 @@ export function createStore<T extends KubeObject>(
   const { promise: synced, resolve } = Promise.withResolvers<void>();
   let hasSynced = false;
   /**
-   * Written objects that the watch has not brought yet, with their versions. After a list without the object
-   * the next such list is the truth again.
+   * Written objects that the watch has not brought yet. The second list without such an object removes it.
    */
   const ahead = new Map<string, { readonly version: string | undefined; readonly isMissedByList: boolean }>();
   /** The latest version of a list or an event. An older object that is not in the store was deleted. */
@@ -86,7 +80,7 @@ export function createStore<T extends KubeObject>(
     if (previous !== undefined && isSame(previous, given)) return;
     const object = deepFreeze(transform(given));
     objects.set(key(object), object);
-    publish(apply(previous, object));
+    publish(changesBetween(previous, object));
   };
   const key = ({ metadata }: T) => keyOf(metadata.name ?? "", metadata.namespace);
 
@@ -99,10 +93,6 @@ export function createStore<T extends KubeObject>(
   };
   const publish = (changes: readonly Change<T>[]) => {
     for (const change of changes) for (const handler of [...handlers]) call(handler, change);
-  };
-  const apply = (previous: T | undefined, object: T | undefined): Change<T>[] => {
-    if (previous !== undefined && object !== undefined && isSame(previous, object)) return [];
-    return changesBetween(previous, object);
   };
 
   return {
@@ -147,8 +137,8 @@ export function createStore<T extends KubeObject>(
         } else ahead.delete(name);
       }
       const changes: Change<T>[] = [];
-      for (const [name, previous] of old) if (!objects.has(name)) changes.push(...apply(previous, undefined));
-      for (const [name, object] of objects) changes.push(...apply(old.get(name), object));
+      for (const [name, object] of old) if (!objects.has(name)) changes.push({ type: "deleted", object });
+      for (const [name, object] of objects) changes.push(...changesBetween(old.get(name), object));
       publish(changes);
       hasSynced = true;
       resolve();
@@ -179,11 +169,10 @@ function sameUid(a: KubeObject, b: KubeObject): boolean {
   return a.metadata.uid === b.metadata.uid;
 }
 
-// An object of the same name with another uid is another object. The old object was deleted between two
-// lists.
-function changesBetween<T extends KubeObject>(previous: T | undefined, object: T | undefined): Change<T>[] {
-  if (object === undefined) return previous === undefined ? [] : [{ type: "deleted", object: previous }];
+// An object of the same name with another uid is another object: the old one was deleted between two lists.
+function changesBetween<T extends KubeObject>(previous: T | undefined, object: T): Change<T>[] {
   if (previous === undefined) return [{ type: "added", object }];
+  if (isSame(previous, object)) return [];
   if (sameUid(previous, object)) return [{ type: "updated", object, previous }];
   return [
     { type: "deleted", object: previous },
@@ -191,7 +180,6 @@ function changesBetween<T extends KubeObject>(previous: T | undefined, object: T
   ];
 }
 
-/** Freezes the value and everything in it. The value itself is changed. */
 function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   Object.freeze(value);

@@ -1,6 +1,5 @@
 // A queue of keys for workers, with client-go's guarantees. Invariant: a key waits at most once and has at
-// most one worker; a key that is added while its worker runs is queued again afterwards, so no change is
-// missed. Called by running-controller.ts.
+// most one worker; a key that is added while its worker runs is queued again afterwards.
 
 import { type BackoffOptions, backoffMs, type Clock, type Random, type Timer } from "../base/clock.ts";
 import type { WorkQueueMetrics } from "./controller-metrics.ts";
@@ -17,9 +16,7 @@ export interface WorkQueueOptions {
 
 /**
  * Processes a key; must not throw.
- * @param release frees the worker before this work has ended, so that work that hangs does not block it. The
- * key stays
- *   in progress until the promise resolves.
+ * @param release frees the worker from work that hangs. The key stays in progress until the promise resolves.
  */
 export type Work = (key: string, release: () => void) => Promise<void>;
 
@@ -30,12 +27,8 @@ export interface WorkQueue {
   add(key: string): void;
   /** Queues the key later. Of several delays for a key, the earliest time counts. */
   addAfter(key: string, delayMs: number): void;
-  /**
-   * Queues the key after its backoff, which grows with each call until `forget`. Returns the delay in
-   * milliseconds.
-   */
+  /** Queues the key after its backoff, which grows with each call until `forget`. Returns the delay. */
   addRateLimited(key: string): number;
-  /** Resets the backoff of the key. */
   forget(key: string): void;
   /** Processes keys, `concurrency` at a time, until the shutdown is complete. */
   run(concurrency: number, work: Work): Promise<void>;
@@ -47,7 +40,7 @@ export interface WorkQueue {
 
 const DEFAULT_BACKOFF = { baseMs: 50, maxMs: 120_000 };
 
-/** An empty queue. Keys are processed in the order of their arrival, so that none starves. */
+/** Keys are processed in the order of their arrival, so that none starves. */
 export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   const { clock, random, metrics, name, backoff = DEFAULT_BACKOFF } = options;
   const waiting = new Map<string, number>(); // key -> the time of its arrival; a Map keeps this order

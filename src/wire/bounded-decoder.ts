@@ -1,6 +1,6 @@
 // Decodes protobuf bytes into the objects that @grpc/proto-loader makes, and stops where they would become
-// too large. gRPC bounds the bytes of a message, and two bytes can become an object of hundreds: 20 MB took
-// 2.9 GB. Pure. Invariant: nothing is made before its size is counted, by the same pass over the bytes.
+// too large: gRPC bounds the bytes of a message, and 20 MB took 2.9 GB. Invariant: nothing is made before its
+// size is counted.
 import { MeshError } from "../base/errors.ts";
 
 /** A message of the contract, as @grpc/proto-loader describes it. */
@@ -13,12 +13,12 @@ export interface MessageShape {
 export interface FieldShape {
   readonly name: string;
   readonly isRepeated: boolean;
-  /** The name of the oneof that the field is a member of. */
+  /** The name of the oneof that has the field. */
   readonly oneof: string | undefined;
   readonly kind: "string" | "bytes" | "bool" | "uint32" | "uint64" | "enum" | "message";
   /** The names of an enum by number. */
   readonly values?: ReadonlyMap<number, string>;
-  /** The shape of a message. A function, since the message may be described later. */
+  /** A function, since the message may be described later. */
   readonly message?: () => MessageShape;
 }
 

@@ -1,5 +1,4 @@
-// The gRPC contract of proto/ctrlmesh/v1/mesh.proto, loaded once for manager and proxy. The file ships with
-// the package.
+// The gRPC contract of proto/ctrlmesh/v1/mesh.proto, which ships with the package.
 import { fileURLToPath } from "node:url";
 import type { MethodDefinition } from "@grpc/grpc-js";
 import { type AnyDefinition, loadSync, type MessageTypeDefinition, type PackageDefinition } from "@grpc/proto-loader";
@@ -17,15 +16,11 @@ import type {
 
 const PROTO_FILE = fileURLToPath(new URL("../../proto/ctrlmesh/v1/mesh.proto", import.meta.url));
 
-/** The maximum size of a gRPC message in both directions: a table of 10,000 namespaces takes about 0.3 MB. */
+/** Of a gRPC message in both directions: a table of 10,000 namespaces takes about 0.3 MB. */
 export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
-
-/** The maximum memory of a decoded message: a table of 10,000 namespaces takes about 1 MB. */
+/** The memory of a decoded message: a table of 10,000 namespaces takes about 1 MB. */
 export const MAX_DECODED_BYTES = 64 * 1024 * 1024;
-/**
- * The same for a message of a proxy, which has the claims of a registration or a few problems. Tables stay
- * bytes.
- */
+/** Of a proxy's message, which has the claims of a registration or a few problems. Tables stay bytes. */
 const MAX_PROXY_MESSAGE_BYTES = 1024 * 1024;
 
 export interface MessageCodec<T> {
@@ -42,11 +37,10 @@ interface Descriptor {
   readonly name: string;
   readonly field: readonly FieldDescriptor[];
   readonly oneofDecl: readonly { readonly name: string }[];
-  readonly enumType: readonly {
-    readonly name: string;
-    readonly value: readonly { readonly name: string; readonly number: number }[];
-  }[];
+  readonly enumType: readonly { readonly name: string; readonly value: readonly EnumValue[] }[];
 }
+
+type EnumValue = Pick<FieldDescriptor, "name" | "number">;
 
 interface FieldDescriptor {
   readonly name: string;
@@ -71,7 +65,6 @@ const definition = loadSync(PROTO_FILE, { keepCase: false, longs: Number, enums:
 
 const shapes = messageShapes(definition);
 
-/** The method `Connect`, for a grpc-js server or client. The memory of decoded messages is bounded. */
 export const CONNECT: MethodDefinition<ProxyMessage, ManagerMessage> = {
   ...method<ProxyMessage, ManagerMessage>("Connect"),
   requestDeserialize: (bytes) => decodeBounded(shapeOf("ProxyMessage"), bytes, { left: MAX_PROXY_MESSAGE_BYTES }),
@@ -83,7 +76,7 @@ export const ROUTE_MESSAGE = messageCodec<RouteMessage>("Route");
 export const ROUTE_DELTA_MESSAGE = messageCodec<RouteDeltaMessage>("RouteDelta");
 export const ROUTE_TABLE_MESSAGE = messageCodec<RouteTableMessage>("RouteTable");
 
-/** Makes the codec of a message. @param name without the package */
+/** @param name of the message, without the package */
 export function messageCodec<T>(name: string): MessageCodec<T> {
   const message = definition[`ctrlmesh.v1.${name}`];
   if (message === undefined || !isMessage(message)) throw incomplete(`message ${name}`);

@@ -1,6 +1,5 @@
-// The types of the messages in proto/ctrlmesh/v1/mesh.proto, as @grpc/proto-loader decodes and encodes them
-// with the options in load-proto.ts. The .proto file is the contract, and each type has the same fields. The
-// types that proto-loader generates are 34 files without the unions that say which member of a oneof is set.
+// The types of the messages in proto/ctrlmesh/v1/mesh.proto, which is the contract: each type has the same
+// fields. Proto-loader can generate types too, but in 34 files and without unions for a oneof.
 
 export interface PodRef {
   readonly namespace: string;
@@ -8,7 +7,7 @@ export interface PodRef {
   readonly uid: string;
 }
 
-/** A message from proxy to manager has exactly one of the fields. */
+/** Exactly one of the fields. */
 export type ProxyMessage =
   | { readonly message?: "registration"; readonly registration: RegistrationMessage }
   | { readonly message?: "promise"; readonly promise: PromiseMessage }
@@ -16,7 +15,7 @@ export type ProxyMessage =
   | { readonly message?: "nack"; readonly nack: NackMessage }
   | { readonly message?: "report"; readonly report: ReportMessage };
 
-/** A message from manager to proxy has exactly one of the fields. */
+/** Exactly one of the fields. */
 export type ManagerMessage =
   | { readonly message?: "welcome"; readonly welcome: WelcomeMessage }
   | { readonly message?: "redirect"; readonly redirect: { readonly endpoint: string } }
@@ -26,18 +25,17 @@ export interface RegistrationMessage {
   readonly pod: PodRef | null;
   readonly proxyVersion: string;
   readonly capabilities: readonly string[];
-  /** A later stream of a pod has a higher number. */
   readonly streamNumber: number;
-  /** The highest epoch of a leader that the proxy has promised to follow; 0 if none. */
+  /** The highest that the proxy has promised to follow; 0 if none. */
   readonly epoch: number;
   readonly route: RouteClaimsMessage | null;
 }
 
 export interface RouteClaimsMessage {
   readonly version: number;
-  /** The last route that the proxy acknowledged, or could have acknowledged; null if none. */
+  /** The last route that the proxy acknowledged, or could have acknowledged. */
   readonly acknowledged: ResourceMessage | null;
-  /** Routes that the proxy has enforced since the last acknowledged one, oldest first. */
+  /** Routes that the proxy has enforced since, oldest first. */
   readonly inDoubt: readonly ResourceMessage[];
   readonly mayHoldMore: boolean;
 }
@@ -46,13 +44,12 @@ export interface WelcomeMessage {
   readonly epoch: number;
   /** Hashes of the registration's tables that the manager needs. */
   readonly wantedTables: readonly Uint8Array[];
-  /** The resource types of which the replica sends a resource to every proxy that supports them. */
+  /** The resource types that the replica sends to every proxy that supports them. */
   readonly types: readonly string[];
 }
 
 export interface PromiseMessage {
   readonly epoch: number;
-  /** The bytes of the tables that the manager requested in `wantedTables`. */
   readonly tables: readonly Uint8Array[];
 }
 
@@ -60,7 +57,6 @@ export interface ResourceMessage {
   readonly type: string;
   readonly version: number;
   readonly digest: string;
-  /** The message of this resource type, encoded. */
   readonly body: Uint8Array;
 }
 
@@ -79,32 +75,23 @@ export interface AckMessage {
 
 export interface NackMessage extends AckMessage {
   readonly problems: readonly string[];
-  /**
-   * The proxy does not enforce the base of the delta, so it needs the whole resource. The delta itself has no
-   * problem.
-   */
+  /** The proxy does not enforce the base of the delta, which itself has no problem. */
   readonly needsWhole: boolean;
 }
 
-/**
- * The reports of a proxy, by kind. A new kind needs a member of the oneof in `Report`, a field here and a
- * value in NO_REPORTS.
- */
+/** By kind. A new kind needs a member of the oneof in `Report`, a field here and a value in NO_REPORTS. */
 export interface Reports {
   /** The pod holds the operator's lock. */
   readonly leader: boolean;
-  /**
-   * The API server's last answer to the operator's requests for its renamed lock; null before the first
-   * answer.
-   */
+  /** The API server's last answer to the operator's requests for its renamed lock; null before the first. */
   readonly lock: LockAccessMessage | null;
   readonly backlog: BacklogMessage;
-  /** What looks like a lock of the operator that the app does not name; null if nothing does. */
+  /** What looks like a lock of the operator that the app does not name. */
   readonly unnamedLock: UnnamedLockMessage | null;
   readonly policies: PolicyReportMessage;
   /**
-   * Why the proxy has no certificate for the calls of the operator's webhooks; "" if it has one, or takes no
-   * such calls.
+   * Why the proxy has no certificate for the calls of the operator's webhooks; "" if it has one or needs
+   * none.
    */
   readonly webhookProblem: string;
 }
@@ -124,38 +111,35 @@ export type ReportMessage = {
   [K in keyof Reports]: { readonly report?: K } & { readonly [P in K]: NonNullable<Reports[P]> };
 }[keyof Reports];
 
-export interface LockAccessMessage {
-  readonly lockName: string;
-  readonly resource: string;
-  readonly deniedVerbs: readonly string[];
-  readonly reason: string;
-}
-
 export interface UnnamedLockMessage {
   readonly lockName: string;
   readonly resource: string;
 }
 
+export interface LockAccessMessage extends UnnamedLockMessage {
+  readonly deniedVerbs: readonly string[];
+  readonly reason: string;
+}
+
 export interface PolicyReportMessage {
-  /** The digest of the enforced policies; "" while there are none. */
+  /** Of the enforced policies; "" while there are none. */
   readonly digest: string;
   /** Breakers that are not closed, and breakers that the process has closed, open ones first. */
   readonly rules: readonly RuleStateMessage[];
 }
 
 export interface RuleStateMessage {
-  /** The UID of the object that has the rule. */
+  /** Of the object that has the rule. */
   readonly uid: string;
   readonly rule: string;
   readonly opened: boolean;
-  /** Milliseconds since 1970. */
   readonly sinceMs: number;
 }
 
 export interface BacklogMessage {
-  /** The number of unknown namespaces with requests that wait for the owner. */
+  /** Unknown namespaces with requests that wait for the owner. */
   readonly heldNamespaces: number;
-  /** The number of writes in flight that delay the proxy's acknowledgement. */
+  /** Writes in flight that delay the proxy's acknowledgement. */
   readonly drainingWrites: number;
 }
 
@@ -180,7 +164,6 @@ export interface SourceWordsMessage {
   readonly agentsField: string;
 }
 
-/** The difference between two routes. The .proto file describes how to apply it. */
 export interface RouteDeltaMessage {
   /** Namespaces that are new or that have another class than before. */
   readonly classes: readonly NamespaceClassMessage[];
@@ -204,10 +187,7 @@ export interface RouteTableMessage {
 }
 
 export interface RuleMessage {
-  /**
-   * The decoder returns a number for a kind that this version does not know. The type omits that number, and
-   * rule-codec.ts rejects it.
-   */
+  /** The decoder returns a number, which this type omits, for a kind that this version does not know. */
   readonly kind: "KIND_UNSPECIFIED" | "LIMIT" | "SUBSET" | "OBJECT_LIMIT" | "OBJECTS" | "FENCE" | "FENCE_MOVES" | "SHARDED";
   readonly subset: string;
   readonly resources: readonly ResourceMatchMessage[];
@@ -244,6 +224,6 @@ export interface CertificateRequestMessage {
 export interface CertificateReplyMessage {
   /** The certificate, then the certificates that link it to a CA that operators may have loaded already. */
   readonly chainPem: string;
-  /** All CAs of the mesh that are trusted at present. */
+  /** All CAs of the mesh that are trusted. */
   readonly trustPem: string;
 }

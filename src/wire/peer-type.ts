@@ -1,6 +1,5 @@
 // The other pods of an app, as a resource type: those to which a proxy may forward reviews of the operator's
-// webhooks. The body is JSON; this schema is its contract. Peers have a version and an ACK of their own, so
-// no route waits for them.
+// webhooks. The body is JSON; this schema is its contract. No route waits for peers.
 import { z } from "zod";
 import { tryParseJson } from "../base/json.ts";
 import { digestOf, headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
@@ -10,14 +9,12 @@ export interface PodPeer {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** The pod's IP address. */
   readonly address: string;
   readonly subset: string;
-  /** The pod is ready and does not terminate. */
+  /** And does not terminate. */
   readonly isReady: boolean;
   /**
-   * Its proxy takes no reviews, since it is older than the app's webhooks: API servers reach its operator
-   * past the proxy. Never forwarded to.
+   * Its proxy is older than the app's webhooks: API servers reach its operator past it. Never forwarded to.
    */
   readonly isDirect?: true | undefined;
 }

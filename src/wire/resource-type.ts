@@ -1,9 +1,8 @@
 // The interface of a resource type. Each type is one constant, which both ends of the stream use.
-// docs/design.md describes how to add a type. Pure.
+// docs/design.md describes how to add a type.
 import { createHash } from "node:crypto";
 import { MeshError } from "../base/errors.ts";
 
-/** The fields that resources of all types have. */
 export interface Versioned {
   /** Grows with every change. */
   readonly version: number;
@@ -25,19 +24,13 @@ export interface ResourceType<R extends Versioned> {
 export interface DeltaCodec<R extends Versioned> {
   /** The capability of a proxy that accepts these deltas. */
   readonly capability: string;
-  /**
-   * The body of the delta; undefined if a delta cannot express the difference, or if the whole resource is as
-   * short.
-   */
+  /** Undefined if a delta cannot express the difference, or if the whole resource is as short. */
   encode(base: R, next: R): Uint8Array | undefined;
   /** @throws ResourceInvalidError with every field that does not fit the base */
   apply(base: R, body: Uint8Array, head: Versioned): R;
 }
 
-/**
- * The digest of a configuration's bytes: half of a SHA-256, in hex. Equal in every manager replica and after
- * restarts.
- */
+/** Half of a SHA-256, in hex: equal in every manager replica and after restarts. */
 export function digestOf(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex").slice(0, 32);
 }
@@ -57,7 +50,6 @@ export class ResourceInvalidError extends MeshError {
   }
 }
 
-/** The problems of a resource's head. */
 export function headProblems({ version, digest }: Versioned): string[] {
   return [
     ...(Number.isSafeInteger(version) && version > 0 ? [] : [`version: ${version} is not positive`]),

@@ -1,10 +1,8 @@
-// The route as a resource type: converts a route to a message, to bytes and to a digest. `routeToWire` and
-// `routeFromWire` are the only lists of a route's fields. Digest, deltas, registrations and the stored file
-// all use the message, so a new field reaches all of them. Invariant: a route that decodes without an error
-// can be enforced. Otherwise the error names every problem.
-import { type AppRef, type CallerPolicy, NO_CALLER_POLICY, type Snapshot } from "../route/snapshot.ts";
+// The route as a resource type. `routeToWire` and `routeFromWire` are the only lists of a route's fields:
+// digest, deltas, registrations and the stored file all use the message. Invariant: a route that decodes
+// without an error can be enforced; otherwise the error names every problem.
+import { NO_CALLER_POLICY, type Snapshot } from "../route/snapshot.ts";
 import type { RouteTable } from "../route/table.ts";
-import type { SourceWords } from "../route/words.ts";
 import { ROUTE_DELTA_MESSAGE, ROUTE_MESSAGE } from "./load-proto.ts";
 import type { ResourceMessage, RouteMessage } from "./messages.ts";
 import { digestOf, headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
@@ -51,19 +49,17 @@ export function namedRoute(snapshot: Snapshot): ResourceMessage {
   return { type: ROUTE.name, version: snapshot.version, digest: snapshot.digest, body: namedBody(snapshot) };
 }
 
-/** A decoded route of a registration. */
 export interface ClaimedRoute {
   /** The hash of the table; undefined if the body has none. */
   readonly tableHash: Uint8Array | undefined;
   /**
-   * Returns the route. Its digest is computed, so a proxy cannot claim the digest of other rules.
-   * @param table the table with the hash `tableHash`
+   * The digest is computed, so a proxy cannot claim the digest of other rules.
    * @throws ResourceInvalidError
    */
   withTable(table: RouteTable | undefined): Snapshot;
 }
 
-/** Decodes a route of a registration. If the body cannot be decoded, the result has no table hash. */
+/** Decodes a route of a registration. If that fails, the result has no table hash. */
 export function claimedRoute({ body, version }: ResourceMessage): ClaimedRoute {
   const message = decodedOrUndefined(body);
   return {
@@ -96,14 +92,8 @@ function routeFromWire(
   const table = readTable(problems);
   if (!table) problems.push("table: missing");
   if (problems.length > 0 || !table || app === null) throw new ResourceInvalidError(problems);
-  const content = { app: appFromWire(app), subset, podNamespace, lockName, table, callers: callersFromWire(callers) };
-  return {
-    version,
-    digest,
-    ...content,
-    ...(warnOnly ? { guard: "Warn" } : {}),
-    ...(words === null ? {} : { words: wordsFromWire(words) }),
-  };
+  const content = { app, subset, podNamespace, lockName, table, callers: callers ?? NO_CALLER_POLICY };
+  return { version, digest, ...content, ...(warnOnly ? { guard: "Warn" } : {}), ...(words && { words }) };
 }
 
 function namedBody(content: RouteContent): Uint8Array {
@@ -133,18 +123,4 @@ function decodedOrUndefined(body: Uint8Array): RouteMessage | undefined {
   } catch {
     return undefined;
   }
-}
-
-function appFromWire({ namespace, name }: AppRef): AppRef {
-  return { namespace, name };
-}
-
-function wordsFromWire({ kind, rules, lockField, agentsField }: SourceWords): SourceWords {
-  return { kind, rules, lockField, agentsField };
-}
-
-function callersFromWire(message: RouteMessage["callers"]): CallerPolicy {
-  if (message === null) return NO_CALLER_POLICY;
-  const { userAgent, defaultOnlyUserAgents, stripManagedFields } = message;
-  return { userAgent, defaultOnlyUserAgents: [...defaultOnlyUserAgents], stripManagedFields };
 }

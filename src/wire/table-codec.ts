@@ -1,28 +1,31 @@
 // Converts a route table to a message, to bytes and to a hash. Invariant: equal tables give equal messages,
 // even if they number their classes differently.
 import { createHash, type Hash } from "node:crypto";
-import type { ResourceMatch, RouteTable } from "../route/table.ts";
+import { isLabelOperator, type LabelTerm } from "../kube/label-selector.ts";
+import type { RouteRule, RouteTable } from "../route/table.ts";
 import type { MemoryBudget } from "./bounded-decoder.ts";
 import { ROUTE_TABLE_MESSAGE } from "./load-proto.ts";
-import type { NamespaceClassMessage, ResourceMatchMessage, RetainedClassMessage, RouteTableMessage } from "./messages.ts";
+import type {
+  LabelTermMessage,
+  NamespaceClassMessage,
+  RetainedClassMessage,
+  RouteTableMessage,
+  RuleMessage,
+} from "./messages.ts";
 import { ResourceInvalidError } from "./resource-type.ts";
-import { ruleFromWire, ruleToWire } from "./rule-codec.ts";
-
-/** The fields that a delta can change. */
-type MovingPart = "classes" | "fenced";
 
 export function tableToWire(table: RouteTable): RouteTableMessage {
   return { ...fixedTableToWire(table), classes: classesToWire(table), fenced: [...table.fenced].sort() };
 }
 
 /** The part of the table that a delta cannot change. */
-export function fixedTableToWire({ rules, sharedResources, retained = [] }: RouteTable): Omit<RouteTableMessage, MovingPart> {
+export function fixedTableToWire({
+  rules,
+  sharedResources,
+  retained = [],
+}: RouteTable): Omit<RouteTableMessage, "classes" | "fenced"> {
   const rows = retained.map((row) => ({ rules: row.rules, namespaces: [...row.namespaces].sort() }));
-  return {
-    rules: rules.map(ruleToWire),
-    sharedResources,
-    retained: sortedBy(rows, (row) => JSON.stringify(row)),
-  };
+  return { rules: rules.map(ruleToWire), sharedResources, retained: sortedBy(rows, (row) => JSON.stringify(row)) };
 }
 
 /**
@@ -31,7 +34,7 @@ export function fixedTableToWire({ rules, sharedResources, retained = [] }: Rout
  */
 export function tableFromWire(message: RouteTableMessage, problems: string[]): RouteTable {
   const rules = message.rules.map((rule, index) =>
-    ruleFromWire(rule, rule.resources.map(matchFromWire), (problem) => problems.push(`table.rules[${index}]${problem}`)),
+    ruleFromWire(rule, (problem) => problems.push(`table.rules[${index}]${problem}`)),
   );
   if (rules.slice(1).some(({ kind }) => kind === "sharded")) problems.push("table.rules: SHARDED must be the first rule");
   const classOf = new Map<string, number>();
@@ -48,7 +51,7 @@ export function tableFromWire(message: RouteTableMessage, problems: string[]): R
     rules,
     classes: message.classes.map((row) => [...row.rules].sort((a, b) => a - b)),
     classOf,
-    sharedResources: message.sharedResources.map(matchFromWire),
+    sharedResources: message.sharedResources,
     fenced: new Set(message.fenced),
     ...retainedFromWire(message.retained, problems),
   };
@@ -59,10 +62,7 @@ export function tableToBytes(table: RouteTable): Uint8Array {
   return ROUTE_TABLE_MESSAGE.encode(tableToWire(table));
 }
 
-/**
- * @param memory see MessageCodec.decode
- * @throws ResourceInvalidError, or MeshError `MESSAGE_INVALID`
- */
+/** @throws ResourceInvalidError, or MeshError `MESSAGE_INVALID` */
 export function tableFromBytes(bytes: Uint8Array, memory?: MemoryBudget): RouteTable {
   const problems: string[] = [];
   const table = tableFromWire(ROUTE_TABLE_MESSAGE.decode(bytes, memory), problems);
@@ -70,7 +70,6 @@ export function tableFromBytes(bytes: Uint8Array, memory?: MemoryBudget): RouteT
   return table;
 }
 
-/** Returns the SHA-256. */
 export function hashBytes(bytes: Uint8Array): Buffer {
   return createHash("sha256").update(bytes).digest();
 }
@@ -78,8 +77,8 @@ export function hashBytes(bytes: Uint8Array): Buffer {
 const hashes = new WeakMap<RouteTable, Buffer>();
 
 /**
- * The hash of the table's bytes. Computed once for each table object: many subsets and reconciles share one
- * table.
+ * The hash of the table's bytes. Computed once for each table object, which many subsets and reconciles
+ * share.
  */
 export function tableHash(table: RouteTable): Buffer {
   const hash = hashes.get(table) ?? hashOf(table);
@@ -89,9 +88,9 @@ export function tableHash(table: RouteTable): Buffer {
 
 const beginnings = new WeakMap<RouteTable["classOf"], Pick<RouteTable, "rules" | "classes"> & { readonly hash: Hash }>();
 
-// A family of 64 shards has 64 tables, which differ at the end only: in the fences and in what is retained.
-// The beginning is nearly all of the bytes, so it is hashed once. In the bytes of a message the fields follow
-// each other by number.
+// The 64 tables of a family of 64 shards differ at the end only: in the fences and in what is retained. So
+// the beginning, nearly all of the bytes, is hashed once. In the bytes of a message the fields follow each
+// other by number.
 function hashOf(table: RouteTable): Buffer {
   const { rules, classes, classOf } = table;
   const nothing = { rules: [], classes: [], sharedResources: [], fenced: [], retained: [] };
@@ -125,16 +124,9 @@ function retainedFromWire(messages: readonly RetainedClassMessage[], problems: s
       if (knownNamespaces.has(namespace)) problems.push(`table.retained[${index}].namespaces: "${namespace}" is in two classes`);
       knownNamespaces.add(namespace);
     }
-    return {
-      namespaces: new Set(namespaces),
-      rules: rules.map(({ resources, visible }) => ({ resources: resources.map(matchFromWire), visible })),
-    };
+    return { namespaces: new Set(namespaces), rules };
   });
   return { retained };
-}
-
-function matchFromWire({ apiGroups, resources }: ResourceMatchMessage): ResourceMatch {
-  return { apiGroups: [...apiGroups], resources: [...resources] };
 }
 
 function sortedBy<T>(rows: readonly T[], keyOf: (row: T) => string): T[] {
@@ -142,4 +134,71 @@ function sortedBy<T>(rows: readonly T[], keyOf: (row: T) => string): T[] {
     .map((row) => [keyOf(row), row] as const)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([, row]) => row);
+}
+
+function ruleToWire(rule: RouteRule): RuleMessage {
+  const { resources, origin } = rule;
+  const common = { subset: "", resources, origin, terms: [] };
+  switch (rule.kind) {
+    case "sharded":
+      return { kind: "SHARDED", ...common };
+    case "limit":
+      return { kind: "LIMIT", ...common };
+    case "subset":
+      return { kind: "SUBSET", ...common, subset: rule.subset };
+    case "object-limit":
+      return { kind: "OBJECT_LIMIT", ...common, terms: rule.terms };
+    case "objects":
+      return { kind: "OBJECTS", ...common, subset: rule.subset, terms: [rule.term] };
+    case "fence":
+      return { kind: rule.because === "moves" ? "FENCE_MOVES" : "FENCE", ...common };
+    default:
+      return rule satisfies never;
+  }
+}
+
+/**
+ * Decodes and checks a rule. An unknown kind or term makes the table invalid: without the rule a subset could
+ * own more than it was granted.
+ * @param report called with each problem, with its path below the rule. After a problem the result must not
+ * be used
+ */
+function ruleFromWire({ kind, subset, origin, resources, terms }: RuleMessage, report: (problem: string) => void): RouteRule {
+  if ((kind === "SUBSET" || kind === "OBJECTS") && subset === "") report(".subset: missing");
+  if (kind === "LIMIT") return { kind: "limit", resources, origin };
+  if (kind === "SUBSET") return { kind: "subset", subset, resources, origin };
+  if (!KINDS_WITH_RESOURCES.has(kind)) {
+    report(`.kind: ${String(kind)} is not known to this proxy`);
+    return { kind: "fence", because: "moves", resources, origin };
+  }
+  if (resources.length === 0) report(".resources: missing");
+  if (kind === "SHARDED") return { kind: "sharded", resources, origin };
+  if (kind === "FENCE") return { kind: "fence", because: "unreported", resources, origin };
+  if (kind === "FENCE_MOVES") return { kind: "fence", because: "moves", resources, origin };
+  checkTerms(terms, report);
+  const labels = terms as readonly LabelTerm[];
+  if (kind === "OBJECT_LIMIT") return { kind: "object-limit", terms: labels, resources, origin };
+  const [term = NO_TERM] = labels;
+  if (terms.length !== 1) report(`.terms: must be one, are ${terms.length}`);
+  return { kind: "objects", subset, term, resources, origin };
+}
+
+const KINDS_WITH_RESOURCES: ReadonlySet<RuleMessage["kind"]> = new Set([
+  "OBJECT_LIMIT",
+  "OBJECTS",
+  "FENCE",
+  "FENCE_MOVES",
+  "SHARDED",
+]);
+
+const NO_TERM: LabelTerm = { key: "", operator: "exists", values: [] };
+
+function checkTerms(terms: readonly LabelTermMessage[], report: (problem: string) => void): void {
+  for (const [index, { key, operator, values }] of terms.entries()) {
+    const needsValues = operator === "in" || operator === "notin";
+    if (key === "") report(`.terms[${index}].key: missing`);
+    if (!isLabelOperator(operator)) report(`.terms[${index}].operator: ${JSON.stringify(operator)} is not known to this proxy`);
+    else if (needsValues !== values.length > 0)
+      report(`.terms[${index}].values: ${operator} ${needsValues ? "needs some" : "takes none"}`);
+  }
 }

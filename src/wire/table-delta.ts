@@ -1,14 +1,12 @@
-// A route table as the difference to a base table. Only the classes of namespaces and the fences may differ.
-// After any other change, also of `retained`, the table is sent whole. Pure. Invariant:
-// `applyDelta(base, diffTables(base, next))` gives the same owners as `next`. This also holds for an equal
+// A route table as the difference to a base table: only the classes of namespaces and the fences may differ.
+// Invariant: `applyDelta(base, diffTables(base, next))` gives the same owners as `next`, also with an equal
 // base that numbers its classes differently, because a delta identifies a class by its rules.
 import type { RouteTable } from "../route/table.ts";
 import type { NamespaceClassMessage, RouteDeltaMessage } from "./messages.ts";
 
 /**
- * The difference between two tables that differ only in classes and fences. The cost grows with the number of
- * namespaces.
- * @returns undefined if the whole table is as short
+ * The difference between two tables that differ only in classes and fences; undefined if the whole is as
+ * short.
  */
 export function diffTables(base: RouteTable, next: RouteTable): RouteDeltaMessage | undefined {
   const budget = next.classOf.size + next.fenced.size;
@@ -22,7 +20,6 @@ export function diffTables(base: RouteTable, next: RouteTable): RouteDeltaMessag
 }
 
 /**
- * The table after the delta. Unchanged parts are shared with the base.
  * @param problems receives every field that does not fit the base. After a problem the result must not be
  * used
  */
@@ -113,8 +110,7 @@ function movedClasses(base: RouteTable, { classes: moved, removed }: RouteDeltaM
   return withoutEmpty(rows, members);
 }
 
-// Removes classes without namespaces. Otherwise they would accumulate while namespaces are created and
-// deleted.
+// Classes without namespaces would accumulate while namespaces are created and deleted.
 function withoutEmpty(
   rows: readonly (readonly number[])[],
   members: Map<string, number>,

@@ -1,5 +1,5 @@
-// The manager as it runs: stores are warm in every replica, the controllers run only while this one leads,
-// and proxies that reach another replica are sent to the leader.
+// The manager as it runs: stores are warm in every replica, and the controllers run only while this one
+// leads.
 import { MANAGER_STATE_NAME, type ManagerStateStatus } from "../api/manager-state.ts";
 import { systemClock, systemRandom } from "../base/clock.ts";
 import { processEnv } from "../base/env.ts";
@@ -31,7 +31,7 @@ import { injectionSettings } from "./injection/injection.ts";
 import { addLabelsController } from "./labels/add.ts";
 import { createLabelStates } from "./labels/label-state.ts";
 import { addManagerStateController } from "./manager-state/add.ts";
-import { createManagerMetrics, measureAcks } from "./metrics/metrics.ts";
+import { createManagerMetrics } from "./metrics/metrics.ts";
 import { addPeersController } from "./peers/add.ts";
 import { addPoliciesController, POLICY_KINDS } from "./policies/add.ts";
 import { createEvictor } from "./restart/evictor.ts";
@@ -57,7 +57,6 @@ export interface RunManagerOptions {
   readonly onReady: (ready: ManagerReady) => void;
 }
 
-/** Runs until the signal fires and everything is drained. */
 export async function runManager(config: ManagerConfig, { signal, onReady }: RunManagerOptions): Promise<void> {
   const base = await createBase(config);
   const { client, informers, log } = base;
@@ -114,17 +113,15 @@ async function createBase(config: ManagerConfig) {
   const userAgent = `ctrlmesh-manager/${VERSION}`;
   const kubeconfig = config.kubeconfig === "" ? {} : { kubeconfig: config.kubeconfig };
   const connection = await loadConnection({ env: processEnv(), userAgent, ...kubeconfig });
-  if (connection.skipTlsVerify)
-    log.warn(
-      { server: connection.server },
-      "the API server's certificate is not verified: the kubeconfig has insecure-skip-tls-verify",
-    );
+  const { server, skipTlsVerify } = connection;
+  const unverified = "the API server's certificate is not verified: the kubeconfig has insecure-skip-tls-verify";
+  if (skipTlsVerify) log.warn({ server }, unverified);
   const client = createKubeClient(connection);
   const informers = createInformers({ client, clock, random, log });
   const sources = createSources();
   const apps = createApps(informers, sources);
   const observed = createManagerMetrics({ metricsRegistry });
-  const registry = createProxyRegistry({ log, clock, ...measureAcks(clock, observed) });
+  const registry = createProxyRegistry({ log, clock, onRouteAcked: observed.snapshotAcknowledged });
   const metrics = createControllerMetrics(metricsRegistry);
   const compile = createCompiler({ matchExpressions: createExpressionMatcher(), clock });
   return { config, log, clock, random, client, informers, sources, apps, compile, registry, observed, metrics, metricsRegistry };
@@ -148,10 +145,12 @@ function createPodWatches({ config, informers, apps, registry, clock, log }: Bas
   };
 }
 
-/** What every replica runs. */
 function createServers(base: Base, { pods, followed }: PodWatches, { isLeader, leaderElsewhere, epochs }: ReplicaLeadership) {
   const { config, apps, registry, clock, log, metricsRegistry } = base;
-  const serverNames = [...config.serverNames, ...hostOf(config.webhookUrl)];
+  // By a URL the API server reaches the webhooks under another name than the Service's.
+  const { webhookUrl } = config;
+  const urlNames = webhookUrl === "" ? [] : [new URL(webhookUrl).hostname.replace(/^\[|\]$/g, "")];
+  const serverNames = [...config.serverNames, ...urlNames];
   const mesh =
     config.identity === "mesh"
       ? addIdentity({ ...config, ...base, isLeader, leaseName: LEASE_NAME, apps, pods: [pods, followed], serverNames })
@@ -197,7 +196,6 @@ function createServers(base: Base, { pods, followed }: PodWatches, { isLeader, l
   return { mesh, snapshots, health, webhooks };
 }
 
-/** What only the leader runs. */
 function createControllers(
   base: Base,
   parts: PodWatches & Servers & { readonly events: EventRecorder; readonly leadership: ReplicaLeadership },
@@ -227,13 +225,15 @@ function createControllers(
   const trust = mesh ? [addTrustController({ ...base, identity: mesh.identity })] : [];
   const configurations =
     mesh && entries ? [addWebhookConfigurationController({ ...base, ...entries, identity: mesh.identity })] : [];
-  const rollout = addRolloutController({ ...base, pods, events, evictor });
-  const { labelsPerSecond: perSecond } = config;
-  const labelling = addLabelsController({ ...base, families, states: labels, perSecond });
-  const sharding = [addPlacementController({ ...base, pods }), addShardsController(base), rollout, labelling];
-  const policies = addPoliciesController({ ...base, pods, events });
-  const peers = addPeersController({ ...base, pods });
-  return { states, all: [...apps, ...sharding, policies, peers, states, ...trust, ...configurations] };
+  const others = [
+    addPlacementController({ ...base, pods }),
+    addShardsController(base),
+    addRolloutController({ ...base, pods, events, evictor }),
+    addLabelsController({ ...base, families, states: labels, perSecond: config.labelsPerSecond }),
+    addPoliciesController({ ...base, pods, events }),
+    addPeersController({ ...base, pods }),
+  ];
+  return { states, all: [...apps, ...others, states, ...trust, ...configurations] };
 }
 
 function addressesOf({ grpcListen, webhookListen }: ManagerConfig, { snapshots, health, webhooks }: Servers): ManagerReady {
@@ -242,9 +242,4 @@ function addressesOf({ grpcListen, webhookListen }: ManagerConfig, { snapshots, 
     health: `http://127.0.0.1:${health.port}`,
     ...(webhooks && webhookListen ? { webhooks: formatAddress({ ...webhookListen, port: webhooks.port }) } : {}),
   };
-}
-
-// By a URL the API server reaches us under another name than the Service's.
-function hostOf(url: string): string[] {
-  return url === "" ? [] : [new URL(url).hostname.replace(/^\[|\]$/g, "")];
 }

@@ -13,7 +13,7 @@ import {
   type Settings,
   schemaOf,
 } from "../base/settings.ts";
-import { isReservedEnv } from "./injection/proxy-container.ts";
+import { isReservedEnv } from "./injection/mesh-containers.ts";
 import { labelFamilies } from "./labels/label-families.ts";
 
 /**
@@ -28,7 +28,6 @@ const KUBERNETES_TOKEN_CACHE_MS = 10_000;
 const MAX_CERTIFICATE_LIFETIME_MS = 86_400_000;
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/;
 
-/** True for https://host:port, and for "". */
 function isOrigin(text: string): boolean {
   return text === "" || (/^https:\/\/[^/?#@]+\/?$/.test(text) && URL.canParse(text));
 }

@@ -1,5 +1,6 @@
-// Every message that speaks of a source object is asked of every source kind: the fields that it names must be in the schema of that kind,
-// and no other kind may be in it. lint/source-words.test.ts finds messages that take their words from elsewhere.
+// Every message that speaks of a source object is asked of every source kind: the fields that it names must
+// be in the schema of that kind, and no other kind may be in it. lint/source-words.test.ts finds messages
+// that take their words from elsewhere.
 import { describe, expect, it } from "vitest";
 import { appPod, proxyFacts } from "../../test/support/pod-facts.ts";
 import { CALLER } from "../../test/support/review-caller.ts";

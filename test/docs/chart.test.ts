@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { proxyContainer } from "../../src/manager/injection/mesh-containers.ts";
 import { planInjection } from "../../src/manager/injection/plan.ts";
-import { proxyContainer } from "../../src/manager/injection/proxy-container.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const read = (path: string) => readFileSync(fileURLToPath(new URL(path, ROOT)), "utf8");

@@ -10,7 +10,6 @@ import type { KubeClient } from "../../kube/client/types.ts";
 import { createLeaderElector, type LeaderElector } from "../../runtime/leader-election.ts";
 import type { Leadership } from "../server/proxy-stream.ts";
 
-/** The Lease of the leading replica. */
 export const LEASE_NAME = "ctrlmesh-manager";
 
 export interface ReplicaLeadership {
@@ -26,9 +25,7 @@ export interface ReplicaLeadership {
 export interface ReplicaLeadershipOptions {
   readonly config: Readonly<Record<"namespace" | "podName" | "podIP", string>> & { readonly leaseDurationMs: number };
   readonly client: KubeClient;
-  /** The bound port of the mesh server, known once it is started. */
   readonly grpcPort: () => number;
-  /** Called when this replica leads, until the signal fires. */
   readonly lead: (signal: AbortSignal) => Promise<void>;
   readonly clock: Clock;
   readonly random: Random;

@@ -13,7 +13,6 @@ export interface ManagerContext {
   readonly client: KubeClient;
   readonly informers: Informers;
   readonly sources: readonly Source[];
-  /** The apps of all source kinds. */
   readonly apps: Apps;
   readonly pods: PodWatch;
   readonly registry: ProxyRegistry;
@@ -24,5 +23,4 @@ export interface ManagerContext {
   readonly metrics: ControllerMetrics;
 }
 
-/** What every controller needs. */
 export type ControllerBase = Pick<ManagerContext, "client" | "informers" | "log" | "metrics">;

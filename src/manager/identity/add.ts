@@ -1,5 +1,5 @@
-// Makes the mesh's identity: the source of the CA, the certificate of this replica, the check of callers, and
-// the certifier of proxies.
+// Makes the mesh's identity: the CA, the certificate of this replica, and the check and the certifier of
+// proxies.
 import { createClientPace } from "../../base/client-pace.ts";
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
@@ -15,27 +15,22 @@ import type { PodLists } from "../facts/pod-watch.ts";
 import { type Certifier, createCertifier } from "./certifier.ts";
 import { createIdentify, type Identify, REFUSED_TOKENS } from "./identify.ts";
 import { createIsLed, createManagedCa } from "./managed-ca.ts";
-import { createMeshIdentity, type MeshIdentity, type SigningIdentity } from "./mesh-identity.ts";
+import { createMeshIdentity, type ManagerNames, type MeshIdentity, managerNames, type SigningIdentity } from "./mesh-identity.ts";
 import { createMeshNamespaces } from "./mesh-namespaces.ts";
 import { createProvidedCa } from "./provided-ca.ts";
 import { createRejections, type Rejections } from "./rejections.ts";
-import { type ManagerNames, managerNames } from "./server-names.ts";
 import { createTokenReviewer } from "./token-reviewer.ts";
 
-export interface IdentityOptions extends Omit<ManagerNames, "more"> {
+export interface IdentityOptions extends ManagerNames {
   readonly client: KubeClient;
   readonly informers: Pick<Informers, "store">;
-  /** The Lease of the leading replica. */
   readonly leaseName: string;
-  /** Names and addresses of the manager in addition to its Service's. */
-  readonly serverNames: readonly string[];
   /** The Secret of a CA that the user provides; "" if the mesh has its own. */
   readonly caSecret: string;
-  /** How long a new CA is trusted before it signs, in milliseconds. */
+  /** How long a new CA is trusted before it signs. */
   readonly caSettleMs: number;
-  /** The lifetime of proxies' certificates, in milliseconds. */
   readonly certificateLifetimeMs: number;
-  /** How long kube-apiserver accepts a token that it has found valid, in milliseconds. */
+  /** How long kube-apiserver accepts a token that it has found valid. */
   readonly apiServerTokenCacheMs: number;
   readonly pods: readonly PodLists[];
   readonly apps: Pick<Apps, "hasSynced" | "list">;
@@ -51,22 +46,19 @@ export interface Identity {
   /** To be started before the servers; the start waits for a CA. */
   readonly runnables: readonly Runnable[];
   readonly security: ServerSecurity;
-  /** One of the runnables. */
   readonly facts: ClusterFacts;
 }
 
-/** The Secret of the mesh's own CA. */
 const OWN_SECRET = "ctrlmesh-ca";
 
 export function addIdentity(options: IdentityOptions): Identity {
-  const { client, namespace, serviceName, clusterDomain, clock, random, log, metricsRegistry } = options;
-  const { caSecret, caSettleMs: settleMs, isLeader } = options;
+  const { client, namespace, clusterDomain, clock, random, log, metricsRegistry, isLeader, caSecret } = options;
   const ref = { namespace, name: caSecret === "" ? OWN_SECRET : caSecret };
-  const place = { client, ...ref, settleMs, clock, log };
+  const place = { client, ...ref, settleMs: options.caSettleMs, clock, log };
   const isLed = createIsLed({ client, namespace, name: options.leaseName, clock });
   const identity = createMeshIdentity({
     source: caSecret === "" ? createManagedCa({ ...place, isLeader, isLed }) : createProvidedCa(place),
-    names: managerNames({ namespace, serviceName, clusterDomain, more: options.serverNames }),
+    names: managerNames(options),
     clock,
     random,
     log,

@@ -1,5 +1,4 @@
-// The CA that signs in this replica and the CAs that are trusted. Its sources are managed-ca.ts and
-// provided-ca.ts. Pure.
+// The CA that signs in this replica and the CAs that are trusted, from managed-ca.ts or provided-ca.ts. Pure.
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { type KeyCertificate, type LeafOptions, signServerCertificate } from "../../base/certificates.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -10,22 +9,18 @@ import { canSign } from "../../base/x509.ts";
 
 export interface Authority {
   readonly signer: KeyCertificate;
-  /** PEM: the certificates behind each leaf. They lead to older CAs, for processes that loaded only those. */
+  /** PEM: the certificates behind each leaf, which lead to older CAs. */
   readonly chainPem: string;
   /** PEM: all CAs that are trusted now, also those that sign soon. */
   readonly trustPem: string;
-  /** The CA that is already trusted and will sign. */
   readonly nextPem?: string;
-  /** When that CA begins to sign, in milliseconds since the epoch. */
   readonly nextSignsAtMs?: number;
 }
 
-/** The options of a source that reads the CA from a Secret. */
 export interface AuthorityOptions {
-  /** The namespace of the Secret. */
   readonly namespace: string;
   readonly name: string;
-  /** How long a new CA is trusted before it signs, in milliseconds. */
+  /** How long a new CA is trusted before it signs. */
   readonly settleMs: number;
   readonly clock: Clock;
   readonly log: Logger;
@@ -42,7 +37,7 @@ export interface AuthoritySource {
 
 const DAY_MS = 86_400_000;
 
-/** Signs a leaf, which does not outlive the CA, and returns it with its chain, PEM. */
+/** PEM: the leaf, which does not outlive the CA, with its chain. */
 export function signLeaf(
   { signer, chainPem }: Authority,
   key: Parameters<typeof signServerCertificate>[1],
@@ -52,15 +47,13 @@ export function signLeaf(
   return signServerCertificate(signer, key, { ...names, days: Math.max(0, untilMs - names.now) / DAY_MS }) + chainPem;
 }
 
-/** When the first certificate of a bundle expires, in milliseconds since the epoch. */
 export function expiryOf(pem: string): number {
   return new X509Certificate(splitPem(pem)[0] ?? "").validToDate.getTime();
 }
 
 /**
- * Checks that the first certificate of a bundle is a CA's, that the key belongs to it, and that it can sign
- * leaves. An error names the place of the text, and never shows the text.
- * @throws MeshError `CERTIFICATE_INVALID`
+ * Can this key sign leaves as the first certificate of the bundle?
+ * @throws MeshError `CERTIFICATE_INVALID`, which names the place of the text and never shows the text
  */
 export function checkCa(pems: KeyCertificate, whereCert: string, whereKey: string): void {
   const [certificate] = readCertificates(pems.certPem, whereCert);

@@ -1,6 +1,5 @@
-// The steps of a CA rotation. Pure: (state, now) -> state. Invariants: a CA is trusted everywhere before it
-// signs, and stays trusted while one of its leaves may be in use; a chain leads from each leaf to every valid
-// CA that a pod may have loaded, so that no process has to load another one.
+// The steps of a CA rotation. Pure. Invariants: a CA is trusted everywhere before it signs, and while one of
+// its leaves may be in use; a chain leads from each leaf to every valid CA that a pod may have loaded.
 //
 //     Signing(A) => Signing(A) + Next(B)             a third of A's life is left, or a user asks; A signs B's name and key
 //     Signing(A) + Next(B) => Signing(B) + Old(A)    B was trusted for `settleMs`; A's key is forgotten
@@ -11,13 +10,6 @@ import { joinPem } from "../../base/pem.ts";
 import { type Authority, expiryOf } from "./authority.ts";
 import type { CaState } from "./ca-secret.ts";
 
-export interface RotationOptions {
-  /** Wall time in milliseconds since the epoch. */
-  readonly now: number;
-  /** How long a new CA is trusted before it signs, in milliseconds. */
-  readonly settleMs: number;
-}
-
 export type CaStep = "a new CA is trusted" | "the new CA signs" | "older CAs are forgotten" | "nothing to rotate";
 
 const LIFETIME_DAYS = 3_650;
@@ -25,14 +17,23 @@ const LIFETIME_DAYS = 3_650;
 const MAX_INTERMEDIATES = 16;
 const KEEP_OLD_MS = 14 * 86_400_000;
 
-/** Makes a first CA. */
 export function createCaState(now: number): CaState {
   return { signing: newCa(now), old: [], cross: [], rotationWanted: false };
 }
 
-/** The state after the one step that is due, if one is. */
-export function advanceCa(state: CaState, options: RotationOptions): { state: CaState; step: CaStep } | undefined {
-  const { now, settleMs } = options;
+interface Rotation {
+  readonly state: CaState;
+  readonly step: CaStep;
+}
+
+/**
+ * The state after the one step that is due, if one is. @param settleMs how long a new CA is trusted before it
+ * signs
+ */
+export function advanceCa(
+  state: CaState,
+  { now, settleMs }: { readonly now: number; readonly settleMs: number },
+): Rotation | undefined {
   const { signing, next } = state;
   if (next === undefined && (state.rotationWanted || isDue(signing, now))) {
     const ca = newCa(now);
@@ -49,7 +50,7 @@ export function advanceCa(state: CaState, options: RotationOptions): { state: Ca
   return forget(state, now);
 }
 
-function forget(state: CaState, now: number): { state: CaState; step: CaStep } | undefined {
+function forget(state: CaState, now: number): Rotation | undefined {
   const promotedAtMs = Math.min(state.promotedAtMs ?? now, now);
   const old = now >= promotedAtMs + KEEP_OLD_MS ? [] : state.old.filter((pem) => expiryOf(pem) > now);
   const cross = state.cross.filter((pem) => expiryOf(pem) > now);
@@ -58,7 +59,6 @@ function forget(state: CaState, now: number): { state: CaState; step: CaStep } |
   return { state: { ...state, old, cross, promotedAtMs }, step: "older CAs are forgotten" };
 }
 
-/** The CA that signs and the CAs that are trusted in this state. */
 export function authorityOf({ signing, next, old, cross }: CaState, settleMs: number): Authority {
   return {
     signer: signing,
@@ -69,7 +69,7 @@ export function authorityOf({ signing, next, old, cross }: CaState, settleMs: nu
 }
 
 function newCa(now: number): KeyCertificate {
-  // Each CA has a name of its own, so that no verifier has to try keys.
+  // A name of its own, so that no verifier has to try keys.
   const commonName = `ctrlmesh CA ${randomBytes(4).toString("hex")}`;
   return createCa({ commonName, now, days: LIFETIME_DAYS, maxIntermediates: MAX_INTERMEDIATES });
 }

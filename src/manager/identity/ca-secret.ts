@@ -1,6 +1,5 @@
 // Reads and writes the Secret of the mesh's own CA. Pure. Invariant: a Secret that is incomplete, damaged or
-// not the mesh's is an error that names the key, since a new CA in its place would cut off every running
-// proxy.
+// not the mesh's is an error, since a new CA in its place would cut off every running proxy.
 import type { KeyCertificate } from "../../base/certificates.ts";
 import { MeshError } from "../../base/errors.ts";
 import { joinPem, readCertificates, splitPem } from "../../base/pem.ts";
@@ -8,25 +7,20 @@ import type { Secret } from "../../kube/client/resources.ts";
 import { checkCa } from "./authority.ts";
 import { isOfManager, MANAGED_BY, MANAGER } from "./mesh-namespaces.ts";
 
-/** The mesh's CAs. */
 export interface CaState {
-  /** The CA that signs now. */
   readonly signing: KeyCertificate;
-  /**
-   * A CA that is trusted and will sign. `crossPem` is the same name and key, signed by the CA that signs now.
-   */
+  /** Is trusted and will sign. `crossPem` is the same name and key, signed by the CA that signs now. */
   readonly next?: KeyCertificate & { readonly crossPem: string };
-  /** PEM: CAs that have signed and are still trusted. Their keys are gone. */
+  /** PEM: CAs that have signed and are still trusted. */
   readonly old: readonly string[];
   /** PEM, newest first: certificates that lead from newer CAs to older valid ones. */
   readonly cross: readonly string[];
-  /** When `signing` took over from another CA, in milliseconds since the epoch. */
+  /** When `signing` took over from another CA. */
   readonly promotedAtMs?: number;
-  /** A user asked for a new CA. */
   readonly rotationWanted: boolean;
 }
 
-/** Users set this annotation, with any value, to rotate the CA now. */
+/** Users set it, with any value, to rotate the CA now. */
 export const ROTATE_ANNOTATION = "ctrlmesh.kruise.io/rotate";
 const PROMOTED_ANNOTATION = "ctrlmesh.kruise.io/promoted-at";
 const KEYS = ["tls.crt", "tls.key", "next.crt", "next.key", "next-cross.crt", "old.crt", "cross.crt"] as const;

@@ -1,7 +1,7 @@
-// Signs a proxy's key for the pod that its token names. Invariant: only pods that carry the proxy in a
-// namespace of the mesh get a certificate, and only for P-256 keys. The app need not exist, since a proxy
-// serves its operator after the app is gone.
+// Signs a proxy's P-256 key for the pod that its token names. Invariant: only pods that carry the proxy in a
+// namespace of the mesh get a certificate. The app may be gone, since its proxies still serve the operator.
 import { createPublicKey, type KeyObject } from "node:crypto";
+import { isIP } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { createFairGate } from "../../base/fair-gate.ts";
@@ -14,9 +14,8 @@ import { carriesProxy, isRedirected } from "../facts/injected-pod.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
 import { signLeaf } from "./authority.ts";
-import type { SigningIdentity } from "./mesh-identity.ts";
+import type { ServerNames, SigningIdentity } from "./mesh-identity.ts";
 import type { Rejection } from "./rejections.ts";
-import { proxyNames } from "./server-names.ts";
 import type { PodIdentity } from "./token-reviewer.ts";
 
 export type Certification =
@@ -26,7 +25,6 @@ export type Certification =
 
 export interface CertifierOptions {
   readonly identity: Pick<SigningIdentity, "authority">;
-  /** The pods that the manager watches. */
   readonly pods: readonly PodLists[];
   readonly client: Pick<KubeClient, "get">;
   /** True if the namespace has an app, or pods that outlive one; undefined until that is known. */
@@ -51,8 +49,7 @@ export function createCertifier(options: CertifierOptions): Certifier {
   const { identity, pods, client, isOfMesh, clusterIPs, clusterDomain, lifetimeMs, clock } = options;
   const gate = createFairGate({ concurrency: CONCURRENCY, maxWaiting: MAX_WAITING });
 
-  // A pod may be in no store: its namespace no longer has an app, or the pod is new. Then the API server is
-  // asked.
+  // A pod may be in no store: it is new, or its namespace no longer has an app.
   async function find({ namespace, name, uid }: PodIdentity): Promise<Pod | undefined> {
     for (const lists of pods) {
       const pod = lists.get(name, namespace);
@@ -88,6 +85,21 @@ export function createCertifier(options: CertifierOptions): Certifier {
     const names = proxyNames(clusterDomain, addresses);
     const chainPem = signLeaf(authority, key, { ...names, clientName: podUri(caller), now: clock.now(), lifetimeMs });
     return { kind: "signed", reply: { chainPem, trustPem: authority.trustPem } };
+  };
+}
+
+/**
+ * All names by which an operator may know the API server; no proxy's certificate is valid for the manager.
+ * @param clusterIPs of the Service `default/kubernetes`, if connections to them are redirected to the proxy
+ */
+function proxyNames(clusterDomain: string, clusterIPs: readonly string[]): ServerNames {
+  const api = "kubernetes.default.svc";
+  // Operators may have the usual domain built in, in any cluster.
+  const domains = [...new Set(["cluster.local", clusterDomain])];
+  return {
+    commonName: "ctrlmesh-proxy",
+    dnsNames: ["localhost", "kubernetes", "kubernetes.default", api, ...domains.map((domain) => `${api}.${domain}`)],
+    ipAddresses: [...new Set(["127.0.0.1", "::1", ...clusterIPs.filter((address) => isIP(address) !== 0)])],
   };
 }
 

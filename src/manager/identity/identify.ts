@@ -1,4 +1,4 @@
-// Finds the pod that calls, by the token in the call's metadata. Counts and logs refusals.
+// Finds the pod that calls, by the token in the call's metadata.
 import type { Metadata } from "@grpc/grpc-js";
 import type { ClientPace } from "../../base/client-pace.ts";
 import { clientOf } from "../../base/connection-places.ts";
@@ -11,10 +11,7 @@ export type Identify = (metadata: Metadata, peer: string) => Promise<TokenVerdic
 export interface IdentifyOptions {
   readonly reviewer: TokenReviewer;
   readonly rejections: Rejections;
-  /**
-   * By address. A review counts from its beginning, and after it only if the token was refused: no address
-   * has more than a burst of reviews under way.
-   */
+  /** By address. A review counts while it is under way, and after it if the token was refused. */
   readonly limit: Pick<ClientPace, "allow" | "giveBack">;
 }
 
@@ -32,10 +29,7 @@ export function createIdentify({ reviewer, rejections, limit }: IdentifyOptions)
   };
 }
 
-/**
- * A token has one or two thousand characters. HTTP/2 lets 64 KiB pass, which would stay in memory until the
- * review of the token is over.
- */
+/** A token has a thousand or two. HTTP/2 lets 64 KiB pass, which would stay in memory during the review. */
 const MAX_METADATA_BYTES = 16 * 1024;
 
 async function verdictOf(metadata: Metadata, review: (token: string) => Promise<TokenVerdict>): Promise<TokenVerdict> {
@@ -57,10 +51,7 @@ function sizeOf(metadata: Metadata): number {
   return size;
 }
 
-/** The address of a peer without its port. */
-export function hostOf(peer: string): string {
-  return peer.replace(/:\d+$/, "");
-}
+export const hostOf = (peer: string) => peer.replace(/:\d+$/, "");
 
-/** The refused tokens of one address. Some clusters show a thousand proxies under one address. */
+/** Of one address, under which some clusters show a thousand proxies. */
 export const REFUSED_TOKENS = { perSecond: 10, burst: 1_024 };

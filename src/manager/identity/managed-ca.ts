@@ -1,8 +1,7 @@
-// The mesh's own CA in its Secret. The first replica makes it, all replicas read it again, and the leader
-// rotates it. Invariants: a CA is made only if there is no Secret, this replica holds no CA and no other
-// replica leads; the leader restores a deleted Secret.
+// The mesh's own CA in its Secret, which the first replica makes and the leader rotates. Invariants: a CA is
+// made only if there is no Secret, this replica holds no CA and no other leads; the leader restores a deleted
+// Secret.
 import { X509Certificate } from "node:crypto";
-import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import { LEASES, SECRETS, type Secret } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
@@ -59,9 +58,9 @@ export function createManagedCa(options: ManagedCaOptions): AuthoritySource {
       }
       const state = parseCaSecret(secret);
       if (currentCa !== undefined && !isSuccessor(state, currentCa)) {
-        const what =
-          "not the mesh's CA nor its successor; a restart of the manager takes it, and cuts off the proxies that trust the other";
-        throw new MeshError("CERTIFICATE_INVALID", `reading Secret ${namespace}/${name}, key tls.crt: ${what}`);
+        const what = "not the mesh's CA nor its successor";
+        const remedy = "a restart of the manager takes it, and cuts off the proxies that trust the other";
+        throw new MeshError("CERTIFICATE_INVALID", `reading Secret ${namespace}/${name}, key tls.crt: ${what}; ${remedy}`);
       }
       currentCa = isLeader() ? await advance(secret, state, signal) : state;
       return authorityOf(currentCa, settleMs);
@@ -80,19 +79,16 @@ function isSuccessor(state: CaState, currentCa: CaState): boolean {
   );
 }
 
-interface LeaseHolderOptions {
-  readonly client: Pick<KubeClient, "get">;
-  readonly namespace: string;
-  readonly name: string;
-  readonly clock: Clock;
-}
-
 /**
- * True while the lease has a holder that may be alive: until this process has seen the lease unchanged for
- * its whole duration, as in leader election. For a replica that does not contend yet. It throws the client's
- * error.
+ * For a replica that does not contend yet: as in election, the holder counts until the lease has not changed
+ * for long.
  */
-export function createIsLed({ client, namespace, name, clock }: LeaseHolderOptions): (signal: AbortSignal) => Promise<boolean> {
+export function createIsLed({
+  client,
+  namespace,
+  name,
+  clock,
+}: Omit<AuthorityOptions, "settleMs" | "log"> & Pick<ManagedCaOptions, "client">): ManagedCaOptions["isLed"] {
   let observation: Observation | undefined;
   return async (signal) => {
     const lease = await getIfThere(client, LEASES, { namespace, name }, signal);

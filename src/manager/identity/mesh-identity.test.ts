@@ -7,15 +7,14 @@ import { splitPem } from "../../base/pem.ts";
 import type { Authority } from "./authority.ts";
 import { advanceCa, authorityOf, createCaState } from "./ca-rotation.ts";
 import type { CaState } from "./ca-secret.ts";
-import { createMeshIdentity, type SigningIdentity } from "./mesh-identity.ts";
-import { managerNames } from "./server-names.ts";
+import { createMeshIdentity, managerNames, type SigningIdentity } from "./mesh-identity.ts";
 
 const HOUR = 3_600_000;
 const names = managerNames({
   namespace: "ctrlmesh-system",
   serviceName: "ctrlmesh-manager",
   clusterDomain: "cluster.local",
-  more: ["mesh.example.com", "10.0.0.1"],
+  serverNames: ["mesh.example.com", "10.0.0.1"],
 });
 let clock: FakeClock;
 let state: CaState;

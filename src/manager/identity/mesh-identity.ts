@@ -1,34 +1,41 @@
-// The certificate of this replica's servers, in memory, and the bundle of trusted CAs. The CA is read again
-// each minute and after each change; the certificate is renewed at half its life, or when another CA signs.
-// Invariants: the last good CA stays in use, whatever the Secret says; the start waits for a CA, or fails
-// with its error.
+// The certificate of this replica's servers, in memory, and the bundle of trusted CAs. The certificate is
+// renewed at half its life, or when another CA signs. Invariants: the last good CA stays in use, whatever the
+// Secret says; the start waits for a CA, or fails with its error.
 import { generateKeyPairSync } from "node:crypto";
-import type { KeyCertificate } from "../../base/certificates.ts";
+import { isIP } from "node:net";
+import type { KeyCertificate, LeafOptions } from "../../base/certificates.ts";
 import { backoffMs, type Clock, type Random, sleep, type Timer } from "../../base/clock.ts";
 import { errorMessage, isMeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
 import { type Authority, type AuthoritySource, expiryOf, signLeaf } from "./authority.ts";
-import type { ServerNames } from "./server-names.ts";
 
 export interface MeshIdentity extends Runnable {
-  /** The certificate with its chain; undefined until there is a CA. It is renewed without a call. */
+  /** With its chain; undefined until there is a CA. */
   readonly serving: KeyCertificate | undefined;
   /** PEM: all CAs of the mesh that are trusted now; "" until there is one. */
   readonly trustPem: string;
-  /** Calls the listener after a change of either. Returns a function that removes the listener. */
+  /** After a change of either. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void;
 }
 
-/** The identity with the CA, for signing. */
 export interface SigningIdentity extends MeshIdentity {
   readonly authority: Authority | undefined;
   /** Why there is no CA yet, or why the last read failed. */
   readonly problem: string | undefined;
-  /** When certificates expire, in milliseconds since the epoch, by name: `ca`, `next-ca`, `serving`. */
+  /** When certificates expire, by name: `ca`, `next-ca`, `serving`. */
   readonly expiries: Readonly<Record<string, number>>;
-  /** Reads the CA now, after the start of a leadership or a change. Never throws. */
   refresh(): Promise<void>;
+}
+
+export type ServerNames = Pick<LeafOptions, "commonName" | "dnsNames" | "ipAddresses">;
+
+export interface ManagerNames {
+  readonly namespace: string;
+  readonly serviceName: string;
+  readonly clusterDomain: string;
+  /** Further names and addresses. Unless one of these is, no name of the manager is one of the API server. */
+  readonly serverNames: readonly string[];
 }
 
 export interface MeshIdentityOptions {
@@ -158,5 +165,14 @@ export function createMeshIdentity({ source, names, clock, random, log }: MeshId
       timer?.cancel();
       await currentRead?.catch(() => undefined);
     },
+  };
+}
+
+export function managerNames({ namespace, serviceName, clusterDomain, serverNames: more }: ManagerNames): ServerNames {
+  const service = `${serviceName}.${namespace}.svc`;
+  return {
+    commonName: "ctrlmesh-manager",
+    dnsNames: [service, `${service}.${clusterDomain}`, ...more.filter((name) => isIP(name) === 0)],
+    ipAddresses: more.filter((name) => isIP(name) !== 0),
   };
 }

@@ -1,24 +1,23 @@
 // The namespaces whose pods may be of the mesh: those with an app, and those where injected pods outlive the
-// last app. These keep the ConfigMap with the mesh's CA, which the trust controller removes after the last
-// injected pod.
+// last app. The trust controller keeps the ConfigMap there until the last such pod is gone.
 import { CONFIG_MAPS } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import type { Apps } from "../apps/app.ts";
 import { CA_CONFIG_MAP } from "../facts/injected-pod.ts";
 
-/** Selects the ConfigMaps of this name in all namespaces with one watch. Other ConfigMaps cost nothing. */
+/** One watch in all namespaces, which other ConfigMaps cost nothing. */
 export const CA_CONFIG_MAPS = { fieldSelector: `metadata.name=${CA_CONFIG_MAP}` };
 
 export const MANAGED_BY = "app.kubernetes.io/managed-by";
 export const MANAGER = "ctrlmesh-manager";
 
-/** True if the manager made the object, and not a user. */
+/** The manager made the object, and not a user. */
 export function isOfManager({ metadata }: KubeObject): boolean {
   return metadata.labels?.[MANAGED_BY] === MANAGER;
 }
 
-/** The result says whether a namespace may have pods of the mesh; undefined until that is known. */
+/** The result is undefined until it is known. */
 export function createMeshNamespaces(
   apps: Pick<Apps, "hasSynced" | "list">,
   informers: Pick<Informers, "store">,

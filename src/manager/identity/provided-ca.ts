@@ -1,7 +1,6 @@
-// A CA that cert-manager or a user provides: tls.crt and tls.key of a Secret, and ca.crt if the CA has an
-// issuer. Invariants: the Secret is never written; a successor that comes while this replica runs is trusted
-// for a while before it signs, unless the signing CA has expired; a CA that this replica has seen stays
-// trusted while it is valid.
+// A CA that cert-manager or a user provides: tls.crt and tls.key of a Secret, and ca.crt if it has an issuer.
+// Invariants: a successor is trusted for a while before it signs, unless the signing CA has expired; a CA
+// that this replica has seen stays trusted while it is valid.
 import { X509Certificate } from "node:crypto";
 import type { KeyCertificate } from "../../base/certificates.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -11,18 +10,13 @@ import type { KubeClient } from "../../kube/client/types.ts";
 import { getIfThere } from "../../runtime/patch-current.ts";
 import { type Authority, type AuthorityOptions, type AuthoritySource, checkCa, expiryOf } from "./authority.ts";
 
-export interface ProvidedCaOptions extends AuthorityOptions {
-  readonly client: Pick<KubeClient, "get">;
-}
-
 /** During a change both CAs are in the one bundle that proxies read. */
 const MAX_TRUST_CHARS = MAX_PEM_CHARS / 2;
 
-export function createProvidedCa(options: ProvidedCaOptions): AuthoritySource {
+export function createProvidedCa(options: AuthorityOptions & { readonly client: Pick<KubeClient, "get"> }): AuthoritySource {
   const { client, namespace, name, settleMs, clock, log } = options;
   let signing: ProvidedCa | undefined;
   let next: { readonly ca: ProvidedCa; readonly sinceMs: number } | undefined;
-  /** PEM: all CAs that this replica has seen and that are still valid. */
   let trustPem = "";
 
   async function read(signal: AbortSignal): Promise<ProvidedCa> {
@@ -66,7 +60,7 @@ interface ProvidedCa {
   readonly trustPem: string;
 }
 
-// Verifiers look for a leaf's issuer by name, so that another name is another CA, whatever its key.
+// Verifiers look for a leaf's issuer by name, so another name is another CA, whatever its key.
 function isSameSigner({ signer }: ProvidedCa, before: ProvidedCa | undefined): boolean {
   if (signer.keyPem !== before?.signer.keyPem) return false;
   return new X509Certificate(signer.certPem).subject === new X509Certificate(before.signer.certPem).subject;

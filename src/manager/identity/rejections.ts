@@ -1,5 +1,5 @@
-// Counts every refused caller and logs few of them. Invariants: a flood writes one line a minute for each
-// reason and caller, about a bounded number of callers; no line has a token.
+// Counts every refused caller and logs few. Invariant: a flood writes one line a minute for each reason and
+// caller, about a bounded number of callers.
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { Counter, type Registry } from "../../base/metrics.ts";
@@ -18,14 +18,11 @@ const REASONS = [
   "handshake",
 ] as const;
 
-/** Why a caller is refused, for the metric. */
+/** A label value of the metric. */
 export type Rejection = (typeof REASONS)[number];
 
 export interface Rejections {
-  /**
-   * @param who the address, or the pod if it is known
-   * @param message why
-   */
+  /** @param who the address, or the pod if it is known */
   reject(reason: Rejection, who: string, message: string): void;
 }
 

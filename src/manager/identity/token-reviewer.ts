@@ -1,6 +1,6 @@
-// Asks the API server which pod a token belongs to (TokenReview). Only a service account token that is bound
-// to a pod and made for the mesh names a pod. Invariants: only a token's hash is kept, for seconds, and a
-// failed review is not; a bounded number of reviews runs at a time, and the addresses take turns.
+// Asks the API server which pod a token is bound to (TokenReview). Invariants: only a token's hash is kept,
+// for seconds, and a failed review is not; a bounded number of reviews runs at a time, and the addresses take
+// turns.
 import { createHash } from "node:crypto";
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -9,10 +9,8 @@ import { createFairGate } from "../../base/fair-gate.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { Rejection } from "./rejections.ts";
 
-/** Audience of the token by which a proxy proves which pod it is in. */
 export const TOKEN_AUDIENCE = "ctrlmesh";
 
-/** The pod that a token is bound to. */
 export interface PodIdentity {
   readonly namespace: string;
   readonly name: string;
@@ -21,31 +19,27 @@ export interface PodIdentity {
 
 export type TokenVerdict =
   | { readonly kind: "pod"; readonly pod: PodIdentity }
-  /** There was no answer: the caller has to come back. */
+  /** There was no answer. */
   | { readonly kind: "wait"; readonly message: string }
   | { readonly kind: "refuse"; readonly reason: Rejection; readonly message: string };
 
 export interface TokenReviewer {
-  /** Never throws. @param address the caller's, which takes turns with others */
+  /** Never throws. @param address takes turns with others */
   review(token: string, address: string): Promise<TokenVerdict>;
 }
 
 export interface TokenReviewerOptions {
   readonly client: Pick<KubeClient, "request">;
   readonly clock: Clock;
-  /**
-   * The time for which a valid token is accepted without another review, in milliseconds. The API server
-   * itself does not look at a valid token again for this long.
-   */
+  /** How long a valid token is accepted without another review, which the API server does not make either. */
   readonly goodMs: number;
 }
 
-/** Clocks differ: the API server decides about a token that expired less long ago. */
+/** Clocks differ: the API server decides about a token that expired just now. */
 const SKEW_MS = 300_000;
 const BAD_MS = 2_000;
 const MAX_KNOWN = 4_096;
-// A thousand proxies that come back together are reviewed in a few seconds, and the API server hardly
-// notices.
+// Reviews a thousand proxies that come back together in a few seconds.
 const CONCURRENCY = 16;
 const MAX_WAITING = 4_096;
 const TIMEOUT_MS = 5_000;
@@ -97,15 +91,11 @@ interface ReviewStatus {
 }
 
 async function reviewOf(client: Pick<KubeClient, "request">, token: string): Promise<ReviewStatus> {
+  const spec = { token, audiences: [TOKEN_AUDIENCE] };
   const answer = await client.request({
     method: "POST",
     path: "/apis/authentication.k8s.io/v1/tokenreviews",
-    body: {
-      apiVersion: "authentication.k8s.io/v1",
-      kind: "TokenReview",
-      metadata: {},
-      spec: { token, audiences: [TOKEN_AUDIENCE] },
-    },
+    body: { apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", metadata: {}, spec },
     doing: "reviewing a token",
     timeoutMs: TIMEOUT_MS,
     maxRetries: 0,
@@ -130,10 +120,7 @@ function refusal(reason: Rejection, message: string): TokenVerdict {
   return { kind: "refuse", reason, message };
 }
 
-/**
- * Why an unverified token cannot be good; undefined if only the API server can decide that. Nothing else is
- * believed of it.
- */
+/** Why an unverified token cannot be good, if that is clear. Nothing else is believed of it. */
 function whyHopeless(token: string, nowMs: number): string | undefined {
   const { aud, exp } = claimsOf(token);
   if (aud !== TOKEN_AUDIENCE && !(Array.isArray(aud) && aud.includes(TOKEN_AUDIENCE)))

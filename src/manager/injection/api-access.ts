@@ -8,7 +8,6 @@ import { type Container, containersOf, type PodSpec, type Volume, type VolumeSou
 
 const CA_FILE = "ca.crt";
 
-/** The volumes that the pod's own containers mount as their service account. */
 export function accessVolumes(spec: PodSpec): Volume[] {
   const mounted = new Set(theirContainers(spec).flatMap((each) => accessMounts(each)));
   return (spec.volumes ?? []).filter(({ name }) => mounted.has(name));
@@ -36,7 +35,6 @@ export function accessWarnings(spec: PodSpec): string[] {
   );
 }
 
-/** The volume with the mesh's CA bundle instead of the cluster's CA. */
 export function withMeshCa(volume: Volume): Volume {
   const sources = volume.projected?.sources ?? [];
   const bundle = { configMap: { name: CA_CONFIG_MAP, items: [{ key: CA_FILE, path: CA_FILE }] } };
@@ -56,9 +54,7 @@ function withoutCa(source: VolumeSource): VolumeSource[] {
   return items.length === 0 ? [] : [{ ...source, [kind]: { ...from, items } }];
 }
 
-function theirContainers(spec: PodSpec): Container[] {
-  return containersOf(spec).filter((each) => !isOurs(each));
-}
+const theirContainers = (spec: PodSpec) => containersOf(spec).filter((each) => !isOurs(each));
 
 function accessMounts({ volumeMounts = [] }: Container): string[] {
   return volumeMounts.filter(({ mountPath }) => plainPath(mountPath) === SERVICE_ACCOUNT_DIR).map(({ name }) => name);

@@ -5,7 +5,7 @@ import { CA_CONFIG_MAP, INJECTED_LABEL, IPTABLES_CONTAINER } from "../facts/inje
 import { TOKEN_AUDIENCE } from "../identity/token-reviewer.ts";
 import { accessVolumes, withMeshCa } from "./api-access.ts";
 import { interceptContainer } from "./app-containers.ts";
-import { iptablesContainer, refreshedIptables } from "./iptables-container.ts";
+import { iptablesContainer, isMeshSetting, proxyContainer, refreshedIptables } from "./mesh-containers.ts";
 import {
   ALIAS_PORT,
   CLUSTER_CA_CONFIG_MAP,
@@ -17,7 +17,6 @@ import {
 } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import type { Container, PodManifest, PodSpec, Volume } from "./pod-manifest.ts";
-import { isMeshSetting, proxyContainer } from "./proxy-container.ts";
 import { withMovedNames } from "./webhook-port.ts";
 
 const DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container";

@@ -17,7 +17,6 @@ import { annotationRefusals, specRefusals } from "./refusals.ts";
 
 type App = InjectionRequest["apps"][number];
 
-/** Never throws. */
 export function injectPod(request: InjectionRequest): Injection {
   const read = readPod(request.pod);
   if (!read.ok) return refused("the pod", [{ reason: "Unreadable", message: read.problem }]);

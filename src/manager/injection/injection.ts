@@ -5,20 +5,16 @@ import type { KnownCluster } from "../facts/cluster-facts.ts";
 import type { PatchOperation, PodManifest } from "./pod-manifest.ts";
 
 export interface InjectionRequest {
-  /** The unchanged object of the admission request (CREATE of pods). */
   readonly pod: unknown;
   /** The namespace of the admission request; the pod may not contain it. */
   readonly namespace: string;
-  /** The apps of that namespace. Apps that do not select the pod are ignored. */
   readonly apps: readonly Pick<App, "ref" | "object" | "pods" | "spec">[];
   readonly settings: InjectionSettings;
 }
 
 /** The same for every pod. */
 export interface InjectionSettings {
-  /** Image of the proxy and of the other injected containers. */
   readonly proxyImage: string;
-  /** The imagePullPolicy of the proxy; default IfNotPresent. */
   readonly imagePullPolicy?: "Always" | "IfNotPresent" | "Never";
   /** Names of Secrets for the proxy's image; they must be in the pod's namespace. */
   readonly imagePullSecrets?: readonly string[];
@@ -30,14 +26,12 @@ export interface InjectionSettings {
   readonly nativeSidecars: boolean;
   /** The Service `kubernetes` in `default`: its one or two cluster IPs, and its port. */
   readonly kubernetesService: { readonly ips: readonly string[]; readonly port: number };
-  /** The DNS domain of the cluster; default "cluster.local". */
   readonly clusterDomain?: string;
 }
 
 export type Injection =
   | {
       readonly kind: "changed";
-      /** The name of its app. */
       readonly app: string;
       readonly pod: PodManifest;
       /** The difference from the request's pod to this pod (RFC 6902). */
@@ -75,10 +69,8 @@ export type RefusalReason =
   | "ProxyUser"
   | "NoServiceAddress";
 
-/** The port `grpc` of the manager's Service. */
 const SERVICE_PORT = 5447;
 
-/** The manager's settings that injection uses. */
 interface SettingsForPods {
   readonly namespace: string;
   readonly serviceName: string;

@@ -2,7 +2,6 @@
 // and the chart use them too.
 import { IPTABLES_CONTAINER, PROXY_CONTAINER } from "../facts/injected-pod.ts";
 
-/** True for the name of a container of the mesh. */
 export function isOurs({ name }: { readonly name: string }): boolean {
   return name === IPTABLES_CONTAINER || name === PROXY_CONTAINER;
 }
@@ -25,9 +24,7 @@ export const PROXY_UID = 1359;
 export const HEALTH_PORT = 5441;
 export const API_PORT = 5443;
 export const WEBHOOK_PORT = 5445;
-/** The proxy's setting with the port of the operator's own webhook server. */
 export const WEBHOOK_PORT_ENV = "CTRLMESH_WEBHOOK_PORT";
-/** The proxy's setting with the folder of that server's certificate. */
 export const WEBHOOK_CERT_DIR_ENV = "CTRLMESH_WEBHOOK_CERT_DIR";
 /** The operator's volume with the certificate of its webhook server, in the proxy's container. */
 export const WEBHOOK_CERT_MOUNT = "/var/run/ctrlmesh/webhook";

@@ -19,9 +19,7 @@ export interface Plan {
   readonly mode: InterceptMode;
   /** The names of the Service `kubernetes` resolve to the proxy, which then also listens on 443. */
   readonly hostAliases: boolean;
-  /** A native sidecar, not an ordinary container. */
   readonly native: boolean;
-  /** The containers send their requests to other servers through the proxy. */
   readonly egress: boolean;
   readonly image: string;
   readonly resources: Resources;
@@ -81,6 +79,4 @@ function greater(fallback: string | undefined, request: string | undefined): str
   return fallback !== undefined && request !== undefined && amount(request) > amount(fallback) ? request : fallback;
 }
 
-function amount(quantity: string): number {
-  return parseQuantity(quantity) ?? 0;
-}
+const amount = (quantity: string) => parseQuantity(quantity) ?? 0;

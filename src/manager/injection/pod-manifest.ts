@@ -92,7 +92,6 @@ export interface Resources {
   readonly limits?: Readonly<Record<string, string>>;
 }
 
-/** All containers, the init containers first. */
 export function containersOf({ containers, initContainers = [] }: PodSpec): Container[] {
   return [...initContainers, ...containers];
 }

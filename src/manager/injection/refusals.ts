@@ -8,11 +8,10 @@ import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
 import { accessRefusals } from "./api-access.ts";
 import { egressRefusal } from "./app-containers.ts";
 import type { Refusal } from "./injection.ts";
-import { isIptablesContainer } from "./iptables-container.ts";
+import { isIptablesContainer, isProxyContainer, isReservedEnv } from "./mesh-containers.ts";
 import { ALIAS_PORT, API_PORT, EGRESS_PORT, HEALTH_PORT, isOurs, PROXY_UID, WEBHOOK_PORT } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import { type Container, containersOf, type PodSpec, type Volume } from "./pod-manifest.ts";
-import { isProxyContainer, isReservedEnv } from "./proxy-container.ts";
 import { proxiedServer } from "./webhook-port.ts";
 
 /** Because of invalid annotations, or because the pod opts out. */

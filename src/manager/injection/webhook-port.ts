@@ -16,7 +16,6 @@ import {
   type VolumeMount,
 } from "./pod-manifest.ts";
 
-/** The calls go past the proxy. */
 export interface Direct {
   readonly kind: "direct";
   readonly reason: "PortNotNamed" | "NoCertificateVolume" | "CertificateUnreadable";
@@ -25,7 +24,6 @@ export interface Direct {
 
 export interface Intercepted {
   readonly kind: "intercepted";
-  /** The operator's own port. */
   readonly port: number;
   readonly mount: VolumeMount;
   /** The folder of the certificate in the proxy's container. */
@@ -80,16 +78,13 @@ function withCertificate(spec: PodSpec, theirs: readonly Container[], port: numb
   };
 }
 
-/** The innermost mount that has the folder. */
 function mountFor({ volumeMounts = [] }: Container, folder: string): VolumeMount | undefined {
   return volumeMounts
     .filter(({ mountPath }) => `${absolute(folder)}/`.startsWith(absolute(mountPath) === "/" ? "/" : `${absolute(mountPath)}/`))
     .sort((a, b) => absolute(b.mountPath).length - absolute(a.mountPath).length)[0];
 }
 
-function absolute(path: string): string {
-  return posix.resolve("/", path);
-}
+const absolute = (path: string) => posix.resolve("/", path);
 
 const OTHERS_READ = 0o004;
 const DEFAULT_MODE = 0o644;

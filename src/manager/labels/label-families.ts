@@ -29,7 +29,6 @@ export function mayLabel(families: LabelFamilies, { namespace, name }: Family, o
   return allowed.includes(EVERY) || allowed.includes(`${namespace}/${name}`);
 }
 
-/** What to do, for a family that may not. */
 export function whyNotLabelled({ namespace, name }: Family, of: GroupResource): string {
   const entry = isNamespaces(of) ? "an entry" : `the entry { group: ${JSON.stringify(of.group)}, resource: ${of.resource} }`;
   return `add ${namespace}/${name} to the families of ${entry} in the chart's value rbac.labelObjects: labels are for the families that it names`;

@@ -19,10 +19,7 @@ import { isNamespaces } from "./right-labels.ts";
 const PREFIX = "ctrlmesh-labels-";
 const MANAGED_BY = { "app.kubernetes.io/managed-by": "ctrlmesh-manager" };
 
-/** The name of the policy of a resource, and of its binding. */
-export function policyName(of: GroupResource): string {
-  return `${PREFIX}${resourceName(of)}`;
-}
+export const policyName = (of: GroupResource) => `${PREFIX}${resourceName(of)}`;
 
 /** The resource of a policy's name; undefined for a policy of somebody else. */
 export function resourceOfPolicy(name: string): GroupResource | undefined {
@@ -92,13 +89,11 @@ const PATCH_NAMESPACE = patch(`, ${set(CONTROL, "'true'")}`);
 
 type Client = Pick<KubeClient, "create" | "patch" | "delete">;
 
-/** The policy and the binding as the API server has them. */
 export interface StoredPolicy {
   readonly policy: MutatingAdmissionPolicy | undefined;
   readonly binding: MutatingAdmissionPolicyBinding | undefined;
 }
 
-/** True if new objects get their labels: the stored policy is exactly the right one. */
 export function isInForce(of: GroupResource, { policy, binding }: StoredPolicy): boolean {
   return isRight(policy, labelPolicy(of)) && isRight(binding, labelPolicyBinding(of));
 }

@@ -1,15 +1,16 @@
-// How far the labelling of one resource is, as the labels controller writes and the app reconciler reads it.
-// Invariant: Complete only while its policy is in force and no object without its labels is known.
+// How far the labelling of one resource is, and the status field `labels` of an app. Invariant: a resource is
+// Complete only while its policy is in force and no object without its labels is known.
+
+import type { ShardingStatus } from "../../api/sharding-config.ts";
 import { plainText } from "../../base/plain-text.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import { type Family, type LabelFamilies, mayLabel, whyNotLabelled } from "./label-families.ts";
-import type { LabelCounts } from "./right-labels.ts";
+import { isNamespaces, type LabelCounts } from "./right-labels.ts";
 
 export type LabelReason =
   | "Complete"
   | "ClusterScoped"
-  /** The chart does not name the family. */
   | "NotAllowed"
   | "NotServed"
   | "Forbidden"
@@ -28,9 +29,7 @@ export interface LabelFacts extends LabelCounts {
   /** A string: why no policy can label new objects. */
   readonly policy: string | { readonly isInForce: boolean; readonly failure?: string | undefined };
   readonly isListed: boolean;
-  /** A namespace that is opted out. */
   readonly optedOut: string | undefined;
-  /** Why an object could not be patched. */
   readonly failure: string | undefined;
 }
 
@@ -75,5 +74,45 @@ export function createLabelStates(families: LabelFamilies): LabelStates {
       if (!isSame) for (const listener of listeners) listener(of);
     },
     onChange: (listener) => void listeners.push(listener),
+  };
+}
+
+export type LabelsStatus = NonNullable<ShardingStatus["labels"]>;
+
+const MAX_COMPLETE = 256;
+
+// The status shows the first of these reasons.
+const WORST_FIRST = ["NotAllowed", "Forbidden", "NotServed", "Failing", "Listing", "Labelling", "NoPolicy", "OptedOut"];
+
+/**
+ * @param resources the labelled resources of the app
+ * @param previous stays until every resource has a state, and while no resources are listed but complete ones
+ * and the namespaces: a manager that has just begun to lead knows nothing worse
+ */
+export function labelsStatus(
+  resources: readonly GroupResource[],
+  stateOf: (of: GroupResource) => LabelState | undefined,
+  previous: LabelsStatus | undefined,
+): LabelsStatus | undefined {
+  if (resources.length === 0) return undefined;
+  const known = resources.map((of) => ({ of, state: stateOf(of) }));
+  const sum = (count: (state: LabelState) => number) =>
+    known.reduce((total, { state }) => total + (state === undefined ? 0 : count(state)), 0);
+  const counts = { total: sum(({ total }) => total), labelled: sum(({ labelled }) => labelled) };
+  if (known.some(({ state }) => state === undefined)) {
+    return previous ?? { ...counts, complete: [], waitingFor: "Listing", message: "the objects are being listed" };
+  }
+  const listing = known.filter(({ state }) => state?.reason === "Listing");
+  // The namespaces are never among the complete resources.
+  const wasComplete = (of: GroupResource) => isNamespaces(of) || previous?.complete?.includes(resourceName(of));
+  if (previous !== undefined && listing.length > 0 && listing.every(({ of }) => wasComplete(of))) return previous;
+  const complete = known.filter(({ of, state }) => state?.reason === "Complete" && !isNamespaces(of));
+  const worst = WORST_FIRST.flatMap((reason) => known.filter(({ state }) => state?.reason === reason));
+  const [first] = worst;
+  const more = worst.length > 1 ? ` (and ${worst.length - 1} more of ${known.length} resources)` : "";
+  return {
+    ...counts,
+    complete: complete.map(({ of }) => resourceName(of)).slice(0, MAX_COMPLETE),
+    ...(first?.state && { waitingFor: first.state.reason, message: `${resourceName(first.of)}: ${first.state.message}${more}` }),
   };
 }

@@ -32,7 +32,6 @@ export interface Patcher {
    * @throws the signal's reason if it fires
    */
   patch(resource: Resource, all: readonly MissingLabels[], signal: AbortSignal): Promise<number | undefined>;
-  /** Why the last patch of one of these objects failed. */
   failureOf(resource: Resource, all: readonly MissingLabels[]): string | undefined;
   forget(resource: Resource): void;
 }

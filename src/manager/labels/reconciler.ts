@@ -35,10 +35,8 @@ export interface LabelsReconcilerOptions {
 interface Labelling {
   readonly resource: Resource;
   readonly reflector: Reflector<KubeObject>;
-  /** Why no policy can label the objects. */
   noPolicy: string | undefined;
   checkedRightsMs: number;
-  /** Why the policy could not be written. */
   policyFailure: string | undefined;
   policyWrittenMs: number;
 }
@@ -116,7 +114,6 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
     }
   }
 
-  /** Sets the state of the resource, and returns the objects without their labels. */
   function judge(of: GroupResource, labelling: Labelling, isInForce: boolean): MissingLabels[] {
     const { resource, reflector, noPolicy, policyFailure } = labelling;
     const missing: MissingLabels[] = [];

@@ -18,7 +18,6 @@ export function isOptedOut({ metadata }: KubeObject): boolean {
   return (metadata.labels?.[CONTROL] ?? "true") !== "true";
 }
 
-/** The labels that the object lacks or has with another value; undefined if there are none. */
 export function missingLabels(of: GroupResource, { metadata }: KubeObject): Labels | undefined {
   const right = isNamespaces(of) ? { ...labelsOf(metadata.name ?? ""), [CONTROL]: "true" } : labelsOf(metadata.namespace ?? "");
   const missing = Object.entries(right).filter(([key, value]) => metadata.labels?.[key] !== value);

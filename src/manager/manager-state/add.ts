@@ -9,7 +9,6 @@ import { writeStatus } from "../../runtime/status-writer.ts";
 import type { ControllerBase } from "../context/manager-context.ts";
 
 export interface ManagerStateOptions extends ControllerBase {
-  /** The status as this leader sees it. */
   readonly status: () => ManagerStateStatus;
 }
 

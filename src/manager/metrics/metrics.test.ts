@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { proxyFacts } from "../../../test/support/pod-facts.ts";
 import { snapshot, table } from "../../../test/support/route-table.ts";
 import { appOf } from "../../../test/support/source-apps.ts";
@@ -8,7 +7,7 @@ import type { Condition } from "../../api/conditions.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import type { PolicyObject } from "../policies/policy-kind.ts";
-import { createManagerMetrics, measureAcks } from "./metrics.ts";
+import { createManagerMetrics } from "./metrics.ts";
 
 const facts = (more: Partial<ProxyFacts>) => proxyFacts({ acknowledged: snapshot(table([], {}), { subset: "canary" }), ...more });
 const proxies: Record<string, ProxyFacts> = {
@@ -139,36 +138,4 @@ describe("a handover", () => {
       "virtualapp",
     ]);
   });
-});
-
-function setupAcks() {
-  const clock = createFakeClock();
-  const seconds: number[] = [];
-  return { clock, seconds, hooks: measureAcks(clock, { snapshotAcknowledged: (time) => void seconds.push(time) }) };
-}
-
-it("an acknowledgement is measured from the last snapshot that was sent to the pod", async () => {
-  const { clock, seconds, hooks } = setupAcks();
-  hooks.onSent("shop/a");
-  hooks.onSent("shop/b");
-  await clock.advance(100);
-  hooks.onAnswer("shop/a", "needs-whole");
-  hooks.onSent("shop/a");
-  await clock.advance(50);
-  hooks.onAnswer("shop/a", "acked");
-  hooks.onAnswer("shop/b", "acked");
-  hooks.onAnswer("shop/b", "acked");
-  expect(seconds).toEqual([0.05, 0.15]);
-});
-
-it("a refusal is none, and pods that never answer are forgotten in the end", () => {
-  const { seconds, hooks } = setupAcks();
-  hooks.onSent("shop/a");
-  hooks.onAnswer("shop/a", "refused");
-  hooks.onAnswer("shop/a", "acked");
-  hooks.onSent("shop/first");
-  for (let index = 0; index < 10_000; index++) hooks.onSent(`shop/${index}`);
-  hooks.onAnswer("shop/first", "acked");
-  hooks.onAnswer("shop/9999", "acked");
-  expect(seconds).toEqual([0]);
 });

@@ -1,10 +1,6 @@
-// The manager's own metrics. Counters and histograms are updated where something happens; gauges are read when
-// they are scraped. Invariant: labels name apps, subsets and states only, never namespaces of tenants or
-// pods, so their number is bounded.
-
+// The manager's own metrics. Invariant: labels name apps, subsets and states only, never namespaces of
+// tenants or pods, so their number is bounded.
 import type { AppStatus } from "../../api/app-status.ts";
-import { BoundedMap } from "../../base/bounded-map.ts";
-import type { Clock } from "../../base/clock.ts";
 import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
 import { subsetDisplayName } from "../../route/words.ts";
 import type { Apps } from "../apps/app.ts";
@@ -13,11 +9,10 @@ import type { PolicyObject } from "../policies/policy-kind.ts";
 import { conditionOf } from "../status/facts.ts";
 
 export interface ManagerMetrics {
-  /** Records that a proxy has acknowledged a snapshot, this long after it was sent. */
+  /** A proxy has acknowledged a snapshot, this long after it was sent. */
   snapshotAcknowledged(seconds: number): void;
-  /** Records that a status has been written over another one. */
   statusWritten(before: AppStatus | undefined, after: AppStatus, nowMs: number): void;
-  /** Sets where the gauges read from. Call once, when the parts exist. */
+  /** Adds the gauges. Call once, when the parts exist. */
   readFrom(sources: MetricSources): void;
 }
 
@@ -78,74 +73,67 @@ export function createManagerMetrics({ metricsRegistry }: { readonly metricsRegi
 }
 
 function addGauges(registers: Registry[], { registry, apps, policies, isLeader }: MetricSources): void {
-  new Gauge({
-    name: "ctrlmesh_manager_leader",
-    help: "1 while this replica leads.",
-    registers,
-    collect() {
-      this.set(isLeader() ? 1 : 0);
-    },
-  });
-  new Gauge({
-    name: "ctrlmesh_manager_proxies",
-    help: "Proxies by app, subset and state.",
-    labelNames: ["virtualapp", "subset", "state"],
-    registers,
-    collect() {
-      this.reset();
-      for (const pod of registry.pods) {
-        const facts = registry.facts(pod);
-        const snapshot = facts?.acknowledged ?? facts?.outstanding;
-        if (facts === undefined || snapshot === undefined) continue;
-        const virtualapp = `${snapshot.app.namespace}/${snapshot.app.name}`;
-        this.inc({ virtualapp, subset: subsetDisplayName(snapshot.subset), state: stateOf(facts) });
-      }
-    },
-  });
-  new Gauge({
-    name: "ctrlmesh_manager_owned_namespaces",
-    help: "Namespaces by owning subset, as the leader last wrote it.",
-    labelNames: ["virtualapp", "subset"],
-    registers,
-    collect() {
-      this.reset();
-      for (const { virtualapp, status } of ledApps()) {
-        for (const { name, namespaces } of status.subsets ?? [])
-          this.set({ virtualapp, subset: subsetDisplayName(name) }, namespaces);
-      }
-    },
-  });
-  new Gauge({
-    name: "ctrlmesh_manager_conflicting_namespaces",
-    help: "Namespaces that pods of two subsets may write to, because one is not under the app's control; should be 0.",
-    labelNames: ["virtualapp"],
-    registers,
-    collect() {
-      this.reset();
-      for (const { virtualapp, status } of ledApps()) this.set({ virtualapp }, status.namespaces?.conflicting ?? 0);
-    },
-  });
-
-  new Gauge({
-    name: "ctrlmesh_manager_policies",
-    help: "Traffic policies by kind and state: enforced by all their proxies, behind in some, or invalid.",
-    labelNames: ["kind", "state"],
-    registers,
-    collect() {
-      this.reset();
-      if (!isLeader()) return;
-      for (const { kind, list } of policies) {
-        for (const object of list()) this.inc({ kind, state: policyStateOf(object) });
-      }
-    },
-  });
-
+  type Described = Pick<ConstructorParameters<typeof Gauge>[0], "name" | "help" | "labelNames">;
+  const gauge = (described: Described, read: (values: Gauge) => void) =>
+    new Gauge({
+      ...described,
+      registers,
+      collect() {
+        this.reset();
+        read(this);
+      },
+    });
   // Only the leader reports these, or a sum over the replicas would count them twice.
   const ledApps = () =>
     (isLeader() ? apps.list() : []).map(({ ref, object }) => ({
       virtualapp: `${ref.namespace}/${ref.name}`,
       status: object.status ?? {},
     }));
+  const leader = { name: "ctrlmesh_manager_leader", help: "1 while this replica leads." };
+  gauge(leader, (values) => values.set(isLeader() ? 1 : 0));
+  const proxies = {
+    name: "ctrlmesh_manager_proxies",
+    help: "Proxies by app, subset and state.",
+    labelNames: ["virtualapp", "subset", "state"],
+  };
+  gauge(proxies, (values) => {
+    for (const pod of registry.pods) {
+      const facts = registry.facts(pod);
+      const snapshot = facts?.acknowledged ?? facts?.outstanding;
+      if (facts === undefined || snapshot === undefined) continue;
+      const virtualapp = `${snapshot.app.namespace}/${snapshot.app.name}`;
+      values.inc({ virtualapp, subset: subsetDisplayName(snapshot.subset), state: stateOf(facts) });
+    }
+  });
+  const owned = {
+    name: "ctrlmesh_manager_owned_namespaces",
+    help: "Namespaces by owning subset, as the leader last wrote it.",
+    labelNames: ["virtualapp", "subset"],
+  };
+  gauge(owned, (values) => {
+    for (const { virtualapp, status } of ledApps()) {
+      for (const { name, namespaces } of status.subsets ?? [])
+        values.set({ virtualapp, subset: subsetDisplayName(name) }, namespaces);
+    }
+  });
+  const conflicting = {
+    name: "ctrlmesh_manager_conflicting_namespaces",
+    help: "Namespaces that pods of two subsets may write to, because one is not under the app's control; should be 0.",
+    labelNames: ["virtualapp"],
+  };
+  gauge(conflicting, (values) => {
+    for (const { virtualapp, status } of ledApps()) values.set({ virtualapp }, status.namespaces?.conflicting ?? 0);
+  });
+  const states = {
+    name: "ctrlmesh_manager_policies",
+    help: "Traffic policies by kind and state: enforced by all their proxies, behind in some, or invalid.",
+    labelNames: ["kind", "state"],
+  };
+  gauge(states, (values) => {
+    for (const { kind, list } of isLeader() ? policies : []) {
+      for (const object of list()) values.inc({ kind, state: policyStateOf(object) });
+    }
+  });
 }
 
 function policyStateOf({ status }: PolicyObject): string {
@@ -157,27 +145,4 @@ function stateOf({ connected, outstanding, problems }: ProxyFacts): string {
   if (!connected) return "disconnected";
   if (Object.keys(problems).length > 0) return "rejected";
   return outstanding === undefined ? "synced" : "pending";
-}
-
-const MAX_PODS = 10_000;
-
-/**
- * Measures how long proxies take to acknowledge a snapshot. Hooks of the proxy registry. A pod that dies with
- * an update outstanding never answers, so the number of pods is bounded.
- */
-export function measureAcks(
-  clock: Pick<Clock, "monotonicMs">,
-  metrics: Pick<ManagerMetrics, "snapshotAcknowledged">,
-): { onSent(pod: string): void; onAnswer(pod: string, answer: string): void } {
-  const sentMs = new BoundedMap<string, number>(MAX_PODS);
-  return {
-    onSent(pod) {
-      sentMs.set(pod, clock.monotonicMs());
-    },
-    onAnswer(pod, answer) {
-      const ms = sentMs.get(pod);
-      sentMs.delete(pod);
-      if (ms !== undefined && answer === "acked") metrics.snapshotAcknowledged((clock.monotonicMs() - ms) / 1000);
-    },
-  };
 }

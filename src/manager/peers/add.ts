@@ -47,7 +47,6 @@ function createPeersReconciler({ apps, pods, registry, clock }: PeersControllerO
   };
 }
 
-/** The peers of an app, by name. */
 function appPeers({ ref, pods: selection }: Pick<App, "ref" | "pods">, pods: readonly Pod[], factsOf: FactsOf): PodPeer[] {
   // A pod without a proxy is not a peer, whatever its labels: it would answer past the proxies.
   const appPods = pods.filter((pod) => pod.metadata.labels?.[INJECTED_LABEL] === ref.name && carriesProxy(pod) && !hasEnded(pod));

@@ -10,7 +10,6 @@ import { StatusError } from "../../kube/status.ts";
 export type Eviction =
   /** The pod is ending. */
   | { readonly kind: "accepted" }
-  /** The pod no longer exists. */
   | { readonly kind: "gone" }
   /** No answer came: the pod may be ending. */
   | { readonly kind: "unknown"; readonly message: string }
@@ -23,7 +22,6 @@ export interface RefusedEviction {
   readonly retryAfterMs: number | undefined;
 }
 
-// The next step of the restart waits for the answer.
 const TIMEOUT_MS = 5_000;
 
 /** Evicts the pod, and returns the answer. @throws only the signal's reason, if it fires */

@@ -23,16 +23,13 @@ export interface Refusal {
 /** The part of the manager that evicts a pod. Each has its own memory, since their pods may differ. */
 export type EvictedBy = "restart" | "rollout";
 
-/** The last eviction by a part, with its answer. */
 export interface Attempt {
   readonly uid: string;
   /** The pod at that time, if it was known. Its owner reference names the workload. */
   readonly object: KubeObject | undefined;
   /** Until this wall time the pod counts as terminating; 0 if it does not. */
   readonly endsUntilMs: number;
-  /** Undefined if the eviction was accepted. */
   readonly refusal: Refusal | undefined;
-  /** How often the eviction of this pod was refused, or not answered. */
   readonly refusals: number;
 }
 

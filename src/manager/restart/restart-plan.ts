@@ -19,7 +19,6 @@ export interface RestartFacts {
   readonly isPaused: boolean;
   readonly words: Pick<StatusFacts["words"], "pausedField">;
   readonly isDissolving: boolean;
-  /** The operator elects leaders. */
   readonly hasLock: boolean;
   /** The refusal of the last eviction of the pod with this uid, or a missing answer. */
   readonly refusalOf: (uid: string) => Refusal | undefined;
@@ -111,7 +110,6 @@ function planNext(facts: RestartFacts, roll: RollState, left: readonly RestartPo
   return askFor(facts, { ...draft, expected: countReady(pods, subset) });
 }
 
-/** The first reason against the eviction of `next`, which is one of `left`. */
 function blockerOf(
   { pods, hasLock }: RestartFacts,
   next: RestartPod,
@@ -189,9 +187,7 @@ function isSameWait(before: RestartRecord, draft: Draft, { pods }: RestartFacts)
   return isWaiting && (before.expected !== undefined || before.reason === "LeaderUnknown");
 }
 
-function nameOf(subset: string): string {
-  return ownerText({ kind: "subset", subset });
-}
+const nameOf = (subset: string) => ownerText({ kind: "subset", subset });
 
 /**
  * The subset of the record first; in a subset leaders last, so that the lock moves once, and unready first.

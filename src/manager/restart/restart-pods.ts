@@ -62,6 +62,4 @@ function createLosses(desired: RouteTable) {
   };
 }
 
-function retainsSomething(table: RouteTable | undefined): boolean {
-  return (table?.retained?.length ?? 0) > 0;
-}
+const retainsSomething = (table: RouteTable | undefined) => (table?.retained?.length ?? 0) > 0;

@@ -63,9 +63,7 @@ interface Roll {
   /** The restart in the record has ended before this step. */
   readonly isFinished: boolean;
   readonly subset: string;
-  /** The number of its pods. */
   readonly size: number;
-  /** The number of recent restarts in the subset. */
   readonly recent: number;
 }
 

@@ -1,5 +1,8 @@
-// Plans the next restart step from the facts and the last eviction, and carries it out. Invariant: a pod is
-// evicted only after its record is in the status, which the caller writes in between.
+// Plans the next restart step from the facts and the last eviction, writes it into the status, and carries it
+// out. Invariant: no pod is evicted without its record in the status, nor over another manager's record, nor
+// while a rollout evicts one.
+
+import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
@@ -12,7 +15,8 @@ import type { AppPod } from "../facts/app-pods.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
 import type { FactsOf } from "../facts/proxy-facts.ts";
 import type { AppPlan } from "../plan/plan-app.ts";
-import type { Evictor } from "./evictor.ts";
+import type { StatusApp, StatusFeed } from "../status/status-feed.ts";
+import { type Evictor, isEvicting } from "./evictor.ts";
 import { planRestart, type RestartFacts, type RestartStep } from "./restart-plan.ts";
 import { restartPods } from "./restart-pods.ts";
 import { type RestartRecord, SETTLE_MS } from "./restart-record.ts";
@@ -141,10 +145,8 @@ export function createRestarter(options: RestarterOptions): Restarter {
   };
 }
 
-/** For this time a restart counts as recent. */
 const RECENT_MS = 1_800_000;
 
-/** The pods of each app that were evicted recently. */
 function createRecentRestarts(clock: Pick<Clock, "now">) {
   const byApp = new Map<string, Map<string, { readonly subset: string; readonly atMs: number }>>();
   return {
@@ -163,4 +165,40 @@ function createRecentRestarts(clock: Pick<Clock, "now">) {
     },
     forget: (app: Request) => byApp.delete(formatRequest(app)),
   };
+}
+
+interface RestartTurn {
+  readonly app: StatusApp;
+  readonly facts: Omit<AppRestartFacts, "previous">;
+  readonly restarter: Restarter;
+  readonly statuses: StatusFeed;
+  readonly makeStatus: (previous: AppStatus | undefined, now: string, restart: RestartStatus | undefined) => AppStatus;
+}
+
+// By then the watch has brought the record of the other manager, or the rollout waits for its pod.
+const AGAIN_MS = 1_000;
+
+export async function writeAndRestart(turn: RestartTurn, signal: AbortSignal): Promise<Result> {
+  const { app, restarter, statuses, makeStatus } = turn;
+  const before = statuses.previous(app)?.restart;
+  const step = await restarter.next({ ...turn.facts, previous: before }, signal);
+  const record = step.kind === "none" ? undefined : step.record;
+  let isOurs = true;
+  const make = (previous: AppStatus | undefined, now: string) => {
+    isOurs = isSame(previous?.restart, before) && !(step.kind === "evict" && isEvicting(previous, "rollout"));
+    return makeStatus(previous, now, isOurs ? record : previous?.restart);
+  };
+  const { isWritten, requeueAfterMs } = await statuses.write(app, make, signal);
+  if (!isWritten) return soonest(requeueAfterMs); // the newer object is reconciled anyway
+  if (!isOurs) return soonest(requeueAfterMs, AGAIN_MS);
+  return soonest(requeueAfterMs, restarter.carryOut(app, step, signal).requeueAfterMs);
+}
+
+function isSame(a: RestartStatus | undefined, b: RestartStatus | undefined): boolean {
+  return a?.uid === b?.uid && a?.expected === b?.expected && a?.reason === b?.reason;
+}
+
+export function soonest(...times: (number | undefined)[]): Result {
+  const dueMs = times.filter((ms) => ms !== undefined);
+  return dueMs.length === 0 ? {} : { requeueAfterMs: Math.min(...dueMs) };
 }

@@ -7,7 +7,7 @@ import type { ShardingStatus } from "../../api/sharding-config.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { StatusFeed } from "../status/status-feed.ts";
 import type { RestartStep } from "./restart-plan.ts";
-import { writeAndRestart } from "./write-and-restart.ts";
+import { writeAndRestart } from "./restarter.ts";
 
 const NOW = "2026-01-01T00:00:00Z";
 const APP = { metadata: { namespace: "ops", name: "shop" } } as VirtualApp;

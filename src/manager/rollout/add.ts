@@ -13,7 +13,6 @@ import type { Evictor } from "../restart/evictor.ts";
 import { ordinalOf } from "../sharding/family-pods.ts";
 import { createRolloutReconciler } from "./reconciler.ts";
 
-/** Gathers what a new pod changes. */
 const DEBOUNCE_MS = 50;
 
 type RolloutControllerOptions = ControllerBase &

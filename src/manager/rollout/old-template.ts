@@ -6,7 +6,6 @@ import { SERVICE_ACCOUNT_DIR } from "../injection/names.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The parts of a pod template that make a pod. */
 export interface Template {
   readonly metadata?: { readonly labels?: Fields; readonly annotations?: Fields };
   readonly spec?: Fields;
@@ -79,14 +78,10 @@ function isListBy(list: readonly unknown[], key: string): boolean {
   return values.every((value) => typeof value === "string") && new Set(values).size === values.length;
 }
 
-function fieldOf(item: unknown, key: string): unknown {
-  return isFields(item) ? item[key] : undefined;
-}
+const fieldOf = (item: unknown, key: string) => (isFields(item) ? item[key] : undefined);
 
 function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

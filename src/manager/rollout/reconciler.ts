@@ -25,7 +25,6 @@ import { formatRecord, parseRecord } from "./roll-record.ts";
 export interface RolloutReconcilerOptions {
   readonly client: Pick<KubeClient, "get" | "patch">;
   readonly configs: Pick<Store<ShardingConfig>, "get" | "wrote">;
-  /** Their metadata. */
   readonly statefulSets: Pick<Store<KubeObject>, "get">;
   readonly apps: Pick<Apps, "get">;
   readonly pods: Pick<PodLists, "list">;

@@ -44,7 +44,6 @@ export interface RolloutFacts {
   readonly pods: readonly RollPod[];
   readonly hasLock: boolean;
   readonly isPaused: boolean;
-  /** The last written `status.rollout`. */
   readonly previous: RolloutStatus | undefined;
   /** A pod that lost namespaces is being evicted. */
   readonly isRestarting: boolean;
@@ -54,7 +53,6 @@ export interface RolloutFacts {
   readonly nowMs: number;
 }
 
-/** Label of a StatefulSet's pod: the name of its ControllerRevision. */
 export const REVISION_LABEL = "controller-revision-hash";
 
 export function rollPods(

@@ -6,9 +6,7 @@ import { parseJson } from "../../base/json.ts";
 import { compareNames } from "../sharding/shards.ts";
 
 export interface RollRecord {
-  /** The revision that is rolled out. */
   readonly updateRevision: string;
-  /** By the name of the pod. */
   readonly podRevision: Readonly<Record<string, string>>;
 }
 

@@ -6,13 +6,11 @@ import type { RolloutFacts, RollPod } from "./roll-facts.ts";
 export interface Blocker {
   readonly reason: string;
   readonly message: string;
-  /** The pod that is waited for. */
   readonly pod?: RollPod;
   readonly recheckMs?: number;
 }
 
 export interface Turn {
-  /** The pod to evict; undefined if none is left. */
   readonly next: RollPod | undefined;
   /** Its eviction was or may have been requested. */
   readonly isAsked: boolean;
@@ -25,7 +23,6 @@ export interface Turn {
   readonly shards: readonly string[];
 }
 
-/** The first reason against the next step; undefined if there is none. */
 export function rolloutBlocker(facts: RolloutFacts, turn: Turn): Blocker | undefined {
   const { next, isAsked } = turn;
   return (

@@ -3,7 +3,7 @@ import { collectGarbage } from "../../../test/support/collect-garbage.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import type { ManagerMessage } from "../../wire/messages.ts";
 import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
-import { createSharedUpdates, encodeUpdatesOnce } from "./delivery.ts";
+import { createSharedUpdates, encodeUpdatesOnce } from "./shared-resources.ts";
 
 /** A type that counts how often it encodes. */
 function countingType(name: string, delta?: Uint8Array) {

@@ -1,11 +1,9 @@
-// The delivery of one resource type to one proxy: the desired resource, the sent update and the answer; and
-// the updates that deliveries share, so that a resource and its message are encoded once for all proxies.
-// Pure. Invariants: at most one update is outstanding; only the newest desired resource is sent; only the
-// proxy's own messages can reduce what it may be enforcing; an update is kept only by the deliveries that
-// wait for its answer; the nonces of a stream grow.
-import type { ManagerMessage, UpdateMessage } from "../../wire/messages.ts";
+// The delivery of one resource type to one proxy: the desired resource, the sent update and the answer. Pure.
+// Invariants: at most one update is outstanding; only the newest desired resource is sent; only the proxy's
+// own messages can reduce what it may be enforcing; the nonces of a stream grow.
+import type { UpdateMessage } from "../../wire/messages.ts";
 import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
-import { createWeakIndex } from "./weak-index.ts";
+import type { SharedUpdates } from "./shared-resources.ts";
 
 export interface Delivery<R extends Versioned = Versioned> {
   desired: R | undefined;
@@ -44,15 +42,13 @@ export function createDelivery<R extends Versioned>(fields: Partial<Delivery<R>>
   };
 }
 
-/** Sets the resource that the proxy has to enforce. */
 export function setDesired<R extends Versioned>(delivery: Delivery<R>, resource: R): void {
   delivery.desired = resource;
   if (resource.digest !== delivery.refusedDigest) delivery.problems = [];
 }
 
 /**
- * Takes the next update to send, which is then outstanding; undefined if there is none.
- * @param mayDiff true if the update may be a delta
+ * Takes the next update to send, if there is one. It is then outstanding. @param mayDiff it may be a delta
  */
 export function takeUpdate<R extends Versioned>(
   delivery: Delivery<R>,
@@ -74,15 +70,12 @@ export function takeUpdate<R extends Versioned>(
   return update;
 }
 
-/** Records that the stream has ended: the proxy may enforce what is outstanding, and will not answer. */
+/** The stream has ended: the proxy may enforce what is outstanding, and will not answer. */
 export function endStream(delivery: Delivery): void {
   if (delivery.outstanding !== undefined) delivery.outstanding = { resource: delivery.outstanding.resource, update: undefined };
 }
 
-/**
- * Records an ACK: the proxy enforces this resource and no other. False if no update with this nonce is
- * outstanding.
- */
+/** The proxy enforces this resource and no other. False if no update with this nonce is outstanding. */
 export function acknowledge(delivery: Delivery, nonce: number): boolean {
   if (delivery.outstanding?.update?.nonce !== nonce) return false;
   const { resource } = delivery.outstanding;
@@ -99,8 +92,8 @@ export function acknowledge(delivery: Delivery, nonce: number): boolean {
 }
 
 /**
- * Records a NACK. "needs-whole": the proxy only lacks the base of the delta. Undefined if no update with this
- * nonce is outstanding.
+ * "needs-whole": the proxy only lacks the base of the delta. Undefined if no update with this nonce is
+ * outstanding.
  */
 export function refuse(
   delivery: Delivery,
@@ -115,8 +108,7 @@ export function refuse(
   return "refused";
 }
 
-// The outstanding update differs from the acknowledged resource, and the acknowledged resource is desired
-// again.
+// The outstanding update differs from the acknowledged resource, which is desired again.
 function isUndone({ desired, acknowledged, outstanding, inDoubt }: Delivery): boolean {
   if (outstanding === undefined || acknowledged === undefined || inDoubt.length > 0) return false;
   return desired?.digest === acknowledged.digest && outstanding.resource.digest !== acknowledged.digest;
@@ -126,45 +118,4 @@ function isUndone({ desired, acknowledged, outstanding, inDoubt }: Delivery): bo
 function giveUpOutstanding(delivery: Delivery): void {
   if (delivery.outstanding !== undefined) delivery.inDoubt = [...delivery.inDoubt, delivery.outstanding.resource];
   delivery.outstanding = undefined;
-}
-
-export interface SharedUpdates {
-  /**
-   * An update to `next`: the delta from `base`, or the whole if there is no base or no delta.
-   * @param lastNonce the last nonce of the stream; the update has a higher one
-   */
-  get<R extends Versioned>(type: ResourceType<R>, base: R | undefined, next: R, lastNonce: number): UpdateMessage;
-}
-
-export function createSharedUpdates(): SharedUpdates {
-  const updates = createWeakIndex<UpdateMessage>();
-  const newestNonces = new Map<string, number>();
-  const get: SharedUpdates["get"] = (type, base, next, lastNonce) => {
-    const key = [type.name, base?.digest ?? "", next.digest, next.version].join(" ");
-    const shared = updates.get(key);
-    if (shared !== undefined && shared.nonce > lastNonce) return shared;
-    const update = make(type, base, next, lastNonce);
-    updates.set(key, update);
-    return update;
-  };
-  const make: SharedUpdates["get"] = (type, base, next, lastNonce) => {
-    const body = base === undefined ? type.encode(next) : type.delta?.encode(base, next);
-    if (body === undefined) return get(type, undefined, next, lastNonce);
-    const nonce = (newestNonces.get(type.name) ?? 0) + 1;
-    newestNonces.set(type.name, nonce);
-    const { version, digest } = next;
-    return { nonce, resource: { type: type.name, version, digest, body }, baseDigest: base?.digest ?? "" };
-  };
-  return { get };
-}
-
-/** The encoder of messages to proxies, which encodes a shared update once. */
-export function encodeUpdatesOnce(encode: (message: ManagerMessage) => Buffer): (message: ManagerMessage) => Buffer {
-  const encoded = new WeakMap<UpdateMessage, Buffer>();
-  return (message) => {
-    if (!("update" in message)) return encode(message);
-    const bytes = encoded.get(message.update) ?? encode(message);
-    encoded.set(message.update, bytes);
-    return bytes;
-  };
 }

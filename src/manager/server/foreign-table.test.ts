@@ -5,7 +5,7 @@ import type { RouteTable } from "../../route/table.ts";
 import { tableHash, tableToBytes } from "../../wire/table-codec.ts";
 import { readForeignTable } from "./foreign-table.ts";
 import { createKnownNames, createNameIndex } from "./known-namespaces.ts";
-import { createSharedTables } from "./shared-tables.ts";
+import { createSharedTables } from "./shared-resources.ts";
 
 const NAMES = Array.from({ length: 10_000 }, (_, at) => `namespace-${at}`);
 const INDEX = createNameIndex(NAMES);

@@ -1,7 +1,6 @@
-// Reads a table that a pod has brought, if a spec can lead to it and its plans are cheap enough. Pure.
-// Anybody who may create a pod can bring a made-up table. Invariants: nothing of a table is kept before all
-// bounds hold; the cost of a kept table, in memory and in the time of a plan, is bounded whatever its
-// content. To refuse a table is safe: the pod may then hold anything.
+// Reads a table that a pod has brought: anybody who may create a pod can make one up. Pure. Invariants:
+// nothing of a table is kept before all bounds hold; the cost of a kept table, in memory and in the time of a
+// plan, is bounded. To refuse a table is safe: the pod may then hold anything.
 import { NAME_HASHES } from "../../kube/place.ts";
 import type { ResourceMatch, RouteTable } from "../../route/table.ts";
 import type { MemoryBudget } from "../../wire/bounded-decoder.ts";
@@ -11,13 +10,11 @@ import { tableFromWire } from "../../wire/table-codec.ts";
 import { MAX_TABLE_ENTRIES } from "../apps/compile/build-table.ts";
 import { CompactClasses, MAX_COMPACT_CLASSES, type NameIndex } from "./known-namespaces.ts";
 
-/**
- * The rules of a VirtualApp (4,096 matches and 32 limits) twice, since a pause joins two specs, and fences.
- */
+/** A VirtualApp's 4,096 matches and 32 limits twice, since a pause joins two specs, and fences. */
 const MAX_RULES = 8_448;
 /** The limits of a VirtualApp's subsets, and those that pauses join. */
 const MAX_LIMITS = 512;
-/** Namespaces that were created or deleted since the manager listed them: hundreds a minute, for minutes. */
+/** Namespaces that came or went since the manager listed them: hundreds a minute, for minutes. */
 const MAX_UNKNOWN_NAMES = 4_096;
 /** The maximum without an index, as in tests: more than a cluster has. */
 const MAX_NAMES = 65_536;
@@ -26,22 +23,18 @@ const MAX_NAME_LENGTH = 63;
 const MAX_PAIRS = 65_536;
 /** Pairs of resources that move as a whole. A plan compares each with each. */
 const MAX_MOVING_PAIRS = 512;
-/**
- * The work of a plan with what a pod retains: for each class its rules times the groups times the resources.
- */
+/** In a plan with what a pod retains: for each class its rules times the groups times the resources. */
 const MAX_RETAINED_WORK = 4_000_000;
-/**
- * Shared resources times the namespaces, and times the pairs, of the rules that may except some from sharing.
- */
+/** Shared resources times the namespaces, and times the pairs, of the rules that may except some. */
 const MAX_SHARED_WORK = 1_000_000;
 
-/** The memory of one table's message while it is read, in bytes: for the rules, and for each name. */
+/** Memory while one table's message is read. */
 const RULES_BYTES = 8 * 1024 * 1024;
 const NAME_BYTES = 3 * 128;
 
 export interface ForeignTable {
   readonly table: RouteTable;
-  /** The approximate memory of the table and of what a plan keeps of it, in bytes. */
+  /** With what a plan keeps of the table. */
   readonly bytes: number;
 }
 
@@ -127,8 +120,7 @@ function distinct(matches: readonly ResourceMatch[], list: keyof ResourceMatch):
   return new Set(matches.flatMap((match) => match[list])).size + 1;
 }
 
-// The names of fences and of what is retained are those of the index, so that the strings of the message are
-// not kept.
+// Fences and what is retained get the names of the index, so that the strings of the message are not kept.
 function compact(table: RouteTable, index: NameIndex | undefined): RouteTable {
   if (index === undefined) return table;
   const shared = (names: ReadonlySet<string>) =>

@@ -1,7 +1,7 @@
-// Which registrations are accepted, and which proxies are served: only pods that exist, with the same uid,
-// and that carry the proxy of an app that exists. Pure except for the stores that it reads. Invariants: any
-// pod of the cluster may register, so no part of a registration costs more than a real proxy's; with mesh
-// identity a proxy speaks only for the pod that its token is bound to.
+// Which registrations are accepted, and which proxies are served: those of existing pods, with the same uid,
+// that carry the proxy of an existing app. Pure except for its stores. Invariants: any pod may register, so
+// no part of a registration costs more than a real proxy's; a proxy speaks only for the pod that its token is
+// bound to.
 import { MAX_NAME_LENGTH } from "../../api/names.ts";
 import type { PodRef, RegistrationMessage } from "../../wire/messages.ts";
 import { carriesProxy, INJECTED_LABEL } from "../facts/injected-pod.ts";
@@ -25,9 +25,7 @@ export interface JudgeOptions {
 }
 
 /**
- * Judges whether a proxy is served.
- * @param registration undefined before anything of it is read: a pod outside of the mesh is refused then,
- * whatever it sends
+ * @param registration undefined before anything is read: a pod outside of the mesh is refused then
  * @param caller the pod that the token is bound to; absent without mesh identity
  */
 export type JudgeProxy = (registration: RegistrationMessage | undefined, caller?: PodIdentity) => ProxyVerdict;
@@ -61,8 +59,7 @@ export function createProxyJudge({ pods, apps, leaderElsewhere, rejections }: Ju
       rejections?.reject("no-proxy", key, message);
       return { kind: "refuse", message };
     }
-    // A label may change while the proxy serves. A proxy that enforces a route is served, so that it can get
-    // the next route.
+    // A label may change while the proxy enforces a route, and the proxy still needs the next one.
     const mayEnforce = registration === undefined || Boolean(registration.route?.acknowledged);
     if (mayEnforce && apps.list(namespace).length > 0) return { kind: "serve" };
     const app = pod.metadata.labels?.[INJECTED_LABEL];
@@ -73,31 +70,21 @@ export function createProxyJudge({ pods, apps, leaderElsewhere, rejections }: Ju
 }
 
 /**
- * A proxy names five routes at most. Tables are named by hash: a short registration could name a million, and
- * the planner reads each.
+ * A proxy names five routes at most. The planner reads each, and a short registration could name a million.
  */
 const MAX_IN_DOUBT = 15;
-/**
- * The maximum of a route without its table. Its largest part is the list of user agents: 64 of 256
- * characters.
- */
+/** A route without its table. Its largest part is the list of user agents: 64 of 256 characters. */
 const MAX_CLAIM_BYTES = 64 * 1024;
 const MAX_CAPABILITIES = 64;
 const MAX_CAPABILITY_CHARS = 64;
 
-/**
- * The pod that the registration names; undefined if the names cannot be used. The key goes into log lines,
- * answers and a map.
- */
+/** Undefined if the names cannot be used: the key goes into log lines, answers and a map. */
 export function registeredPod({ pod }: RegistrationMessage): PodKey | undefined {
   if (pod === null || pod.name === "") return undefined;
   return [pod.name, pod.namespace].every((name) => name.length <= MAX_NAME_LENGTH) ? podKey(pod) : undefined;
 }
 
-/**
- * The bound that the registration exceeds, as text; undefined if there is none. It is checked before anything
- * of the registration is decoded or kept.
- */
+/** The bound that the registration exceeds, if any. Checked before anything is decoded or kept. */
 export function exceededBound({ capabilities, route }: RegistrationMessage): string | undefined {
   if (capabilities.length > MAX_CAPABILITIES) {
     return `a registration lists at most ${MAX_CAPABILITIES} capabilities, not ${capabilities.length}`;

@@ -1,7 +1,6 @@
-// The names of the existing namespaces as an index, and the classes of a table in two bytes for each of these
-// names. After a failover the tables of hundreds of apps come with the same ten thousand names, and a Map of
-// them takes half a megabyte each. Invariants: an index is replaced rarely, since each table keeps the one
-// that it was read with; CompactClasses reads like the Map that it stands for, but in another order.
+// The names of the existing namespaces as an index, and the classes of a table in two bytes for each: after a
+// failover hundreds of tables come with the same ten thousand names, and a Map takes half a megabyte each.
+// Invariant: an index is replaced rarely, since each table keeps the one that it was read with.
 import type { Clock } from "../../base/clock.ts";
 
 export interface NameIndex {
@@ -12,7 +11,6 @@ export interface NameIndex {
 /** Names that an index lacks cost a table little, so few new namespaces are no reason for a new one. */
 const MAX_DIFFERENCE = 256;
 const MAX_AGE_MS = 600_000;
-/** How often the names are listed. */
 const LIST_MS = 1_000;
 
 /** The result returns the index; undefined while no names are known. */
@@ -38,9 +36,10 @@ export function createNameIndex(names: readonly string[]): NameIndex {
   return { names, positions: new Map(names.map((name, position) => [name, position])) };
 }
 
-/** The number of classes that a table can have: 0 means that a namespace has none. */
+/** 0 means that a namespace has none. */
 export const MAX_COMPACT_CLASSES = 65_534;
 
+/** Reads like the Map that it stands for, but in another order. */
 export class CompactClasses implements ReadonlyMap<string, number> {
   readonly #index: NameIndex;
   readonly #classes: Uint16Array;

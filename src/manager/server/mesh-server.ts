@@ -1,30 +1,31 @@
 // The gRPC service for proxies, and the bounds on HTTP/2 under it. Invariant: one proxy, however slow, stuck
-// or loud, costs the others nothing: it has a bounded number of connections and messages, and at most one
-// update of each type in flight.
+// or loud, costs the others nothing.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
-import { Server } from "@grpc/grpc-js";
+import { Server, type ServerReadableStream, type sendUnaryData, status } from "@grpc/grpc-js";
 import { type ClientPace, createClientPace } from "../../base/client-pace.ts";
 import type { Clock } from "../../base/clock.ts";
 import { keepCompact } from "../../base/compact-body.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { ListenAddress } from "../../base/listener.ts";
 import { CERTIFY, CONNECT, MAX_MESSAGE_BYTES } from "../../wire/load-proto.ts";
+import type { CertificateReplyMessage, CertificateRequestMessage } from "../../wire/messages.ts";
+import { podKey } from "../facts/pod-key.ts";
 import type { ServerSecurity } from "../identity/add.ts";
-import type { Identify } from "../identity/identify.ts";
-import { encodeUpdatesOnce } from "./delivery.ts";
+import { hostOf, type Identify } from "../identity/identify.ts";
+import type { PodIdentity } from "../identity/token-reviewer.ts";
 import { createProxyListener } from "./proxy-listener.ts";
 import { type ProxyStreamDeps, type ServerStream, serveProxyStream } from "./proxy-stream.ts";
 import { createRegistrationTables } from "./registration-tables.ts";
-import { type CertifyCall, serveCertify } from "./serve-certify.ts";
+import { encodeUpdatesOnce } from "./shared-resources.ts";
 
 type StreamOptions = Pick<ProxyStreamDeps, "registry" | "leaderElsewhere" | "judge" | "leadership" | "clock" | "log">;
 
 export interface MeshServerOptions extends StreamOptions {
   readonly listen: ListenAddress;
-  /** The identity of the manager and its proxies. Default: none, and plain text. */
+  /** Default: none, and plain text. */
   readonly security?: ServerSecurity;
-  /** The names of the existing namespaces, which most tables name; default: not known. */
+  /** The names of the existing namespaces; default: not known. */
   readonly namespaces?: () => readonly string[];
   /** The maximum number of connections that have not proved who they are; default 256. */
   readonly maxUnproved?: number;
@@ -38,8 +39,7 @@ export interface MeshServer extends Runnable {
 const CHANNEL_OPTIONS = {
   "grpc.max_receive_message_length": MAX_MESSAGE_BYTES, // a promise may carry tables
   "grpc.max_send_message_length": MAX_MESSAGE_BYTES,
-  // A proxy has one stream; while it comes back, two. MAX_UNPROVED in tls-terminator.ts has what a stranger's
-  // connection may take.
+  // A proxy has one stream; while it comes back, two.
   "grpc.max_concurrent_streams": 2,
   // A proxy that is gone or stopped is noticed within 20 s.
   "grpc.keepalive_time_ms": 10_000,
@@ -47,18 +47,12 @@ const CHANNEL_OPTIONS = {
   "grpc.keepalive_permit_without_calls": 1,
 };
 
-/**
- * The registrations of one pod, and its calls of Certify. A proxy's own tries come 0.1 to 3 s apart, and only
- * while it is not served.
- */
+/** Of one pod, and its calls of Certify. A proxy's own tries come 0.1 to 3 s apart. */
 const REGISTRATIONS = { perSecond: 2, burst: 10 };
 
 const SHUTDOWN_TIMEOUT_MS = 1_000;
 
-/**
- * The service of the contract. Certify is the same bytes on the wire, but gRPC reads none of its requests,
- * however large, before the caller is known.
- */
+/** Certify is the same bytes on the wire, but gRPC reads none of its requests before the caller is known. */
 const SERVICE = {
   Connect: { ...CONNECT, responseSerialize: encodeUpdatesOnce(CONNECT.responseSerialize) },
   Certify: { ...CERTIFY, requestStream: true },
@@ -110,13 +104,10 @@ export function createMeshServer(options: MeshServerOptions): MeshServer {
   };
 }
 
-/**
- * Node reports each stream of an HTTP/2 server before any of its body has come. gRPC offers no other access
- * to the streams.
- */
+/** Node reports each stream before any of its body has come. gRPC offers no other access to the streams. */
 const STREAM_CREATED = "http2.server.stream.created";
 
-/** New calls of one connection. A proxy has one stream, and asks for a certificate now and then. */
+/** New calls of one connection. */
 const CALLS = { perSecond: 5, burst: 32 };
 
 function createStreamGuard(clock: Clock): (message: unknown) => void {
@@ -135,4 +126,62 @@ function createStreamGuard(clock: Clock): (message: unknown) => void {
 
 function tlsOf({ identity, rejections }: ServerSecurity) {
   return { identity, onRefused: (address: string, why: string) => rejections.reject("handshake", address, why) };
+}
+
+type CertifyCall = readonly [
+  call: ServerReadableStream<CertificateRequestMessage, CertificateReplyMessage>,
+  callback: sendUnaryData<CertificateReplyMessage>,
+];
+
+interface CertifyDeps extends Pick<ServerSecurity, "identify" | "certify" | "rejections"> {
+  /** By pod. */
+  readonly calls: Pick<ClientPace, "allow">;
+  readonly clock: Clock;
+}
+
+const REQUEST_TIMEOUT_MS = 10_000;
+
+/**
+ * Reads nothing of the request before the caller is identified. @param deps undefined without mesh identity
+ */
+function serveCertify([call, callback]: CertifyCall, deps: CertifyDeps | undefined): void {
+  let isAnswered = false;
+  const answer = (code: number, details: string) => {
+    if (isAnswered) return;
+    isAnswered = true;
+    callback({ code, details });
+  };
+  call.on("error", () => answer(status.CANCELLED, "the call has failed"));
+  if (deps === undefined) {
+    answer(status.UNIMPLEMENTED, "this manager has no mesh identity (CTRLMESH_IDENTITY=none)");
+    return;
+  }
+  const { identify, certify, rejections, calls, clock } = deps;
+
+  const take = async (caller: PodIdentity, request: CertificateRequestMessage) => {
+    const result = await certify(caller, request.publicKey);
+    if (result.kind === "wait") return answer(status.UNAVAILABLE, result.message);
+    if (result.kind === "refuse") {
+      rejections.reject(result.reason, podKey(caller), result.message);
+      return answer(result.reason === "bad-request" ? status.INVALID_ARGUMENT : status.PERMISSION_DENIED, result.message);
+    }
+    if (isAnswered) return;
+    isAnswered = true;
+    callback(null, result.reply);
+  };
+  const serve = async () => {
+    const verdict = await identify(call.metadata, call.getPeer());
+    if (verdict.kind === "wait") return answer(status.UNAVAILABLE, verdict.message);
+    if (verdict.kind === "refuse") return answer(status.UNAUTHENTICATED, verdict.message);
+    if (!calls.allow(podKey(verdict.pod), 1)) return answer(status.RESOURCE_EXHAUSTED, "the pod asks for certificates too often");
+    const due = clock.after(REQUEST_TIMEOUT_MS, () => answer(status.DEADLINE_EXCEEDED, "no request came"));
+    call.once("data", (request: CertificateRequestMessage) => {
+      due.cancel();
+      call.pause();
+      take(verdict.pod, request).catch(fail);
+    });
+    call.once("close", () => due.cancel());
+  };
+  const fail = () => answer(status.INTERNAL, `certifying a key from ${hostOf(call.getPeer())} failed`);
+  serve().catch(fail);
 }

@@ -1,6 +1,6 @@
 // The sockets of the mesh server. They are not gRPC's own, since gRPC ends a stream only after everything
-// written to it was read: a proxy that reads nothing would keep its buffers for ever. Invariant: after
-// `close` no socket is left.
+// written to it was read: a proxy that reads nothing would keep its buffers. Invariant: after `close` no
+// socket is left.
 import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { type Server, ServerCredentials } from "@grpc/grpc-js";
 import { MeshError } from "../../base/errors.ts";
@@ -15,20 +15,16 @@ export interface ProxyListener extends Pick<TlsTerminator, "asked" | "refused"> 
   listen(): Promise<number>;
   /** Destroys the connection with this peer, as gRPC names it. */
   cut(peer: string): void;
-  /**
-   * A call on this connection came from this pod. Connections without a proof are few and end soon. Of the
-   * connections of one pod the newest are kept.
-   */
+  /** A call on this connection came from this pod, whose newest connections are kept. */
   proved(peer: string, pod: string): void;
   /** Waits for the connections to end, for `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
 
-// Far more than the proxies of one cluster. Further connections would find no room for their streams either.
+// Far more than the proxies of one cluster.
 const MAX_CONNECTIONS = 8_192;
 
-// A proxy has one connection for its stream and one for certificates; while it comes back, two of the one or
-// the other.
+// A proxy has one for its stream and one for certificates; while it comes back, two of the one or the other.
 const MAX_PER_POD = 8;
 
 export interface ProxyListenerOptions extends Pick<TlsTerminatorOptions, "clock" | "maxUnproved"> {
@@ -73,7 +69,7 @@ export function createProxyListener(options: ProxyListenerOptions): ProxyListene
   return {
     listen: () =>
       new Promise((resolve, reject) => {
-        // Stays: a connection that cannot be accepted later (no file descriptor left) must not end the
+        // Stays: a later connection that cannot be accepted (no file descriptor left) must not end the
         // process.
         server.on("error", (cause) =>
           reject(new MeshError("LISTEN_FAILED", `listening for proxies on ${formatAddress(options.listen)}`, { cause })),
@@ -108,11 +104,7 @@ export function createProxyListener(options: ProxyListenerOptions): ProxyListene
 
 export type PodSocket = Pick<Socket, "destroyed" | "destroy" | "once">;
 
-/**
- * Bounds the connections of one pod: any pod of the cluster can have a token, and one pod must not take all
- * places. The newest stay.
- * @param max for each pod
- */
+/** Any pod of the cluster can have a token, and must not take all places. @param max for each pod */
 export function createPodConnections(max: number): { keep(pod: string, socket: PodSocket): void } {
   const byPod = new Map<string, Set<PodSocket>>();
   return {

@@ -504,3 +504,31 @@ describe("late and foreign messages", () => {
     expect(registry.facts(POD)?.acknowledged).toBeUndefined();
   });
 });
+
+describe("the time until a route is acknowledged", () => {
+  const clock = createFakeClock();
+  let seconds: number[];
+  beforeEach(() => {
+    seconds = [];
+    registry = createProxyRegistry({ log: silentLogger(), clock, onRouteAcked: (time) => void seconds.push(time) });
+    registry.connected(POD, registration(), proxy);
+    publish(POD, version(1));
+  });
+  const nonceOf = (at: number) => proxy.sent[at]?.[1] ?? 0;
+
+  it("counts from the last update that was sent to the pod, and once", async () => {
+    await clock.advance(100);
+    nacked(POD, proxy, nonceOf(0), ["no"]);
+    publish(POD, version(2));
+    await clock.advance(50);
+    acked(POD, proxy, nonceOf(1));
+    acked(POD, proxy, nonceOf(1));
+    expect(proxy.sent).toHaveLength(2);
+    expect(seconds).toEqual([0.05]);
+  });
+  it("is none for a refusal", () => {
+    nacked(POD, proxy, nonceOf(0), ["no"]);
+    acked(POD, proxy, nonceOf(0));
+    expect(seconds).toEqual([]);
+  });
+});

@@ -9,8 +9,7 @@ import { acceptsType, type ResourceType, type Versioned } from "../../wire/resou
 import { ROUTE } from "../../wire/route-type.ts";
 import type { PodKey } from "../facts/pod-key.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
-import { acknowledge, createSharedUpdates, endStream, refuse, setDesired, takeUpdate } from "./delivery.ts";
-import { withReport } from "./proxy-reports.ts";
+import { acknowledge, endStream, refuse, setDesired, takeUpdate } from "./delivery.ts";
 import {
   applyRegistration,
   deliveryOf,
@@ -21,66 +20,56 @@ import {
   type ProxyState,
   type ProxyStream,
   tablesOf,
+  withReport,
 } from "./proxy-state.ts";
-import { createSharedTables, type SharedTables } from "./shared-tables.ts";
+import { createSharedTables, createSharedUpdates, type SharedTables } from "./shared-resources.ts";
 
 export interface ProxyRegistry {
   /**
-   * Records that a proxy's stream has opened with this registration. Ends an older stream of the same pod. If
-   * this stream is the older one, by the proxy's own count, it is ended and changes nothing. The first
-   * registration of another epoch ends all other streams, and their pods may hold anything until they
-   * register again: a proxy that has promised less may follow another leader.
+   * Of two streams of a pod the older one, by the proxy's own count, is ended. The first registration of
+   * another epoch ends all other streams, and their pods may hold anything until they register again: a proxy
+   * that has promised less may follow another leader.
    * @param epoch to which the proxy has given its promise
    */
   connected(pod: PodKey, registration: ProxyRegistration, stream: ProxyStream, epoch?: number): void;
-  /** Records the end of the stream. Ignored if the pod has a newer stream. */
+  /** Ignored if the pod has a newer stream. */
   disconnected(pod: PodKey, stream: ProxyStream): void;
   acked(pod: PodKey, stream: ProxyStream, ack: Pick<AckMessage, "type" | "nonce">): void;
   nacked(pod: PodKey, stream: ProxyStream, nack: Omit<NackMessage, "version">): void;
   reported(pod: PodKey, stream: ProxyStream, report: ReportMessage): void;
   /**
-   * Sets the resource of one type that the pod's proxy has to enforce. Ignored for a pod that has not
-   * registered with this manager. A proxy that does not accept the type gets nothing, and its facts name that
-   * as a problem. The route has to be published again after each registration, and every type after a change
-   * of the leader's epoch.
+   * Sets the resource of one type that the proxy has to enforce. Ignored for a pod that has not registered. A
+   * proxy that does not accept the type gets nothing, which is a problem among its facts. The route has to be
+   * published again after each registration, and every type after a change of the leader's epoch.
    */
   publish<R extends Versioned>(pod: PodKey, type: ResourceType<R>, resource: R): void;
   /** Removes a pod that no longer exists, ends its stream, and returns what was known of it. */
   forget(pod: PodKey): ProxyFacts | undefined;
   facts(pod: PodKey): ProxyFacts | undefined;
   readonly pods: Iterable<PodKey>;
-  /**
-   * Calls the listener with each pod whose facts have changed. The first report of a proxy counts
-   * immediately, and what follows within 200 ms as one change.
-   */
+  /** Called with each pod whose facts have changed. After a report, others within 200 ms are one change. */
   onChange(listener: (pod: PodKey) => void): void;
-  /** The tables of registrations: equal tables are one object. */
   readonly tables: SharedTables;
-  /** Ends all streams. */
   close(reason: string): void;
 }
 
 /** A pod that reports something else 500 times a second would have its app planned as often. */
 const REPORTS_MS = 200;
 
-/** The proxy's answer to an update. */
-export type UpdateAnswer = "acked" | "refused" | "needs-whole";
-
 export interface ProxyRegistryOptions {
   readonly log: Logger;
-  /** Called with every route that is sent. */
-  readonly onSent?: (pod: PodKey) => void;
-  /** Called with every answer to a route. */
-  readonly onAnswer?: (pod: PodKey, answer: UpdateAnswer) => void;
+  /** A route was acknowledged, this long after it was sent. */
+  readonly onRouteAcked?: (seconds: number) => void;
   readonly clock?: Clock;
 }
 
-export function createProxyRegistry({ log, onSent, onAnswer, clock = systemClock }: ProxyRegistryOptions): ProxyRegistry {
+export function createProxyRegistry({ log, onRouteAcked, clock = systemClock }: ProxyRegistryOptions): ProxyRegistry {
   const states = new Map<PodKey, ProxyState>();
   const listeners: ((pod: PodKey) => void)[] = [];
   const types = new Map<string, ResourceType<Versioned>>();
   const tables = createSharedTables(() => [...states.values()].flatMap(tablesOf), clock);
   const updates = createSharedUpdates();
+  const routeSentMs = new WeakMap<ProxyState, number>();
   let promisedEpoch = 0;
 
   const changed = (pod: PodKey) => {
@@ -101,7 +90,7 @@ export function createProxyRegistry({ log, onSent, onAnswer, clock = systemClock
     });
     changed(pod);
   };
-  const flush = (pod: PodKey, state: ProxyState, type: ResourceType<Versioned>, mayDiff = true) => {
+  const flush = (state: ProxyState, type: ResourceType<Versioned>, mayDiff = true) => {
     const delivery = deliveryOf(state, type);
     if (state.stream === undefined || delivery.desired === undefined) return;
     if (!state.capabilities.has(acceptsType(type.name))) {
@@ -112,14 +101,11 @@ export function createProxyRegistry({ log, onSent, onAnswer, clock = systemClock
     const update = takeUpdate(delivery, type, updates, mayDiff && takesDeltas);
     if (update === undefined) return;
     state.stream.send(update);
-    if (type === ROUTE) onSent?.(pod);
+    if (type === ROUTE) routeSentMs.set(state, clock.monotonicMs());
   };
   const stateOf = (pod: PodKey, stream: ProxyStream): ProxyState | undefined => {
     const state = states.get(pod);
     return state?.stream === stream ? state : undefined;
-  };
-  const answered = (pod: PodKey, type: ResourceType<Versioned>, answer: UpdateAnswer) => {
-    if (type === ROUTE) onAnswer?.(pod, answer);
   };
   // A pod made anew under the same name is another pod, of which nothing is known.
   const stateFor = (pod: PodKey, uid: string): ProxyState => {
@@ -153,7 +139,7 @@ export function createProxyRegistry({ log, onSent, onAnswer, clock = systemClock
       state.stream?.end("the pod has opened a newer stream");
       state.stream = stream;
       applyRegistration(state, registration);
-      for (const type of types.values()) flush(pod, state, type);
+      for (const type of types.values()) flush(state, type);
       changed(pod); // the planner decides again which route to send, now that it knows what the proxy holds
     },
     disconnected(pod, stream) {
@@ -168,8 +154,9 @@ export function createProxyRegistry({ log, onSent, onAnswer, clock = systemClock
       const state = stateOf(pod, stream);
       const type = types.get(name);
       if (state === undefined || type === undefined || !acknowledge(deliveryOf(state, type), nonce)) return;
-      answered(pod, type, "acked");
-      flush(pod, state, type);
+      const sentMs = type === ROUTE ? routeSentMs.get(state) : undefined;
+      if (sentMs !== undefined) onRouteAcked?.((clock.monotonicMs() - sentMs) / 1000);
+      flush(state, type);
       changed(pod);
     },
     nacked(pod, stream, nack) {
@@ -179,8 +166,7 @@ export function createProxyRegistry({ log, onSent, onAnswer, clock = systemClock
       const problems = plainTexts(nack.problems);
       const answer = refuse(deliveryOf(state, type), { ...nack, problems });
       if (answer === undefined) return;
-      answered(pod, type, answer);
-      flush(pod, state, type, answer !== "needs-whole");
+      flush(state, type, answer !== "needs-whole");
       if (answer === "needs-whole") {
         log.info({ pod, type: type.name }, "the proxy asks for the whole resource");
         return;
@@ -203,7 +189,7 @@ export function createProxyRegistry({ log, onSent, onAnswer, clock = systemClock
       const delivery = deliveryOf(state, type);
       const { problems } = delivery;
       setDesired(delivery, resource);
-      flush(pod, state, type);
+      flush(state, type);
       if (!isDeepStrictEqual(delivery.problems, problems)) changed(pod);
     },
     forget(pod) {

@@ -1,13 +1,26 @@
-// What is known about one proxy, and how a registration changes it. Pure. Invariant: only the proxy's own
-// messages can reduce what it may be enforcing.
+// What is known about one proxy, and how a registration or a report changes it. Pure.
+
+import { isDeepStrictEqual } from "node:util";
+import { MAX_INT32 } from "../../api/fields.ts";
+import { dnsSubdomainSchema } from "../../api/names.ts";
+import { MAX_RULE_SNAPSHOTS } from "../../api/policy-status.ts";
+import { plainText } from "../../base/plain-text.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
-import { NO_REPORTS, type Reports, type UpdateMessage } from "../../wire/messages.ts";
+import {
+  type BacklogMessage,
+  type LockAccessMessage,
+  NO_REPORTS,
+  type PolicyReportMessage,
+  type ReportMessage,
+  type Reports,
+  type UnnamedLockMessage,
+  type UpdateMessage,
+} from "../../wire/messages.ts";
 import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import { createDelivery, type Delivery } from "./delivery.ts";
-import { reportsAfter } from "./proxy-reports.ts";
 import type { RouteClaims } from "./registration-tables.ts";
 
 /** The sending side of one proxy's stream. */
@@ -38,7 +51,6 @@ export interface ProxyState {
   reports: Reports;
 }
 
-/** The state of a pod before anything is known about it. */
 export function emptyState(uid: string): ProxyState {
   return {
     uid,
@@ -51,10 +63,7 @@ export function emptyState(uid: string): ProxyState {
   };
 }
 
-/**
- * The state of a pod at the start of a new epoch: what was known about its proxy no longer counts, so the
- * proxy may enforce anything until it registers again.
- */
+/** At the start of a new epoch: the proxy may enforce anything until it registers again. */
 export function doubtfulState({ uid, streamNumber, reports, route }: ProxyState): ProxyState {
   const { version, lastNonce } = route;
   return {
@@ -65,9 +74,7 @@ export function doubtfulState({ uid, streamNumber, reports, route }: ProxyState)
   };
 }
 
-/**
- * Replaces the known state by a registration: the proxy may have restarted with an older route, or with none.
- */
+/** The proxy may have restarted with an older route, or with none. */
 export function applyRegistration(state: ProxyState, { streamNumber, capabilities, route }: ProxyRegistration): void {
   state.streamNumber = streamNumber;
   state.capabilities = new Set(capabilities);
@@ -79,13 +86,12 @@ export function applyRegistration(state: ProxyState, { streamNumber, capabilitie
     version: Math.max(state.route.version, route.version),
     lastNonce: state.route.lastNonce,
   });
-  // The planner decides again which route to send, from what the proxy may enforce. The other types have no
-  // claims, so their desired resources stay.
+  // The planner decides again which route to send. The other types have no claims: their desired resources
+  // stay.
   for (const [name, { desired, lastNonce }] of state.otherDeliveries)
     state.otherDeliveries.set(name, createDelivery({ desired, lastNonce }));
 }
 
-/** Returns the delivery of a type, and makes it if there is none yet. */
 export function deliveryOf<R extends Versioned>(state: ProxyState, type: Pick<ResourceType<R>, "name">): Delivery<R>;
 export function deliveryOf(state: ProxyState, { name }: { readonly name: string }): Delivery {
   if (name === ROUTE.name) return state.route;
@@ -121,4 +127,64 @@ function problemsByType(route: Delivery, otherDeliveries: ReadonlyMap<string, De
     if (problems.length > 0) byType[name] = problems;
   }
   return byType;
+}
+
+/** The reports after a reconnection. Those of locks, policies and webhooks outlive a connection. */
+function reportsAfter({ lock, unnamedLock, policies, webhookProblem }: Reports): Reports {
+  return { ...NO_REPORTS, lock, unnamedLock, policies, webhookProblem };
+}
+
+/**
+ * Only what makes sense is kept, since it goes into conditions, and into rules that people are asked to add
+ * to a Role. Undefined if nothing has changed, or if the kind is not known.
+ */
+export function withReport(reports: Reports, message: ReportMessage): Reports | undefined {
+  const { report: _, ...kind } = message;
+  const next = {
+    ...reports,
+    ...kind,
+    ...("backlog" in message && { backlog: acceptedBacklog(message.backlog) }),
+    ...("lock" in message && { lock: acceptedLockAccess(message.lock) }),
+    ...("unnamedLock" in message && { unnamedLock: acceptedUnnamedLock(message.unnamedLock) }),
+    ...("webhookProblem" in message && { webhookProblem: plainText(message.webhookProblem, MAX_REASON_CHARS) }),
+    ...("policies" in message && { policies: acceptedPolicies(message.policies) }),
+  };
+  return isDeepStrictEqual(next, reports) ? undefined : next;
+}
+
+// A number is a uint32 on the wire and an int32 in the status: the API server would refuse the whole status.
+function acceptedBacklog({ heldNamespaces, drainingWrites }: BacklogMessage): BacklogMessage {
+  return { heldNamespaces: Math.min(heldNamespaces, MAX_INT32), drainingWrites: Math.min(drainingWrites, MAX_INT32) };
+}
+
+/** The kinds of client-go's resource locks, as in a Role. */
+const RESOURCES: ReadonlySet<string> = new Set(["leases.coordination.k8s.io", "configmaps", "endpoints"]);
+const VERBS: ReadonlySet<string> = new Set(["get", "list", "watch", "create", "update", "patch", "delete"]);
+const MAX_REASON_CHARS = 256;
+
+// Null ("not known") if the report is not about a lock, or about a verb that no elector uses.
+function acceptedLockAccess(access: LockAccessMessage): LockAccessMessage | null {
+  if (!RESOURCES.has(access.resource)) return null;
+  const verbs = new Set(access.deniedVerbs);
+  if (!verbs.isSubsetOf(VERBS)) return null;
+  return { ...access, deniedVerbs: [...verbs], reason: plainText(access.reason, MAX_REASON_CHARS) };
+}
+
+// A VirtualApp can name only such a lock.
+function acceptedUnnamedLock(lock: UnnamedLockMessage): UnnamedLockMessage | null {
+  return RESOURCES.has(lock.resource) && dnsSubdomainSchema.safeParse(lock.lockName).success ? lock : null;
+}
+
+const MAX_NAME_CHARS = 253;
+/** The last second that RFC 3339 can express. */
+const MAX_TIME_MS = Date.UTC(9_999, 11, 31, 23, 59, 59);
+
+function acceptedPolicies({ digest, rules }: PolicyReportMessage): PolicyReportMessage {
+  const states = rules.slice(0, MAX_RULE_SNAPSHOTS).map((rule) => ({
+    uid: plainText(rule.uid, MAX_NAME_CHARS),
+    rule: plainText(rule.rule, MAX_NAME_CHARS),
+    opened: rule.opened,
+    sinceMs: Math.min(rule.sinceMs, MAX_TIME_MS),
+  }));
+  return { digest: plainText(digest, 64), rules: states };
 }

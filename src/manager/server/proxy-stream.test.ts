@@ -8,7 +8,7 @@ import type { RegistrationMessage } from "../../wire/messages.ts";
 import { createProxyRegistry } from "./proxy-registry.ts";
 import { type ServerStream, serveProxyStream } from "./proxy-stream.ts";
 import { createRegistrationTables } from "./registration-tables.ts";
-import { createSharedTables } from "./shared-tables.ts";
+import { createSharedTables } from "./shared-resources.ts";
 
 const REGISTRATION: RegistrationMessage = {
   pod: { namespace: "ops", name: "d0", uid: "1" },

@@ -1,6 +1,5 @@
-// One proxy's stream, from its opening to its end: feeds the stream machine and carries out its effects on
-// the stream and the registry. Invariants: nothing is read from a caller outside of the mesh; what was
-// written must be read within UNREAD_TIMEOUT_MS; a proxy cannot flood.
+// One proxy's stream: feeds the stream machine and carries out its effects. Invariants: nothing is read from
+// a caller outside of the mesh; what was written must be read within UNREAD_TIMEOUT_MS; a proxy cannot flood.
 import { Metadata, type ServerDuplexStream, status } from "@grpc/grpc-js";
 import type { ClientPace } from "../../base/client-pace.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
@@ -35,40 +34,27 @@ export type ServerStream = ServerDuplexStream<ProxyMessage, ManagerMessage>;
 
 export interface ProxyStreamDeps {
   readonly registry: ProxyRegistry;
-  /**
-   * Undefined while this replica leads; otherwise the leader's address, "" if no leader is known. Default:
-   * `judge` alone decides.
-   */
+  /** See {@link JudgeOptions}. Default: `judge` alone decides. */
   readonly leaderElsewhere?: () => string | undefined;
-  /** Identifies the caller, before anything is read. Default: nobody proves anything. */
+  /** Default: nobody proves anything. */
   readonly identify?: Identify;
-  /** Judges a proxy by the pod that its token is bound to, and then also by its registration. */
   readonly judge: JudgeProxy;
   readonly leadership: Leadership;
   readonly rejections?: Rejections;
-  /** Paces each pod: a proxy that comes back over and over must not keep the manager from the others. */
+  /** By pod: a proxy that comes back over and over must not delay the others. */
   readonly registrations: Pick<ClientPace, "allow">;
   readonly tables: RegistrationTables;
-  /** Ends the connection of a proxy that reads nothing. */
   readonly cut: (peer: string) => void;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/**
- * The time for a registration or a promise to come, in milliseconds. A stream without one takes a place and
- * is worth nothing.
- */
+/** For a registration or a promise to come. */
 const REGISTRATION_TIMEOUT_MS = 10_000;
-/** How often a proxy that waits is looked at. */
 const LOOK_MS = 100;
-/**
- * The time for the proxy to read what was written. After it the proxy is stuck. Its ACK may take longer,
- * since it waits for writes.
- */
+/** For the proxy to read what was written; its ACK may take longer, since it waits for writes. */
 const UNREAD_TIMEOUT_MS = 30_000;
 
-/** Serves the stream until its end. */
 export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): void {
   const { registry, clock, log, leadership } = deps;
   let state: StreamState = { kind: "registration-due" };
@@ -92,8 +78,7 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
       pod = key;
       const details = exceededBound(registration);
       if (details !== undefined) return { code: status.INVALID_ARGUMENT, details };
-      // Counted for the caller if its identity is proved. Otherwise a caller that names another pod uses up
-      // that pod's registrations.
+      // Counted for a proved caller: one that names another pod must not use up that pod's registrations.
       if (deps.registrations.allow(caller === undefined ? key : podKey(caller), 1)) return undefined;
       return { code: status.RESOURCE_EXHAUSTED, details: `pod ${key} registers too often` };
     },
@@ -211,7 +196,7 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
     enter({ kind: "closed" });
     for (const timer of unread) timer.cancel();
   });
-  openStream(stream, deps, {
+  void openStream(stream, deps, {
     isOver: () => state.kind === "over",
     lookLater,
     end,
@@ -224,55 +209,41 @@ interface OpeningActions {
   isOver(): boolean;
   lookLater(run: () => void): void;
   end(reason: string, code: number): void;
-  /** Begins to read. @param caller undefined if nobody proves anything */
   listen(caller: PodIdentity | undefined): void;
   turnAway(verdict: Parameters<typeof turnAway>[1]): void;
 }
 
 /**
- * Identifies the caller and begins to listen, or turns the caller away. What a pod sends costs memory before
- * it can be judged, so nothing is read before. A redirect is the same for every caller and needs no
- * registration, which may be long; flow control stops most of what is not read. While nobody leads, proxies
- * wait here rather than come back hundreds of times a second, and are served as soon as this replica leads.
+ * Identifies the caller and begins to listen, or turns the caller away. What a pod sends costs memory, so
+ * nothing is read before, not even for a redirect. While nobody leads, proxies wait here rather than come
+ * back hundreds of times a second.
  */
-function openStream(stream: ServerStream, deps: ProxyStreamDeps, actions: OpeningActions): void {
+async function openStream(stream: ServerStream, deps: ProxyStreamDeps, actions: OpeningActions): Promise<void> {
   const { isOver, lookLater, end, listen, turnAway } = actions;
   let identifying: Promise<TokenVerdict> | undefined;
-  const identify = () => {
-    identifying ??= deps.identify?.(stream.metadata, stream.getPeer());
-    return identifying;
-  };
-  const openLater = (waitedMs: number) => lookLater(() => open(waitedMs + LOOK_MS));
-  const listenTo = (token: TokenVerdict, waitedMs: number) => {
-    if (isOver()) return;
-    if (token.kind === "wait") return end(token.message, status.UNAVAILABLE);
-    if (token.kind === "refuse") return end(token.message, status.UNAUTHENTICATED);
-    const verdict = deps.judge(undefined, token.pod);
-    if (verdict.kind === "serve") listen(token.pod);
-    else if (verdict.kind === "wait" && waitedMs < MAX_WAIT_MS) openLater(waitedMs);
-    else turnAway(verdict);
-  };
-  const open = (waitedMs: number) => {
-    if (isOver()) return;
+  for (let waitedMs = 0; !isOver(); waitedMs += LOOK_MS) {
+    const mayWait = waitedMs < MAX_WAIT_MS;
     const endpoint = deps.leaderElsewhere?.();
+    if (endpoint !== undefined && (endpoint !== "" || !mayWait)) return turnAway({ kind: "redirect", endpoint });
+    // While nobody leads too: the caller must be known if this replica becomes the leader.
+    identifying ??= deps.identify?.(stream.metadata, stream.getPeer());
     if (endpoint === undefined) {
-      const identified = identify();
-      if (identified === undefined) listen(undefined);
-      else void identified.then((token) => listenTo(token, waitedMs));
-    } else if (endpoint !== "" || waitedMs >= MAX_WAIT_MS) {
-      turnAway({ kind: "redirect", endpoint });
-    } else {
-      void identify(); // the caller must be identified if this replica becomes the leader
-      openLater(waitedMs);
+      if (identifying === undefined) return listen(undefined);
+      const token = await identifying;
+      if (isOver()) return;
+      if (token.kind === "wait") return end(token.message, status.UNAVAILABLE);
+      if (token.kind === "refuse") return end(token.message, status.UNAUTHENTICATED);
+      const verdict = deps.judge(undefined, token.pod);
+      if (verdict.kind === "serve") return listen(token.pod);
+      if (verdict.kind !== "wait" || !mayWait) return turnAway(verdict);
     }
-  };
-  open(0);
+    await new Promise<void>(lookLater);
+  }
 }
 
 /** The maximum in a second. A proxy sends a few messages a minute. */
 const MAX_MESSAGES = 500;
 
-/** The result counts a message with each call, and returns true beyond MAX_MESSAGES in a second. */
 function createFloodGuard(clock: Clock): () => boolean {
   let sinceMs = clock.monotonicMs();
   let messages = 0;

@@ -9,7 +9,7 @@ import type { ResourceMessage, RouteClaimsMessage } from "../../wire/messages.ts
 import { namedRoute, ROUTE, routeDigest } from "../../wire/route-type.ts";
 import { tableHash, tableToBytes } from "../../wire/table-codec.ts";
 import { createRegistrationTables, type StreamTables } from "./registration-tables.ts";
-import { createSharedTables } from "./shared-tables.ts";
+import { createSharedTables } from "./shared-resources.ts";
 
 interface Told {
   readonly bytes: Uint8Array;

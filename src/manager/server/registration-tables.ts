@@ -1,7 +1,7 @@
-// The tables that registrations name by hash. After a failover a thousand proxies name the same few tables,
-// hundreds of kilobytes each, so the manager asks only a few proxies for each table. Invariants: a table's
-// hash is computed from the received bytes; the manager reads only tables that it has asked of the stream; a
-// proxy that does not send a table delays the others only briefly.
+// The tables that registrations name by hash. After a failover a thousand proxies name the same few large
+// tables, so the manager asks only a few proxies for each. Invariants: a table's hash is computed from the
+// received bytes; only tables that were asked of the stream are read; a silent proxy delays the others only
+// briefly.
 import type { Clock } from "../../base/clock.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
@@ -12,14 +12,14 @@ import { type ClaimedRoute, claimedRoute } from "../../wire/route-type.ts";
 import { hashBytes } from "../../wire/table-codec.ts";
 import { readForeignTable } from "./foreign-table.ts";
 import { createKnownNames } from "./known-namespaces.ts";
-import type { SharedTables } from "./shared-tables.ts";
+import type { SharedTables } from "./shared-resources.ts";
 
 /** The routes that a proxy may be enforcing. */
 export interface RouteClaims {
   /** The highest version that the proxy has reported. */
   readonly version: number;
   readonly acknowledged: Snapshot | undefined;
-  /** The routes that came into force after `acknowledged`, oldest first. */
+  /** Newer than `acknowledged`, oldest first. */
   readonly inDoubt: readonly Snapshot[];
   /** The proxy may also enforce routes that are not listed. */
   readonly mayHoldMore: boolean;
@@ -31,43 +31,33 @@ export interface RegistrationTables {
 
 /** The tables of one stream. */
 export interface StreamTables {
-  /**
-   * Returns the hashes to ask of this stream; undefined if the stream has to wait, because other streams were
-   * asked a moment ago.
-   * @param mayWait if false, the result is never undefined
-   */
+  /** The hashes to ask of this stream; undefined if it has to wait for other streams, as `mayWait` allows. */
   ask(claims: RouteClaimsMessage | null, mayWait: boolean): readonly Uint8Array[] | undefined;
   /**
-   * Takes the received tables that are within their bounds and for which there is room. Together they may
-   * take MAX_DECODED_BYTES.
-   * @param namespace of the pod
+   * Takes the tables that are within their bounds and for which there is room. @param namespace of the pod
    */
   take(tables: readonly Uint8Array[], namespace: string): void;
-  /** Returns the claims with their tables. A claim whose table is not known sets `mayHoldMore`. */
+  /** A claim whose table is not known sets `mayHoldMore`. */
   resolve(claims: RouteClaimsMessage | null): RouteClaims;
-  /** Ends the stream: no more tables come. */
   close(): void;
 }
 
-/** The number of tables that one registration can name. */
 const MAX_ASKED = 16;
 /**
- * For each table, the manager asks two streams at first, and in total four times as many after each further
- * period without the table. A few silent proxies then delay the others briefly, and a manager that is busy
- * after a failover does not receive a table from every proxy.
+ * For each table two streams are asked at first, and in total four times as many after each period without
+ * it.
  */
 const ASKED_AT_FIRST = 2;
 const ASKED_FACTOR = 4;
 const PERIOD_MS = 500;
 
-export interface RegistrationTablesOptions {
+/** @param options.namespaces the names of the existing namespaces; default: not known */
+export function createRegistrationTables(options: {
   readonly clock: Clock;
   readonly tables: SharedTables;
-  /** The names of the existing namespaces. Default: not known. */
   readonly namespaces?: (() => readonly string[]) | undefined;
-}
-
-export function createRegistrationTables({ clock, tables, namespaces }: RegistrationTablesOptions): RegistrationTables {
+}): RegistrationTables {
+  const { clock, tables, namespaces } = options;
   const names = namespaces && createKnownNames(namespaces, clock);
   /** By hash: the streams that were asked, and the time of the first request. */
   const pending = new Map<string, { readonly sinceMs: number; readonly streams: Set<StreamTables> }>();
@@ -81,7 +71,7 @@ export function createRegistrationTables({ clock, tables, namespaces }: Registra
 
   return {
     open() {
-      /** Keeps the tables in memory until the proxy is registered. */
+      /** In memory until the proxy is registered. */
       const foundTables = new Map<string, RouteTable>();
       const askedHashes = new Set<string>();
       /** Each claim is decoded once, although `ask` and `resolve` may run several times. */
@@ -158,7 +148,6 @@ export function createRegistrationTables({ clock, tables, namespaces }: Registra
   };
 }
 
-/** All routes in the claims. */
 export function claimsIn(claims: RouteClaimsMessage | null): readonly ResourceMessage[] {
   if (claims === null) return [];
   return [claims.acknowledged, ...claims.inDoubt].filter((claim) => claim !== null);

@@ -1,42 +1,33 @@
-// The conversation with one proxy as a state machine: (state, event) -> state and effects. Pure except for
-// the questions in `StreamFacts`. Invariants: a registration counts only after the proxy has promised not to
-// follow an older leader; a replica that no longer leads sends nothing; the first message is the stream's
-// only registration.
+// The conversation with one proxy as a state machine. Pure except for the questions in `StreamFacts`.
+// Invariants: a registration counts only after the proxy has promised not to follow an older leader; a
+// replica that no longer leads sends nothing; the first message is the stream's only registration.
 import { status } from "@grpc/grpc-js";
 import type { ManagerMessage, ProxyMessage, RegistrationMessage, ReportMessage } from "../../wire/messages.ts";
 import { PEERS } from "../../wire/peer-type.ts";
 import { POLICY } from "../../wire/policy-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 
-/** Whether a proxy is served. */
 export type ProxyVerdict =
   | { readonly kind: "serve" }
   /** This replica does not lead; `endpoint` is "" while no leader is known. */
   | { readonly kind: "redirect"; readonly endpoint: string }
-  /** Not yet: the proxy has to come back. */
   | { readonly kind: "wait"; readonly message: string }
   | { readonly kind: "refuse"; readonly message: string };
 
 export type StreamState =
-  /** The proxy has sent nothing yet. */
   | { readonly kind: "registration-due" }
   /** The registration cannot be answered yet, or another proxy is being asked for one of its tables. */
-  | {
-      readonly kind: "waits";
-      readonly registration: RegistrationMessage;
-      readonly sinceMs: number;
-      readonly reports: EarlyReports;
-    }
-  | {
-      readonly kind: "promise-due";
-      readonly registration: RegistrationMessage;
-      readonly epoch: number;
-      readonly reports: EarlyReports;
-    }
+  | (Registered & { readonly kind: "waits"; readonly sinceMs: number })
+  | (Registered & { readonly kind: "promise-due"; readonly epoch: number })
   | { readonly kind: "served"; readonly epoch: number }
   | { readonly kind: "over" };
 
-/** What the proxy reported before it was served: the last report of each kind. */
+interface Registered {
+  readonly registration: RegistrationMessage;
+  readonly reports: EarlyReports;
+}
+
+/** The last report of each kind before the proxy was served. */
 type EarlyReports = readonly ReportMessage[];
 
 export type StreamEvent =
@@ -45,21 +36,14 @@ export type StreamEvent =
   | { readonly kind: "look" }
   | { readonly kind: "send"; readonly message: ManagerMessage }
   | { readonly kind: "end"; readonly code: number; readonly reason: string }
-  /** The stream is gone. */
   | { readonly kind: "closed" };
 
 export type StreamEffect =
   | { readonly kind: "write"; readonly message: ManagerMessage }
-  /** The first answer: the proxy knows by it that this replica serves. */
+  /** By this first answer the proxy knows that this replica serves. */
   | { readonly kind: "welcome"; readonly message: ManagerMessage }
   | { readonly kind: "look-later" }
-  | {
-      readonly kind: "serve";
-      readonly registration: RegistrationMessage;
-      readonly epoch: number;
-      readonly tables: readonly Uint8Array[];
-      readonly reports: EarlyReports;
-    }
+  | (Registered & { readonly kind: "serve"; readonly epoch: number; readonly tables: readonly Uint8Array[] })
   | { readonly kind: "deliver"; readonly message: ProxyMessage }
   /** The proxy may not follow this replica. */
   | { readonly kind: "newer-epoch"; readonly message: string }
@@ -67,7 +51,6 @@ export type StreamEffect =
   | { readonly kind: "fail"; readonly code: number; readonly details: string }
   | { readonly kind: "unregister" };
 
-/** The questions that the machine asks. */
 export interface StreamFacts {
   nowMs(): number;
   /** Undefined unless this replica leads at this very moment. */
@@ -122,7 +105,8 @@ function onMessage(state: Exclude<StreamState, { kind: "over" }>, message: Proxy
     case "waits":
       if ("registration" in message) return secondRegistration(state);
       return stay({ ...state, reports: withEarlyReport(state.reports, message) });
-    // Promise due => Served if the proxy may still be served, else Over. Of other messages, only reports are kept.
+    // Promise due => Served if the proxy may still be served, else Over. Of other messages, only reports are
+    // kept.
     case "promise-due": {
       if ("registration" in message) return secondRegistration(state);
       if (!("promise" in message)) return stay({ ...state, reports: withEarlyReport(state.reports, message) });
@@ -155,8 +139,7 @@ function answer(state: Extract<StreamState, { kind: "waits" }>, facts: StreamFac
   if (verdict.kind !== "serve") return turnAway(state, verdict);
   const epoch = facts.epoch();
   if (epoch === undefined) return leadsNoMore(state);
-  // A proxy's word ends only its own stream. A leader that took over a higher epoch from it would end the
-  // streams of all others.
+  // A proxy's word ends only its own stream: to take over its epoch would end the streams of all others.
   if (registration.epoch > epoch) {
     const message = `the proxy follows a newer leader: epoch ${registration.epoch}, not ${epoch} (if no other replica leads, make the pod anew)`;
     return { state: OVER, effects: [{ kind: "newer-epoch", message }, ...fail(state, status.UNAVAILABLE, message).effects] };
@@ -169,7 +152,6 @@ function answer(state: Extract<StreamState, { kind: "waits" }>, facts: StreamFac
   };
 }
 
-/** Ends the conversation with a proxy that is not served, with the reason or the leader's address. */
 export function turnAway(state: StreamState, verdict: Exclude<ProxyVerdict, { kind: "serve" }>): Step {
   if (verdict.kind === "refuse") return fail(state, status.PERMISSION_DENIED, verdict.message);
   if (verdict.kind === "wait") return fail(state, status.UNAVAILABLE, verdict.message);

@@ -1,7 +1,6 @@
-// TLS in front of gRPC. It is not gRPC's own, so that the leaf can change under open streams, sockets can be
-// counted, and callers that are no proxies are cut off early. Invariants: TLS 1.3 and HTTP/2 only; a bounded
-// number of connections has not yet proved who it is, and each only for a while; each failure is reported
-// once.
+// TLS in front of gRPC. It is not gRPC's own, so that the leaf can change under open streams, and callers
+// that are no proxies are cut off early. Invariants: TLS 1.3 and HTTP/2 only; few connections have not yet
+// proved who they are, and each only for a while; each failure is reported once.
 import type { Socket } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
 import { createClientPace } from "../../base/client-pace.ts";
@@ -11,43 +10,38 @@ import { FIRST_MS, peerOf } from "../../base/guard-connections.ts";
 import type { MeshIdentity } from "../identity/mesh-identity.ts";
 
 export interface TlsTerminator {
-  /** Takes a connection over. */
   take(socket: Socket): void;
   /** A call has begun on this connection. @param peer see {@link peerOf} */
   asked(peer: string): void;
-  /** A call on this connection came from a proxy. */
   proved(peer: string): void;
-  /**
-   * A call on this connection was refused: if no other call proves anything, it is cut off a moment later.
-   */
+  /** A call on this connection was refused: unless another one proves something, it is soon cut off. */
   refused(peer: string): void;
   close(): void;
 }
 
 export interface TlsTerminatorOptions {
   readonly identity: Pick<MeshIdentity, "serving" | "onChange">;
-  /** Takes the connection over after the handshake. */
+  /** After the handshake. */
   readonly onSecure: (socket: TLSSocket) => void;
-  /** Called when a connection is cut off. @param address without the port */
+  /** A connection is cut off. @param address without the port */
   readonly onRefused: (address: string, why: string) => void;
   readonly clock: Clock;
   /** The maximum number of connections that have not proved who they are; default 256. */
   readonly maxUnproved?: number | undefined;
 }
 
-/** A connection that has not proved who it is. */
 interface Connection {
   readonly address: string;
   readonly socket: Socket;
   isSecure: boolean;
   /** A call has begun, which carries a proxy's token. */
   hasAsked: boolean;
-  /** Starts the client's time again. After it the connection ends. @param why the reported reason, if any */
+  /** The client's time starts again. @param why the reported reason when it is over, if any */
   expect(ms: number, why?: string): void;
   /** Leaves time for an answer that is on its way. */
   endSoon(): void;
   prove(): void;
-  /** Cuts the connection off. @param why the reported reason, if any */
+  /** @param why the reported reason, if any */
   end(why: string | undefined): void;
   /** Ends the wait for a proof. */
   settle(): void;
@@ -56,19 +50,18 @@ interface Connection {
 // A token's review has to wait while the API server is away.
 const PROOF_MS = 30_000;
 const ANSWER_MS = 1_000;
-// Such a connection holds up to 300 KiB: two calls, each with 64 KiB of headers and 64 KiB of unread data.
-// When 1,000 proxies come back at the same time, each proves itself within about a second, and one that has
-// lost its place comes back within three.
+// Each holds up to 300 KiB: two calls, each with 64 KiB of headers and 64 KiB of unread data. When 1,000
+// proxies come back together, each proves itself within a second, and one that has lost its place comes back
+// within three.
 const MAX_UNPROVED = 256;
-// A proxy sends its token and the beginning of its registration, for which HTTP/2 gives it 64 KiB. Frames of
-// one byte would take a second of the event loop for each connection.
+// A token and the beginning of a registration, for which HTTP/2 gives 64 KiB. More, in frames of one byte,
+// would take a second of the event loop.
 const MAX_UNPROVED_BYTES = 128 * 1024;
 const CHECK_MS = 100;
 const TOO_MUCH = `more than ${MAX_UNPROVED_BYTES} bytes before it has said who it is`;
-// Some clusters show all pods of a node, or all pods, under one address: hundreds of proxies may come from
-// there in one moment.
+// Some clusters show all pods under one address, from which hundreds of proxies may come in one moment.
 const PROVED_SHARES = 32;
-// The handshakes of one address, under which a thousand proxies may come back within 15 s.
+// Of one address: a thousand proxies may come back within 15 s.
 const HANDSHAKES_PER_SECOND = 48;
 const HANDSHAKES_AT_ONCE = 384;
 const TOO_MANY = "too many connections have not said who they are";

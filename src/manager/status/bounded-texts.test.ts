@@ -7,11 +7,10 @@ import { shardingStatusSchema } from "../../api/sharding-status.ts";
 import { plainTexts } from "../../base/plain-text.ts";
 import { StatusError, type StatusReason } from "../../kube/status.ts";
 import { NO_REPORTS } from "../../wire/messages.ts";
-import { judgeLabels } from "../labels/label-state.ts";
-import { labelsStatus } from "../labels/labels-status.ts";
+import { judgeLabels, labelsStatus } from "../labels/label-state.ts";
 import { policyStatus } from "../policies/policy-status.ts";
 import { evict } from "../restart/evict.ts";
-import { withReport } from "../server/proxy-reports.ts";
+import { withReport } from "../server/proxy-state.ts";
 import { rejectedStatus } from "./app-status.ts";
 import { withBoundedTexts } from "./bounded-texts.ts";
 

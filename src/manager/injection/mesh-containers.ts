@@ -1,6 +1,7 @@
-// The proxy's container, as a native sidecar or as an ordinary container. Invariants: it conforms to the Pod
-// Security level "restricted", and has no token for the API server, because operators send their own.
-import { EGRESS_LISTEN_ENV, PROXY_CONTAINER, WEBHOOK_LISTEN_ENV } from "../facts/injected-pod.ts";
+// The containers of the mesh: the proxy's, as a native sidecar or as an ordinary container, and the init
+// container of iptables mode. Invariants: the proxy conforms to the Pod Security level "restricted", and has
+// no token for the API server, because operators send their own.
+import { EGRESS_LISTEN_ENV, IPTABLES_CONTAINER, PROXY_CONTAINER, WEBHOOK_LISTEN_ENV } from "../facts/injected-pod.ts";
 import {
   ALIAS_PORT,
   API_PORT,
@@ -57,7 +58,6 @@ export function proxyContainer(plan: Plan): Container {
   };
 }
 
-/** True for a container of that name from an earlier injection. */
 export function isProxyContainer(container: Container): boolean {
   return container.volumeMounts?.some(({ name, mountPath }) => name === IDENTITY_VOLUME && mountPath === IDENTITY_DIR) ?? false;
 }
@@ -72,7 +72,6 @@ export function isMeshSetting(variable: string): boolean {
   return variable.startsWith("CTRLMESH_") && !FREE_SETTINGS.includes(variable);
 }
 
-/** True for a variable of the proxy that no annotation may set. */
 export function isReservedEnv(variable: string): boolean {
   return isMeshSetting(variable) || RUNTIME_ENV.test(variable);
 }
@@ -126,7 +125,7 @@ function proxyMounts({ webhook }: Plan): VolumeMount[] {
 }
 
 /** The API server's CA at the usual path, where admission therefore mounts no token. */
-export function clusterCaMount(): VolumeMount {
+function clusterCaMount(): VolumeMount {
   return { name: CLUSTER_CA_VOLUME, mountPath: SERVICE_ACCOUNT_DIR, readOnly: true };
 }
 
@@ -141,3 +140,43 @@ function plainLifecycle({ graceSeconds, hostAliases, egress }: Plan): Lifecycle 
     preStop: hook("wait-idle", `--ports=${ports}`, `--at-most=${atMost}`),
   };
 }
+
+const PROGRAM = "dist/proxy/iptables/main.js";
+
+/**
+ * The only container with a capability. Its program (src/proxy/iptables) redirects connections to the proxy,
+ * and ends before any other container starts. Its image is always the manager's own: who allows this
+ * container root and these capabilities by its name, as policies do, allows no other program.
+ */
+export function iptablesContainer({ settings, webhook }: Plan): Container {
+  const { ips, port } = settings.kubernetesService;
+  const redirects = ips.map((ip) => `--redirect=${ip.includes(":") ? `[${ip}]` : ip}:${port}`);
+  const inbound = webhook?.kind === "intercepted" ? [`--inbound=${webhook.port}:${WEBHOOK_PORT}`] : [];
+  return {
+    name: IPTABLES_CONTAINER,
+    image: settings.proxyImage,
+    imagePullPolicy: settings.imagePullPolicy ?? "IfNotPresent",
+    command: ["node", PROGRAM, ...redirects, `--to=${API_PORT}`, `--except-uid=${PROXY_UID}`, ...inbound],
+    resources: { requests: { cpu: "10m", memory: "64Mi" }, limits: { memory: "128Mi" } },
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      capabilities: { add: ["NET_ADMIN", "NET_RAW"], drop: ["ALL"] },
+      privileged: false,
+      readOnlyRootFilesystem: true,
+      runAsGroup: 0,
+      runAsNonRoot: false,
+      runAsUser: 0,
+      seccompProfile: { type: "RuntimeDefault" },
+    },
+    terminationMessagePolicy: "FallbackToLogsOnError",
+    volumeMounts: [clusterCaMount()],
+  };
+}
+
+/** The existing container keeps only defaults of the API server: all that it runs, as root, is the mesh's. */
+export function refreshedIptables(existing: Container, ours: Container): Container {
+  const defaulted = ["imagePullPolicy", "resources", "terminationMessagePath", "terminationMessagePolicy"];
+  return { ...ours, ...Object.fromEntries(Object.entries(existing).filter(([field]) => defaulted.includes(field))) };
+}
+
+export const isIptablesContainer = (container: Container) => container.command?.[1] === PROGRAM;

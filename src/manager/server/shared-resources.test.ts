@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { collectGarbage } from "../../../test/support/collect-garbage.ts";
 import { eventually } from "../../../test/support/eventually.ts";
-import { createWeakIndex, type WeakIndex } from "./weak-index.ts";
+import { createWeakIndex, type WeakIndex } from "./shared-resources.ts";
 
 // Not in the test itself: the frame of an async function may keep the values.
 function setNew(index: WeakIndex<object>, count: number): WeakRef<object>[] {

@@ -17,8 +17,8 @@ import { isReservedEnv } from "./injection/mesh-containers.ts";
 import { labelFamilies } from "./labels/label-families.ts";
 
 /**
- * A replica believes for two thirds of a lease that it leads, and a proxy that does not know its last leader
- * waits 15 s until older ones are over (src/proxy/session/stream-ledger.ts): with more than 22.5 s they may
+ * A replica believes for two thirds of a lease that it leads. A proxy that does not know its last leader
+ * waits 15 s until older ones are over (src/proxy/session/stream-ledger.ts): after 22.5 s or more they may
  * not be.
  */
 const MAX_LEASE_MS = 20_000;

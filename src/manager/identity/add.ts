@@ -2,7 +2,6 @@
 // proxies.
 import { createClientPace } from "../../base/client-pace.ts";
 import type { Clock, Random } from "../../base/clock.ts";
-import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
 import { Gauge, type Registry } from "../../base/metrics.ts";
 import { metadataOnly } from "../../kube/client/resource.ts";
@@ -10,7 +9,7 @@ import { SECRETS } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import type { Apps } from "../apps/app.ts";
-import { type ClusterFacts, createClusterFacts } from "../facts/cluster-facts.ts";
+import { createClusterFacts } from "../facts/cluster-facts.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
 import { type Certifier, createCertifier } from "./certifier.ts";
 import { createIdentify, type Identify, REFUSED_TOKENS } from "./identify.ts";
@@ -41,17 +40,10 @@ export interface IdentityOptions extends ManagerNames {
   readonly metricsRegistry: Registry;
 }
 
-export interface Identity {
-  readonly identity: SigningIdentity;
-  /** To be started before the servers; the start waits for a CA. */
-  readonly runnables: readonly Runnable[];
-  readonly security: ServerSecurity;
-  readonly facts: ClusterFacts;
-}
-
 const OWN_SECRET = "ctrlmesh-ca";
 
-export function addIdentity(options: IdentityOptions): Identity {
+/** The runnables are to be started before the servers; the start waits for a CA. */
+export function addIdentity(options: IdentityOptions) {
   const { client, namespace, clusterDomain, clock, random, log, metricsRegistry, isLeader, caSecret } = options;
   const ref = { namespace, name: caSecret === "" ? OWN_SECRET : caSecret };
   const place = { client, ...ref, settleMs: options.caSettleMs, clock, log };
@@ -84,7 +76,8 @@ export function addIdentity(options: IdentityOptions): Identity {
     rejections,
     limit: createClientPace({ ...REFUSED_TOKENS, clock }),
   });
-  return { identity, runnables: [identity, facts], facts, security: { identity, identify, certify, rejections } };
+  const security: ServerSecurity = { identity, identify, certify, rejections };
+  return { identity, runnables: [identity, facts], facts, security };
 }
 
 function addExpiryMetric(registry: Registry, identity: SigningIdentity): void {

@@ -29,8 +29,7 @@ export interface AuthorityOptions {
 export interface AuthoritySource {
   /**
    * Reads the CA again; the leader also takes the next step of a rotation. Never called twice at a time.
-   * @throws MeshError `CERTIFICATE_INVALID` if the CA cannot be used, `CA_MISSING` if there is none yet, or
-   * the client's error
+   * @throws MeshError `CERTIFICATE_INVALID`, or `CA_MISSING` if there is none yet, or the client's error
    */
   refresh(signal: AbortSignal): Promise<Authority>;
 }

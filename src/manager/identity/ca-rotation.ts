@@ -26,10 +26,7 @@ interface Rotation {
   readonly step: CaStep;
 }
 
-/**
- * The state after the one step that is due, if one is. @param settleMs how long a new CA is trusted before it
- * signs
- */
+/** The state after the step that is due, if any. @param settleMs how long a CA is trusted before it signs */
 export function advanceCa(
   state: CaState,
   { now, settleMs }: { readonly now: number; readonly settleMs: number },

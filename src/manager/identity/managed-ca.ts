@@ -79,10 +79,7 @@ function isSuccessor(state: CaState, currentCa: CaState): boolean {
   );
 }
 
-/**
- * For a replica that does not contend yet: as in election, the holder counts until the lease has not changed
- * for long.
- */
+/** For a replica that does not contend yet: a holder counts until its lease has not changed for long. */
 export function createIsLed({
   client,
   namespace,

@@ -55,8 +55,7 @@ function buildSpec(spec: PodSpec, plan: Plan): PodSpec {
   return plan.hostAliases ? withHostAliases(built, plan.settings.clusterDomain) : built;
 }
 
-// New containers start before all others. An existing one keeps its place: another mesh's sidecar may precede
-// it.
+// New containers start before all others. Existing ones keep their places: another mesh's may precede them.
 function withContainers(containers: readonly Container[], wanted: readonly Container[]): Container[] {
   const missing = wanted.filter(({ name }) => !containers.some((each) => each.name === name));
   const present = containers.map((each) => {
@@ -131,9 +130,8 @@ const PORT_START = "net.ipv4.ip_unprivileged_port_start";
 const DEFAULT_DOMAIN = "cluster.local";
 
 /**
- * For clients that have `https://kubernetes.default.svc` built in: the names resolve to the loopback. The
- * sysctl, which the Pod Security level "restricted" allows, lets the proxy listen on 443 without a
- * capability.
+ * For clients that have `https://kubernetes.default.svc` built in. The sysctl, which the Pod Security level
+ * "restricted" allows, lets the proxy listen on 443 without a capability.
  */
 function withHostAliases(spec: PodSpec, clusterDomain = DEFAULT_DOMAIN): PodSpec {
   const short = ["kubernetes", "kubernetes.default", "kubernetes.default.svc"];

@@ -1,6 +1,5 @@
 // How far the labelling of one resource is, and the status field `labels` of an app. Invariant: a resource is
 // Complete only while its policy is in force and no object without its labels is known.
-
 import type { ShardingStatus } from "../../api/sharding-config.ts";
 import { plainText } from "../../base/plain-text.ts";
 import { resourceName } from "../../kube/client/resource.ts";

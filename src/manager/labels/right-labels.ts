@@ -33,10 +33,7 @@ export interface LabelCounts {
   readonly labelled: number;
 }
 
-/**
- * @param isLeftOut true for a namespace that is opted out; @param onMissing gets each object that lacks
- * labels
- */
+/** @param isLeftOut true for an opted-out namespace @param onMissing called for each unlabelled object */
 export function countLabels(
   of: GroupResource,
   objects: readonly KubeObject[],

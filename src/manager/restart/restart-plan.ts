@@ -189,9 +189,7 @@ function isSameWait(before: RestartRecord, draft: Draft, { pods }: RestartFacts)
 
 const nameOf = (subset: string) => ownerText({ kind: "subset", subset });
 
-/**
- * The subset of the record first; in a subset leaders last, so that the lock moves once, and unready first.
- */
+/** The record's subset first; in a subset leaders last, so that the lock moves once, and unready first. */
 function orderPods(pods: readonly RestartPod[], subsets: readonly string[], begun: string | undefined): readonly RestartPod[] {
   // A subset that the spec no longer contains has index -1, so it comes before the others.
   const rank = ({ subset }: RestartPod) => (subset === begun ? Number.NEGATIVE_INFINITY : subsets.indexOf(subset));

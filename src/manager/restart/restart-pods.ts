@@ -46,9 +46,7 @@ export function needsRestart({ retains, controlled, proxy, ended, terminating }:
   return retains && controlled && proxy === "own" && !ended && !terminating;
 }
 
-/**
- * Would a pod that enforces `from` retain something under the desired table? Compared once for each table.
- */
+/** Would a pod that enforces `from` retain something under the desired table? Compared once a table. */
 function createLosses(desired: RouteTable) {
   const byTable = new Map<RouteTable, Map<string, boolean>>();
   return ({ subset }: AppPod, from: Snapshot | undefined): boolean => {

@@ -1,7 +1,6 @@
 // Plans the next restart step from the facts and the last eviction, writes it into the status, and carries it
 // out. Invariant: no pod is evicted without its record in the status, nor over another manager's record, nor
 // while a rollout evicts one.
-
 import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";

@@ -47,9 +47,7 @@ export function setDesired<R extends Versioned>(delivery: Delivery<R>, resource:
   if (resource.digest !== delivery.refusedDigest) delivery.problems = [];
 }
 
-/**
- * Takes the next update to send, if there is one. It is then outstanding. @param mayDiff it may be a delta
- */
+/** Takes the next update to send, which is then outstanding. @param mayDiff it may be a delta */
 export function takeUpdate<R extends Versioned>(
   delivery: Delivery<R>,
   type: ResourceType<R>,
@@ -91,10 +89,7 @@ export function acknowledge(delivery: Delivery, nonce: number): boolean {
   return true;
 }
 
-/**
- * "needs-whole": the proxy only lacks the base of the delta. Undefined if no update with this nonce is
- * outstanding.
- */
+/** "needs-whole": the proxy lacks the base of the delta. Undefined if no such update is outstanding. */
 export function refuse(
   delivery: Delivery,
   { nonce, problems, needsWhole }: { readonly nonce: number; readonly problems: readonly string[]; readonly needsWhole: boolean },

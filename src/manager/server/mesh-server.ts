@@ -141,9 +141,7 @@ interface CertifyDeps extends Pick<ServerSecurity, "identify" | "certify" | "rej
 
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/**
- * Reads nothing of the request before the caller is identified. @param deps undefined without mesh identity
- */
+/** Reads nothing before the caller is identified. @param deps undefined without mesh identity */
 function serveCertify([call, callback]: CertifyCall, deps: CertifyDeps | undefined): void {
   let isAnswered = false;
   const answer = (code: number, details: string) => {

@@ -69,8 +69,7 @@ export function createProxyListener(options: ProxyListenerOptions): ProxyListene
   return {
     listen: () =>
       new Promise((resolve, reject) => {
-        // Stays: a later connection that cannot be accepted (no file descriptor left) must not end the
-        // process.
+        // Stays: a later connection that cannot be accepted must not end the process.
         server.on("error", (cause) =>
           reject(new MeshError("LISTEN_FAILED", `listening for proxies on ${formatAddress(options.listen)}`, { cause })),
         );

@@ -1,5 +1,4 @@
 // What is known about one proxy, and how a registration or a report changes it. Pure.
-
 import { isDeepStrictEqual } from "node:util";
 import { MAX_INT32 } from "../../api/fields.ts";
 import { dnsSubdomainSchema } from "../../api/names.ts";
@@ -86,8 +85,7 @@ export function applyRegistration(state: ProxyState, { streamNumber, capabilitie
     version: Math.max(state.route.version, route.version),
     lastNonce: state.route.lastNonce,
   });
-  // The planner decides again which route to send. The other types have no claims: their desired resources
-  // stay.
+  // The planner decides again which route to send. Other types have no claims: what is desired stays.
   for (const [name, { desired, lastNonce }] of state.otherDeliveries)
     state.otherDeliveries.set(name, createDelivery({ desired, lastNonce }));
 }

@@ -33,9 +33,7 @@ export interface RegistrationTables {
 export interface StreamTables {
   /** The hashes to ask of this stream; undefined if it has to wait for other streams, as `mayWait` allows. */
   ask(claims: RouteClaimsMessage | null, mayWait: boolean): readonly Uint8Array[] | undefined;
-  /**
-   * Takes the tables that are within their bounds and for which there is room. @param namespace of the pod
-   */
+  /** Takes tables that are within their bounds and for which there is room. @param namespace of the pod */
   take(tables: readonly Uint8Array[], namespace: string): void;
   /** A claim whose table is not known sets `mayHoldMore`. */
   resolve(claims: RouteClaimsMessage | null): RouteClaims;
@@ -43,10 +41,7 @@ export interface StreamTables {
 }
 
 const MAX_ASKED = 16;
-/**
- * For each table two streams are asked at first, and in total four times as many after each period without
- * it.
- */
+/** Two streams are asked for a table at first, and in total four times as many after each period without. */
 const ASKED_AT_FIRST = 2;
 const ASKED_FACTOR = 4;
 const PERIOD_MS = 500;

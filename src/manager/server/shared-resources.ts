@@ -14,10 +14,7 @@ export interface SharedTables {
   get(hash: string): RouteTable | undefined;
   /** Returns this table, which the manager has made, or an equal one. */
   share(table: RouteTable): RouteTable;
-  /**
-   * The same for a table that a pod has brought; undefined if there is no room. @param bytes its size in
-   * memory
-   */
+  /** The same for a table that a pod has brought; undefined if there is no room. @param bytes in memory */
   bring(table: RouteTable, hash: string, namespace: string, bytes: number): RouteTable | undefined;
 }
 

@@ -105,8 +105,7 @@ function onMessage(state: Exclude<StreamState, { kind: "over" }>, message: Proxy
     case "waits":
       if ("registration" in message) return secondRegistration(state);
       return stay({ ...state, reports: withEarlyReport(state.reports, message) });
-    // Promise due => Served if the proxy may still be served, else Over. Of other messages, only reports are
-    // kept.
+    // Promise due => Served if the proxy may still be served, else Over. Reports are kept.
     case "promise-due": {
       if ("registration" in message) return secondRegistration(state);
       if (!("promise" in message)) return stay({ ...state, reports: withEarlyReport(state.reports, message) });

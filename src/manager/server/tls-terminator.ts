@@ -50,9 +50,8 @@ interface Connection {
 // A token's review has to wait while the API server is away.
 const PROOF_MS = 30_000;
 const ANSWER_MS = 1_000;
-// Each holds up to 300 KiB: two calls, each with 64 KiB of headers and 64 KiB of unread data. When 1,000
-// proxies come back together, each proves itself within a second, and one that has lost its place comes back
-// within three.
+// Each holds up to 300 KiB: two calls, each with 64 KiB of headers and 64 KiB of unread data. Of 1,000
+// proxies that come back together, one that has lost its place comes back within three seconds.
 const MAX_UNPROVED = 256;
 // A token and the beginning of a registration, for which HTTP/2 gives 64 KiB. More, in frames of one byte,
 // would take a second of the event loop.

@@ -41,7 +41,6 @@ export interface ShardPlan {
   readonly hidesUnknown: boolean;
 }
 
-/** What the API server can be asked for. */
 export interface Capabilities {
   /** `metadata.namespace=x`; default true. */
   readonly oneNamespace?: boolean;
@@ -49,7 +48,6 @@ export interface Capabilities {
   readonly shardBytes?: number;
 }
 
-/** Makes a plan. The isolate layer's planner remembers its plans (`createPlanner`). */
 export type Planner = (view: ResourceView, scope: ResourceScope) => QueryPlan;
 
 /** More namespaces of other subsets make the URL long and the selector slow. */
@@ -120,7 +118,6 @@ const NOWHERE: NamespacesPlan = {
   only: NO_NAMESPACE,
 };
 
-/** The API server filters nothing. */
 export const NO_PLAN: QueryPlan = { scope: "unknown", namespacePlan: "none", fieldSelector: "", only: undefined };
 
 /** The plan of a list or watch that passes as the client wrote it: the subset owns all that it can show. */
@@ -148,7 +145,6 @@ function planNamespaces(view: ResourceView, { oneNamespace = true, shardBytes = 
   return { namespacePlan: "shards", fieldSelector: "", only: undefined, shards, namespaces };
 }
 
-/** The name for what is really sent. */
 export function planName(namespaces: NamespacePlan, hasLabels: boolean): PlanName {
   if (!hasLabels) return namespaces;
   return namespaces === "none" ? "labels" : `labels+${namespaces}`;
@@ -164,7 +160,6 @@ export function isHiddenBy({ only, excluded, shards }: HidingQuery, namespace: s
   return excluded.includes(namespace) || (shards !== undefined && !isInRanges(shards.ranges, namespace));
 }
 
-/** The part of a query that leaves namespaces out. */
 export interface HidingQuery {
   readonly only: string | undefined;
   readonly excluded: readonly string[];

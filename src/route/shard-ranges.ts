@@ -20,12 +20,10 @@ interface ShardCut {
   readonly ranges: readonly ShardRange[];
   /** Some hash that belongs to no known namespace is outside: a namespace born later may go unseen. */
   readonly hidesUnknown: boolean;
-  /** Namespaces of other subsets that are inside. */
   readonly letThrough: number;
 }
 
 interface CutOptions {
-  /** At least one. */
   readonly maxRanges: number;
   /** False where the subset owns unknown namespaces too: then no gap is closed. Default true. */
   readonly mayHideUnknown?: boolean;

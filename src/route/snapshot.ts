@@ -72,7 +72,6 @@ export interface ResourceView {
   readonly hasNoRules: boolean;
   /** Undefined if labels do not matter. Otherwise they must match, in "own" namespaces (`isOwned`). */
   readonly labelFilter: LabelFilter | undefined;
-  /** Of the snapshot. */
   readonly guard?: Guard | undefined;
   /** Shards own cluster-scoped objects by name. Absent is false. */
   readonly isByName?: boolean;

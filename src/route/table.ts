@@ -77,7 +77,6 @@ export interface RetainedRule {
   readonly visible: boolean;
 }
 
-/** The owner of an object or a namespace. */
 export type Owner =
   | { readonly kind: "subset"; readonly subset: string }
   | { readonly kind: "everyone" }
@@ -85,12 +84,10 @@ export type Owner =
   | { readonly kind: "labels"; readonly subsets: readonly string[] }
   /** Outside of a global limit, or (`isGap`) of every shard. `origin`: of the limit or the `sharded` rule. */
   | { readonly kind: "nobody"; readonly origin: string; readonly isGap?: true }
-  /** The namespace moves to another subset. */
   | { readonly kind: "moving" }
   /** The manager has not said yet. */
   | { readonly kind: "unknown" };
 
-/** The owners of one resource. */
 export interface ResourceOwners {
   /** The owner in a place. With labels: the owner of an object that has them. */
   ownerOf(namespace: string, labels?: Labels): Owner;
@@ -117,7 +114,6 @@ export const NO_OBJECT: readonly LabelTerm[] = (["exists", "!"] as const).map((o
 }));
 const DEFAULT_OWNER: Owner = { kind: "subset", subset: DEFAULT_SUBSET };
 
-/** True if one of the matches names the resource. */
 export function matchesResource(matches: readonly ResourceMatch[], group: string, resource: string): boolean {
   const has = (list: readonly string[], value: string) => list.includes("*") || list.includes(value);
   return matches.some((match) => has(match.apiGroups, group) && has(match.resources, resource));
@@ -136,7 +132,6 @@ export function isVisibleBy(rules: readonly RetainedRule[], group: string, resou
   return first?.visible ?? false;
 }
 
-/** The indices of the limits. */
 export function limitsOf(rules: readonly RouteRule[]): number[] {
   return rules.flatMap(({ kind }, at) => (kind === "limit" ? [at] : []));
 }
@@ -239,7 +234,6 @@ function ownerInClass(inForce: readonly (RouteRule | undefined)[], members: read
   return fallback;
 }
 
-/** How labels partition one resource. */
 interface Division {
   /** Undefined if no subset has a rule on labels. */
   readonly owner: Owner | undefined;

@@ -5,7 +5,7 @@
 // A namespace's shard in one state is computed by the code under test. The check is about the order of the
 // states: nobody may write for a shard that no state gave the namespace to in the meantime.
 import type { ShardingConfig } from "../../src/api/sharding-config.ts";
-import { canaryTest } from "../../src/manager/sharding/canary.ts";
+import { canaryTest } from "../../src/manager/sharding/children.ts";
 import { placer } from "../../src/manager/sharding/placement.ts";
 import { storedPlacement } from "../../src/manager/sharding/placement-annotation.ts";
 import type { OwnerChange } from "./ownership-check.ts";

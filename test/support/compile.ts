@@ -8,7 +8,7 @@ export const matchHere: MatchExpressions = async (expressions, names) => {
   if (expressions.length === 0 || names.length === 0) return () => false;
   const run = startMatching(expressions, names, () => 0);
   run.continue(1);
-  return matchesIn(expressions, names, run.job.answers);
+  return matchesIn(expressions, names, run.answers);
 };
 
 export const compileHere: Compile = createCompiler({

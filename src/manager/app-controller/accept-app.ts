@@ -22,7 +22,6 @@ export type UnplannedFacts = Pick<StatusFacts, "injection">;
 
 export interface AcceptedApp {
   readonly app: App;
-  /** The pods that count as the app's. */
   readonly selection: PodSelection;
   /** The desired route table; undefined while the app is being deleted. */
   readonly bySpec: RouteTable | undefined;
@@ -50,8 +49,7 @@ export function createAcceptance({ source, client, namespaces, routes, statuses 
   /** The objects with the finalizer; undefined if one is gone or newer, which queues the app again. */
   async function addFinalizers(app: App, signal: AbortSignal): Promise<SourceObject[] | undefined> {
     const { ref, object, objects } = app;
-    // An app with a status was served before, and somebody removed its finalizer. An earlier app may have had
-    // the same name, and its proxies may keep old routes. So an older pod counts even if it has not started.
+    // If somebody removed its finalizer, or an earlier app had its name, proxies may keep old routes.
     const wasServed = objects.some(({ status }) => status?.routeVersion !== undefined);
     const isNew = !isHeld(app) && app.leaving.length === 0 && !wasServed;
     const onAdded = () => {
@@ -73,17 +71,12 @@ export function createAcceptance({ source, client, namespaces, routes, statuses 
   }
 
   return {
-    /** Removes the finalizer of these objects. */
     removeFinalizers,
-    /**
-     * True if this process served the app first, because it added the finalizer: no proxy had routes before.
-     * So a first apply need not wait for the grace time after the first list of the namespace's pods.
-     */
+    /** This process added the finalizer: no proxy had routes before, so no grace time has to pass. */
     isFirstServed({ ref, object }: App) {
       const { uid } = object.metadata;
       return uid !== undefined && firstServedUids.get(formatRequest(ref)) === uid;
     },
-    /** The app, if a plan can be made from its spec; otherwise the result of the reconcile. */
     async accept(app: App, facts: UnplannedFacts, signal: AbortSignal): Promise<AcceptedApp | { readonly instead: Result }> {
       const { spec, leaving } = app;
       if (!isLive(app)) {

@@ -19,16 +19,13 @@ import type { ManagerMetrics } from "../metrics/metrics.ts";
 import type { RestarterOptions } from "../restart/restarter.ts";
 import { createAppReconciler } from "./reconciler.ts";
 
-// Makes a burst of namespaces or acknowledgements one reconcile. Changes must arrive within a second, which
-// is much longer.
+// Makes a burst of namespaces or acknowledgements one reconcile.
 const DEBOUNCE_MS = 20;
-// A slow API server call for one app must not delay all other apps. Concurrent reconciles are safe: the
-// reconciler and the restarter keep state for each app, and nothing is awaited between making a plan and
-// publishing it.
+// A slow API server call for one app must not delay all others. Nothing is awaited between a plan and its
+// publication.
 const CONCURRENCY = 4;
 const RECONCILE_TIMEOUT_MS = 15_000;
-// A restart continues only after its status is written. So the longest wait after an outage of the API server
-// must be short.
+// A restart continues only after its status is written, so the longest wait must be short.
 const BACKOFF = { baseMs: 50, maxMs: 15_000 };
 
 export interface AppControllerOptions
@@ -38,7 +35,6 @@ export interface AppControllerOptions
   /** Gets changes of pods before this controller. */
   readonly past: PodHistory;
   readonly labels: LabelStates;
-  /** Absent if the manager runs without webhooks. */
   readonly webhooks?: Pick<InjectionReadyOptions, "target" | "size"> | undefined;
   readonly compile: Compile;
   readonly observed: ManagerMetrics;
@@ -54,8 +50,7 @@ export function addAppController(source: Source, options: AppControllerOptions):
   const mutating = webhooks && informers.store(MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_SELECTOR);
   const injection = mutating && createInjectionReady({ ...options, ...webhooks, mutating });
 
-  // The name of a deleted app is in no list any more. An object may leave one app and join another one of its
-  // namespace.
+  // A deleted app is in no list any more. An object may leave one app and join another one.
   const refsOf = (object: KubeObject) => {
     const { namespace = "" } = object.metadata;
     return [{ namespace, name: source.appNameOf(object) }, ...refs(appsIn(namespace))];

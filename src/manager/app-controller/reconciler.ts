@@ -21,8 +21,7 @@ import type { ServiceWatch } from "../facts/service-watch.ts";
 import type { LabelStates } from "../labels/label-state.ts";
 import { type LabelsStatus, labelsStatus } from "../labels/label-state.ts";
 import type { GoneAppPod } from "../plan/claims.ts";
-import { type Issue, nextIssue } from "../plan/issue.ts";
-import { type AppPlan, planApp } from "../plan/plan-app.ts";
+import { type AppPlan, type Issue, nextIssue, planApp } from "../plan/plan-app.ts";
 import { isDissolved, planDissolution } from "../plan/plan-dissolution.ts";
 import { createRestarter, type RestarterOptions, soonest, writeAndRestart } from "../restart/restarter.ts";
 import type { ProxyRegistry } from "../server/proxy-registry.ts";
@@ -42,7 +41,6 @@ type AppReconcilerOptions = RoutesOptions &
     readonly past: PastOfPods;
     readonly namespaces: Pick<Store<KubeObject>, "get">;
     readonly registry: ProxyRegistry;
-    /** Absent if the manager runs without webhooks. */
     readonly injection?: InjectionReady | undefined;
     readonly services: ServiceWatch;
     readonly labels: Pick<LabelStates, "get">;

@@ -15,12 +15,8 @@ import type { Change } from "../../runtime/store.ts";
 import type { RouteSpec } from "./compile/route-spec.ts";
 import { APPS_SHARE, beyondShare } from "./namespace-share.ts";
 
-/**
- * Names one app. The label of injected pods has the name without the kind, so the validating webhook refuses
- * an app with the name of another kind's app, and the injecting webhook a pod that two apps select.
- */
+/** Names one app. The label of injected pods has the name alone, so webhooks keep it unique among kinds. */
 export interface AppRef {
-  /** The kind of the source object, for messages. */
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
@@ -30,7 +26,6 @@ export interface AppRef {
 export interface AppWords extends SourceWords {
   /** The apps of a namespace: "VirtualApps". */
   readonly plural: string;
-  /** The field that pauses an app. */
   readonly pausedField: string;
   /** The field for the largest share of namespaces that may move; "" if the kind has none. */
   readonly maxMovingField: string;
@@ -49,7 +44,6 @@ export interface PodSelection {
   subsetOf(podLabels: Labels): string;
 }
 
-/** The content of a valid spec. */
 export interface AppSpec {
   /** The default subset first, then the others in the order of the spec. */
   readonly subsets: readonly string[];
@@ -59,7 +53,7 @@ export interface AppSpec {
   readonly guard?: Guard | undefined;
   readonly webhook?: WebhookServer | undefined;
   /** Why no route can be compiled yet; absent: one can. Until then the app keeps the routes that it has. */
-  readonly waitsFor?: string;
+  readonly waitsFor?: string | undefined;
   /** Every namespace stays with its present owner. */
   readonly isPaused: boolean;
   /** If more of the namespaces would move, in percent, they stay until it is confirmed; absent: no limit. */
@@ -79,7 +73,6 @@ export interface AppCounts {
 }
 
 export interface Description {
-  /** Further fields of the status. */
   readonly fields: object;
   readonly balanced?: {
     readonly status: "True" | "False";
@@ -103,11 +96,9 @@ export interface App {
   readonly pods: PodSelection;
   /** Undefined if the spec is refused. */
   readonly spec: AppSpec | undefined;
-  /** Why the spec is refused. */
   readonly problems: readonly string[];
 }
 
-/** A custom resource that describes apps. */
 export interface Source<O extends SourceObject = SourceObject> {
   readonly resource: Resource<O>;
   readonly words: AppWords;
@@ -127,11 +118,9 @@ export interface Source<O extends SourceObject = SourceObject> {
   judgeEdit(before: unknown, after: unknown, surroundings: Surroundings): EditVerdict;
 }
 
-/** Facts that the check of a created or changed object needs. */
 export interface Surroundings {
   /** The app of which the object is or becomes a part, as this replica knows it. */
   readonly own: App | undefined;
-  /** The other apps of the namespace. */
   readonly others: readonly App[];
 }
 
@@ -150,7 +139,6 @@ export interface Reroute {
   readonly restarts: boolean;
 }
 
-/** The app with other versions of its objects. */
 export function withObjects(app: App, objects: readonly SourceObject[]): App {
   return { ...app, object: objects[0] ?? app.object, objects };
 }
@@ -159,7 +147,6 @@ export function isLive({ isEnding }: Pick<App, "isEnding">): boolean {
   return !isEnding;
 }
 
-/** Why an app ends. */
 export function endingText({ object }: Pick<App, "object">): string {
   return object.metadata.deletionTimestamp === undefined ? "is disabled" : "is being deleted";
 }
@@ -170,10 +157,8 @@ export function isHeld({ objects }: Pick<App, "objects">): boolean {
 }
 
 export interface Apps {
-  /** Every source kind has been listed. */
   readonly hasSynced: boolean;
   get(name: string, namespace: string): App | undefined;
-  /** All apps, or those of one namespace. */
   list(namespace?: string): App[];
   /** Calls the handler for every existing object, as added, and for every change. The result ends that. */
   onChange(handler: (change: Change<SourceObject>, kind: string) => void): () => void;

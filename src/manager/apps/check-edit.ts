@@ -7,17 +7,12 @@ import { type LabelTerm, termsOfSelector } from "../../kube/label-selector.ts";
 import type { LabelSelector } from "../../kube/types.ts";
 import { type App, type EditVerdict, isLive } from "./app.ts";
 
-/** A valid object after its edit, with the object before if that was valid too. */
 interface ValidEdit<O> {
   readonly value: O;
   readonly previous: O | undefined;
 }
 
-/**
- * The verdict about an edit that is refused or whose object is still invalid; otherwise the objects.
- * @param before undefined at creation
- * @param forbidden the problems of the change itself
- */
+/** @param before undefined at creation @param forbidden the problems of the change itself */
 export function checkEdit<O>(
   before: unknown,
   after: unknown,
@@ -48,11 +43,7 @@ function keyOf(problem: Problem): string {
   return formatProblem(problem).replaceAll(/\[\d+\]/g, "[]");
 }
 
-/**
- * Warns of apps that may select the same pods as an object of this kind. Only a warning: the injecting
- * webhook refuses a pod that both apps select.
- * @param field the field of the selector
- */
+/** Only a warning: the injecting webhook refuses a pod that both apps select. @param field of the selector */
 export function overlapWarnings(kind: string, field: string, selector: LabelSelector, others: readonly App[]): string[] {
   const rivals = others.filter((other) => isLive(other) && mayOverlap(other.pods.selector, selector));
   if (rivals.length === 0) return [];

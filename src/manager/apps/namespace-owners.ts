@@ -8,7 +8,6 @@ const UNNAMED = "nothing.ctrlmesh.kruise.io";
 const UNNAMED_RESOURCE: GroupResource = { group: UNNAMED, resource: UNNAMED };
 const MAX_PROBES = 32;
 
-/** The owners of a namespace, one for each compared resource. */
 type OwnersIn = (namespace: string) => readonly Owner[];
 
 /** The owners by each of the tables, for the same resources in the same order. */
@@ -25,7 +24,6 @@ export function isSameOwner(a: Owner | undefined, b: Owner | undefined): boolean
   return a !== undefined && b !== undefined && ownerKey(a) === ownerKey(b);
 }
 
-/** Resources for which the tables may differ. */
 function probesOf(tables: readonly RouteTable[]): readonly GroupResource[] {
   const named = tables.flatMap(({ rules, sharedResources }) => [
     ...rules.flatMap(({ resources }) => resourcesIn(resources)),

@@ -10,13 +10,9 @@ interface NamespaceShare {
 const MIB = 1024 * 1024;
 /** As many as the webhook configurations have places for. A few objects of etcd's limit (1.5 MiB) fit. */
 export const APPS_SHARE: NamespaceShare = { count: 64, bytes: 4 * MIB };
-/** Some for each app. */
 export const POLICIES_SHARE: NamespaceShare = { count: 256, bytes: 4 * MIB };
 
-/**
- * Why an item has no place, by item; those with a place are missing.
- * @param objectsOf the objects of an item; the first gives its age
- */
+/** Why an item has no place, by item. @param objectsOf the objects of an item; the first gives its age */
 export function beyondShare<T>(
   items: readonly T[],
   objectsOf: (item: T) => readonly KubeObject[],

@@ -21,7 +21,6 @@ export interface AppPod {
   readonly running: boolean;
   /** Its proxy, a native sidecar, has ended or was restarted, and no container after it has ever started. */
   readonly unstarted?: true;
-  /** The pod has ended, and only its object is left. */
   readonly ended: boolean;
   readonly ready: boolean;
   readonly terminating: boolean;
@@ -30,13 +29,11 @@ export interface AppPod {
 
 /** Facts about pods that their objects do not contain. */
 export interface PodView {
-  /** True if an app of that name exists in the namespace. */
   isApp(name: string): boolean;
   /** The apps whose routes its proxy may enforce; undefined if it has not registered to this manager. */
   appsOf(pod: PodKey): readonly string[] | undefined;
   /** An earlier leader may have served its proxy so recently that the pod's status does not show it yet. */
   isStatusLate(pod: Pod): boolean;
-  /** An earlier leader may have sent routes to its proxy. */
   mayHaveEarlierRoutes(pod: Pod): boolean;
 }
 
@@ -61,7 +58,6 @@ export function isPodOf(app: PodSelection, pod: Pod, view = OBJECTS_ALONE): bool
   return injected === undefined || (!view.isApp(injected) && !hasEnded(pod) && mayBeAtWork(pod, view));
 }
 
-/** The app's pods, by name. */
 export function appPods(app: PodSelection, pods: readonly Pod[], view = OBJECTS_ALONE): AppPod[] {
   return pods
     .filter((pod) => isPodOf(app, pod, view))
@@ -90,10 +86,7 @@ function appPod(app: PodSelection, pod: Pod, view: PodView): AppPod {
   };
 }
 
-/**
- * The phase is not enough: a pod can be Pending although some of its containers run. The operator starts when
- * the sidecar has a snapshot.
- */
+/** The phase is not enough: a pod can be Pending although some of its containers run. */
 function mayBeAtWork(pod: Pod, view: PodView): boolean {
   const { spec, status } = pod;
   // A restarted proxy starts with the routes on its disk. This manager knows the routes that it has sent, so
@@ -168,12 +161,10 @@ export function appsIn(facts: ProxyFacts | undefined): readonly string[] | undef
   return facts === undefined || facts.mayHoldMore ? undefined : snapshotsIn(facts).map(({ app }) => app.name);
 }
 
-/** The pod's condition Ready if it is True. */
 export function readyCondition({ status }: Pod): Condition | undefined {
   return status?.conditions?.find(({ type, status: is }) => type === "Ready" && is === "True");
 }
 
-/** True if the pod is ready and stays. */
 export function isReadyToStay(pod: Pod): boolean {
   return pod.metadata.deletionTimestamp === undefined && readyCondition(pod) !== undefined;
 }

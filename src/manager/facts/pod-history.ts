@@ -28,7 +28,6 @@ export interface GonePod {
 }
 
 export interface PastOfPods {
-  /** The removed pods that may still write. */
   gone(namespace: string): readonly GonePod[];
   /** See PodView. */
   mayHaveEarlierRoutes(pod: Pod): boolean;
@@ -36,13 +35,11 @@ export interface PastOfPods {
 }
 
 export interface PodHistory extends PastOfPods {
-  /** The pod's object is gone. @param facts the last facts about its proxy */
+  /** @param facts the last facts about its proxy */
   removed(pod: Pod, facts: ProxyFacts | undefined): void;
   /** The pods of the namespace have been listed. A known pod that is missing from the list was removed. */
   listed(namespace: string, pods: readonly Pod[]): void;
-  /** The pods of the namespace are no longer watched. */
   left(namespace: string): void;
-  /** Calls the handler with a namespace when a grace time there is over. */
   onOver(handler: (namespace: string) => void): void;
   /** Follows the pods in a replica that does not lead. The result ends that; `listed` goes on from there. */
   follow(watch: PodWatch): () => void;
@@ -142,7 +139,6 @@ function isHarmless(pod: Pod, facts: ProxyFacts | undefined): boolean {
   return hasEnded(pod) || (facts === undefined && isUnscheduled(pod));
 }
 
-// A pod with a node may run before its kubelet reports that.
 function isUnscheduled({ spec, status }: Pod): boolean {
   return (spec?.nodeName ?? "") === "" && (status?.phase ?? "Pending") === "Pending";
 }

@@ -11,7 +11,6 @@ import type { Change, ChangeHandler } from "../../runtime/store.ts";
 import type { Apps } from "../apps/app.ts";
 
 export interface PodLists {
-  /** Undefined until the pods have been listed. */
   list(namespace: string): readonly Pod[] | undefined;
   get(name: string, namespace: string): Pod | undefined;
 }

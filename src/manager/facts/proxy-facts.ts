@@ -21,7 +21,6 @@ export interface ProxyFacts extends Reports {
   readonly problems: Readonly<Record<string, readonly string[]>>;
 }
 
-/** All snapshots that the proxy may enforce, oldest first. */
 export function snapshotsIn({ acknowledged, inDoubt, outstanding }: ProxyFacts): Snapshot[] {
   return [acknowledged, ...inDoubt, outstanding].filter((snapshot) => snapshot !== undefined);
 }

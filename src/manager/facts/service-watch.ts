@@ -8,13 +8,11 @@ import { formatRequest, type Request } from "../../runtime/reconciler.ts";
 export interface ServiceWatch {
   /** The Services of the app's namespace, which is watched from now on; undefined until they are listed. */
   list(app: Request): readonly Service[] | undefined;
-  /** The app does not ask any more. */
   forget(app: Request): void;
 }
 
 interface ServiceWatchOptions {
   readonly informers: Pick<Informers, "acquire">;
-  /** Called when the Services of an app's namespace have been listed or have changed. */
   readonly onChange: (app: Request) => void;
   readonly log: Logger;
 }

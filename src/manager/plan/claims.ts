@@ -8,7 +8,6 @@ import { podKey } from "../facts/pod-key.ts";
 import { type FactsOf, type ProxyFacts, snapshotsIn } from "../facts/proxy-facts.ts";
 import { classFacts, classNumber } from "./class-facts.ts";
 import { remember, rememberNames } from "./remember.ts";
-/** What one pod may be enforcing. */
 export type Claim = ClaimOfPod & {
   /** The pod's object is gone. Its claims last for a grace time (facts/pod-history.ts). */
   readonly isGone?: true;
@@ -78,12 +77,10 @@ function claimsOf(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): Clai
   return claims;
 }
 
-/** The pod and its proxy have ended. */
 export function isOver(pod: AppPod, facts: ProxyFacts | undefined): boolean {
   return pod.ended && facts?.connected !== true;
 }
 
-/** All snapshots that a pod may be enforcing, oldest first. */
 export function snapshotsOf(pod: AppPod, facts: ProxyFacts | undefined): Snapshot[] {
   return facts === undefined || isOver(pod, facts) ? [] : snapshotsIn(facts);
 }
@@ -92,10 +89,7 @@ export function isOfApp(app: AppRef, snapshot: Snapshot): boolean {
   return snapshot.app.namespace === app.namespace && snapshot.app.name === app.name;
 }
 
-/**
- * A claimed table beside the desired one. The first comparison of two tables costs as much as there are
- * namespaces, each later one as much as the subset has classes.
- */
+/** The first comparison of two tables costs as much as there are namespaces, later ones as their classes. */
 export interface TableComparison {
   /** The namespaces that the subset owns, but not as desired. */
   conflictsOf(subset: string): readonly string[];

@@ -12,7 +12,6 @@ const UNKNOWN_CLASS = 1;
 const FIRST_CLASS = 2;
 
 interface ClassFacts {
-  /** The subsets that may own something in the class. */
   holders(number: number): ReadonlySet<string>;
   /** See createSignatures. */
   signature(number: number): string;
@@ -126,11 +125,7 @@ export function classNumber(table: Pick<RouteTable, "classOf">, namespace: strin
   return isInClusterScope(namespace) ? CLUSTER_CLASS : UNKNOWN_CLASS;
 }
 
-/**
- * The ownership in a namespace under a table, as text. Equal texts mean that every resource has the same
- * owner there, except resources that one of the tables partitions by label or shares. The text comes from the
- * content of the rules, so tables of different specs can be compared.
- */
+/** Equal texts: every resource has the same owner, unless a table divides it by label or shares it. */
 export function createSignatures(table: RouteTable): (namespace: string) => string {
   const { signature } = classFacts(table);
   return (namespace) => signature(classNumber(table, namespace));

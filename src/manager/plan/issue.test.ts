@@ -3,8 +3,7 @@ import { proxyFacts } from "../../../test/support/pod-facts.ts";
 import { snapshot, table } from "../../../test/support/route-table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
-import { type Issue, nextIssue } from "./issue.ts";
-import type { AppPlan } from "./plan-app.ts";
+import { type AppPlan, type Issue, nextIssue } from "./plan-app.ts";
 
 const routes = table([], {});
 const plan = (digests: Record<string, string>): AppPlan => ({

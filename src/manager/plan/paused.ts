@@ -13,6 +13,7 @@ import { isInClusterScope } from "../../kube/place.ts";
 import type { AppRef, Snapshot } from "../../route/snapshot.ts";
 import { classIn, limitsOf, namespacesOf, type RouteRule, type RouteTable } from "../../route/table.ts";
 import { tableHash } from "../../wire/table-codec.ts";
+import { createClasses } from "../apps/compile/build-table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
@@ -27,14 +28,10 @@ interface PausedRoute {
   readonly kept: number;
 }
 
-/**
- * Keeps the present owners.
- * @param inForce see tableInForce; undefined if there is nothing to keep
- */
+/** @param inForce see tableInForce; undefined if there is nothing to keep */
 export function pauseAt(bySpec: RouteTable, inForce: RouteTable | undefined, subsets: readonly string[]): PausedRoute {
   if (inForce === undefined) return { desired: bySpec, kept: 0 };
-  // Fences belong to one subset and one moment. They are the last rules, so the other rules keep their
-  // places.
+  // Fences belong to one subset and one moment. They come last, so the other rules keep their places.
   const rules = inForce.rules.filter(({ kind }) => kind !== "fence");
   const isKept = inForce.classes.map((members) =>
     members.every((at) => {
@@ -71,8 +68,7 @@ interface JoinedRules {
   readonly places: readonly (number | undefined)[];
 }
 
-// Appends the spec's rules on namespaces, unless those in force contain them in this order: the list stays
-// short.
+// Appends the spec's rules on namespaces, unless the rules in force have them in this order.
 function joinRules(inForce: readonly RouteRule[], spec: readonly RouteRule[]): JoinedRules {
   const isAboutNamespaces = ({ kind }: RouteRule) => kind === "limit" || kind === "subset";
   const texts = inForce.map((rule) => (isAboutNamespaces(rule) ? contentOf(rule) : ""));
@@ -89,8 +85,7 @@ function joinRules(inForce: readonly RouteRule[], spec: readonly RouteRule[]): J
   return { rules, places };
 }
 
-// The limits of one set of rules do not apply to namespaces under the other set, so they count as containing
-// these namespaces.
+// The limits of one set do not apply to namespaces under the other set: they count as containing these.
 function keptMembers(members: readonly number[], inForce: readonly RouteRule[], { rules }: JoinedRules): number[] {
   return [...members, ...limitsOf(rules).filter((at) => at >= inForce.length)];
 }
@@ -105,23 +100,16 @@ function joinClasses(
   namespaces: readonly string[],
   classify: (namespace: string) => { readonly key: number; readonly members: () => readonly number[] },
 ): Pick<RouteTable, "classes" | "classOf"> {
-  const classes: (readonly number[])[] = [];
+  const classes = createClasses();
   const indexOfKey = new Map<number, number>();
-  const indexOfMembers = new Map<string, number>();
   const classOf = new Map<string, number>();
   for (const namespace of namespaces) {
     const { key, members } = classify(namespace);
-    let index = indexOfKey.get(key);
-    if (index === undefined) {
-      const list = members();
-      const text = list.join(",");
-      index = indexOfMembers.get(text) ?? classes.push(list) - 1;
-      indexOfMembers.set(text, index);
-      indexOfKey.set(key, index);
-    }
+    const index = indexOfKey.get(key) ?? classes.indexOf(members());
+    indexOfKey.set(key, index);
     classOf.set(namespace, index);
   }
-  return { classes, classOf };
+  return { classes: classes.list, classOf };
 }
 
 export interface InForce {

@@ -1,6 +1,6 @@
-// The plan of one app, computed from facts alone: the desired table, the fences, and the rules of each pod's
-// proxy. Pure. For an app that is being deleted see plan-dissolution.ts. Invariant: pods with equal rules
-// share one object, and each table is compared once for all pods that enforce it.
+// The plan of one app, computed from facts alone: the desired table, the fences, the rules of each pod's
+// proxy, and their versions. Pure. For an app that is being deleted see plan-dissolution.ts. Invariant: pods
+// with equal rules share one object, and each table is compared once for all pods that enforce it.
 import { createHash } from "node:crypto";
 import { MAX_OWNERS_HASHES } from "../../api/app-status.ts";
 import type { AppRef, Snapshot } from "../../route/snapshot.ts";
@@ -10,7 +10,7 @@ import { type RouteContent, routeDigest } from "../../wire/route-type.ts";
 import type { AppSpec } from "../apps/app.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
-import type { FactsOf } from "../facts/proxy-facts.ts";
+import { type FactsOf, type ProxyFacts, snapshotsIn } from "../facts/proxy-facts.ts";
 import { type GoneAppPod, goneClaims, lastSnapshot, podClaims } from "./claims.ts";
 import { type InForce, ownersHash, pauseAt, tableInForce } from "./paused.ts";
 import { planFences, type Wait, withFences } from "./plan-fences.ts";
@@ -21,7 +21,6 @@ export interface AppFacts
   extends Pick<AppSpec, "subsets" | "lockName" | "callers" | "guard" | "isPaused" | "maxMovingPercent" | "retainsLosses"> {
   readonly app: AppRef;
   readonly words: SourceWords | undefined;
-  /** The spec's route for the existing namespaces. */
   readonly bySpec: RouteTable;
   readonly pods: readonly AppPod[];
   readonly factsOf: FactsOf;
@@ -40,7 +39,6 @@ export interface AppPlan {
   readonly rules: ReadonlyMap<string, UnversionedSnapshot>;
   /** The rules for one pod's proxy, with what it retains: one object for all pods with equal rules. */
   rulesFor(pod: AppPod): UnversionedSnapshot;
-  /** Digest over all subsets' rules. */
   readonly digest: string;
   readonly waits: readonly Wait[];
   /** The number of namespaces that a pause keeps with another owner than the spec demands. */
@@ -96,12 +94,8 @@ export type UnversionedSnapshot = Omit<Snapshot, "version">;
 interface RulesOptions {
   readonly common: Omit<RouteContent, "subset" | "table">;
   readonly subsets: readonly string[];
-  /** The table of a subset, with its fences. */
   readonly tableOf: (subset: string) => RouteTable;
-  /**
-   * True for a namespace that was just created: it is usually lost because it gets a label while it is still
-   * empty. If pods retained it, all pods of a subset would be restarted.
-   */
+  /** True for a new namespace, which often gets its label later. To retain it would restart its pods. */
   readonly isYoung?: ((namespace: string) => boolean) | undefined;
 }
 
@@ -139,4 +133,73 @@ export function createRules({ common, subsets, tableOf, isYoung = () => false }:
 /** Equal rules have equal digests, in every replica and after restarts. */
 export function rulesOf(content: RouteContent): UnversionedSnapshot {
   return { ...content, digest: routeDigest(content) };
+}
+
+export interface Issue {
+  /** The highest version of all snapshots; the app's `status.routeVersion`. */
+  readonly version: number;
+  /** The snapshots by digest. Rules that no proxy needs are missing. */
+  readonly snapshots: ReadonlyMap<string, Snapshot>;
+}
+
+interface Taker {
+  readonly facts: ProxyFacts;
+  readonly rules: UnversionedSnapshot;
+}
+
+/**
+ * Gives each set of rules its version. A new version exists only if a proxy must be sent something new.
+ * Versions never decrease, and exceed every version that a proxy got from an earlier manager.
+ * @param statusVersion the version in the app's status, for a new leader
+ */
+export function nextIssue(
+  before: Issue | undefined,
+  statusVersion: number,
+  plan: AppPlan,
+  pods: readonly AppPod[],
+  factsOf: FactsOf,
+): Issue {
+  const takers = pods.flatMap((pod): Taker[] => {
+    const facts = pod.proxy === "own" ? factsOf(podKey(pod)) : undefined;
+    return facts === undefined ? [] : [{ facts, rules: plan.rulesFor(pod) }];
+  });
+  const given = Math.max(before?.version ?? 0, statusVersion);
+  const limit = Math.max(ALWAYS_POSSIBLE, given + MAX_LOST);
+  let version = given;
+  for (const { facts } of takers) {
+    const named = [facts.version, ...snapshotsIn(facts).map((row) => row.version)];
+    version = Math.max(version, ...named.filter((each) => each <= limit));
+  }
+
+  const snapshots = new Map<string, Snapshot>();
+  for (const [digest, group] of Map.groupBy(takers, ({ rules }) => rules.digest)) {
+    const connected = group.flatMap(({ facts }) => (facts.connected ? [facts] : []));
+    const last = before?.snapshots.get(digest);
+    const isKnown = (snapshot: Snapshot | undefined) => snapshot?.digest === digest && snapshot.version <= limit;
+    const known = last ?? connected.map(({ acknowledged }) => acknowledged).find((acknowledged) => isKnown(acknowledged));
+    // A proxy refuses a version lower than the highest it knows, so a version is reused only above that.
+    const floor = connected.reduce((highest, facts) => Math.max(highest, highestOther(facts, digest, limit)), 0);
+    const [first] = group;
+    if (first === undefined) continue;
+    if (known !== undefined && known.version > floor) snapshots.set(digest, last ?? { ...first.rules, version: known.version });
+    else if (connected.length > 0) snapshots.set(digest, { ...first.rules, version: ++version });
+  }
+  return { version, snapshots };
+}
+
+/**
+ * Bounds of the versions that a manager can have given: one change a second for a century, or the number of
+ * versions after the last written status. A higher version comes from an attacker or a damaged file, and
+ * would make later versions exceed the safe integers.
+ */
+const ALWAYS_POSSIBLE = 2 ** 32;
+const MAX_LOST = 2 ** 20;
+
+// The highest version with other rules, up to `limit`, that the proxy enforces, was sent, or registered.
+function highestOther(facts: ProxyFacts, digest: string, limit: number): number {
+  const known = snapshotsIn(facts);
+  const newest = known.find((snapshot) => snapshot.version === facts.version);
+  const spoken = newest?.digest === digest ? 0 : facts.version;
+  const others = [spoken, ...known.map((snapshot) => (snapshot.digest === digest ? 0 : snapshot.version))];
+  return Math.max(0, ...others.filter((version) => version <= limit));
 }

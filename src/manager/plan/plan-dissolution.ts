@@ -25,7 +25,6 @@ export interface DissolutionFacts extends Pick<AppFacts, "app" | "words" | "pods
   readonly lockName: string | undefined;
   /** The name to use if no pod has reported a snapshot. */
   readonly lastLockName?: string | undefined;
-  /** The names of all namespaces. */
   readonly namespaces: readonly string[];
 }
 
@@ -94,10 +93,7 @@ export function isDissolved(plan: AppPlan, pods: readonly AppPod[], factsOf: Fac
   return isWhole && own.every((pod) => plan.rulesFor(pod).digest === whole.digest);
 }
 
-/**
- * The pods with the app's proxy that may enforce another snapshot than the planned one, started or not:
- * without an app no manager would send routes to their proxies.
- */
+/** The app's pods that may enforce another snapshot than the planned one, even if they have not started. */
 export function undissolvedPods(plan: AppPlan, pods: readonly AppPod[], factsOf: FactsOf): AppPod[] {
   return pods.filter((pod) => {
     if (!isToDissolve(pod, factsOf)) return false;

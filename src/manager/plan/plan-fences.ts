@@ -5,8 +5,7 @@
 //   Owned(A) => Fenced    when the desired table gives the namespace to B while a pod of A claims it
 //   Fenced => Owned(B)    when every pod of A has acknowledged a table without it, or is gone and can no longer write
 //
-// Resources that are partitioned by label or shared move separately, each with all its objects together:
-// resource-fences.ts.
+// Resources that are partitioned by label or shared move separately: resource-fences.ts.
 import { isDeepStrictEqual } from "node:util";
 import { isInClusterScope } from "../../kube/place.ts";
 import type { FenceRule, RouteTable } from "../../route/table.ts";
@@ -19,11 +18,9 @@ import { planResourceFences } from "./resource-fences.ts";
 type WaitCause =
   /** The claim is in a snapshot that the pod may enforce. */
   | "holds"
-  /** Its proxy has not reported its claims. */
   | "unreported"
   /** Its proxy has not reported, and the pod does not start, so the proxy will not report without help. */
   | "unstarted"
-  /** It has no proxy. */
   | "no-proxy"
   /** Its object is gone, and the API server may still accept its token. */
   | "pod-gone"
@@ -32,7 +29,6 @@ type WaitCause =
 
 /** The namespaces or resources that one pod keeps from other subsets. */
 export interface Wait {
-  /** The pod that may still have the claim. */
   readonly podName: string;
   /** The pod's subset in the claim; undefined if not known. */
   readonly subset: string | undefined;
@@ -120,32 +116,25 @@ function causeOf(claim: Claim): WaitCause {
 
 /** Equal claims: of one table as one subset, or of everything, with the same cause. */
 interface ClaimGroup {
-  /** One claim of the group. */
   readonly claim: Claim;
-  /** A pod of the group enforces the claim. */
-  isEnforced: boolean;
-  readonly pods: string[];
+  readonly isEnforced: boolean;
+  readonly pods: readonly string[];
 }
-
-const EVERYTHING = {};
 
 function groupClaims(claims: readonly Claim[]): ClaimGroup[] {
-  const groups = Map.groupBy(claims, causeOf);
-  return [...groups.values()].flatMap(groupEqual);
+  const byCause = [...Map.groupBy(claims, causeOf).values()];
+  const byTable = byCause.flatMap((same) => [...Map.groupBy(same, tableOf).values()]);
+  const bySubset = byTable.flatMap((same) => [...Map.groupBy(same, ({ subset }) => subset).values()]);
+  return bySubset.flatMap((same) => {
+    const [claim] = same;
+    if (claim === undefined) return [];
+    const isEnforced = same.some((each) => each.kind === "table" && each.enforced);
+    return [{ claim, isEnforced, pods: [...new Set(same.map(({ podName }) => podName))] }];
+  });
 }
 
-function groupEqual(claims: readonly Claim[]): ClaimGroup[] {
-  const known = new Map<object, Map<string | undefined, ClaimGroup>>();
-  for (const claim of claims) {
-    const of = claim.kind === "table" ? claim.table : EVERYTHING;
-    const bySubset = known.get(of) ?? new Map<string | undefined, ClaimGroup>();
-    known.set(of, bySubset);
-    const group = bySubset.get(claim.subset) ?? { claim, isEnforced: false, pods: [] };
-    bySubset.set(claim.subset, group);
-    group.isEnforced ||= claim.kind === "table" && claim.enforced;
-    if (group.pods.at(-1) !== claim.podName) group.pods.push(claim.podName);
-  }
-  return [...known.values()].flatMap((bySubset) => [...bySubset.values()]);
+function tableOf(claim: Claim): RouteTable | undefined {
+  return claim.kind === "table" ? claim.table : undefined;
 }
 
 /** The namespaces that the claim's subset owns in another way than under the desired table. */

@@ -11,7 +11,6 @@ import { readingOf, textOf } from "./resource-reading.ts";
 interface ResourceFences {
   /** For each subset the fences of resources that it must not have yet; no entry if there are none. */
   readonly fenced: ReadonlyMap<string, readonly FenceRule[]>;
-  /** The claims that subsets wait for, each with these subsets. */
   readonly waitsFor: ReadonlyMap<Claim, readonly string[]>;
 }
 
@@ -48,8 +47,7 @@ function createDoubts(desired: RouteTable, claims: readonly Claim[]): (claim: Cl
   const movable = movableUnder([desired, ...new Set(tables.map(({ table }) => table))]);
   const bySubset = Map.groupBy(tables, ({ subset }) => subset);
   const ownTables = (subset: string) => [...new Set((bySubset.get(subset) ?? []).map(({ table }) => table))];
-  // True if a pod of the subset has the resource as desired, or will have it: a sent update cannot be
-  // withdrawn. See createGrants in plan-fences.ts.
+  // True if a pod of the subset has the resource as desired, or will have it: see createGrants.
   const isOwnAlready = (subset: string, key: GroupResource) =>
     ownTables(subset).some((table) => compare(table, key).isSame && compare(table, key).stopped === "none");
 

@@ -29,12 +29,10 @@ interface ResourceReading {
   readonly division: string;
 }
 
-/** All of `b` is in `a`. */
 export function covers(a: GroupResource, b: GroupResource): boolean {
   return (a.group === "*" || a.group === b.group) && (a.resource === "*" || a.resource === b.resource);
 }
 
-/** Some resource may be in both. */
 export function meets(a: GroupResource, b: GroupResource): boolean {
   return share(a.group, b.group) && share(a.resource, b.resource);
 }
@@ -110,7 +108,6 @@ const ALL = "all";
 
 /** The shared part of a key: what is listed as shared, and what a `sharded` rule does not name. */
 interface Sharing {
-  /** As text; empty if nothing is shared. */
   readonly parts: readonly string[];
   /** Everything is shared, but for what a `sharded` rule names. */
   readonly isWhole: boolean;

@@ -9,8 +9,7 @@
 //   Retained => Owned      the subset gains the namespace again, for example after an undo: no watch ends, and no pod restarts
 //   Retained => (nothing)  the pod ends: its replacement never owned the namespace
 //
-// Partitioned and shared resources are not retained: they move as a whole, and clients list them again
-// without a restart.
+// Partitioned and shared resources are not retained: clients list them again without a restart.
 import { BUCKETS, CLUSTER_SCOPE } from "../../kube/place.ts";
 import {
   DEFAULT_SUBSET,
@@ -29,16 +28,12 @@ import { pairsOf } from "./claims.ts";
 import { classFacts, classNumber } from "./class-facts.ts";
 import { remember } from "./remember.ts";
 
-/** A table as one subset enforces it. */
 export interface SubsetTable {
   readonly subset: string;
   readonly table: RouteTable;
 }
 
-/**
- * What a pod that enforces `from` retains under `to` with its fences, also in the cluster scope. Namespaces
- * that `to` does not contain are not retained.
- */
+/** Under `to` with its fences, also in the cluster scope, but for namespaces that `to` does not contain. */
 export function retainedBetween(from: SubsetTable, to: SubsetTable): readonly RetainedClass[] {
   if (losesNothing(from, to)) return [];
   const [movesBefore, movesNext] = [movingAsWhole(from.table), movingAsWhole(to.table)];
@@ -154,10 +149,8 @@ const hiddenBy = remember((table: RouteTable): HidingRules => {
   };
 });
 
-/** Resources that move as a whole. */
 interface MovingAsWhole {
   has(group: string, resource: string): boolean;
-  /** The lists that `has` reads. */
   readonly lists: readonly RetainedRule[];
 }
 

@@ -11,13 +11,11 @@ export const SLOTS = 1024;
 /** The number of a shard for every slot. */
 export type BalancedMap = Uint8Array;
 
-/** A shard while the map is being made. */
 interface Holder {
   readonly shard: number;
   /** An even part, rounded up. */
   readonly part: { readonly names: number; readonly slots: number };
   readonly slots: Set<number>;
-  /** The namespaces in its slots. */
   names: number;
 }
 
@@ -26,10 +24,7 @@ export function slotOf(name: string): number {
   return mixedHash(name, "bucket") >>> 22;
 }
 
-/**
- * The map for these active shards (at least one), which moves little of the previous one.
- * @param names the namespaces that the map places
- */
+/** The map for these active shards (at least one). @param names the namespaces that the map places */
 export function balancedMap(previous: BalancedMap | undefined, active: readonly number[], names: Iterable<string>): BalancedMap {
   const counts = countNames(names);
   const part = { names: Math.ceil(sumOf(counts) / active.length), slots: Math.ceil(SLOTS / active.length) };
@@ -64,10 +59,7 @@ function take(holder: Holder, slot: number, counts: readonly number[]): void {
   holder.names += counts[slot] ?? 0;
 }
 
-/**
- * Takes from the shard what is more than its part, each time the slot that brings both surpluses nearest to
- * their end together.
- */
+/** Takes what is more than the shard's part, by slots that bring both surpluses to an end together. */
 function giveAway(holder: Holder, counts: readonly number[]): number[] {
   const given: number[] = [];
   for (;;) {
@@ -84,10 +76,7 @@ function giveAway(holder: Holder, counts: readonly number[]): number[] {
   }
 }
 
-/**
- * Deals out the free slots, the fullest first. Full ones go where many namespaces for each slot are
- * missing, the others where few are.
- */
+/** Deals out the free slots, the fullest first. Full ones go where many namespaces a slot are missing. */
 function deal(free: readonly number[], holders: readonly Holder[], counts: readonly number[]): void {
   const fullestFirst = [...free].sort((a, b) => (counts[b] ?? 0) - (counts[a] ?? 0) || a - b);
   const rest = { names: sumOf(free.map((slot) => counts[slot] ?? 0)), slots: free.length };
@@ -112,7 +101,6 @@ function missingRatio(holder: Holder): number {
   return slots === 0 ? Number.POSITIVE_INFINITY : names / slots;
 }
 
-/** The first of the items with the lowest cost; undefined if there is none. */
 function least<T>(items: readonly T[], cost: (item: T) => number): T | undefined {
   let found = items[0];
   let lowest = Number.POSITIVE_INFINITY;

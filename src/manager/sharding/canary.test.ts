@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { NAME_SETS } from "../../../test/support/name-sets.ts";
-import { canaryTest } from "./canary.ts";
+import { canaryTest } from "./children.ts";
 
 const TEN_THOUSAND = Array.from({ length: 10_000 }, (_, index) => `tenant-${index}`);
 const chosen = (percent: number, names: readonly string[]) => names.filter(canaryTest({ replicas: 1, percent }));

@@ -5,7 +5,7 @@ import { type ShardingConfig, validateShardingConfig } from "../../api/sharding-
 import { formatTerms, termsOfSelector } from "../../kube/label-selector.ts";
 import { childrenOf, homeShard, shardPlacer } from "./children.ts";
 import { type Placement, placementOf } from "./placement.ts";
-import { computedKeys, splitSelector } from "./split-selector.ts";
+import { computedKeys, splitSelector } from "./shards.ts";
 
 const NAMES = Array.from({ length: 200 }, (_, index) => `team-${index}`);
 const KEY = "ctrlmesh.kusionstack.io";

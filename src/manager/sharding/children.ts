@@ -1,7 +1,7 @@
 // The children of a root: one ShardingConfig for each shard, with the names and selectors that KusionStack's
-// controller mesh makes. Pure. Invariants: the canary is first and the others follow by number; the limits of
-// the children contain each namespace exactly once, apart from what an entry of the root leaves out itself.
-// The manager shows the children, and compiles the family from them.
+// controller mesh makes. Pure. Invariants: the limits of the children contain each namespace exactly once,
+// apart from what an entry of the root leaves out itself. The manager shows the children, and compiles the
+// family from them. A larger percentage of a canary adds namespaces and removes none.
 import type { LabelSelector, LabelSelectorRequirement } from "../../api/label-selector.ts";
 import type { ShardingConfig, ShardingRoot } from "../../api/sharding-config.ts";
 import {
@@ -13,11 +13,12 @@ import {
   SHARD,
   SHARD_HASH,
 } from "../../api/sharding-keys.ts";
-import { canaryTest } from "./canary.ts";
+import { placeHash } from "../../kube/place.ts";
 import { legacyBatch } from "./legacy-map.ts";
+import { mixedHash } from "./mixed-hash.ts";
 import { type Placement, placer } from "./placement.ts";
 
-/** The children of a valid config; none unless it is a root. */
+/** The children of a valid config, the canary first; none unless it is a root. */
 export function childrenOf(config: ShardingConfig, placement: Placement): ShardingConfig[] {
   const { root } = config.spec;
   if (root === undefined) return [];
@@ -35,23 +36,18 @@ export function childrenOf(config: ShardingConfig, placement: Placement): Shardi
   return [child(name, placement.start, canary.replicas, canaryTerms(canary, name)), ...normals];
 }
 
-/**
- * The numbers of all normal shards: those that the root should have, and active ones that it should no longer
- * have.
- */
+/** The numbers of the normal shards: those that the root should have, and active ones beyond. */
 function numbersOf({ shards, active }: Placement): number[] {
   const desired = Array.from({ length: shards }, (_, index) => index + 1);
   return [...desired, ...active.filter((number) => number > shards)];
 }
 
-/** The name of the shard that owns a namespace. */
 export function shardPlacer(root: ShardingRoot, placement: Placement): (namespace: string) => string {
   const [isCanary, numberOf] = [canaryTest(root.canary), placer(placement)];
   const canary = canaryShardName(root.prefix);
   return (namespace) => (isCanary(namespace) ? canary : normalShardName(root.prefix, numberOf(namespace)));
 }
 
-/** The shard that owns cluster-scoped objects. */
 export function homeShard({ prefix }: ShardingRoot, { active: [first = 1] }: Placement): string {
   return normalShardName(prefix, first);
 }
@@ -77,8 +73,8 @@ function childOf({ apiVersion, kind, metadata, spec }: ShardingConfig, root: Sha
     },
     spec: {
       selector: withTerms(selector, [{ key: POD_NAME, operator: "In", values: parts.pods }]),
-      ...(controller === undefined ? {} : { controller }),
-      ...(webhook === undefined ? {} : { webhook }),
+      controller,
+      webhook,
       limits: root.resourceSelector.map((limit) => ({ ...limit, selector: withTerms(limit.selector, parts.terms) })),
     },
   };
@@ -114,4 +110,16 @@ function placedOn(shard: string): LabelSelectorRequirement {
 
 function listed(key: string, operator: "In" | "NotIn", values: readonly string[] | undefined): LabelSelectorRequirement[] {
   return values === undefined ? [] : [{ key, operator, values }];
+}
+
+const HASHES = 2 ** 32;
+
+/** The test of a namespace's name. Without a canary, no namespace is the canary's. */
+export function canaryTest(canary: ShardingRoot["canary"]): (namespace: string) => boolean {
+  if (canary === undefined) return () => false;
+  const names = new Set(canary.inNamespaces);
+  const hashes = new Set((canary.inShardHash ?? []).map(Number));
+  const limit = ((canary.percent ?? 0) / 100) * HASHES;
+  return (name) =>
+    names.has(name) || (hashes.size > 0 && hashes.has(placeHash(name))) || (limit > 0 && mixedHash(name, "canary") < limit);
 }

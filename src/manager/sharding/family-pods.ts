@@ -35,16 +35,12 @@ function podsOfRoot({ spec }: ShardingConfig): Pick<PodSelection, "selector" | "
   };
 }
 
-/** The ordinal of a pod of the StatefulSet; undefined for any other pod. */
 export function ordinalOf(statefulSet: string, podName: string): number | undefined {
   const digits = podName.startsWith(`${statefulSet}-`) ? podName.slice(statefulSet.length + 1) : "";
   return /^(0|[1-9][0-9]{0,8})$/.test(digits) ? Number(digits) : undefined;
 }
 
-/**
- * The numbers of the normal shards with a ready pod.
- * @param start the ordinal of the StatefulSet's first pod
- */
+/** The normal shards with a ready pod. @param start the ordinal of the StatefulSet's first pod */
 export function readyShards(root: ShardingRoot, start: number, pods: readonly Pod[]): Set<number> {
   const numbers = new Set<number>();
   for (const pod of pods) {
@@ -57,9 +53,8 @@ export function readyShards(root: ShardingRoot, start: number, pods: readonly Po
 }
 
 /**
- * One selector that matches every pod that one of the selectors matches, and maybe other pods: for each key
- * that every selector restricts to listed values, the values of all of them. Undefined if there is no such
- * key.
+ * One selector that matches every pod that one of the selectors matches, and maybe other pods: the values of
+ * all of them for each key that every selector restricts to listed values. Undefined if there is no such key.
  */
 export function coveringSelector(selectors: readonly LabelSelector[]): LabelSelector | undefined {
   const valuesOf = selectors.map(listedValues);

@@ -1,13 +1,19 @@
-// What the status of a family says in addition to that of every app: the balance of its shards, gaps, pods
-// that stand by, and the status of its other configs. Pure. Invariant: the cost grows with the classes of the
-// table, not with the namespaces.
+// What the status of a family says in addition to that of every app. Pure. Invariant: the cost grows with the
+// classes of the table, not with the namespaces.
 import { createResourceIndex } from "../../api/resource-match.ts";
 import type { ShardingConfig, ShardingStatus } from "../../api/sharding-config.ts";
-import { DEFAULT_SUBSET, matchesResource, namespacesOf, type RouteRule, type RouteTable } from "../../route/table.ts";
+import type { GroupResource } from "../../kube/types.ts";
+import {
+  DEFAULT_SUBSET,
+  matchesResource,
+  namespacesOf,
+  type RouteRule,
+  type RouteTable,
+  resourcesIn,
+} from "../../route/table.ts";
 import type { App, AppCounts, Description } from "../apps/app.ts";
 
-/** The family as its status describes it. */
-export interface DescribedFamily {
+interface DescribedFamily {
   readonly name: string;
   /** The names of a root's shards, the canary first; undefined for hand-written configs. */
   readonly children: readonly string[] | undefined;
@@ -29,11 +35,11 @@ export function describeFamily(family: DescribedFamily, { subsets, desired }: Ap
   return {
     fields: {
       family: family.name,
-      ...(family.shard === undefined ? {} : { shard: family.shard }),
+      shard: family.shard,
       shardPods: podsText({ readyPods: sumOf(({ readyPods }) => readyPods), pods: sumOf(({ pods = 0 }) => pods) }),
       shardNamespaces: sumOf(({ namespaces }) => namespaces),
-      ...(family.children === undefined ? {} : { root: { childShardingConfigs: family.children } }),
-      ...(owned.length === 0 ? {} : { balance }),
+      root: family.children && { childShardingConfigs: family.children },
+      balance: owned.length === 0 ? undefined : balance,
       gaps: countGaps(desired),
       overlaps: countOverlaps(desired),
       standby: subsets.find(({ name }) => name === DEFAULT_SUBSET)?.pods ?? 0,
@@ -43,7 +49,7 @@ export function describeFamily(family: DescribedFamily, { subsets, desired }: Ap
 }
 
 /** "2/3": ready pods, and all pods. */
-export function podsText({ readyPods, pods = 0 }: { readonly readyPods: number; readonly pods?: number | undefined }): string {
+function podsText({ readyPods, pods = 0 }: { readonly readyPods: number; readonly pods?: number | undefined }): string {
   return `${readyPods}/${pods}`;
 }
 
@@ -76,15 +82,11 @@ type SubsetRule = RouteRule & { readonly kind: "subset" };
 
 /** The number of namespaces in which a named resource belongs to no shard. */
 export function countGaps(table: RouteTable): number {
-  const named = table.rules.filter(({ kind }) => kind === "sharded").flatMap(({ resources }) => resources);
-  const pairs = named.flatMap(({ apiGroups, resources }) =>
-    apiGroups.flatMap((group) => resources.map((name) => [group, name] as const)),
-  );
+  const named = table.rules.filter(({ kind }) => kind === "sharded").flatMap(({ resources }) => resourcesIn(resources));
   return countNamespaces(table, (rules) => {
-    return pairs.some(
-      ([group, resource]) =>
-        !rules.some((rule) => rule.resources.length === 0 || matchesResource(rule.resources, group, resource)),
-    );
+    const isOwned = ({ group, resource }: GroupResource) =>
+      rules.some((rule) => rule.resources.length === 0 || matchesResource(rule.resources, group, resource));
+    return !named.every(isOwned);
   });
 }
 
@@ -108,20 +110,17 @@ function countNamespaces(table: RouteTable, holds: (rules: readonly SubsetRule[]
   return namespacesOf(table).filter((name) => counted[table.classOf.get(name) ?? -1]).length;
 }
 
-/**
- * The status of a config that does not have its family's status: its shard's counts and the family's
- * condition Ready, as they are in the status of the family.
- */
+/** The status of a config without the family's status: its shard's counts, and the family's Ready. */
 export function memberStatus({ ref, object }: Pick<App, "ref" | "object">, member: ShardingConfig): ShardingStatus {
   const { generation, name = "" } = member.metadata;
   const shard = object.status?.subsets?.find((each) => each.name === name);
   const ready = object.status?.conditions?.filter(({ type }) => type === "Ready");
-  const observed = generation === undefined ? {} : { observedGeneration: generation };
   return {
-    ...observed,
+    observedGeneration: generation,
     family: ref.name,
     shard: name,
-    ...(shard === undefined ? {} : { shardPods: podsText(shard), shardNamespaces: shard.namespaces }),
-    ...(ready && { conditions: ready.map((each) => ({ ...each, ...observed })) }),
+    shardPods: shard && podsText(shard),
+    shardNamespaces: shard?.namespaces,
+    conditions: ready?.map((each) => ({ ...each, observedGeneration: generation ?? each.observedGeneration })),
   };
 }

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { sampleShardingConfig, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
+import { isControlledBy } from "../../kube/client/owner.ts";
 import { childrenOf } from "./children.ts";
-import { familiesOf, familyNameOf, isChildOf } from "./family.ts";
+import { familiesOf, familyNameOf } from "./family.ts";
 
 const PLACEMENT = { start: 0, shards: 3, active: [1, 2, 3], away: new Map(), map: undefined };
 
@@ -38,7 +39,7 @@ describe("the families of a namespace", () => {
     const [family, ...others] = familiesOf([shop, ...children]);
     expect(others).toEqual([]);
     expect(family?.root).toBe(shop);
-    expect(children.filter((child) => isChildOf(child, shop))).toEqual(children);
+    expect(children.filter((child) => isControlledBy(child, shop))).toEqual(children);
     expect(family?.problems).toEqual([]);
   });
 
@@ -48,13 +49,13 @@ describe("the families of a namespace", () => {
     if (child === undefined) throw new Error("no child");
     const former = { ...shop, metadata: { ...shop.metadata, uid: "uid-2" } };
     expect(familiesOf([former, child])).toMatchObject([{ name: "shop" }]);
-    expect(isChildOf(child, former)).toBe(false);
+    expect(isControlledBy(child, former)).toBe(false);
     const plain = { ...child, metadata: { ...child.metadata, labels: {} } };
     expect(familiesOf([shop, plain])).toMatchObject([{ name: "shop" }]);
-    expect(isChildOf(plain, shop)).toBe(true);
+    expect(isControlledBy(plain, shop)).toBe(true);
     const owners = child.metadata.ownerReferences?.map((owner) => ({ ...owner, controller: false }));
     const owned = { ...child, metadata: { ...child.metadata, ownerReferences: owners ?? [] } };
-    expect(isChildOf(owned, shop)).toBe(false);
+    expect(isControlledBy(owned, shop)).toBe(false);
     // The children of a root that is gone are deleted soon: until then they are no shards of their own.
     expect(familiesOf([child])).toEqual([]);
   });

@@ -6,24 +6,21 @@ import { fieldAt } from "../../api/rule.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { rootNameOf } from "../../api/sharding-config-rules.ts";
 import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
-import { isControlledBy } from "../../kube/client/owner.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { compareNames } from "./shards.ts";
 
 export interface Family {
   /** The name of the root, of the lock, or of the only config if it names no lock. */
   readonly name: string;
-  /** The root, which is then the only config. */
   readonly root: ShardingConfig | undefined;
   /** In the order of their names: the live ones, or all of them if all are being deleted. */
   readonly configs: readonly ShardingConfig[];
   /** Configs that are being deleted while others of the family live. */
   readonly leaving: readonly ShardingConfig[];
-  /** Why the family is refused; empty if it is not. */
   readonly problems: readonly string[];
 }
 
-/** The most problems of one family: more do not help its owner. */
+/** More do not help the owner of a family. */
 const MAX_PROBLEMS = 10;
 const MAX_NAMES = 3;
 /** The subsets that a status has room for, without the default one. */
@@ -62,11 +59,6 @@ function familyOf(members: readonly ShardingConfig[]): Family {
 function familyKeyOf(config: ShardingConfig): string {
   const lock = lockOf(config);
   return config.spec?.root === undefined && lock !== "" ? `lock ${lock}` : `config ${nameOf(config)}`;
-}
-
-/** True if this root owns the config, whatever else somebody has edited in it. */
-export function isChildOf(config: ShardingConfig, root: ShardingConfig): boolean {
-  return isControlledBy(config, root);
 }
 
 type Conflict = readonly [a: Family, b: Family, text: string];
@@ -123,10 +115,7 @@ function lockOf(config: ShardingConfig | undefined): string {
   return config?.spec?.controller?.leaderElectionName ?? "";
 }
 
-/**
- * The name of the family that an object of any shape belongs to: a child has the name of its root, a root its
- * own, any other config that of its lock, or its own if it names none.
- */
+/** The name of the family of an object of any shape, see `Family`. A child is in its root's family. */
 export function familyNameOf(config: KubeObject): string {
   const root = rootNameOf(config.metadata);
   if (root !== undefined) return root;

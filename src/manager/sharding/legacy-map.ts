@@ -2,10 +2,7 @@
 // Invariant: if all shards are active, it is the map that KusionStack's controller mesh makes.
 import { NAME_HASHES } from "../../kube/place.ts";
 
-/**
- * The shard-hashes of one active shard, ascending. Empty for a shard that is not active, and for the last
- * ones of some counts (9, 10, 12, ...).
- */
+/** The shard-hashes of one active shard, ascending. Empty for the last ones of 9, 10 or 12 shards. */
 export function legacyBatch(active: readonly number[], shard: number): number[] {
   const size = batchSize(active);
   const at = active.indexOf(shard);

@@ -5,9 +5,7 @@ const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 const encoder = new TextEncoder();
 
-/**
- * From 0 to 2^32 - 1. Each use has its own salt, so that its hashes are independent of those of other uses.
- */
+/** From 0 to 2^32 - 1. Each use has a salt of its own, so that its hashes are independent. */
 export function mixedHash(name: string, salt: string): number {
   let hash = FNV_OFFSET;
   for (const byte of encoder.encode(salt + name)) hash = Math.imul(hash ^ byte, FNV_PRIME);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseTerms } from "../../../test/localkube/parse-terms.ts";
 import { group } from "../../../test/support/route-table.ts";
-import { objectLimitProblems, objectLimits } from "./object-limits.ts";
+import { objectLimitProblems, objectLimits } from "./shard-rules.ts";
 import type { Shard } from "./shards.ts";
 
 const [PODS, SERVICES, ALL] = [group("", "pods"), group("", "services"), group("*")];

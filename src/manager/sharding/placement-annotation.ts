@@ -1,10 +1,9 @@
 // The placement as JSON in an annotation of the root. Pure. Invariants: equal placements give equal texts; a
-// placement that was read gives every namespace to an active shard; a text that cannot be read is refused
-// with the reason, and then counts as absent: the placement controller replaces it.
+// placement that was read gives every namespace to an active shard; a text that cannot be read counts as
+// absent.
 import { z } from "zod";
 import { MAX_INT32 } from "../../api/fields.ts";
-import type { Problem } from "../../api/problems.ts";
-import { type ValidationResult, validate } from "../../api/problems.ts";
+import { type Problem, type ValidationResult, validate } from "../../api/problems.ts";
 import { MAX_NORMAL_SHARDS, PLACEMENT } from "../../api/sharding-keys.ts";
 import { parseJson } from "../../base/json.ts";
 import type { KubeObject } from "../../kube/types.ts";
@@ -47,8 +46,8 @@ const schema = z
 
 export function formatPlacement({ start, shards, active, away, map }: Placement): string {
   const times = [...away].sort(([a], [b]) => a - b).map(([shard, sinceMs]) => [shard, new Date(sinceMs).toISOString()]);
-  const bytes = map === undefined ? {} : { map: Buffer.from(map).toString("base64") };
-  return JSON.stringify({ start, shards, active, away: Object.fromEntries(times), ...bytes });
+  const bytes = map && Buffer.from(map).toString("base64");
+  return JSON.stringify({ start, shards, active, away: Object.fromEntries(times), map: bytes });
 }
 
 /** Never throws. */
@@ -71,10 +70,7 @@ export function placementInputs(root: Pick<KubeObject, "metadata">): string | un
   return placement && formatPlacement({ ...placement, away: new Map() });
 }
 
-/**
- * The placement of a root; undefined if it has none that can be read.
- * @param onProblems called if there is an annotation that cannot be read
- */
+/** The placement of a root, if it has one. @param onProblems called if there is one that cannot be read */
 export function storedPlacement(
   { metadata: { annotations } }: Pick<KubeObject, "metadata">,
   onProblems: (problems: readonly Problem[]) => void = () => {},

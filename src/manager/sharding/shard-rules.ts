@@ -1,12 +1,13 @@
-// The rules of a family's route. Pure; tested by golden files. The family must have no problems
-// (objectLimitProblems). As with VirtualApps, the rules contain no selector of namespaces, so all proxies
-// decide alike.
+// The rules of a family's route. Pure; tested by golden files. The family must have no problems. As with
+// VirtualApps, the rules contain no selector of namespaces, so all proxies decide alike. Terms of object
+// labels have to be the same in all shards that name a resource, since a table can only limit a resource for
+// all subsets together.
+import { createResourceIndex } from "../../api/resource-match.ts";
+import { formatTerms } from "../../kube/label-selector.ts";
 import { BUCKETS, CLUSTER_SCOPE } from "../../kube/place.ts";
-import type { RouteRule } from "../../route/table.ts";
+import type { ResourceMatch, RouteRule } from "../../route/table.ts";
 import type { RouteSpec } from "../apps/compile/route-spec.ts";
-import { objectLimits, unionOf } from "./object-limits.ts";
-import type { FamilyShards, Shard } from "./shards.ts";
-import { computedKeys, type NamespaceTest } from "./split-selector.ts";
+import { computedKeys, type FamilyShards, type NamespaceTest, type Shard, type ShardRule } from "./shards.ts";
 
 interface ShardRow {
   readonly rule: RouteRule & { readonly kind: "subset" };
@@ -46,4 +47,59 @@ function subsetRules({ name: subset, rules }: Shard): Omit<ShardRow, "index">[] 
     const { origin, contains } = first;
     return [{ rule: { kind: "subset", subset, resources: unionOf(same), origin }, contains }];
   });
+}
+
+/** More problems than this help no user. */
+const MAX_PROBLEMS = 20;
+
+export function objectLimits(shards: readonly Shard[]): RouteRule[] {
+  return [...rulesBySelector(shards)].flatMap(([text, rules]): RouteRule[] => {
+    const [first] = rules;
+    if (text === "" || first === undefined) return [];
+    return [{ kind: "object-limit", terms: first.terms, resources: unionOf(rules), origin: first.origin }];
+  });
+}
+
+export function unionOf(rules: readonly Pick<ShardRule, "resources">[]): ResourceMatch[] {
+  const all = rules.flatMap(({ resources }) => resources);
+  return [
+    ...new Map(
+      all.map(({ apiGroups, resources }) => [JSON.stringify([apiGroups, resources]), { apiGroups, resources }]),
+    ).values(),
+  ];
+}
+
+/** Entries that name a common resource with different terms of object labels, two for each problem. */
+export function objectLimitProblems(shards: readonly Shard[]): string[] {
+  const earlier = createResourceIndex<ShardRule>();
+  const problems: string[] = [];
+  for (const [text, rules] of rulesBySelector(shards)) {
+    for (const rule of rules) {
+      const other = earlier.firstOverlap(rule.resources);
+      if (other !== undefined) problems.push(problemOf(rule, text, other));
+      if (problems.length === MAX_PROBLEMS) return problems;
+    }
+    for (const rule of rules) earlier.add(rule.resources, rule);
+  }
+  return problems;
+}
+
+function problemOf(rule: ShardRule, text: string, other: ShardRule): string {
+  const otherText = textOf(other);
+  return (
+    `${rule.origin} and ${other.origin} name a common resource and select its objects by different labels ` +
+    `(${text || "none"} and ${otherText || "none"}): all shards of a family must select them by the same labels; ` +
+    "only the computed keys may differ"
+  );
+}
+
+function rulesBySelector(shards: readonly Shard[]): Map<string, ShardRule[]> {
+  return Map.groupBy(
+    shards.flatMap(({ rules }) => rules),
+    textOf,
+  );
+}
+
+function textOf({ terms }: ShardRule): string {
+  return [...new Set(terms.map((term) => formatTerms([term])))].sort().join(",");
 }

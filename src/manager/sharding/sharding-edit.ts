@@ -1,6 +1,8 @@
-// The answer of admission to a created or changed ShardingConfig. Pure. Invariant: a child may only become
-// what its root says.
+// Why a family is refused, and the answer of admission to a created or changed ShardingConfig. Pure.
+// Invariant: a child may only become what its root says. Admission only warns of what the configs of a family
+// must have in common: otherwise nobody could change it in one config after the other.
 import type { Problem } from "../../api/problems.ts";
+import { formatProblem } from "../../api/problems.ts";
 import { fieldAt } from "../../api/rule.ts";
 import { type ShardingConfig, validateShardingConfig } from "../../api/sharding-config.ts";
 import { rootNameOf } from "../../api/sharding-config-rules.ts";
@@ -9,8 +11,10 @@ import type { EditVerdict, Surroundings } from "../apps/app.ts";
 import { checkEdit, overlapWarnings } from "../apps/check-edit.ts";
 import { childrenOf } from "./children.ts";
 import { type Family, familiesOf } from "./family.ts";
-import { memberProblems } from "./family-problems.ts";
+import { coveringSelector } from "./family-pods.ts";
 import { storedPlacement } from "./placement-annotation.ts";
+import { objectLimitProblems } from "./shard-rules.ts";
+import { shardsOfConfigs } from "./shards.ts";
 
 /** @param before undefined at creation */
 export function judgeEdit(before: unknown, after: unknown, surroundings: Surroundings): EditVerdict {
@@ -48,7 +52,6 @@ function childProblems(after: unknown, { own }: Surroundings): Problem[] {
   return [{ path: "spec", message: `is made from ShardingConfig ${rootName}, and would be repaired: edit that one` }];
 }
 
-/** The family that the config is in, or will be in. */
 function familyWith(config: ShardingConfig, { own, others }: Surroundings): Family | undefined {
   const around = [...(own === undefined ? [] : [own]), ...others].filter(({ ref }) => ref.kind === config.kind);
   const known = around.flatMap(({ objects }) => objects as readonly ShardingConfig[]);
@@ -60,4 +63,41 @@ function familyWith(config: ShardingConfig, { own, others }: Surroundings): Fami
 // Shards of one namespace have selectors of one key on purpose.
 function otherKinds({ others }: Surroundings): Surroundings["others"] {
   return others.filter(({ ref }) => ref.kind !== "ShardingConfig");
+}
+
+/** All problems: of each config, between families, and between the configs of the family. */
+export function familyProblems(family: Family): string[] {
+  return [...family.problems, ...configProblems(family), ...memberProblems(family)];
+}
+
+function configProblems({ configs }: Family): string[] {
+  return configs.flatMap((config) => {
+    const checked = validateShardingConfig(config);
+    const prefix = configs.length === 1 ? "" : `${config.metadata.name}: `;
+    return checked.ok ? [] : checked.problems.map((problem) => prefix + formatProblem(problem));
+  });
+}
+
+/** What hand-written configs must have in common, and have not, once each is valid. */
+export function memberProblems(family: Family): string[] {
+  const { root, configs } = family;
+  if (root !== undefined || configProblems(family).length > 0) return [];
+  return [...coverProblems(configs), ...webhookProblems(configs), ...objectLimitProblems(shardsOfConfigs(configs).shards)];
+}
+
+// One operator serves all shards. Its pods of one shard forward reviews to those of another.
+function webhookProblems([first, ...others]: readonly ShardingConfig[]): string[] {
+  const different = others.find(({ spec }) => !isDeepEqual(spec.webhook, first?.spec.webhook));
+  if (different === undefined) return [];
+  return [
+    `spec.webhook: ${first?.metadata.name} and ${different.metadata.name} must have the same, since one operator serves both`,
+  ];
+}
+
+function coverProblems(configs: readonly ShardingConfig[]): string[] {
+  if (coveringSelector(configs.flatMap(({ spec }) => spec.selector ?? [])) !== undefined) return [];
+  const names = configs.map(({ metadata }) => metadata.name).join(", ");
+  return [
+    `spec.selector: ${names} must all restrict one key of the pods' labels to listed values, for example app or statefulset.kubernetes.io/pod-name: otherwise the webhook would be called for every pod of the namespace`,
+  ];
 }

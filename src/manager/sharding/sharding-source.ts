@@ -13,11 +13,10 @@ import { DEFAULT_SUBSET } from "../../route/table.ts";
 import type { App, AppSpec, AppWords, Source } from "../apps/app.ts";
 import { type Family, familiesOf, familyNameOf } from "./family.ts";
 import { familyPods } from "./family-pods.ts";
-import { familyProblems } from "./family-problems.ts";
 import { describeFamily } from "./family-status.ts";
 import { placementInputs, storedPlacement } from "./placement-annotation.ts";
 import { routeOfShards } from "./shard-rules.ts";
-import { judgeEdit } from "./sharding-edit.ts";
+import { familyProblems, judgeEdit } from "./sharding-edit.ts";
 import { type FamilyShards, shardsOfConfigs, shardsOfRoot } from "./shards.ts";
 
 const WORDS: AppWords = {
@@ -83,7 +82,7 @@ function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
     subsets: [DEFAULT_SUBSET, ...names],
     lockName: head?.spec.controller?.leaderElectionName ?? "",
     callers: { ...NO_CALLER_POLICY, stripManagedFields: configs.some(({ metadata }) => stripsManagedFields(metadata)) },
-    ...(shards === undefined && root !== undefined ? { waitsFor: waitText(root) } : {}),
+    waitsFor: shards === undefined && root !== undefined ? waitText(root) : undefined,
     guard: configs.every(({ spec }) => spec.guard === "Warn") ? "Warn" : undefined,
     webhook: head?.spec.webhook,
     isPaused: configs.some(({ spec }) => spec.paused === true),
@@ -98,10 +97,7 @@ function waitText({ spec: { root } }: ShardingConfig): string {
   return `the namespaces are not placed yet: StatefulSet ${root?.targetStatefulSet} has to exist`;
 }
 
-/**
- * The resources whose objects an object of any shape wants to be labelled: `namespaces` and those that it
- * names; none without `labelObjects`.
- */
+/** The resources that an object of any shape wants to be labelled: `namespaces` and those that it names. */
 export function labelledResources(config: unknown): readonly GroupResource[] {
   const spec = fieldAt(config, "spec");
   if (fieldAt(spec, "labelObjects") !== true) return [];

@@ -1,12 +1,15 @@
 // The shards of a family: for each its pods, and the namespaces of the resources that it owns. Pure.
-// Invariant: a root has the shards that its children describe, so the children that users see are what is
-// compiled.
+// Invariants: a root has the shards that its children describe, so the children that users see are what is
+// compiled. Terms of computed keys are a test of the namespace's name and of what the manager computes from
+// it, never of a label.
 import type { LabelSelector } from "../../api/label-selector.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
+import { NAMESPACE, SHARD, SHARD_HASH } from "../../api/sharding-keys.ts";
+import { formatTerms, type LabelTerm, termsOfSelector } from "../../kube/label-selector.ts";
+import { placeHash } from "../../kube/place.ts";
 import type { ResourceMatch } from "../../route/table.ts";
 import { childrenOf, homeShard, shardPlacer } from "./children.ts";
 import type { Placement } from "./placement.ts";
-import { type SplitSelector, splitSelector } from "./split-selector.ts";
 
 export interface Shard {
   /** Also the name of the subset. */
@@ -23,21 +26,15 @@ export interface ShardRule extends SplitSelector {
   readonly origin: string;
 }
 
-/** The shards of a family, and what decides between them. */
+/** The shards of a family. */
 export interface FamilyShards {
   /** In order: of two shards that contain a namespace, the first owns it. */
   readonly shards: readonly Shard[];
   /** The shard to which a root's placement assigns a namespace. */
   readonly shardOf?: (namespace: string) => string;
-  /**
-   * The shard of a root that owns cluster-scoped objects. In a hand-written family, the first shard that
-   * names a resource owns its objects.
-   */
+  /** The shard of a root that owns cluster-scoped objects. By hand, the first shard that names a resource. */
   readonly home?: string;
-  /**
-   * The buckets of cluster-scoped names belong to shards as namespaces do. Absent is false: they belong to
-   * the home shard.
-   */
+  /** Buckets of cluster-scoped names belong to shards as namespaces do. Otherwise to the home shard. */
   readonly isByName?: boolean;
 }
 
@@ -72,4 +69,59 @@ function shardOfConfig({ metadata: { name = "" }, spec }: ShardingConfig, origin
     return { resources: relateResources, ...splitSelector(selector), origin: originOf(index) };
   });
   return { name, pods: spec.selector ?? {}, rules };
+}
+
+/** The values of the computed keys for one namespace. */
+export interface ComputedKeys {
+  readonly name: string;
+  readonly hash: string;
+  /** The shard to which the placement of a root assigns the namespace; "" in hand-written families. */
+  readonly shard: string;
+}
+
+export type NamespaceTest = (keys: ComputedKeys) => boolean;
+
+export function computedKeys(name: string, shard = ""): ComputedKeys {
+  return { name, hash: String(placeHash(name)), shard };
+}
+
+interface SplitSelector {
+  readonly contains: NamespaceTest;
+  /** Equal texts mean equal tests. */
+  readonly testText: string;
+  readonly terms: readonly LabelTerm[];
+}
+/** Splits the selector of a limit: terms of computed keys, and the others, of the objects' labels. */
+export function splitSelector(selector: LabelSelector = {}): SplitSelector {
+  const terms = termsOfSelector(selector);
+  const computed = terms.filter(({ key }) => READERS.has(key));
+  const tests = computed.map(testOf);
+  return {
+    contains: (keys) => tests.every((test) => test(keys)),
+    testText: formatTerms(computed),
+    terms: terms.filter(({ key }) => !READERS.has(key)),
+  };
+}
+
+const READERS: ReadonlyMap<string, (keys: ComputedKeys) => string> = new Map([
+  [NAMESPACE, ({ name }) => name],
+  [SHARD_HASH, ({ hash }) => hash],
+  [SHARD, ({ shard }) => shard],
+]);
+
+function testOf({ key, operator, values }: LabelTerm): NamespaceTest {
+  const read = READERS.get(key) ?? (() => "");
+  const listed = new Set(values);
+  switch (operator) {
+    case "in":
+      return (keys) => listed.has(read(keys));
+    case "notin":
+      return (keys) => !listed.has(read(keys));
+    case "exists":
+      return () => true;
+    case "!":
+      return () => false;
+    default:
+      return operator satisfies never;
+  }
 }

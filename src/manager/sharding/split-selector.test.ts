@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { LabelSelector } from "../../api/label-selector.ts";
 import { formatTerms } from "../../kube/label-selector.ts";
-import { computedKeys, splitSelector } from "./split-selector.ts";
+import { computedKeys, splitSelector } from "./shards.ts";
 
 const PREFIX = "ctrlmesh.kusionstack.io";
 // Their hashes are 5, 25, 18 and 3.

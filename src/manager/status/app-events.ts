@@ -13,7 +13,6 @@ interface AppEvent {
   readonly message: string;
 }
 
-/** All Warnings, each with the type of its condition. */
 export const WARNINGS: readonly ConditionWarning[] = CONDITIONS.flatMap(({ type, warnings = [] }) =>
   warnings.map((warning) => ({ ...warning, condition: type })),
 );
@@ -22,7 +21,6 @@ interface ConditionWarning extends Warning {
   readonly condition: string;
 }
 
-/** The reasons of all Events about an app. */
 export const EVENT_REASONS: readonly string[] = [
   ...WARNINGS.map(({ reason }) => reason),
   ...CONDITIONS.flatMap(({ recovery }) => recovery ?? []),

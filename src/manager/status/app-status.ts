@@ -26,7 +26,6 @@ import { REMEDY_MARK, WAIT_REASONS } from "./waits.ts";
 /** The new content of conditions by type; undefined: the condition stays as it is; null: there is none. */
 type Verdicts = Readonly<Record<string, Verdict | undefined | null>>;
 
-/** The status of an app with a valid spec. */
 export function appStatus(facts: StatusFacts): AppStatus {
   const gains = gainsOf(facts);
   const counts = countsOf(facts, gains);
@@ -115,7 +114,6 @@ function conditionsOf(facts: Pick<StatusFacts, "generation" | "previous" | "now"
   });
 }
 
-/** The parts of the status that conditions are computed from. */
 export interface StatusParts {
   readonly counts: Counts;
   readonly handover: Handover;
@@ -123,15 +121,11 @@ export interface StatusParts {
   readonly balanced: Verdict | undefined;
 }
 
-/** A Warning and the state of the condition that it reports. */
 export interface Warning {
   readonly reason: string;
   /** True if the condition of this status reports what the Warning is about. */
   readonly says: (condition: Condition, status: AppStatus) => boolean;
-  /**
-   * If true, a new message is reported again, because it names what to correct. Otherwise only the beginning
-   * is reported.
-   */
+  /** A new message is reported again, because it names what to correct. */
   readonly repeatsMessage?: true;
 }
 
@@ -139,7 +133,6 @@ export interface Warning {
 interface PartOfReady {
   /** An urgent part has priority over an old wait. A part that is not urgent comes after it. */
   readonly isUrgent: boolean;
-  /** The reasons that Ready gets from this condition. */
   readonly reasons: readonly string[];
   /** The content of Ready; undefined if this verdict does not make Ready False. */
   verdict(own: Verdict, facts: StatusFacts, parts: StatusParts): Verdict | undefined;
@@ -150,10 +143,7 @@ interface ConditionRow {
   readonly reasons: readonly string[];
   /** If true, an app that has not got a route yet has the condition too, as Unknown. */
   readonly isOfEveryApp?: true;
-  /**
-   * The content of the condition; undefined: the condition stays as it is; null: the app has no such
-   * condition. Ready has no function: it is computed from all others.
-   */
+  /** undefined: the condition stays as it is; null: there is none. Ready is computed from all others. */
   readonly verdict?: (facts: StatusFacts, parts: StatusParts) => Verdict | undefined | null;
   readonly warnings?: readonly Warning[];
   /** The reason of the Normal Event for a condition that is True after it was False. */
@@ -220,7 +210,6 @@ const OTHERS: readonly ConditionRow[] = [
   { type: "Balanced", reasons: ["Even", "Skewed", "OneShard"], verdict: (_facts, { balanced }) => balanced },
 ];
 
-/** All conditions, Ready first. */
 export const CONDITIONS: readonly ConditionRow[] = [
   {
     type: "Ready",
@@ -235,13 +224,11 @@ export const CONDITIONS: readonly ConditionRow[] = [
   ...OTHERS,
 ];
 
-/** The possible reasons of each condition. */
 export const CONDITION_REASONS: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
   CONDITIONS.map(({ type, reasons }) => [type, reasons]),
 );
 
-// An old wait is Ready's reason, or its message ends with the wait and the remedy. A wait for a refused
-// snapshot has a Warning of its own.
+// An old wait is Ready's reason, or its message ends with the remedy. A refused snapshot has its own Warning.
 function isStuck({ status, reason, message }: Condition, { handover }: AppStatus): boolean {
   const [wait] = handover?.waitingOn ?? [];
   if (status !== "False" || wait?.reason === "SnapshotRefused") return false;

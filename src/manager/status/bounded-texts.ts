@@ -9,7 +9,6 @@ const MAX_CONDITION_CHARS = 8_192;
 /** The limit elsewhere, as in the schema. */
 const MAX_MESSAGE_CHARS = 1_024;
 
-/** The status with every field `message`, at any depth, as one line of bounded length. */
 export function withBoundedTexts<S extends object>(status: S): S {
   return bounded(status, MAX_MESSAGE_CHARS) as S;
 }

@@ -13,7 +13,6 @@ export interface Counts {
   readonly proxies: NonNullable<AppStatus["proxies"]>;
   readonly namespaces: NonNullable<AppStatus["namespaces"]>;
   readonly subsets: NonNullable<AppStatus["subsets"]>;
-  /** The number of namespaces by owning subset. */
   readonly owned: ReadonlyMap<string, number>;
 }
 
@@ -52,7 +51,6 @@ function countProxies(facts: StatusFacts): Counts["proxies"] {
 
 /** Namespaces that a pod of another subset still claims, or that are granted and not enforced yet. */
 function movingOf({ plan }: StatusFacts, gains: ReadonlyMap<string, Gain>): number {
-  // Pods of equal claims share one list.
   const lists = new Set(plan.waits.flatMap((wait) => (isUnheard(wait) ? [] : [wait.namespaces])));
   const draining = new Set<string>();
   for (const namespaces of lists) {
@@ -74,10 +72,7 @@ function countNamespaces(desired: RouteTable): ReadonlyMap<string | undefined, n
   return counts;
 }
 
-/**
- * The number of namespaces of other subsets to which a pod that this app does not control may write. Without
- * a proxy, it may write everywhere; with another app's proxy it is not known where.
- */
+/** Namespaces of other subsets to which a pod without a proxy may write. Of other pods it is not known. */
 function conflictingOf(facts: StatusFacts): number {
   const { pods, plan } = facts;
   if (!pods.some(({ proxy, running }) => proxy !== "own" && running)) return 0;
@@ -119,14 +114,12 @@ function subsetStatus(facts: StatusFacts, name: string, namespaces: number, wait
 //
 // A pod without a proxy continues to write, so the time does not run while the handover waits for such a pod.
 
-/** What one subset waits for. */
 export interface Gain {
   readonly subset: string;
   /** Since when no pod can write to the gained namespaces; undefined if a pod can, or nothing is gained. */
   readonly since: string | undefined;
   /** No pod of another subset has a claim any more, but no pod of this subset enforces the grant yet. */
   readonly isGranting: boolean;
-  /** The number of granted namespaces that no pod enforces yet. */
   readonly granted: number;
   /** The measured time, if it has just ended. */
   readonly seconds: number | undefined;
@@ -165,10 +158,7 @@ function hasFences({ fenced, rules }: RouteTable): boolean {
   return fenced.size > 0 || rules.some((rule) => rule.kind === "fence" && rule.because === "moves");
 }
 
-/**
- * The largest number of the subset's namespaces that one of its pods still fences and the new table does not.
- * Each enforced table is read once, because a thousand pods share it.
- */
+/** The most namespaces that one of the subset's pods still fences and the new table does not. */
 function mostFreed(facts: StatusFacts, pods: readonly AppPod[], table: RouteTable): number {
   const readTables = new Set<RouteTable>();
   const holders = createHolders(table);

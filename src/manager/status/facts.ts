@@ -55,7 +55,6 @@ export const WEBHOOK_REASONS = ["Intercepted", ...WEBHOOK_FAULTS, "NoPods", "NoS
 
 export type WebhookReason = (typeof WEBHOOK_REASONS)[number];
 
-/** The content of a condition. */
 export interface Verdict<R extends string = string> {
   readonly status: Condition["status"];
   readonly reason: R;
@@ -71,7 +70,6 @@ export function proxyOf({ factsOf }: Pick<StatusFacts, "factsOf">, pod: AppPod):
   return factsOf(podKey(pod));
 }
 
-/** The pods that carry the app's proxy. */
 export function meshedPods({ pods }: Pick<StatusFacts, "pods">): AppPod[] {
   return pods.filter(({ proxy, ended }) => proxy === "own" && !ended);
 }
@@ -97,7 +95,6 @@ export function isSynced(facts: StatusFacts, pod: AppPod): boolean {
   return proxy.outstanding === undefined || proxy.outstanding.digest === digest;
 }
 
-/** The subsets that own objects by label, in any namespace. */
 export function subsetsByLabels({ desired }: AppPlan): ReadonlySet<string> {
   return new Set(desired.rules.flatMap((rule) => (rule.kind === "objects" ? [rule.subset] : [])));
 }
@@ -167,7 +164,6 @@ export function nextStepMs(since: string, now: string): number | undefined {
   return step === undefined ? undefined : step.ms - age;
 }
 
-/** A number that only grows in coarse steps, as "at least 5" of something. */
 export function countSteps(count: number): string {
   if (count < 3) return String(count);
   const step = [3, 10, 30, 100, 300, 1000].findLast((at) => at <= count) ?? count;

@@ -44,7 +44,6 @@ function neverInjectedText({ injection: next, previous }: StatusFacts): string {
 
 interface WebhookFacts {
   readonly server: WebhookServer;
-  /** The app's pods with its proxy that have not ended. */
   readonly pods: readonly Pod[];
   /** Why the pod's proxy has no certificate; "" if it has, or has not reported. */
   readonly problemOf: (pod: Pod) => string;
@@ -110,7 +109,6 @@ interface Use {
   readonly isProxied: boolean;
 }
 
-/** The ways of a Service to the operator's webhooks. */
 function usesOf({ metadata, spec }: Service, looks: readonly (Look & { readonly pod: Pod })[], port: number): Use[] {
   const selector = Object.entries(spec?.selector ?? {});
   if (selector.length === 0) return [];

@@ -32,7 +32,6 @@ interface SubsetLock {
   readonly subset: string;
   readonly lock: string;
   readonly namespace: string;
-  /** What a pod was denied. */
   readonly denied: LockAccessMessage | undefined;
   readonly permitted: boolean;
   /** A proxy of the subset has registered. */

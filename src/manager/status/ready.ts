@@ -24,7 +24,6 @@ import {
 import type { Handover } from "./handover.ts";
 import { REMEDY_MARK, remedyText, WAIT_REASONS, type WaitReason, waitText } from "./waits.ts";
 
-/** The reasons of the condition Ready that do not come from another condition. */
 export const READY_REASONS = [
   "InSync",
   ...PHASES,
@@ -48,7 +47,6 @@ interface Parts {
   readonly converged: Verdict;
 }
 
-/** What Ready summarizes. */
 interface Summary extends Parts {
   /** What other conditions say with priority over an old wait, the first one before the others. */
   readonly urgent: readonly Verdict[];
@@ -135,7 +133,6 @@ function behind(facts: StatusFacts, counts: Counts): Ready | undefined {
   return { status: "False", reason: "ProxiesBehind", message };
 }
 
-/** The previous manager wrote Ready for this generation, and the proxies still have time to reconnect. */
 function wasReady({ previous, generation, now }: StatusFacts): boolean {
   const ready = conditionOf(previous, "Ready");
   const converged = conditionOf(previous, "Converged");

@@ -25,7 +25,6 @@ export interface StatusFeedOptions {
   readonly observed?: { statusWritten(before: AppStatus | undefined, after: AppStatus, nowMs: number): void } | undefined;
 }
 
-/** The app, and the object that has its status. */
 export type StatusApp = Pick<App, "ref" | "object">;
 
 /** Computes the status from the previous one. `now` is in RFC 3339 with milliseconds. */
@@ -42,7 +41,6 @@ export interface StatusFeed {
   /** The status to compute the next one from. */
   previous(app: StatusApp): AppStatus | undefined;
   write(app: StatusApp, make: MakeStatus, signal: AbortSignal): Promise<Written>;
-  /** The app is gone. */
   forget(app: { readonly namespace: string; readonly name: string }): void;
 }
 
@@ -122,10 +120,7 @@ interface Paced {
   readonly dueMs?: number;
 }
 
-/**
- * Limits how often the status gets a new number of held namespaces, which changes with every waiting request.
- * @param sinceWrittenMs time since a new number was last written
- */
+/** Limits how often the status gets a new number of held namespaces: every waiting request changes it. */
 export function paceHeld(before: AppStatus | undefined, status: AppStatus, sinceWrittenMs: number): Paced {
   const written = before?.namespaces?.held;
   const { namespaces } = status;
@@ -139,7 +134,6 @@ export function readStatus(status: AppStatus | undefined): AppStatus | undefined
   return status && renameSubsets(status, subsetOfDisplayName);
 }
 
-/** The status to write, with names as people see them. */
 export function displayedStatus(status: AppStatus): AppStatus {
   return renameSubsets(status, subsetDisplayName);
 }
@@ -166,8 +160,7 @@ function renameSubsets(status: AppStatus, rename: (subset: string) => string): A
   };
 }
 
-// A spec from before `default` was reserved may have a subset of that name, and the API server refuses a list
-// that has a name twice.
+// A spec from before `default` was reserved may have a subset of that name. The API server refuses two.
 function uniqueByName<S extends { readonly name: string }>(subsets: readonly S[]): S[] {
   return subsets.filter(({ name }, index) => subsets.findIndex((each) => each.name === name) === index);
 }

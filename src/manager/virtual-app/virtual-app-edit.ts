@@ -22,7 +22,6 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
   return { problems: [], warnings, ...rerouteOf(previous?.spec, app.spec) };
 }
 
-/** The changes that the CRD's transition rules refuse, so that they are reported with all other problems. */
 function forbiddenChanges(before: unknown, after: unknown): readonly Problem[] {
   if (before === undefined) return [];
   const problems: Problem[] = [];

@@ -5,7 +5,6 @@
 import type { RouteTable } from "../../../route/table.ts";
 import type { Matches, NamespaceFacts, RouteSpec } from "./route-spec.ts";
 
-/** A table of the same rules for earlier facts. */
 export interface EarlierTable {
   readonly table: RouteTable;
   /** The namespaces that are new since then, or have other labels. Others may change meanwhile. */
@@ -43,7 +42,8 @@ export function* buildTable(
   return { rules: route.rules, classes: classes.list, classOf, sharedResources: route.sharedResources, fenced: new Set() };
 }
 
-function createClasses() {
+/** The classes of a table: equal members give the same index. */
+export function createClasses() {
   const list: (readonly number[])[] = [];
   const byMembers = new Map<string, number>();
   let count = 0;

@@ -14,15 +14,10 @@ const SLICE_MS = 5;
 
 export interface CompileOptions {
   readonly earlier?: EarlierTable | undefined;
-  /** Ends the compilation: nobody waits for the table any more. */
   readonly signal?: AbortSignal;
 }
 
-/**
- * The route table of these namespaces. Undefined if it takes longer than the limit, or too much memory, or if
- * the signal has fired.
- * @param limitMs of computing, for the expressions and for the rest; the work of others does not count
- */
+/** Undefined beyond the limits of time and memory, or if the signal fires. @param limitMs of computing */
 export type Compile = (
   route: RouteSpec,
   namespaces: readonly NamespaceFacts[],

@@ -8,8 +8,7 @@ import type { MatchAnswer, MatchCancellation, MatchQuestion } from "./match-thre
 import type { Matches } from "./route-spec.ts";
 
 /**
- * Matches all expressions with all names. Undefined if that takes longer than the limit, or if the signal
- * fires first.
+ * Undefined beyond the limit, or if the signal fires first.
  * @param limitMs of computing; other questions do not count
  * @throws MeshError `MATCHING_FAILED` if the thread has ended
  */

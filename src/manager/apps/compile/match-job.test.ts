@@ -12,7 +12,7 @@ it("answers for each expression and name, in any number of slices", () => {
   let slices = 0;
   for (; !run.isComplete; slices++) run.continue(2);
   expect(slices).toBe(6);
-  const matches = matchesIn(expressions, names, run.job.answers);
+  const matches = matchesIn(expressions, names, run.answers);
   const answers = expressions.map((expression) => names.filter((name) => matches(expression, name)));
   expect(answers).toEqual([
     ["a", "ab"],
@@ -24,8 +24,8 @@ it("takes one bit for each answer, since 4,096 expressions and 10,000 names woul
   const names = Array.from({ length: 1_001 }, (_, i) => `n${i}`);
   const run = startMatching(["0$", "1$", "2$"], names, () => 0);
   run.continue(1);
-  expect(run.job.answers.length).toBe(Math.ceil((3 * 1_001) / 8));
-  const matches = matchesIn(["0$", "1$", "2$"], names, run.job.answers);
+  expect(run.answers.length).toBe(Math.ceil((3 * 1_001) / 8));
+  const matches = matchesIn(["0$", "1$", "2$"], names, run.answers);
   expect(["0$", "1$", "2$"].map((each) => names.filter((name) => matches(each, name)).length)).toEqual([101, 100, 100]);
 });
 

@@ -1,20 +1,11 @@
 // Matches regular expressions with names, in slices. Pure but for the clock that it is given. Invariant: a
-// job exceeds its limit by one match at most, of one expression with one name. re2js is linear in the name,
-// but some expressions within the bounds of a spec take 30 ms for one name.
+// job exceeds its limit by one match at most. re2js is linear in the name, but some expressions within the
+// bounds of a spec take 30 ms for one name.
 import { RE2JS } from "re2js";
 
-export interface MatchJob {
-  readonly expressions: readonly string[];
-  readonly names: readonly string[];
-  /**
-   * A bit for each expression and name, set where it matches: all names for the first expression, then for
-   * the second, and so on.
-   */
-  readonly answers: Uint8Array;
-}
-
 export interface MatchRun {
-  readonly job: MatchJob;
+  /** A bit for each expression and name, set where it matches: all names for the first expression first. */
+  readonly answers: Uint8Array;
   /** The time that the job has taken so far, in milliseconds. */
   readonly spentMs: number;
   readonly isComplete: boolean;
@@ -25,12 +16,11 @@ export interface MatchRun {
 export function startMatching(expressions: readonly string[], names: readonly string[], nowMs: () => number): MatchRun {
   const count = expressions.length * names.length;
   const answers = new Uint8Array(Math.ceil(count / 8));
-  const job: MatchJob = { expressions, names, answers };
   let done = 0;
   let spentMs = 0;
   let compiled: RE2JS | undefined;
   return {
-    job,
+    answers,
     get spentMs() {
       return spentMs;
     },

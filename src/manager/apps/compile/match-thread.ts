@@ -10,28 +10,23 @@ export interface MatchQuestion {
   readonly id: number;
   readonly expressions: readonly string[];
   readonly names: string;
-  /** How long the job may take in this thread, in milliseconds. */
   readonly limitMs: number;
 }
 
-/** The main thread wants no answer to the question any more. */
 export interface MatchCancellation {
   readonly cancelled: number;
 }
 
 export interface MatchAnswer {
   readonly id: number;
-  /** As in MatchJob; undefined if the job has exceeded its limit. */
+  /** As in MatchRun; undefined if the job has exceeded its limit. */
   readonly answers: Uint8Array<ArrayBuffer> | undefined;
 }
 
 const SLICE_MS = 20;
 
 interface Level {
-  /**
-   * A job that is not complete by then begins again at the next level: what it has done is not kept, since
-   * any number may wait.
-   */
+  /** A job that is not complete by then begins again at the next level, without what it has done. */
   readonly limitMs: number;
   /** Each running job keeps its answers, and the automaton of one expression, up to 8 MB. */
   readonly maxRunning: number;
@@ -73,7 +68,7 @@ function turn(): void {
 function advance(job: Level["running"][number], { limitMs, running }: Level, higher: Level | undefined): void {
   const { question, run } = job;
   run.continue(SLICE_MS);
-  if (run.isComplete) answer({ id: question.id, answers: run.job.answers as Uint8Array<ArrayBuffer> });
+  if (run.isComplete) answer({ id: question.id, answers: run.answers as Uint8Array<ArrayBuffer> });
   else if (run.spentMs >= question.limitMs) answer({ id: question.id, answers: undefined });
   else if (higher !== undefined && run.spentMs >= limitMs) higher.waiting.push(question);
   else running.push(job);

@@ -21,10 +21,7 @@ export interface RouteSpec {
   /** As in RouteTable, without fences. */
   readonly rules: readonly RouteRule[];
   readonly sharedResources: readonly ResourceMatch[];
-  /**
-   * Further places than the namespaces, with the rules that contain them: the cluster scope and the buckets
-   * of a family.
-   */
+  /** Places beside the namespaces, with their rules: the cluster scope, and the buckets of a family. */
   readonly places: readonly (readonly [place: string, members: readonly number[]])[];
   /** The regular expressions about which `membersOf` asks. */
   readonly expressions: readonly string[];

@@ -1,21 +1,30 @@
-// What the placement controller watches: the roots, the metadata of StatefulSets, whose generation grows with
-// each change of their size, and the readiness of the roots' pods. Namespaces do not queue a root: as long as
-// the same shards are active, no namespace moves.
+// Decides which shards of a root own which namespaces, and stores that in an annotation of the root.
+// Invariant: the app of the root is compiled from this annotation alone, so nothing is granted by a placement
+// that is not stored. Namespaces do not queue a root: as long as the same shards are active, no namespace
+// moves.
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
+import { type ShardingConfig, validateShardingConfig } from "../../../api/sharding-config.ts";
 import { PLACEMENT } from "../../../api/sharding-keys.ts";
 import { metadataOnly } from "../../../kube/client/resource.ts";
-import { NAMESPACES, type Pod, STATEFUL_SETS } from "../../../kube/client/resources.ts";
+import { NAMESPACES, type Pod, STATEFUL_SETS, type StatefulSet } from "../../../kube/client/resources.ts";
+import type { KubeClient } from "../../../kube/client/types.ts";
+import { isStatus } from "../../../kube/status.ts";
+import type { KubeObject } from "../../../kube/types.ts";
 import { anyOf, type Controller, changed, controllerOf, generationChanged } from "../../../runtime/controller.ts";
-import type { Request } from "../../../runtime/reconciler.ts";
+import { formatRequest, type Reconciler, type Request } from "../../../runtime/reconciler.ts";
+import type { Store } from "../../../runtime/store.ts";
 import type { ControllerBase, ManagerContext } from "../../context/manager-context.ts";
 import { isReadyToStay } from "../../facts/app-pods.ts";
-import { ordinalOf } from "../family-pods.ts";
-import { createPlacementReconciler } from "./reconciler.ts";
+import type { PodLists } from "../../facts/pod-watch.ts";
+import { canaryTest } from "../children.ts";
+import { ordinalOf, readyShards } from "../family-pods.ts";
+import { placementOf, type StatefulSetFacts } from "../placement.ts";
+import { formatPlacement, storedPlacement } from "../placement-annotation.ts";
 
 /** Makes a burst of ready pods one placement. */
 const DEBOUNCE_MS = 20;
 
-export type PlacementControllerOptions = ControllerBase & Pick<ManagerContext, "pods" | "clock">;
+type PlacementControllerOptions = ControllerBase & Pick<ManagerContext, "pods" | "clock">;
 
 export function addPlacementController(options: PlacementControllerOptions): Controller {
   const { informers, pods } = options;
@@ -48,4 +57,73 @@ export function addPlacementController(options: PlacementControllerOptions): Con
       return isUnchanged ? [] : rootsOf(change.object);
     })
     .withReconciler(createPlacementReconciler({ ...options, configs, namespaces: informers.store(metadataOnly(NAMESPACES)) }));
+}
+interface PlacementReconcilerOptions extends Pick<ManagerContext, "clock" | "log"> {
+  readonly client: Pick<KubeClient, "get" | "patch">;
+  readonly configs: Pick<Store<ShardingConfig>, "get">;
+  readonly namespaces: Pick<Store<KubeObject>, "list">;
+  readonly pods: Pick<PodLists, "list">;
+}
+
+export function createPlacementReconciler(options: PlacementReconcilerOptions): Reconciler {
+  const { client, configs, namespaces, pods, clock, log } = options;
+  return {
+    async reconcile(request, signal) {
+      const config = configs.get(request.name, request.namespace);
+      const root = config && rootOf(config);
+      const known = pods.list(request.namespace);
+      // The list of the pods queues the root again.
+      if (config === undefined || root === undefined || known === undefined) return {};
+      const statefulSet = await readStatefulSet(client, request.namespace, root.targetStatefulSet, signal);
+      const previous = storedPlacement(config, (problems) =>
+        log.warn({ root: formatRequest(request), problems }, "placement is not readable"),
+      );
+      const isCanary = canaryTest(root.canary);
+      const names = namespaces.list().map(({ metadata }) => metadata.name ?? "");
+      const step = placementOf({
+        previous,
+        root,
+        statefulSet,
+        nowMs: clock.now(),
+        readyShards: readyShards(root, statefulSet?.start ?? previous?.start ?? 0, known),
+        namespaces: names.filter((name) => !isCanary(name)),
+      });
+      if (step === undefined) return {}; // the StatefulSet queues the root again when it exists
+      const next = formatPlacement(step.placement);
+      if (next !== config.metadata.annotations?.[PLACEMENT]) {
+        const { uid, resourceVersion } = config.metadata;
+        const body = { metadata: { uid, resourceVersion, annotations: { [PLACEMENT]: next } } };
+        await client.patch(SHARDING_CONFIGS, request, { type: "merge", body }, { signal });
+        const { shards, active } = step.placement;
+        log.info({ root: formatRequest(request), shards, active: active.length }, "namespaces placed");
+      }
+      return step.againMs === undefined ? {} : { requeueAfterMs: Math.max(1, step.againMs) };
+    },
+  };
+}
+
+/** The valid root of a live, enabled family; undefined for any other object. */
+function rootOf(config: ShardingConfig) {
+  const checked = validateShardingConfig(config);
+  if (!checked.ok || config.metadata.deletionTimestamp !== undefined) return undefined;
+  const { root } = checked.value.spec;
+  return root?.disable === true ? undefined : root;
+}
+
+async function readStatefulSet(
+  client: Pick<KubeClient, "get">,
+  namespace: string,
+  name: string,
+  signal: AbortSignal,
+): Promise<StatefulSetFacts | undefined> {
+  try {
+    return factsOf(await client.get(STATEFUL_SETS, { namespace, name }, { signal }));
+  } catch (error) {
+    if (isStatus(error, "NotFound")) return undefined;
+    throw error;
+  }
+}
+
+function factsOf({ spec }: StatefulSet): StatefulSetFacts {
+  return { replicas: spec?.replicas ?? 1, start: spec?.ordinals?.start ?? 0 };
 }

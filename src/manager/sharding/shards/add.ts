@@ -1,19 +1,113 @@
-// What the shards controller watches: all ShardingConfigs, with their status, since the status of a family
-// contains that of its shards. A request names a family.
+// Keeps what a family shows: the children of a root, and the status of every config but the one that has the
+// app's status. Level-based; a request names a family. Invariant: children are never read to decide who owns
+// what, so a child that is edited or deleted changes nothing until it is repaired.
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
+import type { ShardingConfig } from "../../../api/sharding-config.ts";
+import { isControlledBy } from "../../../kube/client/owner.ts";
+import type { KubeClient } from "../../../kube/client/types.ts";
+import { isStatus } from "../../../kube/status.ts";
 import { type Controller, controllerOf } from "../../../runtime/controller.ts";
+import { ensure } from "../../../runtime/ensure.ts";
+import { isDeepEqual } from "../../../runtime/merge-patch.ts";
+import { formatRequest, type Reconciler } from "../../../runtime/reconciler.ts";
+import { writeStatus } from "../../../runtime/status-writer.ts";
+import type { Store } from "../../../runtime/store.ts";
+import { type App, type Apps, isLive } from "../../apps/app.ts";
 import type { ControllerBase, ManagerContext } from "../../context/manager-context.ts";
+import { childrenOf } from "../children.ts";
 import { familyNameOf } from "../family.ts";
-import { createShardsReconciler } from "./reconciler.ts";
+import { memberStatus } from "../family-status.ts";
+import { storedPlacement } from "../placement-annotation.ts";
 
 /** Gathers the changes of a family's status. */
 const DEBOUNCE_MS = 100;
-
-export type ShardsControllerOptions = ControllerBase & Pick<ManagerContext, "apps">;
+type ShardsControllerOptions = ControllerBase & Pick<ManagerContext, "apps">;
 
 export function addShardsController(options: ShardsControllerOptions): Controller {
   const configs = options.informers.store(SHARDING_CONFIGS);
   return controllerOf({ name: "shards", debounceMs: DEBOUNCE_MS, ...options })
     .watches(SHARDING_CONFIGS, (config) => [{ namespace: config.metadata.namespace ?? "", name: familyNameOf(config) }])
     .withReconciler(createShardsReconciler({ ...options, configs }));
+}
+interface ShardsReconcilerOptions extends Pick<ManagerContext, "log"> {
+  readonly client: Pick<KubeClient, "get" | "create" | "patch" | "delete">;
+  readonly configs: Pick<Store<ShardingConfig>, "list" | "wrote">;
+  readonly apps: Pick<Apps, "get">;
+}
+
+export function createShardsReconciler({ client, configs, apps, log }: ShardsReconcilerOptions): Reconciler {
+  // The next reconcile compares with the written object, even if the watch has not brought it yet.
+  const remember = (written: ShardingConfig | undefined) => {
+    if (written !== undefined) configs.wrote(written);
+  };
+
+  async function keep(root: ShardingConfig, child: ShardingConfig, existing: ShardingConfig | undefined, signal: AbortSignal) {
+    const { name } = child.metadata;
+    if (existing === undefined) {
+      remember(await ensure(client, SHARDING_CONFIGS, undefined, child, { signal }));
+      return;
+    }
+    if (!isControlledBy(existing, root)) {
+      log.warn({ root: root.metadata.name, child: name }, "another config has the name of a child");
+      return;
+    }
+    if (existing.metadata.deletionTimestamp !== undefined) return; // its end queues the family again
+    if (!canBecome(existing.spec, child.spec)) {
+      await remove(existing, signal);
+      remember(await ensure(client, SHARDING_CONFIGS, undefined, child, { signal }));
+      return;
+    }
+    remember(await ensure(client, SHARDING_CONFIGS, existing, child, { signal }));
+  }
+
+  async function remove({ metadata: { namespace, name = "", uid = "" } }: ShardingConfig, signal: AbortSignal) {
+    try {
+      await client.delete(SHARDING_CONFIGS, { namespace, name }, { signal, preconditions: { uid } });
+    } catch (error) {
+      if (!isStatus(error, "NotFound", "Conflict")) throw error;
+    }
+  }
+
+  async function keepChildren(app: App, all: readonly ShardingConfig[], signal: AbortSignal) {
+    const root = app.object as ShardingConfig;
+    const placement = storedPlacement(root);
+    // Without a placement nothing is known about the children, so those that exist stay.
+    if (isLive(app) && placement === undefined) return;
+    const desired = placement === undefined || !isLive(app) ? [] : childrenOf(root, placement);
+    for (const child of desired) {
+      const existing = all.find(({ metadata }) => metadata.name === child.metadata.name);
+      await keep(root, child, existing, signal);
+    }
+    const names = new Set(desired.map(({ metadata }) => metadata.name));
+    const surplus = all.filter((each) => isControlledBy(each, root) && !names.has(each.metadata.name));
+    for (const child of surplus) await remove(child, signal);
+  }
+
+  async function keepStatus(app: App, member: ShardingConfig, signal: AbortSignal) {
+    const status = memberStatus(app, member);
+    if (isDeepEqual(member.status ?? {}, status)) return;
+    remember(await writeStatus(client, SHARDING_CONFIGS, member, status, { signal }));
+  }
+
+  return {
+    async reconcile(request, signal) {
+      const app = apps.get(request.name, request.namespace);
+      if (app === undefined || app.ref.kind !== SHARDING_CONFIGS.kind) return {};
+      const all = configs.list(request.namespace);
+      const root = app.object as ShardingConfig;
+      if (root.spec.root !== undefined && app.spec !== undefined) await keepChildren(app, all, signal);
+      const members = all.filter((each) => each !== app.object && (app.objects.includes(each) || isControlledBy(each, root)));
+      for (const member of members) await keepStatus(app, member, signal);
+      log.debug({ family: formatRequest(request), members: members.length }, "family shown");
+      return {};
+    },
+  };
+}
+
+/**
+ * False if the API server would refuse the change: a selector is for ever, and so is the lock of an object
+ * without root.
+ */
+function canBecome(before: ShardingConfig["spec"], after: ShardingConfig["spec"]): boolean {
+  return isDeepEqual([before.selector, before.controller ?? null], [after.selector, after.controller ?? null]);
 }

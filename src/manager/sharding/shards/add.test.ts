@@ -9,7 +9,7 @@ import type { Informers } from "../../../runtime/informers.ts";
 import { createStore } from "../../../runtime/store.ts";
 import { createApps } from "../../apps/app.ts";
 import { createShardingSource } from "../sharding-source.ts";
-import { createShardsReconciler } from "./reconciler.ts";
+import { createShardsReconciler } from "./add.ts";
 
 const { signal } = new AbortController();
 const CHILDREN = ["shop-0-canary", "shop-1-normal", "shop-2-normal"];

@@ -9,7 +9,7 @@ import { silentLogger } from "../../../base/log.ts";
 import { type Pod, STATEFUL_SETS, type StatefulSet } from "../../../kube/client/resources.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import { createStore } from "../../../runtime/store.ts";
-import { createPlacementReconciler } from "./reconciler.ts";
+import { createPlacementReconciler } from "./add.ts";
 
 const { signal } = new AbortController();
 const ROOT = { namespace: "ops", name: "shop" };

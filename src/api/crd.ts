@@ -26,26 +26,9 @@ export type KindName = keyof typeof KINDS;
 export const KIND_NAMES = Object.keys(KINDS) as readonly KindName[];
 
 /** The part of an apiextensions.k8s.io/v1 CustomResourceDefinition that this project uses. */
-export interface CustomResourceDefinition {
-  readonly apiVersion: "apiextensions.k8s.io/v1";
-  readonly kind: "CustomResourceDefinition";
-  readonly metadata: { readonly name: string };
-  readonly spec: {
-    readonly group: string;
-    readonly names: Readonly<Record<string, string | readonly string[]>>;
-    readonly scope: "Namespaced" | "Cluster";
-    readonly versions: readonly {
-      readonly name: string;
-      readonly served: true;
-      readonly storage: true;
-      readonly subresources: { readonly status: Readonly<Record<string, never>> };
-      readonly additionalPrinterColumns: readonly unknown[];
-      readonly schema: { readonly openAPIV3Schema: StructuralSchema };
-    }[];
-  };
-}
+export type CustomResourceDefinition = ReturnType<typeof crdOf>;
 
-export function crdOf(name: KindName): CustomResourceDefinition {
+export function crdOf(name: KindName) {
   const definition: KindDefinition = KINDS[name];
   const { group, kind, plural, shortNames, scope, columns } = definition;
   return {

@@ -4,8 +4,7 @@ import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { celRules } from "./extensions.ts";
 import { labelSelectorSchema } from "./label-selector.ts";
-import { MAX_REGEX_LENGTH, regexSchema } from "./regex.ts";
-import { slowPart } from "./regex-shape.ts";
+import { MAX_REGEX_LENGTH, regexSchema, slowPart } from "./regex.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { type Finding, fieldsOf, itemsOf, withRules } from "./rule.ts";
 

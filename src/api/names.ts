@@ -48,7 +48,7 @@ export const dnsSubdomainSchema = z.string().max(MAX_NAME_LENGTH).regex(SUBDOMAI
   error: 'must be a DNS subdomain: lower-case letters, digits, "-" and ".", with a letter or digit at both ends',
 });
 
-/** May be empty. */
+/** The value may be empty. */
 export const labelValueSchema = z
   .string()
   .max(63)

@@ -21,14 +21,8 @@ const POD_ANNOTATIONS = annotationsOn("pod");
 const NAMES: ReadonlyMap<string, AnnotationName> = new Map(POD_ANNOTATIONS.map((name) => [annotationKey(name), name]));
 const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** The annotations of a resource of the proxy. */
-export interface ResourcePair {
-  readonly resource: string;
-  readonly request: AnnotationName;
-  readonly limit: AnnotationName;
-}
-
-export const RESOURCE_PAIRS: readonly ResourcePair[] = POD_ANNOTATIONS.flatMap((request) => {
+/** The annotations of each resource of the proxy. */
+export const RESOURCE_PAIRS = POD_ANNOTATIONS.flatMap((request) => {
   const { requests: resource } = ANNOTATIONS[request];
   const limit = POD_ANNOTATIONS.find((name) => resource !== undefined && ANNOTATIONS[name].limits === resource);
   return resource === undefined || limit === undefined ? [] : [{ resource, request, limit }];
@@ -64,9 +58,9 @@ function isOfMesh(key: string): boolean {
   return NAMES.has(key) || key.startsWith(PROXY_ENV);
 }
 
-/** Without the resources. */
+/** What the annotations set in the proxy's container, without its resources. */
 export interface ProxyAnnotations {
-  /** In the order of the table, then further ones by name. */
+  /** The variables of the table in its order, then further ones by name. */
   readonly env: readonly { readonly name: string; readonly value: string }[];
   readonly fields: Readonly<Record<string, string>>;
 }
@@ -139,7 +133,7 @@ export function podAnnotationMisspellings(annotations: Annotations = {}): string
     .slice(0, MAX_MISSPELLINGS);
 }
 
-function aboveLimit(annotations: Annotations, { request, limit }: ResourcePair): Problem[] {
+function aboveLimit(annotations: Annotations, { request, limit }: (typeof RESOURCE_PAIRS)[number]): Problem[] {
   const [value = "", most = ""] = [annotations[annotationKey(request)], annotations[annotationKey(limit)]];
   const [asked, allowed] = [parseQuantity(value), parseQuantity(most)];
   if (asked === undefined || allowed === undefined || asked <= allowed) return [];

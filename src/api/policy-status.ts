@@ -7,7 +7,6 @@ import { atomicList, countSchema } from "./fields.ts";
 import { AGE_COLUMN, conditionColumns, integerColumn, type PrinterColumn } from "./kind.ts";
 
 export const MAX_TARGET_STATUS = 64;
-/** Of one pod. */
 export const MAX_RULE_SNAPSHOTS = 64;
 
 const ruleSnapshotSchema = z.object({

@@ -8,9 +8,9 @@ import { fieldsOf, formatPath, itemsOf, rulesOf } from "./rule.ts";
 export interface Problem {
   /** For example `spec.subsets[1].routeRules[0]`; "" is the whole object. */
   readonly path: string;
-  /** Only if it is a string, a number or a boolean. */
+  /** Set only for a string, a number or a boolean. */
   readonly value?: string | number | boolean;
-  /** With the allowed values and the nearest match. */
+  /** Names the allowed values and the nearest match. */
   readonly message: string;
 }
 
@@ -20,7 +20,7 @@ export type ValidationResult<T> =
 
 /** More problems than this help no user, and some take long to find. */
 const MAX_PROBLEMS = 100;
-/** In one validation: the comparison of words is its slowest part. */
+/** The comparison of words is the slowest part of a validation. */
 const MAX_SUGGESTIONS = 100;
 
 export function validate<T extends z.ZodType>(schema: T, input: unknown): ValidationResult<z.output<T>> {
@@ -118,8 +118,8 @@ function messageOf(issue: z.core.$ZodRawIssue, suggest: Suggest): string {
 
 function valueMessage(input: unknown, allowed: readonly string[], suggest: Suggest): string {
   const listed = allowed.map((each) => JSON.stringify(each)).join(", ");
-  if (allowed.length === 1) return `${input === undefined ? "required: " : ""}must be ${listed}`;
-  return `${input === undefined ? "required: " : ""}must be one of ${listed}${suggest(jsonText(input), allowed)}`;
+  const rule = allowed.length === 1 ? `must be ${listed}` : `must be one of ${listed}${suggest(jsonText(input), allowed)}`;
+  return input === undefined ? `required: ${rule}` : rule;
 }
 
 const TYPE_WORDS: Readonly<Record<string, string>> = {
@@ -139,16 +139,17 @@ function typeWord(value: unknown): string {
   return TYPE_WORDS[typeof value] ?? typeof value;
 }
 
+const UNITS: Readonly<Record<string, string>> = {
+  string: "characters",
+  array: "items",
+  record: "entries",
+  object: "entries",
+  map: "entries",
+};
+
 function sizeMessage(origin: string, bound: "least" | "most", limit: number | bigint): string {
-  const units: Readonly<Record<string, string>> = {
-    string: "character",
-    array: "item",
-    record: "entry",
-    object: "entry",
-    map: "entry",
-  };
-  const unit = units[origin];
-  if (unit === undefined) return `must be at ${bound} ${limit}`;
+  const units = UNITS[origin];
+  if (units === undefined) return `must be at ${bound} ${limit}`;
   if (bound === "least" && Number(limit) === 1) return "must not be empty";
-  return `must have at ${bound} ${limit} ${unit === "entry" ? "entries" : `${unit}s`}`;
+  return `must have at ${bound} ${limit} ${units}`;
 }

@@ -19,7 +19,7 @@ const SUFFIXES: Readonly<Record<string, number>> = {
 
 const QUANTITY = /^(\d+(?:\.\d*)?|\.\d+)(?:([mkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,2}))?$/;
 
-/** In cores or bytes; undefined for any other text, and for a negative quantity. */
+/** A number of cores or bytes; undefined for any other text, and for a negative quantity. */
 export function parseQuantity(text: string): number | undefined {
   const match = QUANTITY.exec(text);
   if (match === null) return undefined;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { RE2JS } from "re2js";
 import { expect, it } from "vitest";
-import { mayBeEmpty, slowPart } from "./regex-shape.ts";
+import { mayBeEmpty, slowPart } from "./regex.ts";
 
 it.each([
   ["a word boundary", String.raw`\bteam`, String.raw`\b, a word boundary`],

@@ -19,7 +19,7 @@ const resourceSchema = z
   .max(63)
   .regex(/^(\*|[a-z0-9]+(-+[a-z0-9]+)*)$/, { error: ({ input }) => resourceMessage(jsonText(input)) });
 
-/** Both must match. */
+/** The group and the resource must both match. */
 export const resourceMatchSchema = z.strictObject({
   apiGroups: nonEmptyList(apiGroupSchema, 32).describe('API groups. "" is the core group, "*" matches all groups.'),
   resources: nonEmptyList(resourceSchema, 64).describe(
@@ -35,31 +35,26 @@ function resourceMessage(name: string): string {
   return 'must be a plural resource name in lower case such as "pods", or "*" for all';
 }
 
-/**
- * Finds overlaps between many lists of resources, of any shape. The cost is linear in the pairs of API groups and
- * resources.
- */
-interface ResourceIndex<T> {
-  add(resources: readonly unknown[], item: T): void;
-  /** The first of the items that have a resource in common with these. */
-  firstOverlap(resources: readonly unknown[]): T | undefined;
-}
-
 /** Stands for any group or resource. It is not a valid name. */
 const SOME = "?";
 
-export function createResourceIndex<T>(): ResourceIndex<T> {
+/**
+ * Finds overlaps between many lists of resources, of any shape. The cost is linear in the pairs of API groups
+ * and resources.
+ */
+export function createResourceIndex<T>() {
   const items: T[] = [];
   /** The index of the first item, by group and resource. */
   const first = new Map<string, number>();
   return {
-    add(resources, item) {
+    add(resources: readonly unknown[], item: T) {
       const index = items.push(item) - 1;
       for (const [group, resource] of pairsOf(resources)) {
         for (const key of keysOf([group, SOME], [resource, SOME])) if (!first.has(key)) first.set(key, index);
       }
     },
-    firstOverlap(resources) {
+    /** The first of the items that have a resource in common with these. */
+    firstOverlap(resources: readonly unknown[]): T | undefined {
       let found = Number.POSITIVE_INFINITY;
       for (const [group, resource] of pairsOf(resources)) {
         for (const key of keysOf(asked(group), asked(resource))) found = Math.min(found, first.get(key) ?? found);

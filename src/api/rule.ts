@@ -5,10 +5,10 @@ import { z } from "zod";
 export type Path = readonly (string | number)[];
 
 export interface Finding {
-  /** Below the checked value. */
+  /** The path below the checked value. */
   readonly path: Path;
   readonly message: string;
-  /** For the message. */
+  /** The value at the path, for the message. */
   readonly value?: unknown;
   /** No further rule may run on the value, since that would take too long. */
   readonly isLast?: boolean;

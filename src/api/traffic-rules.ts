@@ -8,7 +8,6 @@ import { apiGroupSchema, WILDCARD } from "./resource-match.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf, withRules } from "./rule.ts";
 
 export const MAX_RESOURCE_RULES = 16;
-/** Of one policy. */
 export const MAX_TRAFFIC_RULES = 64;
 
 export const modeSchema = optional(z.enum(["Enforce", "Shadow", "Disabled"]))

@@ -12,7 +12,7 @@ interface EgressRuleDecision {
 export interface EgressDecision {
   /** Undefined if the request may pass. */
   readonly refusedBy: EgressRule | undefined;
-  /** Of each rule, including those in the shadow. */
+  /** The decision of each rule, including those in the shadow. */
   readonly decisions: readonly EgressRuleDecision[];
 }
 

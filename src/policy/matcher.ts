@@ -6,7 +6,7 @@ import type { Action, AdmissionSubject, EgressTarget, PolicyRequest } from "./po
 import { compileTextMatch } from "./text-match.ts";
 
 export interface Matcher<R> {
-  /** In the order of the set. */
+  /** The matching rules, in the order of the set. */
   match(request: PolicyRequest): readonly R[];
 }
 
@@ -103,7 +103,7 @@ function urlsOfRequest({ egress, path }: PolicyRequest): string[] {
   return path === undefined ? [] : urlsOf(path);
 }
 
-/** With every pattern that contains it. */
+/** The path itself, and every pattern that contains it. */
 function urlsOf(url: string): string[] {
   const patterns = [url, ALL];
   for (let at = url.lastIndexOf("/"); at >= 0; at = at === 0 ? -1 : url.lastIndexOf("/", at - 1)) {
@@ -130,7 +130,7 @@ function canonicalUrl(url: string): string {
   return `${scheme.toLowerCase()}://${host.endsWith(port) ? host.slice(0, -port.length) : host}${rest.startsWith("/") ? rest : `/${rest}`}`;
 }
 
-/** Without the query. */
+/** The URL has no query. */
 function urlOf({ scheme, host, port, path }: EgressTarget): string {
   const authority = host.includes(":") ? `[${host}]` : host;
   return canonicalUrl(`${scheme}://${authority}:${port}${path ?? "/"}`);

@@ -14,14 +14,14 @@ export interface Action {
 
 export interface EgressTarget {
   readonly scheme: "http" | "https";
-  /** In lower case, without brackets and without a final dot. */
+  /** A name or an address in lower case, without brackets and without a final dot. */
   readonly host: string;
   readonly port: number;
-  /** As it was sent, without query. Undefined for a tunnel, whose content is not visible. */
+  /** The path as it was sent, without query. Undefined for a tunnel, whose content is not visible. */
   readonly path: string | undefined;
   /** The query with its question mark; "" for none. */
   readonly query: string;
-  /** By names in lower case. Empty for a tunnel. */
+  /** The headers by their names in lower case. Empty for a tunnel. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
@@ -36,9 +36,9 @@ export interface AdmissionSubject {
 }
 
 export interface PolicyRequest {
-  /** None if it is for no resource of the API server. */
+  /** No action if the request is for no resource of the API server. */
   readonly actions: readonly Action[];
-  /** Without query; only for a request to the API server that is for no resource. */
+  /** The path without query, only for a request to the API server that is for no resource. */
   readonly path?: string;
   /** Only for a request to another server. */
   readonly egress?: EgressTarget;

@@ -166,7 +166,7 @@ export const egressSchema = z.strictObject({
    * expression is matched against `host` and against `host:port`, both in lower case.
    */
   hosts: z.array(z.union([z.strictObject({ host: z.string(), port: z.number().exactOptional() }), regexSchema])),
-  /** In upper case; empty or with "*" for all. A tunnel has the method CONNECT. */
+  /** Methods in upper case; empty or with "*" for all. A tunnel has the method CONNECT. */
   methods: list,
 });
 

@@ -1,6 +1,4 @@
 // Connects the manager's webhooks with their paths and their facts.
-import type { ListenAddress } from "../../base/listener.ts";
-import type { Registry } from "../../base/metrics.ts";
 import { metadataOnly } from "../../kube/client/resource.ts";
 import { NAMESPACES, STATEFUL_SETS } from "../../kube/client/resources.ts";
 import type { Apps } from "../apps/app.ts";
@@ -14,16 +12,14 @@ import { createAdmitWebhook, createAppWait, createInjectWebhook } from "./inject
 import { createRevisionKeeper } from "./inject/keep-revision.ts";
 import { createAppReader, createReadLimit } from "./inject/review-reads.ts";
 import { createClientCa } from "./server/client-ca.ts";
-import { createWebhookMetrics } from "./server/serve-review.ts";
 import { createRoutes } from "./server/webhook.ts";
-import { createWebhookServer, type ServingIdentity, type WebhookServer } from "./server/webhook-server.ts";
-import { checkedNamespaces } from "./validate/checked-namespaces.ts";
-import { createMoveCounter, createMoveLimit } from "./validate/edit-moves.ts";
+import { createWebhookServer, type WebhookServer, type WebhookServerOptions } from "./server/webhook-server.ts";
+import { checkedNamespaces, createMoveCounter, createMoveLimit } from "./validate/edit-moves.ts";
 import { checkedPolicies, checkedSources, createValidateWebhook } from "./validate/validate-webhook.ts";
 
-interface WebhooksOptions extends Pick<ManagerContext, "client" | "informers" | "sources" | "apps" | "clock" | "log"> {
-  readonly listen: ListenAddress;
-  readonly identity: ServingIdentity;
+interface WebhooksOptions
+  extends Pick<ManagerContext, "client" | "informers" | "sources" | "apps" | "clock" | "log">,
+    Pick<WebhookServerOptions, "listen" | "identity" | "metricsRegistry"> {
   /** Undefined until the required facts about the cluster are known. */
   readonly facts: Pick<ClusterFacts, "known">;
   readonly settings: (cluster: KnownCluster) => InjectionSettings | undefined;
@@ -32,7 +28,6 @@ interface WebhooksOptions extends Pick<ManagerContext, "client" | "informers" | 
   readonly warnsOfMoves: boolean;
   /** File with the CAs of the clients that may call; "": every client may. */
   readonly clientCaFile?: string;
-  readonly metricsRegistry: Registry;
 }
 
 /** Every replica runs the server. */
@@ -67,7 +62,6 @@ export function addWebhooks(options: WebhooksOptions): WebhookServer {
         ...(warnsOfMoves ? [checkedNamespaces({ apps, compile, limit: moveLimit, clock })] : []),
       ]),
     }),
-    metrics: createWebhookMetrics(options.metricsRegistry),
   });
 }
 

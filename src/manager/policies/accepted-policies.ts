@@ -9,10 +9,10 @@ import { NO_SIZE, type Policy, type PolicyKind, type PolicyObject, type PolicySi
 export interface KnownPolicy {
   readonly kind: PolicyKind;
   readonly object: PolicyObject;
-  /** Of the newest valid spec that this process has seen. */
+  /** The content of the newest valid spec that this process has seen. */
   readonly policy: Policy | undefined;
   readonly size: PolicySize;
-  /** Of the present spec; empty if it is in force. */
+  /** The problems of the present spec; empty if it is in force. */
   readonly problems: readonly Problem[];
   /** False beyond the share of the namespace: the present spec was not compiled. */
   readonly isChecked: boolean;

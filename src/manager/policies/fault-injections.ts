@@ -97,7 +97,7 @@ function windowOf(effective: NonNullable<HttpFault["effectiveTime"]>): TimeWindo
   return { startSecond: secondOf(startTime), endSecond: secondOf(endTime), daysOfWeek, daysOfMonth, months };
 }
 
-/** After midnight. */
+/** Seconds after midnight. */
 function secondOf(time: string): number {
   const [hours = 0, minutes = 0, seconds = 0] = time.split(":").map(Number);
   return (hours * 60 + minutes) * 60 + seconds;

@@ -38,9 +38,8 @@ export interface PodPolicies {
 type Combined = Pick<PodPolicies, "policies" | "digest" | "leftOut">;
 
 /**
- * For all different sets of a namespace together: four times its share (POLICIES_SHARE). The manager encodes,
- * hashes and keeps each set: with a thousand pods that differed by a label each, this took longer than its
- * lease.
+ * The bound of all different sets of a namespace: four times its share (POLICIES_SHARE). The manager encodes,
+ * hashes and keeps each: with a thousand pods that differed by a label, this took longer than its lease.
  */
 const MAX_SETS_BYTES = 16 * 1024 * 1024;
 

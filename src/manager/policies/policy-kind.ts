@@ -118,9 +118,8 @@ export function needsEgress({ limits, faults, egress }: PolicySet): boolean {
 /** How large the policies of one pod are together. */
 export interface PolicySize {
   readonly rules: number;
-  /** Of a resource and a namespace. The proxy has an entry for each. */
+  /** Pairs of a resource and a namespace. The proxy has an entry for each. */
   readonly pairs: number;
-  /** Of the encoded rules. */
   readonly bytes: number;
 }
 

@@ -22,11 +22,11 @@ export interface TargetFacts {
   readonly isLeftOut: boolean;
   /** The proxy does not see requests to other servers, which the policy has rules about. */
   readonly lacksEgress: boolean;
-  /** Of the policies that its proxy enforces; "" if it has reported none. */
+  /** The digest of the policies that the proxy enforces; "" if it has reported none. */
   readonly enforced: string;
   /** The proxy refuses the policies because of them. */
   readonly problems: readonly string[];
-  /** Of this object. */
+  /** The rules of this object. */
   readonly rules: readonly RuleSnapshot[];
 }
 
@@ -155,22 +155,14 @@ function open(targets: readonly TargetFacts[], isShadow: boolean): State {
   return { status: "True", reason: "Opened", message: `${what} everything in pod ${first.name}${more}` };
 }
 
-export interface PolicyEvent {
-  readonly type: EventType;
-  readonly reason: string;
-  readonly message: string;
-}
-
-/** For a change on which a person may have to act, and for its end. */
-export function policyEvents(before: PolicyStatus | undefined, after: PolicyStatus): PolicyEvent[] {
+/** The Events for a change on which a person may have to act, and for its end. */
+export function policyEvents(before: PolicyStatus | undefined, after: PolicyStatus) {
   const was = (type: string, status: Condition["status"]) => conditionOf(before, type)?.status === status;
   const is = (type: string, status: Condition["status"]) => conditionOf(after, type)?.status === status;
   const became = (type: string, status: Condition["status"]) => is(type, status) && !was(type, status);
-  const event = (type: EventType, reason: string, condition: string): PolicyEvent => ({
-    type,
-    reason,
-    message: conditionOf(after, condition)?.message ?? "",
-  });
+  const event = (type: EventType, reason: string, condition: string) => {
+    return { type, reason, message: conditionOf(after, condition)?.message ?? "" };
+  };
   return [
     ...(became("Accepted", "False") ? [event("Warning", "PolicyRejected", "Accepted")] : []),
     ...(became("Open", "True") ? [event("Warning", "BreakerOpened", "Open")] : []),

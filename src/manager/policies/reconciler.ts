@@ -27,7 +27,7 @@ export interface PoliciesReconcilerOptions extends Pick<ManagerContext, "client"
   readonly pods: Pick<PodLists, "list">;
 }
 
-/** Of one object. */
+/** The least time between two writes of one status. */
 const STATUS_EVERY_MS = 1_000;
 /** A timer knows no longer time than 24 days. */
 const LONGEST_WAIT_MS = 24 * 60 * 60 * 1_000;

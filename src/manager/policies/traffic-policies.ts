@@ -58,7 +58,7 @@ function admissionRuleOf(rule: NonNullable<Webhook["admissionRules"]>[number]): 
   return { apiGroups, apiVersions, operations, resources, scope };
 }
 
-/** By the names of their fields. */
+/** The limiters, by the names of their fields. */
 function limitersOf({ bucket, maxInFlight, exponentialBackoff }: RatePolicy): Readonly<Record<string, LimiterSpec>> {
   return {
     ...(bucket && { bucket: { kind: "bucket", perSecond: bucket.qps, burst: bucket.burst } }),

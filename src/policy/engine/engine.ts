@@ -3,7 +3,7 @@
 // anything else keeps it.
 import type { BreakerState } from "../limiters/breaker-state.ts";
 import { createLimiter } from "../limiters/create-limiter.ts";
-import type { Decision, Limiter, LimiterState, Outcome, Ticket } from "../limiters/limiter.ts";
+import type { Decision, Limiter, Outcome, Ticket } from "../limiters/limiter.ts";
 import { createMatcher, type Matcher } from "../matcher.ts";
 import type { LimitRule } from "../policy.ts";
 import type { PolicyRequest } from "../policy-request.ts";
@@ -37,16 +37,10 @@ export interface StoredBreaker {
   readonly state: BreakerState;
 }
 
-export interface Engine {
-  decide(request: PolicyRequest): LimitDecision;
-  update(rules: readonly LimitRule[]): void;
-  states(): readonly { readonly rule: LimitRule; readonly state: LimiterState; readonly breaker: BreakerState | undefined }[];
-  /** The breakers that are not closed. */
-  openBreakers(): readonly StoredBreaker[];
-}
+export type Engine = ReturnType<typeof createEngine>;
 
 interface EngineOptions {
-  /** Of a clock that never goes back. */
+  /** Milliseconds of a clock that never goes back. */
   readonly now: () => number;
   readonly stored?: readonly StoredBreaker[];
   readonly changed?: () => void;
@@ -61,7 +55,7 @@ interface Entry {
 
 const FREE: Permit = { settle: () => {}, release: () => {} };
 
-export function createEngine({ now, stored = [], changed = () => {} }: EngineOptions): Engine {
+export function createEngine({ now, stored = [], changed = () => {} }: EngineOptions) {
   const before = new Map(stored.map(({ key, state }) => [key, state]));
   let entries: readonly Entry[] = [];
   let matcher: Matcher<Entry> = createMatcher(entries);
@@ -74,7 +68,7 @@ export function createEngine({ now, stored = [], changed = () => {} }: EngineOpt
     return { key, rule, match: rule.match, limiter };
   };
   return {
-    decide(request) {
+    decide(request: PolicyRequest): LimitDecision {
       const nowMs = now();
       const asked = matcher.match(request).map((entry) => ({ entry, decision: entry.limiter.ask(request, nowMs) }));
       if (asked.length === 0) return { kind: "permitted", decisions: [], permit: FREE };
@@ -90,7 +84,7 @@ export function createEngine({ now, stored = [], changed = () => {} }: EngineOpt
       );
       return { kind: "permitted", decisions, permit: permitOf(tickets, now) };
     },
-    update(rules) {
+    update(rules: readonly LimitRule[]) {
       const known = new Map(entries.map((entry) => [entry.key, entry]));
       entries = rules.map((rule) => entryOf(rule, known.get(keyOf(rule))));
       matcher = createMatcher(entries);
@@ -98,7 +92,8 @@ export function createEngine({ now, stored = [], changed = () => {} }: EngineOpt
       changed();
     },
     states: () => entries.map(({ rule, limiter }) => ({ rule, state: limiter.state(), breaker: limiter.stored?.() })),
-    openBreakers: () =>
+    /** The breakers that are not closed. */
+    openBreakers: (): readonly StoredBreaker[] =>
       entries.flatMap(({ key, limiter }) => {
         const state = limiter.stored?.();
         return state === undefined || state.kind === "closed" ? [] : [{ key, state }];

@@ -8,7 +8,7 @@ import type { PolicyRequest } from "../policy-request.ts";
 export interface Fault {
   /** The delays of all rules add up. */
   readonly delayMs: number;
-  /** Of the first rule that aborts. */
+  /** The answer of the first rule that aborts. */
   readonly abort?: { readonly status: number; readonly rule: FaultRule } | undefined;
   /** Every rule that fires, including those in the shadow. */
   readonly fired: readonly { readonly rule: FaultRule; readonly what: "delay" | "abort" }[];

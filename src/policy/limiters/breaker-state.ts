@@ -4,7 +4,7 @@
 export type OpenCause = "rate" | "failures";
 
 interface Opened {
-  /** Since the epoch. */
+  /** In milliseconds since the epoch. */
   readonly sinceMs: number;
   readonly cause: OpenCause;
   /** Another `recovery` of the rule closes the breaker. */

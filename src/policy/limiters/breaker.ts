@@ -9,13 +9,13 @@ export interface BreakerOptions {
   readonly spec: BreakerSpec;
   readonly startMs: number;
   readonly recovery: string;
-  /** Before a restart of the process. */
+  /** The state before a restart of the process. */
   readonly before?: BreakerState | undefined;
   /** Called when the breaker opens, half opens or closes. */
   readonly changed: () => void;
 }
 
-/** For requests that come while another one decides. */
+/** The wait of requests that come while another one decides. */
 const PROBE_WAIT_MS = 1_000;
 
 export function createBreaker({ spec, startMs, recovery: first, before = CLOSED, changed }: BreakerOptions): Limiter {

@@ -28,16 +28,14 @@ export interface Ticket {
   release?(): void;
 }
 
-export type LimiterState = "Closed" | "Opened";
-
 export interface Limiter {
   /** Changes nothing. */
   ask(request: PolicyRequest, nowMs: number): Decision;
   /** The request passes. */
   charge(request: PolicyRequest, nowMs: number): Ticket | undefined;
-  /** Refused because this limiter's decision was not "pass". */
+  /** The request is refused because this limiter's decision was not "pass". */
   refuse?(request: PolicyRequest, nowMs: number): void;
-  state(): LimiterState;
+  state(): "Closed" | "Opened";
   /** The process must not lose this state when it restarts. */
   stored?(): BreakerState;
   /** The rule has this `recovery` now. A breaker that closes by it has a full bucket again. */

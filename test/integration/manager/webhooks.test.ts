@@ -15,7 +15,6 @@ import { createRegistry } from "../../../src/base/metrics.ts";
 import { MAX_REVIEW_BYTES } from "../../../src/kube/admission-review.ts";
 import { StatusError } from "../../../src/kube/status.ts";
 import { createClientCa } from "../../../src/manager/admission/server/client-ca.ts";
-import { createWebhookMetrics } from "../../../src/manager/admission/server/serve-review.ts";
 import { createRoutes, type Ready, type Review } from "../../../src/manager/admission/server/webhook.ts";
 import { createWebhookServer, type WebhookServer } from "../../../src/manager/admission/server/webhook-server.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -73,7 +72,7 @@ describe("the webhook server", () => {
           (...args) =>
             ready(...args),
       }),
-      metrics: createWebhookMetrics(registry),
+      metricsRegistry: registry,
       clock: systemClock,
       log,
       openMs: 50,

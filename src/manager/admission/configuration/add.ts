@@ -4,25 +4,15 @@ import { MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS } fr
 import { anyOf, type Controller, changed, controllerOf, generationChanged } from "../../../runtime/controller.ts";
 import type { Request } from "../../../runtime/reconciler.ts";
 import type { SourceObject } from "../../apps/app.ts";
-import type { ControllerBase, ManagerContext } from "../../context/manager-context.ts";
-import { POLICY_KINDS } from "../../policies/add.ts";
-import { MUTATING_SELECTOR, VALIDATING_SELECTOR, type WebhookTarget } from "./configurations.ts";
-import type { ConfigurationSize } from "./injection-ready.ts";
-import { createWebhookConfigurationReconciler } from "./reconciler.ts";
-
-export interface WebhookConfigurationOptions extends ControllerBase, Pick<ManagerContext, "sources" | "apps" | "clock"> {
-  /** The CAs of the mesh, as they change. */
-  readonly identity: { readonly trustPem: string; onChange(listener: () => void): () => void };
-  readonly target: WebhookTarget;
-  readonly size: ConfigurationSize;
-}
+import { MUTATING_SELECTOR, VALIDATING_SELECTOR } from "./configurations.ts";
+import { createWebhookConfigurationReconciler, type WebhookConfigurationOptions } from "./reconciler.ts";
 
 /** Makes a burst of new apps one write. Users take much longer to create the first pod. */
 const DEBOUNCE_MS = 20;
 const ALL: Request = { namespace: "", name: "webhooks" };
 
 export function addWebhookConfigurationController(options: WebhookConfigurationOptions): Controller {
-  const { informers, identity, sources } = options;
+  const { identity, sources } = options;
   const all = () => [ALL];
   return sources
     .reduce(
@@ -33,14 +23,7 @@ export function addWebhookConfigurationController(options: WebhookConfigurationO
     .watches(VALIDATING_WEBHOOK_CONFIGURATIONS, all, { selectors: VALIDATING_SELECTOR })
     .on<void>(identity.onChange, all)
     .on<void>((queue) => queue(), all) // otherwise nothing queues it if there is no app and no object
-    .withReconciler(
-      createWebhookConfigurationReconciler({
-        ...options,
-        kinds: [...sources, ...POLICY_KINDS],
-        mutating: informers.store(MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_SELECTOR),
-        validating: informers.store(VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING_SELECTOR),
-      }),
-    );
+    .withReconciler(createWebhookConfigurationReconciler(options));
 }
 
 function isServed({ status, metadata }: SourceObject): unknown {

@@ -23,18 +23,18 @@ export const VALIDATING_SELECTOR = { fieldSelector: `metadata.name=${VALIDATING_
 const SUFFIX = "ctrlmesh.kruise.io";
 const VALIDATION_WEBHOOK_NAME = `validate.${SUFFIX}`;
 
-/** For the API server. The manager's own waits are much shorter. */
+/** The API server's timeout. The manager's own waits are much shorter. */
 const VALIDATE_TIMEOUT_SECONDS = 5;
 /** An edit of a namespace must not wait long for a warning. */
 const WARN_TIMEOUT_SECONDS = 2;
 
 export interface WebhookTarget {
-  /** Of the manager and its Service. */
+  /** The namespace of the manager and its Service. */
   readonly namespace: string;
   readonly serviceName: string;
   /** Replaces the Service for a manager outside of the cluster; "" for none. */
   readonly url: string;
-  /** For the injection. A ReplicaSet retries the creation of its pods. */
+  /** The timeout of the injection. A ReplicaSet retries the creation of its pods. */
   readonly timeoutSeconds: number;
   /** The API server also asks about edits of the labels of namespaces; default false. */
   readonly warnsOfMoves?: boolean;
@@ -197,9 +197,9 @@ function metadata(name: string) {
 // What one app, and the apps of one namespace, may take of the object with the entries of all apps. The API
 // server bounds that object, and no app may keep the pods of later apps from being injected.
 
-/** In one namespace. With one CA the object has room for 1,900. */
+/** With one CA the object has room for 1,900 entries. */
 export const MAX_ENTRIES_PER_NAMESPACE = 64;
-/** As JSON. The selector of one VirtualApp could have 140,000, a tenth of the object. */
+/** The length as JSON. The selector of one VirtualApp could have 140,000, a tenth of the object. */
 const MAX_SELECTOR_CHARS = 1_024;
 
 /** Of each namespace the oldest apps, valid or not, so that no app takes the place of another one. */

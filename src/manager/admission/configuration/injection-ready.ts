@@ -26,7 +26,7 @@ const PENDING_MS = 5_000;
 const TOO_LARGE =
   "the API server does not store the app's webhook: with those of all other apps and the CAs in each, the object is too large";
 
-/** Of the last write of the webhook configurations. */
+/** What the last write of the webhook configurations has shown. */
 export interface ConfigurationSize {
   /** The API server refused the mutating one for its size. */
   isTooLarge: boolean;

@@ -12,23 +12,22 @@ import { isStatus } from "../../../kube/status.ts";
 import { ensure } from "../../../runtime/ensure.ts";
 import type { Reconciler } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
-import type { ManagerContext } from "../../context/manager-context.ts";
+import type { ControllerBase, ManagerContext } from "../../context/manager-context.ts";
+import { POLICY_KINDS } from "../../policies/add.ts";
 import {
-  type Entries,
   injectionConfiguration,
   MUTATING_NAME,
+  MUTATING_SELECTOR,
+  VALIDATING_SELECTOR,
   validationConfiguration,
   type WebhookTarget,
 } from "./configurations.ts";
 import type { ConfigurationSize } from "./injection-ready.ts";
 
-interface WebhookConfigurationReconcilerOptions extends Pick<ManagerContext, "client" | "apps" | "clock" | "log"> {
-  readonly kinds: Entries["kinds"];
-  readonly mutating: Store<MutatingWebhookConfiguration>;
-  readonly validating: Store<ValidatingWebhookConfiguration>;
+export interface WebhookConfigurationOptions extends ControllerBase, Pick<ManagerContext, "sources" | "apps" | "clock"> {
+  /** The CAs of the mesh, as they change; `trustPem` is "" before the first one. */
+  readonly identity: { readonly trustPem: string; onChange(listener: () => void): () => void };
   readonly target: WebhookTarget;
-  /** `trustPem` is "" before the first CA. */
-  readonly identity: { readonly trustPem: string };
   readonly size: ConfigurationSize;
 }
 
@@ -40,8 +39,11 @@ const WRITES_WITHIN_MS = 10_000;
 const TOO_LARGE =
   "webhook configuration is larger than the API server stores: new apps get no entry; have fewer, or a smaller bundle of CAs";
 
-export function createWebhookConfigurationReconciler(options: WebhookConfigurationReconcilerOptions): Reconciler {
-  const { client, kinds, apps, mutating, validating, target, identity, size, clock, log } = options;
+export function createWebhookConfigurationReconciler(options: WebhookConfigurationOptions): Reconciler {
+  const { client, informers, sources, apps, target, identity, size, clock, log } = options;
+  const kinds = [...sources, ...POLICY_KINDS];
+  const mutating = informers.store(MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_SELECTOR);
+  const validating = informers.store(VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING_SELECTOR);
   let writes: readonly number[] = [];
 
   async function keep<T extends WebhookConfiguration>(resource: Resource<T>, store: Store<T>, desired: T, signal: AbortSignal) {

@@ -27,7 +27,7 @@ const MAX_WAITING_OF_ADDRESS = 64;
 const MAX_WAITING_ADDRESSES = 256;
 
 export function createReadLimit(clock: Clock): ReadLimit {
-  /** By address; whose turn is next comes first. */
+  /** What starts each read, by address. The address whose turn is next comes first. */
   const waiting = new Map<string, (() => void)[]>();
   const pace = createClientPace({ perSecond: PER_SECOND, burst: BURST, clock });
   let running = 0;

@@ -95,7 +95,7 @@ const MAX_WARNINGS = 32;
 /** More than a person reads. A list of a million invalid items has a million problems. */
 const MAX_CHARS = 16_384;
 
-/** With the prefix, cut to the maximum length. */
+/** The text with the prefix, cut to the maximum length. */
 function signed(text: string): string {
   const shown = text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}...` : text;
   return shown.startsWith(SIGNATURE) ? shown : `${SIGNATURE} ${shown}`;

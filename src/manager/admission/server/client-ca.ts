@@ -5,18 +5,12 @@ import { createLastGoodFile } from "../../../base/last-good-file.ts";
 import type { Logger } from "../../../base/log.ts";
 import { readCertificates } from "../../../base/pem.ts";
 
-export interface ClientCa {
-  /** PEM; undefined before the start. */
-  readonly pem: string | undefined;
-  /** @throws MeshError `WEBHOOK_CLIENT_CA` if the file has no certificates */
-  start(onChange: () => void): Promise<void>;
-  stop(): void;
-}
+export type ClientCa = ReturnType<typeof createClientCa>;
 
 /** A kubelet replaces a mounted file within a minute or two. */
 const READ_MS = 10_000;
 
-export function createClientCa({ file, clock, log }: { file: string; clock: Clock; log: Logger }): ClientCa {
+export function createClientCa({ file, clock, log }: { file: string; clock: Clock; log: Logger }) {
   const parse = (text: string) => {
     readCertificates(text, file);
     return text;
@@ -26,10 +20,12 @@ export function createClientCa({ file, clock, log }: { file: string; clock: Cloc
   let timer: Timer | undefined;
   let isOver = false;
   return {
+    /** PEM; undefined before the start. */
     get pem() {
       return pem;
     },
-    async start(onChange) {
+    /** @throws MeshError `WEBHOOK_CLIENT_CA` if the file has no certificates */
+    async start(onChange: () => void) {
       pem = await content.current();
       const read = async () => {
         const next = await content.current();

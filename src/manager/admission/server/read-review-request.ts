@@ -6,7 +6,7 @@ import { createGrowingBytes } from "../../../base/growing-bytes.ts";
 import { MAX_REVIEW_BYTES } from "../../../kube/admission-review.ts";
 import { type JsonBounds, JsonCost } from "../../../kube/codec/json-cost.ts";
 import { StatusError } from "../../../kube/status.ts";
-import { type AdmissionRequest, decodeReview } from "./admission-review.ts";
+import { decodeReview } from "./admission-review.ts";
 
 /**
  * Two objects of 1.5 MB, the most that etcd stores, have 200,000 values if they are mostly lists of names of
@@ -21,18 +21,6 @@ const REVIEW_BOUNDS: JsonBounds = { depth: 100, values: 200_000, names: 20_000, 
  */
 const ORDINARY_BYTES = 128 * 1024;
 
-interface ChargedRequest {
-  readonly request: AdmissionRequest;
-  /**
-   * For the answer, until it has left.
-   * @throws StatusError `TooManyRequests`
-   */
-  charge(bytes: number): void;
-  /** Call it once. */
-  release(): void;
-}
-
-/** All reviews share these. */
 export interface ReviewMeans {
   /** Bytes of bodies, and of what they become, in memory at a time. */
   readonly budget: FairBudget;
@@ -48,11 +36,7 @@ interface IncomingBody extends AsyncIterable<Buffer> {
  * @param client the address whose share of the budget, and whose turn, the review takes
  * @throws StatusError `RequestEntityTooLarge`, `TooManyRequests`, or `BadRequest`
  */
-export async function readReviewRequest(
-  body: IncomingBody,
-  client: string,
-  { budget, turns }: ReviewMeans,
-): Promise<ChargedRequest> {
+export async function readReviewRequest(body: IncomingBody, client: string, { budget, turns }: ReviewMeans) {
   let used = 0;
   let charged = 0;
   const use = (bytes: number) => {
@@ -72,6 +56,7 @@ export async function readReviewRequest(
     use(cost.parsedBytes);
     const request = await turns.run(client, () => decodeReview(bytes));
     use(-bufferBytes);
+    // `charge` is for the answer, until it has left. `release` is called once.
     return { request, charge: use, release };
   } catch (error) {
     release();
@@ -99,7 +84,7 @@ function tooLarge(what: string): StatusError {
   return new StatusError("RequestEntityTooLarge", `ctrlmesh: a review ${what}`);
 }
 
-/** Within the API server's own timeout. */
+/** The API server tries again within its own timeout. */
 const RETRY_AFTER_SECONDS = 1;
 
 function busy(): StatusError {

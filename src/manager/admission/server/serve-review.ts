@@ -14,12 +14,12 @@ import { type AdmissionAnswer, type AdmissionRequest, encodeReview } from "./adm
 import { type ReviewMeans, readReviewRequest } from "./read-review-request.ts";
 import type { Caller, WebhookName, WebhookRoutes } from "./webhook.ts";
 
-interface ServeOptions extends ReviewMeans {
+export interface ServeOptions extends ReviewMeans {
   readonly routes: WebhookRoutes;
   readonly metrics: WebhookMetrics;
   readonly clock: Clock;
   readonly log: Logger;
-  /** For a client to read an answer. */
+  /** The time for a client to read an answer. */
   readonly answerMs: number;
   /** Bounds the refusals and failures of a client that are logged. All are counted. */
   readonly refusals: Pick<ClientPace, "allow">;
@@ -115,7 +115,7 @@ function failureOf(code: number): WebhookResult {
   return code < 500 ? "bad-request" : "failed";
 }
 
-/** Of a text from a request: any client can reach the port. */
+/** The longest text from a request in a log line: any client can reach the port. */
 const MAX_LOGGED = 1_000;
 
 function logRefusal(log: Logger, webhook: string, { namespace, name, dryRun }: AdmissionRequest, message: string): void {
@@ -138,17 +138,13 @@ function sendJson(res: ServerResponse, code: number, body: string): void {
  */
 const WEBHOOK_RESULTS = ["allowed", "patched", "refused", "bad-request", "unavailable", "failed"] as const;
 
-export type WebhookResult = (typeof WEBHOOK_RESULTS)[number];
+type WebhookResult = (typeof WEBHOOK_RESULTS)[number];
 
-export interface WebhookMetrics {
-  answered(webhook: WebhookName | "none", result: WebhookResult, seconds: number): void;
-  /** The usual cause is a client that does not trust the mesh's CA. */
-  handshakeFailed(): void;
-}
+export type WebhookMetrics = ReturnType<typeof createWebhookMetrics>;
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-export function createWebhookMetrics(registry: Registry): WebhookMetrics {
+export function createWebhookMetrics(registry: Registry) {
   const registers = [registry];
   const requests = new Counter({
     name: "ctrlmesh_manager_webhook_requests_total",
@@ -170,10 +166,11 @@ export function createWebhookMetrics(registry: Registry): WebhookMetrics {
     registers,
   });
   return {
-    answered(webhook, result, duration) {
+    answered(webhook: WebhookName | "none", result: WebhookResult, duration: number) {
       requests.inc({ webhook, result });
       seconds.observe({ webhook }, duration);
     },
+    /** The usual cause is a client that does not trust the mesh's CA. */
     handshakeFailed: () => handshakes.inc(),
   };
 }

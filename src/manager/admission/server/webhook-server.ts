@@ -14,25 +14,22 @@ import { GUARDED_SERVER, guardConnections } from "../../../base/guard-connection
 import type { Runnable } from "../../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../../base/listener.ts";
 import type { Logger } from "../../../base/log.ts";
+import type { Registry } from "../../../base/metrics.ts";
 import type { ClientCa } from "./client-ca.ts";
-import { serveReview, type WebhookMetrics } from "./serve-review.ts";
+import { createWebhookMetrics, type ServeOptions, serveReview } from "./serve-review.ts";
 import type { WebhookRoutes } from "./webhook.ts";
-
-export interface ServingIdentity {
-  /** Undefined before the first certificate: handshakes then fail. */
-  readonly serving: KeyCertificate | undefined;
-  onChange(listener: () => void): () => void;
-}
 
 /** Bounds in milliseconds, bytes and connections. Tests use smaller ones. */
 const BOUNDS = {
-  /** For new connections after the stop. */
+  /** How long a stopping server accepts connections. */
   openMs: 3_000,
-  /** For the handshake, and then for the first headers. */
+  /** The time for the handshake, and then for the first headers. */
   firstMs: 10_000,
-  /** For later headers, for a whole request, and to read an answer. */
+  /** The time for later headers, for a whole request, and to read an answer. */
   requestMs: 10_000,
-  /** For bodies, and what they become: one client gets half, and any review within its bounds fits. */
+  /**
+   * Bytes of bodies, and of what they become: one client gets half, and any review within its bounds fits.
+   */
   maxBodyBytes: 96 * 1024 * 1024,
   /** An API server has up to as many as it has reviews under way. Every pod can connect. */
   maxConnections: 256,
@@ -40,9 +37,10 @@ const BOUNDS = {
 
 export interface WebhookServerOptions extends Partial<typeof BOUNDS> {
   readonly listen: ListenAddress;
-  readonly identity: ServingIdentity;
+  /** `serving` is undefined before the first certificate: handshakes then fail. */
+  readonly identity: { readonly serving: KeyCertificate | undefined; onChange(listener: () => void): () => void };
   readonly routes: WebhookRoutes;
-  readonly metrics: WebhookMetrics;
+  readonly metricsRegistry: Registry;
   /** Only clients with a certificate of these CAs are served. Default: all clients are. */
   readonly clientCa?: ClientCa;
   readonly clock: Clock;
@@ -57,19 +55,19 @@ export interface WebhookServer extends Runnable {
 const MAX_HEADER_BYTES = 4 * 1024;
 /** Longer than client-go keeps an idle connection (90 s), so that client-go closes it first. */
 const KEEP_ALIVE_MS = 120_000;
-/** For running requests after the last connection: slightly longer than a review waits. */
+/** How long running requests may continue after that: slightly longer than a review waits. */
 const LAST_ANSWERS_MS = 3_000;
 const CHECK_MS = 1_000;
-/** Some hundred ordinary reviews of one address in some seconds. */
+/** The light use of one address: some hundred ordinary reviews in some seconds. */
 const LIGHT_MS = 500;
-/** Of one address. An API server opens at most as many connections as it has reviews under way. */
+/** The handshakes of one address. An API server opens as many as it has reviews under way. */
 const HANDSHAKES_PER_SECOND = 32;
 const HANDSHAKES_AT_ONCE = 256;
-/** Of each address. Each line has up to 3,000 characters. */
+/** The log lines of each address. Each has up to 3,000 characters. */
 const LOGGED_REFUSALS = { perSecond: 5, burst: 100 };
 const HANDSHAKE_FAILED =
   "a client of the webhooks broke off the TLS handshake, or had too many connections: does the caBundle contain the mesh's CA?";
-/** Between two lines about failed handshakes. */
+/** The least time between two lines about failed handshakes. */
 const TLS_WARN_MS = 60_000;
 
 export function createWebhookServer(options: WebhookServerOptions): WebhookServer {
@@ -88,7 +86,8 @@ export function createWebhookServer(options: WebhookServerOptions): WebhookServe
   const useCertificate = createCertificateUse(server, options);
 
   const answerMs = bounds.requestMs;
-  const common = { ...options, budget, turns, refusals, answerMs, isDraining: () => isDraining };
+  const metrics = createWebhookMetrics(options.metricsRegistry);
+  const common = { ...options, metrics, budget, turns, refusals, answerMs, isDraining: () => isDraining };
   const serve = (req: IncomingMessage, res: ServerResponse) => {
     if (req.socket.destroyed) return; // see guardConnections
     const work = serveReview(req, res, common);
@@ -100,7 +99,7 @@ export function createWebhookServer(options: WebhookServerOptions): WebhookServe
     if (!req.socket.destroyed) res.writeContinue();
     serve(req, res);
   });
-  countHandshakeFailures(server, options);
+  countHandshakeFailures(server, common);
 
   return {
     name: "webhooks",
@@ -169,7 +168,7 @@ function createTlsServer(bounds: WebhookServerOptions & typeof BOUNDS): Server {
 }
 
 // The API server reports a failed handshake to the creator of the pod. This is the manager's side.
-function countHandshakeFailures(server: Server, { clock, log, metrics }: WebhookServerOptions) {
+function countHandshakeFailures(server: Server, { clock, log, metrics }: Pick<ServeOptions, "clock" | "log" | "metrics">) {
   let warnedMs = Number.NEGATIVE_INFINITY;
   server.on("tlsClientError", (error) => {
     metrics.handshakeFailed();

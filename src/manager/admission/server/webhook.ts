@@ -2,12 +2,11 @@
 // configurations and the server agree.
 import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
 
-/** In metrics. */
 export type WebhookName = "inject" | "validate";
 
 /** The client that waits for an answer. */
 export interface Caller {
-  /** Takes a share of the budgets and of the time. */
+  /** The address whose share of the budgets and of the time a request takes. */
   readonly address: string;
   /** Fires when the caller no longer waits. */
   readonly signal: AbortSignal;
@@ -28,7 +27,7 @@ export interface Webhook {
   readonly review: Review;
 }
 
-/** Takes a path without the query. */
+/** The path has no query. */
 export type WebhookRoutes = (path: string) => Webhook | undefined;
 
 export interface AppName {
@@ -45,7 +44,7 @@ export function injectPath({ namespace, name }: AppName): string {
   return `/inject/${namespace}/${name}`;
 }
 
-/** For the check after all mutating webhooks. */
+/** The path of the check after all mutating webhooks. */
 export function admitPath({ namespace, name }: AppName): string {
   return `/admit/${namespace}/${name}`;
 }

@@ -6,8 +6,7 @@ import { appOf } from "../../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
 import type { VirtualApp } from "../../../api/virtual-app.ts";
 import type { Compile } from "../../apps/compile/compiler.ts";
-import { checkedNamespaces, type NamespaceChecks } from "./checked-namespaces.ts";
-import { createMoveLimit } from "./edit-moves.ts";
+import { checkedNamespaces, createMoveLimit, type NamespaceChecks } from "./edit-moves.ts";
 
 const checked = (apps: NamespaceChecks["apps"], compile: Compile = compileHere) =>
   checkedNamespaces({ apps, compile, limit: createMoveLimit(), clock: createFakeClock() });

@@ -1,16 +1,22 @@
-// How many namespaces an edit of a route moves, for a warning. Invariant: an answer takes a bounded time,
+// What an edit of a route, or of the labels of a namespace, moves. Invariant: an answer takes a bounded time,
 // whatever the specs say. An edit without an answer passes without a warning, since warnings are a courtesy.
-import type { RouteTable } from "../../../route/table.ts";
+import { dnsLabelSchema } from "../../../api/names.ts";
+import { fieldAt, isObject } from "../../../api/rule.ts";
+import type { Clock } from "../../../base/clock.ts";
+import { NAMESPACES } from "../../../kube/client/resources.ts";
+import type { Labels } from "../../../kube/label-selector.ts";
+import type { Owner, RouteTable } from "../../../route/table.ts";
+import { ownerText } from "../../../route/words.ts";
+import { isDeepEqual } from "../../../runtime/merge-patch.ts";
+import type { App, Apps } from "../../apps/app.ts";
 import type { Compile } from "../../apps/compile/compiler.ts";
 import type { NamespaceFacts, RouteSpec } from "../../apps/compile/route-spec.ts";
 import { comparedOwners, isSameOwner } from "../../apps/namespace-owners.ts";
 import type { Caller } from "../server/webhook.ts";
+import type { CheckedKind } from "./validate-webhook.ts";
 
-interface RouteMoves {
-  /** Namespaces in which some resource gets another owner. */
-  readonly moved: number;
-  readonly total: number;
-}
+/** `moved` counts the namespaces in which some resource gets another owner. */
+type RouteMoves = { readonly moved: number; readonly total: number };
 
 /**
  * As approximate as `comparedOwners`. Undefined if the namespaces are not known, the count takes too long, or
@@ -18,9 +24,7 @@ interface RouteMoves {
  */
 export type CountMoves = (before: RouteSpec, after: RouteSpec, caller: Caller) => Promise<RouteMoves | undefined>;
 
-/**
- * Of one compilation. Ordinary rules for 10,000 namespaces take as long; the API server waits for the answer.
- */
+/** The time of one compilation: ordinary rules for 10,000 namespaces take as long. */
 const LIMIT_MS = 500;
 
 interface MoveCounterOptions {
@@ -80,4 +84,78 @@ export function createMoveLimit(): MoveLimit {
       asking.delete(address);
     }
   };
+}
+
+/** Clients show only some. */
+const MAX_WARNINGS = 8;
+/** The time for one app and its namespace: far more than an ordinary spec takes. */
+const ONE_MS = 50;
+/** The time for all apps: the API server waits for the answer. */
+const TOTAL_MS = 1_000;
+
+export interface NamespaceChecks {
+  readonly apps: Pick<Apps, "list">;
+  readonly compile: Compile;
+  readonly limit: MoveLimit;
+  readonly clock: Pick<Clock, "monotonicMs">;
+}
+
+/**
+ * Namespaces as a checked kind: an edit of labels that moves the namespace is allowed with a warning. Opt-in,
+ * since any client that can ask learns which apps divide the namespace.
+ */
+export function checkedNamespaces({ apps, compile, limit, clock }: NamespaceChecks): CheckedKind {
+  const movesOf = async (edit: LabelEdit, { signal }: Caller): Promise<string[]> => {
+    const warnings: string[] = [];
+    const endMs = clock.monotonicMs() + TOTAL_MS;
+    for (const app of apps.list()) {
+      if (warnings.length >= MAX_WARNINGS || clock.monotonicMs() >= endMs || signal.aborted) break;
+      warnings.push(...(await moveWarning(app, edit, compile, signal)));
+    }
+    return warnings;
+  };
+  return {
+    resource: NAMESPACES,
+    async judgeEdit(before, after, _place, caller) {
+      const edit = labelEditOf(before, after);
+      const warnings = edit && (await limit(caller.address, () => movesOf(edit, caller)));
+      return { problems: [], warnings: warnings ?? [] };
+    },
+  };
+}
+
+interface LabelEdit {
+  readonly before: NamespaceFacts;
+  readonly after: NamespaceFacts;
+}
+
+// Any pod may call this port with any objects. Only the API server's calls are filtered by the match
+// condition.
+function labelEditOf(before: unknown, after: unknown): LabelEdit | undefined {
+  const { data: name } = dnsLabelSchema.safeParse(fieldAt(after, "metadata", "name"));
+  const [old, next] = [labelsOf(before), labelsOf(after)];
+  if (name === undefined || old === undefined || next === undefined || isDeepEqual(old, next)) return undefined;
+  return { before: { name, labels: old }, after: { name, labels: next } };
+}
+
+/** Undefined if the object is not a namespace. */
+function labelsOf(object: unknown): Labels | undefined {
+  const metadata = fieldAt(object, "metadata");
+  const labels = fieldAt(metadata, "labels") ?? {};
+  return isObject(metadata) && isObject(labels) ? (labels as Labels) : undefined;
+}
+
+async function moveWarning({ ref, spec }: App, edit: LabelEdit, compile: Compile, signal: AbortSignal): Promise<string[]> {
+  if (spec === undefined || spec.isPaused) return [];
+  const { name } = edit.after;
+  const route = spec.route();
+  const tables = await Promise.all([edit.before, edit.after].map((facts) => compile(route, [facts], ONE_MS, { signal })));
+  const compared = comparedOwners(tables.filter((table) => table !== undefined));
+  if (compared.length < tables.length) return [];
+  const [old, next] = compared.map((ownersIn) => ownersIn(name));
+  const at = old?.findIndex((owner, index) => !isSameOwner(owner, next?.[index])) ?? -1;
+  const [from, to] = [old?.[at], next?.[at]] as [Owner | undefined, Owner | undefined];
+  if (from === undefined || to === undefined) return [];
+  const app = `${ref.kind} ${ref.namespace}/${ref.name}`;
+  return [`namespace ${JSON.stringify(name)} moves from ${ownerText(from)} to ${ownerText(to)} of ${app}`];
 }

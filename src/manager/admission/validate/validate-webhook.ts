@@ -46,7 +46,7 @@ function notOurs({ operation, resource }: AdmissionRequest): AdmissionAnswer {
 
 /** kubectl prints each cause on a line of its own. */
 const MAX_CAUSES = 100;
-/** The schemas make some hundred. Names of unknown fields have any length. */
+/** The texts of the schemas have some hundred. Names of unknown fields have any length. */
 const MAX_CAUSE_CHARS = 700;
 
 function refusal({ resource: { group, kind } }: CheckedKind, name = "", problems: readonly Problem[]): AdmissionAnswer {
@@ -90,7 +90,7 @@ export function checkedSources({ sources, apps, countMoves }: SourceChecks): Che
   }));
 }
 
-/** Of all namespaces: an edit that moves this share, or this number, gets a warning. */
+/** An edit that moves this share of all namespaces, or this number, gets a warning. */
 const RISKY_SHARE = 0.5;
 const RISKY_COUNT = 100;
 

@@ -73,14 +73,8 @@ export interface ReadyInfo {
   readonly webhookUrl: string | undefined;
 }
 
-export interface Proxy {
-  /** In the order of their start, for `runGroups`. */
-  readonly groups: readonly (readonly Runnable[])[];
-  ready(): ReadyInfo;
-}
-
 /** Nothing is bound or connected before the parts start. */
-export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
+export function createProxy(config: ProxyConfig, deps: ProxyDeps) {
   const { session, certificate, trust, registry, clock, random, log } = deps;
   const { policies, peers } = session;
   const accessLog = createAccessLog({ share: config.accessLog, random, log });
@@ -115,6 +109,7 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
   });
   const measuring: Runnable = { name: "metrics", start: async () => undefined, stop: async () => outbound.metrics.stop() };
   return {
+    /** In the order of their start, for `runGroups`. */
     groups: [
       [health, measuring],
       [outbound.apiServer],
@@ -122,7 +117,7 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
       [session, certificate],
       [outbound.server, egress, reviews?.server].filter((server) => server !== undefined),
     ],
-    ready: () => ({
+    ready: (): ReadyInfo => ({
       url: urlOf("https", config.listen, outbound.server),
       healthUrl: urlOf("http", config.healthListen, health),
       ca: certificate.caFile ?? config.tls?.cert ?? "",

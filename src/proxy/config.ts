@@ -41,6 +41,8 @@ function isLoopback({ host }: ListenAddress): boolean {
   return host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
+const oneAddress = listenAddresses.pipe(z.array(z.custom<ListenAddress>()).max(1, "takes one host:port"));
+
 const settings = {
   apiServer: {
     type: z.string({ error: "is required outside of a cluster" }).transform((text, context) => {
@@ -80,12 +82,7 @@ const settings = {
   tlsCert: { type: z.string(), fallback: "", help: "PEM file to serve with (default: by --identity)" },
   tlsKey: { type: z.string(), fallback: "", help: "PEM file with the key of --tls-cert" },
   egressListen: {
-    type: listenAddresses.pipe(
-      z
-        .array(z.custom<ListenAddress>())
-        .max(1, "takes one host:port")
-        .refine((all) => all.every(isLoopback), "must be a loopback address such as 127.0.0.1:15002"),
-    ),
+    type: oneAddress.refine((all) => all.every(isLoopback), "must be a loopback address such as 127.0.0.1:15002"),
     fallback: "",
     help: "host:port on loopback of the forward proxy for other servers (HTTPS_PROXY); off without it",
   },
@@ -95,7 +92,7 @@ const settings = {
     help: "private ranges, divided by commas, that the forward proxy may connect to: 10.0.0.0/8",
   },
   webhookListen: {
-    type: listenAddresses.pipe(z.array(z.custom<ListenAddress>()).max(1, "takes one host:port")),
+    type: oneAddress,
     fallback: "",
     help: "host:port for calls of the operator's webhooks; off without it",
   },

@@ -11,14 +11,10 @@ import { ownerText, subsetDisplayName } from "../route/words.ts";
 import type { AccessFields, AccessLog } from "./observe/access-log.ts";
 import type { Session } from "./session/session.ts";
 
-/** Newest first. */
-export interface PlanSource {
-  list(): readonly object[];
-}
-
 export interface DebugPagesDeps extends RequestsPageDeps {
   readonly session: Pick<Session, "current">;
-  readonly plans: PlanSource;
+  /** Newest first. */
+  readonly plans: { list(): readonly object[] };
 }
 
 const MAX_PLANS = 200;
@@ -94,12 +90,6 @@ const MAX_RULES = 200;
 const MAX_CLASSES = 100;
 const MAX_NAMES = 100;
 
-interface Bounded<T> {
-  readonly total: number;
-  readonly first: readonly T[];
-  readonly truncated: boolean;
-}
-
 export function snapshotPage(snapshot: Snapshot | undefined): object {
   if (snapshot === undefined) return { snapshot: null };
   const { version, digest, app, subset, podNamespace, lockName, table, callers, guard = "Enforce" } = snapshot;
@@ -127,6 +117,6 @@ function placeText(place: string): string {
   return place === CLUSTER_SCOPE ? "(cluster scope)" : place;
 }
 
-function bounded<T>(all: readonly T[], max: number): Bounded<T> {
+function bounded<T>(all: readonly T[], max: number) {
   return { total: all.length, first: all.slice(0, max), truncated: all.length > max };
 }

@@ -12,7 +12,7 @@ export type Remains = "before" | "saved" | "torn" | "none";
 export type DiskState = "works" | "hangs" | "fails";
 
 export interface ModelDisk {
-  readonly file: SnapshotFile;
+  readonly file: Pick<SnapshotFile, "load" | "willChange" | "save">;
   /** Numbers of streams and the promised epoch: a new one for each process. */
   openStreams(now: () => number): Pick<StreamLedger, "next" | "epoch" | "promise" | "hasPromised">;
   /** While it hangs, saves wait; those that wait finish when it works again. */

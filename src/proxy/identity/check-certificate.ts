@@ -50,11 +50,10 @@ function leadsTo(
   const signed = (by: X509Certificate) =>
     by.ca && isCurrent(by, now) && certificate.checkIssued(by) && certificate.verify(by.publicKey);
   if (anchors.some(signed)) return true;
-  return between.some((next) => signed(next) && leadsTo(next, without(between, next), anchors, now));
-}
-
-function without<T>(all: readonly T[], one: T): readonly T[] {
-  return all.filter((other) => other !== one);
+  return between.some((next) => {
+    const others = between.filter((other) => other !== next);
+    return signed(next) && leadsTo(next, others, anchors, now);
+  });
 }
 
 function missingNames(leaf: X509Certificate): readonly string[] {

@@ -3,16 +3,10 @@
 import type { ProcessContext } from "../../base/process-context.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import { createCertify } from "./certify.ts";
-import {
-  createMeshAccess,
-  createMeshTrustStore,
-  createPlainAccess,
-  type ManagerAccess,
-  type MeshTrustStore,
-} from "./manager-access.ts";
+import { createMeshAccess, createMeshTrustStore, createPlainAccess } from "./manager-access.ts";
 import type { openManagerChannel } from "./manager-channel.ts";
 import { createMeshCertificate } from "./mesh-certificate.ts";
-import { createCertificateHolder, type ServingCertificate } from "./serving-certificate.ts";
+import { createCertificateHolder } from "./serving-certificate.ts";
 import { readPair } from "./tls-pair.ts";
 import { createOwnCertificate, createWatchedCertificate } from "./watched-certificate.ts";
 
@@ -32,14 +26,8 @@ export interface IdentityDeps extends ProcessContext {
   readonly connect?: typeof openManagerChannel;
 }
 
-export interface Identity {
-  readonly access: ManagerAccess;
-  readonly certificate: ServingCertificate;
-  /** The CAs by which proxies know each other; undefined if the certificate is not of the mesh. */
-  readonly peerTrust: MeshTrustStore | undefined;
-}
-
-export function createIdentity(deps: IdentityDeps): Identity {
+/** `peerTrust`: the CAs by which proxies know each other; undefined if the certificate is not of the mesh. */
+export function createIdentity(deps: IdentityDeps) {
   const { config, registry, clock, log } = deps;
   const { manager, identity, tls, dataDir } = config;
   const holder = createCertificateHolder(registry);

@@ -6,16 +6,7 @@ import type { Logger } from "../../base/log.ts";
 export type AccessFields = Readonly<Record<string, unknown>>;
 export type AccessSink = (fields: AccessFields) => void;
 
-export interface AccessLog {
-  /** Where to write about the request that begins now; undefined: nowhere. */
-  pick(): AccessSink | undefined;
-  /** Copies all requests that begin from now on, until the returned function is called. */
-  tap(sink: AccessSink): () => void;
-  /** True when the first reader of copies comes, false when the last has left. */
-  onTapped(listener: (isTapped: boolean) => void): void;
-  /** For a request that another thread has served. */
-  copy(fields: AccessFields): void;
-}
+export type AccessLog = ReturnType<typeof createAccessLog>;
 
 export interface AccessLogOptions {
   readonly share: number;
@@ -23,7 +14,7 @@ export interface AccessLogOptions {
   readonly log: Logger;
 }
 
-export function createAccessLog({ share, random, log }: AccessLogOptions): AccessLog {
+export function createAccessLog({ share, random, log }: AccessLogOptions) {
   const taps = new Set<AccessSink>();
   const listeners: ((isTapped: boolean) => void)[] = [];
   const notify = (isTapped: boolean) => {
@@ -32,7 +23,8 @@ export function createAccessLog({ share, random, log }: AccessLogOptions): Acces
   const write: AccessSink = (fields) => log.info(fields, "request");
   const isPicked = () => share >= 1 || (share > 0 && random() < share);
   return {
-    pick() {
+    /** Where to write about the request that begins now; undefined: nowhere. */
+    pick(): AccessSink | undefined {
       const logged = isPicked();
       if (taps.size === 0) return logged ? write : undefined;
       const sinks = [...taps, ...(logged ? [write] : [])];
@@ -40,7 +32,8 @@ export function createAccessLog({ share, random, log }: AccessLogOptions): Acces
         for (const sink of sinks) sink(fields);
       };
     },
-    tap(sink) {
+    /** Copies all requests that begin from now on, until the returned function is called. */
+    tap(sink: AccessSink): () => void {
       // A sink of its own a call, so that the same function may listen twice.
       const entry: AccessSink = (fields) => sink(fields);
       taps.add(entry);
@@ -49,8 +42,10 @@ export function createAccessLog({ share, random, log }: AccessLogOptions): Acces
         if (taps.delete(entry) && taps.size === 0) notify(false);
       };
     },
-    onTapped: (listener) => void listeners.push(listener),
-    copy(fields) {
+    /** True when the first reader of copies comes, false when the last has left. */
+    onTapped: (listener: (isTapped: boolean) => void) => void listeners.push(listener),
+    /** For a request that another thread has served. */
+    copy(fields: AccessFields): void {
       for (const sink of [...taps]) sink(fields);
     },
   };

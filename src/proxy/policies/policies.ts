@@ -29,9 +29,7 @@ export interface Policies {
   readonly delay: Delay;
 }
 
-type RuleKey = string;
-
-function keyOf({ uid, rule }: { readonly uid: string; readonly rule: string }): RuleKey {
+function keyOf({ uid, rule }: { readonly uid: string; readonly rule: string }): string {
   return `${uid}/${rule}`;
 }
 
@@ -61,7 +59,7 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
   const now = () => offsetMs + clock.monotonicMs();
   const listeners: (() => void)[] = [];
   /** The breakers that closed in this process. */
-  const closedAt = new Map<RuleKey, RuleStateMessage>();
+  const closedAt = new Map<string, RuleStateMessage>();
   let current: PolicySet = NO_POLICIES;
   let digest = "";
   let faults: Matcher<FaultRule> = createMatcher([]);
@@ -74,7 +72,7 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
       if (breaker === undefined || since === undefined) return closedAt.get(key) ?? [];
       return { uid: origin.uid, rule: origin.rule, opened: state === "Opened", sinceMs: since };
     });
-  let before = new Map<RuleKey, RuleStateMessage>();
+  let before = new Map<string, RuleStateMessage>();
   const changed = () => {
     const open = new Map(states().flatMap((each) => (each.opened ? [[keyOf(each), each] as const] : [])));
     for (const [key, each] of before) if (!open.has(key)) closedAt.set(key, { ...each, opened: false, sinceMs: now() });

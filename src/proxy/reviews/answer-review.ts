@@ -201,9 +201,9 @@ async function local(to: Recipient, ownSubset: string, asking: Asking): Promise<
 async function toPeer(to: Recipient, ownSubset: string, asking: Asking): Promise<Attempt> {
   const { call, deps } = asking;
   const { clients, peers, random } = deps;
+  const { inFlightAt } = clients;
   call.record.subset = to.subset;
   const subsetText = `subset "${subsetDisplayName(to.subset)}"`;
-  const inFlightAt = (peer: PodPeer) => clients.inFlightAt(peer);
   clients.keep(peers.current);
   const nobody = (code: string, why: string): Attempt => {
     if (asking.waitedMs() >= NO_PEER_MS) throw unavailable(code, `ctrlmesh: ${why}`);

@@ -30,18 +30,13 @@ export interface WebhooksConfig {
   readonly certDir: string;
 }
 
-export interface MeshIdentity {
-  readonly certificate: Pick<ServingCertificate, "current">;
-  readonly trust: MeshTrustStore;
-}
-
 export interface ReviewsDeps extends Pick<DecideDeps, "policies">, ProcessContext {
   readonly session: Pick<Session, "current" | "onChange">;
   /** Called often: why there has been no certificate of the operator for a while, or "". */
   readonly report: (problem: string) => void;
   readonly peers: Peers;
   /** Undefined without the mesh's identity: then there are no peers. */
-  readonly identity: MeshIdentity | undefined;
+  readonly identity: { readonly certificate: Pick<ServingCertificate, "current">; readonly trust: MeshTrustStore } | undefined;
   readonly accessLog: Pick<AccessLog, "onTapped" | "copy">;
   /** For a client to send a whole request; default: the longest timeout of a webhook. */
   readonly requestMs?: number;
@@ -76,7 +71,7 @@ export function createReviews(config: ReviewsSettings, deps: ReviewsDeps): Revie
         case "decide":
           return thread.post({ kind: "decided", decisions: message.questions.map(decide) });
         case "credentials":
-          void credentialsOf(deps.identity).then((credentials) => thread.post({ kind: "credentials", credentials }));
+          void credentialsOf(deps).then((credentials) => thread.post({ kind: "credentials", credentials }));
           return;
         case "observed":
           return metrics.observed(message.observations);
@@ -125,7 +120,7 @@ function createDecide(deps: DecideDeps & Pick<ReviewsDeps, "log">): (question: R
   };
 }
 
-async function credentialsOf(identity: MeshIdentity | undefined): Promise<PeerCredentials | { readonly problem: string }> {
+async function credentialsOf({ identity }: ReviewsDeps): Promise<PeerCredentials | { readonly problem: string }> {
   if (identity === undefined) return { problem: "this proxy has no identity of the mesh, so it has no peers" };
   try {
     const { pem: ca } = await identity.trust.current();

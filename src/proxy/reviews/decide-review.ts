@@ -3,13 +3,14 @@
 // requests wait meanwhile.
 import type { ReviewSubject } from "../../kube/admission-review.ts";
 import type { Labels } from "../../kube/label-selector.ts";
+import type { GroupResource } from "../../kube/types.ts";
 import { ruleName } from "../../policy/policy.ts";
 import { reviewRequestOf } from "../../policy/policy-request.ts";
 import { type Recipient, type ReviewRoute, routeReview } from "../../route/route-review.ts";
 import type { Owner } from "../../route/table.ts";
 import type { Policies } from "../policies/policies.ts";
 import { refusalText } from "../policies/policy-refusal.ts";
-import type { ChangeListener, Enforced, Session } from "../session/session.ts";
+import type { Enforced, Session } from "../session/session.ts";
 
 export interface ReviewQuestion {
   readonly subject: ReviewSubject;
@@ -54,17 +55,13 @@ export function decideReview(question: ReviewQuestion, { session, before, polici
   return { kind: "routed", subset, route };
 }
 
-/** The owners of fenced places from before their fence; an entry lasts exactly as long as the fence. */
-export interface PlacesBefore {
-  readonly follow: ChangeListener;
-  /** The owner by the last snapshot without the fence; undefined without a fence, or if unknown. */
-  ownerBefore(resource: { readonly group: string; readonly resource: string }, place: string, labels?: Labels): Owner | undefined;
-}
+export type PlacesBefore = ReturnType<typeof createPlacesBefore>;
 
-export function createPlacesBefore(): PlacesBefore {
+/** The owners of fenced places from before their fence; an entry lasts exactly as long as the fence. */
+export function createPlacesBefore() {
   let lastUnfenced: ReadonlyMap<string, Enforced> = new Map();
   return {
-    follow(now, before) {
+    follow(now: Enforced, before: Enforced | undefined): void {
       const next = new Map<string, Enforced>();
       for (const place of now.snapshot.table.fenced) {
         const last = lastUnfenced.get(place) ?? (before?.snapshot.table.fenced.has(place) ? undefined : before);
@@ -72,6 +69,8 @@ export function createPlacesBefore(): PlacesBefore {
       }
       lastUnfenced = next;
     },
-    ownerBefore: ({ group, resource }, place, labels) => lastUnfenced.get(place)?.view(group, resource).ownerOf(place, labels),
+    /** The owner by the last snapshot without the fence; undefined without a fence, or if unknown. */
+    ownerBefore: ({ group, resource }: GroupResource, place: string, labels?: Labels): Owner | undefined =>
+      lastUnfenced.get(place)?.view(group, resource).ownerOf(place, labels),
   };
 }

@@ -34,16 +34,11 @@ export function read(maxHeldBytes = MAX_HELD_BYTES): ReviewLayer {
   };
 }
 
-interface Share {
-  /** @throws ReviewError if there is no room */
-  take(bytes: number): void;
-  release(): void;
-}
-
-function takeFrom(budget: FairBudget, address: string): Share {
+function takeFrom(budget: FairBudget, address: string) {
   let takenBytes = 0;
   return {
-    take(bytes) {
+    /** @throws ReviewError if there is no room */
+    take(bytes: number): void {
       if (!budget.take(address, bytes))
         throw unavailable("BUSY", "ctrlmesh: this pod holds too many reviews at this moment", RETRY_AFTER_SECONDS);
       takenBytes += bytes;
@@ -58,7 +53,7 @@ const RETRY_AFTER_SECONDS = 1;
 async function readReviewBody(
   { headers }: ReviewCall,
   source: ByteSource,
-  take: Share["take"],
+  take: (bytes: number) => void,
 ): Promise<{ readonly body: Buffer; readonly subject: ReviewSubject | undefined }> {
   const growing = createGrowingBytes(Number(headers["content-length"] ?? MAX_REVIEW_BYTES));
   const reader = createReviewReader();

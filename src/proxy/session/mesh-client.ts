@@ -2,14 +2,13 @@
 // follows redirects, and comes back after any failure. Invariants: a failure never touches what is in force,
 // and the proxy waits for no replica without end.
 import { onAbort } from "../../base/abort.ts";
-import { type BackoffOptions, sleep } from "../../base/clock.ts";
+import { type BackoffOptions, type Clock, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import type { ReportMessage } from "../../wire/messages.ts";
-import type { ManagerAccess } from "../identity/manager-access.ts";
-import { isRefusal, openManagerChannel, reasonOf } from "../identity/manager-channel.ts";
-import { createChannels } from "./mesh-channels.ts";
+import type { ManagerAccess, ManagerPass } from "../identity/manager-access.ts";
+import { isRefusal, type ManagerChannel, openManagerChannel, reasonOf } from "../identity/manager-channel.ts";
 import { createMeshDialog, type MeshDialog, type MeshStream, openMeshStream } from "./mesh-stream.ts";
 import { BACKOFF, createLeaderFinder, NO_RETRIES, nextRetry, type Outcome, type StreamOutcome } from "./next-attempt.ts";
 import type { Greeting } from "./registration.ts";
@@ -95,7 +94,7 @@ export function createMeshClient(deps: MeshClientDeps) {
     const unlink = onAbort(signal, () => opened.close());
     try {
       const error = await opened.ended;
-      const { redirect, hasBroughtUpdates } = dialog;
+      const { redirect, hasBroughtUpdates } = dialog.state;
       const servedMs = connectedMs === undefined ? -1 : clock.monotonicMs() - connectedMs;
       // A replica that turns a proxy away does so immediately.
       const served = servedMs >= (redirect === undefined ? 0 : SERVED_MS);
@@ -106,7 +105,7 @@ export function createMeshClient(deps: MeshClientDeps) {
       unlink();
       stream = undefined;
       current = undefined;
-      if (dialog.isFollowing) followedMs = clock.monotonicMs();
+      if (dialog.state.isFollowing) followedMs = clock.monotonicMs();
       metrics.managerConnected.set(0);
     }
   };
@@ -130,7 +129,7 @@ export function createMeshClient(deps: MeshClientDeps) {
     },
     /** 0 while the proxy follows a manager. */
     get managerAwayMs(): number {
-      return current?.isFollowing ? 0 : clock.monotonicMs() - followedMs;
+      return current?.state.isFollowing ? 0 : clock.monotonicMs() - followedMs;
     },
     /** Does nothing without a stream. */
     report: (report: ReportMessage) => stream?.send({ report }),
@@ -183,4 +182,52 @@ function createManagerTrouble(log: Logger) {
 
 function isAccessError(error: unknown): error is MeshError {
   return isMeshError(error, "TOKEN_UNREADABLE") || isMeshError(error, "MANAGER_CA_UNREADABLE");
+}
+
+const KEPT_MS = 20_000;
+
+/**
+ * The proxy's connections to replicas. Invariant: one connection is open, and besides it the one to the
+ * Service, as long as its replica is alive and does not serve: asking it again costs no handshake. After
+ * KEPT_MS another replica is asked, because one that is cut off from the API server never learns who leads.
+ * @param service host:port that leads to any replica
+ */
+function createChannels(service: string, connect: (endpoint: string, pass: ManagerPass) => ManagerChannel, clock: Clock) {
+  let redirectChannel: ManagerChannel | undefined;
+  let serviceChannel: ManagerChannel | undefined;
+  let openedMs = 0;
+  let openedWith: ManagerPass | undefined;
+
+  const drop = () => {
+    serviceChannel?.close();
+    serviceChannel = undefined;
+  };
+  return {
+    /** To be released when its stream is over. @param pass for a new connection */
+    to(endpoint: string, pass: ManagerPass): ManagerChannel {
+      if (endpoint !== service) {
+        redirectChannel = connect(endpoint, pass);
+        return redirectChannel;
+      }
+      // A connection that breaks is made anew by gRPC, which keeps its first trust.
+      const trustsOthers = pass.credentials !== openedWith?.credentials;
+      if (trustsOthers || clock.monotonicMs() - openedMs >= KEPT_MS) drop();
+      if (serviceChannel === undefined) {
+        serviceChannel = connect(service, pass);
+        openedWith = pass;
+        openedMs = clock.monotonicMs();
+      }
+      return serviceChannel;
+    },
+    served(endpoint: string): void {
+      if (endpoint !== service) drop();
+    },
+    /** @param answered the replica at the other end is alive, and only does not serve */
+    release(endpoint: string, answered: boolean): void {
+      if (endpoint === service && !answered) drop();
+      redirectChannel?.close();
+      redirectChannel = undefined;
+    },
+    close: drop,
+  };
 }

@@ -80,20 +80,26 @@ export interface MeshDialogDeps {
 
 export type MeshDialog = ReturnType<typeof createMeshDialog>;
 
+interface DialogState {
+  /** The replica has the proxy's promise. */
+  isFollowing: boolean;
+  /** The leader, by the replica. */
+  redirect: string | undefined;
+  hasBroughtUpdates: boolean;
+}
+
 export function createMeshDialog({ endpoint, greeting, promise, handlers, log }: MeshDialogDeps) {
   /** Forgotten once it was asked: a stream lasts for days, and the tables are large. */
   let named: Pick<Greeting, "tablesFor"> | undefined = greeting;
   const { proxyVersion } = greeting.registration;
-  let isFollowing = false;
+  const state: DialogState = { isFollowing: false, redirect: undefined, hasBroughtUpdates: false };
   let hasWarned = false;
-  let redirect: string | undefined;
-  let hasBroughtUpdates = false;
 
   const handlerOf = (type: string) => (Object.hasOwn(handlers, type) ? handlers[type] : undefined);
   const follow = async ({ epoch, wantedTables, types }: WelcomeMessage, stream: MeshStream) => {
-    isFollowing = false;
+    state.isFollowing = false;
     if (await promise(epoch)) {
-      isFollowing = true;
+      state.isFollowing = true;
       for (const [type, handler] of Object.entries(handlers)) handler.announced?.(types.includes(type));
       const tables = named?.tablesFor(wantedTables) ?? [];
       named = undefined;
@@ -103,12 +109,12 @@ export function createMeshDialog({ endpoint, greeting, promise, handlers, log }:
     }
   };
   const update = (message: UpdateMessage, stream: MeshStream) => {
-    if (!isFollowing) {
+    if (!state.isFollowing) {
       if (!hasWarned) log.warn({ endpoint }, "updates ignored: this replica has no promise of this proxy");
       hasWarned = true;
       return;
     }
-    hasBroughtUpdates = true;
+    state.hasBroughtUpdates = true;
     const type = message.resource?.type ?? "";
     const answers = answersTo(message, stream);
     const handler = handlerOf(type);
@@ -121,21 +127,11 @@ export function createMeshDialog({ endpoint, greeting, promise, handlers, log }:
       if ("update" in message && message.update) update(message.update, stream);
       else if ("welcome" in message && message.welcome) void follow(message.welcome, stream);
       else if ("redirect" in message && message.redirect) {
-        redirect = message.redirect.endpoint || undefined; // "": the replica knows no leader
+        state.redirect = message.redirect.endpoint || undefined; // "": the replica knows no leader
         stream.close();
       }
     },
-    /** The replica has the proxy's promise. */
-    get isFollowing(): boolean {
-      return isFollowing;
-    },
-    /** The leader, by the replica. */
-    get redirect(): string | undefined {
-      return redirect;
-    },
-    get hasBroughtUpdates(): boolean {
-      return hasBroughtUpdates;
-    },
+    state,
   };
 }
 

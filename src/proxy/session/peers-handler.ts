@@ -12,11 +12,7 @@ export interface Peers {
   onChange(listener: () => void): void;
 }
 
-export interface PeersHandler extends ResourceHandler {
-  readonly peers: Peers;
-}
-
-export function createPeersHandler(ownUid: string, log: Logger): PeersHandler {
+export function createPeersHandler(ownUid: string, log: Logger): ResourceHandler & { readonly peers: Peers } {
   let current: readonly PodPeer[] = [];
   const listeners: (() => void)[] = [];
   return {

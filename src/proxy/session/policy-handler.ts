@@ -4,18 +4,12 @@
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { NO_POLICIES, type PolicySet, type RuleOrigin } from "../../policy/policy.ts";
-import type { PolicyReportMessage } from "../../wire/messages.ts";
+import type { PolicyReportMessage, UpdateMessage } from "../../wire/messages.ts";
 import { type PolicyResource, policiesDigest, type ReadPolicies, readPolicies } from "../../wire/policy-type.ts";
 import { ResourceInvalidError } from "../../wire/resource-type.ts";
 import type { RunningPolicies } from "../policies/policies.ts";
 import type { PolicyFile } from "../policies/policy-file.ts";
-import type { ResourceHandler } from "./resource-handler.ts";
-
-export interface PolicyHandler extends ResourceHandler {
-  restore(): Promise<void>;
-  /** The manager sends policies and none have come: a new proxy must not serve without them. */
-  readonly isAwaited: boolean;
-}
+import type { Answers } from "./resource-handler.ts";
 
 export interface PolicyHandlerDeps {
   readonly policies: RunningPolicies;
@@ -24,7 +18,7 @@ export interface PolicyHandlerDeps {
   readonly log: Logger;
 }
 
-export function createPolicyHandler({ policies, file, report, log }: PolicyHandlerDeps): PolicyHandler {
+export function createPolicyHandler({ policies, file, report, log }: PolicyHandlerDeps) {
   let current: PolicyResource | undefined;
   let isAnnounced = false;
   const store = () => {
@@ -39,19 +33,20 @@ export function createPolicyHandler({ policies, file, report, log }: PolicyHandl
   });
   return {
     capabilities: [],
-    announced(isSent) {
+    announced(isSent: boolean): void {
       isAnnounced = isSent;
     },
-    get isAwaited() {
+    /** The manager sends policies and none have come: a new proxy must not serve without them. */
+    get isAwaited(): boolean {
       return isAnnounced && current === undefined;
     },
-    async restore() {
+    async restore(): Promise<void> {
       const stored = await file.load();
       if (stored === undefined) return;
       current = stored.resource;
       policies.enforce(stored.resource, stored.resource.digest, stored.breakers);
     },
-    take({ resource, baseDigest }, answers) {
+    take({ resource, baseDigest }: UpdateMessage, answers: Answers) {
       if (resource === null) return answers.nack(["resource: missing"]);
       if (baseDigest !== "") return answers.needsWhole();
       let read: ReadPolicies;

@@ -2,19 +2,12 @@
 // hash. The Welcome asks for the tables that the manager does not know. Pure. Invariant: the manager grants
 // by it, so it never claims less than the proxy may hold.
 import type { RouteTable } from "../../route/table.ts";
-import type { PodRef, RegistrationMessage } from "../../wire/messages.ts";
+import type { RegistrationMessage } from "../../wire/messages.ts";
 import { namedRoute } from "../../wire/route-type.ts";
 import { tableHash, tableToBytes } from "../../wire/table-codec.ts";
 import { type Claims, MAX_IN_DOUBT } from "./route-handler.ts";
 
-export interface RegistrationFacts {
-  readonly pod: PodRef;
-  readonly proxyVersion: string;
-  readonly capabilities: readonly string[];
-  /** See stream-ledger.ts. */
-  readonly streamNumber: number;
-  /** The highest that was promised; 0 if none. */
-  readonly epoch: number;
+export interface RegistrationFacts extends Omit<RegistrationMessage, "route"> {
   /** Of the snapshot in force; 0 if there is none. */
   readonly version: number;
   readonly claims: Claims;

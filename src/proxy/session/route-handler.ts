@@ -6,29 +6,13 @@ import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import { subsetDisplayName } from "../../route/words.ts";
-import type { PodRef, ResourceMessage } from "../../wire/messages.ts";
+import type { PodRef, ResourceMessage, UpdateMessage } from "../../wire/messages.ts";
 import { ResourceInvalidError } from "../../wire/resource-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import type { Enforcer } from "./enforcer.ts";
-import type { Answers, ResourceHandler } from "./resource-handler.ts";
+import type { Answers } from "./resource-handler.ts";
 import type { SessionMetrics } from "./session-metrics.ts";
 import type { SnapshotFile } from "./snapshot-file.ts";
-
-export interface RouteHandler extends ResourceHandler {
-  /**
-   * Puts the stored snapshot in force, if there is a usable one.
-   * @param endedCleanly the process before left no write in flight
-   * @param hasPromised an earlier process has followed a leader, so it may have served although nothing is
-   * stored
-   */
-  restore(endedCleanly: boolean, hasPromised?: boolean): Promise<void>;
-  /** Stores the snapshot in force again, since other content of the file has changed. */
-  storeAgain(): void;
-  readonly claims: Claims;
-  /** No write of the process before can still reach the API server. */
-  readonly isSettled: boolean;
-  idle(): Promise<void>;
-}
 
 /**
  * What this proxy may still write to, for its registration. A new manager knows nothing else, so the claims
@@ -70,12 +54,12 @@ export const INHERITED_WRITES_MS = 10_000;
 export interface RouteHandlerDeps extends Pick<ProcessContext, "clock" | "log"> {
   readonly pod: PodRef;
   readonly enforcer: Enforcer;
-  readonly file: SnapshotFile;
+  readonly file: Pick<SnapshotFile, "load" | "willChange" | "save">;
   readonly metrics: SessionMetrics;
   readonly signal: AbortSignal;
 }
 
-export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
+export function createRouteHandler(deps: RouteHandlerDeps) {
   const { enforcer, file, metrics, clock, log } = deps;
   let storing: Promise<void> = Promise.resolve();
   /** Undefined if it is unknown, or if moves came since. */
@@ -124,6 +108,7 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
     storing = storing.then(() => save(snapshot));
     return storing;
   };
+  /** Since other content of the file has changed. */
   const storeAgain = () => {
     storing = storing.then(async () => {
       const snapshot = enforcer.current?.snapshot;
@@ -173,7 +158,13 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
   };
 
   return {
-    async restore(endedCleanly, hasPromised = false) {
+    /**
+     * Puts the stored snapshot in force, if there is a usable one.
+     * @param endedCleanly the process before left no write in flight
+     * @param hasPromised an earlier process has followed a leader, so it may have served although nothing is
+     * stored
+     */
+    async restore(endedCleanly: boolean, hasPromised = false): Promise<void> {
       const snapshot = await file.load(hasPromised);
       if (!endedCleanly && (snapshot !== undefined || hasPromised)) {
         inheritedUntilMs = clock.monotonicMs() + INHERITED_WRITES_MS;
@@ -188,7 +179,7 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
       claims = { acknowledged: snapshot, inDoubt: [] };
     },
     capabilities: ROUTE.delta === undefined ? [] : [ROUTE.delta.capability],
-    take({ resource, baseDigest }, answers) {
+    take({ resource, baseDigest }: UpdateMessage, answers: Answers) {
       if (resource === null) return answers.nack(["resource: missing"]);
       const { version, digest, body } = resource;
       if (baseDigest === "") return accept(version, () => ROUTE.decode(body, { version, digest }), answers);
@@ -197,10 +188,11 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
       else accept(version, () => next, answers);
     },
     storeAgain,
-    get claims() {
+    get claims(): Claims {
       return { ...claims, mayHoldMore: inheritedLeftMs() > 0 };
     },
-    get isSettled() {
+    /** No write of the process before can still reach the API server. */
+    get isSettled(): boolean {
       return inheritedLeftMs() <= 0;
     },
     idle: () => storing,

@@ -13,36 +13,14 @@ import { isSamePod, OWNER, type StateFolder } from "../state/state-folder.ts";
 import type { LockMemory, MovesMemory, StoredLock } from "./memory.ts";
 import { LOST_MOVES, type MovesContent, movesFromContent, movesToContent, type StoredMoves } from "./memory.ts";
 
-export interface SnapshotFile {
-  /**
-   * Undefined if there is none of this pod or it cannot be used.
-   * @param hasPromised an earlier process may have served, although it has stored nothing
-   */
-  load(hasPromised?: boolean): Promise<Snapshot | undefined>;
-  /**
-   * A snapshot that is not stored comes into force now. Until the next `save`, another process does not
-   * believe the stored moves: clients may have seen more. Synchronous, since nothing of the snapshot may be
-   * shown before.
-   */
-  willChange(): void;
-  /**
-   * Stores the snapshot. If it cannot be written, `save` removes the old one instead and resolves.
-   * @throws MeshError `SNAPSHOT_FILE` if it is not known what is there: the old one, this one, or nothing
-   */
-  save(snapshot: Snapshot): Promise<void>;
-}
-
-export interface MemoryFile extends SnapshotFile {
-  readonly lock: LockMemory;
-  readonly moves: MovesMemory;
-}
+export type SnapshotFile = ReturnType<typeof createSnapshotFile>;
 
 export function createSnapshotFile(
   { snapshot: slot, unsaved }: Pick<StateFolder, "snapshot" | "unsaved">,
   pod: PodRef,
   log: Logger,
   onLockChange: () => void = () => undefined,
-): MemoryFile {
+) {
   let lockBefore: StoredLock | undefined;
   let movesBefore: StoredMoves | undefined;
   let lock: LockState = { closed: undefined, longestLeaseMs: undefined };
@@ -66,23 +44,29 @@ export function createSnapshotFile(
     lock = next;
     onLockChange();
   };
+  const lockMemory: LockMemory = {
+    get before() {
+      return lockBefore;
+    },
+    keepGate: (closed) => setLock({ ...lock, closed }),
+    keepLease: (longestLeaseMs) => setLock({ ...lock, longestLeaseMs }),
+  };
+  const movesMemory: MovesMemory = {
+    get before() {
+      return movesBefore;
+    },
+    keep(source) {
+      readMoves = source;
+    },
+  };
   return {
-    lock: {
-      get before() {
-        return lockBefore;
-      },
-      keepGate: (closed) => setLock({ ...lock, closed }),
-      keepLease: (longestLeaseMs) => setLock({ ...lock, longestLeaseMs }),
-    },
-    moves: {
-      get before() {
-        return movesBefore;
-      },
-      keep(source) {
-        readMoves = source;
-      },
-    },
-    async load(hasPromised = false) {
+    lock: lockMemory,
+    moves: movesMemory,
+    /**
+     * Undefined if there is none of this pod or it cannot be used.
+     * @param hasPromised an earlier process may have served, although it has stored nothing
+     */
+    async load(hasPromised = false): Promise<Snapshot | undefined> {
       const stored = await read();
       lockBefore = stored?.lock;
       lock = { closed: stored?.lock.closed, longestLeaseMs: stored?.lock.longestLeaseMs };
@@ -90,11 +74,20 @@ export function createSnapshotFile(
       else if (hasPromised) movesBefore = LOST_MOVES;
       return stored?.snapshot;
     },
-    willChange() {
+    /**
+     * A snapshot that is not stored comes into force now. Until the next `save`, another process does not
+     * believe the stored moves: clients may have seen more. Synchronous, since nothing of the snapshot may be
+     * shown before.
+     */
+    willChange(): void {
       changes++;
       unsaved.touch();
     },
-    async save(snapshot) {
+    /**
+     * Stores the snapshot. If it cannot be written, `save` removes the old one instead and resolves.
+     * @throws MeshError `SNAPSHOT_FILE` if it is not known what is there: the old one, this one, or nothing
+     */
+    async save(snapshot: Snapshot): Promise<void> {
       const changesBefore = changes;
       const saved = await slot.save(() => ({
         text: () => snapshotToJson(snapshot, pod, lock, readMoves()),

@@ -9,15 +9,8 @@ import { emptyFile, isMissing, readBounded, removeFile, replaceFile } from "../.
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 
-interface SlotSpec {
-  readonly file: string;
-  /** A table of 10,000 namespaces takes 0.3 MB. */
-  readonly maxBytes: number;
-  /** What it means that the disk does not take the content, for the log. */
-  readonly notStored: string;
-}
-
 const MIB = 1024 * 1024;
+/** The bounds: a table of 10,000 namespaces takes 0.3 MB. */
 const SLOTS = {
   snapshot: spec("snapshot.json", 32 * MIB, "snapshot not stored: a restart needs the manager"),
   unsaved: spec("snapshot.json.unsaved", 0, "unsaved moves not noted: after a crash an informer may miss a move"),
@@ -27,8 +20,10 @@ const SLOTS = {
   certificate: spec("serving-certificate.json", MIB / 4, "certificate not stored: a restart has to wait for the manager"),
 };
 type SlotName = keyof typeof SLOTS;
+type SlotSpec = ReturnType<typeof spec>;
 
-function spec(file: string, maxBytes: number, notStored: string): SlotSpec {
+/** @param notStored what it means that the disk does not take the content, for the log */
+function spec(file: string, maxBytes: number, notStored: string) {
   return { file, maxBytes, notStored };
 }
 

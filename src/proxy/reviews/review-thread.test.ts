@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { eventually } from "../../../test/support/eventually.ts";
 import { systemClock } from "../../base/clock.ts";
 import { silentLogger } from "../../base/log.ts";
-import { createThreadKeeper } from "./thread-keeper.ts";
+import { createThreadKeeper } from "./review-thread.ts";
 
 /** A thread that does what a message says. */
 const PROGRAM = `

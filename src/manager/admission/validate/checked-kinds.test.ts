@@ -6,8 +6,8 @@ import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
 import { POLICY_KINDS } from "../../policies/add.ts";
 import { createVirtualAppSource } from "../../virtual-app/virtual-app-source.ts";
 import type { AdmissionRequest } from "../server/admission-review.ts";
-import { type CountMoves, createMoveCounter, createMoveLimit } from "./edit-moves.ts";
-import { checkedPolicies, checkedSources, createValidateWebhook } from "./validate-webhook.ts";
+import { createMoveCounter, createMoveLimit } from "./edit-moves.ts";
+import { type CountMoves, checkedPolicies, checkedSources, createValidateWebhook } from "./validate-webhook.ts";
 
 const PLACE = { namespace: "ops", name: "shop" };
 const NAMES = ["canary-1", "team-a", "team-b", "team-c"];

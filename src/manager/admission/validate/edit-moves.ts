@@ -13,16 +13,7 @@ import type { Compile } from "../../apps/compile/compiler.ts";
 import type { NamespaceFacts, RouteSpec } from "../../apps/compile/route-spec.ts";
 import { comparedOwners, isSameOwner } from "../../apps/namespace-owners.ts";
 import type { Caller } from "../server/webhook.ts";
-import type { CheckedKind } from "./validate-webhook.ts";
-
-/** `moved` counts the namespaces in which some resource gets another owner. */
-type RouteMoves = { readonly moved: number; readonly total: number };
-
-/**
- * As approximate as `comparedOwners`. Undefined if the namespaces are not known, the count takes too long, or
- * there is no room.
- */
-export type CountMoves = (before: RouteSpec, after: RouteSpec, caller: Caller) => Promise<RouteMoves | undefined>;
+import type { CheckedKind, CountMoves, RouteMoves } from "./validate-webhook.ts";
 
 /** The time of one compilation: ordinary rules for 10,000 namespaces take as long. */
 const LIMIT_MS = 500;

@@ -7,10 +7,10 @@ import type { Resource } from "../../../kube/client/resource.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import type { App, Apps, AppWords, EditVerdict, Reroute, Source } from "../../apps/app.ts";
 import { addedProblems } from "../../apps/check-edit.ts";
+import type { RouteSpec } from "../../apps/compile/route-spec.ts";
 import type { PolicyKind, PolicyObject } from "../../policies/policy-kind.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "../server/admission-review.ts";
 import type { Caller, Review } from "../server/webhook.ts";
-import type { CountMoves } from "./edit-moves.ts";
 
 type Verdict = Pick<EditVerdict, "problems" | "warnings">;
 
@@ -63,6 +63,15 @@ function causeOf(problem: Problem) {
   const field = plainText(problem.path, MAX_CAUSE_CHARS);
   return { reason: "FieldValueInvalid", field, message: plainText(formatProblem({ ...problem, path: "" }), MAX_CAUSE_CHARS) };
 }
+
+/** `moved` counts the namespaces in which some resource gets another owner. */
+export type RouteMoves = { readonly moved: number; readonly total: number };
+
+/**
+ * As approximate as `comparedOwners`. Undefined if the namespaces are not known, the count takes too long, or
+ * there is no room.
+ */
+export type CountMoves = (before: RouteSpec, after: RouteSpec, caller: Caller) => Promise<RouteMoves | undefined>;
 
 interface SourceChecks {
   readonly sources: readonly Source[];

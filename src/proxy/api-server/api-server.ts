@@ -1,10 +1,11 @@
-// One API server as the proxy uses it: trust, connections, the one way to send a call, and what the proxy learns
-// about the server. Invariants: no state about an API server lives outside of this object; the destination is the
-// configured server, whatever the request's Host header or target, and the credentials are the caller's own or none.
+// One API server as the proxy uses it: trust, connections, the one way to send a call, and what the proxy
+// learns about the server. Invariants: no state about an API server lives outside of this object; the
+// destination is the configured server, whatever the request's Host header or target, and the credentials are
+// the caller's own or none.
 //
-// The connections form pools that never wait for each other: no list delays the renewal of a lease, and none a get.
-// Watches share HTTP/2 connections (docs/decisions/0009). All others use HTTP/1.1, where a connection carries one
-// request at a time and a queue keeps the connections few.
+// The connections form pools that never wait for each other: no list delays the renewal of a lease, and none
+// a get. Watches share HTTP/2 connections (docs/decisions/0009). All others use HTTP/1.1, where a connection
+// carries one request at a time and a queue keeps the connections few.
 import type { Dispatcher } from "undici";
 import Pool from "undici/lib/dispatcher/pool.js";
 import type { Clock } from "../../base/clock.ts";

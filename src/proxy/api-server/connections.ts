@@ -1,12 +1,13 @@
-// Counts the connections to the API server by pool, and breaks each one whose peer acknowledges nothing any more.
-// Invariant: the kernel's table, which is dear to read, is read only while data may be unacknowledged.
+// Counts the connections to the API server by pool, and breaks each one whose peer acknowledges nothing any
+// more. Linux repeats unacknowledged data for a quarter of an hour without a keepalive, and Node cannot set
+// TCP_USER_TIMEOUT, so the kernel's table is read, but only while data may be unacknowledged: it is dear.
+import { readFile } from "node:fs/promises";
 import type { Socket } from "node:net";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
-import { PeerWatch, readRetransmits } from "./unacknowledged.ts";
 import type { LostBy, PoolName } from "./upstream-metrics.ts";
 
-/** How soon a vanished API server is noticed (docs/decisions/0009): within 45 s by default. Times in milliseconds. */
+/** How soon a vanished API server is noticed, in ms (docs/decisions/0009): by default within 45 s. */
 export interface Liveness {
   /** TCP keepalive probes a connection after this time without traffic, */
   readonly keepAliveIdleMs: number;
@@ -95,4 +96,82 @@ export function createConnections(options: ConnectionsOptions): Connections {
       timer?.cancel();
     },
   };
+}
+
+/** Of the columns with a colon only the timer's begins with two digits. */
+const RETRANSMITTING = " 01:";
+/** Offset of that column after the line's number, as the kernel prints; IPv6 has 48 more digits. */
+const TIMER_AT = 50;
+const TIMER6_AT = TIMER_AT + 48;
+const TABLES = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
+
+/** By its two ports each connection in which the kernel repeats bytes, with the number of repetitions. */
+export function parseRetransmits(table: string): Map<string, number> {
+  const found = new Map<string, number>();
+  let end = -1;
+  for (let at = 0; at < table.length; at = end + 1) {
+    const newline = table.indexOf("\n", at);
+    end = newline < 0 ? table.length : newline;
+    const from = table.indexOf(":", at); // after the line's number
+    if (!table.startsWith(RETRANSMITTING, from + TIMER_AT) && !table.startsWith(RETRANSMITTING, from + TIMER6_AT)) continue;
+    // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt ...
+    const [, local = "", remote = "", , , , retransmits = ""] = table.slice(at, end).trim().split(/\s+/);
+    const count = Number.parseInt(retransmits, 16);
+    if (count > 0) found.set(`${hexPort(local)}-${hexPort(remote)}`, count);
+  }
+  return found;
+}
+
+/** Empty where there are no tables. */
+export async function readRetransmits(): Promise<Map<string, number>> {
+  const tables = await Promise.all(TABLES.map((file) => readFile(file, "latin1").catch(() => "")));
+  return new Map(tables.flatMap((table) => [...parseRetransmits(table)]));
+}
+
+/** A connection and its traffic so far. */
+export type Traffic = Pick<Socket, "localPort" | "remotePort" | "bytesRead" | "bytesWritten">;
+
+/** Needs no table if bytes were read since the last check, or all written ones were acknowledged. */
+export class PeerWatch {
+  readonly #limitMs: number;
+  #bytesRead = -1;
+  #bytesWritten = -1;
+  #acknowledged = -1;
+  /** The kernel repeats unacknowledged bytes, with this number of repetitions at the last check. */
+  #repeating: { readonly sinceMs: number; readonly retransmits: number } | undefined;
+
+  constructor(limitMs: number) {
+    this.#limitMs = limitMs;
+  }
+
+  needsTable({ bytesRead, bytesWritten }: Traffic): boolean {
+    return this.#repeating !== undefined || (bytesRead === this.#bytesRead && bytesWritten !== this.#acknowledged);
+  }
+
+  /** To be called in each check. True if the peer has acknowledged nothing for too long. */
+  isLost(connection: Traffic, table: ReadonlyMap<string, number> | undefined, nowMs: number): boolean {
+    const { bytesRead, bytesWritten } = connection;
+    // Another connection with the same pair of ports, which hangs as well, does no harm.
+    if (table !== undefined) this.#look(table.get(`${connection.localPort}-${connection.remotePort}`), bytesWritten, nowMs);
+    this.#bytesRead = bytesRead;
+    this.#bytesWritten = bytesWritten;
+    return this.#repeating !== undefined && nowMs - this.#repeating.sinceMs >= this.#limitMs;
+  }
+
+  #look(retransmits: number | undefined, bytesWritten: number, nowMs: number): void {
+    if (retransmits === undefined) {
+      this.#repeating = undefined;
+      // Bytes that were written since the last check may not have been repeated yet.
+      if (bytesWritten === this.#bytesWritten) this.#acknowledged = bytesWritten;
+      return;
+    }
+    // The kernel counts anew after each acknowledgement.
+    const before = this.#repeating;
+    const sinceMs = before !== undefined && retransmits >= before.retransmits ? before.sinceMs : nowMs;
+    this.#repeating = { sinceMs, retransmits };
+  }
+}
+
+function hexPort(address: string): number {
+  return Number.parseInt(address.slice(address.lastIndexOf(":") + 1), 16);
 }

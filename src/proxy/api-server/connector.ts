@@ -1,5 +1,5 @@
-// Makes the TLS connections to the API server. Invariant: no request goes to a server whose certificate does not
-// verify against the present CA file, which is checked before each new connection: a rotated CA needs no restart.
+// Makes the TLS connections to the API server. Invariant: no request goes to a server whose certificate does
+// not verify against the CA file as it is now: a rotated CA needs no restart.
 import { createSecureContext, type TLSSocket } from "node:tls";
 import buildConnector from "undici/lib/core/connect.js";
 import { createLastGoodFile, type LastGoodFile } from "../../base/last-good-file.ts";

@@ -1,6 +1,6 @@
-// What the proxy has found out about the API server for each resource: whether it is namespaced, and which kinds of
-// server-side filtering it lacks. Invariants: the question, sent as the caller, never fails and never takes more than
-// two seconds, so that a broken aggregated API stops nothing; a lack decides about speed, never about what is shown.
+// What is known of the API server for each resource: whether it is namespaced, and which filters it lacks.
+// Invariants: the question never fails and never takes more than two seconds, so that a broken aggregated API
+// stops nothing; a lack decides about speed, never about what is shown.
 import { z } from "zod";
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";

@@ -1,15 +1,14 @@
-// One HTTP/1.1 request to the API server and its response, on undici's dispatch API: chunks go from the HTTP parser
-// into the sink, and a full sink pauses the parser. Invariants: after `cancel` or the signal nothing is written to the
-// sink; a write without an answer stays in flight until it is answered or abandoned, since the API server may do it.
+// One HTTP/1.1 request to the API server and its response, on undici's dispatch API: a full sink pauses the
+// HTTP parser. Invariants: after `cancel` or the signal nothing is written to the sink; a write without an
+// answer stays in flight until it is answered or abandoned, since the API server may do it.
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import type { Clock, Timer } from "../../base/clock.ts";
-import { MeshError } from "../../base/errors.ts";
+import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";
 import type { CallSignal } from "../http/call-signal.ts";
 import type { Reply } from "../http/handler.ts";
 import { repliedHeaders } from "./headers.ts";
-import { upstreamError } from "./upstream-error.ts";
 
 /** The bytes that may arrive before the body is opened. With more the parser is paused. */
 const UNOPENED_BYTES = 64 * 1024;
@@ -30,10 +29,7 @@ export interface ExchangeOptions {
   readonly onOver?: (() => void) | undefined;
 }
 
-/**
- * Sends one request. Resolves with the response's head, its body still to be opened.
- * @throws MeshError those of `upstreamError`; `ABORTED` if the client is gone
- */
+/** Resolves with the response's head. @throws MeshError those of `upstreamError`; `ABORTED` */
 export function exchange(
   pool: Dispatcher,
   options: Dispatcher.DispatchOptions,
@@ -86,8 +82,8 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
     this.#patience = patience;
     this.#resolve = resolve;
     this.#reject = reject;
-    // Not assigned directly: V8 puts a function literal that is assigned to a property into the old generation,
-    // from where it keeps the whole request alive until the next full collection (node --trace-gc).
+    // Not assigned directly: V8 puts a function literal that is assigned to a property into the old
+    // generation, where it keeps the whole request alive until a full collection (node --trace-gc).
     const onSignal = () =>
       this.#abandon(new MeshError("ABORTED", "talking to the API server: aborted", { cause: signal.reason }));
     this.#onSignal = onSignal;
@@ -218,4 +214,17 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
     this.#closed = true;
     return this.#sink as ByteSink;
   }
+}
+
+const TIMEOUT_CODES = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"]);
+const BAD_REQUEST_CODES = new Set(["UND_ERR_INVALID_ARG", "UND_ERR_NOT_SUPPORTED", "UND_ERR_REQ_CONTENT_LENGTH_MISMATCH"]);
+
+/** @param isHandedOver to a connection: the API server may have processed the request */
+export function upstreamError(cause: unknown, isHandedOver: boolean): MeshError {
+  if (isMeshError(cause, "ABORTED") || isMeshError(cause, "REQUEST_BODY_BROKEN")) return cause;
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  if (BAD_REQUEST_CODES.has(code)) return new MeshError("BAD_REQUEST", "forwarding the request: it is not valid HTTP", { cause });
+  if (TIMEOUT_CODES.has(code)) return new MeshError("UPSTREAM_TIMEOUT", "waiting for the API server: timed out", { cause });
+  if (isHandedOver) return new MeshError("UPSTREAM_BROKEN", "waiting for the API server: the connection broke", { cause });
+  return new MeshError("UPSTREAM_UNREACHABLE", `connecting to the API server: ${errorMessage(cause)}`, { cause });
 }

@@ -1,5 +1,5 @@
-// Selects the headers that are forwarded. Invariants: hop-by-hop headers, those named in `Connection`, and every
-// X-Remote-* header, which only a front proxy may send, stop here; Authorization passes unchanged.
+// Selects the headers that are forwarded. Invariants: hop-by-hop headers, those named in `Connection`, and
+// every X-Remote-* header, which only a front proxy may send, stop here; Authorization passes unchanged.
 import type { IncomingHttpHeaders } from "node:http";
 import type { ReplyHeaders } from "../http/handler.ts";
 import { HOP_BY_HOP, namedInConnection } from "../http/hop-by-hop.ts";

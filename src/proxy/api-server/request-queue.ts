@@ -79,8 +79,7 @@ export function createRequestQueue({ limit, patienceMs, max }: QueueOptions, clo
   };
 }
 
-// After a response's end undici frees its connection in an immediate. A request that enters earlier gets a
-// new connection.
+// undici frees a connection in an immediate. A request that enters earlier would get a new connection.
 function afterUndici(run: () => void): void {
   queueMicrotask(() => setImmediate(run));
 }

@@ -1,6 +1,6 @@
-// Connects a client's socket with the API server's after an upgrade, as raw bytes in both directions (SPDY and
-// WebSocket of exec, attach and port-forward). Invariants: target, method and headers are those that the layers let
-// through, never the client's own; both sockets end together, and when the call's signal fires.
+// Connects a client's socket with the API server's after an upgrade, as raw bytes in both directions (SPDY
+// and WebSocket of exec, attach and port-forward). Invariants: target, method and headers are those that the
+// layers let through, never the client's own; both sockets end together, and when the call's signal fires.
 import type { ClientRequest } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PeerWatch, parseRetransmits, readRetransmits } from "./unacknowledged.ts";
+import { PeerWatch, parseRetransmits, readRetransmits } from "./connections.ts";
 
 // As the kernel prints it: idle, keepalive timer, repeating (ports 50000 and 443, 3rd time), sent just now,
 // zero window.

@@ -69,6 +69,6 @@ export function connectFailureOf(error: Error): ConnectFailure {
   const code = "code" in error ? String(error.code) : "";
   const failure = FAILURES[code];
   if (failure !== undefined) return failure;
-  // OpenSSL's codes, and those of certificate checks: UNABLE_TO_..., CERT_..., SELF_SIGNED_..., DEPTH_ZERO_...
+  // OpenSSL's codes, and those of certificate checks: UNABLE_TO_..., CERT_..., SELF_SIGNED_...
   return /^ERR_(SSL|TLS)_|CERT|ISSUER|SIGNATURE/.test(code) ? "tls" : "other";
 }

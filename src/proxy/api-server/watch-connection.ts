@@ -84,12 +84,7 @@ export class WatchConnection {
     return this.#retired || this.#session.closed || this.#session.destroyed;
   }
 
-  /**
-   * Opens a stream for a request without a body.
-   * @param headers name, value, name, value, ..., pseudo headers first
-   * @throws Error of Node's if the headers are not valid, or the connection has just ended (then it has no
-   * room any more)
-   */
+  /** @param headers name, value, ..., pseudo headers first. Throws Node's error if they are not valid. */
   open(headers: readonly string[]): ClientHttp2Stream {
     const stream = this.#session.request(headers, { endStream: true });
     this.#streams++;

@@ -1,5 +1,5 @@
-// The HTTP/2 connections for watches: mostly one, and another one if the first is full or got GOAWAY. Invariant: one
-// attempt to connect at a time, whose failure all waiting watches share: fifty informers do not connect fifty times.
+// The HTTP/2 connections for watches: mostly one, and another one if the first is full or got GOAWAY.
+// Invariant: one attempt to connect at a time, whose failure all waiting watches share.
 import type { ClientHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { onAbort } from "../../base/abort.ts";
@@ -7,7 +7,7 @@ import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { CallSignal } from "../http/call-signal.ts";
 import type { Connect } from "./connector.ts";
-import { upstreamError } from "./upstream-error.ts";
+import { upstreamError } from "./exchange.ts";
 import { WatchConnection } from "./watch-connection.ts";
 
 export interface WatchConnectionsOptions {

@@ -7,8 +7,8 @@ import { MeshError } from "../../base/errors.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";
 import type { CallSignal } from "../http/call-signal.ts";
 import type { Reply } from "../http/handler.ts";
+import { upstreamError } from "./exchange.ts";
 import { repliedHeaders } from "./headers.ts";
-import { upstreamError } from "./upstream-error.ts";
 
 export interface WatchExchangeOptions {
   /** The client's: fires when it is gone. */
@@ -18,10 +18,7 @@ export interface WatchExchangeOptions {
   readonly headersMs: number;
 }
 
-/**
- * Takes the stream of a request that was just opened, and resolves with the response's head.
- * @throws MeshError `UPSTREAM_BROKEN`, `UPSTREAM_TIMEOUT`, `ABORTED`
- */
+/** Resolves with the response's head. @throws MeshError `UPSTREAM_BROKEN`, `UPSTREAM_TIMEOUT`, `ABORTED` */
 export function watchExchange(stream: ClientHttp2Stream, options: WatchExchangeOptions): Promise<Reply> {
   return new Promise((resolve, reject) => {
     new WatchExchange(stream, options, resolve, reject);

@@ -1,13 +1,14 @@
 // A call of the outbound stack: a request from the operator to the Kubernetes API, with what the layers learn
 // about it. Layers pass on changed copies; only `record` is shared and written. Invariants: `info` always
 // belongs to `target`; a successful reply that has to be read and cannot be is refused, never passed.
-import type { Encoding } from "../../kube/codec/codec.ts";
+import { isMeshError } from "../../base/errors.ts";
+import { type Encoding, isCodecError } from "../../kube/codec/codec.ts";
 import { encodingOf, narrowAccept } from "../../kube/codec/content-negotiation.ts";
 import { parseRequestInfo, type RequestInfo, type ResourceInfo } from "../../kube/request-info.ts";
-import { StatusError } from "../../kube/status.ts";
+import { StatusError, type StatusReason } from "../../kube/status.ts";
 import type { Permit } from "../../policy/engine/engine.ts";
 import type { PlanName } from "../../route/plan-query.ts";
-import { asSource, type ByteSource, discardBody } from "../http/byte-stream.ts";
+import { asSource, type ByteSource, discardBody, readBody } from "../http/byte-stream.ts";
 import type * as http from "../http/handler.ts";
 
 /** What the layers note about a call while it passes, for each other, for metrics and for the access log. */
@@ -140,6 +141,26 @@ export function identityHeaders(headers: Call["headers"], ...others: readonly st
   return Object.fromEntries(Object.entries(headers).filter(([name]) => taken.has(name) || name.startsWith("impersonate-")));
 }
 
+/** The bytes of a body. @throws StatusError with the reason if `what` has more */
+export async function readBounded(body: Call["body"], maxBytes: number, reason: StatusReason, what: string): Promise<Uint8Array> {
+  try {
+    return await readBody(body, maxBytes);
+  } catch (error) {
+    if (!isMeshError(error, "BODY_TOO_LARGE")) throw error;
+    throw new StatusError(reason, `ctrlmesh: ${what} is over ${maxBytes} bytes`);
+  }
+}
+
+/** What the codec reads of a request's body. @throws StatusError BadRequest if it cannot */
+export function orBadRequest<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!isCodecError(error)) throw error;
+    throw new StatusError("BadRequest", `ctrlmesh: ${error.message}`, undefined, { cause: error });
+  }
+}
+
 /** The path without the subresource, which other permissions guard and which may do something. */
 export function objectPath({ path, segments, subresource }: ResourceInfo): string {
   const behind = subresource === "" ? 0 : subresource.split("/").length;
@@ -176,7 +197,7 @@ export function readableEncoding({ headers }: http.Reply): Encoding | undefined 
   return encoding === "json" || encoding === "protobuf" ? encoding : undefined;
 }
 
-/** The reply to a list or watch with its body filtered. An error passes; else @throws StatusError NotAcceptable */
+/** The reply to a list or watch with its body filtered. @throws StatusError NotAcceptable */
 export function filterReply(
   { method }: Call,
   reply: http.Reply,

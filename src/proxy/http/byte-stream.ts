@@ -1,5 +1,4 @@
-// A minimal push stream with back-pressure. Synchronous and without queues of its own, so a filter in the middle
-// costs one call a chunk.
+// A minimal push stream with back-pressure, synchronous and without queues: a filter costs one call a chunk.
 import { Readable } from "node:stream";
 import { MeshError } from "../../base/errors.ts";
 
@@ -57,8 +56,7 @@ export function asSource(body: Uint8Array | ByteSource): ByteSource {
 }
 
 /**
- * The bytes of a small body that a layer must see whole; empty if there is none. A larger body is cancelled.
- * @throws MeshError `BODY_TOO_LARGE`, or the error that the body broke off with
+ * The bytes of a small body. A larger one is cancelled. @throws MeshError `BODY_TOO_LARGE`, or its own error
  */
 export function readBody(body: Uint8Array | ByteSource | null, maxBytes: number): Promise<Uint8Array> {
   if (body === null) return Promise.resolve(new Uint8Array());

@@ -1,5 +1,5 @@
-// The end of a call, as a signal: a plain object, since every request has one. An AbortController for each would
-// be dear: Node keeps its signals alive through collections of the young generation (node --trace-gc).
+// The end of a call, as a signal: a plain object, since every request has one. An AbortController for each
+// would be dear: Node keeps its signals alive through collections of the young generation (node --trace-gc).
 import { type AbortSource, onAbort } from "../../base/abort.ts";
 import { MeshError } from "../../base/errors.ts";
 
@@ -41,7 +41,8 @@ export class CallAbort implements CallSignal {
 }
 
 /**
- * Resolves when `done` is called without an error. Rejects with that error, or with `ABORTED` once the signal fires.
+ * Resolves when `done` is called without an error. Rejects with that error, or with `ABORTED` once the signal
+ * fires.
  * @param doing what is waited for, in the message of the error
  * @param begin calls `done` later, and returns what undoes its preparations at the end
  */

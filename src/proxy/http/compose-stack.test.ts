@@ -3,7 +3,7 @@ import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { callOf } from "../../../test/support/layer-call.ts";
 import { composeStack, type NamedLayer, timed } from "./compose-stack.ts";
 import type { CallNotes, HttpCall, Reply } from "./handler.ts";
-import { LayerTiming } from "./layer-timing.ts";
+import { LayerTiming } from "./handler.ts";
 
 interface TestCall {
   readonly record: CallNotes;

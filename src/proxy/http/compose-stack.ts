@@ -1,7 +1,7 @@
 // Composes named layers to the handler of one kind of traffic.
 import type { Clock } from "../../base/clock.ts";
 import type { CallNotes, Handler, Layer } from "./handler.ts";
-import { LayerTiming } from "./layer-timing.ts";
+import { LayerTiming } from "./handler.ts";
 
 export interface NamedLayer<C, R> {
   /** Also the value of the label `layer` in metrics. */

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
+import { followedBy } from "./body-sources.ts";
 import type { ByteSource } from "./byte-stream.ts";
-import { followedBy } from "./followed-by.ts";
 
 const GONE = new Error("gone");
 

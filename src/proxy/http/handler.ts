@@ -2,9 +2,9 @@
 // source or nothing, so that a body of any size passes without being held.
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
+import type { Clock } from "../../base/clock.ts";
 import type { ByteSource } from "./byte-stream.ts";
 import type { CallSignal } from "./call-signal.ts";
-import type { LayerTiming } from "./layer-timing.ts";
 
 export type Handler<C, R> = (call: C) => Promise<R>;
 
@@ -49,3 +49,30 @@ export interface Reply {
 
 /** Connects the client's socket with another server's; closes the client's if that fails. */
 export type Tunnel = (call: HttpCall, req: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>;
+
+export class LayerTiming {
+  /** Milliseconds so far, in the order of the stack. */
+  readonly ms: number[];
+  readonly names: readonly string[];
+  readonly #clock: Clock;
+  #at = 0;
+  #sinceMs: number;
+
+  /** Starts in the outermost layer. */
+  constructor(clock: Clock, names: readonly string[]) {
+    this.names = names;
+    this.ms = new Array<number>(names.length).fill(0);
+    this.#clock = clock;
+    this.#sinceMs = clock.monotonicMs();
+  }
+
+  /** From now on the time counts for this layer. Returns the layer before. */
+  enter(layer: number): number {
+    const nowMs = this.#clock.monotonicMs();
+    const before = this.#at;
+    this.ms[before] = (this.ms[before] ?? 0) + nowMs - this.#sinceMs;
+    this.#sinceMs = nowMs;
+    this.#at = layer;
+    return before;
+  }
+}

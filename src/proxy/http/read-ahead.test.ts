@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
-import { readAhead } from "./read-ahead.ts";
+import { readAhead } from "./body-sources.ts";
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,5 +1,5 @@
-// Puts a body through a function on its way. Invariants: after any end nothing is written, and `onDone` has been
-// called once; an error of the function breaks the body at both ends.
+// Puts a body through a function on its way. Invariants: after any end nothing is written, and `onDone` has
+// been called once; an error of the function breaks the body at both ends.
 import type { ByteSource, SourceControl } from "./byte-stream.ts";
 
 export interface Passage {
@@ -16,7 +16,7 @@ export interface TapOptions {
   readonly brokenOff?: "break" | "end";
 }
 
-/** @param start called when the body is opened, with where to write; what is written after the end goes nowhere */
+/** @param start called when the body is opened, with where to write */
 export function tap(
   source: ByteSource,
   start: (write: (slice: Uint8Array) => void) => Passage,

@@ -1,13 +1,13 @@
 // Remembers which namespaces moved, each with a mark: a client that continues from that resourceVersion or an
-// earlier one may not know of the move. Invariant: nothing is remembered of single clients, so a live watch, a
-// resumed one and one of a second client are the same case.
+// earlier one may not know of the move. Invariant: nothing is remembered of single clients, so a live watch,
+// a resumed one and one of a second client are the same case.
 //
-// - A snapshot marks each move with the highest version that a list or watch was given so far (`give`). A list
-//   under way raises the marks of moves since its request as soon as its version is known.
-// - Events of unknown namespaces are held until their owner is known, so a new namespace is a move only if
-//   something of it was left out meanwhile (`leaveOut`, `hideUnknown`).
-// - After a restart, a client that continues from a stored mark or below has to list. A mark without a version
-//   is later than all versions, until one is read from the API server (`learn`).
+// - A snapshot marks each move with the highest version that a list or watch was given so far (`give`).
+// - A list under way raises the marks of moves since its request as soon as its version is known.
+// - Events of unknown namespaces are held until their owner is known: a new namespace is a move only if
+// something of it was left out meanwhile (`leaveOut`, `hideUnknown`).
+// - After a restart, a client that continues from a stored mark or below has to list.
+// - A mark without a version is later than all versions, until one is read from the API server (`learn`).
 import type { GroupResource } from "../../kube/types.ts";
 import { LOST, type MovesMemory, type StoredMoves, UNMOVED } from "../session/memory.ts";
 import type { Enforced, Session } from "../session/session.ts";
@@ -24,7 +24,7 @@ const MAX_RESOURCES = 1_000;
 /** Remembered names of namespaces that have left the table. */
 const MAX_LEFT = 10_000;
 
-/** What clients know of a resource that is new here: nothing, what these routes showed, or what is forgotten. */
+/** Clients know of a resource that is new here nothing, what these routes showed, or what is forgotten. */
 type Unrequested = "not-served" | Enforced | "lost";
 
 /** @param memory stores the moves with the snapshot */

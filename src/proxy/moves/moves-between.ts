@@ -1,6 +1,6 @@
-// What a new snapshot changes for one resource: the namespaces that the pod may read now and could not before,
-// and the other way round. A namespace that it owned and now retains has not moved. Pure. The cost does not
-// grow with the namespaces: those with the same class before and after are compared once.
+// What a new snapshot changes for one resource: the namespaces that the pod may read now and could not
+// before, and the other way round. A namespace that it owned and now retains has not moved. Pure. The cost
+// does not grow with the namespaces: those with the same class before and after are compared once.
 import { CLUSTER_SCOPE, isBucket } from "../../kube/place.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import { servesAlike } from "../../route/callers.ts";

@@ -177,7 +177,7 @@ export class ResourceLog {
       this.#put(name, { version, sequence, isDeparted: false, isBirth: !isLeftOut && isOwn });
   }
 
-  // Adds the move as the newest. If the oldest is forgotten, clients that were not sent it have to list again.
+  // Adds the move as the newest. If the oldest is forgotten, clients that it was not sent to list again.
   #put(name: string, move: Move): void {
     this.#moves.delete(name);
     this.#moves.set(name, move);
@@ -211,8 +211,8 @@ export class ResourceLog {
   }
 
   /**
-   * Undefined if all versions are known. Otherwise takes the API server's newest version, to be asked for now:
-   * it is later than all that was given before. Until then unknown versions count as later than all others.
+   * Undefined if all versions are known. Otherwise takes the API server's newest version, to be asked for
+   * now: it is later than all that was given. Until then unknown versions are later than all others.
    */
   get learn(): ((version: Version) => void) | undefined {
     const isUnknown = ({ version }: Mark) => version === WITHOUT_END;
@@ -226,7 +226,7 @@ export class ResourceLog {
     };
   }
 
-  /** For the next process. As it does not know `#outOfOrder`, it makes clients list at or below its horizons. */
+  /** For the next process, which does not know `#outOfOrder`: clients at or below the horizons list. */
   get stored(): StoredResource {
     // A list under way may still raise versions.
     const inDoubt = Math.min(...[...this.#lists].map(({ told }) => told));

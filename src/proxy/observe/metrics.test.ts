@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
-import { LayerTiming } from "../http/layer-timing.ts";
+import { LayerTiming } from "../http/handler.ts";
 import { createProxyMetrics } from "./metrics.ts";
 
 function setup() {

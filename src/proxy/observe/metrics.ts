@@ -5,7 +5,7 @@ import { type CounterCell, createCounterCells, createHistogramCells } from "../.
 import { Gauge, measureEventLoop, type Registry } from "../../base/metrics.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import type { CallRecord } from "../call/call.ts";
-import type { LayerTiming } from "../http/layer-timing.ts";
+import type { LayerTiming } from "../http/handler.ts";
 
 /** Resources with labels of their own; further ones share the label "other". */
 const MAX_RESOURCES = 250;

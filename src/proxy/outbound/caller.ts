@@ -1,5 +1,5 @@
-// Goes by the User-Agent that the operator sent: sets the one for the API server (userAgentOrPrefix), and marks
-// callers that subsetDefaultOnlyUserAgents excludes for the layer `excluded-callers`.
+// Goes by the User-Agent that the operator sent: sets the one for the API server (userAgentOrPrefix), and
+// marks callers that subsetDefaultOnlyUserAgents excludes for the layer `excluded-callers`.
 import { isEndless, isWatch } from "../../kube/request-kind.ts";
 import { excludedBy } from "../../route/callers.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
@@ -7,10 +7,7 @@ import type { Call, Layer } from "../call/call.ts";
 import { endBySnapshot, endReply } from "../filter/end-when.ts";
 import type { Enforced, Session } from "../session/session.ts";
 
-/**
- * kopf calls its resume handlers for listed objects, and ignores an ADDED event of an object that it handled
- * before (`noticed_by_listing`, kopf 1.45).
- */
+/** kopf ignores an ADDED event of an object that it handled before (`noticed_by_listing`, kopf 1.45). */
 const TELLS_LISTS_APART = "kopf/";
 
 export function caller({ session }: { readonly session: Session }): Layer {

@@ -1,5 +1,4 @@
-// The connections to the API server, the layers, and the server for the operator. Nothing is bound or connected
-// before these are started.
+// The connections to the API server, the layers, and the server for the operator, none of them started.
 import type { ListenAddress } from "../../base/listener.ts";
 import type { Registry } from "../../base/metrics.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
@@ -10,8 +9,7 @@ import { createStreamMetrics } from "../filter/stream-metrics.ts";
 import { composeStack } from "../http/compose-stack.ts";
 import type { ServingCertificate } from "../identity/serving-certificate.ts";
 import { createProxyMetrics, type ProxyMetrics } from "../observe/metrics.ts";
-import { singleCertificate } from "../server/server-tls.ts";
-import { createTrafficServer, type TrafficServer } from "../server/traffic-server.ts";
+import { createTrafficServer, singleCertificate, type TrafficServer } from "../server/traffic-server.ts";
 import { createPlanLog, type PlanLog } from "./lists/plan-log.ts";
 import { outboundLayers, type StackDeps } from "./stack.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { MeshError } from "../../base/errors.ts";
 import { StatusError } from "../../kube/status.ts";
-import { answerTo } from "./error-status.ts";
+import { answerTo } from "./rescue.ts";
 
 describe("answerTo", () => {
   it("passes a Status on as it is", () => {

@@ -1,6 +1,6 @@
-// Serves nothing to a caller that `subsetDefaultOnlyUserAgents` excludes from this subset. Lists are empty with a real
-// resourceVersion and watches idle, so that informers neither hang nor crash; all else about objects is 403. Access
-// reviews and the lock pass: an operator without its lock stops all its other clients too.
+// Serves nothing to a caller that `subsetDefaultOnlyUserAgents` excludes. Lists are empty with a real
+// resourceVersion and watches idle, so that informers neither hang nor crash. Access reviews and the lock
+// pass: an operator without its lock stops all its other clients too.
 import type { Clock, Random } from "../../base/clock.ts";
 import { createListFilter, type Encoding, readFrame } from "../../kube/codec/codec.ts";
 import { formatTerms } from "../../kube/label-selector.ts";

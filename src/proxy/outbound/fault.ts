@@ -1,4 +1,4 @@
-// Delays and aborts requests by the rules of FaultInjections. The operator's lock is exempt unless a rule names it.
+// Delays and aborts requests by the rules of FaultInjections, which spare the lock unless a rule names it.
 import { createStatus, reasonOfCode, type StatusReason } from "../../kube/status.ts";
 import { type FaultRule, ruleName } from "../../policy/policy.ts";
 import { policyRequestOf } from "../../policy/policy-request.ts";

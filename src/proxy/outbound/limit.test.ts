@@ -10,8 +10,7 @@ import { type Call, type CallRecord, createRecord, type Handler } from "../call/
 import type { ByteSource } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 import { PolicyError } from "../policies/policy-refusal.ts";
-import { limit } from "./limit.ts";
-import { settle } from "./settle.ts";
+import { limit, settle } from "./limit.ts";
 
 const POD = "/api/v1/namespaces/a/pods/x";
 const ONE: LimiterSpec = { kind: "bucket", perSecond: 0.5, burst: 1 };

@@ -1,14 +1,17 @@
-// Asks the limits and breakers of policies, next to the wire: a request that another layer refuses or answers costs
-// no token. Invariant: a client's call is charged once, whatever the proxy sends for it, and settled once by what
-// comes of it as a whole (the layer `settle`).
+// Asks the limits and breakers of policies, next to the wire: a request that another layer refuses or answers
+// costs no token. Invariant: a client's call is charged once, whatever the proxy sends for it, and settled
+// once by what comes of it as a whole (the layer `settle`).
 import type { Clock, Random } from "../../base/clock.ts";
-import { isListOrWatch, isWatch } from "../../kube/request-kind.ts";
+import { MeshError } from "../../base/errors.ts";
+import { isListOrWatch, isLongRunning, isWatch } from "../../kube/request-kind.ts";
 import { createStatus } from "../../kube/status.ts";
 import type { RefusedBy } from "../../policy/engine/engine.ts";
 import { ruleName } from "../../policy/policy.ts";
 import { policyRequestOf } from "../../policy/policy-request.ts";
 import { type Call, clientsRecord, type Layer } from "../call/call.ts";
+import { countedSource } from "../http/body-sources.ts";
 import { discardBody } from "../http/byte-stream.ts";
+import type { Reply } from "../http/handler.ts";
 import type { Policies } from "../policies/policies.ts";
 import { PolicyError, refusalText, retryAfterOf, waitSeconds } from "../policies/policy-refusal.ts";
 
@@ -40,8 +43,8 @@ export function limit({ policies, clock, random }: LimitDeps): Layer {
 }
 
 /**
- * True for what the proxy itself asks to serve a call that has passed (another list by namespace, the watch once
- * more), and for questions of another kind (the object before a write). A list that begins a watch counts as the watch.
+ * True for what the proxy itself sends to serve a call that has passed (another list by namespace), and for
+ * questions of another kind (the object before a write). A list that begins a watch counts as the watch.
  */
 function isServing({ info, record }: Call): boolean {
   const own = clientsRecord(record);
@@ -51,9 +54,9 @@ function isServing({ info, record }: Call): boolean {
 }
 
 /**
- * The answers that Kubernetes' clients handle best. A limited request comes again after Retry-After. While a breaker
- * is open, a long wait would stop all workers of the operator, so only the body names the wait. A watch gets a 429 in
- * both cases: after a 503 a reflector lists again. Recorders drop an Event that is refused without Retry-After.
+ * The answers that Kubernetes' clients handle best. A limited request comes again after Retry-After. While a
+ * breaker is open, a long wait would stop all workers, so only the body names it. A watch gets a 429: after a
+ * 503 a reflector lists again. Recorders drop an Event that is refused without Retry-After.
  */
 function refusal({ info: sent, record }: Call, refused: RefusedBy, random: Random): PolicyError {
   const { info = sent } = clientsRecord(record);
@@ -79,4 +82,33 @@ function refusal({ info: sent, record }: Call, refused: RefusedBy, random: Rando
 
 function isEventCreate(info: Call["info"]): boolean {
   return info.kind === "resource" && info.resource === "events" && info.verb === "create";
+}
+
+export function settle({ clock }: { readonly clock: Clock }): Layer {
+  return (next) => async (call) => {
+    const { record } = call;
+    let reply: Reply;
+    try {
+      reply = await next(call);
+    } catch (error) {
+      if (isUpstreamFailure(error)) record.charge?.permit.settle({ kind: "failed" });
+      record.charge?.permit.release();
+      throw error;
+    } finally {
+      record.isAnswered = true;
+    }
+    if (record.charge === undefined) return reply;
+    const { permit, atMs } = record.charge;
+    permit.settle({ kind: "answered", status: reply.status, tookMs: clock.monotonicMs() - atMs });
+    const { body } = reply;
+    if (body !== null && !(body instanceof Uint8Array) && !isLongRunning(call.info))
+      return { ...reply, body: countedSource(body, permit.release) };
+    permit.release();
+    return reply;
+  };
+}
+
+/** A client that left, or a body that broke off, says nothing of the API server. */
+function isUpstreamFailure(error: unknown): boolean {
+  return error instanceof MeshError && error.code.startsWith("UPSTREAM_");
 }

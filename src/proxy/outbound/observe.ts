@@ -1,15 +1,15 @@
-// Metrics and the access log, at the head and at the end of each answer. Invariant: every call counts once, a failed
-// one too, with the code of the reply that `rescue` creates, or 499 if the client has left.
+// Metrics and the access log, at the head and at the end of each answer. Invariant: every call counts once, a
+// failed one too, with the code of the reply that `rescue` creates, or 499 if the client has left.
 import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import { isLongRunning } from "../../kube/request-kind.ts";
 import type { CallRecord, DecisionReason, RawCall, RawLayer } from "../call/call.ts";
-import { countedSource } from "../http/counted-source.ts";
+import { countedSource } from "../http/body-sources.ts";
 import type { Reply } from "../http/handler.ts";
 import type { AccessLog, AccessSink } from "../observe/access-log.ts";
 import type { ProxyMetrics, StreamKind } from "../observe/metrics.ts";
-import { answerTo, isAborted } from "./error-status.ts";
+import { answerTo, isAborted } from "./rescue.ts";
 
 /** The code for a client that went before there was an answer (as in nginx). */
 const CLIENT_GONE = 499;

@@ -1,5 +1,5 @@
-// Reads the request line into a RequestInfo for the layers behind. Invariants: a target that the API server might read
-// differently ends here as 400 (kube/request-info.ts); a query that decides goes on as it was read.
+// Reads the request line into a RequestInfo for the layers behind. Invariants: a target that the API server
+// might read differently is a 400 here; a query that decides goes on as it was read.
 import { parseRequestInfo, type RequestInfo } from "../../kube/request-info.ts";
 import { isLongRunning, isWatch } from "../../kube/request-kind.ts";
 import type { Handler, RawHandler } from "../call/call.ts";

@@ -1,4 +1,4 @@
-// No traffic before the first snapshot and the first policies: the proxy does not know what the pod may see and do.
+// No traffic before the first snapshot and policies: the proxy does not know what the pod may see and do.
 import { StatusError } from "../../kube/status.ts";
 import type { Layer } from "../call/call.ts";
 import type { Session } from "../session/session.ts";

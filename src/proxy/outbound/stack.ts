@@ -1,5 +1,5 @@
-// The layers that the operator's calls of the Kubernetes API pass, outermost first. Each may change the call on its
-// way in and the reply on its way out. How to add a layer: docs/design.md.
+// The layers that the operator's calls of the Kubernetes API pass, outermost first. Each may change the call
+// on its way in and the reply on its way out. How to add a layer: docs/design.md.
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ApiServer } from "../api-server/api-server.ts";
@@ -19,13 +19,12 @@ import { createLockGate, lockGate } from "./election/lock-gate.ts";
 import { excludedCallers } from "./excluded-callers.ts";
 import { fault } from "./fault.ts";
 import { isolate } from "./isolate/isolate.ts";
-import { limit } from "./limit.ts";
+import { limit, settle } from "./limit.ts";
 import type { PlanLog } from "./lists/plan-log.ts";
 import { observe } from "./observe.ts";
 import { requestInfo } from "./request-info.ts";
 import { requireSnapshot } from "./require-snapshot.ts";
 import { rescue } from "./rescue.ts";
-import { settle } from "./settle.ts";
 import { strip } from "./strip.ts";
 import { upstream } from "./upstream.ts";
 

@@ -1,6 +1,6 @@
-// Removes metadata.managedFields from the answers to get, list and watch, where the VirtualApp asks for it. Writes and
-// their answers pass as they are, so that server-side apply works: an update without managedFields leaves those of the
-// API server. An answer that cannot be read passes, since this layer hides nothing.
+// Removes metadata.managedFields from the answers to get, list and watch, where the VirtualApp asks for it.
+// Writes and their answers pass as they are, so that server-side apply works: an update without managedFields
+// leaves those of the API server. An answer that cannot be read passes, since this layer hides nothing.
 import type { CounterCell } from "../../base/metric-cells.ts";
 import {
   type ByteFilter,

@@ -3,7 +3,7 @@
 // mesh; a flood of handshakes asks the main thread one question a second.
 import { createSecureContext, type SecureContext } from "node:tls";
 import type { Clock } from "../../base/clock.ts";
-import type { ServerTls } from "../server/server-tls.ts";
+import type { ServerTls } from "../server/traffic-server.ts";
 import type { OperatorCertificate } from "./operator-certificate.ts";
 import { PEER_SERVER_NAME } from "./review-call.ts";
 import type { PeerCredentials } from "./thread-messages.ts";

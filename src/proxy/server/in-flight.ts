@@ -1,6 +1,6 @@
-// What the server waits for at its end: the calls that run, with the means to end them, and the clients. Invariant:
-// the signal of a call fires once: when its client is gone, its time is up or the drain is over, and at the latest
-// when the call is over, so that nothing outlives it (an unread body holds a connection).
+// What the server waits for at its end: the calls that run, with the means to end them, and the clients.
+// Invariant: the signal of a call fires once: when its client is gone, its time is up or the drain is over,
+// and at the latest when the call is over, so that nothing outlives it (an unread body holds a connection).
 import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import { type Clock, sleep, type Timer } from "../../base/clock.ts";
@@ -23,9 +23,7 @@ export interface InFlight<Notes extends CallNotes> {
   /** Resolves when no call but watches and other endless ones runs any more, or after this time. */
   untilNoneWithEnd(withinMs: number): Promise<void>;
   /**
-   * Fires the signals of the watches and other calls without an end, one after the other over `spreadMs`, so
-   * that their clients do not all come back at the same time. Resolves when they have ended, immediately if
-   * there are none.
+   * Fires the signals of calls without an end, spread so that their clients do not all come back together.
    */
   endLongRunning(spreadMs: number): Promise<void>;
   /** Fires the signals of all that is left. */

@@ -1,6 +1,6 @@
-// Serves one request: the request becomes a call for the stack, and the reply becomes bytes. Invariants: nothing of a
-// body is read before a layer opens it, so that a refused upload costs no memory; a body that breaks off destroys the
-// connection, so that it never looks complete; a full socket pauses the source.
+// Serves one request: the request becomes a call for the stack, and the reply becomes bytes. Invariants:
+// nothing of a body is read before a layer opens it, so that a refused upload costs no memory; a body that
+// breaks off destroys the connection, so that it never looks complete; a full socket pauses the source.
 import { type IncomingHttpHeaders, type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -202,7 +202,7 @@ function pump(res: ServerResponse, body: ByteSource): void {
     isOver = true;
     control.cancel(clientGone());
   });
-  // What is already there is written in the source's microtask, together with the head. Else the head goes alone.
+  // What is there is written in the source's microtask, together with the head. Else the head goes alone.
   queueMicrotask(() => {
     if (!hasWritten && !isOver && !res.destroyed) res.flushHeaders();
   });
@@ -228,10 +228,7 @@ function boundReading(
   }
 }
 
-/**
- * Breaks the connection of a client that has stopped reading: it holds a chunk and the sockets' buffers. Every chunk
- * that the kernel takes is progress, so a slow client keeps its connection.
- */
+/** Each chunk that the kernel takes is progress, so a slow client keeps its connection. */
 export function dropStalledReader(res: ServerResponse, stalledMs: number, onDropped: () => void): void {
   res.setTimeout(stalledMs, () => {
     const { socket } = res;

@@ -4,22 +4,20 @@ import type { IncomingMessage } from "node:http";
 import { createServer, type Server } from "node:https";
 import { createServer as createDoor } from "node:net";
 import type { Duplex } from "node:stream";
+import type { TlsOptions } from "node:tls";
 import type { Clock } from "../../base/clock.ts";
 import { createPlaces } from "../../base/connection-places.ts";
 import { GUARDED_SERVER, guardConnections } from "../../base/guard-connections.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../base/listener.ts";
 import type { CallNotes } from "../http/handler.ts";
+import type { ServingCertificate } from "../identity/serving-certificate.ts";
 import { createClientCount, createInFlight } from "./in-flight.ts";
 import { type ServeOptions, serve, serveUpgrade, upgradeOf } from "./serve.ts";
-import type { ServerTls } from "./server-tls.ts";
 
 export interface TrafficServerOptions<Notes extends CallNotes> extends ServeOptions<Notes> {
   readonly listen: ListenAddress;
-  /**
-   * Further addresses: 127.0.0.1:443 for clients with a built-in name of the API server, [::1]:5443 for connections
-   * that ip6tables redirects.
-   */
+  /** Further ones: 127.0.0.1:443 for clients with a built-in name, [::1]:5443 for ip6tables' redirects. */
   readonly alsoListen?: readonly ListenAddress[];
   readonly tls: ServerTls;
   readonly clock: Clock;
@@ -168,4 +166,24 @@ function warnOfTlsErrors(
     warnedMs = clock.monotonicMs();
     log.warn({ err: error }, `a client broke off the TLS handshake: ${tls.question}`);
   });
+}
+
+export interface ServerTls {
+  readonly options?: Pick<TlsOptions, "SNICallback" | "requestCert" | "rejectUnauthorized">;
+  /** What the reader of the log should ask when a client breaks off the handshake. */
+  readonly question: string;
+  /** Sets the certificate for clients that `options` does not name, now and later. Returns the end. */
+  follow(server: Pick<Server, "setSecureContext">): () => void;
+}
+
+export function singleCertificate(certificate: Pick<ServingCertificate, "current" | "onChange">): ServerTls {
+  return {
+    question: "does it trust the CA of this proxy?",
+    follow(server) {
+      const use = (pair: ReturnType<ServingCertificate["current"]>) =>
+        server.setSecureContext({ ...pair, minVersion: "TLSv1.2" });
+      use(certificate.current());
+      return certificate.onChange(use);
+    },
+  };
 }

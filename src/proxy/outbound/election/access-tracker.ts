@@ -1,5 +1,5 @@
-// Whether RBAC lets the operator use its lock under the name that it has upstream, as the API server's own answers
-// show: a Role pinned by resourceNames knows only the operator's name for it. No request waits for this.
+// Whether RBAC lets the operator use its lock under its name upstream, as the API server's answers show: a
+// Role pinned by resourceNames knows only the operator's name for it. No request waits for this.
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "../../../base/log.ts";
 import { plainText } from "../../../base/plain-text.ts";
@@ -8,10 +8,7 @@ import type { ResourceInfo, ResourceVerb } from "../../../kube/request-info.ts";
 import type { LockAccess, ReportSink } from "../../session/session.ts";
 
 export interface AccessTracker {
-  /**
-   * Takes the API server's answer to a request for the renamed lock.
-   * @param message the message of its Status; "" if it has none
-   */
+  /** The API server has answered a request for the renamed lock, with a Status of this message or "". */
   answered(info: ResourceInfo, status: number, message: string): void;
   /** The lock has another name from now on: later answers about this one say nothing. */
   end(): void;
@@ -35,7 +32,7 @@ interface Sight {
 const UNKNOWN: Sight = { denied: new Map(), isReached: false };
 /** The order in which verbs are reported. */
 const VERBS = ["get", "create", "update", "patch", "list", "watch", "delete"] as const;
-/** The authorizer's own words (apiserver, responsewriters.Forbidden). Quotas and ending namespaces have others. */
+/** The authorizer's own words (apiserver, responsewriters.Forbidden). Quotas have others. */
 const BY_AUTHORIZER = / is forbidden: (User ".*)/s;
 /** The reason goes into a condition. */
 const MAX_REASON_CHARS = 256;
@@ -79,7 +76,7 @@ function sightAfter(before: Sight, verb: ResourceVerb, status: number, message: 
     denied.delete(verb);
     // The lock exists, so that no elector has to create it.
     if (showsLock && verb !== "delete") denied.delete("create");
-    // A leader of client-go renews by updates alone: no later get would clear one that was denied for a moment.
+    // A leader of client-go sends updates only: no get would clear one that was denied for a moment.
     if (status < 300 && (verb === "update" || verb === "patch")) denied.delete("get");
   }
   // If no verb is denied and the lock is not there yet, the next answer shows whether it may be created.

@@ -1,6 +1,6 @@
-// Gives each subset a leader-election lock of its own: NAME is NAME---SUBSET upstream, and the operator never sees
-// that. Invariants: only the app's own lock is renamed, and another subset's lock is neither shown nor reachable; a
-// request that cannot be translated is refused; a request keeps one name of the lock to its end.
+// Gives each subset a leader-election lock of its own: NAME is NAME---SUBSET upstream, and the operator never
+// sees that. Invariants: only the app's own lock is renamed, and another subset's lock is neither shown nor
+// reachable; a request that cannot be translated is refused; a request keeps one name of the lock to its end.
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { lockNameFor } from "../../../route/lock.ts";
@@ -42,7 +42,7 @@ export function election({ session, reports, gate, clock, log }: ElectionDeps): 
     },
     sawLease: gate.sawLease,
   };
-  const unnamedLocks = createUnnamedLocks({ sink: reports, clock, log });
+  const explain = createUnnamedLocks({ sink: reports, clock, log });
   let inForce: LockInForce | undefined;
   const lockOf = (snapshot: Snapshot): LockInForce => {
     const name = upstreamName(snapshot);
@@ -69,7 +69,7 @@ export function election({ session, reports, gate, clock, log }: ElectionDeps): 
       try {
         return await next(call);
       } catch (error) {
-        throw unnamedLocks.explain(error, call, snapshot);
+        throw explain(error, call, snapshot);
       }
     }
     const { name, leader, access } = lockOf(snapshot);

@@ -1,6 +1,6 @@
-// Follows from the lock traffic whether this pod leads. Invariant: the pod leads from its own successful renewal until
-// it releases the lock, another holder is seen, the lock is lost, or the lease ends, whichever comes first. With
-// client-go's multilocks, which are two objects, it leads while it holds both.
+// Follows from the lock traffic whether this pod leads. Invariant: the pod leads from its own successful
+// renewal until it releases the lock, another holder is seen, the lock is lost, or the lease ends, whichever
+// comes first. With client-go's multilocks, which are two objects, it leads while it holds both.
 import type { Clock, Timer } from "../../../base/clock.ts";
 import type { ReportSink } from "../../session/session.ts";
 import type { LockRecord } from "./lock-record.ts";
@@ -67,8 +67,8 @@ export function createLeaderTracker(sink: LeadSink, clock: Clock): LeaderTracker
     // Reading its own record renews nothing.
     if (holder !== undefined && (own === "" || holder !== own)) note(resource, false, durationMs);
   };
-  // A write that changes neither the holder nor the time renews nothing, as when a user labels the lock. A lock
-  // without a time is renewed by naming the holder again.
+  // A write that changes neither the holder nor the time renews nothing, as when a user labels the lock. A
+  // lock without a time is renewed by naming the holder again.
   const isRenewal = (sent: LockRecord, before: LockRecord | undefined) => {
     if (before === undefined || sent.holder !== before.holder) return true;
     if (sent.renewedMs !== undefined) return sent.renewedMs !== before.renewedMs;

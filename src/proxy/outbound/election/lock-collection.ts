@@ -1,5 +1,6 @@
-// Lists, watches and deletecollections where locks live: the subset's own lock appears under the operator's name, and
-// other subsets' locks are hidden and out of reach. Invariant: only objects in the lock's namespace are renamed.
+// Lists, watches and deletecollections where locks live: the subset's own lock appears under the operator's
+// name, and other subsets' locks are hidden and out of reach. Invariant: only objects in the lock's namespace
+// are renamed.
 //
 //                        by the lock's name        in the pods' namespace       over all namespaces
 //   list, watch          asked by NAME---SUBSET,   others' locks taken out;     as left, by the item's namespace; what
@@ -8,7 +9,7 @@
 //                                                  the app is undivided; else
 //                                                  spares the names in the routes
 //
-// The calls of an app without subsets (isOnlySubset) pass untouched, except for the deletecollection of leases.
+// An app without subsets (isOnlySubset) passes untouched, except for the deletecollection of leases.
 import {
   createListFilter,
   type Encoding,
@@ -28,14 +29,13 @@ import { type Call, type ResourceCall, readableEncoding, withParameter } from ".
 import { frameStream, listStream } from "../../filter/filtered-body.ts";
 import { asSource, type ByteSource } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import { backwards, translatedObject, unreadableReply } from "./lock-body.ts";
 import { renameSelector, type WholeSelector, wholeSelector, withoutForeignLocks } from "./lock-names.ts";
-import { type LockCall, sendMarked, translatedPath } from "./lock-object.ts";
+import { backwards, type LockCall, sendMarked, translatedObject, translatedPath, unreadableReply } from "./lock-object.ts";
 
 /** The own lock by a field selector, and nothing else of what the API server may answer. */
 export async function selectedLock(lock: LockCall): Promise<Reply> {
   const { call, rename, leader } = lock;
-  // The selector goes on as it was read here, even if nothing is renamed: no other layer filters lock traffic.
+  // The selector goes on as it was read here: no other layer filters lock traffic.
   const selector = renameSelector(call.info.query.get("fieldSelector") ?? "", rename);
   const reply = await sendMarked(lock, withParameter(translatedPath(call, undefined), "fieldSelector", selector));
   if (call.info.verb === "deletecollection" && reply.status === 200 && !call.info.query.get("dryRun"))
@@ -88,8 +88,8 @@ function isOwn({ podNamespace, lockName, subset }: Snapshot, { namespace, name }
   return namespace === podNamespace && name === lockNameFor(lockName, subset);
 }
 
-// Deleting by a selector must not reach other subsets' locks, whose names the routes have. For leases that is not
-// enough: pods of a subset that left the routes may still lead by theirs.
+// Deleting by a selector must not reach other subsets' locks, whose names the routes have. For leases that is
+// not enough: pods of a subset that left the routes may still lead by theirs.
 function sparingLocks(call: ResourceCall, selector: string, snapshot: Snapshot): Call {
   if (call.info.resource === "leases") {
     call.record.decision = "refused";

@@ -89,7 +89,7 @@ function nameIn(lock: Lock, other: Lock): string {
   return lock.lockName === "" ? other.lockName : lockNameFor(lock.lockName, lock.subset);
 }
 
-// Events report an election. Other leases belong to other electors, which would end the operator without them.
+// Events report an election. Other leases belong to other electors, which end the operator without them.
 function isLeaderAct({ info }: ResourceCall): boolean {
   const { verb, group, resource } = info;
   if (!isAct(info)) return false;

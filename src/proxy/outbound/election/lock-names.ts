@@ -96,9 +96,9 @@ export interface WholeSelector {
 }
 
 /**
- * Splits a field selector over all namespaces that names the lock; undefined if it can stay as it is. In other
- * namespaces an object may have that name by right, and no selector can say "NAME there and NAME---SUBSET here". So
- * unless the selector has one namespace, its terms with that name are not sent.
+ * Splits a field selector over all namespaces that names the lock; undefined if it can stay as it is. In
+ * other namespaces an object may have that name by right, and no selector can say "NAME there and
+ * NAME---SUBSET here". So unless the selector has one namespace, its terms with that name are not sent.
  */
 export function wholeSelector(snapshot: Snapshot, selector: string, rename: Rename): WholeSelector | undefined {
   const { from } = rename;

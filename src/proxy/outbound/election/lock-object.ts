@@ -1,6 +1,16 @@
 // Requests for one object where locks live: the subset's own lock, which is renamed in path and body and
 // translated back, and creates, whose body has the name.
-import { type Rename, readStatusMessage } from "../../../kube/codec/codec.ts";
+
+import { type Encoding, type Rename, readObjectMeta, readStatusMessage, renameObject } from "../../../kube/codec/codec.ts";
+import {
+  APPLY_YAML_TYPE,
+  JSON_TYPE,
+  MERGE_PATCH_TYPE,
+  mediaTypeOf,
+  PROTOBUF_TYPE,
+  STRATEGIC_MERGE_PATCH_TYPE,
+} from "../../../kube/media-types.ts";
+import type { ResourceInfo } from "../../../kube/request-info.ts";
 import { StatusError } from "../../../kube/status.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
 import {
@@ -8,14 +18,16 @@ import {
   askUncompressed,
   type Call,
   type Handler,
+  orBadRequest,
   type ResourceCall,
   readableEncoding,
+  readBounded,
   withTarget,
 } from "../../call/call.ts";
+import { discardBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
 import type { AccessTracker } from "./access-tracker.ts";
 import type { LeaderTracker } from "./leader-tracker.ts";
-import { type LockBody, requestBody, translatedObject, wholeReply } from "./lock-body.ts";
 import { isOnlySubset, renamePath, touchByName } from "./lock-names.ts";
 import { type LockRecord, NO_RECORD, readLockRecord } from "./lock-record.ts";
 
@@ -35,7 +47,7 @@ export async function createObject(lock: LockCall): Promise<Reply> {
   const { call, snapshot, next } = lock;
   // An app without subsets has nothing to hide: its unreadable bodies pass.
   const body = await requestBody(call, !isOnlySubset(snapshot));
-  const touch = touchByName(snapshot, body.name(), "own");
+  const touch = touchByName(snapshot, nameIn(body), "own");
   if (touch?.kind === "other-subset") throw foreignLock(call, touch.name);
   if (touch === undefined) return next({ ...call, body: body.bytes });
   return sendOwn(lock, body);
@@ -49,8 +61,7 @@ export async function ownLock(lock: LockCall): Promise<Reply> {
 
 async function sendOwn(lock: LockCall, body: LockBody | undefined): Promise<Reply> {
   const { call, rename } = lock;
-  const sent = rename === undefined ? body?.bytes : body?.renamed(rename);
-  const asked = { ...call, body: sent ?? call.body };
+  const asked = body === undefined ? call : { ...call, body: renamedIn(body, rename) };
   const reply = await sendMarked(lock, rename === undefined ? asked : translatedPath(asked, rename));
   const isCounted = call.info.subresource === "" && !call.info.query.get("dryRun");
   try {
@@ -88,8 +99,8 @@ function track({ call: { info }, leader }: LockCall, body: LockBody | undefined,
   const { verb, resource } = info;
   const isGood = reply.status === 200 || reply.status === 201;
   if (reply.status === 404 || (isGood && verb === "delete")) leader.gone(resource);
-  else if (reply.status === 409) leader.conflict(resource, body?.record(resource) ?? NO_RECORD);
-  else if (isGood && body !== undefined) leader.written(resource, body.record(resource), recordInReply(reply, resource));
+  else if (reply.status === 409) leader.conflict(resource, recordIn(body, info));
+  else if (isGood && body !== undefined) leader.written(resource, recordIn(body, info), recordInReply(reply, resource));
   else if (isGood) leader.seen(resource, recordInReply(reply, resource));
 }
 
@@ -112,4 +123,112 @@ export function foreignLock(call: ResourceCall, name: string): StatusError {
   call.record.reason = "other-subset-lock";
   const message = `ctrlmesh: ${call.info.verb} ${call.info.resource} "${name}": this is another subset's leader-election lock; use the operator's own lock name`;
   return new StatusError("Forbidden", message);
+}
+
+/** Bound of a lease's body. */
+const MAX_LEASE_BYTES = 1024 * 1024;
+/** A configmap's or endpoints' body may be no lock: the API server's own limit for requests. */
+export const MAX_OBJECT_BYTES = 3 * 1024 * 1024;
+
+export interface LockBody {
+  readonly bytes: Uint8Array;
+  /** Undefined for a body that cannot be read and may pass: it says nothing. */
+  readonly encoding: Encoding | undefined;
+}
+
+/** The encoding of each content type that can be read where locks live. */
+const ENCODINGS: ReadonlyMap<string, Encoding> = new Map([
+  ["", "json"], // the API server takes a missing type for JSON
+  [JSON_TYPE, "json"],
+  [MERGE_PATCH_TYPE, "json"],
+  [STRATEGIC_MERGE_PATCH_TYPE, "json"],
+  [APPLY_YAML_TYPE, "json"], // client-go, kube-rs and kubectl send JSON
+  [PROTOBUF_TYPE, "protobuf"],
+]);
+
+/** @param needed false if a body that cannot be read may pass, and then says nothing */
+export async function requestBody(call: ResourceCall, needed: boolean): Promise<LockBody> {
+  const { verb, resource } = call.info;
+  const maxBytes = resource === "leases" ? MAX_LEASE_BYTES : MAX_OBJECT_BYTES;
+  const bytes = await readBounded(call.body, maxBytes, "RequestEntityTooLarge", `${verb} ${resource}: the body`);
+  try {
+    const type = mediaTypeOf(call.headers["content-type"]);
+    const encoding = ENCODINGS.get(type);
+    if (encoding === undefined) throw unreadable(call, `content type "${type}"`);
+    if (type === APPLY_YAML_TYPE && !isJson(bytes)) throw unreadable(call, "YAML");
+    if (!needed) nameIn({ bytes, encoding }); // throws if it cannot be read
+    return { bytes, encoding };
+  } catch (error) {
+    if (needed) throw error;
+    return { bytes, encoding: undefined };
+  }
+}
+
+/** `metadata.name`; "" if the body does not say it. */
+function nameIn({ bytes, encoding }: LockBody): string {
+  return encoding === undefined ? "" : orBadRequest(() => readObjectMeta(encoding, bytes).name);
+}
+
+/** The bytes with the lock's name replaced; the same array if it is another one. */
+function renamedIn({ bytes, encoding }: LockBody, rename: Rename | undefined): Uint8Array {
+  if (rename === undefined || encoding === undefined || bytes.length === 0) return bytes;
+  return orBadRequest(() => renameObject(encoding, bytes, rename));
+}
+
+function recordIn(body: LockBody | undefined, { resource, verb }: ResourceInfo): LockRecord {
+  if (body?.encoding === undefined) return NO_RECORD;
+  return readLockRecord(body.encoding, resource, body.bytes, verb !== "patch");
+}
+
+function isJson(bytes: Uint8Array): boolean {
+  try {
+    JSON.parse(Buffer.from(bytes).toString("utf8"));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function unreadable({ info: { verb, resource } }: ResourceCall, what: string): StatusError {
+  const message = `ctrlmesh: ${verb} ${resource}: the name of a leader-election lock cannot be found in ${what}; send JSON or protobuf, and a patch as a merge or apply patch in JSON`;
+  return new StatusError("UnsupportedMediaType", message);
+}
+
+export function backwards({ from, to }: Rename): Rename {
+  return { from: to, to: from };
+}
+
+// RBAC knows the lock by its name upstream only: without it the operator's log would mislead a Role's author.
+function noted(rename: Rename, status: number): Rename {
+  return status === 403 ? { ...rename, note: ` (ctrlmesh: upstream "${rename.from}")` } : rename;
+}
+
+function withBody(reply: Reply, body: Uint8Array): Reply {
+  return { ...reply, headers: { ...reply.headers, "content-length": String(body.length) }, body };
+}
+
+export function unreadableReply(reply: Reply): StatusError {
+  discardBody(reply.body);
+  return new StatusError(
+    "NotAcceptable",
+    `ctrlmesh: the API server's reply cannot be translated (${String(reply.headers["content-type"] ?? "no content type")})`,
+  );
+}
+
+/** The reply with its body read whole: whatever the API server answers about one lock is small. */
+export async function wholeReply(reply: Reply): Promise<Reply & { readonly body: Uint8Array | null }> {
+  if (reply.body === null) return { ...reply, body: null };
+  const body = await readBounded(reply.body, MAX_OBJECT_BYTES, "InternalError", "the API server's answer about a lock");
+  return { ...reply, body };
+}
+
+/** The reply about one lock in the operator's words. */
+export async function translatedObject(reply: Reply, rename: Rename | undefined): Promise<Reply> {
+  const whole = await wholeReply(reply);
+  if (whole.body === null || rename === undefined) return whole;
+  const encoding = readableEncoding(whole);
+  // An error that is no Status (a load balancer's page) names no object.
+  if (encoding === undefined && whole.status >= 400) return whole;
+  if (encoding === undefined) throw unreadableReply(whole);
+  return withBody(whole, renameObject(encoding, whole.body, noted(backwards(rename), whole.status)));
 }

@@ -29,10 +29,7 @@ const record = z.object({
 const lease = z.object({ spec: record.nullish() });
 const annotated = z.object({ metadata: z.object({ annotations: z.record(z.string(), z.string().nullable()) }) });
 
-/**
- * The record in an object's body, or in a patch of the object's own form; empty if it cannot be read.
- * @param whole the body is a whole object: a Lease without a holder then has none
- */
+/** @param whole the body is a whole object, no patch: a Lease without a holder then has none */
 export function readLockRecord(encoding: Encoding, resource: string, body: Uint8Array, whole: boolean): LockRecord {
   try {
     const found =

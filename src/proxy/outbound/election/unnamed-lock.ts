@@ -1,5 +1,5 @@
-// Recognizes a refused request of an elector whose lock the app does not name: it would try again for ever, and the
-// refusal is about namespaces. The request stays refused; only its answer says more, and the manager gets a report.
+// Recognizes a refused request of an elector whose lock the app does not name: it would try again for ever.
+// The request stays refused; its answer says more, and the manager gets a report.
 import type { Clock, Timer } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { resourceName } from "../../../kube/client/resource.ts";
@@ -10,10 +10,8 @@ import { unnamedLockText } from "../../../route/words.ts";
 import type { ResourceCall } from "../../call/call.ts";
 import type { ReportSink, UnnamedLock } from "../../session/session.ts";
 
-export interface UnnamedLocks {
-  /** The error for the client: another one if the call looks like an elector's. */
-  explain(error: unknown, call: ResourceCall, snapshot: Snapshot): unknown;
-}
+/** The error for the client: another one if the call looks like an elector's. */
+export type ExplainRefusal = (error: unknown, call: ResourceCall, snapshot: Snapshot) => unknown;
 
 export interface UnnamedLocksOptions {
   readonly sink: Pick<ReportSink, "setUnnamedLock">;
@@ -28,7 +26,7 @@ const ELECTOR_VERBS: ReadonlySet<string> = new Set(["get", "update", "patch"]);
 /** The end of the User-Agent of controller-runtime's electors, and of Kubernetes' own. */
 const ELECTOR_AGENT = "/leader-election";
 
-export function createUnnamedLocks({ sink, clock, log }: UnnamedLocksOptions): UnnamedLocks {
+export function createUnnamedLocks({ sink, clock, log }: UnnamedLocksOptions): ExplainRefusal {
   let reported: UnnamedLock | undefined;
   let timer: Timer | undefined;
 
@@ -49,23 +47,19 @@ export function createUnnamedLocks({ sink, clock, log }: UnnamedLocksOptions): U
     timer?.cancel();
     timer = clock.after(FORGOTTEN_AFTER_MS, forget);
   };
-  return {
-    explain(error, call, snapshot) {
-      const { info, record } = call;
-      const isRefused = isStatus(error, "Forbidden") && record.reason === "other-subset";
-      if (!isRefused || !looksLikeLock(call, snapshot)) return error;
-      report({ lockName: info.name, resource: resourceName(info) });
-      const { message, details } = error.status;
-      const cause = { reason: "LockNotNamed", message: unnamedLockText(info.name, snapshot.lockName, snapshot.words) };
-      return new StatusError("Forbidden", `${message}; ${cause.message}`, {
-        ...details,
-        causes: [...(details?.causes ?? []), cause],
-      });
-    },
+  return (error, call, snapshot) => {
+    const { info, record } = call;
+    const isRefused = isStatus(error, "Forbidden") && record.reason === "other-subset";
+    if (!isRefused || !looksLikeLock(call, snapshot)) return error;
+    report({ lockName: info.name, resource: resourceName(info) });
+    const { message, details } = error.status;
+    const cause = { reason: "LockNotNamed", message: unnamedLockText(info.name, snapshot.lockName, snapshot.words) };
+    const causes = [...(details?.causes ?? []), cause];
+    return new StatusError("Forbidden", `${message}; ${cause.message}`, { ...details, causes });
   };
 }
 
-// Leases serve electors and little else. Only the caller's name tells a lock from another ConfigMap or Endpoints.
+// Leases serve electors and little else. Only the caller's name tells a lock from another ConfigMap.
 function looksLikeLock({ info, headers }: ResourceCall, { podNamespace }: Snapshot): boolean {
   if (info.namespace !== podNamespace || !ELECTOR_VERBS.has(info.verb) || info.subresource !== "") return false;
   if (!isLockResource(info.group, info.resource)) return false;

@@ -23,16 +23,13 @@ export interface Hold {
   readonly deadlineMs: number;
   /** The API server's 404, if it has come. The caller has to read or cancel its body. */
   takeMissing(): Reply | undefined;
-  /** Resolves with the next snapshot, the API server's 404 or the end of the wait. Rejects when the client goes. */
+  /** Resolves with the next snapshot, the 404 or the end of the wait. Rejects when the client goes. */
   next(): Promise<void>;
   /** To be called once. */
   end(): void;
 }
 
-/**
- * Begins to wait for the owner of an unknown namespace, which is either newer than the snapshot or not there: so
- * the API server is asked for it. Undefined if too many calls wait already.
- */
+/** Asks whether the unknown namespace exists, meanwhile. Undefined if too many calls wait already. */
 export function beginHold(call: ResourceCall, namespace: string, deps: HoldDeps): Hold | undefined {
   const { session, clock, ask, places } = deps;
   if (places.free <= 0) return undefined;
@@ -83,8 +80,8 @@ export function beginHold(call: ResourceCall, namespace: string, deps: HoldDeps)
 }
 
 /**
- * Asks as the caller. Only a 404 comes out of here, never an object: for the object, or for the namespace if
- * the call may create the object. Undefined if there is an object or no answer.
+ * Only a 404 comes out, never an object: of the object, or of the namespace if the call may create the
+ * object.
  */
 async function askMissing(call: ResourceCall, namespace: string, signal: CallSignal, ask: Handler): Promise<Reply | undefined> {
   const target = namesObject(call) ? objectPath(call.info) : `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
@@ -106,29 +103,23 @@ function namesObject({ info, headers }: ResourceCall): boolean {
   return info.verb !== "patch" || !String(headers["content-type"] ?? "").includes("apply-patch");
 }
 
-export interface RecentLoss {
-  /** Resolves when informers have been sent the last change. False if there was nothing to wait for. */
-  outlast(): Promise<boolean>;
-}
-
 /** Telling informers of a loss takes a fraction of this time. */
 const TOLD_MS = 500;
 
 /**
- * Delays refusals right after a change of the routes. An operator that does not know of its loss yet would repeat
- * its write every few milliseconds.
+ * Delays refusals right after a change of the routes: an operator that does not know of its loss yet would repeat
+ * its write every few milliseconds. The function resolves when informers have been sent the last change, with
+ * false if there was nothing to wait for.
  */
-export function createRecentLoss(session: Pick<Session, "onChange">, clock: Clock): RecentLoss {
+export function createRecentLoss(session: Pick<Session, "onChange">, clock: Clock): () => Promise<boolean> {
   let changedAtMs = Number.NEGATIVE_INFINITY;
   session.onChange((_, before) => {
     if (before !== undefined) changedAtMs = clock.monotonicMs();
   });
-  return {
-    async outlast() {
-      const leftMs = changedAtMs + TOLD_MS - clock.monotonicMs();
-      if (leftMs <= 0) return false;
-      await sleep(clock, leftMs);
-      return true;
-    },
+  return async () => {
+    const leftMs = changedAtMs + TOLD_MS - clock.monotonicMs();
+    if (leftMs <= 0) return false;
+    await sleep(clock, leftMs);
+    return true;
   };
 }

@@ -169,7 +169,7 @@ describe("a write to another subset's object, where the guard only warns", () =>
     const lines: unknown[] = [];
     const clock = createFakeClock();
     const log = { warn: (fields: unknown) => lines.push(fields) } as unknown as Logger;
-    const { withWarning } = createForeignWrites(clock, log);
+    const withWarning = createForeignWrites(clock, log);
     const write = () => {
       const call = callOf("PUT", POD_OF_B) as ResourceCall;
       passForeign(call, "first");

@@ -1,6 +1,6 @@
-// Limits a subset to what it owns: allows, refuses or narrows every call for objects, after a bounded wait if the
-// namespace's owner is unknown. Invariants: a reply that cannot be filtered is refused, never passed; a write counts
-// as in flight from the tick of its decision to its answer, so that no snapshot comes in between.
+// Allows, refuses or narrows every call for objects, after a bounded wait if the namespace's owner is
+// unknown. Invariants: a reply that cannot be filtered is refused, never passed; a write counts as in flight
+// from the tick of its decision to its answer, so that no snapshot comes in between.
 import type { Random } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import type { ResourceInfo } from "../../../kube/request-info.ts";
@@ -20,14 +20,13 @@ import { type Call, type Handler, isResourceCall, type Layer, type ResourceCall 
 import { endBySnapshot, endReply } from "../../filter/end-when.ts";
 import { expiredWatch } from "../../filter/expired.ts";
 import { createReleaseOrder } from "../../filter/release-order.ts";
+import { countedSource } from "../../http/body-sources.ts";
 import { discardBody } from "../../http/byte-stream.ts";
-import { countedSource } from "../../http/counted-source.ts";
 import type { Reply } from "../../http/handler.ts";
 import { type Enforced, enforcedNow, type Session } from "../../session/session.ts";
 import { type ByNamespaceDeps, createByNamespace } from "../lists/by-namespace.ts";
 import { askedInitialEvents, continuesFromList, requestOf } from "../lists/collection-request.ts";
-import { narrowList } from "../lists/narrow-list.ts";
-import { createPages } from "../lists/pages.ts";
+import { createNarrowList } from "../lists/narrow-list.ts";
 import { learnVersion } from "../lists/proxy-list.ts";
 import { createServerSideFilter } from "../lists/server-side-filter.ts";
 import { createNarrowWatch } from "../watches/narrow-watch.ts";
@@ -53,8 +52,8 @@ export function isolate(deps: IsolateDeps): Layer {
   const { session, clock, moves, discovery } = deps;
   const planner = createPlanner();
   const narrow = createNarrow(deps, planner);
-  const foreignWrites = createForeignWrites(clock, deps.log);
-  const recentLoss = createRecentLoss(session, clock);
+  const withWarning = createForeignWrites(clock, deps.log);
+  const outlastLoss = createRecentLoss(session, clock);
   const places = { free: deps.maxHeld ?? MAX_HELD };
 
   /** @param objects the labels by which it was decided */
@@ -62,7 +61,7 @@ export function isolate(deps: IsolateDeps): Layer {
     const { info } = call;
     const done = isAct(info) ? session.beginWrite(governingPlace(info.group, info.resource, info), info, reach) : undefined;
     const reply = done === undefined ? await send() : await untilWritten(call, send, done);
-    return foreignWrites.withWarning(call, whileAllowed(reply, call, session, objects));
+    return withWarning(call, whileAllowed(reply, call, session, objects));
   };
   const allow = (call: ResourceCall, scope: ResourceScope, reach: WriteReach, next: Handler): Promise<Reply> =>
     pass(call, reach, () => (isListOrWatch(call.info) ? narrow(call, WHOLE, scope, next) : next(call)));
@@ -103,7 +102,7 @@ export function isolate(deps: IsolateDeps): Layer {
             return narrowed(call, decision.queryPlan, scope, next);
           case "refuse": {
             const mayBeLoss = !hasWaited && hold === undefined && isAct(info) && decision.why === "other-subset";
-            if (mayBeLoss && (await recentLoss.outlast())) {
+            if (mayBeLoss && (await outlastLoss())) {
               hasWaited = true;
               continue;
             }
@@ -137,7 +136,7 @@ export function isolate(deps: IsolateDeps): Layer {
     if (!isResourceCall(call) || call.record.lock || call.record.excludedBy !== undefined) return next(call);
     if (call.upgrade !== undefined && isListOrWatch(call.info)) throw upgradedCollection(call);
     const scope = needsScope(call.info, session) ? await discovery.scopeOf(call) : "unknown";
-    // Before the list, so that the list is of a later version; before the decision, which holds for its moment.
+    // Before the list, which then is of a later version; before the decision, which holds for its moment.
     if (call.info.verb === "list" || askedInitialEvents(call) !== undefined)
       await learnVersion(call, moves.of(call.info), next).catch(() => undefined);
     return admit(call, scope, next);
@@ -146,7 +145,6 @@ export function isolate(deps: IsolateDeps): Layer {
 
 /** Answers lists and watches of which the client gets what the plan says. */
 function createNarrow(deps: IsolateDeps, planner: Planner) {
-  const { session, clock } = deps;
   const send = createServerSideFilter(deps);
   const byNamespace = createByNamespace(deps);
   const heldBudget = { maxBytes: MAX_ALL_HELD_BYTES, bytes: 0 };
@@ -156,19 +154,19 @@ function createNarrow(deps: IsolateDeps, planner: Planner) {
     send,
     byNamespace,
     heldBudget,
-    releases: createReleaseOrder(clock),
+    releases: createReleaseOrder(deps.clock),
   });
-  const listDeps = { ...deps, pages: createPages(session, clock), send, byNamespace };
+  const narrowList = createNarrowList({ ...deps, send, byNamespace });
   return (call: ResourceCall, plan: QueryPlan, scope: ResourceScope, next: Handler): Promise<Reply> => {
     const request = requestOf(call, scope);
     if (call.info.verb === "watch") return narrowWatch(call, request, plan, scope, next);
-    return narrowList(call, request, plan, next, listDeps);
+    return narrowList(call, request, plan, next);
   };
 }
 
 /**
- * Breaks off a reply without an end of its own (a followed log, a proxy, a tunnel) once the routes no longer allow
- * it, or other labels decide than `objects`. A watch has an end of its own, which knows what frames are.
+ * Breaks off a followed log, a proxy or a tunnel once the routes forbid it or other labels decide than
+ * `objects`.
  */
 function whileAllowed(reply: Reply, { info, record }: ResourceCall, session: Session, objects?: LabelFilter): Reply {
   if (!isEndless(info)) return reply;
@@ -181,8 +179,8 @@ function whileAllowed(reply: Reply, { info, record }: ResourceCall, session: Ses
 }
 
 /**
- * Calls `done` once, when the write is over: with the head of its answer, since the API server answers after its
- * commit. Only what another server answers (the subresource `proxy`) may go on until the body is over.
+ * Calls `done` once, when the write is over: with the head of its answer, since the API server answers after
+ * its commit. Only what another server answers (the subresource `proxy`) may go on until the body is over.
  */
 export async function untilWritten({ info }: Call, send: () => Promise<Reply>, done: () => void): Promise<Reply> {
   try {

@@ -1,6 +1,6 @@
-// Limits a subset to its objects of a resource that labels divide. A get of another subset's object is a 404; a
-// write needs the stored object and its result to have the subset's labels, for which the proxy asks the API server
-// as the caller. docs/decisions/0008-object-selectors.md says which checks are atomic with their write.
+// Limits a subset to its objects of a resource that labels divide. A get of another subset's object is a 404;
+// a write needs the stored object and its result to have the subset's labels: the proxy asks for both, as the
+// caller. docs/decisions/0008-object-selectors.md says which checks are atomic.
 import type { ItemMeta } from "../../../kube/codec/codec.ts";
 import { preferredEncoding } from "../../../kube/codec/content-negotiation.ts";
 import type { Labels } from "../../../kube/label-selector.ts";
@@ -23,7 +23,7 @@ import {
 } from "../../call/call.ts";
 import { discardBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import { labelsInRequest, mayChangeLabels, objectsInReply, requestBytes } from "./object-labels.ts";
+import { labelsInRequest, mayChangeLabels, objectsInReply, withBytes } from "./object-labels.ts";
 import { passForeign } from "./refusals.ts";
 
 interface GuardedCall {
@@ -74,16 +74,15 @@ async function readObject({ call, view, next }: GuardedCall): Promise<Reply> {
 }
 
 async function createObject({ call, view, next }: GuardedCall): Promise<Reply> {
-  const body = await requestBytes(call);
-  refuseForeign(call, view, labelsInRequest(call, body), "the object in the body");
-  return next({ ...call, body });
+  const sent = await withBytes(call);
+  refuseForeign(call, view, labelsInRequest(sent), "the object in the body");
+  return next(sent);
 }
 
 // The object will have the labels in the body. For subresources each kind has rules of its own.
 async function updateObject({ call, view, next }: GuardedCall): Promise<Reply> {
-  const body = await requestBytes(call);
-  const sent: ResourceCall = { ...call, body };
-  const labels = labelsInRequest(call, body);
+  const sent = await withBytes(call);
+  const labels = labelsInRequest(sent);
   const isPart = call.info.subresource !== "";
   if (!isPart) refuseForeign(call, view, labels, "the object in the body");
   const stored = await askStored({ call: sent, view, next });
@@ -95,15 +94,14 @@ async function updateObject({ call, view, next }: GuardedCall): Promise<Reply> {
 }
 
 async function patchObject({ call, view, next }: GuardedCall): Promise<Reply> {
-  const body = await requestBytes(call);
-  const sent: ResourceCall = { ...call, body };
+  const sent = await withBytes(call);
   const stored = await askStored({ call: sent, view, next });
-  const isApply = mediaTypeOf(call.headers["content-type"]).startsWith("application/apply-patch+");
+  const type = mediaTypeOf(call.headers["content-type"]);
   if (stored.kind === "answer") {
-    if (stored.reply.status !== 404 || !isApply) return stored.reply;
+    if (stored.reply.status !== 404 || !type.startsWith("application/apply-patch+")) return stored.reply;
     discardBody(stored.reply.body); // an apply creates what is not there
   }
-  return mayChangeLabels(mediaTypeOf(call.headers["content-type"]), body) ? tried({ call: sent, view, next }) : next(sent);
+  return mayChangeLabels(type, sent.body) ? tried({ call: sent, view, next }) : next(sent);
 }
 
 /** Sends the write only if a dry run shows that its result has the subset's labels. */
@@ -119,9 +117,8 @@ async function tried({ call, view, next }: GuardedCall): Promise<Reply> {
 
 // The API server puts the labels of a Binding over the pod's.
 async function bindObject({ call, view, next }: GuardedCall): Promise<Reply> {
-  const body = await requestBytes(call);
-  const sent: ResourceCall = { ...call, body };
-  const labels = labelsInRequest(call, body);
+  const sent = await withBytes(call);
+  const labels = labelsInRequest(sent);
   const stored = await askStored({ call: sent, view, next });
   if (stored.kind === "answer") return stored.reply;
   refuseForeign(call, view, { ...stored.labels, ...labels }, "what it would become");

@@ -1,12 +1,11 @@
 // The labels of the objects in a body. Invariant: a body that cannot be read with certainty is an error.
-import { isMeshError } from "../../../base/errors.ts";
 import { parseJson } from "../../../base/json.ts";
-import { codecError, type Encoding, type ItemMeta, isCodecError, readFrame, readObjectMeta } from "../../../kube/codec/codec.ts";
+import { codecError, type Encoding, type ItemMeta, readFrame, readObjectMeta } from "../../../kube/codec/codec.ts";
 import { encodingOf } from "../../../kube/codec/content-negotiation.ts";
 import type { Labels } from "../../../kube/label-selector.ts";
 import { JSON_PATCH_TYPE, MERGE_PATCH_TYPE, mediaTypeOf, STRATEGIC_MERGE_PATCH_TYPE } from "../../../kube/media-types.ts";
 import { StatusError } from "../../../kube/status.ts";
-import { type ResourceCall, readableEncoding } from "../../call/call.ts";
+import { orBadRequest, type ResourceCall, readableEncoding, readBounded } from "../../call/call.ts";
 import { discardBody, readBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
 
@@ -17,42 +16,34 @@ const WITH_LABELS = { labels: true };
 const EVENT_HEAD = Buffer.from('{"type":"ADDED","object":');
 const EVENT_TAIL = Buffer.from("}\n");
 
-/** The bytes of a request's body. @throws StatusError RequestEntityTooLarge */
-export async function requestBytes(call: ResourceCall): Promise<Uint8Array> {
-  try {
-    return await readBody(call.body, MAX_OBJECT_BYTES);
-  } catch (error) {
-    if (!isMeshError(error, "BODY_TOO_LARGE")) throw error;
-    const message = `ctrlmesh: ${call.info.verb} ${call.info.resource}: the body is over ${MAX_OBJECT_BYTES} bytes`;
-    throw new StatusError("RequestEntityTooLarge", message);
-  }
+/** The call with its body in memory. @throws StatusError RequestEntityTooLarge */
+export async function withBytes(call: ResourceCall): Promise<CallWithBytes> {
+  const what = `${call.info.verb} ${call.info.resource}: the body`;
+  return { ...call, body: await readBounded(call.body, MAX_OBJECT_BYTES, "RequestEntityTooLarge", what) };
 }
 
+export type CallWithBytes = ResourceCall & { readonly body: Uint8Array };
+
 /** The labels in a request's body. @throws StatusError UnsupportedMediaType, BadRequest */
-export function labelsInRequest(call: ResourceCall, body: Uint8Array): Labels {
-  return metaInRequest(call, body, "labels decide").labels ?? {};
+export function labelsInRequest(call: CallWithBytes): Labels {
+  return metaInRequest(call, "labels decide").labels ?? {};
 }
 
 /** A create with the name that its body gives to the object: "" if the API server generates the name. */
 export async function withNameFromBody(call: ResourceCall): Promise<ResourceCall> {
-  const body = await requestBytes(call);
-  const { name } = metaInRequest(call, body, "the name decides");
-  return { ...call, body, info: { ...call.info, name } };
+  const read = await withBytes(call);
+  const { name } = metaInRequest(read, "the name decides");
+  return { ...read, info: { ...call.info, name } };
 }
 
-function metaInRequest(call: ResourceCall, body: Uint8Array, why: string): ItemMeta {
+function metaInRequest(call: CallWithBytes, why: string): ItemMeta {
   const type = mediaTypeOf(call.headers["content-type"]);
   const encoding = type === "" ? "json" : encodingOf(type); // the API server takes a missing type for JSON
   if (encoding !== "json" && encoding !== "protobuf") {
     const message = `ctrlmesh: ${call.info.verb} ${call.info.resource}: content type "${type}" cannot be read, and ${why} which subset owns the object; send JSON or protobuf`;
     throw new StatusError("UnsupportedMediaType", message);
   }
-  try {
-    return readObjectMeta(encoding, body, WITH_LABELS);
-  } catch (error) {
-    if (!isCodecError(error)) throw error;
-    throw new StatusError("BadRequest", `ctrlmesh: ${error.message}`, undefined, { cause: error });
-  }
+  return orBadRequest(() => readObjectMeta(encoding, call.body, WITH_LABELS));
 }
 
 /** A reply whose body has been read, and the objects in it: one object, or the rows of a Table. */

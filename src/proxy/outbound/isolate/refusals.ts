@@ -1,5 +1,5 @@
-// The answers to calls for objects that are not the subset's: refusals, and warnings where the guard only warns
-// (`guard: Warn`). Each notes its decision and reason in the record of the call.
+// The answers to calls for objects that are not the subset's: refusals, and warnings where the guard only
+// warns (`guard: Warn`). Each notes its decision and reason in the record of the call.
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { plainText } from "../../../base/plain-text.ts";
@@ -38,37 +38,31 @@ export function upgradedCollection({ info, upgrade, record }: ResourceCall): Sta
   return new StatusError("ServiceUnavailable", `ctrlmesh: ${info.verb} over ${upgrade} is not supported, use plain HTTP`);
 }
 
-/** Lets a write pass that the guard would otherwise refuse with `message`. Of two messages the first stays. */
+/** Lets a write pass that the guard would else refuse with `message`. Of two messages the first stays. */
 export function passForeign({ record }: ResourceCall, message: string): void {
   record.decision = "warned";
   record.reason = "other-subset";
   record.warning ??= message;
 }
 
-export interface ForeignWrites {
-  /** The answer to a call that has passed as above, with a warning. Other answers stay unchanged. */
-  withWarning(call: ResourceCall, reply: Reply): Reply;
-}
-
 /** At most one line in the log for this time. */
 const LOG_EVERY_MS = 60_000;
 
-export function createForeignWrites(clock: Clock, log: Logger): ForeignWrites {
+/** Adds the warning to the answer to a call that has passed as above. Other answers stay unchanged. */
+export function createForeignWrites(clock: Clock, log: Logger): (call: ResourceCall, reply: Reply) => Reply {
   let nextLineMs = Number.NEGATIVE_INFINITY;
   let writes = 0;
-  return {
-    withWarning({ record: { warning } }, reply) {
-      if (warning === undefined) return reply;
-      writes++;
-      const nowMs = clock.monotonicMs();
-      if (nowMs >= nextLineMs) {
-        log.warn({ writes, last: warning }, "writes to objects of other subsets have passed, since the guard only warns");
-        nextLineMs = nowMs + LOG_EVERY_MS;
-        writes = 0;
-      }
-      const before = reply.headers.warning ?? [];
-      return { ...reply, headers: { ...reply.headers, warning: [before, warningHeader(warning)].flat() } };
-    },
+  return ({ record: { warning } }, reply) => {
+    if (warning === undefined) return reply;
+    writes++;
+    const nowMs = clock.monotonicMs();
+    if (nowMs >= nextLineMs) {
+      log.warn({ writes, last: warning }, "writes to objects of other subsets have passed, since the guard only warns");
+      nextLineMs = nowMs + LOG_EVERY_MS;
+      writes = 0;
+    }
+    const before = reply.headers.warning ?? [];
+    return { ...reply, headers: { ...reply.headers, warning: [before, warningHeader(warning)].flat() } };
   };
 }
 

@@ -1,6 +1,6 @@
-// Answers a list over all namespaces, or the beginning of a watch, by a list of each own namespace, all at one
-// version, joined into one (docs/decisions/0021). Invariant: the answer shows of the subset's objects what one
-// list at that version shows; what fails before the first byte leaves the one list to be sent.
+// Answers a list over all namespaces, or the beginning of a watch, by a list of each own namespace, all at
+// one version, joined into one (docs/decisions/0021). Invariant: the answer shows of the subset's objects
+// what one list at that version shows; what fails before the first byte leaves the one list to be sent.
 import { onAbort } from "../../../base/abort.ts";
 import { BoundedMap } from "../../../base/bounded-map.ts";
 import type { Clock } from "../../../base/clock.ts";
@@ -14,10 +14,10 @@ import { ownsUnknown, type QueryPlan } from "../../../route/plan-query.ts";
 import { governingPlace, isOwned } from "../../../route/snapshot.ts";
 import { addWait, createRecord, type Handler, type ResourceCall } from "../../call/call.ts";
 import type { SentRequest } from "../../filter/sent-request.ts";
+import { readAhead } from "../../http/body-sources.ts";
 import type { ByteSource } from "../../http/byte-stream.ts";
 import { CallAbort } from "../../http/call-signal.ts";
 import type { ReplyHeaders } from "../../http/handler.ts";
-import { readAhead } from "../../http/read-ahead.ts";
 import type { Collection, OpenList } from "../../moves/known.ts";
 import { type AskedList, askedInitialEvents, askedList, takesBookmarks } from "./collection-request.ts";
 import { joinedList } from "./joined-list.ts";
@@ -191,7 +191,7 @@ const SIZE_MS = 10 * 60_000;
 /** Clients choose selectors freely. */
 const MAX_SIZES = 1_000;
 
-/** How large lists over all namespaces were when they were last seen, so that small lists need no measuring. */
+/** How large lists over all namespaces were last, so that small lists need no measuring. */
 function createListSizes(clock: Pick<Clock, "monotonicMs">) {
   const sizes = new BoundedMap<string, { readonly size: ListSize; readonly atMs: number }>(MAX_SIZES);
   return {

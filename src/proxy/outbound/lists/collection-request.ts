@@ -49,10 +49,7 @@ export interface AskedList extends Versions {
   readonly hasSelectors: boolean;
 }
 
-/**
- * A client with a smaller limit wants little. A larger one protects client and server from a long answer, and
- * the API server itself ignores it for lists from its cache. client-go and kubectl send 500.
- */
+/** A client with a smaller limit wants little. A larger one only bounds an answer: client-go sends 500. */
 const MIN_LIMIT = 500;
 const TABLE = /;\s*as=Table\s*(?:[;,]|$)/;
 
@@ -65,10 +62,7 @@ export function askedList(call: ResourceCall): AskedList | undefined {
   return askedIn(call, versionsOf(version, query.get("resourceVersionMatch") ?? "", limit > 0));
 }
 
-/**
- * The same for a watch that begins with the whole state, by `sendInitialEvents` or without a version. Undefined
- * also for events with Tables, where the API server computes cells for the bookmark.
- */
+/** Undefined also for events with Tables, where the API server computes cells for the bookmark. */
 export function askedInitialEvents(call: ResourceCall): AskedList | undefined {
   const { query, verb, legacyWatch } = call.info;
   if (verb !== "watch" || legacyWatch || continuesFromList(call) || TABLE.test(call.headers.accept ?? "")) return undefined;

@@ -1,5 +1,5 @@
-// The body of one list that is made of several: their bodies in their order, while the next ones are under way.
-// Invariants: a list that fails or cannot be joined breaks the body; a full reader stops the list that is being read.
+// The body of one list that is made of several, in their order. Invariants: a list that fails or cannot be
+// joined breaks the body; a full reader stops the list that is being read.
 import type { Emit, Keep, ListJoiner } from "../../../kube/codec/codec.ts";
 import type { ByteSource, SourceControl } from "../../http/byte-stream.ts";
 import { asError } from "../../http/tap.ts";

@@ -1,47 +1,57 @@
 // A list of which the client gets what the plan says. Invariants: an object passes only if the snapshot in
 // force at that instant gives it to the subset; a list that cannot be filtered to its end breaks off and never
-// ends as a shorter list; a successful reply that is not a readable list is refused, never passed.
+// ends as a shorter list; no page is asked for in a way that skips objects.
+import { BoundedMap } from "../../../base/bounded-map.ts";
+import type { Clock } from "../../../base/clock.ts";
 import { createListFilter, type Encoding, type ItemMeta } from "../../../kube/codec/codec.ts";
-import { isHiddenBy, NO_PLAN, type QueryPlan, WHOLE } from "../../../route/plan-query.ts";
-import { governingPlace, isOwned } from "../../../route/snapshot.ts";
-import { askReadableCollection, filterReply, type Handler, type ResourceCall, readableEncoding } from "../../call/call.ts";
+import { parseFieldSelector } from "../../../kube/field-selector.ts";
+import { StatusError } from "../../../kube/status.ts";
+import { isHiddenBy, NO_NAMESPACE, NO_PLAN, planQuery, type QueryPlan, WHOLE } from "../../../route/plan-query.ts";
+import { governingPlace, isOwned, readViewOf } from "../../../route/snapshot.ts";
+import {
+  askReadableCollection,
+  filterReply,
+  type Handler,
+  inNamespace,
+  type ResourceCall,
+  readableEncoding,
+} from "../../call/call.ts";
 import { lenientFilter, listStream } from "../../filter/filtered-body.ts";
 import { type CollectionRequest, hidesNamespaces, type SentRequest } from "../../filter/sent-request.ts";
 import { asSource, type ByteSource } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import type { OpenList } from "../../moves/known.ts";
-import { enforcedNow } from "../../session/session.ts";
+import type { Collection, OpenList } from "../../moves/known.ts";
+import { enforcedNow, type Session } from "../../session/session.ts";
 import type { ByNamespace } from "./by-namespace.ts";
-import type { Pages } from "./pages.ts";
 import { listed, readViewNow } from "./proxy-list.ts";
 import type { ServerSideFilter, ServerSideFilterDeps } from "./server-side-filter.ts";
 
 export interface NarrowListDeps extends Pick<ServerSideFilterDeps, "session" | "moves" | "metrics"> {
-  readonly pages: Pages;
+  readonly clock: Clock;
   readonly send: ServerSideFilter;
   readonly byNamespace: ByNamespace;
 }
 
-export function narrowList(
-  asked: ResourceCall,
-  request: CollectionRequest,
-  plan: QueryPlan,
-  next: Handler,
-  deps: NarrowListDeps,
-): Promise<Reply> {
-  const { collection } = request;
-  const { moves, send, byNamespace, pages } = deps;
-  return listed(moves.of(collection), async (list) => {
-    if (plan === WHOLE) return wholeList(asked, request, list, next, deps);
-    const call = askReadableCollection(asked);
-    const joined = await byNamespace.answer(call, collection, plan, list, next);
-    if (joined !== undefined) return { status: 200, headers: joined.headers, body: joined.body };
-    const page = pages.resume(call, collection, plan);
-    const { reply, sent } = await send(page.call, request, page.plan, next);
-    pages.sent(page.call, sent);
-    const read = { ...sent, onRead: byNamespace.learner(call, sent) };
-    return filterReply(call, reply, (body, encoding) => ownedList(body, encoding, read, list, deps));
-  });
+export type NarrowList = (call: ResourceCall, request: CollectionRequest, plan: QueryPlan, next: Handler) => Promise<Reply>;
+
+export function createNarrowList(deps: NarrowListDeps): NarrowList {
+  const { session, clock, moves, send, byNamespace } = deps;
+  const pages = createPages(session, clock);
+  return (asked, request, plan, next) => {
+    const { collection } = request;
+    return listed(moves.of(collection), async (list) => {
+      // The first page may have been narrowed.
+      if (plan === WHOLE) return wholeList(await next(pages.resume(asked, collection, NO_PLAN).call), collection, list, session);
+      const call = askReadableCollection(asked);
+      const joined = await byNamespace.answer(call, collection, plan, list, next);
+      if (joined !== undefined) return { status: 200, headers: joined.headers, body: joined.body };
+      const page = pages.resume(call, collection, plan);
+      const { reply, sent } = await send(page.call, request, page.plan, next);
+      pages.sent(page.call, sent);
+      const read = { ...sent, onRead: byNamespace.learner(call, sent) };
+      return filterReply(call, reply, (body, encoding) => ownedList(body, encoding, read, list, deps));
+    });
+  };
 }
 
 function ownedList(
@@ -82,16 +92,8 @@ function ownedList(
   });
 }
 
-/** Answers a list of what the subset owns as a whole. The answer passes as it is. */
-async function wholeList(
-  asked: ResourceCall,
-  { collection }: CollectionRequest,
-  list: OpenList,
-  next: Handler,
-  { session, pages }: NarrowListDeps,
-): Promise<Reply> {
-  // The first page may have been narrowed.
-  const reply = await next(pages.resume(asked, collection, NO_PLAN).call);
+/** A list of what the subset owns as a whole passes as it is. */
+function wholeList(reply: Reply, collection: Collection, list: OpenList, session: Session): Reply {
   if (reply.status !== 200 || reply.body === null) return reply;
   const encoding = readableEncoding(reply);
   // Nothing is read of a resource that the subset owns everywhere: it moves only with the rules.
@@ -101,4 +103,94 @@ async function wholeList(
   }
   const filter = lenientFilter(createListFilter(encoding, () => true, { keepsAll: true, onVersion: list.answered }));
   return { ...reply, body: listStream(asSource(reply.body), filter, () => list.answered(undefined)) };
+}
+
+// Later pages of a list that began in one namespace. kube-apiserver (seen on 1.36) makes the token of
+// `fieldSelector=metadata.namespace=x` relative to x, but reads it relative to all namespaces, and so silently
+// loses the rest of x. In x's own path it reads the token correctly. Tokens of all other plans go on under any
+// plan but that one. A page that cannot be asked for is answered 410 Expired, upon which clients list anew.
+interface Pages {
+  /** A list was sent, which may come in pages. */
+  sent(call: ResourceCall, request: SentRequest): void;
+  /** How to ask for the page of a call, if it continues a list. @throws StatusError Expired */
+  resume(call: ResourceCall, collection: Collection, plan: QueryPlan): { readonly call: ResourceCall; readonly plan: QueryPlan };
+}
+
+/** A compaction, by default every 5 minutes, voids the tokens before it. The rest is a margin. */
+const TOKEN_MS = 15 * 60_000;
+/** Clients choose resources freely. */
+const MAX_RESOURCES = 1_000;
+
+function createPages(session: Session, clock: Clock): Pages {
+  // Resource -> the namespaces to which a list was limited -> the time of the last one.
+  const singles = new BoundedMap<string, Map<string, number>>(MAX_RESOURCES);
+
+  const lately = (key: string): string[] => {
+    const known = singles.get(key);
+    if (known === undefined) return [];
+    for (const [namespace, atMs] of known) if (clock.monotonicMs() - atMs > TOKEN_MS) known.delete(namespace);
+    if (known.size === 0) singles.delete(key);
+    return [...known.keys()];
+  };
+  // The plan without `metadata.namespace=`.
+  const overAll = (plan: QueryPlan, { group, resource }: Collection) =>
+    plan.only === undefined
+      ? plan
+      : planQuery(readViewOf(enforcedNow(session).view(group, resource)), plan.scope, { oneNamespace: false });
+
+  return {
+    sent({ info }, { collection: { group, resource }, serverFilter: { only } }) {
+      if (only === undefined || only === NO_NAMESPACE || !info.query.has("limit")) return;
+      const key = `${group}/${resource}`;
+      const known = singles.get(key) ?? new Map<string, number>();
+      known.set(only, clock.monotonicMs());
+      singles.set(key, known);
+    },
+    resume(call, collection, plan) {
+      const token = call.info.query.get("continue") ?? "";
+      if (token === "" || collection.namespace !== "" || namesNamespace(call)) return { call, plan };
+      const kind = kindOfToken(token);
+      const [single, ...ambiguous] = lately(`${collection.group}/${collection.resource}`);
+      if (kind === "all-namespaces" || (single === undefined && kind === "unknown"))
+        return { call, plan: overAll(plan, collection) };
+      // Tokens of a resource without namespaces look like tokens of one namespace.
+      if (single === undefined && plan.scope !== "namespaced") return { call, plan };
+      if (single === undefined || ambiguous.length > 0) throw expired();
+      if (kind === "unknown") {
+        // The token of another storage belongs to the selector of the first page, as the protocol says.
+        if (plan.only !== single) throw expired();
+        return { call, plan };
+      }
+      const inPath = { namespacePlan: "one-namespace", fieldSelector: "", only: single, isByPath: true } as const;
+      return { call: inNamespace(call, single, call.info.query), plan: { ...plan, ...inPath } };
+    },
+  };
+}
+
+/** True if the caller itself limits the list to a namespace: its tokens belong to that. */
+function namesNamespace({ info }: ResourceCall): boolean {
+  const selector = info.query.get("fieldSelector") ?? "";
+  if (!selector.includes("metadata.namespace")) return false;
+  try {
+    return parseFieldSelector(selector).some(({ field, operator }) => field === "metadata.namespace" && operator === "=");
+  } catch {
+    return true; // the API server refuses it
+  }
+}
+
+// k8s.io/apiserver's tokens are JSON in base64:
+// {"v":"meta.k8s.io/v1","rv":7,"start":"/namespace/name\u0000"}.
+function kindOfToken(token: string): "all-namespaces" | "one-namespace" | "unknown" {
+  try {
+    const read: unknown = JSON.parse(Buffer.from(token, "base64url").toString("utf8"));
+    if (typeof read !== "object" || read === null || !("v" in read) || !("start" in read)) return "unknown";
+    if (read.v !== "meta.k8s.io/v1" || typeof read.start !== "string") return "unknown";
+    return read.start.replace(/^\//, "").includes("/") ? "all-namespaces" : "one-namespace";
+  } catch {
+    return "unknown";
+  }
+}
+
+function expired(): StatusError {
+  return new StatusError("Expired", "ctrlmesh: the list was begun under other routes or by another process, list again");
 }

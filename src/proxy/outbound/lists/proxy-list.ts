@@ -1,6 +1,6 @@
-// What all lists need: small lists that the proxy itself sends, as the caller and with the caller's selectors; the
-// report of their versions to the move log; and the view by which they are filtered. Invariant: a list is under way
-// for the move log until its version is known or its answer is over: what moves meanwhile may be missing in it.
+// What all lists need: small lists that the proxy itself sends as the caller, the report of their versions,
+// and the view that filters them. Invariant: for the move log a list is under way until its version is known
+// or its answer is over, since what moves meanwhile may be missing in it.
 import type { MeshError } from "../../../base/errors.ts";
 import { type Encoding, readListMeta } from "../../../kube/codec/codec.ts";
 import { isBucket } from "../../../kube/place.ts";
@@ -41,10 +41,7 @@ type ErrorOf = (what: string, status: number) => MeshError;
 /** Bound of the body of a list of one object, which has at most 1.5 MB. */
 const MAX_MEASURE_BYTES = 4 * 1024 * 1024;
 
-/**
- * Lists one object over all namespaces, which the caller must be permitted to.
- * @param namespace only an object in it: the API server looks at fewer objects, and does not count them
- */
+/** @param namespace only an object in it: the API server looks at fewer objects, and does not count them */
 export async function measureList(
   call: ResourceCall,
   list: Handler,
@@ -103,10 +100,7 @@ interface CheckedList extends Pick<MeasuredList, "headers" | "encoding"> {
   readonly body: ByteSource;
 }
 
-/**
- * The reply, if it is a list or watch that can be read. Otherwise throws the error of `errorOf`.
- * @param expected the only encoding that will do; default: both will
- */
+/** @param expected the only encoding that will do; default: both will. Else throws the error of `errorOf`. */
 export function checkedList(reply: Reply, errorOf: ErrorOf, expected?: Encoding): CheckedList {
   const { status, headers, body } = reply;
   const encoding = readableEncoding(reply);
@@ -147,10 +141,7 @@ export function handoverRunning(message: string): StatusError {
   return new StatusError("ServiceUnavailable", text, { causes, retryAfterSeconds: RETRY_SECONDS });
 }
 
-/**
- * The refusal of a list or watch of a resource that moves as a whole: the rest of such a list would be empty, and
- * its client would believe that.
- */
+/** For lists and watches of a resource that moves as a whole: the rest of a list would be empty. */
 export function resourceMoves(): StatusError {
   return handoverRunning(`ctrlmesh: ${RESOURCE_MOVES}`);
 }

@@ -1,6 +1,6 @@
-// Sends a list or watch with the part of its plan that the API server can filter. Invariants: the caller's own
-// selectors stay in the query, and the caller never sees a refusal of the proxy's; the move log knows before the
-// call goes whether unknown namespaces are left out; nothing is shown of a resource that moves as a whole.
+// Sends a list or watch with the part of its plan that the API server can filter. Invariants: the caller's
+// own selectors stay, and a refusal of the proxy's is never shown; the move log knows beforehand whether
+// unknown namespaces are left out; nothing is shown of a resource that moves as a whole.
 import { NEVER } from "../../../kube/resource-version.ts";
 import {
   excludedNamespaces,
@@ -48,8 +48,7 @@ export type ServerSideFilter = (call: ResourceCall, request: CollectionRequest, 
 /** An API server says less about a selector. A longer error is no Status and about something else. */
 const MAX_ERROR_BYTES = 1024 * 1024;
 /**
- * Bound of a target with a shard selector. kube-apiserver takes a megabyte. A proxy in front of it often
- * takes 8 KiB for the request line (nginx), which has the method and the version beside the target.
+ * Of a target with a shard selector. A proxy before kube-apiserver often takes 8 KiB of request line (nginx).
  */
 export const MAX_TARGET_BYTES = 8_000;
 
@@ -70,8 +69,8 @@ export function createServerSideFilter(deps: ServerSideFilterDeps): ServerSideFi
       throw resourceMoves();
     }
     if (plan === WHOLE) return { reply, sent: { ...asked, ...filter } };
-    // Never "labels": if the proxy stopped to send label selectors to a server that seems to ignore them, every
-    // object that leaves the subset by a change of labels would make the client list again.
+    // Never "labels": if the proxy stopped to send label selectors to a server that seems to ignore them,
+    // every object that leaves the subset by a change of labels would make the client list again.
     const onIgnored = () => features.lacks(collection, filter.serverFilter.shards === undefined ? "fields" : "shards", "ignored");
     return { reply, sent: { ...asked, ...filter, onIgnored } };
   };
@@ -103,8 +102,7 @@ async function sendPlan(call: ResourceCall, plan: QueryPlan, next: Handler, deps
   if (suspect === undefined) return served(sent, first, query);
   const { isRefused, reply } = await readRefusal(first, suspect);
   if (!isRefused) return served(sent, reply, query);
-  // The API server may dislike the proxy's selectors or the caller's: the same call without the proxy's
-  // shows which.
+  // The API server may dislike the proxy's selectors or the caller's: the call without the proxy's shows it.
   discardBody(reply.body);
   const refused = query.features.map((feature): NotSent => ({ feature, why: "refused" }));
   const plain = queryFor(plan, [...query.notSent, ...refused]);

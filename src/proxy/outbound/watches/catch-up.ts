@@ -27,7 +27,7 @@ export interface CatchUpDeps {
   readonly moves: MoveLog;
   readonly clock: Clock;
   readonly list: Handler;
-  /** The plan of the watch by the routes in force; undefined if it can be neither narrowed nor sent as it is. */
+  /** By the routes in force; undefined if the watch can be neither narrowed nor sent as it is. */
   readonly planNow: (call: ResourceCall) => QueryPlan | undefined;
   /** Sends the watch with the plan's server-side filter. */
   readonly send: (call: ResourceCall, request: CollectionRequest, plan: QueryPlan) => Promise<Sent>;

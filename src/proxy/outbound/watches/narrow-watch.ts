@@ -1,7 +1,7 @@
-// A watch of which the client gets what the plan says. It begins with the whole state, by lists by namespace if
-// those are cheaper, or goes on from a version: then the client first gets what moved since, or has to list again.
-// Invariant: after a watch that continues, the client knows exactly what a list at its version and the events after
-// that version would show.
+// A watch of which the client gets what the plan says. It begins with the whole state, by lists by namespace
+// if those are cheaper, or goes on from a version: then the client first gets what moved since, or has to
+// list again. Invariant: after a watch that continues, the client knows exactly what a list at its version
+// and the events after that version would show.
 import type { Encoding } from "../../../kube/codec/codec.ts";
 import { NEVER } from "../../../kube/resource-version.ts";
 import { planOf } from "../../../route/decide.ts";
@@ -19,9 +19,8 @@ import { expiredWatch } from "../../filter/expired.ts";
 import { attemptRenewal, renewalFailed } from "../../filter/renewal.ts";
 import { type Renewed, type RenewingDeps, renewingWatch } from "../../filter/renewing-watch.ts";
 import type { CollectionRequest, SentRequest } from "../../filter/sent-request.ts";
+import { countedSource, followedBy } from "../../http/body-sources.ts";
 import { asSource, type ByteSource } from "../../http/byte-stream.ts";
-import { countedSource } from "../../http/counted-source.ts";
-import { followedBy } from "../../http/followed-by.ts";
 import type { Reply } from "../../http/handler.ts";
 import { hasMoved, type Known, TOLD_NOTHING } from "../../moves/known.ts";
 import { enforcedNow } from "../../session/session.ts";
@@ -54,8 +53,8 @@ export function createNarrowWatch(deps: NarrowWatchDeps): NarrowWatch {
     planOf(enforcedNow(session).view(info.group, info.resource), info, scope, planner);
 
   /**
-   * Begins the watch by lists by namespace, and lets it go on as any watch from their version. Undefined if the
-   * one watch has to be sent. What moves meanwhile reaches the client as if it had listed.
+   * Begins the watch by lists by namespace, and lets it go on as any watch from their version. Undefined if
+   * the one watch has to be sent. What moves meanwhile reaches the client as if it had listed.
    */
   const begin: (...of: Parameters<NarrowWatch>) => Promise<Reply | undefined> = async (asked, request, plan, scope, next) => {
     const { collection } = request;
@@ -84,8 +83,8 @@ export function createNarrowWatch(deps: NarrowWatchDeps): NarrowWatch {
     return plan === undefined ? expiredWatch(call) : serve(call, request, plan, scope, next);
   };
 
-  // A watch that passes whole, without filtering, is sent as the client wrote it. If its answer cannot be read,
-  // it breaks off at a move.
+  // A watch that passes whole is sent as the client wrote it. If its answer is unreadable, it breaks at a
+  // move.
   const serve: NarrowWatch = async (asked, request, plan, scope, next) => {
     const { collection, version = NEVER } = request;
     const isFiltered = plan !== WHOLE;

@@ -6,8 +6,8 @@ import { PHASES } from "../../src/api/app-status.ts";
 import { virtualAppKind } from "../../src/api/virtual-app.ts";
 import { createRegistry } from "../../src/base/metrics.ts";
 import { createManagerMetrics } from "../../src/manager/metrics/metrics.ts";
-import { EVENT_REASONS } from "../../src/manager/status/app-events.ts";
 import { CONDITION_REASONS } from "../../src/manager/status/app-status.ts";
+import { EVENT_REASONS } from "../../src/manager/status/status-feed.ts";
 import { WAIT_REASONS } from "../../src/manager/status/waits.ts";
 import { anchorsOf } from "../support/tree-map.ts";
 

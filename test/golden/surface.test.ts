@@ -3,8 +3,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { EVENT_REASONS } from "../../src/manager/status/app-events.ts";
 import { CONDITIONS } from "../../src/manager/status/app-status.ts";
+import { EVENT_REASONS } from "../../src/manager/status/status-feed.ts";
 import { WAIT_REASONS } from "../../src/manager/status/waits.ts";
 
 const SRC = fileURLToPath(new URL("../../src/", import.meta.url));

@@ -27,23 +27,10 @@ export interface GonePod {
   readonly facts: ProxyFacts | undefined;
 }
 
-export interface PastOfPods {
-  gone(namespace: string): readonly GonePod[];
-  /** See PodView. */
-  mayHaveEarlierRoutes(pod: Pod): boolean;
-  isStatusLate(pod: Pod): boolean;
-}
+export type PodHistory = ReturnType<typeof createPodHistory>;
 
-export interface PodHistory extends PastOfPods {
-  /** @param facts the last facts about its proxy */
-  removed(pod: Pod, facts: ProxyFacts | undefined): void;
-  /** The pods of the namespace have been listed. A known pod that is missing from the list was removed. */
-  listed(namespace: string, pods: readonly Pod[]): void;
-  left(namespace: string): void;
-  onOver(handler: (namespace: string) => void): void;
-  /** Follows the pods in a replica that does not lead. The result ends that; `listed` goes on from there. */
-  follow(watch: PodWatch): () => void;
-}
+/** What reconcilers read. */
+export type PastOfPods = Pick<PodHistory, "gone" | "mayHaveEarlierRoutes" | "isStatusLate">;
 
 interface PodHistoryOptions {
   readonly clock: Clock;
@@ -56,7 +43,7 @@ interface Listed {
   isStatusLate: boolean;
 }
 
-export function createPodHistory({ clock, tokenCacheMs }: PodHistoryOptions): PodHistory {
+export function createPodHistory({ clock, tokenCacheMs }: PodHistoryOptions) {
   const graceMs = tokenCacheMs + MARGIN_MS;
   const gone = new Map<string, Set<GonePod>>();
   const sinceMs = new Map<string, number>();
@@ -93,11 +80,13 @@ export function createPodHistory({ clock, tokenCacheMs }: PodHistoryOptions): Po
   };
 
   return {
-    gone: (namespace) => [...(gone.get(namespace) ?? [])],
-    mayHaveEarlierRoutes: (pod) => listedWith(pod) !== undefined,
-    isStatusLate: (pod) => listedWith(pod)?.isStatusLate ?? false,
+    /** The removed pods that may still write. */
+    gone: (namespace: string): readonly GonePod[] => [...(gone.get(namespace) ?? [])],
+    mayHaveEarlierRoutes: (pod: Pod) => listedWith(pod) !== undefined,
+    isStatusLate: (pod: Pod) => listedWith(pod)?.isStatusLate ?? false,
     removed,
-    listed(namespace, pods) {
+    /** A known pod that is missing from the list was removed. */
+    listed(namespace: string, pods: readonly Pod[]): void {
       const uids = new Set(pods.map(({ metadata }) => metadata.uid));
       for (const pod of followed.get(namespace) ?? []) if (!uids.has(pod.metadata.uid)) removed(pod, undefined);
       followed.delete(namespace);
@@ -113,8 +102,10 @@ export function createPodHistory({ clock, tokenCacheMs }: PodHistoryOptions): Po
       });
     },
     left,
-    onOver: (handler) => void overHandlers.push(handler),
-    follow(watch) {
+    /** With a namespace when a grace time there is over. */
+    onOver: (handler: (namespace: string) => void): void => void overHandlers.push(handler),
+    /** Follows the pods in a replica that does not lead. The result ends that; `listed` goes on from there. */
+    follow(watch: PodWatch): () => void {
       let isOn = true;
       watch.onListed((namespace) => {
         if (isOn) startAge(namespace);

@@ -5,11 +5,7 @@ import { SERVICES, type Service } from "../../kube/client/resources.ts";
 import type { Informer, Informers } from "../../runtime/informers.ts";
 import { formatRequest, type Request } from "../../runtime/reconciler.ts";
 
-export interface ServiceWatch {
-  /** The Services of the app's namespace, which is watched from now on; undefined until they are listed. */
-  list(app: Request): readonly Service[] | undefined;
-  forget(app: Request): void;
-}
+export type ServiceWatch = ReturnType<typeof createServiceWatch>;
 
 interface ServiceWatchOptions {
   readonly informers: Pick<Informers, "acquire">;
@@ -17,7 +13,7 @@ interface ServiceWatchOptions {
   readonly log: Logger;
 }
 
-export function createServiceWatch({ informers, onChange, log }: ServiceWatchOptions): ServiceWatch {
+export function createServiceWatch({ informers, onChange, log }: ServiceWatchOptions) {
   const held = new Map<string, Informer<Service>>();
 
   function hold(app: Request): Informer<Service> {
@@ -33,11 +29,12 @@ export function createServiceWatch({ informers, onChange, log }: ServiceWatchOpt
   }
 
   return {
-    list(app) {
+    /** The Services of the app's namespace, which is watched from now on; undefined until they are listed. */
+    list(app: Request): readonly Service[] | undefined {
       const { store } = held.get(formatRequest(app)) ?? hold(app);
       return store.hasSynced ? store.list() : undefined;
     },
-    forget(app) {
+    forget(app: Request): void {
       const key = formatRequest(app);
       const informer = held.get(key);
       held.delete(key);

@@ -53,21 +53,17 @@ function podsText({ readyPods, pods = 0 }: { readonly readyPods: number; readonl
   return `${readyPods}/${pods}`;
 }
 
-interface Balance {
-  readonly largest: number;
-  readonly smallest: number;
-  readonly mean: number;
-  readonly skew: number;
-}
-
-function balanceOf(owned: readonly number[]): Balance {
+function balanceOf(owned: readonly number[]) {
   const mean = owned.reduce((sum, count) => sum + count, 0) / Math.max(1, owned.length);
   const largest = Math.max(0, ...owned);
   const smallest = owned.length === 0 ? 0 : Math.min(...owned);
   return { largest, smallest, mean: rounded(mean), skew: mean === 0 ? 1 : rounded(largest / mean) };
 }
 
-function verdict(owned: readonly number[], { largest, smallest, mean, skew }: Balance): NonNullable<Description["balanced"]> {
+function verdict(
+  owned: readonly number[],
+  { largest, smallest, mean, skew }: ReturnType<typeof balanceOf>,
+): NonNullable<Description["balanced"]> {
   if (owned.length <= 1) return { status: "True", reason: "OneShard", message: "there is only one normal shard" };
   const message = `${owned.length} normal shards own ${smallest} to ${largest} namespaces, ${mean} on average`;
   const isEven = skew <= MAX_SKEW || largest - mean < 1;

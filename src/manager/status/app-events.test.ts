@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { AppStatus, LastHandover } from "../../api/app-status.ts";
-import { appEvents, WARNINGS } from "./app-events.ts";
+import { appEvents, WARNINGS } from "./status-feed.ts";
 
 const status = (type: string, is: "True" | "False", reason: string, message = "m"): AppStatus => ({
   routeVersion: 3,

@@ -1,20 +1,19 @@
-// Writes an app's status, records its Events, and updates the metrics. Invariant: each status is computed
-// from the status that it replaces, so the entries of another manager stay (the start of a handover, the
-// record of a restart). A status about an older spec is not written over a newer object, which is reconciled
-// anyway.
-import type { AppStatus } from "../../api/app-status.ts";
+// Writes an app's status, updates the metrics, and records the Events for what changes. Invariant: each status is
+// computed from the status that it replaces, so the entries of another manager stay (the start of a handover, the
+// record of a restart). The restarter itself sends RestartedPod and EvictedPod.
+import type { AppStatus, LastHandover } from "../../api/app-status.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isLaterVersion } from "../../kube/resource-version.ts";
-import { subsetDisplayName, subsetOfDisplayName } from "../../route/words.ts";
-import type { EventRecorder } from "../../runtime/events.ts";
-import { formatRequest } from "../../runtime/reconciler.ts";
+import { subsetDisplayName, subsetOfDisplayName, subsetText } from "../../route/words.ts";
+import type { EventRecorder, EventType } from "../../runtime/events.ts";
+import { formatRequest, type Request } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
 import type { Store } from "../../runtime/store.ts";
 import type { App, SourceObject } from "../apps/app.ts";
-import { appEvents } from "./app-events.ts";
-import { ageMs, conditionOf, LOST_AFTER_MS, nextStepMs } from "./facts.ts";
+import { CONDITIONS, type Warning } from "./app-status.ts";
+import { ageMs, conditionOf, countText, LOST_AFTER_MS, nextStepMs } from "./facts.ts";
 
 export interface StatusFeedOptions {
   readonly resource: Resource<SourceObject>;
@@ -37,14 +36,9 @@ export interface Written {
   readonly requeueAfterMs?: number;
 }
 
-export interface StatusFeed {
-  /** The status to compute the next one from. */
-  previous(app: StatusApp): AppStatus | undefined;
-  write(app: StatusApp, make: MakeStatus, signal: AbortSignal): Promise<Written>;
-  forget(app: { readonly namespace: string; readonly name: string }): void;
-}
+export type StatusFeed = ReturnType<typeof createStatusFeed>;
 
-export function createStatusFeed({ resource, client, store, events, clock, observed }: StatusFeedOptions): StatusFeed {
+export function createStatusFeed({ resource, client, store, events, clock, observed }: StatusFeedOptions) {
   /** For each app: when the status last got a new number of held namespaces (monotonic). */
   const heldWrittenMs = new Map<string, number>();
 
@@ -56,8 +50,9 @@ export function createStatusFeed({ resource, client, store, events, clock, obser
   };
 
   return {
-    previous: (app) => readStatus(newest(app).status),
-    async write(app, make, signal) {
+    /** The status to compute the next one from. */
+    previous: (app: StatusApp) => readStatus(newest(app).status),
+    async write(app: StatusApp, make: MakeStatus, signal: AbortSignal): Promise<Written> {
       const { object } = app;
       const key = formatRequest(app.ref);
       const nowMs = clock.now();
@@ -82,7 +77,7 @@ export function createStatusFeed({ resource, client, store, events, clock, obser
       const due = [nextLookMs(change.after, now), change.heldDueMs].filter((ms) => ms !== undefined);
       return { isWritten: true, ...(due.length === 0 ? {} : { requeueAfterMs: Math.min(...due) }) };
     },
-    forget(app) {
+    forget(app: Request) {
       heldWrittenMs.delete(formatRequest(app));
     },
   };
@@ -114,18 +109,12 @@ function untilMs(since: string, afterMs: number, now: string): number | undefine
 
 const HELD_EVERY_MS = 5_000;
 
-interface Paced {
-  readonly status: AppStatus;
-  /** Milliseconds until the new number may be written; absent if nothing was kept back. */
-  readonly dueMs?: number;
-}
-
 /** Limits how often the status gets a new number of held namespaces: every waiting request changes it. */
-export function paceHeld(before: AppStatus | undefined, status: AppStatus, sinceWrittenMs: number): Paced {
+export function paceHeld(before: AppStatus | undefined, status: AppStatus, sinceWrittenMs: number) {
   const written = before?.namespaces?.held;
   const { namespaces } = status;
   if (written === undefined || namespaces === undefined || namespaces.held === written || sinceWrittenMs >= HELD_EVERY_MS)
-    return { status };
+    return { status, dueMs: undefined };
   return { status: { ...status, namespaces: { ...namespaces, held: written } }, dueMs: HELD_EVERY_MS - sinceWrittenMs };
 }
 
@@ -163,4 +152,96 @@ function renameSubsets(status: AppStatus, rename: (subset: string) => string): A
 // A spec from before `default` was reserved may have a subset of that name. The API server refuses two.
 function uniqueByName<S extends { readonly name: string }>(subsets: readonly S[]): S[] {
   return subsets.filter(({ name }, index) => subsets.findIndex((each) => each.name === name) === index);
+}
+
+interface AppEvent {
+  readonly type: EventType;
+  /** One CamelCase word, stable. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+export const WARNINGS: readonly ConditionWarning[] = CONDITIONS.flatMap(({ type, warnings = [] }) =>
+  warnings.map((warning) => ({ ...warning, condition: type })),
+);
+
+interface ConditionWarning extends Warning {
+  readonly condition: string;
+}
+
+export const EVENT_REASONS: readonly string[] = [
+  ...WARNINGS.map(({ reason }) => reason),
+  ...CONDITIONS.flatMap(({ recovery }) => recovery ?? []),
+  "MovingNamespaces",
+  "MovedNamespaces",
+  "MoveUndone",
+  "RestartedPod",
+  "EvictedPod",
+];
+
+export function appEvents(before: AppStatus | undefined, now: AppStatus): AppEvent[] {
+  const events = WARNINGS.flatMap((rule) => warningEvent(rule, before, now));
+  for (const { type, recovery } of CONDITIONS) {
+    const row = conditionOf(now, type);
+    if (recovery === undefined || row?.status !== "True" || conditionOf(before, type)?.status !== "False") continue;
+    events.push({ type: "Normal", reason: recovery, message: row.message });
+  }
+  const moving = movingEvent(before, now);
+  if (moving !== undefined) events.push(moving);
+  const last = now.lastHandover;
+  if (last !== undefined && last.finishedAt !== before?.lastHandover?.finishedAt) events.push(movedEvent(last, now));
+  return events;
+}
+
+function warningEvent(rule: ConditionWarning, before: AppStatus | undefined, now: AppStatus): AppEvent[] {
+  const { reason, condition, says, repeatsMessage } = rule;
+  const row = conditionOf(now, condition);
+  if (row === undefined || !says(row, now)) return [];
+  const last = conditionOf(before, condition);
+  const wasReported = last !== undefined && before !== undefined && says(last, before);
+  if (wasReported && (repeatsMessage === undefined || last.message === row.message)) return [];
+  return [{ type: "Warning", reason, message: row.message }];
+}
+
+/** One for a whole handover, however many namespaces it moves. */
+function movingEvent(before: AppStatus | undefined, { handover, namespaces, routeVersion }: AppStatus): AppEvent | undefined {
+  if (handover?.phase !== "Draining" || handover.startedAt === undefined) return undefined;
+  if (before?.handover?.startedAt === handover.startedAt) return undefined;
+  const { from, to, between } = handover;
+  const moving = namespaces?.moving ?? 0;
+  // A new manager that waits for silent proxies is Draining too, and moves nothing.
+  if (moving === 0 && handover.resources !== true) return undefined;
+  const what = moving === 0 ? "the operator's resources" : countText(moving, "namespace");
+  const way =
+    between === undefined && from !== undefined && to !== undefined
+      ? `from ${subsetText(from)} to ${subsetText(to)}`
+      : `between ${listText((between ?? [from ?? "", to ?? ""]).map(subsetText))}`;
+  return { type: "Normal", reason: "MovingNamespaces", message: `begins to move ${what} ${way}, route ${routeVersion}` };
+}
+
+function movedEvent(
+  { from, to, between, namespaces, noWriterSeconds, result }: LastHandover,
+  { routeVersion }: AppStatus,
+): AppEvent {
+  const isOfResources = namespaces === 0;
+  const among = `between ${listText((between ?? [from, to]).map(subsetText))}`;
+  const way = between === undefined && !isOfResources ? `from ${subsetText(from)} to ${subsetText(to)}` : among;
+  const what = isOfResources ? "the operator's resources" : countText(namespaces, "namespace");
+  const type = "Normal";
+  if (result === "Undone") {
+    const message = `the ${isOfResources ? "division" : "move"} of ${what} ${way} was undone`;
+    return { type, reason: "MoveUndone", message };
+  }
+  const cost = noWriterSeconds === undefined ? "" : `; nobody could write to them for ${secondsText(noWriterSeconds)} at most`;
+  const done = `${isOfResources ? "divided" : "moved"} ${what} ${way}, route ${routeVersion}`;
+  return { type, reason: "MovedNamespaces", message: `${done}${isOfResources ? "; no namespace moved" : ""}${cost}` };
+}
+
+function listText(words: readonly string[]): string {
+  return [words.slice(0, -1).join(", "), ...words.slice(-1)].filter((part) => part !== "").join(" and ");
+}
+
+function secondsText(seconds: number): string {
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  return seconds < 100 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds)} s`;
 }

@@ -20,14 +20,14 @@ export interface KeyCertificate {
   readonly keyPem: string;
 }
 
+/** `now` is wall time in milliseconds. */
 export interface CaOptions {
   readonly commonName: string;
-  /** Wall time in milliseconds since the epoch. */
   readonly now: number;
   /** Default 3650. */
   readonly days?: number;
   /**
-   * How many CAs may be between this CA and a leaf; default 0. A CA that cross-signs successors needs more.
+   * How many CAs may be between this CA and a leaf; default 0. One that cross-signs successors needs more.
    */
   readonly maxIntermediates?: number;
 }
@@ -39,7 +39,6 @@ export interface LeafOptions {
   readonly ipAddresses?: readonly string[];
   /** A URI by which servers identify the holder. With it, the certificate is also valid for clients. */
   readonly clientName?: string;
-  /** Wall time in milliseconds since the epoch. */
   readonly now: number;
   /** Default 365. */
   readonly days?: number;

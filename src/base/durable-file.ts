@@ -8,14 +8,10 @@ import { MeshError } from "./errors.ts";
 
 /** Reads a file, but not through a link. @throws MeshError `STORED_FILE` if it has more than `maxBytes` */
 export async function readBounded(path: string, maxBytes: number): Promise<string> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
-  try {
-    const { size } = await file.stat();
-    if (size > maxBytes) throw new MeshError("STORED_FILE", `reading ${path}: ${size} bytes are over ${maxBytes}`);
-    return await file.readFile("utf8");
-  } finally {
-    await file.close();
-  }
+  await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  const { size } = await file.stat();
+  if (size > maxBytes) throw new MeshError("STORED_FILE", `reading ${path}: ${size} bytes are over ${maxBytes}`);
+  return await file.readFile("utf8");
 }
 
 /** @param mode default: only the owner may read the file */
@@ -36,12 +32,8 @@ export async function replaceFile(path: string, text: string, mode = 0o600): Pro
 /** Creates an empty file, or empties an existing one. This works on a full disk too. */
 export async function emptyFile(path: string, mode = 0o600): Promise<void> {
   const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
-  const file = await open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode);
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await using file = await open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode);
+  await file.sync();
   await syncDirectory(dirname(path));
 }
 
@@ -55,30 +47,18 @@ export async function removeFile(path: string): Promise<void> {
   }
 }
 
-export function isErrno(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
-}
-
 /** True if there is no such file or no such folder. */
 export function isMissing(error: unknown): boolean {
-  return isErrno(error, "ENOENT") || isErrno(error, "ENOTDIR");
+  return error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
 }
 
 async function writeSynced(path: string, text: string, mode: number): Promise<void> {
-  const file = await open(path, "wx", mode);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await using file = await open(path, "wx", mode);
+  await file.writeFile(text);
+  await file.sync();
 }
 
 async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, constants.O_RDONLY);
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
+  await using directory = await open(path, constants.O_RDONLY);
+  await directory.sync();
 }

@@ -3,7 +3,7 @@ import { createFairGate } from "./fair-gate.ts";
 
 /** Starts tasks that end on demand, and records their order. */
 function openGate(options: { readonly concurrency: number; readonly maxWaiting: number }) {
-  const gate = createFairGate(options);
+  const gate = createFairGate(options.concurrency, options.maxWaiting);
   const started: string[] = [];
   const refused: string[] = [];
   const ends: (() => void)[] = [];
@@ -15,7 +15,7 @@ function openGate(options: { readonly concurrency: number; readonly maxWaiting: 
         started.push(name);
         return new Promise<void>((resolve) => ends.push(resolve));
       };
-      gate.run(client, task).catch((error) => refused.push(`${name}: ${error.code}`));
+      gate(client, task).catch((error) => refused.push(`${name}: ${error.code}`));
     },
     async endOne() {
       await settle();
@@ -68,9 +68,9 @@ it("a full queue of clients with one task each refuses the next client", async (
 });
 
 it("a task that fails gives its place to the next one", async () => {
-  const gate = createFairGate({ concurrency: 1, maxWaiting: 1 });
-  const failed = gate.run("a", () => Promise.reject(new Error("no")));
-  const next = gate.run("a", async () => "done");
+  const gate = createFairGate(1, 1);
+  const failed = gate("a", () => Promise.reject(new Error("no")));
+  const next = gate("a", async () => "done");
   await expect(failed).rejects.toThrow("no");
   expect(await next).toBe("done");
 });

@@ -4,21 +4,14 @@
 import { MeshError } from "./errors.ts";
 import { createRanking } from "./ranking.ts";
 
-export interface FairGate {
-  /**
-   * Runs the task when it is the client's turn.
-   * @throws MeshError `BUSY` if too many tasks wait, or the error of the task
-   */
-  run<T>(client: string, task: () => Promise<T>): Promise<T>;
-}
+/**
+ * Runs the task when it is the client's turn.
+ * @throws MeshError `BUSY` if too many tasks wait, or the error of the task
+ */
+type FairGate = <T>(client: string, task: () => Promise<T>) => Promise<T>;
 
-export interface FairGateOptions {
-  readonly concurrency: number;
-  /** The tasks of all clients together. */
-  readonly maxWaiting: number;
-}
-
-export function createFairGate({ concurrency, maxWaiting }: FairGateOptions): FairGate {
+/** @param maxWaiting tasks of all clients together */
+export function createFairGate(concurrency: number, maxWaiting: number): FairGate {
   /** The waiting tasks by client. The client whose turn is next comes first. */
   const queues = new Map<string, PromiseWithResolvers<void>[]>();
   const bySize = createRanking<PromiseWithResolvers<void>[]>();
@@ -60,16 +53,14 @@ export function createFairGate({ concurrency, maxWaiting }: FairGateOptions): Fa
     turn?.resolve(); // takes the place over
   };
 
-  return {
-    async run(client, task) {
-      if (running < concurrency) running++;
-      else await turnOf(client);
-      try {
-        return await task();
-      } finally {
-        leave();
-      }
-    },
+  return async (client, task) => {
+    if (running < concurrency) running++;
+    else await turnOf(client);
+    try {
+      return await task();
+    } finally {
+      leave();
+    }
   };
 }
 

@@ -9,7 +9,7 @@ import { type Clock, createDeadline, type Deadline } from "./clock.ts";
 import { CompactRequest } from "./compact-body.ts";
 import { clientAddress, type Place, type Places } from "./connection-places.ts";
 
-export interface GuardOptions {
+interface GuardOptions {
   readonly places: Places;
   readonly clock: Clock;
   /** False: this address has opened too many connections of late. Default: there is no such limit. */
@@ -25,7 +25,7 @@ export interface GuardOptions {
 export const FIRST_MS = 10_000;
 
 /** A client has few headers. Node drops the others; 16 KiB of empty ones would become a megabyte. */
-export const MAX_HEADERS = 100;
+const MAX_HEADERS = 100;
 
 /**
  * Requests of one connection that have no answer yet. Honest clients wait for each answer before they send
@@ -37,14 +37,13 @@ interface Guest {
   readonly place: Place;
   readonly deadline: Deadline;
   /**
-   * Requests whose head has come. One that Node answers itself, such as one without `Host`, counts for ever.
+   * Requests whose head has come. One that Node answers itself, such as one without a host, stays counted.
    */
   unanswered: number;
   /** Requests that have come as a whole and have no answer yet. */
   open: number;
 }
 
-/** Options of a server whose clients may be anybody. */
 export const GUARDED_SERVER = { IncomingMessage: CompactRequest };
 
 /**
@@ -127,16 +126,10 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return (headers["content-length"] ?? "0") !== "0";
 }
 
-/**
- * "no-length": a body without a length may come in chunks of one byte, which takes a hundred times as long.
- */
+/** "no-length": without a length a body may come in chunks of one byte, at a hundred times the cost. */
 type HeadVerdict = "serve" | "cut" | "no-length";
 
 type OnIncoming = (req: IncomingMessage, shouldKeepAlive: boolean) => number;
-
-interface ParserOf {
-  readonly parser?: { onIncoming: OnIncoming } | null;
-}
 
 /** For Node's parser: what follows is no HTTP. */
 const END_OF_HTTP = 2;
@@ -151,7 +144,7 @@ const LENGTH_REQUIRED = `HTTP/1.1 411 Length Required\r\nconnection: close\r\nco
  * connection its parser.
  */
 function boundHeads(socket: Socket, judge: (req: IncomingMessage) => HeadVerdict): void {
-  const { parser } = socket as ParserOf;
+  const { parser } = socket as { readonly parser?: { onIncoming: OnIncoming } | null };
   if (!parser) return;
   const makeRequest = parser.onIncoming;
   parser.onIncoming = (req, shouldKeepAlive) => {

@@ -18,7 +18,7 @@ export interface Runnable {
 interface GroupOptions {
   readonly signal: AbortSignal;
   readonly log: Logger;
-  /** Upper bound in milliseconds for the whole drain; default 10,000. */
+  /** For the whole drain; default 10,000. */
   readonly drainMs?: number;
 }
 

@@ -4,13 +4,6 @@ import { type Logger, pino, stdSerializers, stdTimeFunctions } from "pino";
 
 export type { Logger };
 
-export interface LogOptions {
-  /** Name of the service, a field of every line. */
-  readonly name: string;
-  /** The lowest level that is written, as pino names it; default "info". */
-  readonly level?: string;
-}
-
 /** Each line has the level as a word, the time in RFC 3339, and an error with its causes under `err`. */
 export const LOG_FORMAT = {
   formatters: { level: (level: string) => ({ level }) },
@@ -18,8 +11,12 @@ export const LOG_FORMAT = {
   serializers: { err: stdSerializers.errWithCause },
 };
 
-/** A logger to stderr, since stdout is for data. */
-export function createLogger({ name, level = "info" }: LogOptions): Logger {
+/**
+ * A logger to stderr, since stdout is for data.
+ * @param options.name of the service, a field of every line
+ * @param options.level the lowest that is written, as pino names it; default "info"
+ */
+export function createLogger({ name, level = "info" }: { readonly name: string; readonly level?: string }): Logger {
   return pino({ name, level, ...LOG_FORMAT }, pino.destination({ dest: 2, sync: true }));
 }
 

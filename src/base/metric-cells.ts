@@ -17,11 +17,6 @@ export interface CounterCell {
   value: number;
 }
 
-/** One label set of a histogram. */
-export interface HistogramCell {
-  observe(value: number): void;
-}
-
 /** Returns a function that creates cells. Call that function once for each label set. */
 export function createCounterCells<L extends string>(
   options: MetricOptions<L>,
@@ -44,7 +39,7 @@ export function createCounterCells<L extends string>(
 /** The same for a histogram. @param options.buckets upper bounds, ascending */
 export function createHistogramCells<L extends string>(
   options: MetricOptions<L> & { readonly buckets: readonly number[] },
-): (labels: Record<L, string | number>) => HistogramCell {
+): (labels: Record<L, string | number>) => Pick<BucketCell, "observe"> {
   const { name, help, buckets } = options;
   const cells: BucketCell[] = [];
   const histogram = new Histogram({ ...configOf(options), buckets: [...buckets] });
@@ -65,7 +60,8 @@ function configOf<L extends string>({ name, help, labelNames = [], registry }: M
   return { name, help, labelNames: [...labelNames], registers: [registry] };
 }
 
-class BucketCell implements HistogramCell {
+/** One label set of a histogram. */
+class BucketCell {
   readonly labels: Labels;
   readonly bounds: readonly number[];
   /** Not cumulative. The last count is for values above all bounds. */

@@ -1,22 +1,11 @@
 // Shared reflectors: callers that request the same kind with the same selectors get the same store.
 // Invariant: there is one list and one watch for both, from the first acquire to the last release.
-import type { Clock, Random } from "../base/clock.ts";
 import type { Runnable } from "../base/lifecycle.ts";
-import type { Logger } from "../base/log.ts";
 import { type Resource, resourceName } from "../kube/client/resource.ts";
-import type { KubeClient, SelectorOptions } from "../kube/client/types.ts";
+import type { SelectorOptions } from "../kube/client/types.ts";
 import type { KubeObject } from "../kube/types.ts";
-import { createReflector, type Reflector } from "./reflector.ts";
+import { createReflector, type Reflector, type ReflectorOptions } from "./reflector.ts";
 import type { Store } from "./store.ts";
-
-export interface InformersOptions {
-  readonly client: Pick<KubeClient, "list" | "watch">;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
-  /** See WatchOptions. */
-  readonly silenceMs?: number;
-}
 
 /** The use of a store by one caller. */
 export interface Informer<T extends KubeObject> {
@@ -43,7 +32,7 @@ interface Shared {
  * A store that is requested after `start` starts immediately. `start` does not wait for the first lists,
  * since a kind with a missing CRD would block everything; controllers wait for their own stores.
  */
-export function createInformers(options: InformersOptions): Informers {
+export function createInformers(options: Omit<ReflectorOptions<KubeObject>, "resource" | "selectors" | "transform">): Informers {
   const shared = new Map<string, Shared>();
   let running: AbortSignal | undefined;
 

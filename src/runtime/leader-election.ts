@@ -2,13 +2,12 @@
 // after it sent its last successful renewal. Another process takes the lease no earlier than leaseDuration
 // after it saw that renewal, so two processes never lead at the same time.
 import { onAbort, untilAborted } from "../base/abort.ts";
-import { type Clock, type Random, sleep } from "../base/clock.ts";
+import { type Random, sleep } from "../base/clock.ts";
 import { isMeshError, MeshError } from "../base/errors.ts";
 import type { Runnable } from "../base/lifecycle.ts";
 import type { Logger } from "../base/log.ts";
-import type { KubeClient } from "../kube/client/types.ts";
 import { initialLeaderState, type LeaderInput, type LeaderState, nextLeaderState } from "./leader-state.ts";
-import { createLeaseClient } from "./lease-client.ts";
+import { createLeaseClient, type LeaseOptions } from "./lease-client.ts";
 
 export interface LeaderCallbacks {
   /**
@@ -24,17 +23,9 @@ export interface LeaderCallbacks {
   onNewLeader?(identity: string): void;
 }
 
-export interface LeaderElectionOptions {
-  readonly client: Pick<KubeClient, "get" | "create" | "update">;
-  readonly namespace: string;
-  /** Name of the Lease. */
-  readonly name: string;
-  /** The pod's name and a random part, so that each contending process has its own identity. */
-  readonly identity: string;
+interface LeaderElectionOptions extends LeaseOptions {
   readonly callbacks: LeaderCallbacks;
-  readonly clock: Clock;
   readonly random: Random;
-  readonly log: Logger;
   /** Default 15,000. */
   readonly leaseDurationMs?: number;
   /** Default 10,000. */
@@ -63,17 +54,13 @@ const MISSED_RENEWALS = 3;
 
 /** @throws MeshError `CONFIG_INVALID` if the times leave no margin */
 export function createLeaderElector(options: LeaderElectionOptions): LeaderElector {
-  const { client, namespace, name, identity, callbacks, clock, random } = options;
+  const { namespace, name, identity, callbacks, clock, random } = options;
   const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
   checkTimes(leaseDurationMs, renewDeadlineMs, retryPeriodMs);
   const log = options.log.child({ lease: `${namespace}/${name}`, identity });
   const lease = createLeaseClient({
-    client,
-    namespace,
-    name,
-    identity,
+    ...options,
     leaseDurationMs,
-    clock,
     log,
     // Half of the deadline, so that after a request on a dead connection there is time for another request.
     timeoutMs: renewDeadlineMs / 2,

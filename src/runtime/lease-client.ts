@@ -8,42 +8,26 @@ import type { KubeClient } from "../kube/client/types.ts";
 import { isStatus } from "../kube/status.ts";
 import { epochOf, heldSpec, mayTake, type Observation, observe, releasedSpec } from "./lease-record.ts";
 
-export interface LeaseClientOptions {
+export interface LeaseOptions {
   readonly client: Pick<KubeClient, "get" | "create" | "update">;
   readonly namespace: string;
+  /** Of the Lease. */
   readonly name: string;
+  /** The pod's name and a random part, so that each contending process has its own identity. */
   readonly identity: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+interface LeaseClientOptions extends LeaseOptions {
   readonly leaseDurationMs: number;
   /** Of one request. */
   readonly timeoutMs: number;
-  readonly clock: Clock;
-  readonly log: Logger;
   /** The lease has another holder than before. Not called for a lease without a holder. */
   readonly onHolder: (identity: string) => void;
 }
 
-/** A write that put the lease in this process's name. */
-export interface HeldLease {
-  /** When the request was sent, on the monotonic clock. */
-  readonly sentMs: number;
-  readonly epoch: number;
-}
-
-export interface LeaseClient {
-  /** The last observed lease. */
-  readonly observation: Observation | undefined;
-  /** The last observed holder; "" if there is none. */
-  readonly holder: string;
-  /**
-   * Tries once to take or renew the lease. Undefined if that failed. Never throws.
-   * @param isRenewal this process leads, so it knows the lease that it wrote last, and does not read it first
-   */
-  hold(isRenewal: boolean, signal: AbortSignal): Promise<HeldLease | undefined>;
-  /** Releases the lease, if this process holds it. Never throws: a lease that is not released expires. */
-  release(timeoutMs: number): Promise<void>;
-}
-
-export function createLeaseClient(options: LeaseClientOptions): LeaseClient {
+export function createLeaseClient(options: LeaseClientOptions) {
   const { client, namespace, name, identity, leaseDurationMs, timeoutMs, clock, log } = options;
   let observation: Observation | undefined;
   let holder = "";
@@ -90,13 +74,21 @@ export function createLeaseClient(options: LeaseClientOptions): LeaseClient {
   }
 
   return {
+    /** The last observed lease. */
     get observation() {
       return observation;
     },
+    /** The last observed holder; "" if there is none. */
     get holder() {
       return holder;
     },
-    async hold(isRenewal, signal) {
+    /**
+     * Tries once to take or renew the lease. Undefined if that failed. Never throws.
+     * @param isRenewal this process leads, so it knows the lease that it wrote last, and does not read it
+     * first
+     * @returns when the request was sent, on the monotonic clock, and the epoch
+     */
+    async hold(isRenewal: boolean, signal: AbortSignal) {
       const sentMs = clock.monotonicMs();
       try {
         const spec = await write(isRenewal, signal);
@@ -109,7 +101,8 @@ export function createLeaseClient(options: LeaseClientOptions): LeaseClient {
         return undefined;
       }
     },
-    async release(releaseTimeoutMs) {
+    /** Releases the lease, if this process holds it. Never throws: a lease that is not released expires. */
+    async release(releaseTimeoutMs: number): Promise<void> {
       const call = { timeoutMs: releaseTimeoutMs };
       try {
         const lease = observation?.lease ?? (await client.get(LEASES, { namespace, name }, call));

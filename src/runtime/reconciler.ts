@@ -9,10 +9,7 @@ export interface Request {
 }
 
 export interface Result {
-  /**
-   * Reconcile again after this time even if nothing changes; absent: at the next change. No backoff or
-   * jitter.
-   */
+  /** Reconcile again after this time, even if nothing changes. Without it the object waits for a change. */
   readonly requeueAfterMs?: number;
 }
 

@@ -18,30 +18,12 @@ export interface WorkQueueOptions {
  * Processes a key; must not throw.
  * @param release frees the worker from work that hangs. The key stays in progress until the promise resolves.
  */
-export type Work = (key: string, release: () => void) => Promise<void>;
-
-export interface WorkQueue {
-  /** Keys that wait, without delayed ones. */
-  readonly depth: number;
-  /** Queues the key, unless it already waits. */
-  add(key: string): void;
-  /** Queues the key later. Of several delays for a key, the earliest time counts. */
-  addAfter(key: string, delayMs: number): void;
-  /** Queues the key after its backoff, which grows with each call until `forget`. Returns the delay. */
-  addRateLimited(key: string): number;
-  forget(key: string): void;
-  /** Processes keys, `concurrency` at a time, until the shutdown is complete. */
-  run(concurrency: number, work: Work): Promise<void>;
-  /** Removes all waiting and delayed keys. */
-  clear(): void;
-  /** Accepts no more keys, and drops delayed ones; resolves when the waiting keys have been processed. */
-  shutdown(): Promise<void>;
-}
+type Work = (key: string, release: () => void) => Promise<void>;
 
 const DEFAULT_BACKOFF = { baseMs: 50, maxMs: 120_000 };
 
 /** Keys are processed in the order of their arrival, so that none starves. */
-export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
+export function createWorkQueue(options: WorkQueueOptions) {
   const { clock, random, metrics, name, backoff = DEFAULT_BACKOFF } = options;
   const waiting = new Map<string, number>(); // key -> the time of its arrival; a Map keeps this order
   const processing = new Map<string, number>(); // key -> the start of its work
@@ -60,6 +42,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
     wakeups.shift()?.();
   }
 
+  /** Queues the key, unless it already waits. */
   function add(key: string): void {
     if (closed || waiting.has(key) || dirty.has(key)) return;
     metrics?.adds.inc({ name });
@@ -67,6 +50,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
     else push(key);
   }
 
+  /** Queues the key later. Of several delays for a key, the earliest time counts. */
   function addAfter(key: string, delayMs: number): void {
     if (closed) return;
     if (delayMs <= 0) {
@@ -82,6 +66,11 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
       add(key);
     });
     delayed.set(key, { dueMs, timer });
+  }
+
+  function dropDelayed(): void {
+    for (const { timer } of delayed.values()) timer.cancel();
+    delayed.clear();
   }
 
   function take(): string | undefined {
@@ -126,12 +115,14 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   }
 
   return {
+    /** Keys that wait, without delayed ones. */
     get depth() {
       return waiting.size;
     },
     add,
     addAfter,
-    addRateLimited(key) {
+    /** Queues the key after its backoff, which grows with each call until `forget`. Returns the delay. */
+    addRateLimited(key: string): number {
       const attempt = failures.get(key) ?? 0;
       failures.set(key, attempt + 1);
       metrics?.retries.inc({ name });
@@ -139,22 +130,23 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
       addAfter(key, delayMs);
       return delayMs;
     },
-    forget: (key) => void failures.delete(key),
-    async run(concurrency, work) {
+    forget: (key: string) => void failures.delete(key),
+    /** Processes keys, `concurrency` at a time, until the shutdown is complete. */
+    async run(concurrency: number, work: Work): Promise<void> {
       await Promise.all(Array.from({ length: concurrency }, () => worker(work)));
     },
+    /** Removes all waiting and delayed keys. */
     clear() {
       waiting.clear();
       dirty.clear();
-      for (const { timer } of delayed.values()) timer.cancel();
-      delayed.clear();
+      dropDelayed();
       metrics?.depth.set({ name }, 0);
       checkDrained();
     },
-    shutdown() {
+    /** Accepts no more keys, and drops delayed ones; resolves when the waiting keys have been processed. */
+    shutdown(): Promise<void> {
       closed = true;
-      for (const { timer } of delayed.values()) timer.cancel();
-      delayed.clear();
+      dropDelayed();
       checkDrained();
       return drained;
     },

@@ -47,7 +47,7 @@ const TIMEOUT_MS = 5_000;
 
 export function createCertifier(options: CertifierOptions): Certifier {
   const { identity, pods, client, isOfMesh, clusterIPs, clusterDomain, lifetimeMs, clock } = options;
-  const gate = createFairGate({ concurrency: CONCURRENCY, maxWaiting: MAX_WAITING });
+  const gate = createFairGate(CONCURRENCY, MAX_WAITING);
 
   // A pod may be in no store: it is new, or its namespace no longer has an app.
   async function find({ namespace, name, uid }: PodIdentity): Promise<Pod | undefined> {
@@ -56,7 +56,7 @@ export function createCertifier(options: CertifierOptions): Certifier {
       if (pod?.metadata.uid === uid && carriesProxy(pod)) return pod;
     }
     try {
-      return await gate.run(namespace, () => client.get(PODS, { namespace, name }, { timeoutMs: TIMEOUT_MS, maxRetries: 0 }));
+      return await gate(namespace, () => client.get(PODS, { namespace, name }, { timeoutMs: TIMEOUT_MS, maxRetries: 0 }));
     } catch (error) {
       if (isStatus(error, "NotFound")) return undefined;
       throw error;

@@ -50,11 +50,11 @@ const USER = /^system:serviceaccount:([^:]+):[^:]+$/;
 
 export function createTokenReviewer({ client, clock, goodMs }: TokenReviewerOptions): TokenReviewer {
   const entries = new BoundedMap<string, { readonly verdict: Promise<TokenVerdict>; untilMs: number }>(MAX_KNOWN);
-  const gate = createFairGate({ concurrency: CONCURRENCY, maxWaiting: MAX_WAITING });
+  const gate = createFairGate(CONCURRENCY, MAX_WAITING);
 
   async function ask(token: string, address: string): Promise<TokenVerdict> {
     try {
-      return await gate.run(address, async () => verdictOn(await reviewOf(client, token)));
+      return await gate(address, async () => verdictOn(await reviewOf(client, token)));
     } catch (error) {
       return { kind: "wait", message: `the token cannot be verified now: ${errorMessage(error)}` };
     }

@@ -26,9 +26,7 @@ export interface CaOptions {
   readonly now: number;
   /** Default 3650. */
   readonly days?: number;
-  /**
-   * How many CAs may be between this CA and a leaf; default 0. One that cross-signs successors needs more.
-   */
+  /** How many CAs may be between this CA and a leaf; default 0. Cross-signing a successor needs more. */
   readonly maxIntermediates?: number;
 }
 

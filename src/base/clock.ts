@@ -55,10 +55,7 @@ const UNIT_MS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, ms: 1, s
 export const DURATION = /^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|ms|s|m|h))+$/;
 const PART = /([0-9.]+)([a-z]+)/g;
 
-/**
- * A duration as Go writes it (time.ParseDuration: `300ms`, `1m30s`), in milliseconds. Undefined for any other
- * text.
- */
+/** Milliseconds of a duration as Go writes it (`300ms`, `1m30s`). Undefined for any other text. */
 export function parseDuration(text: string): number | undefined {
   if (!DURATION.test(text)) return undefined;
   return [...text.matchAll(PART)].reduce((sum, [, count, unit = ""]) => sum + Number(count) * (UNIT_MS[unit] ?? Number.NaN), 0);
@@ -70,10 +67,7 @@ export interface BackoffOptions {
   readonly maxMs: number;
 }
 
-/**
- * The delay before a retry: at random between half and all of min(maxMs, baseMs * 2^attempt). The first is
- * attempt 0.
- */
+/** At random between half and all of min(maxMs, baseMs * 2^attempt). The first retry is attempt 0. */
 export function backoffMs(attempt: number, options: BackoffOptions, random: Random): number {
   const ceiling = Math.min(options.maxMs, options.baseMs * 2 ** Math.min(attempt, 30));
   return ceiling / 2 + random() * (ceiling / 2);

@@ -9,9 +9,7 @@ import { createClientPace } from "./client-pace.ts";
 import { systemClock } from "./clock.ts";
 import { createGrowingBytes, type GrowingBytes } from "./growing-bytes.ts";
 
-/**
- * A chunk with fewer bytes is tiny. Honest clients rarely send one, except for messages that are so small.
- */
+/** A chunk with fewer bytes is tiny. Honest clients rarely send one, except for small messages. */
 const TINY_BYTES = 256;
 /** Allowed in one body. A proxy sends at most 500 messages a second (proxy-stream.ts). */
 const TINY_CHUNKS = { perSecond: 500, burst: 512 };

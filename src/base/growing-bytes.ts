@@ -11,10 +11,7 @@ export interface GrowingBytes {
 
 /** Of a body that comes byte by byte. */
 const SMALLEST = 4_096;
-/**
- * The buffers that are copied have a third of the body together. Memory that was never written is not
- * resident.
- */
+/** The buffers that are copied have a third of the body together. Unwritten memory is not resident. */
 const GROWTH = 4;
 
 /** @param maxBytes of the body: its declared length, or a bound. The caller refuses what is longer. */

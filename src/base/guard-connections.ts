@@ -36,9 +36,7 @@ const MAX_UNANSWERED = 2;
 interface Guest {
   readonly place: Place;
   readonly deadline: Deadline;
-  /**
-   * Requests whose head has come. One that Node answers itself, such as one without a host, stays counted.
-   */
+  /** Requests whose head has come. One that Node itself answers (no host) stays counted. */
   unanswered: number;
   /** Requests that have come as a whole and have no answer yet. */
   open: number;
@@ -46,10 +44,7 @@ interface Guest {
 
 export const GUARDED_SERVER = { IncomingMessage: CompactRequest };
 
-/**
- * The server must be created with GUARDED_SERVER. Its owner leaves requests alone whose socket is destroyed:
- * one may come before the connection is cut.
- */
+/** For a server that is created with GUARDED_SERVER. Its owner ignores requests whose socket is destroyed. */
 export function guardConnections(
   server: HttpServer | HttpsServer,
   { places, clock, mayConnect = () => true, firstMs = FIRST_MS }: GuardOptions,

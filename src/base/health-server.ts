@@ -161,10 +161,7 @@ const INSIDE: ReadonlySet<string | undefined> = new Set(["127.0.0.1", "::1"]);
 // A web page elsewhere can send a browser here under another host name.
 const OWN_HOST = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i;
 
-/**
- * True if the client is in the pod: it has a loopback address, asks for a loopback host, and no proxy
- * forwards the request.
- */
+/** True for a loopback address that asks for a loopback host, with no proxy between them. */
 export function isFromInside({ headers, socket }: Asked): boolean {
   if (!INSIDE.has(clientAddress(socket)) || !OWN_HOST.test(headers.host ?? "")) return false;
   return !Object.keys(headers).some((name) => name === "forwarded" || name === "via" || name.startsWith("x-forwarded-"));

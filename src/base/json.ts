@@ -22,10 +22,7 @@ export function readJson<S extends z.ZodType>(schema: S, text: string | Uint8Arr
   return schema.parse(parseJson(text));
 }
 
-/**
- * A JSON value as text for a message: a string as it is, anything else as JSON. `String` throws for
- * `{"toString": []}`.
- */
+/** A JSON value as text for a message. `String` would throw for `{"toString": []}`. */
 export function jsonText(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }

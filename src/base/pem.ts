@@ -8,7 +8,7 @@ export const MAX_PEM_CHARS = 64 * 1024;
 
 const BLOCK = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
-/** The certificates of a bundle, each with a line end, without the text between them. */
+/** Each certificate with a line end, without the text between them. */
 export function splitPem(bundle: string): string[] {
   return (bundle.match(BLOCK) ?? []).map((block) => `${block}\n`);
 }

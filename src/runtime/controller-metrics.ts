@@ -4,10 +4,7 @@ import { Counter, Gauge, Histogram, type Registry } from "../base/metrics.ts";
 
 export interface ControllerMetrics {
   readonly queue: WorkQueueMetrics;
-  /**
-   * By result: `success`, `requeue_after`, `error` (terminal errors too). A reconcile that ended because of a
-   * stop is not counted.
-   */
+  /** `success`, `requeue_after` or `error` (terminal errors too). One that a stop has ended is not counted. */
   readonly reconciles: Counter<"controller" | "result">;
   readonly errors: Counter<"controller">;
   readonly terminalErrors: Counter<"controller">;

@@ -105,9 +105,7 @@ function groupOf(apiVersion: string): string {
 /** Decides whether a change leads to a reconcile. Those below pass every addition and deletion. */
 export type Predicate<T extends KubeObject = KubeObject> = (change: Change<T>) => boolean;
 
-/**
- * Updates that changed the spec or began the deletion. The API server raises metadata.generation for both.
- */
+/** Updates that changed the spec or began the deletion: both raise metadata.generation. */
 export const generationChanged: Predicate = (change) =>
   change.type !== "updated" ||
   change.object.metadata.generation !== change.previous.metadata.generation ||

@@ -11,10 +11,7 @@ export type PatchClient = Pick<KubeClient, "get" | "patch">;
 export interface PatchCurrentOptions {
   readonly signal?: AbortSignal | undefined;
   readonly subresource?: string;
-  /**
-   * The MeshError for an object that changes at every attempt; `doing` is the operation: "writing the
-   * status".
-   */
+  /** The MeshError for an object that changes at every attempt. `doing`: "writing the status". */
   readonly conflict: { readonly code: string; readonly doing: string };
 }
 

@@ -29,14 +29,9 @@ export interface ControllerOptions {
   readonly random?: Random;
   /** How many objects are reconciled at the same time; default 1. */
   readonly concurrency?: number;
-  /**
-   * How long changes wait, in milliseconds, so that a burst of changes becomes one reconcile; default 0. The
-   * wait begins with the first change, and later changes do not extend it.
-   */
+  /** How long the first change of a burst waits for the others, so that they become one reconcile; default 0. */
   readonly debounceMs?: number;
-  /**
-   * The wait before a failing object is tried again. It doubles with each failure; default 50 ms to 2 min.
-   */
+  /** The wait before a failing object is tried again, doubled each time; default 50 ms to 2 min. */
   readonly backoff?: BackoffOptions;
   /**
    * How long one reconcile may take, in milliseconds; default no bound. After this time its signal fires with
@@ -54,14 +49,9 @@ export interface ControllerOptions {
   readonly metrics?: ControllerMetrics;
 }
 
-/**
- * A controller runs once, from `start` to `stop`. `start` resolves immediately; reconciles begin when the
- * stores have synced.
- */
+/** Runs once. `start` resolves immediately; reconciles begin when the stores have synced. */
 export interface Controller extends Runnable {
-  /**
-   * Queues a request from outside the sources: a gRPC message, a timer, a webhook. Debounced like a change.
-   */
+  /** Queues a request from outside the sources, such as a gRPC message. Debounced like a change. */
   enqueue(request: Request): void;
 }
 

@@ -60,9 +60,7 @@ export function createStore<T extends KubeObject>(
   const handlers = new Set<ChangeHandler<T>>();
   const { promise: synced, resolve } = Promise.withResolvers<void>();
   let hasSynced = false;
-  /**
-   * Written objects that the watch has not brought yet. The second list without such an object removes it.
-   */
+  /** Written objects that the watch has not brought yet. The second list without one removes it. */
   const ahead = new Map<string, { readonly version: string | undefined; readonly isMissedByList: boolean }>();
   /** The latest version of a list or an event. An older object that is not in the store was deleted. */
   let seenVersion: string | undefined;

@@ -51,15 +51,7 @@ interface FieldDescriptor {
   readonly oneofIndex: number;
 }
 
-const KINDS: ReadonlyMap<string, FieldShape["kind"]> = new Map([
-  ["TYPE_STRING", "string"],
-  ["TYPE_BYTES", "bytes"],
-  ["TYPE_BOOL", "bool"],
-  ["TYPE_UINT32", "uint32"],
-  ["TYPE_UINT64", "uint64"],
-  ["TYPE_ENUM", "enum"],
-  ["TYPE_MESSAGE", "message"],
-]);
+const KINDS: readonly FieldShape["kind"][] = ["string", "bytes", "bool", "uint32", "uint64", "enum", "message"];
 
 const definition = loadSync(PROTO_FILE, { keepCase: false, longs: Number, enums: String, defaults: true, oneofs: true });
 
@@ -129,7 +121,7 @@ function fieldShape(
   defaults: Readonly<Record<string, unknown>>,
   shapes: ReadonlyMap<string, MessageShape>,
 ): FieldShape {
-  const kind = KINDS.get(type);
+  const kind = KINDS.find((each) => type === `TYPE_${each.toUpperCase()}`);
   if (kind === undefined) throw new MeshError("PROTO_INVALID", `reading ${owner}.${name}: type ${type} is not supported`);
   const values = enumType.find((each) => each.name === typeName)?.value.map((each) => [each.number, each.name] as const);
   return {

@@ -89,10 +89,7 @@ export interface Reports {
   /** What looks like a lock of the operator that the app does not name. */
   readonly unnamedLock: UnnamedLockMessage | null;
   readonly policies: PolicyReportMessage;
-  /**
-   * Why the proxy has no certificate for the calls of the operator's webhooks; "" if it has one or needs
-   * none.
-   */
+  /** Why the proxy has no certificate for webhook calls; "" if it has one or needs none. */
   readonly webhookProblem: string;
 }
 

@@ -13,9 +13,7 @@ export interface PodPeer {
   readonly subset: string;
   /** And does not terminate. */
   readonly isReady: boolean;
-  /**
-   * Its proxy is older than the app's webhooks: API servers reach its operator past it. Never forwarded to.
-   */
+  /** Its proxy is older than the app's webhooks, so API servers reach its operator past it. */
   readonly isDirect?: true | undefined;
 }
 

@@ -76,10 +76,7 @@ export function hashBytes(bytes: Uint8Array): Buffer {
 
 const hashes = new WeakMap<RouteTable, Buffer>();
 
-/**
- * The hash of the table's bytes. Computed once for each table object, which many subsets and reconciles
- * share.
- */
+/** Of the table's bytes. Computed once for each table object, which many subsets and reconciles share. */
 export function tableHash(table: RouteTable): Buffer {
   const hash = hashes.get(table) ?? hashOf(table);
   hashes.set(table, hash);

@@ -4,10 +4,7 @@
 import type { RouteTable } from "../route/table.ts";
 import type { NamespaceClassMessage, RouteDeltaMessage } from "./messages.ts";
 
-/**
- * The difference between two tables that differ only in classes and fences; undefined if the whole is as
- * short.
- */
+/** For tables that differ only in classes and fences. Undefined if the whole table is as short. */
 export function diffTables(base: RouteTable, next: RouteTable): RouteDeltaMessage | undefined {
   const budget = next.classOf.size + next.fenced.size;
   const classes = changedClasses(base, next);

@@ -65,9 +65,7 @@ export interface ProxyDeps extends Pick<OutboundDeps, "layers" | "upstream" | "t
 export interface ReadyInfo {
   readonly url: string;
   readonly healthUrl: string;
-  /**
-   * File with the CA that the operator has to trust; the serving certificate's own file if that was given.
-   */
+  /** File with the CA for the operator, or the file of the given serving certificate. */
   readonly ca: string;
   readonly egressUrl: string | undefined;
   readonly webhookUrl: string | undefined;

@@ -37,10 +37,7 @@ export interface RequestsPageDeps {
   readonly clock: Clock;
 }
 
-/**
- * /debug/requests?count=20&seconds=10: the next few requests, as in the access log. Answers once it has so
- * many, when the time is over, or when its reader is gone.
- */
+/** /debug/requests?count=20&seconds=10: the next requests, until the count, the time or the reader ends. */
 export function requestsPage({ accessLog, clock }: RequestsPageDeps): Page {
   let readers = 0;
   return async (query, signal) => {
@@ -73,10 +70,7 @@ function parameter(query: URLSearchParams, name: string, fallback: number, max: 
 
 const MAX_NAME = 253;
 
-/**
- * /debug/owner?namespace=team-b: who owns it, by what the proxy enforces; `group` and `resource` for rules
- * that name resources.
- */
+/** /debug/owner?namespace=team-b: who owns it; `group` and `resource` for rules that name resources. */
 export function ownerPage(query: URLSearchParams, snapshot: Snapshot | undefined): object {
   const [namespace = "", group = "", resource = ""] = ["namespace", "group", "resource"].map((name) => query.get(name) ?? "");
   if (namespace === "" || namespace.length > MAX_NAME)

@@ -1,6 +1,5 @@
 // Asks all policies about one request to another server: faults, then the rules about hosts, then limits and
-// breakers. Invariant: a delayed request is judged by the rules in force after its delay, and a refused one
-// costs no token.
+// breakers. A delayed request is judged by the rules in force after its delay; a refused one costs no token.
 import type { AbortSource } from "../../base/abort.ts";
 import type { Random } from "../../base/clock.ts";
 import type { Permit } from "../../policy/engine/engine.ts";

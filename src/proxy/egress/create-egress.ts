@@ -129,8 +129,8 @@ function serveWith(server: Server, visits: Visits, deps: ServeDeps): void {
     const visit = visits.begin("CONNECT");
     const before = waiting.get(client);
     if (before !== undefined && before.size > 0) {
-      // The tunnel's bytes would mix with the answers before it. From here on Node does not report that this
-      // connection closes.
+      // The tunnel's bytes would mix with the answers before it, and Node does not report this connection's
+      // end.
       visit.decided("bad-request");
       for (const each of [...before, visit]) each.over();
       client.destroy();

@@ -1,6 +1,7 @@
 // Connects to a server. Invariants: the address that is checked is the address that is connected to, so a
 // name that changes between two look-ups leads nowhere else; a client that leaves ends the attempt.
-import { lookup as lookupName } from "node:dns";
+import type { LookupAddress } from "node:dns";
+import { lookup as lookupName } from "node:dns/promises";
 import { isIP, type LookupFunction, type Socket, connect as tcpConnect } from "node:net";
 import { createSecureContext, getCACertificates, type SecureContext, connect as tlsConnect } from "node:tls";
 import { onAbort } from "../../base/abort.ts";
@@ -10,12 +11,7 @@ import type { EgressTarget } from "../../policy/policy-request.ts";
 import type { AddressCheck } from "./address-check.ts";
 import { EgressError } from "./egress-error.ts";
 
-export interface Address {
-  readonly address: string;
-  readonly family: number;
-}
-
-export type Resolve = (host: string) => Promise<readonly Address[]>;
+export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
 
 export interface DialOptions {
   readonly check: AddressCheck;
@@ -79,7 +75,7 @@ function to({ host, port }: Server): string {
   return `ctrlmesh egress: connecting to ${host}:${port}`;
 }
 
-async function addressesOf(server: Server, resolve: Resolve): Promise<readonly Address[]> {
+async function addressesOf(server: Server, resolve: Resolve): Promise<readonly LookupAddress[]> {
   const family = isIP(server.host);
   if (family !== 0) return [{ address: server.host, family }];
   try {
@@ -89,7 +85,7 @@ async function addressesOf(server: Server, resolve: Resolve): Promise<readonly A
   }
 }
 
-function checked(server: Server, addresses: readonly Address[], check: AddressCheck): readonly Address[] {
+function checked(server: Server, addresses: readonly LookupAddress[], check: AddressCheck): readonly LookupAddress[] {
   const allowed = addresses.filter(({ address }) => check(address) === undefined);
   const [first] = addresses;
   if (allowed.length > 0) return allowed;
@@ -126,7 +122,4 @@ function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => onAbort(signal, () => reject(signal.reason)));
 }
 
-const resolveBySystem: Resolve = (host) =>
-  new Promise((resolve, reject) => {
-    lookupName(host, { all: true }, (error, addresses) => (error === null ? resolve(addresses) : reject(error)));
-  });
+const resolveBySystem: Resolve = (host) => lookupName(host, { all: true });

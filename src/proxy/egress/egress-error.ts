@@ -1,5 +1,4 @@
-// The answers of the egress proxy itself. Invariant: each result has one status, and its name is the label of
-// the metric.
+// The answers of the egress proxy itself. Each result has one status, and is a label value of the metric.
 
 /** What came of a request. "allowed": the tunnel is open, or the answer has begun. */
 export type EgressResult = "allowed" | keyof typeof ANSWERS | "no-tls" | "sni-mismatch" | "no-sni" | "client-gone";

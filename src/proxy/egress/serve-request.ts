@@ -100,8 +100,7 @@ function send(req: IncomingMessage, socket: Socket, target: EgressTarget, { answ
       reject(new EgressError("unreachable", `${where} has closed the connection without an answer`));
       req.unpipe(sent).resume(); // the rest is read and dropped, so that the client sees the answer
     });
-    // Not `pipeline`: a server may answer before the end of the body and close, and that must not close the
-    // client's connection.
+    // Not `pipeline`: a server may answer early and close, which must not close the client's connection.
     req.pipe(sent);
   });
 }

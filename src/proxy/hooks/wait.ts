@@ -18,8 +18,7 @@ export interface WaitIdleOptions {
 }
 
 /**
- * True once there has been no connection for a second, false after `atMostMs`. The containers share the
- * network, so the kernel's table shows the operator's connections.
+ * True once there was no connection for a second, by the kernel's table of the pod; false after `atMostMs`.
  */
 export async function waitIdle({ ports, atMostMs, clock, readTables }: WaitIdleOptions): Promise<boolean> {
   const endMs = clock.monotonicMs() + atMostMs;

@@ -1,6 +1,7 @@
 // Makes keys (ECDSA P-256), and asks a replica of the manager for a certificate for one. Invariants: a
 // private key never leaves the process, and the call ends within a bound.
 import { createPrivateKey, generateKeyPair, type KeyObject } from "node:crypto";
+import { promisify } from "node:util";
 import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -67,16 +68,11 @@ export interface NewKey {
   readonly publicKey: Uint8Array;
 }
 
-export function newKey(): Promise<NewKey> {
-  return new Promise((resolve, reject) => {
-    const options = {
-      namedCurve: "P-256",
-      publicKeyEncoding: { type: "spki", format: "der" },
-      privateKeyEncoding: { type: "pkcs8", format: "pem" },
-    } as const;
-    generateKeyPair("ec", options, (error, publicKey, pem) => {
-      if (error === null) resolve({ privateKey: createPrivateKey(pem), pem, publicKey });
-      else reject(error);
-    });
+export async function newKey(): Promise<NewKey> {
+  const { publicKey, privateKey: pem } = await promisify(generateKeyPair)("ec", {
+    namedCurve: "P-256",
+    publicKeyEncoding: { type: "spki", format: "der" },
+    privateKeyEncoding: { type: "pkcs8", format: "pem" },
   });
+  return { privateKey: createPrivateKey(pem), pem, publicKey };
 }

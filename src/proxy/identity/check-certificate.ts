@@ -23,7 +23,8 @@ export function checkCertificate(chainPem: string, { privateKey, trusts, now, cl
   if (!leaf.checkPrivateKey(privateKey)) problems.push("it is for another key");
   if (leaf.ca) problems.push("it is a CA's");
   if (leaf.keyUsage !== undefined && !leaf.keyUsage.includes(SERVER_AUTH)) problems.push("it is not for servers");
-  if (!isCurrent(leaf, now)) problems.push(`it is good from ${iso(leaf.validFromDate)} to ${iso(leaf.validToDate)}, and not now`);
+  const [from, to] = [leaf.validFromDate.toISOString(), leaf.validToDate.toISOString()];
+  if (!isCurrent(leaf, now)) problems.push(`it is good from ${from} to ${to}, and not now`);
   if (!trusts.every((anchors) => leadsTo(leaf, others, anchors, now))) problems.push("it does not lead to a CA of the mesh");
   if (clientName !== undefined && !isForClient(leaf, clientName)) problems.push(`it does not name the client ${clientName}`);
   const missing = missingNames(leaf);
@@ -69,10 +70,6 @@ function isForClient({ keyUsage, subjectAltName = "" }: X509Certificate, name: s
 
 function isCurrent({ validFromDate, validToDate }: X509Certificate, now: number): boolean {
   return validFromDate.getTime() <= now && now < validToDate.getTime();
-}
-
-function iso(date: Date): string {
-  return date.toISOString();
 }
 
 function unfit(why: string): MeshError {

@@ -1,5 +1,4 @@
-// The proxy's identity by its settings: how it trusts the manager and proves itself, and which certificate it
-// serves with.
+// By the settings: how the proxy trusts the manager and proves itself, and its serving certificate.
 import type { ProcessContext } from "../../base/process-context.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import { createCertify } from "./certify.ts";

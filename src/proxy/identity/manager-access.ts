@@ -99,10 +99,7 @@ export interface MeshTrust {
   readonly certificates: readonly X509Certificate[];
 }
 
-/**
- * A rotated CA needs no restart.
- * @throws MeshError `MANAGER_CA_UNREADABLE` if there has never been a good one
- */
+/** @throws MeshError `MANAGER_CA_UNREADABLE` if there has never been a good one */
 export type MeshTrustStore = LastGoodFile<MeshTrust>;
 
 export function createMeshTrustStore(file: string, log: Logger): MeshTrustStore {

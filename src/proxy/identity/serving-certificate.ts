@@ -1,5 +1,4 @@
-// The certificate with which the proxy serves its operator, from files, from the manager or by the proxy
-// itself.
+// The certificate for the operator, from files, from the manager or made by the proxy itself.
 import { X509Certificate } from "node:crypto";
 import { MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";

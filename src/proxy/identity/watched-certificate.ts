@@ -59,10 +59,7 @@ const CA_DAYS = 3650;
 const RENEW_LEAF_MS = 30 * DAY_MS;
 const RENEW_CA_MS = 180 * DAY_MS;
 
-/**
- * A certificate that the proxy makes itself, for the loopback and for tests. Its CA stays in the data folder,
- * so that an operator trusts a restarted proxy.
- */
+/** For the loopback and for tests. The CA stays in the data folder: an operator trusts a restarted proxy. */
 export function createOwnCertificate({ dataDir, ...options }: OwnCertificateOptions): ServingCertificate {
   const { clock } = options;
   return createWatchedCertificate({

@@ -1,17 +1,14 @@
 // The access log: `--access-log` takes a share of all requests into the log, and /debug/requests the next
 // few. Invariants: off by default; no request can turn it on; no token, body or query is ever written.
-import type { Random } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 
 export type AccessFields = Readonly<Record<string, unknown>>;
 export type AccessSink = (fields: AccessFields) => void;
 
 export type AccessLog = ReturnType<typeof createAccessLog>;
 
-export interface AccessLogOptions {
+export interface AccessLogOptions extends Pick<ProcessContext, "random" | "log"> {
   readonly share: number;
-  readonly random: Random;
-  readonly log: Logger;
 }
 
 export function createAccessLog({ share, random, log }: AccessLogOptions) {

@@ -13,32 +13,13 @@ import type { PolicyRequest } from "../../policy/policy-request.ts";
 import type { PolicyReportMessage, RuleStateMessage } from "../../wire/messages.ts";
 import type { PolicyMetrics } from "./policy-metrics.ts";
 
-/** Resolves after the delay. @throws MeshError `ABORTED` when the signal fires */
-export type Delay = (ms: number, signal: AbortSource) => Promise<void>;
+export type RunningPolicies = ReturnType<typeof createPolicies>;
 
-export interface Policies {
-  /** Without rules, a caller may save the question. */
-  readonly hasLimits: boolean;
-  readonly hasFaults: boolean;
-  limit(request: PolicyRequest): LimitDecision;
-  fault(request: PolicyRequest): Fault;
-  /** For a request to another server than the API server. */
-  judge(request: PolicyRequest): EgressDecision;
-  /** An enforced rule allows some servers, so all others are refused. */
-  readonly isAllowList: boolean;
-  readonly delay: Delay;
-}
+/** What the layers and the egress proxy ask. */
+export type Policies = Omit<RunningPolicies, "enforce" | "openBreakers" | "report" | "onChange">;
 
 function keyOf({ uid, rule }: { readonly uid: string; readonly rule: string }): string {
   return `${uid}/${rule}`;
-}
-
-export interface RunningPolicies extends Policies {
-  enforce(policies: PolicySet, digest: string, stored?: readonly StoredBreaker[]): void;
-  readonly openBreakers: readonly StoredBreaker[];
-  readonly report: PolicyReportMessage;
-  /** After every change of the rules or of a breaker. */
-  onChange(listener: () => void): void;
 }
 
 export interface PoliciesOptions extends Pick<ProcessContext, "clock" | "random"> {
@@ -53,7 +34,7 @@ const FAULTS_END_MS = 60_000;
 const MAX_DELAYED = 256;
 const MAX_REPORTED = 64;
 
-export function createPolicies({ clock, random, managerAwayMs, metrics }: PoliciesOptions): RunningPolicies {
+export function createPolicies({ clock, random, managerAwayMs, metrics }: PoliciesOptions) {
   // Wall time, so that it can be stored, but one that never goes back.
   const offsetMs = clock.now() - clock.monotonicMs();
   const now = () => offsetMs + clock.monotonicMs();
@@ -85,32 +66,36 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
 
   return {
     delay: createDelay(clock, metrics),
-    get hasLimits() {
+    /** Without rules, a caller may save the question. */
+    get hasLimits(): boolean {
       return current.limits.length > 0;
     },
-    get hasFaults() {
+    get hasFaults(): boolean {
       return current.faults.length > 0;
     },
-    limit(request) {
+    limit(request: PolicyRequest): LimitDecision {
       const limited = engine.decide(request);
       for (const { rule, decision } of limited.decisions) metrics.decided(rule, decision.kind);
       return limited;
     },
-    fault(request) {
+    fault(request: PolicyRequest): Fault {
       if (managerAwayMs() >= FAULTS_END_MS) return NO_FAULT;
       const fault = drawFault(faults, request, clock.now(), random);
       for (const { rule, what } of fault.fired) metrics.decided(rule, what);
       return fault;
     },
-    judge(request) {
+    /** For a request to another server than the API server. */
+    judge(request: PolicyRequest): EgressDecision {
       const judged = egress.judge(request);
       for (const { rule, decision } of judged.decisions) metrics.decided(rule, decision);
       return judged;
     },
-    get isAllowList() {
+    /** An enforced rule allows some servers, so all others are refused. */
+    get isAllowList(): boolean {
       return egress.isAllowList;
     },
-    enforce(policies, nextDigest, stored) {
+    /** @param stored the breakers before a restart of the process */
+    enforce(policies: PolicySet, nextDigest: string, stored?: readonly StoredBreaker[]): void {
       current = policies;
       digest = nextDigest;
       if (stored !== undefined) engine = createEngine({ now, stored, changed });
@@ -121,22 +106,22 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
       const kept = new Set(policies.limits.map(({ origin }) => keyOf(origin)));
       for (const key of closedAt.keys()) if (!kept.has(key)) closedAt.delete(key);
     },
-    get openBreakers() {
+    get openBreakers(): readonly StoredBreaker[] {
       return engine.openBreakers();
     },
-    get report() {
+    get report(): PolicyReportMessage {
       const rules = states().sort((a, b) => Number(b.opened) - Number(a.opened));
       return { digest, rules: rules.slice(0, MAX_REPORTED) };
     },
-    onChange(listener) {
-      listeners.push(listener);
-    },
+    /** After every change of the rules or of a breaker. */
+    onChange: (listener: () => void): void => void listeners.push(listener),
   };
 }
 
-function createDelay(clock: Clock, metrics: Pick<PolicyMetrics, "delayed" | "delaySkipped">): Delay {
+function createDelay(clock: Clock, metrics: Pick<PolicyMetrics, "delayed" | "delaySkipped">) {
   let delayed = 0;
-  return async (ms, signal) => {
+  /** @throws MeshError `ABORTED` when the signal fires */
+  return async (ms: number, signal: AbortSource): Promise<void> => {
     if (delayed >= MAX_DELAYED) return metrics.delaySkipped();
     delayed++;
     try {

@@ -213,8 +213,7 @@ async function toPeer(to: Recipient, ownSubset: string, asking: Asking): Promise
   for (;;) {
     const choice = choosePeer(peers.current, to.subset, { inFlightAt, random }, failed?.peer);
     if (choice.kind === "none") {
-      // While the pods are restarted for the webhooks, API servers call the older ones past the proxies: any
-      // pod answers, as before.
+      // Pods that are not restarted for the webhooks yet are called past the proxies: any pod answers.
       if (choice.why === "direct" && ownSubset !== to.subset) return local({ ...to, subset: ownSubset }, ownSubset, asking);
       const why = `${subsetText} has ${NONE[choice.why]}`;
       if (choice.why === "full") return { kind: "again", why };

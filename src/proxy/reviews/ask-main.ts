@@ -1,6 +1,5 @@
 // The thread's questions to the main thread. Invariant: at most one message is under way, with at most 16
-// questions and 64 Ki characters, so that a flood of reviews leaves the main thread free for the operator's
-// requests.
+// questions and 64 Ki characters, so that a flood of reviews leaves the main thread free.
 import { type AbortSource, onAbort } from "../../base/abort.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { ReviewSubject } from "../../kube/admission-review.ts";

@@ -1,6 +1,5 @@
-// Decides about one review in the main thread, where routes and policies are. Invariants: a policy judges a
-// review once, in the pod that the API server called; a decision takes microseconds, since the operator's own
-// requests wait meanwhile.
+// Decides about one review in the main thread, in microseconds, since the operator's own requests wait
+// meanwhile. Invariant: a policy judges a review once, in the pod that the API server called.
 import type { ReviewSubject } from "../../kube/admission-review.ts";
 import type { Labels } from "../../kube/label-selector.ts";
 import type { GroupResource } from "../../kube/types.ts";

@@ -1,6 +1,5 @@
-// The thread of the listener for the operator's webhooks, as a server of the process. Invariants: its start
-// waits for nothing that the operator provides; a thread that ends by itself is replaced, and ends nothing
-// else.
+// The thread of the listener for the operator's webhooks, as a server. Invariants: its start waits for
+// nothing of the operator; a thread that ends by itself is replaced, and ends nothing else.
 import { extname } from "node:path";
 import { Worker, type WorkerOptions } from "node:worker_threads";
 import { backoffMs, type Timer } from "../../base/clock.ts";
@@ -33,9 +32,7 @@ export function createReviewThread({ settings, onMessage, onEnd, ...options }: R
   let { port } = settings.listen;
   let isListening = false;
   let isStopping = false;
-  /**
-   * What `start` or `stop` waits for. The end of the thread ends the wait, since the next thread may live.
-   */
+  /** What `start` or `stop` waits for, at most until the thread ends: the next one may live. */
   let answer = Promise.withResolvers<void>();
   const keeper = createThreadKeeper<ToThread, FromThread>({
     ...options,
@@ -111,10 +108,7 @@ const BACKOFF = { baseMs: 200, maxMs: 10_000 };
 /** A thread that has lived so long begins the backoff anew. */
 const LIVED_MS = 60_000;
 
-/**
- * Keeps a thread running: one that ends by itself is started again after a pause. Whatever happens in the
- * thread, the process and its other work continue.
- */
+/** Starts a thread that ends by itself again, after a pause. Nothing in the thread ends the process. */
 export function createThreadKeeper<To, From>(options: ThreadKeeperOptions<From>) {
   const { file, workerData, resourceLimits, onStart, onMessage, onEnd, clock, random, log } = options;
   let thread: Worker | undefined;

@@ -1,7 +1,6 @@
 // Connections to one webhook server, the operator's or a peer's. Invariants: each server is checked before
 // any byte of a request is sent; headers of one connection stop here, and the mesh's own headers never reach
 // the operator; a client that is gone, or whose time is up, ends the request.
-import type { IncomingHttpHeaders } from "node:http";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { type buildConnector, type Dispatcher, Pool } from "undici";
 import { type Clock, createDeadline } from "../../base/clock.ts";
@@ -94,7 +93,8 @@ function connector({ options, check, connectMs, handshakeMs, clock }: ServerPool
 function dispatchOptions({ method, target, headers, body }: Sent, mark: readonly string[]): Dispatcher.DispatchOptions {
   const isStream = body !== null && !(body instanceof Uint8Array);
   const { host, ...others } = headers;
-  const named = forwardedHeaders(withoutMesh(others), isStream);
+  const passed = Object.entries(others).filter(([name]) => !name.startsWith("x-ctrlmesh-"));
+  const named = forwardedHeaders(Object.fromEntries(passed), isStream);
   return {
     method,
     path: target,
@@ -104,10 +104,6 @@ function dispatchOptions({ method, target, headers, body }: Sent, mark: readonly
     bodyTimeout: MAX_MS,
     reset: false,
   };
-}
-
-function withoutMesh(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith("x-ctrlmesh-")));
 }
 
 /**

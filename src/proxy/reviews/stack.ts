@@ -1,6 +1,5 @@
 // The layers of the listener for the operator's webhooks, outermost first.
-import type { Clock } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import type { NamedLayer } from "../http/compose-stack.ts";
 import type { Reply } from "../http/handler.ts";
 import { type AnswerDeps, route } from "./answer-review.ts";
@@ -12,10 +11,7 @@ import { read } from "./read.ts";
 import { rescue } from "./rescue.ts";
 import type { ReviewCall } from "./review-call.ts";
 
-export interface ReviewStackDeps extends AnswerDeps, ObserveDeps {
-  readonly clock: Clock;
-  readonly log: Logger;
-}
+type ReviewStackDeps = AnswerDeps & ObserveDeps & Pick<ProcessContext, "log">;
 
 export function reviewLayers(deps: ReviewStackDeps): readonly NamedLayer<ReviewCall, Reply>[] {
   return [

@@ -1,6 +1,5 @@
-// The messages between the main thread and the thread of the listener for the operator's webhooks. Invariant:
-// work that grows with what a stranger sends stays in that thread; the main thread gets questions of some
-// hundred bytes.
+// The messages between the main thread and the listener's thread. Invariant: work that grows with what a
+// stranger sends stays in that thread; the main thread gets questions of some hundred bytes.
 import type { ListenAddress } from "../../base/listener.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
 import type { AccessFields } from "../observe/access-log.ts";

@@ -1,6 +1,5 @@
-// Holds the enforced snapshot, its views, and the writes in flight. Invariant: `whenDrained` runs its
-// callback only when no write is in flight that the enforced snapshot refuses; writes to retained namespaces
-// count as refused.
+// The enforced snapshot and the writes in flight. Invariant: `whenDrained` runs its callback only when no
+// write is in flight that the snapshot refuses; writes to retained namespaces count as refused.
 import type { GroupResource } from "../../kube/types.ts";
 import { isWithin, type WriteReach } from "../../route/decide.ts";
 import { indexRetained, type ResourceView, type Snapshot, viewOf } from "../../route/snapshot.ts";
@@ -54,11 +53,7 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
     for (const listener of [...backlogListeners]) listener();
   };
 
-  const countDraining = () => {
-    let count = 0;
-    for (const write of writes) if (isRefused(write)) count++;
-    return count;
-  };
+  const countDraining = () => [...writes].filter(isRefused).length;
 
   const runIfDrained = () => {
     if (onDrained === undefined) return;

@@ -150,10 +150,7 @@ export function createMeshClient(deps: MeshClientDeps) {
   };
 }
 
-/**
- * Why there is no stream to the manager, for /readyz and for the log. A reason that only a user can fix (the
- * manager does not believe the pod's identity, a file is missing) is logged once, and not with every attempt.
- */
+/** Why there is no stream, for /readyz and the log. A reason that only a user can fix is logged once. */
 function createManagerTrouble(log: Logger) {
   let trouble: string | undefined;
   let loggedTrouble: string | undefined;

@@ -1,7 +1,6 @@
 // Reports what the proxy sees to the manager. Invariants: the last value of each kind is always sent, to each
-// new manager too; equal values are not. A manager listens to a thousand proxies, so a kind that is paced is
-// sent once in REPORT_EVERY_MS at most, but its step from or to zero immediately, unless the last such step
-// was.
+// new manager too; equal values are not. A paced kind is sent once in REPORT_EVERY_MS at most, but its step
+// from or to zero immediately, unless the last such step was.
 import { isDeepStrictEqual } from "node:util";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { NO_REPORTS, type ReportMessage, type Reports } from "../../wire/messages.ts";
@@ -31,9 +30,7 @@ export function createReporter(clock: Clock, send: (report: ReportMessage) => vo
     report<K extends keyof Reports>(kind: K, value: Reports[K]): void {
       channels.get(kind)?.report(value);
     },
-    /**
-     * The last report of each kind. The process before may have sent another, so that initial values count.
-     */
+    /** Initial values count, since the process before may have reported others. */
     get all(): readonly ReportMessage[] {
       return every.map(({ last }) => last);
     },

@@ -1,5 +1,4 @@
-// The handler of a resource type. Invariant: a handler answers each update once, or leaves that to a later
-// update.
+// The handler of a resource type answers each update once, or leaves that to a later update.
 import type { UpdateMessage } from "../../wire/messages.ts";
 import { acceptsType } from "../../wire/resource-type.ts";
 

@@ -66,28 +66,19 @@ export function createRouteHandler(deps: RouteHandlerDeps) {
   let storedDigest: string | undefined;
   let enforcements = 0;
   let claims: Omit<Claims, "mayHoldMore"> = { acknowledged: undefined, inDoubt: [] };
-  /**
-   * On the monotonic clock. Until then the proxy acknowledges nothing, since the killed process may have
-   * allowed more.
-   */
+  /** On the monotonic clock. Until then nothing is acknowledged: the killed process may have allowed more. */
   let inheritedUntilMs = Number.NEGATIVE_INFINITY;
   const inheritedLeftMs = () => inheritedUntilMs - clock.monotonicMs();
 
   const enforce = (snapshot: Snapshot) => {
-    const same = enforcer.current?.snapshot.digest === snapshot.digest;
-    if (!same) claims = { ...claims, inDoubt: [...claims.inDoubt.slice(-MAX_IN_DOUBT), snapshot] };
-    if (same) enforcer.relabel(snapshot);
-    else {
-      enforcements++;
-      storedDigest = undefined;
-      enforcer.enforce(snapshot);
-    }
-    metrics.routeVersion.set(snapshot.version);
-    if (!same)
-      log.info(
-        { version: snapshot.version, digest: snapshot.digest, subset: subsetDisplayName(snapshot.subset) },
-        "route snapshot enforced",
-      );
+    const { version, digest, subset } = snapshot;
+    metrics.routeVersion.set(version);
+    if (enforcer.current?.snapshot.digest === digest) return enforcer.relabel(snapshot);
+    claims = { ...claims, inDoubt: [...claims.inDoubt.slice(-MAX_IN_DOUBT), snapshot] };
+    enforcements++;
+    storedDigest = undefined;
+    enforcer.enforce(snapshot);
+    log.info({ version, digest, subset: subsetDisplayName(subset) }, "route snapshot enforced");
   };
 
   const save = async (snapshot: Snapshot) => {

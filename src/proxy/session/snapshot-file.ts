@@ -62,10 +62,7 @@ export function createSnapshotFile(
   return {
     lock: lockMemory,
     moves: movesMemory,
-    /**
-     * Undefined if there is none of this pod or it cannot be used.
-     * @param hasPromised an earlier process may have served, although it has stored nothing
-     */
+    /** Undefined without a usable one. @param hasPromised an earlier process may have served */
     async load(hasPromised = false): Promise<Snapshot | undefined> {
       const stored = await read();
       lockBefore = stored?.lock;
@@ -156,10 +153,7 @@ function toJson(
   return JSON.stringify(content);
 }
 
-/**
- * @throws MeshError `SNAPSHOT_FILE` for another pod's or unreadable text, `RESOURCE_INVALID` for a snapshot
- * with problems
- */
+/** @throws MeshError `SNAPSHOT_FILE` for unreadable text or another pod's, `RESOURCE_INVALID` for problems */
 export function storedFromJson(text: string, pod: PodRef): Stored {
   const { pod: owner, route, lock, moves } = parse(text);
   if (!isSamePod(owner, pod)) {

@@ -88,8 +88,7 @@ export function createStreamLedger({ slot, clock, log, unstored }: StreamLedgerO
       return lastNumber;
     },
     /**
-     * An earlier process may have promised something, so it may have served: there is a file, which the first
-     * stream makes. Its content does not matter: a full disk takes an empty one only.
+     * An earlier process may have served: there is a file, with any content, since a full disk takes no more.
      */
     get hasPromised(): boolean {
       return hasPromised;

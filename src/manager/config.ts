@@ -14,7 +14,7 @@ import {
   schemaOf,
 } from "../base/settings.ts";
 import { isReservedEnv } from "./injection/mesh-containers.ts";
-import { labelFamilies } from "./labels/label-families.ts";
+import { labelFamilies } from "./labels/label-state.ts";
 
 /**
  * A replica believes for two thirds of a lease that it leads. A proxy that does not know its last leader

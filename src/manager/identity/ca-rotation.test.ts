@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { handshake } from "../../../test/support/tls-handshake.ts";
 import { issueServerCertificate, type KeyCertificate } from "../../base/certificates.ts";
 import { splitPem } from "../../base/pem.ts";
+import type { CaState } from "./ca-rotation.ts";
 import { advanceCa, authorityOf, createCaState } from "./ca-rotation.ts";
-import type { CaState } from "./ca-secret.ts";
 
 const DAY = 86_400_000;
 const settleMs = 600_000;

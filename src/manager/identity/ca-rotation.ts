@@ -8,9 +8,21 @@ import { randomBytes, X509Certificate } from "node:crypto";
 import { CLOCK_SKEW_MS, createCa, crossSignCa, type KeyCertificate } from "../../base/certificates.ts";
 import { joinPem } from "../../base/pem.ts";
 import { type Authority, expiryOf } from "./authority.ts";
-import type { CaState } from "./ca-secret.ts";
 
-export type CaStep = "a new CA is trusted" | "the new CA signs" | "older CAs are forgotten" | "nothing to rotate";
+export interface CaState {
+  readonly signing: KeyCertificate;
+  /** Is trusted and will sign. `crossPem` is the same name and key, signed by the CA that signs now. */
+  readonly next?: KeyCertificate & { readonly crossPem: string };
+  /** PEM: CAs that have signed and are still trusted. */
+  readonly old: readonly string[];
+  /** PEM, newest first: certificates that lead from newer CAs to older valid ones. */
+  readonly cross: readonly string[];
+  /** When `signing` took over from another CA. */
+  readonly promotedAtMs?: number;
+  readonly rotationWanted: boolean;
+}
+
+type CaStep = "a new CA is trusted" | "the new CA signs" | "older CAs are forgotten" | "nothing to rotate";
 
 const LIFETIME_DAYS = 3_650;
 // The number of rotations between the CA that a pod has loaded and the one that signs.

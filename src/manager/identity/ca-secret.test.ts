@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { createCa, issueServerCertificate } from "../../base/certificates.ts";
 import type { Secret } from "../../kube/client/resources.ts";
 import { advanceCa, createCaState } from "./ca-rotation.ts";
-import { formatCaSecret, parseCaSecret, ROTATE_ANNOTATION } from "./ca-secret.ts";
+import { formatCaSecret, parseCaSecret, ROTATE_ANNOTATION } from "./managed-ca.ts";
 
 const now = Date.UTC(2026, 0, 1);
 const ref = { namespace: "ctrlmesh-system", name: "ctrlmesh-ca" };

@@ -5,8 +5,7 @@ import { silentLogger } from "../../base/log.ts";
 import { LEASES, SECRETS } from "../../kube/client/resources.ts";
 import { StatusError } from "../../kube/status.ts";
 import { createCaState } from "./ca-rotation.ts";
-import { formatCaSecret, parseCaSecret, ROTATE_ANNOTATION } from "./ca-secret.ts";
-import { createIsLed, createManagedCa } from "./managed-ca.ts";
+import { createIsLed, createManagedCa, formatCaSecret, parseCaSecret, ROTATE_ANNOTATION } from "./managed-ca.ts";
 
 const ref = { namespace: "ctrlmesh-system", name: "ctrlmesh-ca" };
 const settleMs = 600_000;

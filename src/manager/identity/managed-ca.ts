@@ -1,17 +1,20 @@
 // The mesh's own CA in its Secret, which the first replica makes and the leader rotates. Invariants: a CA is
 // made only if there is no Secret, this replica holds no CA and no other leads; the leader restores a deleted
-// Secret.
+// Secret; a Secret that is incomplete, damaged or not the mesh's is an error, since a new CA would cut off
+// every running proxy.
 import { X509Certificate } from "node:crypto";
+import type { KeyCertificate } from "../../base/certificates.ts";
 import { MeshError } from "../../base/errors.ts";
+import { joinPem, readCertificates, splitPem } from "../../base/pem.ts";
 import { LEASES, SECRETS, type Secret } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
 import { createIfMissing } from "../../runtime/ensure.ts";
 import { mayTake, type Observation, observe } from "../../runtime/lease-record.ts";
 import { getIfThere } from "../../runtime/patch-current.ts";
-import type { AuthorityOptions, AuthoritySource } from "./authority.ts";
-import { advanceCa, authorityOf, createCaState } from "./ca-rotation.ts";
-import { type CaState, formatCaSecret, parseCaSecret } from "./ca-secret.ts";
+import { type AuthorityOptions, type AuthoritySource, checkCa } from "./authority.ts";
+import { advanceCa, authorityOf, type CaState, createCaState } from "./ca-rotation.ts";
+import { isOfManager, MANAGED_BY, MANAGER } from "./mesh-namespaces.ts";
 
 export interface ManagedCaOptions extends AuthorityOptions {
   readonly client: Pick<KubeClient, "get" | "create" | "update">;
@@ -80,17 +83,82 @@ function isSuccessor(state: CaState, currentCa: CaState): boolean {
 }
 
 /** For a replica that does not contend yet: a holder counts until its lease has not changed for long. */
-export function createIsLed({
-  client,
-  namespace,
-  name,
-  clock,
-}: Omit<AuthorityOptions, "settleMs" | "log"> & Pick<ManagedCaOptions, "client">): ManagedCaOptions["isLed"] {
+export function createIsLed(options: Pick<ManagedCaOptions, "client" | "namespace" | "name" | "clock">) {
+  const { client, namespace, name, clock } = options;
   let observation: Observation | undefined;
-  return async (signal) => {
+  return async (signal: AbortSignal): Promise<boolean> => {
     const lease = await getIfThere(client, LEASES, { namespace, name }, signal);
     if (lease === undefined) return false;
     observation = observe(observation, lease, clock.monotonicMs());
     return !mayTake(observation, "", clock.monotonicMs());
+  };
+}
+
+/** Users set it, with any value, to rotate the CA now. */
+export const ROTATE_ANNOTATION = "ctrlmesh.kruise.io/rotate";
+const PROMOTED_ANNOTATION = "ctrlmesh.kruise.io/promoted-at";
+const KEYS = ["tls.crt", "tls.key", "next.crt", "next.key", "next-cross.crt", "old.crt", "cross.crt"] as const;
+type Key = (typeof KEYS)[number];
+
+/** @throws MeshError `CERTIFICATE_INVALID` that names the Secret and the key */
+export function parseCaSecret(secret: Secret): CaState {
+  const { namespace = "", name = "", annotations } = secret.metadata;
+  const where = (key: Key) => `Secret ${namespace}/${name}, key ${key}`;
+  if (!isOfManager(secret)) {
+    const what = `it lacks the label ${MANAGED_BY}=${MANAGER}; to use your own CA, set --ca-secret (CTRLMESH_CA_SECRET)`;
+    throw new MeshError("CERTIFICATE_INVALID", `reading Secret ${namespace}/${name}: ${what}`);
+  }
+  const text = (key: Key) => Buffer.from(secret.data?.[key] ?? "", "base64").toString();
+  const pair = (certKey: Key, keyKey: Key): KeyCertificate => {
+    const keyPair = { certPem: joinPem(text(certKey)), keyPem: text(keyKey) };
+    checkCa({ ...keyPair, certPem: text(certKey) }, where(certKey), where(keyKey));
+    return keyPair;
+  };
+  const bundle = (key: Key): string[] => {
+    if (text(key).trim() !== "") readCertificates(text(key), where(key));
+    return splitPem(text(key));
+  };
+  const signing = pair("tls.crt", "tls.key");
+  const hasNext = KEYS.some((key) => key.startsWith("next") && text(key) !== "");
+  const [crossPem] = bundle("next-cross.crt");
+  if (hasNext && crossPem === undefined)
+    throw new MeshError("CERTIFICATE_INVALID", `reading ${where("next-cross.crt")}: it is missing`);
+  const promotedAtMs = Date.parse(annotations?.[PROMOTED_ANNOTATION] ?? "");
+  return {
+    signing,
+    ...(crossPem === undefined ? {} : { next: { ...pair("next.crt", "next.key"), crossPem } }),
+    old: bundle("old.crt"),
+    cross: bundle("cross.crt"),
+    ...(Number.isNaN(promotedAtMs) ? {} : { promotedAtMs }),
+    rotationWanted: annotations?.[ROTATE_ANNOTATION] !== undefined,
+  };
+}
+
+/** Returns the Secret with this state in it. Other keys, labels and annotations stay. */
+export function formatCaSecret(state: CaState, secret: Pick<Secret, "metadata" | "type" | "data">): Secret {
+  const { signing, next, old, cross, promotedAtMs } = state;
+  const texts: Record<Key, string> = {
+    "tls.crt": signing.certPem,
+    "tls.key": signing.keyPem,
+    "next.crt": next?.certPem ?? "",
+    "next.key": next?.keyPem ?? "",
+    "next-cross.crt": next?.crossPem ?? "",
+    "old.crt": old.join(""),
+    "cross.crt": cross.join(""),
+  };
+  const data: Record<string, string> = { ...secret.data };
+  for (const key of KEYS) {
+    if (texts[key] === "") delete data[key];
+    else data[key] = Buffer.from(texts[key]).toString("base64");
+  }
+  const annotations: Record<string, string> = { ...secret.metadata.annotations };
+  delete annotations[ROTATE_ANNOTATION];
+  if (state.rotationWanted) annotations[ROTATE_ANNOTATION] = "now";
+  if (promotedAtMs !== undefined) annotations[PROMOTED_ANNOTATION] = new Date(promotedAtMs).toISOString();
+  return {
+    ...secret,
+    type: secret.type ?? "kubernetes.io/tls", // the API server then insists on tls.crt and tls.key
+    metadata: { ...secret.metadata, labels: { ...secret.metadata.labels, [MANAGED_BY]: MANAGER }, annotations },
+    data,
   };
 }

@@ -5,8 +5,8 @@ import { MeshError } from "../../base/errors.ts";
 import { silentLogger } from "../../base/log.ts";
 import { splitPem } from "../../base/pem.ts";
 import type { Authority } from "./authority.ts";
+import type { CaState } from "./ca-rotation.ts";
 import { advanceCa, authorityOf, createCaState } from "./ca-rotation.ts";
-import type { CaState } from "./ca-secret.ts";
 import { createMeshIdentity, managerNames, type SigningIdentity } from "./mesh-identity.ts";
 
 const HOUR = 3_600_000;

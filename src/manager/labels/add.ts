@@ -10,9 +10,9 @@ import type { Request } from "../../runtime/reconciler.ts";
 import { type App, isLive } from "../apps/app.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import { mayListPolicies } from "./ask-server.ts";
-import { type LabelFamilies, mayLabel } from "./label-families.ts";
 import { policyName, resourceOfPolicy, type StoredPolicy } from "./label-policy.ts";
 import type { LabelStates } from "./label-state.ts";
+import { type LabelFamilies, mayLabel } from "./label-state.ts";
 import { createLabelsReconciler } from "./reconciler.ts";
 import { isOptedOut } from "./right-labels.ts";
 

@@ -7,6 +7,8 @@ import type { GroupResource } from "../../kube/types.ts";
 import { policyName } from "./label-policy.ts";
 import { isNamespaces } from "./right-labels.ts";
 
+type Client = Pick<KubeClient, "request">;
+
 interface ApiGroup {
   readonly preferredVersion?: { readonly version?: string };
 }
@@ -17,7 +19,7 @@ interface ApiResources {
 
 /** Undefined if the API server does not serve the resource in the preferred version of its group. */
 export async function findResource(
-  client: Pick<KubeClient, "request">,
+  client: Client,
   { group, resource }: GroupResource,
   signal: AbortSignal,
 ): Promise<Resource | undefined> {
@@ -36,11 +38,7 @@ export async function findResource(
 }
 
 /** True if another API server serves the resource. It does not ask the policies of this one. */
-export async function isAggregated(
-  client: Pick<KubeClient, "request">,
-  { group, version }: Resource,
-  signal: AbortSignal,
-): Promise<boolean> {
+export async function isAggregated(client: Client, { group, version }: Resource, signal: AbortSignal): Promise<boolean> {
   const path = `/apis/apiregistration.k8s.io/v1/apiservices/${version}.${group}`;
   const service = await client.request({ method: "GET", path, signal, doing: "reading an APIService" });
   return (service as { readonly spec?: { readonly service?: object } } | undefined)?.spec?.service !== undefined;
@@ -48,7 +46,7 @@ export async function isAggregated(
 
 /** The missing right and its remedy, as a sentence. A refused watch would say it only in the log. */
 export async function missingRights(
-  client: Pick<KubeClient, "request">,
+  client: Client,
   of: GroupResource,
   isPolicyServed: boolean,
   signal: AbortSignal,
@@ -75,7 +73,7 @@ interface Right extends GroupResource {
   readonly name?: string;
 }
 
-async function mayDo(client: Pick<KubeClient, "request">, right: Right, signal: AbortSignal): Promise<boolean> {
+async function mayDo(client: Client, right: Right, signal: AbortSignal): Promise<boolean> {
   const review = await client.request({
     method: "POST",
     path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
@@ -87,6 +85,6 @@ async function mayDo(client: Pick<KubeClient, "request">, right: Right, signal: 
 }
 
 /** True if the manager may know of policies that are left over. */
-export function mayListPolicies(client: Pick<KubeClient, "request">, signal: AbortSignal): Promise<boolean> {
+export function mayListPolicies(client: Client, signal: AbortSignal): Promise<boolean> {
   return mayDo(client, { verb: "list", group: "admissionregistration.k8s.io", resource: "mutatingadmissionpolicies" }, signal);
 }

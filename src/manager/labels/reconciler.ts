@@ -161,9 +161,8 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
 }
 
 // The manager follows all objects of the resource, so it keeps no more of them.
-function namesAndLabels({
-  metadata: { name = "", namespace, uid = "", resourceVersion = "", labels = {} },
-}: KubeObject): KubeObject {
+function namesAndLabels({ metadata }: KubeObject): KubeObject {
+  const { name = "", namespace, uid = "", resourceVersion = "", labels = {} } = metadata;
   const kept = Object.fromEntries(LABEL_KEYS.flatMap((key) => (labels[key] === undefined ? [] : [[key, labels[key]]])));
   return { metadata: { name, ...(namespace === undefined ? {} : { namespace }), uid, resourceVersion, labels: kept } };
 }

@@ -3,7 +3,7 @@ import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeTransport, type FakeAnswer } from "../../../test/support/fake-transport.ts";
 import { createKubeClient } from "../../kube/client/client.ts";
 import { createStatus, type StatusDetails, type StatusReason } from "../../kube/status.ts";
-import { evict } from "./evict.ts";
+import { evict } from "./evictor.ts";
 
 const POD = { namespace: "ops", name: "shop-0", uid: "uid-1" };
 

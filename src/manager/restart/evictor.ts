@@ -1,16 +1,20 @@
 // Evicts the pods of apps, for restarts and for rollouts, and remembers the last answer to each of the two.
-// Invariant: only the leader evicts. Without this memory it evicts again, which is harmless.
+// Invariants: only the leader evicts, and only the pod with this uid; PodDisruptionBudgets are respected.
+// Without this memory the pod is evicted again, which is harmless.
 import type { ShardingStatus } from "../../api/sharding-config.ts";
 import { backoffMs, type Clock, type Random, systemRandom } from "../../base/clock.ts";
+import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { plainText } from "../../base/plain-text.ts";
 import { controllerRefOf } from "../../kube/client/owner.ts";
+import { PODS } from "../../kube/client/resources.ts";
+import { retryAfterMs } from "../../kube/client/response-error.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
+import { StatusError } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { EventRecorder } from "../../runtime/events.ts";
 import { formatRequest, type Request } from "../../runtime/reconciler.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
-import { type Eviction, evict, type RefusedEviction } from "./evict.ts";
 
 /** The API server has refused an eviction, or has not answered. */
 export interface Refusal {
@@ -145,4 +149,79 @@ function recordEviction(events: Pick<EventRecorder, "event">, app: KubeObject, p
   const { apiVersion, kind, uid } = owner;
   const metadata = { name: owner.name, uid, ...(namespace === undefined ? {} : { namespace }) };
   events.event({ apiVersion, kind, metadata }, "Normal", "EvictedPod", message);
+}
+
+type Eviction =
+  /** The pod is ending. */
+  | { readonly kind: "accepted" }
+  | { readonly kind: "gone" }
+  /** No answer came: the pod may be ending. */
+  | { readonly kind: "unknown"; readonly message: string }
+  | RefusedEviction;
+
+interface RefusedEviction {
+  readonly kind: "refused";
+  readonly reason: "PodDisruptionBudget" | "EvictionForbidden" | "EvictionFailed";
+  readonly message: string;
+  readonly retryAfterMs: number | undefined;
+}
+
+const TIMEOUT_MS = 5_000;
+
+/** Evicts the pod, and returns the answer. @throws only the signal's reason, if it fires */
+export async function evict(
+  client: Pick<KubeClient, "createSubresource">,
+  { namespace, name, uid }: { readonly namespace: string; readonly name: string; readonly uid: string },
+  signal: AbortSignal,
+): Promise<Eviction> {
+  const body = {
+    apiVersion: "policy/v1",
+    kind: "Eviction",
+    metadata: { namespace, name },
+    deleteOptions: { preconditions: { uid } },
+  };
+  try {
+    // No retry here: a budget may refuse for hours, and the status has to report the refusal immediately.
+    await client.createSubresource(PODS, { namespace, name }, "eviction", body, { signal, timeoutMs: TIMEOUT_MS, maxRetries: 0 });
+    return { kind: "accepted" };
+  } catch (error) {
+    signal.throwIfAborted();
+    return evictionOf(error, namespace, name);
+  }
+}
+
+function evictionOf(error: unknown, namespace: string, name: string): Eviction {
+  const unknown = (why: string) =>
+    ({ kind: "unknown", message: `it is not known whether pod ${name} is evicted: ${why}` }) as const;
+  if (!(error instanceof StatusError)) return unknown(plainText(errorMessage(error)));
+  const { code, details } = error.status;
+  const message = plainText(error.status.message + budgetsText(error));
+  switch (code) {
+    case 404:
+      if (details?.kind === PODS.resource) return { kind: "gone" };
+      return refused("EvictionFailed", `pod ${name} cannot be evicted: the API server knows no eviction: ${message}`);
+    case 409: // the precondition: another pod has the name now
+      return { kind: "gone" };
+    case 504:
+      return unknown(message);
+    case 429:
+      return refused("PodDisruptionBudget", `pod ${name} may not be evicted now: ${message}`, retryAfterMs(error));
+    case 403:
+      return refused(
+        "EvictionForbidden",
+        `pod ${name} cannot be restarted: the manager may not evict pods: allow it to create pods/eviction in namespace ${namespace} (${message})`,
+      );
+    default:
+      return refused("EvictionFailed", `pod ${name} cannot be evicted: ${message}`);
+  }
+}
+
+// Such as "The disruption budget shop needs 2 healthy pods and has 2 currently".
+function budgetsText({ status }: StatusError): string {
+  const causes = (status.details?.causes ?? []).flatMap(({ message }) => (message === undefined ? [] : [message]));
+  return causes.length === 0 ? "" : ` (${causes.join("; ")})`;
+}
+
+function refused(reason: RefusedEviction["reason"], message: string, retryMs?: number): RefusedEviction {
+  return { kind: "refused", reason, message, retryAfterMs: retryMs };
 }

@@ -1,13 +1,11 @@
 // Plans the rollout of a root's StatefulSet, level-based: the pod to evict next, or the reason to wait. Pure.
-// Invariants: one pod at a time; the shards in their order, and in a shard the leader last. What counts as
-// done follows from the pods, so a restart of the manager, or another revision midway, needs no state of its
-// own.
+// Invariants: one pod at a time; the shards in their order, and in a shard the leader last. What is done
+// follows from the pods, so a restart of the manager, or another revision midway, needs no state.
 import { MAX_FAMILY_PODS } from "../../api/sharding-config.ts";
 import { subsetDisplayName } from "../../route/words.ts";
 import type { EventType } from "../../runtime/events.ts";
 import { compareNames } from "../sharding/shards.ts";
-import type { RolloutFacts, RolloutStatus, RollPod } from "./roll-facts.ts";
-import { type RollRecord, recordOf } from "./roll-record.ts";
+import { type RolloutFacts, type RolloutStatus, type RollPod, type RollRecord, recordOf } from "./roll-facts.ts";
 import { type Blocker, rolloutBlocker } from "./rollout-blocker.ts";
 
 /** Stored as a record and a status first, then carried out. */
@@ -54,20 +52,12 @@ export function planRollout(facts: RolloutFacts): RolloutStep {
     const message = `the label rolling of the StatefulSet names ${JSON.stringify(unknown)}, which is no shard of this root`;
     return { ...waitFor("UnknownShard", message, { revision: updateRevision }), record };
   }
-  return planShards(
-    facts,
-    { updateRevision, wantedNames },
-    record,
-    facts.shards.filter((shard) => names.includes(shard)),
-  );
+  const shards = facts.shards.filter((shard) => names.includes(shard));
+  return planShards(facts, record, wantedNames, shards);
 }
 
-function planShards(
-  facts: RolloutFacts,
-  { updateRevision: revision, wantedNames: names }: { readonly updateRevision: string; readonly wantedNames: readonly string[] },
-  record: RollRecord,
-  shards: readonly string[],
-): RolloutStep {
+function planShards(facts: RolloutFacts, record: RollRecord, names: readonly string[], shards: readonly string[]): RolloutStep {
+  const { updateRevision: revision } = record;
   const nameSet = new Set(names);
   const wantedPods = facts.pods.filter((pod) => nameSet.has(pod.name));
   const present = new Set(wantedPods.map(({ name }) => name));

@@ -19,8 +19,7 @@ import { BELIEVED_MS, type Evictor, isEvicting } from "../restart/evictor.ts";
 import type { ProxyRegistry } from "../server/proxy-registry.ts";
 import { withBoundedTexts } from "../status/bounded-texts.ts";
 import { planRollout, type RolloutStep, rolloutEvents } from "./plan-rollout.ts";
-import { type RolloutFacts, rollPods, wantedPodNames } from "./roll-facts.ts";
-import { formatRecord, parseRecord } from "./roll-record.ts";
+import { formatRecord, parseRecord, type RolloutFacts, rollPods, wantedPodNames } from "./roll-facts.ts";
 
 export interface RolloutReconcilerOptions {
   readonly client: Pick<KubeClient, "get" | "patch">;

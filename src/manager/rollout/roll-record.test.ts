@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { expectedRevision, formatRecord, parseRecord, recordOf } from "./roll-record.ts";
+import { expectedRevision, formatRecord, parseRecord, recordOf } from "./roll-facts.ts";
 
 const RECORD = { updateRevision: "foo-b", podRevision: { "foo-10": "foo-a", "foo-9": "foo-b" } };
 

@@ -111,29 +111,23 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
     for (const effect of next.effects) carryOut(effect);
   }
 
-  function carryOut(effect: StreamEffect): void {
+  function carryOut(effect: StreamEffect) {
     switch (effect.kind) {
       case "write":
-        write(effect.message);
-        break;
+        return write(effect.message);
       case "welcome":
         due.cancel(); // the time starts again: the proxy may have waited for us until now, and a promise with tables is long
         due = expectMessage();
         stream.sendMetadata(new Metadata()); // this shows the proxy that it is served, even if no message follows
-        write(effect.message);
-        break;
+        return write(effect.message);
       case "look-later":
-        lookLater(() => enter({ kind: "look" }));
-        break;
+        return lookLater(() => enter({ kind: "look" }));
       case "serve":
-        serve(effect);
-        break;
+        return serve(effect);
       case "deliver":
-        deliver(effect.message);
-        break;
+        return deliver(effect.message);
       case "newer-epoch":
-        deps.rejections?.reject("newer-epoch", pod, effect.message);
-        break;
+        return deps.rejections?.reject("newer-epoch", pod, effect.message);
       case "redirect":
         write({ redirect: { endpoint: effect.endpoint } });
         stream.end();
@@ -142,8 +136,7 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
         stream.emit("error", { code: effect.code, details: effect.details });
         break;
       case "unregister":
-        registry.disconnected(pod, proxy);
-        break;
+        return registry.disconnected(pod, proxy);
       default:
         effect satisfies never;
     }

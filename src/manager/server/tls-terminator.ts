@@ -66,13 +66,8 @@ const HANDSHAKES_AT_ONCE = 384;
 const TOO_MANY = "too many connections have not said who they are";
 const TOO_FAST = `more than ${HANDSHAKES_PER_SECOND} TLS handshakes a second from this address`;
 
-export function createTlsTerminator({
-  identity,
-  onSecure,
-  onRefused,
-  clock,
-  maxUnproved = MAX_UNPROVED,
-}: TlsTerminatorOptions): TlsTerminator {
+export function createTlsTerminator(options: TlsTerminatorOptions): TlsTerminator {
+  const { identity, onSecure, onRefused, clock, maxUnproved = MAX_UNPROVED } = options;
   const unproved = new Map<string, Connection>();
   const places = createPlaces({ max: maxUnproved, provedShares: PROVED_SHARES, clock });
   const handshakes = createClientPace({ perSecond: HANDSHAKES_PER_SECOND, burst: HANDSHAKES_AT_ONCE, clock });

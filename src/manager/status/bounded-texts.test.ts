@@ -9,7 +9,7 @@ import { StatusError, type StatusReason } from "../../kube/status.ts";
 import { NO_REPORTS } from "../../wire/messages.ts";
 import { judgeLabels, labelsStatus } from "../labels/label-state.ts";
 import { policyStatus } from "../policies/policy-status.ts";
-import { evict } from "../restart/evict.ts";
+import { evict } from "../restart/evictor.ts";
 import { withReport } from "../server/proxy-state.ts";
 import { rejectedStatus } from "./app-status.ts";
 import { withBoundedTexts } from "./bounded-texts.ts";

@@ -16,7 +16,7 @@ import { NAMESPACES, PODS, type Pod, SECRETS } from "../../../src/kube/client/re
 import type { KubeClient } from "../../../src/kube/client/types.ts";
 import { INJECTED_LABEL } from "../../../src/manager/facts/injected-pod.ts";
 import { addIdentity } from "../../../src/manager/identity/add.ts";
-import { ROTATE_ANNOTATION } from "../../../src/manager/identity/ca-secret.ts";
+import { ROTATE_ANNOTATION } from "../../../src/manager/identity/managed-ca.ts";
 import { createProxyJudge } from "../../../src/manager/server/judge-proxy.ts";
 import { createMeshServer, type MeshServer } from "../../../src/manager/server/mesh-server.ts";
 import { createProxyRegistry, type ProxyRegistry } from "../../../src/manager/server/proxy-registry.ts";

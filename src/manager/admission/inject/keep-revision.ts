@@ -13,8 +13,7 @@ import type { Store } from "../../../runtime/store.ts";
 import type { App } from "../../apps/app.ts";
 import type { PodManifest } from "../../injection/pod-manifest.ts";
 import { type Template, withTemplate } from "../../rollout/old-template.ts";
-import { REVISION_LABEL } from "../../rollout/roll-facts.ts";
-import { expectedRevision, parseRecord } from "../../rollout/roll-record.ts";
+import { expectedRevision, parseRecord, REVISION_LABEL } from "../../rollout/roll-facts.ts";
 import type { Caller } from "../server/webhook.ts";
 import { READ_TIMEOUT_MS, type ReadLimit } from "./review-reads.ts";
 

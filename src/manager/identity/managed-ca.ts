@@ -1,7 +1,6 @@
-// The mesh's own CA in its Secret, which the first replica makes and the leader rotates. Invariants: a CA is
-// made only if there is no Secret, this replica holds no CA and no other leads; the leader restores a deleted
-// Secret; a Secret that is incomplete, damaged or not the mesh's is an error, since a new CA would cut off
-// every running proxy.
+// The mesh's own CA in its Secret, which the first replica makes and the leader rotates and restores.
+// Invariants: a CA is made only if there is no Secret, this replica holds no CA and no other leads; a damaged
+// Secret is an error, since a new CA would cut off every running proxy.
 import { X509Certificate } from "node:crypto";
 import type { KeyCertificate } from "../../base/certificates.ts";
 import { MeshError } from "../../base/errors.ts";

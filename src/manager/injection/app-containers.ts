@@ -1,7 +1,6 @@
-// Sets the variables by which clients in the operator's containers find the API server and, if the pod asks
-// for it, the proxy for other servers. Invariants: everything else of a container stays, even the order of
-// its variables; a container with a proxy of its own keeps it, with a warning; calls inside the cluster go
-// direct.
+// Sets the variables by which the operator's clients find the API server and, on request, the proxy for other
+// servers. Invariants: all else of a container stays, even the order of its variables; a container with a
+// proxy of its own keeps it, with a warning; calls inside the cluster go direct.
 import { API_PORT, EGRESS_PORT, KUBECONFIG_DIR, KUBECONFIG_VOLUME } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import type { Container, EnvVar, VolumeMount } from "./pod-manifest.ts";

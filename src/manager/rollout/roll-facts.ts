@@ -1,7 +1,6 @@
-// The facts from which a rollout is planned, and its record: the revision that each pod of the StatefulSet
-// has or is to get. The annotation roll-expected of the root stores it, so the manager needs no right to
-// change a StatefulSet. Pure. Invariant: a pod's entry becomes the new revision before its eviction, and no
-// older one during the rollout.
+// The facts from which a rollout is planned, and its record: the revision that each pod has or is to get. An
+// annotation of the root stores it, so the manager needs no right to change a StatefulSet. Pure. Invariant:
+// an entry becomes the new revision before the pod's eviction, and no older one during the rollout.
 
 import { z } from "zod";
 import { MAX_FAMILY_PODS, type ShardingStatus } from "../../api/sharding-config.ts";

@@ -1,7 +1,6 @@
-// Which registrations are accepted, and which proxies are served: those of existing pods, with the same uid,
-// that carry the proxy of an existing app. Pure except for its stores. Invariants: any pod may register, so
-// no part of a registration costs more than a real proxy's; a proxy speaks only for the pod that its token is
-// bound to.
+// Which proxies are served: those of existing pods, with the same uid, that carry the proxy of an existing
+// app. Pure except for its stores. Invariants: any pod may register, so no part of a registration costs more
+// than a real proxy's; a proxy speaks only for the pod that its token is bound to.
 import { MAX_NAME_LENGTH } from "../../api/names.ts";
 import type { PodRef, RegistrationMessage } from "../../wire/messages.ts";
 import { carriesProxy, INJECTED_LABEL } from "../facts/injected-pod.ts";

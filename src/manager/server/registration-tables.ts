@@ -1,7 +1,6 @@
 // The tables that registrations name by hash. After a failover a thousand proxies name the same few large
-// tables, so the manager asks only a few proxies for each. Invariants: a table's hash is computed from the
-// received bytes; only tables that were asked of the stream are read; a silent proxy delays the others only
-// briefly.
+// tables, so only a few are asked for each. Invariants: a table's hash is computed from the received bytes;
+// only tables that were asked of the stream are read; a silent proxy delays the others only briefly.
 import type { Clock } from "../../base/clock.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";

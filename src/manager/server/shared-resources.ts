@@ -1,7 +1,6 @@
-// What many proxies share: a thousand proxies of one app enforce the same route table, which the planner
-// reads once, and get the same update, which is encoded once. Invariants: a table is found only by the hash
-// of its bytes, so no proxy speaks for another; what nobody uses is forgotten; tables that pods have brought
-// share a budget, and a pod whose table is beyond it may hold anything, which is safe.
+// The tables and updates that many proxies share: each table is planned with once, each update encoded once.
+// Invariants: a table is found only by the hash of its bytes, so no proxy speaks for another; what nobody
+// uses is forgotten; a pod whose table is beyond the budget may hold anything, which is safe.
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { createFairBudget } from "../../base/fair-budget.ts";
 import type { RouteTable } from "../../route/table.ts";

@@ -4,7 +4,7 @@
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { durationSchema } from "./duration.ts";
-import { type Check, celRules, someField, withChecks } from "./extensions.ts";
+import { celRules, someField, withChecks } from "./extensions.ts";
 import { int, nonEmptyList } from "./fields.ts";
 import { defineKind, KUSIONSTACK_GROUP, objectMetaSchema } from "./kind.ts";
 import { nonEmptySelector } from "./label-selector.ts";
@@ -73,12 +73,6 @@ const timeSchema = z
   .max(8)
   .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$/, { error: 'must be a time of the day such as "22:30:00"' });
 
-const BOTH_TIMES: Check = {
-  rule: "has(self.startTime) == has(self.endTime)",
-  message: "set both startTime and endTime, or neither",
-  holds: ({ startTime, endTime }) => (startTime === undefined) === (endTime === undefined),
-};
-
 const effectiveTimeSchema = withChecks(
   z.strictObject({
     startTime: optional(timeSchema).describe(
@@ -93,7 +87,11 @@ const effectiveTimeSchema = withChecks(
     daysOfMonth: calendarNumbers(1, 31).describe("Days of the month on which the fault begins. The default is every day."),
     months: calendarNumbers(1, 12).describe("Months in which the fault begins; 1 is January. The default is every month."),
   }),
-  BOTH_TIMES,
+  {
+    rule: "has(self.startTime) == has(self.endTime)",
+    message: "set both startTime and endTime, or neither",
+    holds: ({ startTime, endTime }) => (startTime === undefined) === (endTime === undefined),
+  },
 );
 
 const httpFaultSchema = withChecks(

@@ -50,8 +50,6 @@ const nonResourceRuleSchema = z.strictObject({
   verbs: matchList(z.enum(METHODS), 7).describe('HTTP methods in lower case. "*" matches all.'),
 });
 
-const SOME_RULE = someItem("matches no requests: set resourceRules or nonResourceRules", "resourceRules", "nonResourceRules");
-
 const SOME_NAMESPACE: Check = {
   rule: "has(self.namespaces) || has(self.clusterScope) && self.clusterScope",
   message: "matches no requests: set namespaces, or clusterScope to true",
@@ -67,7 +65,7 @@ const requestsSchema = withChecks(
       "Other requests to the API server: those that match one of the entries.",
     ),
   }),
-  SOME_RULE,
+  someItem("matches no requests: set resourceRules or nonResourceRules", "resourceRules", "nonResourceRules"),
 );
 
 const OPERATIONS = ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"] as const;

@@ -93,7 +93,8 @@ function rank(facts: TargetFacts): number {
   return facts.lacksEgress ? 2 : 3;
 }
 
-function targetStatus({ name, ip, enforced, rules, ...facts }: TargetFacts): TargetStatus {
+function targetStatus(facts: TargetFacts): TargetStatus {
+  const { name, ip, enforced, rules } = facts;
   const message = targetMessage(facts);
   return {
     podName: name,
@@ -104,9 +105,7 @@ function targetStatus({ name, ip, enforced, rules, ...facts }: TargetFacts): Tar
   };
 }
 
-type Lateness = Pick<TargetFacts, "problems" | "isSynced" | "isConnected" | "isLeftOut" | "lacksEgress">;
-
-function targetMessage({ problems, isSynced, isConnected, isLeftOut, lacksEgress }: Lateness): string {
+function targetMessage({ problems, isSynced, isConnected, isLeftOut, lacksEgress }: TargetFacts): string {
   if (isLeftOut) return "there is no room for this policy in the pod: the condition Accepted has the bounds";
   if (problems.length > 0) return `refused: ${plainTexts(problems).join("; ")}`;
   if (isSynced) return lacksEgress ? NO_EGRESS : "";

@@ -4,6 +4,7 @@
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { PolicyStatus } from "../../api/policy-status.ts";
+import { BoundedMap } from "../../base/bounded-map.ts";
 import { createFairTurns, mapInSlices } from "../../base/fair-turns.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import type { Reconciler, Result } from "../../runtime/reconciler.ts";
@@ -31,15 +32,16 @@ export interface PoliciesReconcilerOptions extends Pick<ManagerContext, "client"
 const STATUS_EVERY_MS = 1_000;
 /** A timer knows no longer time than 24 days. */
 const LONGEST_WAIT_MS = 24 * 60 * 60 * 1_000;
-const NEVER = Number.NEGATIVE_INFINITY;
+/** A status whose time is forgotten may be written a moment earlier. */
+const MAX_TIMES = 16_384;
 
 /** The request names a namespace. */
 export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Reconciler {
   const { kinds, apps, pods, registry, clock } = options;
   const accepted = createAcceptedPolicies();
   const turns = createFairTurns({ clock });
-  /** When each status was last written, by namespace and uid. */
-  const writtenMs = new Map<string, Map<string, number>>();
+  /** When each status was last written, by uid. */
+  const writtenMs = new BoundedMap<string, number>(MAX_TIMES);
 
   const publish = ({ pod, policies, digest, isDoubtful }: PodPolicies) => {
     const key = podKey(pod);
@@ -71,13 +73,7 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
       };
       const given = await mapInSlices(listed.toSorted(oldestFirst), give, { turns, client: namespace, clock, signal });
       const proxies = given.flat().map((policies) => ({ ...policies, facts: registry.facts(podKey(policies.pod)) }));
-      const before = writtenMs.get(namespace);
-      const times = new Map(
-        known.map(({ object: { metadata } }) => [metadata.uid ?? "", before?.get(metadata.uid ?? "") ?? NEVER]),
-      );
-      if (times.size > 0) writtenMs.set(namespace, times);
-      else writtenMs.delete(namespace);
-      const write = (policy: KnownPolicy) => writePolicyStatus(options, policy, proxies, times, signal);
+      const write = (policy: KnownPolicy) => writePolicyStatus(options, policy, proxies, writtenMs, signal);
       const waits = await Promise.all(known.map((policy) => turns.run(namespace, () => write(policy))));
       const due = waits.filter((ms) => ms !== undefined);
       return due.length === 0 ? {} : ({ requeueAfterMs: Math.max(1, Math.min(LONGEST_WAIT_MS, ...due)) } satisfies Result);
@@ -97,7 +93,7 @@ async function writePolicyStatus(
   { client, events, clock }: PoliciesReconcilerOptions,
   { kind, object, policy, problems }: KnownPolicy,
   proxies: readonly ProxyPolicies[],
-  writtenMs: Map<string, number>,
+  writtenMs: BoundedMap<string, number>,
   signal: AbortSignal,
 ): Promise<number | undefined> {
   const { uid = "", generation = 0 } = object.metadata;
@@ -118,7 +114,7 @@ async function writePolicyStatus(
   };
   const next = desired(object);
   if (isDeepStrictEqual(next, object.status)) return untilEnd;
-  const sinceMs = clock.monotonicMs() - (writtenMs.get(uid) ?? NEVER);
+  const sinceMs = clock.monotonicMs() - (writtenMs.get(uid) ?? Number.NEGATIVE_INFINITY);
   if (sinceMs < STATUS_EVERY_MS) return STATUS_EVERY_MS - sinceMs;
   const written = await writeStatus(client, kind.resource, object, desired, { signal });
   writtenMs.set(uid, clock.monotonicMs());

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { readReview } from "../../test/support/read-review.ts";
 import { allowReview, MAX_REVIEW_BYTES } from "./admission-review.ts";
-import { readReview } from "./codec/review-reader.ts";
 
 const REQUEST = {
   uid: "1-2-3",

@@ -1,28 +1,8 @@
 // Kubernetes Status errors (metav1.Status). A StatusError answers a request with an error.
 import { MeshError } from "../base/errors.ts";
 
-/** The values of metav1.StatusReason that the project writes or reads. */
-export type StatusReason =
-  | "BadRequest"
-  | "Unauthorized"
-  | "Forbidden"
-  | "NotFound"
-  | "AlreadyExists"
-  | "Conflict"
-  | "Gone"
-  | "Expired"
-  | "Invalid"
-  | "MethodNotAllowed"
-  | "NotAcceptable"
-  | "UnsupportedMediaType"
-  | "RequestEntityTooLarge"
-  | "TooManyRequests"
-  | "Timeout"
-  | "InternalError"
-  | "ServiceUnavailable";
-
 // Of several reasons with one code, the last one is the usual one.
-const CODES: Readonly<Record<StatusReason, number>> = {
+const CODES = {
   BadRequest: 400,
   Unauthorized: 401,
   Forbidden: 403,
@@ -40,9 +20,12 @@ const CODES: Readonly<Record<StatusReason, number>> = {
   InternalError: 500,
   ServiceUnavailable: 503,
   Timeout: 504,
-};
+} as const;
 
-const REASONS = new Map(Object.entries(CODES).map(([reason, code]) => [code, reason as StatusReason]));
+/** The values of metav1.StatusReason that the project writes or reads. */
+export type StatusReason = keyof typeof CODES;
+
+const REASONS = new Map<number, StatusReason>(Object.entries(CODES).map(([reason, code]) => [code, reason as StatusReason]));
 
 export interface StatusCause {
   readonly reason?: string;

@@ -3,7 +3,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { KeyCertificate } from "../../src/base/certificates.ts";
 import { allowReview } from "../../src/kube/admission-review.ts";
-import { readReview } from "../../src/kube/codec/review-reader.ts";
+import { readReview } from "./read-review.ts";
 
 export interface AnsweredReview {
   readonly pod: string;

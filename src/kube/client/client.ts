@@ -1,6 +1,6 @@
 // The Kubernetes client: the verbs over the transport. It holds no objects and no versions, so everything in
 // a process can share it.
-import { type Clock, type Random, systemClock, systemRandom } from "../../base/clock.ts";
+import { systemClock, systemRandom } from "../../base/clock.ts";
 import { APPLY_YAML_TYPE, JSON_PATCH_TYPE, MERGE_PATCH_TYPE } from "../media-types.ts";
 import type { KubeObject } from "../types.ts";
 import type { KubeConnection } from "./connection.ts";
@@ -18,30 +18,23 @@ import {
   type Resource,
   resourceName,
 } from "./resource.ts";
-import { createTransport, type Transport } from "./transport.ts";
+import { createTransport } from "./transport.ts";
 import type { KubeClient, Patch, PatchOptions, RawRequest, WriteOptions } from "./types.ts";
 import { watchCollection } from "./watch.ts";
 
-interface KubeClientOptions {
-  readonly clock?: Clock;
-  readonly random?: Random;
-  /** Bound of one exchange in milliseconds; the default is 30,000. */
-  readonly timeoutMs?: number;
-  /** How often a 429 or 503 with Retry-After is retried; the default is 3. */
-  readonly maxRetries?: number;
-  /** Replaces the network in tests. */
-  readonly transport?: Transport;
-}
-
-/** @throws MeshError `BAD_CONNECTION` for a server address that cannot be used */
-export function createKubeClient(connection: KubeConnection, options: KubeClientOptions = {}): KubeClient {
+/**
+ * @param options by default `timeoutMs` is 30,000 and `maxRetries` 3; tests replace the transport and the clock
+ * @throws MeshError `BAD_CONNECTION` for a server address that cannot be used
+ */
+export function createKubeClient(connection: KubeConnection, options: Partial<Omit<ExchangeContext, "host">> = {}): KubeClient {
   const context: ExchangeContext = {
     transport: options.transport ?? createTransport(connection),
     host: new URL(connection.server).host,
-    clock: options.clock ?? systemClock,
-    random: options.random ?? systemRandom,
-    timeoutMs: options.timeoutMs ?? 30_000,
-    maxRetries: options.maxRetries ?? 3,
+    clock: systemClock,
+    random: systemRandom,
+    timeoutMs: 30_000,
+    maxRetries: 3,
+    ...options,
   };
   const send = async <T extends KubeObject>(resource: Resource<T>, call: RawRequest): Promise<T> =>
     projectionOf(resource)(

@@ -16,7 +16,7 @@ export interface KubeConnection {
   readonly clientKey?: string | undefined;
   /** The name that the server's certificate must carry, if it is not the host of `server`. */
   readonly tlsServerName?: string | undefined;
-  /** Accepts any certificate. Only a kubeconfig can ask for it (`insecure-skip-tls-verify`). Default false. */
+  /** Accepts any certificate; only a kubeconfig can ask for it (`insecure-skip-tls-verify`). */
   readonly skipTlsVerify?: boolean;
   readonly userAgent: string;
 }

@@ -15,7 +15,9 @@ export interface ExchangeContext {
   readonly host: string;
   readonly clock: Clock;
   readonly random: Random;
+  /** Bound of one exchange. */
   readonly timeoutMs: number;
+  /** How often one call is sent again after a 429 or 503 with Retry-After. */
   readonly maxRetries: number;
 }
 

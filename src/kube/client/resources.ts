@@ -176,17 +176,19 @@ export interface WebhookClientConfig {
   readonly url?: string;
 }
 
+interface RuleWithOperations {
+  readonly apiGroups: readonly string[];
+  readonly apiVersions: readonly string[];
+  readonly resources: readonly string[];
+  readonly operations: readonly string[];
+  readonly scope?: "Cluster" | "Namespaced" | "*";
+}
+
 export interface ValidatingWebhook {
   readonly name: string;
   readonly admissionReviewVersions: readonly string[];
   readonly clientConfig: WebhookClientConfig;
-  readonly rules?: readonly {
-    readonly apiGroups: readonly string[];
-    readonly apiVersions: readonly string[];
-    readonly resources: readonly string[];
-    readonly operations: readonly string[];
-    readonly scope?: "Cluster" | "Namespaced" | "*";
-  }[];
+  readonly rules?: readonly RuleWithOperations[];
   readonly namespaceSelector?: LabelSelector;
   readonly objectSelector?: LabelSelector;
   readonly failurePolicy?: "Fail" | "Ignore";
@@ -216,13 +218,7 @@ export interface MutatingAdmissionPolicy extends KubeObject {
       readonly matchPolicy: "Exact" | "Equivalent";
       readonly namespaceSelector: LabelSelector;
       readonly objectSelector: LabelSelector;
-      readonly resourceRules: readonly {
-        readonly apiGroups: readonly string[];
-        readonly apiVersions: readonly string[];
-        readonly operations: readonly ("CREATE" | "UPDATE")[];
-        readonly resources: readonly string[];
-        readonly scope: "Cluster" | "Namespaced" | "*";
-      }[];
+      readonly resourceRules: readonly RuleWithOperations[];
     };
     readonly variables: readonly { readonly name: string; readonly expression: string }[];
     readonly mutations: readonly { readonly patchType: "JSONPatch"; readonly jsonPatch: { readonly expression: string } }[];

@@ -1,7 +1,7 @@
 // Kubernetes' wire formats: lists, watch events, objects and Statuses, in JSON and in protobuf. The codecs
 // read as little as possible and pass on the original bytes. Invariant: an object that cannot be read with
 // certainty is left out or refused. All functions throw MeshError `CODEC_*`.
-import { parseResourceVersion, type Version } from "../resource-version.ts";
+import type { Version } from "../resource-version.ts";
 import type { Status } from "../status.ts";
 import { applyEdits, asBuffer, type Edit } from "./base/bytes.ts";
 import type { ListFilterOptions } from "./base/element-filter.ts";
@@ -16,6 +16,7 @@ import {
   type ListFilter,
   type ListJoiner,
   type ListJoinerOptions,
+  type ListMeta,
   type ReadOptions,
   type Rename,
   type Rewrite,
@@ -48,22 +49,8 @@ export function createListJoiner(encoding: Encoding, version: Version, options: 
   return codecOf(encoding).createListJoiner(version, options);
 }
 
-export interface ListMeta {
-  /** The version of the list; undefined if it cannot be compared. */
-  readonly version: Version | undefined;
-  /** The list is a page, and others follow. */
-  readonly continues: boolean;
-  /** Objects on the pages that follow; undefined if the API server does not say so. */
-  readonly remaining: number | undefined;
-}
-
 export function readListMeta(encoding: Encoding, body: Uint8Array): ListMeta {
-  const { resourceVersion, continueToken = "", remainingItemCount } = codecOf(encoding).readListMeta(body);
-  return {
-    version: parseResourceVersion(resourceVersion),
-    continues: continueToken !== "",
-    remaining: Number.isSafeInteger(remainingItemCount) ? remainingItemCount : undefined,
-  };
+  return codecOf(encoding).readListMeta(body);
 }
 
 /**

@@ -40,15 +40,11 @@ export class JsonCost {
   #names = 0;
   /** Where the string begins that the position is in. */
   #stringStart = 0;
-  #excess: string | undefined;
+  /** What the text has too much of, to follow "a review has". Undefined if it is within the bounds so far. */
+  excess: string | undefined;
 
   constructor(bounds: JsonBounds) {
     this.#bounds = bounds;
-  }
-
-  /** What the text has too much of, to follow "a review has". Undefined if it is within the bounds so far. */
-  get excess(): string | undefined {
-    return this.#excess;
   }
 
   /** Bytes on the heap that the parsed value takes at most, of what was scanned. */
@@ -59,7 +55,7 @@ export class JsonCost {
 
   /** Continues at the byte where it stopped. `bytes` begins with all bytes that were scanned before. */
   scan(bytes: Buffer): void {
-    if (this.#excess !== undefined) return;
+    if (this.excess !== undefined) return;
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     const end = bytes.length;
     let at = this.#position;
@@ -70,14 +66,14 @@ export class JsonCost {
         at = Math.abs(behind);
         const { stringBytes } = this.#bounds;
         const length = at - this.#stringStart - (this.#inString ? 0 : 1);
-        if (length > stringBytes) this.#excess = `a string of more than ${stringBytes} bytes`;
+        if (length > stringBytes) this.excess = `a string of more than ${stringBytes} bytes`;
       }
       at = skipPlain(bytes, at, end);
       if (at < end) {
         this.#count(bytes[at++] as number);
         if (this.#inString) this.#stringStart = at;
       }
-      if (this.#excess !== undefined) break;
+      if (this.excess !== undefined) break;
     }
     this.#position = at;
   }
@@ -93,9 +89,9 @@ export class JsonCost {
       this.#containers++;
     }
     // A value is the first, or follows a comma or an opening bracket.
-    if (this.#commas + this.#containers >= values) this.#excess = `more than ${values} values`;
-    else if (this.#names > names) this.#excess = `more than ${names} names of members`;
-    else if (this.#depth > depth) this.#excess = `more than ${depth} levels`;
+    if (this.#commas + this.#containers >= values) this.excess = `more than ${values} values`;
+    else if (this.#names > names) this.excess = `more than ${names} names of members`;
+    else if (this.#depth > depth) this.excess = `more than ${depth} levels`;
   }
 }
 

@@ -8,7 +8,6 @@ import {
   type Encoding,
   isListType,
   type Keep,
-  type ListCounts,
   type ListFilter,
   type ListJoiner,
   type ObjectType,
@@ -18,13 +17,6 @@ import { codecOf, createListFilter } from "./codec.ts";
 export interface ListEvent {
   readonly version: bigint;
   readonly frame: Uint8Array;
-}
-
-interface EventReader {
-  push(chunk: Uint8Array): void;
-  /** The list is complete. Returns the type of its items. */
-  end(): ObjectType;
-  readonly counts: ListCounts;
 }
 
 /**
@@ -39,7 +31,7 @@ function createEventReader(
   version: bigint,
   keep: Keep,
   onEvent: (event: ListEvent) => void,
-): EventReader {
+) {
   let listType: Partial<ObjectType> = {};
   let frameOf: ((element: Uint8Array) => Uint8Array) | undefined;
   const filter = createListFilter(encoding, keep, {
@@ -65,8 +57,9 @@ function createEventReader(
   });
   const ignore: Emit = () => undefined;
   return {
-    push: (chunk) => filter.push(chunk, ignore),
-    end() {
+    push: (chunk: Uint8Array) => filter.push(chunk, ignore),
+    /** Returns the type of the items. */
+    end(): ObjectType {
       filter.end(ignore);
       return itemType(listType);
     },

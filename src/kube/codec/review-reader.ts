@@ -55,13 +55,6 @@ export function createReviewReader(): ReviewReader {
   };
 }
 
-/** The subject of a whole review. @throws as `ReviewReader.scan` */
-export function readReview(body: Uint8Array): ReviewSubject | undefined {
-  const reader = createReviewReader();
-  reader.scan(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
-  return reader.subject;
-}
-
 function subjectOf(review: Picked | undefined): ReviewSubject | undefined {
   const apiVersion = REVIEW_VERSIONS.find((version) => version === review?.apiVersion);
   const request = objectOf(review?.request);

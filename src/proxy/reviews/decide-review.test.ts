@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { limitRule } from "../../../test/support/policies.ts";
+import { readReview } from "../../../test/support/read-review.ts";
 import { snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { createRegistry } from "../../base/metrics.ts";
-import { readReview } from "../../kube/codec/review-reader.ts";
 import { createPolicies } from "../policies/policies.ts";
 import { createPolicyMetrics } from "../policies/policy-metrics.ts";
 import { createEnforcer, enforced } from "../session/enforcer.ts";

@@ -1,5 +1,6 @@
 // The types of the codecs' input and output, and their errors.
 import { MeshError } from "../../../base/errors.ts";
+import type { Version } from "../../resource-version.ts";
 
 /** The wire formats whose objects the filter can find without decoding them. */
 export type Encoding = "json" | "protobuf";
@@ -114,10 +115,13 @@ export function isCodecError(thrown: unknown): thrown is MeshError {
   return thrown instanceof MeshError && thrown.code.startsWith("CODEC_");
 }
 
-export interface ListMetaFields {
-  readonly resourceVersion?: string | undefined;
-  readonly continueToken?: string | undefined;
-  readonly remainingItemCount?: number | undefined;
+export interface ListMeta {
+  /** Undefined if the version cannot be compared. */
+  readonly version: Version | undefined;
+  /** The list is a page, and others follow. */
+  readonly continues: boolean;
+  /** Objects on the pages that follow; undefined if the API server does not say so. */
+  readonly remaining: number | undefined;
 }
 
 /** https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists */

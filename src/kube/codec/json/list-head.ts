@@ -1,7 +1,8 @@
 // Reads the keys and the metadata of a JSON list itself: which array is the items, whether the document is a
 // Status, and where `remainingItemCount` is, which would reveal how much was dropped.
+import { parseResourceVersion } from "../../resource-version.ts";
 import { asBuffer, type Edit } from "../base/bytes.ts";
-import { codecError, isStatusType, type ListMetaFields } from "../base/types.ts";
+import { codecError, isStatusType, type ListMeta } from "../base/types.ts";
 import { type KeyName, keyName } from "./string.ts";
 import { forEachMember, goToMember, SequenceCuts, skipOver, textIn, walkerAt } from "./text.ts";
 import type { JsonWalker } from "./walker.ts";
@@ -62,16 +63,17 @@ export function cutListMeta(bytes: Buffer, start: number, leftOut: readonly KeyN
   return sequence.cuts;
 }
 
-export function readListMeta(body: Uint8Array): ListMetaFields {
+export function readListMeta(body: Uint8Array): ListMeta {
   const bytes = asBuffer(body);
   const list = walkerAt(bytes);
-  if (!goToMember(list, METADATA)) return {};
+  if (!goToMember(list, METADATA)) return { version: undefined, continues: false, remaining: undefined };
   const start = list.valueStart;
   const count = walkerAt(bytes, start);
   const hasCount = goToMember(count, REMAINING_ITEM_COUNT);
+  const remaining = hasCount ? Number(bytes.toString("latin1", count.valueStart, skipOver(count))) : undefined;
   return {
-    resourceVersion: textIn(bytes, start, RESOURCE_VERSION),
-    continueToken: textIn(bytes, start, CONTINUE),
-    remainingItemCount: hasCount ? Number(bytes.toString("latin1", count.valueStart, skipOver(count))) : undefined,
+    version: parseResourceVersion(textIn(bytes, start, RESOURCE_VERSION)),
+    continues: (textIn(bytes, start, CONTINUE) ?? "") !== "",
+    remaining: Number.isSafeInteger(remaining) ? remaining : undefined,
   };
 }

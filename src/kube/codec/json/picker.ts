@@ -61,16 +61,13 @@ export class JsonPicker {
   readonly #frames: Frame[] = [];
   #picked: Picked | undefined;
   #leaf: Leaf | undefined;
-  #members = 0;
+  /** The number of members of the entered objects. */
+  members = 0;
   #chars = 0;
   #isMalformed = false;
 
   constructor(shape: Shape) {
     this.#shape = shape;
-  }
-
-  get members(): number {
-    return this.#members;
   }
 
   /** What the picked texts take at most, without their objects. */
@@ -116,7 +113,7 @@ export class JsonPicker {
       this.#picked = this.#enter(this.#shape);
       return;
     }
-    if (++this.#members > MAX_MEMBERS) throw refused(`there are more than ${MAX_MEMBERS} fields and labels`);
+    if (++this.members > MAX_MEMBERS) throw refused(`there are more than ${MAX_MEMBERS} fields and labels`);
     const name = this.#nameIn(frame);
     const part = frame.parts === undefined ? "text" : frame.parts.get(name);
     if (part === undefined) return;

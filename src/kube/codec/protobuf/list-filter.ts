@@ -1,7 +1,7 @@
 // The filter for protobuf lists: `k8s\0`, then runtime.Unknown with the list message {1: ListMeta, 2: items}
 // as field 2. It refuses a message that is not a list before it emits a byte. It holds at most one item and
 // the writer's bound, however long the list is.
-import { parseResourceVersion } from "../../resource-version.ts";
+import type { Version } from "../../resource-version.ts";
 import { ElementFilter, FailOnceFilter, type ListFilterOptions } from "../base/element-filter.ts";
 import {
   type ByteFilter,
@@ -164,13 +164,13 @@ class ProtobufListFilter implements ByteFilter {
     const rest = leftOut.size === 0 ? meta : withoutFields(meta, leftOut);
     if (rest.length === meta.length) this.#output.keep(size);
     else this.#output.replace(LIST_META, size, rest, emit);
-    if (this.#options.onVersion !== undefined) this.#reportVersion(fieldsOfListMeta(meta).resourceVersion);
+    if (this.#options.onVersion !== undefined) this.#reportVersion(fieldsOfListMeta(meta).version);
   }
 
-  #reportVersion(version: string | undefined): void {
+  #reportVersion(version: Version | undefined): void {
     if (this.#hasVersion) return;
     this.#hasVersion = true;
-    this.#options.onVersion?.(parseResourceVersion(version));
+    this.#options.onVersion?.(version);
   }
 
   #passOn(): boolean {

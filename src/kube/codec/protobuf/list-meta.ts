@@ -1,5 +1,6 @@
 // The ListMeta of a protobuf list.
-import type { ListMetaFields } from "../base/types.ts";
+import { parseResourceVersion } from "../../resource-version.ts";
+import type { ListMeta } from "../base/types.ts";
 import { readEnvelope } from "./envelope.ts";
 import { BYTES, fieldsOf } from "./wire.ts";
 
@@ -19,7 +20,7 @@ export function withoutFields(meta: Buffer, leftOut: ReadonlySet<number>): Buffe
 }
 
 /** Reads the metadata of a whole list. */
-export function readListMeta(body: Uint8Array): ListMetaFields {
+export function readListMeta(body: Uint8Array): ListMeta {
   const parts: Buffer[] = [];
   for (const field of fieldsOf(readEnvelope(body).raw)) {
     if (field.number === LIST_META && field.wireType === BYTES) parts.push(field.value());
@@ -27,14 +28,18 @@ export function readListMeta(body: Uint8Array): ListMetaFields {
   return fieldsOfListMeta(Buffer.concat(parts));
 }
 
-export function fieldsOfListMeta(meta: Buffer): ListMetaFields {
+export function fieldsOfListMeta(meta: Buffer): ListMeta {
   const texts = new Map<number, string>();
-  let remainingItemCount: number | undefined;
+  let remaining: number | undefined;
   for (const field of fieldsOf(meta)) {
     if (field.wireType === BYTES) texts.set(field.number, field.value().toString("latin1"));
-    else if (field.number === REMAINING_ITEM_COUNT) remainingItemCount = varintIn(field.value());
+    else if (field.number === REMAINING_ITEM_COUNT) remaining = varintIn(field.value());
   }
-  return { resourceVersion: texts.get(RESOURCE_VERSION), continueToken: texts.get(CONTINUE), remainingItemCount };
+  return {
+    version: parseResourceVersion(texts.get(RESOURCE_VERSION)),
+    continues: (texts.get(CONTINUE) ?? "") !== "",
+    remaining: Number.isSafeInteger(remaining) ? remaining : undefined,
+  };
 }
 
 function varintIn(bytes: Buffer): number {

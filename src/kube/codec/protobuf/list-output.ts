@@ -21,12 +21,20 @@ export class ProtobufListOutput {
   /** Bytes of the list's message after `position`. */
   rawLeft = 0;
   readonly #window = new ByteWindow();
-  readonly #writer: RawWriter;
   /** [mark, position) is kept and not written yet. */
   #mark = 0;
 
+  readonly #maxHeldBytes: number;
+  #header: Buffer[] = [];
+  #blocks: Buffer[] = [];
+  #used = 0;
+  #held = 0;
+  #promised = false;
+  /** Dropped bytes that filler must still replace. Neighbours share one field. */
+  #owed = 0;
+
   constructor(maxHeldBytes: number) {
-    this.#writer = new RawWriter(maxHeldBytes);
+    this.#maxHeldBytes = maxHeldBytes;
   }
 
   get bytes(): Buffer {
@@ -52,7 +60,7 @@ export class ProtobufListOutput {
 
   /** Copies the next bytes, which come before the message. */
   header(size: number): void {
-    this.#writer.header(this.bytes.subarray(this.position, this.position + size));
+    this.#header.push(Buffer.from(this.bytes.subarray(this.position, this.position + size)));
     this.advance(size);
   }
 
@@ -71,7 +79,7 @@ export class ProtobufListOutput {
   /** Drops the next bytes. They are whole fields, of which a part may not have arrived yet. */
   leaveOut(size: number, emit: Emit): void {
     this.flush(emit);
-    this.#writer.drop(size, emit);
+    this.#drop(size, emit);
     this.advance(size);
     this.rawLeft -= size;
   }
@@ -84,45 +92,26 @@ export class ProtobufListOutput {
     // The length of the message may have been promised, and no filler has one byte.
     if (saved < 0 || saved === 1)
       throw codecError("CODEC_TOO_LARGE", "filtering a protobuf list: a rewritten field does not fit");
-    this.#writer.keep(written, this.rawLeft - written.length, emit);
-    if (saved > 0) this.#writer.drop(saved, emit);
+    this.#write(written, this.rawLeft - written.length, emit);
+    if (saved > 0) this.#drop(saved, emit);
     this.advance(size);
     this.rawLeft -= size;
   }
 
   flush(emit: Emit): void {
-    if (this.position > this.#mark) this.#writer.keep(this.bytes.subarray(this.#mark, this.position), this.rawLeft, emit);
+    if (this.position > this.#mark) this.#write(this.bytes.subarray(this.#mark, this.position), this.rawLeft, emit);
     this.#mark = this.position;
   }
 
   /** Ends the message. */
   close(emit: Emit): void {
     this.flush(emit);
-    this.#writer.close(emit);
-  }
-}
-
-class RawWriter {
-  readonly #maxHeldBytes: number;
-  #header: Buffer[] = [];
-  #blocks: Buffer[] = [];
-  #used = 0;
-  #held = 0;
-  #promised = false;
-  /** Dropped bytes that filler must still replace. Neighbours share one field. */
-  #owed = 0;
-
-  constructor(maxHeldBytes: number) {
-    this.#maxHeldBytes = maxHeldBytes;
+    if (!this.#promised) this.#emitHeld(this.#held, emit);
+    this.#fill(emit);
   }
 
-  /** Adds bytes that come before the message. */
-  header(bytes: Uint8Array): void {
-    this.#header.push(Buffer.from(bytes));
-  }
-
-  /** @param remaining how many bytes of the original message are not processed yet */
-  keep(bytes: Uint8Array, remaining: number, emit: Emit): void {
+  // `remaining` is how many bytes of the original message are not processed yet.
+  #write(bytes: Uint8Array, remaining: number, emit: Emit): void {
     if (this.#promised) {
       this.#fill(emit);
       emit(bytes);
@@ -135,17 +124,11 @@ class RawWriter {
     }
   }
 
-  /** Replaces whole fields of `size` bytes that are dropped. `size` is at least 2, as no field is smaller. */
-  drop(size: number, emit: Emit): void {
+  // Filler replaces whole fields. `size` is at least 2, as no field is smaller.
+  #drop(size: number, emit: Emit): void {
     if (!this.#promised) return;
     this.#owed += size;
     if (this.#owed >= ZEROS.length) this.#fill(emit);
-  }
-
-  /** Ends the message. */
-  close(emit: Emit): void {
-    if (!this.#promised) this.#emitHeld(this.#held, emit);
-    this.#fill(emit);
   }
 
   #fill(emit: Emit): void {

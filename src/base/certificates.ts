@@ -5,7 +5,6 @@ import { MeshError } from "./errors.ts";
 import {
   authorityKeyId,
   buildCertificate,
-  type CertificateParts,
   caExtensions,
   distinguishedName,
   keyId,
@@ -99,7 +98,7 @@ export function signServerCertificate(ca: KeyCertificate, key: KeyObject, option
   return buildCertificate({ issuer: subjectOf(issuer), subject, key, signer, ...validity(now, days), extensions });
 }
 
-function validity(now: number, days: number): Pick<CertificateParts, "from" | "until"> {
+function validity(now: number, days: number) {
   return { from: now - CLOCK_SKEW_MS, until: now + days * DAY_MS };
 }
 

@@ -133,10 +133,8 @@ const LENGTH_REQUIRED = `HTTP/1.1 411 Length Required\r\nconnection: close\r\nco
 
 /**
  * Judges the head of each request before Node makes anything of it; after a refusal nothing more of the
- * connection is parsed. Node itself goes on with all that it has read, also after the end of the socket: it
- * makes a request and a response of 10 KB of each 26 bytes. It has no public way to stop that, so this
- * function uses an internal one, which pipelines.test.ts holds. Does nothing before Node has given the
- * connection its parser.
+ * connection is parsed. Node itself goes on with all that it has read, and makes 10 KB of each 26 bytes. It has
+ * no public way to stop that, so this uses an internal one, which pipelines.test.ts holds.
  */
 function boundHeads(socket: Socket, judge: (req: IncomingMessage) => HeadVerdict): void {
   const { parser } = socket as { readonly parser?: { onIncoming: OnIncoming } | null };

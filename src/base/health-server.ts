@@ -136,22 +136,18 @@ function renderedOnce(render: () => Promise<string>, clock: Clock): () => Promis
 }
 
 function pageRoute(page: Page): Route {
-  return (req, res) => {
+  return async (req, res) => {
     if (!isFromInside(req)) return { status: 403, body: "only from inside the pod: use kubectl port-forward" };
     const disconnected = new AbortController();
     res.once("close", () => disconnected.abort());
-    return render(page, new URL(req.url ?? "", "http://localhost").searchParams, disconnected.signal).then(
-      (body) => ({ status: 200, body, type: "application/json" }),
-      (error: unknown) => {
-        if (isMeshError(error, "BAD_REQUEST")) return { status: 400, body: error.message };
-        return { status: 500, body: "rendering the page failed" };
-      },
-    );
+    try {
+      const content = await page(new URL(req.url ?? "", "http://localhost").searchParams, disconnected.signal);
+      return { status: 200, body: `${JSON.stringify(content, undefined, 2)}\n`, type: "application/json" };
+    } catch (error) {
+      if (isMeshError(error, "BAD_REQUEST")) return { status: 400, body: error.message };
+      return { status: 500, body: "rendering the page failed" };
+    }
   };
-}
-
-async function render(page: Page, query: URLSearchParams, signal: AbortSignal): Promise<string> {
-  return `${JSON.stringify(await page(query, signal), undefined, 2)}\n`;
 }
 
 type Asked = Pick<IncomingMessage, "headers"> & { readonly socket: Parameters<typeof clientAddress>[0] };

@@ -20,7 +20,7 @@ const OID = {
   clientAuth: "1.3.6.1.5.5.7.3.2",
 } as const;
 
-export interface CertificateParts {
+interface CertificateParts {
   readonly issuer: Buffer;
   readonly subject: Buffer;
   readonly key: KeyObject;

@@ -64,7 +64,7 @@ export function createControllerMetrics(registry: Registry): ControllerMetrics {
 export function createWorkQueueMetrics(registry: Registry): WorkQueueMetrics {
   const common = { labelNames: ["name"] as const, registers: [registry] };
   const running = new Map<string, () => readonly number[]>();
-  const histogram = (name: string, help: string) => new Histogram({ ...common, name, help, buckets: QUEUE_SECONDS });
+  const times = { ...common, buckets: QUEUE_SECONDS };
   const runningGauge = (name: string, help: string, sum: (ages: readonly number[]) => number) =>
     new Gauge({
       ...common,
@@ -84,8 +84,16 @@ export function createWorkQueueMetrics(registry: Registry): WorkQueueMetrics {
     depth: new Gauge({ ...common, name: "workqueue_depth", help: "Keys that wait." }),
     adds: new Counter({ ...common, name: "workqueue_adds_total", help: "Keys added." }),
     retries: new Counter({ ...common, name: "workqueue_retries_total", help: "Keys added again after a failure." }),
-    queueDuration: histogram("workqueue_queue_duration_seconds", "Time that a key waited, in seconds."),
-    workDuration: histogram("workqueue_work_duration_seconds", "Duration of the work on a key, in seconds."),
+    queueDuration: new Histogram({
+      name: "workqueue_queue_duration_seconds",
+      help: "Time that a key waited, in seconds.",
+      ...times,
+    }),
+    workDuration: new Histogram({
+      name: "workqueue_work_duration_seconds",
+      help: "Duration of the work on a key, in seconds.",
+      ...times,
+    }),
     trackRunning: (name, ages) => void running.set(name, ages),
   };
 }

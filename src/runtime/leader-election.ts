@@ -1,6 +1,6 @@
 // Leader election on a Lease, by client-go's protocol. Invariant: this process leads only until renewDeadline
-// after it sent its last successful renewal. Another process takes the lease no earlier than leaseDuration
-// after it saw that renewal, so two processes never lead at the same time.
+// after it sent its last successful renewal. Another takes the lease no earlier than leaseDuration after it saw
+// that renewal, so two processes never lead at the same time.
 import { onAbort, untilAborted } from "../base/abort.ts";
 import { type Random, sleep } from "../base/clock.ts";
 import { isMeshError, MeshError } from "../base/errors.ts";

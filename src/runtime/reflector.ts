@@ -77,39 +77,32 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
 
   async function watch(from: string, signal: AbortSignal): Promise<ReflectorInput> {
     const startedMs = clock.monotonicMs();
-    const progress = { resourceVersion: from, hasEvent: false };
-    const healthy = () => progress.hasEvent || clock.monotonicMs() - startedMs >= HEALTHY_AFTER_MS;
+    let resourceVersion = from;
+    let hasEvent = false;
+    const healthy = () => hasEvent || clock.monotonicMs() - startedMs >= HEALTHY_AFTER_MS;
     try {
-      await consume(from, progress, signal);
-      return { kind: "watch-ended", resourceVersion: progress.resourceVersion, healthy: healthy(), clean: true };
+      const events = options.client.watch(resource, {
+        ...options.selectors,
+        resourceVersion: from,
+        timeoutSeconds: Math.round(MIN_WATCH_SECONDS * (1 + random())),
+        silenceMs: options.silenceMs,
+        signal,
+      });
+      for await (const { type, object } of events) {
+        if (signal.aborted) break;
+        if (type === "DELETED") store.remove(object);
+        else if (type !== "BOOKMARK") store.upsert(object);
+        resourceVersion = object.metadata.resourceVersion ?? resourceVersion;
+        hasEvent = true;
+      }
+      return { kind: "watch-ended", resourceVersion, healthy: healthy(), clean: true };
     } catch (error) {
       if (needsList(error)) {
-        log.info({ err: error, resourceVersion: progress.resourceVersion }, "watch expired, listing again");
+        log.info({ err: error, resourceVersion }, "watch expired, listing again");
         return { kind: "watch-expired", healthy: healthy() };
       }
       if (!signal.aborted) log.warn({ err: error }, "watch failed");
-      return { kind: "watch-ended", resourceVersion: progress.resourceVersion, healthy: healthy(), clean: false };
-    }
-  }
-
-  async function consume(
-    from: string,
-    progress: { resourceVersion: string; hasEvent: boolean },
-    signal: AbortSignal,
-  ): Promise<void> {
-    const events = options.client.watch(resource, {
-      ...options.selectors,
-      resourceVersion: from,
-      timeoutSeconds: Math.round(MIN_WATCH_SECONDS * (1 + random())),
-      silenceMs: options.silenceMs,
-      signal,
-    });
-    for await (const { type, object } of events) {
-      if (signal.aborted) return;
-      if (type === "DELETED") store.remove(object);
-      else if (type !== "BOOKMARK") store.upsert(object);
-      progress.resourceVersion = object.metadata.resourceVersion ?? progress.resourceVersion;
-      progress.hasEvent = true;
+      return { kind: "watch-ended", resourceVersion, healthy: healthy(), clean: false };
     }
   }
 

@@ -34,16 +34,14 @@ export interface ControllerOptions {
   /** The wait before a failing object is tried again, doubled each time; default 50 ms to 2 min. */
   readonly backoff?: BackoffOptions;
   /**
-   * How long one reconcile may take, in milliseconds; default no bound. After this time its signal fires with
-   * the reason MeshError `RECONCILE_TIMEOUT`, which is an ordinary failure. A reconcile that still runs a
-   * second later loses its worker, so that other objects are reconciled; its own object waits until the
-   * reconcile has ended.
+   * How long one reconcile may take; default no bound. Then its signal fires with MeshError `RECONCILE_TIMEOUT`,
+   * an ordinary failure. A reconcile that still runs a second later loses its worker, so that other objects are
+   * reconciled; its own object waits for its end.
    */
   readonly reconcileTimeoutMs?: number;
   /**
-   * How long running reconciles may continue after a stop before their signal fires, in milliseconds; default
-   * 5,000. Keep it below the bound of the whole drain (10,000): at that bound the process ends, even if
-   * reconciles still run.
+   * How long running reconciles may continue after a stop before their signal fires; default 5,000. Keep it
+   * below the bound of the whole drain (10,000), at which the process ends.
    */
   readonly graceMs?: number;
   readonly metrics?: ControllerMetrics;

@@ -1,8 +1,8 @@
 // Answers one review: here, by a pod of the subset that owns the object, or by an error. Invariants: a
 // forwarded review goes no further; an answer or an error comes before the caller's time is over, whatever
 // the tables of other pods say.
-import { type AbortSource, onAbort } from "../../base/abort.ts";
-import { type Clock, type Random, sleep } from "../../base/clock.ts";
+import { onAbort } from "../../base/abort.ts";
+import type { Random } from "../../base/clock.ts";
 import { errorMessage, isMeshError } from "../../base/errors.ts";
 import { allowReview, type ReviewSubject } from "../../kube/admission-review.ts";
 import { JSON_TYPE } from "../../kube/media-types.ts";
@@ -12,7 +12,7 @@ import type { PodPeer } from "../../wire/peer-type.ts";
 import { discardBody } from "../http/byte-stream.ts";
 import { CallAbort } from "../http/call-signal.ts";
 import type { Reply } from "../http/handler.ts";
-import type { Decide } from "./ask-main.ts";
+import { type Decide, followRoutes, type RoutesChanges } from "./ask-main.ts";
 import { budgetMs, choosePeer } from "./choose-peer.ts";
 import type { ReviewDecision } from "./decide-review.ts";
 import type { SendToOperator } from "./operator-client.ts";
@@ -28,14 +28,11 @@ import {
   unavailable,
 } from "./review-call.ts";
 
-export interface AnswerDeps {
+export interface AnswerDeps extends RoutesChanges {
   readonly decide: Decide;
-  /** Calls the listener when decisions may have changed. Returns the unsubscription. */
-  readonly onRoutesChange: (listener: () => void) => () => void;
   readonly sendToOperator: SendToOperator;
   readonly peers: { readonly current: readonly PodPeer[] };
   readonly clients: PeerClients;
-  readonly clock: Clock;
   readonly random: Random;
 }
 
@@ -104,7 +101,7 @@ async function decideUntilAnswered(call: ReviewCall, subject: ReviewSubject, dep
       if (attempt.kind === "answered") return attempt.reply;
       why = attempt.kind === "again" ? attempt.why : "the pods do not agree yet which subset answers";
       if (clock.monotonicMs() + PAUSE_MS >= endMs) throw late(call.record, why);
-      await changes.orPause(call.signal);
+      await changes.orPause(PAUSE_MS, call.signal);
     }
   } catch (error) {
     throw call.signal.reason === TIME_IS_UP ? late(call.record, why) : error;
@@ -116,26 +113,6 @@ async function decideUntilAnswered(call: ReviewCall, subject: ReviewSubject, dep
 function late(record: ReviewNotes, why: string): ReviewError {
   const askedText = record.subset === undefined ? "" : ` (asked last: subset "${subsetDisplayName(record.subset)}")`;
   return unavailable("REVIEW_LATE", `ctrlmesh: no answer within the time of this webhook: ${why}${askedText}`);
-}
-
-function followRoutes({ onRoutesChange, clock }: Pick<AnswerDeps, "onRoutesChange" | "clock">) {
-  let changed = Promise.withResolvers<void>();
-  let hasChanged = false;
-  const end = onRoutesChange(() => {
-    hasChanged = true;
-    changed.resolve();
-  });
-  return {
-    /** True if they have changed since the last call. */
-    take(): boolean {
-      const was = hasChanged;
-      if (was) [hasChanged, changed] = [false, Promise.withResolvers<void>()];
-      return was;
-    },
-    /** Resolves after a pause, or as soon as the routes have changed. */
-    orPause: (signal: AbortSource): Promise<void> => Promise.race([sleep(clock, PAUSE_MS, signal), changed.promise]),
-    end,
-  };
 }
 
 interface Asking {

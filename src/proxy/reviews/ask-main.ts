@@ -1,6 +1,8 @@
-// The thread's questions to the main thread. Invariant: at most one message is under way, with at most 16
-// questions and 64 Ki characters, so that a flood of reviews leaves the main thread free.
+// The thread's questions to the main thread, and when to ask them again. Invariant: at most one message is
+// under way, with at most 16 questions and 64 Ki characters, so that a flood of reviews leaves the main
+// thread free.
 import { type AbortSource, onAbort } from "../../base/abort.ts";
+import { type Clock, sleep } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { ReviewSubject } from "../../kube/admission-review.ts";
 import { MAX_PICKED_CHARS } from "../../kube/codec/review-reader.ts";
@@ -70,4 +72,32 @@ function charsOf({ name, namespace, uid, labels, oldLabels }: ReviewSubject): nu
 
 function charsOfLabels(labels: Labels = {}): number {
   return Object.entries(labels).reduce((chars, [key, value]) => chars + key.length + value.length, 0);
+}
+
+export interface RoutesChanges {
+  /** Calls the listener when decisions may have changed. Returns the unsubscription. */
+  readonly onRoutesChange: (listener: () => void) => () => void;
+  readonly clock: Clock;
+}
+
+/** The changes of the routes from now on. */
+export function followRoutes({ onRoutesChange, clock }: RoutesChanges) {
+  let changed = Promise.withResolvers<void>();
+  let hasChanged = false;
+  const end = onRoutesChange(() => {
+    hasChanged = true;
+    changed.resolve();
+  });
+  return {
+    /** True if they have changed since the last call. */
+    take(): boolean {
+      const was = hasChanged;
+      if (was) [hasChanged, changed] = [false, Promise.withResolvers<void>()];
+      return was;
+    },
+    /** Resolves after a pause, or as soon as the routes have changed. */
+    orPause: (pauseMs: number, signal: AbortSource): Promise<void> =>
+      Promise.race([sleep(clock, pauseMs, signal), changed.promise]),
+    end,
+  };
 }

@@ -30,14 +30,9 @@ export interface ExchangeOptions {
 }
 
 /** Resolves with the response's head. @throws MeshError those of `upstreamError`; `ABORTED` */
-export function exchange(
-  pool: Dispatcher,
-  options: Dispatcher.DispatchOptions,
-  { signal, clock, abandonedMs, onOver }: ExchangeOptions,
-): Promise<Reply> {
+export function exchange(pool: Dispatcher, request: Dispatcher.DispatchOptions, options: ExchangeOptions): Promise<Reply> {
   return new Promise((resolve, reject) => {
-    const patience = SAFE_METHODS.has(options.method) ? undefined : { clock, abandonedMs };
-    pool.dispatch(options, new Exchange(options.method, signal, patience, resolve, reject, onOver));
+    pool.dispatch(request, new Exchange(request.method, options, resolve, reject));
   });
 }
 
@@ -53,8 +48,7 @@ type Progress =
 
 class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl {
   readonly #method: string;
-  readonly #signal: CallSignal;
-  readonly #patience: Omit<ExchangeOptions, "signal"> | undefined;
+  readonly #options: ExchangeOptions;
   #onOver: (() => void) | undefined;
   readonly #resolve: (reply: Reply) => void;
   readonly #reject: (error: Error) => void;
@@ -64,22 +58,15 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
   #early: Buffer[] = [];
   #earlyBytes = 0;
   #progress: Progress = { is: "waiting" };
-  #patienceTimer: Timer | undefined;
+  #abandonedTimer: Timer | undefined;
   /** No more calls to the sink. */
   #closed = false;
 
-  constructor(
-    method: string,
-    signal: CallSignal,
-    patience: Omit<ExchangeOptions, "signal"> | undefined,
-    resolve: (reply: Reply) => void,
-    reject: (error: Error) => void,
-    onOver: (() => void) | undefined,
-  ) {
-    this.#onOver = onOver;
+  constructor(method: string, options: ExchangeOptions, resolve: (reply: Reply) => void, reject: (error: Error) => void) {
+    const { signal, onOver } = options;
     this.#method = method;
-    this.#signal = signal;
-    this.#patience = patience;
+    this.#options = options;
+    this.#onOver = onOver;
     this.#resolve = resolve;
     this.#reject = reject;
     // Not assigned directly: V8 puts a function literal that is assigned to a property into the old
@@ -129,7 +116,7 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
     if (this.#progress.is === "failed") return;
     this.#progress = { is: "complete" };
     this.#leave();
-    this.#signal.removeEventListener("abort", this.#onSignal);
+    this.#options.signal.removeEventListener("abort", this.#onSignal);
     if (this.#sink !== undefined && !this.#closed) this.#close().end();
   }
 
@@ -175,19 +162,19 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
   }
 
   #abandon(error: MeshError): void {
-    if (this.#patience === undefined || this.#controller === undefined || this.#progress.is !== "waiting") {
+    if (SAFE_METHODS.has(this.#method) || this.#controller === undefined || this.#progress.is !== "waiting") {
       this.#fail(error);
       return;
     }
-    const { clock, abandonedMs } = this.#patience;
+    const { clock, abandonedMs } = this.#options;
     this.#progress = { is: "abandoned", error };
     this.#leave(); // no other request waits for an answer that will be dropped
-    this.#patienceTimer = clock.after(abandonedMs, () => this.#fail(error));
+    this.#abandonedTimer = clock.after(abandonedMs, () => this.#fail(error));
   }
 
   #stopWaiting(): void {
-    this.#signal.removeEventListener("abort", this.#onSignal);
-    this.#patienceTimer?.cancel();
+    this.#options.signal.removeEventListener("abort", this.#onSignal);
+    this.#abandonedTimer?.cancel();
   }
 
   #fail(error: Error): void {

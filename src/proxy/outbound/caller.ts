@@ -1,11 +1,41 @@
-// Goes by the User-Agent that the operator sent: sets the one for the API server (userAgentOrPrefix), and
-// marks callers that subsetDefaultOnlyUserAgents excludes for the layer `excluded-callers`.
-import { isEndless, isWatch } from "../../kube/request-kind.ts";
+// Two layers that go by the User-Agent that the operator sent. `caller` sets the one for the API server
+// (userAgentOrPrefix) and marks callers that subsetDefaultOnlyUserAgents excludes. `excludedCallers` serves
+// nothing to them: lists are empty with a real resourceVersion and watches idle, so that informers neither hang
+// nor crash. Access reviews and the lock pass: without its lock an operator stops all its other clients too.
+
+import type { Clock, Random } from "../../base/clock.ts";
+import { createListFilter, type Encoding, readFrame } from "../../kube/codec/codec.ts";
+import { formatTerms } from "../../kube/label-selector.ts";
+import { isEndless, isListOrWatch, isWatch } from "../../kube/request-kind.ts";
+import { NEVER, parseResourceVersion } from "../../kube/resource-version.ts";
+import { StatusError } from "../../kube/status.ts";
 import { excludedBy } from "../../route/callers.ts";
+import { isReview } from "../../route/decide.ts";
+import { joinSelectors } from "../../route/plan-query.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
-import type { Call, Layer } from "../call/call.ts";
-import { endBySnapshot, endReply } from "../filter/end-when.ts";
+import { NO_OBJECT } from "../../route/table.ts";
+import { excludedText } from "../../route/words.ts";
+import {
+  askReadableCollection,
+  type Call,
+  filterReply,
+  type Handler,
+  isResourceCall,
+  type Layer,
+  type ResourceCall,
+  withParameter,
+} from "../call/call.ts";
+import { endBySnapshot, endReply, endWhen } from "../filter/end-when.ts";
+import { expiredFrame, expiredWatch } from "../filter/expired.ts";
+import { frameStream, listStream } from "../filter/filtered-body.ts";
+import type { StreamMetrics } from "../filter/stream-metrics.ts";
+import type { ByteSource } from "../http/byte-stream.ts";
+import type { Reply } from "../http/handler.ts";
+import { type Collection, type OpenList, TOLD_NOTHING } from "../moves/known.ts";
+import type { MoveLog } from "../moves/move-log.ts";
 import type { Enforced, Session } from "../session/session.ts";
+import { requestOf } from "./lists/collection-request.ts";
+import { learnVersion, listed } from "./lists/proxy-list.ts";
 
 /** kopf ignores an ADDED event of an object that it handled before (`noticed_by_listing`, kopf 1.45). */
 const TELLS_LISTS_APART = "kopf/";
@@ -37,4 +67,76 @@ async function untilKeptOut(reply: ReturnType<ReturnType<Layer>>, userAgent: str
   const rule = excludedBy(then, userAgent);
   const isOver = ({ snapshot }: Enforced) => excludedBy(snapshot, userAgent) !== rule;
   return endReply(await reply, endBySnapshot(session, isOver));
+}
+
+export interface ExcludedCallersDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly metrics: StreamMetrics;
+  readonly session: Session;
+  readonly moves: MoveLog;
+}
+
+/** The API server sends no object that the proxy would only drop. */
+const NOTHING = formatTerms(NO_OBJECT);
+/** Idle watches end over this time once the list of callers changes. */
+const JITTER_MS = 1_000;
+
+export function excludedCallers({ clock, random, metrics, session, moves }: ExcludedCallersDeps): Layer {
+  // Until the list of callers changes, which makes all versions expire.
+  const idle = (source: ByteSource, encoding: Encoding, collection: Collection, told: number): ByteSource => {
+    const isOver = () => moves.of(collection).since(collection, { version: NEVER, told }).kind === "expired";
+    const frames = frameStream(source, encoding, (frame) => {
+      const { type, objects } = readFrame(encoding, frame, { versions: true });
+      // Nobody may continue from a version that is given out after the change.
+      if (isOver() || (type !== "BOOKMARK" && type !== "ERROR")) return undefined;
+      if (type === "BOOKMARK") moves.of(collection).give(parseResourceVersion(objects[0]?.resourceVersion));
+      return frame;
+    });
+    const onChange = (listener: () => void) => session.onChange(() => clock.after(random() * JITTER_MS, listener));
+    return endWhen(frames, { onChange, isOver }, { lastFrame: expiredFrame(encoding) });
+  };
+  const empty = (source: ByteSource, encoding: Encoding, list: OpenList): ByteSource => {
+    const filter = createListFilter(encoding, () => false, { onVersion: list.answered });
+    return listStream(source, filter, (bytes) => {
+      list.end();
+      metrics.filteredBytes.inc(bytes);
+    });
+  };
+
+  const serveNothing = (call: ResourceCall, next: Handler): Promise<Reply> => {
+    const { record, info } = call;
+    const { collection, version } = requestOf(call, "cluster");
+    const isWatch = info.verb === "watch";
+    const told = moves.of(collection).position;
+    return listed(moves.of(collection), async (list) => {
+      if (isWatch) list.end();
+      await learnVersion(call, moves.of(collection), next).catch(() => undefined);
+      // Whoever was served before the list of callers changed has to list again.
+      const known = { version: version ?? NEVER, told: TOLD_NOTHING };
+      if (version !== undefined && moves.of(collection).since(collection, known).kind !== "nothing") return expiredWatch(call);
+      record.decision = "narrowed";
+      record.plan = "labels";
+      metrics.narrowed.inc({ plan: "labels" });
+      const selector = joinSelectors(info.query.get("labelSelector"), NOTHING);
+      const asked = askReadableCollection(withParameter(call, "labelSelector", selector));
+      return filterReply(call, await next(asked), (body, encoding) =>
+        isWatch ? idle(body, encoding, collection, told) : empty(body, encoding, list),
+      );
+    });
+  };
+
+  return (next) => (call) => {
+    const { excludedBy } = call.record;
+    if (excludedBy === undefined || !isResourceCall(call) || call.record.lock || isReview(call.info)) return next(call);
+    if (isListOrWatch(call.info)) return serveNothing(call, next);
+    return Promise.reject(refusal(call, excludedText(excludedBy, session.current?.snapshot.words)));
+  };
+}
+
+function refusal({ record, info }: ResourceCall, why: string): StatusError {
+  record.decision = "refused";
+  record.reason = "default-only-caller";
+  const what = info.name === "" ? info.resource : `${info.resource} "${info.name}"`;
+  return new StatusError("Forbidden", `ctrlmesh: ${info.verb} ${what}: ${why}`);
 }

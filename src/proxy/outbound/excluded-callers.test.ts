@@ -10,8 +10,7 @@ import type { Call } from "../call/call.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 import { createEnforcer } from "../session/enforcer.ts";
-import { caller } from "./caller.ts";
-import { excludedCallers } from "./excluded-callers.ts";
+import { caller, excludedCallers } from "./caller.ts";
 import { isolate } from "./isolate/isolate.ts";
 
 const PODS = "/api/v1/pods";

@@ -87,11 +87,8 @@ function streamKind(info: RequestInfo | undefined, { status, tunnel }: Reply): S
 
 function accessFields({ method, record }: RawCall, code: number, bytes: number, seconds: number): Record<string, unknown> {
   const { info, decision, reason, rule, plan, lock } = record;
-  const about = info?.kind === "resource" ? resourceFields(info) : { path: info?.path };
-  return { method, code, bytes, seconds, decision, reason, rule, plan, lock, ...about };
-}
-
-function resourceFields(info: RequestInfo & { readonly kind: "resource" }): object {
+  const about = { method, code, bytes, seconds, decision, reason, rule, plan, lock };
+  if (info?.kind !== "resource") return { ...about, path: info?.path };
   const { verb, group, resource, subresource, namespace, name } = info;
-  return { verb, group, resource, subresource, namespace, name };
+  return { ...about, verb, group, resource, subresource, namespace, name };
 }

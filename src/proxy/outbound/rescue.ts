@@ -3,7 +3,7 @@
 // that was certainly not processed, or that only reads, gets a Retry-After.
 import { isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import { encodeStatus } from "../../kube/codec/codec.ts";
+import { encodeStatus, isCodecError } from "../../kube/codec/codec.ts";
 import { preferredEncoding } from "../../kube/codec/content-negotiation.ts";
 import { JSON_TYPE, PROTOBUF_TYPE } from "../../kube/media-types.ts";
 import { createStatus, type Status, StatusError } from "../../kube/status.ts";
@@ -62,14 +62,18 @@ export function answerTo(error: unknown, method: string): ErrorAnswer {
   if (error instanceof PolicyError)
     return { ...answerOf(error.status, error.errorCode), retryAfterSeconds: error.retryAfterSeconds };
   if (error instanceof StatusError) return answerOf(error.status, constantCase(error.status.reason));
-  const status = error instanceof MeshError ? statusOf(error, method) : undefined;
-  if (status !== undefined && error instanceof MeshError) return answerOf(status, error.code);
-  if (error instanceof MeshError && isUnreadable(error)) {
-    const text = "ctrlmesh: the API server's answer is not what its content type says, or larger than the proxy can translate";
-    return { ...answerOf(createStatus("InternalError", text), error.code), unexpected: true };
+  let code = "INTERNAL";
+  let message = "ctrlmesh: internal error in the proxy; its log has the details";
+  if (error instanceof MeshError) {
+    const status = statusOf(error, method);
+    if (status !== undefined) return answerOf(status, error.code);
+    // Layers that read a caller's body answer 413 and 400 by themselves: this body is the API server's.
+    if (error.code === "BODY_TOO_LARGE" || isCodecError(error)) {
+      code = error.code;
+      message = "ctrlmesh: the API server's answer is not what its content type says, or larger than the proxy can translate";
+    }
   }
-  const message = "ctrlmesh: internal error in the proxy; its log has the details";
-  return { ...answerOf(createStatus("InternalError", message), "INTERNAL"), unexpected: true };
+  return { ...answerOf(createStatus("InternalError", message), code), unexpected: true };
 }
 
 function answerOf(status: Status, code: string): ErrorAnswer {
@@ -101,11 +105,6 @@ function statusOf(error: MeshError, method: string): Status | undefined {
     default:
       return undefined;
   }
-}
-
-// Layers that read a caller's body answer 413 and 400 by themselves: this body is the API server's.
-function isUnreadable({ code }: MeshError): boolean {
-  return code === "BODY_TOO_LARGE" || code.startsWith("CODEC_");
 }
 
 /** True if the client or the drain ended the call: that is no failure. */

@@ -14,13 +14,6 @@ export interface AccessTracker {
   end(): void;
 }
 
-export interface AccessTrackerOptions {
-  /** NAME---SUBSET. */
-  readonly lockName: string;
-  readonly sink: Pick<ReportSink, "setLockAccess">;
-  readonly log: Logger;
-}
-
 /** What is known of one kind of lock object. */
 interface Sight {
   /** The denied verbs, with the authorizer's reasons. */
@@ -37,7 +30,8 @@ const BY_AUTHORIZER = / is forbidden: (User ".*)/s;
 /** The reason goes into a condition. */
 const MAX_REASON_CHARS = 256;
 
-export function createAccessTracker({ lockName, sink, log }: AccessTrackerOptions): AccessTracker {
+/** @param lockName NAME---SUBSET */
+export function createAccessTracker(lockName: string, sink: Pick<ReportSink, "setLockAccess">, log: Logger): AccessTracker {
   const known = new Map<string, Sight>();
   let reported: LockAccess | null = null;
   let isOver = false;

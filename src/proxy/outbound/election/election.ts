@@ -42,12 +42,12 @@ export function election({ session, reports, gate, clock, log }: ElectionDeps): 
     },
     sawLease: gate.sawLease,
   };
-  const explain = createUnnamedLocks({ sink: reports, clock, log });
+  const explain = createUnnamedLocks(reports, clock, log);
   let inForce: LockInForce | undefined;
   const lockOf = (snapshot: Snapshot): LockInForce => {
     const name = upstreamName(snapshot);
     if (inForce?.name === name) return inForce;
-    const access = name === snapshot.lockName ? undefined : createAccessTracker({ lockName: name, sink: reports, log });
+    const access = name === snapshot.lockName ? undefined : createAccessTracker(name, reports, log);
     inForce = { name, leader: createLeaderTracker(leading, clock), access };
     return inForce;
   };

@@ -10,15 +10,6 @@ import { unnamedLockText } from "../../../route/words.ts";
 import type { ResourceCall } from "../../call/call.ts";
 import type { ReportSink, UnnamedLock } from "../../session/session.ts";
 
-/** The error for the client: another one if the call looks like an elector's. */
-export type ExplainRefusal = (error: unknown, call: ResourceCall, snapshot: Snapshot) => unknown;
-
-export interface UnnamedLocksOptions {
-  readonly sink: Pick<ReportSink, "setUnnamedLock">;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
-
 /** An elector tries again within seconds; an operator that exits is started again after 5 min at most. */
 const FORGOTTEN_AFTER_MS = 360_000;
 /** An elector reads its lock before it creates it. */
@@ -26,7 +17,8 @@ const ELECTOR_VERBS: ReadonlySet<string> = new Set(["get", "update", "patch"]);
 /** The end of the User-Agent of controller-runtime's electors, and of Kubernetes' own. */
 const ELECTOR_AGENT = "/leader-election";
 
-export function createUnnamedLocks({ sink, clock, log }: UnnamedLocksOptions): ExplainRefusal {
+/** Takes the error of a call, and returns the error for the client: another one if an elector seems to call. */
+export function createUnnamedLocks(sink: Pick<ReportSink, "setUnnamedLock">, clock: Clock, log: Logger) {
   let reported: UnnamedLock | undefined;
   let timer: Timer | undefined;
 
@@ -47,7 +39,7 @@ export function createUnnamedLocks({ sink, clock, log }: UnnamedLocksOptions): E
     timer?.cancel();
     timer = clock.after(FORGOTTEN_AFTER_MS, forget);
   };
-  return (error, call, snapshot) => {
+  return (error: unknown, call: ResourceCall, snapshot: Snapshot): unknown => {
     const { info, record } = call;
     const isRefused = isStatus(error, "Forbidden") && record.reason === "other-subset";
     if (!isRefused || !looksLikeLock(call, snapshot)) return error;

@@ -4,8 +4,8 @@
 import { onAbort } from "../../../base/abort.ts";
 import { BoundedMap } from "../../../base/bounded-map.ts";
 import type { Clock } from "../../../base/clock.ts";
-import { MeshError } from "../../../base/errors.ts";
-import { createListJoiner, type Encoding, type Keep } from "../../../kube/codec/codec.ts";
+import { isMeshError, MeshError } from "../../../base/errors.ts";
+import { createListJoiner, type Encoding, isCodecError, type Keep } from "../../../kube/codec/codec.ts";
 import { watchContentType } from "../../../kube/codec/content-negotiation.ts";
 import { createEventJoiner } from "../../../kube/codec/list-events.ts";
 import type { Version } from "../../../kube/resource-version.ts";
@@ -183,7 +183,7 @@ function listFailed(what: string, status = 200): MeshError {
 
 /** True if the next attempt would fail too, so that the one list serves better for a while. */
 function isLasting(error: unknown): boolean {
-  return error instanceof MeshError && (error.code === "LIST_BY_NAMESPACE_REFUSED" || error.code.startsWith("CODEC_"));
+  return isMeshError(error, "LIST_BY_NAMESPACE_REFUSED") || isCodecError(error);
 }
 
 /** How long the size of a list is remembered. */

@@ -31,7 +31,7 @@ export interface CatchUpDeps {
   readonly planNow: (call: ResourceCall) => QueryPlan | undefined;
   /** Sends the watch with the plan's server-side filter. */
   readonly send: (call: ResourceCall, request: CollectionRequest, plan: QueryPlan) => Promise<Sent>;
-  readonly turns: Turns;
+  readonly turns: ReturnType<typeof createTurns>;
 }
 
 /** Of the lists for one watch together. The client itself lists what is larger, in pages. */
@@ -142,12 +142,7 @@ export function watchFrom(version: Version, call: ResourceCall, passedMs: number
 }
 
 /** Limits how many tasks run at a time. Of the tasks that wait, the one with the lowest rank runs first. */
-export interface Turns {
-  /** @throws MeshError `ABORTED` if the signal fires before the task's turn, or what the task throws */
-  run<T>(signal: CallSignal, rank: number, task: () => Promise<T>): Promise<T>;
-}
-
-export function createTurns(atATime: number): Turns {
+export function createTurns(atATime: number) {
   const waiting = new Map<() => void, number>();
   let running = 0;
   const next = () => {
@@ -155,7 +150,8 @@ export function createTurns(atATime: number): Turns {
     if (running < atATime) first?.[0]();
   };
   return {
-    async run(signal, rank, task) {
+    /** @throws MeshError `ABORTED` if the signal fires before the task's turn, or what the task throws */
+    async run<T>(signal: CallSignal, rank: number, task: () => Promise<T>): Promise<T> {
       await unlessAborted(signal, "waiting for a turn", (done) => {
         const start = () => {
           running++;

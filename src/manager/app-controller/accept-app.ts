@@ -9,7 +9,7 @@ import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
 import { setFinalizer } from "../../runtime/finalizer.ts";
 import { formatRequest, type Request, type Result } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
-import { type App, isHeld, isLive, type PodSelection, type Source, type SourceObject, withObjects } from "../apps/app.ts";
+import { type App, isHeld, isLive, type PodSelection, type Source, type SourceObject } from "../apps/app.ts";
 import { MAX_TABLE_ENTRIES } from "../apps/compile/build-table.ts";
 import { COMPILE_LIMIT_MS, RETRY_MS, type Routes } from "../apps/routes.ts";
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
@@ -98,7 +98,7 @@ export function createAcceptance({ source, client, namespaces, routes, statuses 
       if (objects === undefined) return { instead: {} };
       // Pods still serve the routes of the leaving objects, which are handed over as after any other edit.
       await removeFinalizers(leaving, signal);
-      const current = withObjects(app, objects);
+      const current = { ...app, object: objects[0] ?? app.object, objects };
       const bySpec = await routes.tableOf(current, spec, signal);
       switch (bySpec) {
         case "edited":

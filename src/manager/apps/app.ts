@@ -139,10 +139,6 @@ export interface Reroute {
   readonly restarts: boolean;
 }
 
-export function withObjects(app: App, objects: readonly SourceObject[]): App {
-  return { ...app, object: objects[0] ?? app.object, objects };
-}
-
 export function isLive({ isEnding }: Pick<App, "isEnding">): boolean {
   return !isEnding;
 }

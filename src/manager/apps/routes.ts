@@ -4,14 +4,13 @@
 // tried again until the spec changes or some time has passed. A table is used only if the API server still
 // had the specs after the compilation: after an outage each watch returns separately, so the manager may see
 // a namespace before an earlier edit of the spec, and that namespace must not get an owner by the old spec.
-import type { Clock } from "../../base/clock.ts";
-import type { Resource } from "../../kube/client/resource.ts";
+import { type Clock, sleep } from "../../base/clock.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
-import { isStatus } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { RouteTable } from "../../route/table.ts";
 import { labelsChanged } from "../../runtime/controller.ts";
-import { formatRequest } from "../../runtime/reconciler.ts";
+import { getIfThere } from "../../runtime/patch-current.ts";
+import { formatRequest, type Request } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
 import type { App, AppRef, AppSpec, Source, SourceObject } from "./app.ts";
 import type { EarlierTable } from "./compile/build-table.ts";
@@ -36,16 +35,9 @@ export const RETRY_MS = 600_000;
 /** A reconcile waits so long, since most compilations end within it. */
 const PATIENCE_MS = 100;
 
-export interface Routes {
-  /**
-   * The table of the spec. "compiling": `onCompiled` says when to ask again. "too-costly": the compilation
-   * takes too long, or the table too much memory. "edited": the API server has a newer spec, which is in the
-   * store now. "gone": an object is gone or was created again under its name, which the watch will show.
-   * @throws what reading the object throws
-   */
-  tableOf(app: App, spec: AppSpec, signal: AbortSignal): Promise<RouteTable | "compiling" | "too-costly" | "edited" | "gone">;
-  forget(app: Omit<AppRef, "kind">): void;
-}
+type TableAnswer = RouteTable | "compiling" | "too-costly" | "edited" | "gone";
+
+export type Routes = ReturnType<typeof createRoutes>;
 
 interface Compiled {
   /** Identifies the objects and what of them the table depends on. */
@@ -59,7 +51,7 @@ interface Compiled {
   isChecked: boolean;
 }
 
-export function createRoutes({ client, source, store, namespaces, compile, onCompiled, clock }: RoutesOptions): Routes {
+export function createRoutes({ client, source, store, namespaces, compile, onCompiled, clock }: RoutesOptions) {
   const compiled = new Map<string, Compiled>();
   /** Aborted if the app is gone, so nobody wants the result. */
   const running = new Map<string, AbortController>();
@@ -110,20 +102,32 @@ export function createRoutes({ client, source, store, namespaces, compile, onCom
     const before = last();
     if (running.has(key) || (before !== undefined && isCurrent(before))) return before;
     const work = run(key, inputs, spec, before);
-    if (!(await endsWithin(work, PATIENCE_MS, clock))) {
+    const hasEnded = await Promise.race([work.then(() => true), sleep(clock, PATIENCE_MS).then(() => false)]);
+    if (!hasEnded) {
       const tell = () => onCompiled(app.ref);
       work.then(tell, tell);
     }
     return last();
   };
 
+  /** The object as the API server has it; undefined if it is gone or was created again. */
+  const readAgain = async ({ metadata: { namespace, name = "", uid } }: SourceObject, signal: AbortSignal) => {
+    const now = await getIfThere(client, source.resource, { namespace, name }, signal);
+    return now?.metadata.uid === uid ? now : undefined;
+  };
+
   return {
-    async tableOf(app, spec, signal) {
+    /**
+     * The table of the spec. "compiling": `onCompiled` says when to ask again. "too-costly": the compilation takes
+     * too long, or the table too much memory. "edited": the API server has a newer spec, which is in the store now.
+     * "gone": an object is gone or was created again under its name, which the watch will show.
+     */
+    async tableOf(app: App, spec: AppSpec, signal: AbortSignal): Promise<TableAnswer> {
       const entry = await entryOf(app, spec);
       if (entry === undefined) return "compiling";
       if (entry.table === undefined) return "too-costly";
       if (entry.isChecked) return entry.table;
-      const current = await Promise.all(app.objects.map((object) => readAgain(client, source.resource, object, signal)));
+      const current = await Promise.all(app.objects.map((object) => readAgain(object, signal)));
       if (current.includes(undefined)) return "gone";
       const newer = current.filter((now, at) => isNewer(now, app.objects[at]));
       if (newer.length > 0) {
@@ -133,38 +137,11 @@ export function createRoutes({ client, source, store, namespaces, compile, onCom
       entry.isChecked = true;
       return entry.table;
     },
-    forget(app) {
+    forget(app: Request): void {
       compiled.delete(formatRequest(app));
       running.get(formatRequest(app))?.abort();
     },
   };
-}
-
-/** True if the work is done within this time. @throws what the work throws within it */
-async function endsWithin(work: Promise<void>, ms: number, clock: Clock): Promise<boolean> {
-  const over = Promise.withResolvers<false>();
-  const timer = clock.after(ms, () => over.resolve(false));
-  try {
-    return await Promise.race([work.then(() => true), over.promise]);
-  } finally {
-    timer.cancel();
-  }
-}
-
-/** The object as the API server has it; undefined if it is gone or was created again. */
-async function readAgain(
-  client: Pick<KubeClient, "get">,
-  resource: Resource<SourceObject>,
-  { metadata: { namespace, name = "", uid } }: SourceObject,
-  signal: AbortSignal,
-): Promise<SourceObject | undefined> {
-  try {
-    const now = await client.get(resource, { namespace, name }, { signal });
-    return now.metadata.uid === uid ? now : undefined;
-  } catch (error) {
-    if (isStatus(error, "NotFound")) return undefined;
-    throw error;
-  }
 }
 
 function isNewer(a: SourceObject | undefined, b: SourceObject | undefined): boolean {

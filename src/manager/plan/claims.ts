@@ -89,27 +89,23 @@ export function isOfApp(app: AppRef, snapshot: Snapshot): boolean {
   return snapshot.app.namespace === app.namespace && snapshot.app.name === app.name;
 }
 
-/** The first comparison of two tables costs as much as there are namespaces, later ones as their classes. */
-export interface TableComparison {
-  /** The namespaces that the subset owns, but not as desired. */
-  conflictsOf(subset: string): readonly string[];
-  /** The subset owns the namespace under the claimed table, and as desired. */
-  hasAsDesired(subset: string, namespace: string): boolean;
-}
-
 const comparisons = remember((desired: RouteTable) => remember((claimed: RouteTable) => createComparison(desired, claimed)));
 
-export function compareWith(desired: RouteTable, claimed: RouteTable): TableComparison {
+/** The first comparison of two tables costs as much as there are namespaces, later ones as their classes. */
+export function compareWith(desired: RouteTable, claimed: RouteTable) {
   return comparisons(desired)(claimed);
 }
 
-function createComparison(desired: RouteTable, claimed: RouteTable): TableComparison {
+export type TableComparison = ReturnType<typeof createComparison>;
+
+function createComparison(desired: RouteTable, claimed: RouteTable) {
   const [wanted, had] = [classFacts(desired), classFacts(claimed)];
   const isSame = (from: number, to: number) => had.signature(from) === wanted.signature(to);
   // Tables of the subsets of one plan differ in fences only.
   const hasConflicts = wanted !== had || desired.classOf !== claimed.classOf;
   return {
-    conflictsOf: rememberNames((subset) => {
+    /** The namespaces that the subset owns, but not as desired. */
+    conflictsOf: rememberNames((subset): readonly string[] => {
       const conflicts: string[] = [];
       if (!hasConflicts) return conflicts;
       for (const [from, targets] of pairsOf(desired.classOf, claimed.classOf)) {
@@ -121,7 +117,8 @@ function createComparison(desired: RouteTable, claimed: RouteTable): TableCompar
       }
       return conflicts;
     }),
-    hasAsDesired(subset, namespace) {
+    /** The subset owns the namespace under the claimed table, and as desired. */
+    hasAsDesired(subset: string, namespace: string): boolean {
       if (isFencedIn(claimed, namespace)) return false;
       if (!desired.classOf.has(namespace) && !claimed.classOf.has(namespace)) return false;
       const from = classNumber(claimed, namespace);

@@ -11,21 +11,15 @@ const CLUSTER_CLASS = 0;
 const UNKNOWN_CLASS = 1;
 const FIRST_CLASS = 2;
 
-interface ClassFacts {
-  holders(number: number): ReadonlySet<string>;
-  /** See createSignatures. */
-  signature(number: number): string;
-}
-
 const factsByRules = remember((rules: RouteTable["rules"]) =>
   remember((classes: RouteTable["classes"]) => createClassFacts(rules, classes)),
 );
 
-export function classFacts({ rules, classes }: Pick<RouteTable, "rules" | "classes">): ClassFacts {
+export function classFacts({ rules, classes }: Pick<RouteTable, "rules" | "classes">) {
   return factsByRules(rules)(classes);
 }
 
-function createClassFacts(rules: RouteTable["rules"], classes: RouteTable["classes"]): ClassFacts {
+function createClassFacts(rules: RouteTable["rules"], classes: RouteTable["classes"]) {
   const limits = limitsOf(rules);
   const isShardedTable = rules.some(({ kind }) => kind === "sharded");
   const fullLimits = limits.filter((at) => rules[at]?.resources.length === 0).length;

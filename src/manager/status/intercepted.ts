@@ -103,13 +103,7 @@ function lookAt(pod: Pod, server: WebhookServer, problem: string): Look {
   return { redirects, reason: "InjectedBefore", message };
 }
 
-interface Use {
-  readonly name: string;
-  readonly pod: string;
-  readonly isProxied: boolean;
-}
-
-function usesOf({ metadata, spec }: Service, looks: readonly (Look & { readonly pod: Pod })[], port: number): Use[] {
+function usesOf({ metadata, spec }: Service, looks: readonly (Look & { readonly pod: Pod })[], port: number) {
   const selector = Object.entries(spec?.selector ?? {});
   if (selector.length === 0) return [];
   const targets = (spec?.ports ?? [])

@@ -22,13 +22,8 @@ export type MatchExpressions = (
 /** Of the thread: the automata of six running jobs and their work space, with room to spare. */
 const MAX_HEAP_MB = 128;
 
-interface Waiting {
-  resolve(answer: MatchAnswer): void;
-  reject(error: Error): void;
-}
-
 export function createExpressionMatcher(): MatchExpressions {
-  const waiting = new Map<number, Waiting>();
+  const waiting = new Map<number, PromiseWithResolvers<MatchAnswer>>();
   let thread: Worker | undefined;
   let lastId = 0;
 
@@ -58,17 +53,17 @@ export function createExpressionMatcher(): MatchExpressions {
     if (expressions.length === 0 || names.length === 0) return () => false;
     thread ??= start();
     const question: MatchQuestion = { id: ++lastId, expressions, names: names.join("\n"), limitMs };
-    const { promise, resolve, reject } = Promise.withResolvers<MatchAnswer>();
-    waiting.set(question.id, { resolve, reject });
+    const asked = Promise.withResolvers<MatchAnswer>();
+    waiting.set(question.id, asked);
     thread.postMessage(question);
     const unlink =
       signal &&
       onAbort(signal, () => {
         thread?.postMessage({ cancelled: question.id } satisfies MatchCancellation);
         waiting.delete(question.id);
-        resolve({ id: question.id, answers: undefined });
+        asked.resolve({ id: question.id, answers: undefined });
       });
-    const { answers } = await promise.finally(unlink);
+    const { answers } = await asked.promise.finally(unlink);
     return answers && matchesIn(expressions, names, answers);
   };
 }

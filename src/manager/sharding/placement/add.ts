@@ -8,9 +8,9 @@ import { PLACEMENT } from "../../../api/sharding-keys.ts";
 import { metadataOnly } from "../../../kube/client/resource.ts";
 import { NAMESPACES, type Pod, STATEFUL_SETS, type StatefulSet } from "../../../kube/client/resources.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
-import { isStatus } from "../../../kube/status.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import { anyOf, type Controller, changed, controllerOf, generationChanged } from "../../../runtime/controller.ts";
+import { getIfThere } from "../../../runtime/patch-current.ts";
 import { formatRequest, type Reconciler, type Request } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
 import type { ControllerBase, ManagerContext } from "../../context/manager-context.ts";
@@ -74,7 +74,9 @@ export function createPlacementReconciler(options: PlacementReconcilerOptions): 
       const known = pods.list(request.namespace);
       // The list of the pods queues the root again.
       if (config === undefined || root === undefined || known === undefined) return {};
-      const statefulSet = await readStatefulSet(client, request.namespace, root.targetStatefulSet, signal);
+      const target = { namespace: request.namespace, name: root.targetStatefulSet };
+      const found = await getIfThere(client, STATEFUL_SETS, target, signal);
+      const statefulSet = found && factsOf(found);
       const previous = storedPlacement(config, (problems) =>
         log.warn({ root: formatRequest(request), problems }, "placement is not readable"),
       );
@@ -108,20 +110,6 @@ function rootOf(config: ShardingConfig) {
   if (!checked.ok || config.metadata.deletionTimestamp !== undefined) return undefined;
   const { root } = checked.value.spec;
   return root?.disable === true ? undefined : root;
-}
-
-async function readStatefulSet(
-  client: Pick<KubeClient, "get">,
-  namespace: string,
-  name: string,
-  signal: AbortSignal,
-): Promise<StatefulSetFacts | undefined> {
-  try {
-    return factsOf(await client.get(STATEFUL_SETS, { namespace, name }, { signal }));
-  } catch (error) {
-    if (isStatus(error, "NotFound")) return undefined;
-    throw error;
-  }
 }
 
 function factsOf({ spec }: StatefulSet): StatefulSetFacts {

@@ -30,7 +30,7 @@ const MAX_SHARD_PODS = 128;
 /** All shards: the normal ones and the canary. */
 export const MAX_FAMILY_PODS = (MAX_NORMAL_SHARDS + 1) * MAX_SHARD_PODS;
 const MAX_GRACE_SECONDS = 86_400;
-export const DEFAULT_GRACE_SECONDS = 300;
+export const DEFAULT_GRACE_SECONDS = 600;
 /** The label controller-revision-hash of its pods has the name and a hash of 10 characters. */
 const MAX_STATEFUL_SET_NAME = 52;
 const MAX_SOAK_SECONDS = 604_800;
@@ -74,7 +74,7 @@ const autoSchema = z.strictObject({
   graceSeconds: optional(int(0, MAX_GRACE_SECONDS))
     .meta({ default: DEFAULT_GRACE_SECONDS })
     .describe(
-      "Time in seconds for which a shard without a ready pod keeps its namespaces, before other shards get them. The default is 300.",
+      "Time in seconds for which a shard without a ready pod keeps its namespaces, before other shards get them. The default is 600, twice the longest time that the kubelet waits before it starts a crashed container again.",
     ),
 });
 

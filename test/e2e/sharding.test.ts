@@ -289,6 +289,7 @@ describeWithKube("a StatefulSet that shards itself", () => {
     const left = async (namespace: string) => kubectl(kube.kubeconfig, ["get", "configmap", "-n", namespace, "-o", "name"]);
     expect(await left(mine)).not.toContain("kept");
     expect(await left(foreign)).toContain("kept");
+    await mesh.client.create(CONFIG_MAPS, { metadata: { namespace: mine, name: "load" } });
   });
 
   it("loses no placement and lets no two shards write when the manager is killed midway of a scaling", {

@@ -37,7 +37,8 @@ export function placeNow(world: MeshWorld, scale: Scale): Pick<Rules, "owners" |
     previous,
     nowMs: world.clock.now(),
     namespaces: NAMESPACES,
-    readyShards: new Set(readyShards(world)),
+    readySince: new Map(readyShards(world).map((shard) => [shard, 0])),
+    restarting: new Set(),
     root: { canary: undefined, auto: { everyShardReplicas: 1, graceSeconds: GRACE_SECONDS }, placement: "Balanced" },
     statefulSet: { replicas: scale.replicas, start: 0 },
   });
@@ -67,7 +68,7 @@ export function expectScaled(world: MeshWorld, scale: Scale): void {
 /** What a table depends on: not how long a shard has been away. */
 export function activeText(scale: Scale): string {
   const stored = storedOf(scale);
-  return stored === undefined ? "" : formatPlacement({ ...stored, away: new Map() });
+  return stored === undefined ? "" : formatPlacement({ ...stored, away: new Map(), losses: new Map() });
 }
 
 function storedOf({ stored }: Scale): Placement | undefined {

@@ -42,7 +42,14 @@ it.each(names)("translates %s", async (name) => {
 });
 
 function translated({ root, configs, problems }: Family, { statefulSet, ready, namespaces, resources }: Input) {
-  const facts = { previous: undefined, statefulSet, readyShards: new Set(ready), namespaces, nowMs: 0 };
+  const facts = {
+    previous: undefined,
+    statefulSet,
+    readySince: new Map((ready ?? []).map((shard) => [shard, 0] as const)),
+    restarting: new Set<number>(),
+    namespaces,
+    nowMs: 0,
+  };
   const placement = root?.spec.root && placementOf({ ...facts, root: root.spec.root })?.placement;
   const ofRoot = root !== undefined && placement !== undefined;
   const family = ofRoot ? shardsOfRoot(root, placement) : shardsOfConfigs(configs);

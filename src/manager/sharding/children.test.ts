@@ -7,6 +7,7 @@ import { childrenOf, homeShard, shardPlacer } from "./children.ts";
 import { type Placement, placementOf } from "./placement.ts";
 import { computedKeys, splitSelector } from "./shards.ts";
 
+const READY = { readySince: new Map<number, number>(), restarting: new Set<number>() };
 const NAMES = Array.from({ length: 200 }, (_, index) => `team-${index}`);
 const KEY = "ctrlmesh.kusionstack.io";
 
@@ -20,7 +21,7 @@ function placed(config: ShardingConfig, change: Partial<Placement> = {}, replica
   const { root } = config.spec;
   if (root === undefined) throw new Error("no root");
   const statefulSet = { replicas, start: 0 };
-  const step = placementOf({ previous: undefined, root, statefulSet, readyShards: new Set(), namespaces: NAMES, nowMs: 0 });
+  const step = placementOf({ previous: undefined, root, statefulSet, ...READY, namespaces: NAMES, nowMs: 0 });
   if (step === undefined) throw new Error("no placement");
   return { ...step.placement, ...change };
 }
@@ -151,7 +152,13 @@ describe("the shard of a namespace", () => {
           const { root } = config.spec;
           if (root === undefined) throw new Error("no root");
           const facts = { previous, root: { ...root, auto: { ...root.auto, shardingSize: 12 } }, statefulSet: undefined };
-          const step = placementOf({ ...facts, readyShards: new Set(list), namespaces: NAMES, nowMs: 0 });
+          const step = placementOf({
+            ...facts,
+            ...READY,
+            readySince: new Map(list.map((shard) => [shard, 0])),
+            namespaces: NAMES,
+            nowMs: 0,
+          });
           if (step === undefined) throw new Error("no placement");
           const now = { ...step.placement, shards: size };
           const tests = childrenOf(config, now).map(({ metadata, spec }) => ({

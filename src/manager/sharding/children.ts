@@ -14,9 +14,8 @@ import {
   SHARD_HASH,
 } from "../../api/sharding-keys.ts";
 import { placeHash } from "../../kube/place.ts";
-import { legacyBatch } from "./legacy-map.ts";
 import { mixedHash } from "./mixed-hash.ts";
-import { type Placement, placer } from "./placement.ts";
+import { type Placement, placer, shardsByHash } from "./placement.ts";
 
 /** The children of a valid config, the canary first; none unless it is a root. */
 export function childrenOf(config: ShardingConfig, placement: Placement): ShardingConfig[] {
@@ -94,9 +93,9 @@ function canaryTerms({ inNamespaces, inShardHash, percent }: NonNullable<Shardin
   return [...listed(NAMESPACE, "In", inNamespaces), ...listed(SHARD_HASH, "In", inShardHash)];
 }
 
-function normalTerms({ prefix, canary }: ShardingRoot, { active, map }: Placement, number: number): LabelSelectorRequirement[] {
-  if (map !== undefined || canary?.percent !== undefined) return [placedOn(normalShardName(prefix, number))];
-  const batch = legacyBatch(active, number).map(String);
+function normalTerms({ prefix, canary }: ShardingRoot, placement: Placement, number: number): LabelSelectorRequirement[] {
+  if (placement.map !== undefined || canary?.percent !== undefined) return [placedOn(normalShardName(prefix, number))];
+  const batch = shardsByHash(placement).flatMap((shard, hash) => (shard === number ? [String(hash)] : []));
   return [
     ...listed(NAMESPACE, "NotIn", canary?.inNamespaces),
     ...listed(SHARD_HASH, "NotIn", canary?.inShardHash),

@@ -5,10 +5,10 @@ import type { ShardingConfig } from "../../api/sharding-config.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
 import { familiesOf } from "./family.ts";
-import { coveringSelector, familyPods, ordinalOf, readyShards } from "./family-pods.ts";
+import { coveringSelector, familyPods, ordinalOf, readySince, restartingShards } from "./family-pods.ts";
 import { shardsOfConfigs, shardsOfRoot } from "./shards.ts";
 
-const PLACEMENT = { start: 3, shards: 3, active: [1, 2], away: new Map(), map: undefined };
+const PLACEMENT = { start: 3, shards: 3, active: [1, 2], away: new Map(), losses: new Map(), map: undefined };
 const POD_NAME = "statefulset.kubernetes.io/pod-name";
 const pod = (name: string) => ({ [POD_NAME]: name });
 
@@ -90,7 +90,7 @@ const podOf = (name: string, isReady = true, metadata: object = {}): Pod =>
 function shards(start: number, pods: readonly Pod[]): number[] {
   const { root } = (sampleShardingRoot() as unknown as ShardingConfig).spec;
   if (root === undefined) throw new Error("no root");
-  return [...readyShards(root, start, pods)];
+  return [...readySince(root, start, pods).keys()];
 }
 
 it("a shard is ready with one of its pods; the canary's pods make no normal shard ready", () => {
@@ -103,6 +103,24 @@ it("a shard is ready with one of its pods; the canary's pods make no normal shar
     ),
   ).toEqual([2, 3]);
   expect(shards(0, [podOf("other-1"), { metadata: { name: "shop-operator-1" } } as Pod])).toEqual([]);
+});
+
+it("a shard is ready since the time of its first ready pod", () => {
+  const { root } = (sampleShardingRoot() as unknown as ShardingConfig).spec;
+  const at = (ordinal: number, time: string | null) => {
+    const status = { conditions: [{ type: "Ready", status: "True", lastTransitionTime: time }] };
+    return { metadata: { name: `shop-operator-${ordinal}` }, status } as unknown as Pod;
+  };
+  const pods = [at(1, "2026-01-01T00:02:00Z"), at(2, "2026-01-01T00:01:00Z")];
+  expect(root && readySince(root, 0, pods)).toEqual(new Map([[1, Date.parse("2026-01-01T00:01:00Z")]]));
+  expect(root && readySince(root, 0, [...pods, at(2, null)])).toEqual(new Map([[1, 0]]));
+});
+
+it("the shards that the manager restarts are those of the pods in status.restart and status.rollout", () => {
+  const { root } = (sampleShardingRoot() as unknown as ShardingConfig).spec;
+  const status = { restart: { pod: "shop-operator-3" }, rollout: { pod: "shop-operator-0" } } as ShardingConfig["status"];
+  expect(root && restartingShards(root, 0, status)).toEqual(new Set([2]));
+  expect(root && restartingShards(root, 0, undefined)).toEqual(new Set());
 });
 
 it("a terminating pod is not ready", () => {

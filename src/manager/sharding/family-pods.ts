@@ -40,16 +40,38 @@ export function ordinalOf(statefulSet: string, podName: string): number | undefi
   return /^(0|[1-9][0-9]{0,8})$/.test(digits) ? Number(digits) : undefined;
 }
 
-/** The normal shards with a ready pod. @param start the ordinal of the StatefulSet's first pod */
-export function readyShards(root: ShardingRoot, start: number, pods: readonly Pod[]): Set<number> {
-  const numbers = new Set<number>();
+/**
+ * Since when each normal shard has had a ready pod, in ms.
+ * @param start the ordinal of the StatefulSet's first pod
+ */
+export function readySince(root: ShardingRoot, start: number, pods: readonly Pod[]): Map<number, number> {
+  const since = new Map<number, number>();
   for (const pod of pods) {
     const ordinal = ordinalOf(root.targetStatefulSet, pod.metadata.name ?? "");
     if (ordinal === undefined || !isReadyToStay(pod)) continue;
-    const index = ordinal - start - (root.canary?.replicas ?? 0);
-    if (index >= 0) numbers.add(Math.floor(index / root.auto.everyShardReplicas) + 1);
+    const shard = shardOfOrdinal(root, ordinal - start);
+    if (shard !== undefined) since.set(shard, Math.min(since.get(shard) ?? Number.POSITIVE_INFINITY, readyTime(pod)));
   }
-  return numbers;
+  return since;
+}
+
+/** The normal shards of which the manager restarts a pod, by a restart or a rollout. */
+export function restartingShards(root: ShardingRoot, start: number, status: ShardingConfig["status"]): Set<number> {
+  const pods = [status?.restart?.pod, status?.rollout?.pod];
+  const ordinals = pods.flatMap((pod = "") => ordinalOf(root.targetStatefulSet, pod) ?? []);
+  return new Set(ordinals.flatMap((ordinal) => shardOfOrdinal(root, ordinal - start) ?? []));
+}
+
+/** The number of the normal shard of the pod at this index of the StatefulSet; undefined for the canary's. */
+export function shardOfOrdinal({ canary, auto }: ShardingRoot, index: number): number | undefined {
+  const normal = index - (canary?.replicas ?? 0);
+  return normal < 0 ? undefined : Math.floor(normal / auto.everyShardReplicas) + 1;
+}
+
+/** A pod without a time, which the kubelet always writes, has been ready for ever. */
+function readyTime({ status }: Pod): number {
+  const ms = Date.parse(status?.conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime ?? "");
+  return Number.isNaN(ms) ? 0 : ms;
 }
 
 /**

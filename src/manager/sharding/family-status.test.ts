@@ -35,6 +35,13 @@ it("sums a root's shards, and leaves the canary out of the balance", () => {
   });
 });
 
+it("calls a family skewed if a shard has nearly nothing, though none has much more than the mean", () => {
+  const names = Array.from({ length: 10 }, (_, index) => `p-${index + 1}-normal`);
+  const family = { ...ROOT, children: names, normal: names };
+  const subsets = names.map((name, at) => ({ name, namespaces: at === 9 ? 0 : 10, pods: 1, readyPods: 1 }));
+  expect(describeFamily(family, { ...counts(0, 0), subsets }).balanced).toMatchObject({ status: "False", reason: "Skewed" });
+});
+
 it("calls a family skewed if a shard has far more than the mean, but not for one namespace", () => {
   expect(describeFamily(ROOT, counts(20, 2)).balanced).toMatchObject({ status: "False", reason: "Skewed" });
   expect(describeFamily(ROOT, counts(1, 0)).balanced).toMatchObject({ status: "True", reason: "Even" });

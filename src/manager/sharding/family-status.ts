@@ -23,7 +23,7 @@ interface DescribedFamily {
   readonly normal: readonly string[];
 }
 
-/** A family with a larger ratio of largest to mean counts as skewed. */
+/** A family is skewed if a shard has more than this times the mean number of namespaces, or the mean is more than this times its number. */
 const MAX_SKEW = 1.5;
 
 export function describeFamily(family: DescribedFamily, { subsets, desired }: AppCounts): Description {
@@ -66,8 +66,9 @@ function verdict(
 ): NonNullable<Description["balanced"]> {
   if (owned.length <= 1) return { status: "True", reason: "OneShard", message: "there is only one normal shard" };
   const message = `${owned.length} normal shards own ${smallest} to ${largest} namespaces, ${mean} on average`;
-  const isEven = skew <= MAX_SKEW || largest - mean < 1;
-  return isEven ? { status: "True", reason: "Even", message } : { status: "False", reason: "Skewed", message };
+  const isFull = skew > MAX_SKEW && largest - mean >= 1;
+  const isEmpty = smallest * MAX_SKEW < mean && mean - smallest >= 1;
+  return isFull || isEmpty ? { status: "False", reason: "Skewed", message } : { status: "True", reason: "Even", message };
 }
 
 function rounded(value: number): number {

@@ -1,22 +1,24 @@
 // The Legacy map of namespaces to shards: the 32 shard-hashes, cut into batches of equal size. Pure.
-// Invariant: if all shards are active, it is the map that KusionStack's controller mesh makes.
+// Invariants: if all shards are active, it is the map that KusionStack's controller mesh makes; a shard that is
+// lost moves its own hashes and no others.
 import { NAME_HASHES } from "../../kube/place.ts";
+import { mixedHash } from "./mixed-hash.ts";
 
-/** The shard-hashes of one active shard, ascending. Empty for the last ones of 9, 10 or 12 shards. */
-export function legacyBatch(active: readonly number[], shard: number): number[] {
-  const size = batchSize(active);
-  const at = active.indexOf(shard);
-  if (at < 0) return [];
-  const [start, end] = [Math.min(size * at, NAME_HASHES), Math.min(size * (at + 1), NAME_HASHES)];
-  return Array.from({ length: end - start }, (_, index) => start + index);
+/**
+ * The shard of every shard-hash.
+ * @param members the shards that have batches, ascending: the active ones, and those that are lost and may return
+ * @param active not empty
+ */
+export function legacyMap(members: readonly number[], active: readonly number[]): number[] {
+  const size = Math.ceil(NAME_HASHES / members.length);
+  return Array.from({ length: NAME_HASHES }, (_, hash) => {
+    const own = members[Math.floor(hash / size)] ?? 0;
+    return active.includes(own) ? own : standIn(hash, active);
+  });
 }
 
-/** The shard of every shard-hash. `active` is ascending and not empty. */
-export function legacyMap(active: readonly number[]): number[] {
-  const size = batchSize(active);
-  return Array.from({ length: NAME_HASHES }, (_, hash) => active[Math.floor(hash / size)] ?? 0);
-}
-
-function batchSize(active: readonly number[]): number {
-  return Math.ceil(NAME_HASHES / active.length);
+/** The shard that has the hash of a lost one. By rendezvous hashing, so it stays while it is active. */
+function standIn(hash: number, active: readonly number[]): number {
+  const rank = (shard: number) => mixedHash(`${hash}/${shard}`, "stand-in");
+  return active.reduce((best, shard) => (rank(shard) > rank(best) ? shard : best));
 }

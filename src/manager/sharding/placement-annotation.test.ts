@@ -8,7 +8,7 @@ import { formatPlacement, parsePlacement, placementInputs, storedPlacement } fro
 
 const NOW = Date.parse("2026-01-31T12:00:00.5Z");
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
-const legacy: Placement = { start: 3, shards: 4, active: [1, 3], away: new Map([[3, NOW]]), map: undefined };
+const legacy: Placement = { start: 3, shards: 4, active: [1, 3], away: new Map([[3, NOW]]), losses: new Map(), map: undefined };
 const LEGACY_TEXT = '{"start":3,"shards":4,"active":[1,3],"away":{"3":"2026-01-31T12:00:00.500Z"}}';
 
 function problemsOf(text: string): string[] {
@@ -42,7 +42,8 @@ describe("the annotation of a placement", () => {
         const active = [...list].sort((a, b) => a - b);
         const map = Uint8Array.from({ length: SLOTS }, (_, slot) => active[(slot * seed) % active.length] ?? 0);
         const away = new Map(active.filter((shard) => (shard + seed) % 2 === 0).map((shard) => [shard, NOW + shard]));
-        return { start: seed % 9, shards: active.length, active, away, map: isMapped ? map : undefined };
+        const losses = new Map(active.slice(seed % 3).map((shard) => [shard, { times: 1 + (seed % 7), lastMs: NOW - shard }]));
+        return { start: seed % 9, shards: active.length, active, away, losses, map: isMapped ? map : undefined };
       });
     fc.assert(
       fc.property(placement, (each) => {
@@ -53,6 +54,7 @@ describe("the annotation of a placement", () => {
       ...legacy,
       active: upTo(64),
       away: new Map(upTo(64).map((shard) => [shard, NOW])),
+      losses: new Map(upTo(64).map((shard) => [shard, { times: 1_000_000, lastMs: NOW }])),
       map: new Uint8Array(SLOTS).fill(64),
     };
     expect(parsePlacement(formatPlacement(largest)).ok).toBe(true);
@@ -64,7 +66,7 @@ describe("the annotation of a placement", () => {
 
   it.each([
     ["{", ["is not JSON"]],
-    [`"${"x".repeat(8_192)}"`, ["has 8194 characters; at most 8192 are allowed"]],
+    [`"${"x".repeat(16_384)}"`, ["has 16386 characters; at most 16384 are allowed"]],
     ["[]", ["must be an object, not a list"]],
     ["{}", ["start: required", "shards: required", "active: required", "away: required"]],
     [LEGACY_TEXT.replace("[1,3]", "[]"), ["active: must not be empty"]],
@@ -90,7 +92,7 @@ describe("the annotation of a placement", () => {
   });
 });
 
-const PLACED = { start: 0, shards: 2, active: [1, 2], map: undefined };
+const PLACED = { start: 0, shards: 2, active: [1, 2], losses: new Map(), map: undefined };
 const rootWith = (text: string | undefined) => ({ metadata: { annotations: text === undefined ? {} : { [PLACEMENT]: text } } });
 
 it("reads the annotation, and takes one that cannot be read for none", () => {

@@ -10,10 +10,13 @@ import type { KubeObject } from "../../kube/types.ts";
 import { SLOTS } from "./balanced-map.ts";
 import type { Placement } from "./placement.ts";
 
-/** The maximum length in characters. A placement with 64 shards, all of them away, has less than 5,000. */
-const MAX_LENGTH = 8_192;
+/** The maximum length in characters. A placement with 64 shards, all of them away and lost before, has less than 8,000. */
+const MAX_LENGTH = 16_384;
+const MAX_LOSSES = 1_000_000;
 
 const numberSchema = z.int().min(1).max(MAX_NORMAL_SHARDS);
+const keySchema = z.string().regex(/^[1-9][0-9]?$/);
+const timeSchema = z.iso.datetime({ error: "must be a time such as 2026-01-31T12:00:00Z" });
 
 const schema = z
   .object({
@@ -24,13 +27,17 @@ const schema = z
       .min(1)
       .max(MAX_NORMAL_SHARDS)
       .refine((list) => list.every((shard, at) => at === 0 || shard > (list[at - 1] ?? 0)), { error: "must be ascending" }),
-    away: z.record(z.string().regex(/^[1-9][0-9]?$/), z.iso.datetime({ error: "must be a time such as 2026-01-31T12:00:00Z" })),
+    away: z.record(keySchema, timeSchema),
+    losses: z.record(keySchema, z.object({ times: z.int().min(1).max(MAX_LOSSES), last: timeSchema })).default({}),
     map: z.base64().optional(),
   })
   .transform(
-    ({ away, map, ...same }): Placement => ({
+    ({ away, losses, map, ...same }): Placement => ({
       ...same,
       away: new Map(Object.entries(away).map(([shard, since]) => [Number(shard), Date.parse(since)])),
+      losses: new Map(
+        Object.entries(losses).map(([shard, { times, last }]) => [Number(shard), { times, lastMs: Date.parse(last) }]),
+      ),
       map: map === undefined ? undefined : Uint8Array.from(Buffer.from(map, "base64")),
     }),
   )
@@ -44,10 +51,23 @@ const schema = z
     error: "must name active shards only",
   });
 
-export function formatPlacement({ start, shards, active, away, map }: Placement): string {
-  const times = [...away].sort(([a], [b]) => a - b).map(([shard, sinceMs]) => [shard, new Date(sinceMs).toISOString()]);
-  const bytes = map && Buffer.from(map).toString("base64");
-  return JSON.stringify({ start, shards, active, away: Object.fromEntries(times), map: bytes });
+export function formatPlacement({ start, shards, active, away, losses, map }: Placement): string {
+  return JSON.stringify({
+    start,
+    shards,
+    active,
+    away: byShard(away, timeText),
+    losses: losses.size === 0 ? undefined : byShard(losses, ({ times, lastMs }) => ({ times, last: timeText(lastMs) })),
+    map: map && Buffer.from(map).toString("base64"),
+  });
+}
+
+function byShard<T>(map: ReadonlyMap<number, T>, textOf: (value: T) => unknown) {
+  return Object.fromEntries([...map].sort(([a], [b]) => a - b).map(([shard, value]) => [shard, textOf(value)]));
+}
+
+function timeText(ms: number): string {
+  return new Date(ms).toISOString();
 }
 
 /** Never throws. */
@@ -64,10 +84,12 @@ function refused(message: string): ValidationResult<Placement> {
   return { ok: false, problems: [{ path: "", message }] };
 }
 
-/** What a table depends on in a root's placement, as text: not how long a shard has been away. */
+/** What a table depends on in a root's placement, as text: not the times of absences and losses. */
 export function placementInputs(root: Pick<KubeObject, "metadata">): string | undefined {
   const placement = storedPlacement(root);
-  return placement && formatPlacement({ ...placement, away: new Map() });
+  if (placement === undefined) return undefined;
+  const losses = new Map([...placement.losses.keys()].map((shard) => [shard, { times: 1, lastMs: 0 }]));
+  return formatPlacement({ ...placement, away: new Map(), losses });
 }
 
 /** The placement of a root, if it has one. @param onProblems called if there is one that cannot be read */

@@ -34,12 +34,13 @@ function facts(change: Change): PlacementFacts {
   return {
     previous,
     root: {
-      auto: { everyShardReplicas: 2, ...auto },
+      auto: { everyShardReplicas: 2, graceSeconds: 300, ...auto },
       canary: canary === undefined ? undefined : { replicas: canary, percent: 5 },
       placement,
     },
     statefulSet: replicas === undefined ? undefined : { replicas, start },
-    readyShards: new Set(ready),
+    readySince: new Map(ready.map((shard) => [shard, 0])),
+    restarting: new Set(),
     namespaces,
     nowMs,
   };

@@ -17,7 +17,7 @@ import type { ControllerBase, ManagerContext } from "../../context/manager-conte
 import { isReadyToStay } from "../../facts/app-pods.ts";
 import type { PodLists } from "../../facts/pod-watch.ts";
 import { canaryTest } from "../children.ts";
-import { ordinalOf, readyShards } from "../family-pods.ts";
+import { ordinalOf, readySince, restartingShards } from "../family-pods.ts";
 import { placementOf, type StatefulSetFacts } from "../placement.ts";
 import { formatPlacement, storedPlacement } from "../placement-annotation.ts";
 
@@ -82,12 +82,14 @@ export function createPlacementReconciler(options: PlacementReconcilerOptions): 
       );
       const isCanary = canaryTest(root.canary);
       const names = namespaces.list().map(({ metadata }) => metadata.name ?? "");
+      const start = statefulSet?.start ?? previous?.start ?? 0;
       const step = placementOf({
         previous,
         root,
         statefulSet,
         nowMs: clock.now(),
-        readyShards: readyShards(root, statefulSet?.start ?? previous?.start ?? 0, known),
+        readySince: readySince(root, start, known),
+        restarting: restartingShards(root, start, config.status),
         namespaces: names.filter((name) => !isCanary(name)),
       });
       if (step === undefined) return {}; // the StatefulSet queues the root again when it exists

@@ -7,6 +7,8 @@ export interface InjectedWorkloadOptions {
   readonly kind?: "Deployment" | "StatefulSet";
   readonly name: string;
   readonly replicas: number;
+  /** The pods of a StatefulSet start one after the other, as by Kubernetes' default. The default here is at once. */
+  readonly startsInOrder?: boolean;
   /** Ordinal of a StatefulSet's first pod. */
   readonly start?: number;
   /** A StatefulSet that is rolled out by shards: the value of its label `rolling`. */
@@ -32,6 +34,7 @@ export function injectedWorkload(options: InjectedWorkloadOptions): string {
     name,
     replicas,
     version,
+    startsInOrder = false,
     start,
     rolling,
     release,
@@ -50,7 +53,7 @@ export function injectedWorkload(options: InjectedWorkloadOptions): string {
     metadata: { name, namespace, ...(rolling === undefined ? {} : { labels: { "ctrlmesh.kusionstack.io/rolling": rolling } }) },
     spec: {
       replicas,
-      ...(kind === "StatefulSet" ? { serviceName: name, podManagementPolicy: "Parallel" } : {}),
+      ...(kind === "StatefulSet" ? { serviceName: name, podManagementPolicy: startsInOrder ? "OrderedReady" : "Parallel" } : {}),
       ...(rolling === undefined ? {} : { updateStrategy: { type: "OnDelete" } }),
       ...(start === undefined ? {} : { ordinals: { start } }),
       selector: { matchLabels: labels },

@@ -58,6 +58,8 @@ export interface PodRunner {
 interface Running extends RunnerPod {
   isEnding: boolean;
   reported: string;
+  /** The condition Ready as reported, and since when. */
+  readiness: { readonly isReady: boolean; readonly since: string };
   isBusy: boolean;
   /** The operations on the pod, one after the other. */
   turn: Promise<void>;
@@ -80,6 +82,7 @@ export function startPodRunner(options: PodRunnerOptions): PodRunner {
       isEnding: false,
       isBusy: false,
       reported: "",
+      readiness: { isReady: false, since: nowInSeconds() },
       turn: Promise.resolve(),
       processes: createPodProcesses({
         ...options,
@@ -173,6 +176,7 @@ async function bind(client: KubeClient, namespace: string, name: string): Promis
 
 async function report(client: KubeClient, namespace: string, pod: Running): Promise<void> {
   const { hasProxy, hasStarted, isProxyReady, isReady, proxyRestarts, operatorRestarts } = pod.processes;
+  if (pod.readiness.isReady !== isReady) pod.readiness = { isReady, since: nowInSeconds() };
   const condition = (type: string, is: boolean) => ({ type, status: is ? "True" : "False" });
   const container = (name: string, ready: boolean, restartCount: number) => ({
     name,
@@ -191,7 +195,7 @@ async function report(client: KubeClient, namespace: string, pod: Running): Prom
       condition("PodScheduled", true),
       condition("Initialized", hasStarted),
       condition("ContainersReady", isReady),
-      condition("Ready", isReady),
+      { ...condition("Ready", isReady), lastTransitionTime: pod.readiness.since },
     ],
     ...(hasProxy ? { initContainerStatuses: [container(PROXY_CONTAINER, isProxyReady, proxyRestarts)] } : {}),
     containerStatuses: [container("operator", isReady, operatorRestarts)],
@@ -201,6 +205,11 @@ async function report(client: KubeClient, namespace: string, pod: Running): Prom
   const body = { metadata: { uid: pod.uid }, status };
   await client.patch(PODS, { namespace, name: pod.name }, { type: "merge", body }, { subresource: "status" });
   pod.reported = text;
+}
+
+/** As the API server writes times. */
+function nowInSeconds(): string {
+  return `${new Date().toISOString().slice(0, 19)}Z`;
 }
 
 async function reportEnded(client: KubeClient, namespace: string, { name, uid, processes }: RunnerPod): Promise<void> {

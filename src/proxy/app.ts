@@ -3,7 +3,7 @@
 // the session still follows the manager while requests drain.
 import { systemClock, systemRandom } from "../base/clock.ts";
 import { createHealthServer } from "../base/health-server.ts";
-import { type Runnable, runGroups } from "../base/lifecycle.ts";
+import { type Runnable, type RunOptions, runGroups } from "../base/lifecycle.ts";
 import type { ListenAddress } from "../base/listener.ts";
 import { createLogger } from "../base/log.ts";
 import { createRegistry } from "../base/metrics.ts";
@@ -24,16 +24,10 @@ import { createSession } from "./session/create-session.ts";
 import type { ManagerSession } from "./session/session.ts";
 import { createStateFolder } from "./state/state-folder.ts";
 
-export interface RunProxyOptions {
-  readonly signal: AbortSignal;
-  /** Called once everything is started. */
-  readonly onReady: (ready: ReadyInfo) => void;
-}
-
-/** Beyond the drain of the parts, before the process gives up. */
+/** How much longer than the drain of its parts the process waits before it gives up. */
 const DRAIN_MARGIN_MS = 2_000;
 
-export async function runProxy(config: ProxyConfig, { signal, onReady }: RunProxyOptions): Promise<void> {
+export async function runProxy(config: ProxyConfig, { signal, onReady }: RunOptions): Promise<void> {
   const log = createLogger({ name: "ctrlmesh-proxy", level: config.logLevel });
   const registry = createRegistry("proxy", VERSION);
   const [clock, random] = [systemClock, systemRandom];
@@ -91,7 +85,7 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps) {
     log,
   });
   const notStarted = () => {
-    // Without a certificate it does not listen yet, and the reason is what helps.
+    // Without a certificate the server does not listen yet, and the reason of the certificate says more.
     if (certificate.notReady === undefined && !outbound.server.listening) return "not listening";
     const missing = [certificate.notReady, session.current === undefined ? notConfigured(session) : undefined];
     return missing.filter((text) => text !== undefined).join("; ") || undefined;
@@ -100,7 +94,7 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps) {
     listen: config.healthListen,
     registry,
     notStarted,
-    // Not part of the start: the operator may write its certificate only once it runs.
+    // No condition of the start: the operator may write its webhook certificate only once it runs.
     notReady: () => notStarted() ?? reviews?.notReady,
     warning: () => certificate.warning,
     pages: debugPages({ session, plans: outbound.plans, accessLog, clock }),

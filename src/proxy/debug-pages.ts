@@ -11,7 +11,9 @@ import { ownerText, subsetDisplayName } from "../route/words.ts";
 import type { AccessFields, AccessLog } from "./observe/access-log.ts";
 import type { Session } from "./session/session.ts";
 
-export interface DebugPagesDeps extends RequestsPageDeps {
+export interface DebugPagesDeps {
+  readonly accessLog: Pick<AccessLog, "tap">;
+  readonly clock: Clock;
   readonly session: Pick<Session, "current">;
   /** Newest first. */
   readonly plans: { list(): readonly object[] };
@@ -32,13 +34,8 @@ const MAX_COUNT = 1_000;
 const MAX_SECONDS = 60;
 const MAX_READERS = 4;
 
-export interface RequestsPageDeps {
-  readonly accessLog: Pick<AccessLog, "tap">;
-  readonly clock: Clock;
-}
-
 /** /debug/requests?count=20&seconds=10: the next requests, until the count, the time or the reader ends. */
-export function requestsPage({ accessLog, clock }: RequestsPageDeps): Page {
+export function requestsPage({ accessLog, clock }: Pick<DebugPagesDeps, "accessLog" | "clock">): Page {
   let readers = 0;
   return async (query, signal) => {
     const count = parameter(query, "count", 20, MAX_COUNT);

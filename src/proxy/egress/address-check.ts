@@ -10,7 +10,7 @@ export interface Cidr {
   readonly family: "ipv4" | "ipv6";
 }
 
-/** Undefined if it is not refused. */
+/** Returns why the address is refused, or undefined. */
 export type AddressCheck = (address: string) => string | undefined;
 
 /** No policy and no setting opens these. */
@@ -29,7 +29,7 @@ const NEVER = [
 ] as const;
 
 /**
- * Addresses inside the pod, the node or the cluster. The last ones contain IPv4 addresses, in places that
+ * Addresses inside the pod, the node or the cluster. The last five ranges embed IPv4 addresses, in places that
  * vary or in forms that nobody needs: 6to4, Teredo, local translation (RFC 8215), and the forms that RFC 4291
  * and RFC 7915 have given up.
  */

@@ -11,7 +11,7 @@ export type ClientHello =
   /** `serverName` in lower case; undefined if the client names none. */
   | { readonly kind: "hello"; readonly serverName: string | undefined };
 
-/** Key shares of post-quantum groups take 2 KB, tickets as much; no client sends a tenth of this. */
+/** Key shares of post-quantum groups take 2 KB, and tickets as much. No client sends half of this bound. */
 export const MAX_HELLO_BYTES = 32_768;
 
 const HANDSHAKE_RECORD = 22;
@@ -34,7 +34,7 @@ export function readClientHello(bytes: Buffer): ClientHello {
   }
 }
 
-/** The reason to close the tunnel to `host`. `isAllowList`: only listed servers may be called. */
+/** Why the tunnel to `host` is closed, or undefined. @param isAllowList only listed servers may be called */
 export function serverNameProblem(
   hello: Exclude<ClientHello, { kind: "incomplete" }>,
   host: string,
@@ -52,7 +52,7 @@ function messageOf(bytes: Buffer): Buffer | "incomplete" | "not-tls" {
   let wanted: number | undefined;
   for (let at = 0; at < bytes.length; ) {
     const length = bytes.length < at + RECORD_HEADER ? undefined : bytes.readUInt16BE(at + 3);
-    // One byte of another protocol is enough to know.
+    // The first byte tells other protocols apart.
     if (bytes[at] !== HANDSHAKE_RECORD || (bytes[at + 1] ?? 3) !== 3 || length === 0) return "not-tls";
     if (length === undefined) return "incomplete";
     if (length > MAX_RECORD_BYTES) return "not-tls";
@@ -119,7 +119,7 @@ class Fields {
     return this.#take(bytes).readUIntBE(0, bytes);
   }
 
-  /** What follows a length of so many bytes. */
+  /** Reads a length of so many bytes, and then the bytes that it counts. */
   list(lengthBytes: number): Fields {
     return new Fields(this.#take(this.number(lengthBytes)));
   }

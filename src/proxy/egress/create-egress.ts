@@ -3,12 +3,13 @@
 // queries and headers are never logged.
 import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Registry } from "prom-client";
 import { onAbort } from "../../base/abort.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../base/listener.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { dropStalledReader, STALLED_MS } from "../server/serve.ts";
 import { type Cidr, createAddressCheck } from "./address-check.ts";
+import type { AdmitDeps } from "./admit.ts";
 import { createDial, type Dial } from "./dial.ts";
 import { EgressError } from "./egress-error.ts";
 import { type RequestDeps, serveRequest } from "./serve-request.ts";
@@ -21,8 +22,7 @@ export interface EgressSettings {
   readonly drainMs: number;
 }
 
-export interface EgressDeps extends Omit<ServeDeps, "dial" | "maxOpen" | keyof EgressTimes>, Omit<VisitsDeps, "metrics"> {
-  readonly registry: Registry;
+export interface EgressDeps extends AdmitDeps, ProcessContext, Pick<VisitsDeps, "accessLog"> {
   /** Default: dials by the settings. */
   readonly dial?: Dial;
   readonly times?: Partial<EgressTimes>;
@@ -30,12 +30,8 @@ export interface EgressDeps extends Omit<ServeDeps, "dial" | "maxOpen" | keyof E
   readonly maxOpen?: number;
 }
 
-interface EgressTimes {
-  /** Without a byte in a tunnel. */
-  readonly idleMs: number;
-  readonly helloMs: number;
-  readonly answerMs: number;
-  /** A client that takes nothing of its answer. */
+interface EgressTimes extends Pick<TunnelDeps, "idleMs" | "helloMs">, Pick<RequestDeps, "answerMs"> {
+  /** How long a client may read nothing of its answer. */
   readonly stalledMs: number;
 }
 
@@ -129,8 +125,7 @@ function serveWith(server: Server, visits: Visits, deps: ServeDeps): void {
     const visit = visits.begin("CONNECT");
     const before = waiting.get(client);
     if (before !== undefined && before.size > 0) {
-      // The tunnel's bytes would mix with the answers before it, and Node does not report this connection's
-      // end.
+      // The tunnel's bytes would mix with the answers before it, and Node does not report the connection's end.
       visit.decided("bad-request");
       for (const each of [...before, visit]) each.over();
       client.destroy();

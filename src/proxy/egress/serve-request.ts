@@ -53,7 +53,7 @@ export async function serveRequest(req: IncomingMessage, res: ServerResponse, de
     permit.settle({ kind: "answered", status, tookMs: clock.monotonicMs() - startedMs });
     visit.decided("allowed");
     visit.notes.code = status;
-    // A client that has left, or a server that has: pipeline has destroyed both sides.
+    // If the client or the server has left, `pipeline` has destroyed both sides.
     await pipeline(answer, res).catch(() => undefined);
   } catch (error) {
     // A client that leaves breaks the connection off, which says nothing of the server.

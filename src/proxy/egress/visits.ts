@@ -20,7 +20,7 @@ export interface Visit {
   /** Fires when the request is over, whichever way. */
   readonly signal: AbortSignal;
   readonly notes: VisitNotes;
-  /** Two connections that end together: the visit lasts until both have. */
+  /** The visit lasts until both connections of its tunnel have ended. */
   isTunnel: boolean;
   /** True if the visit may be cut while the proxy drains. Tunnels replace it. */
   isQuiet: () => boolean;
@@ -74,7 +74,7 @@ export function createVisits({ clock, metrics, accessLog }: VisitsDeps) {
     get open(): number {
       return openVisits.size;
     },
-    /** Resolves when none is left. Quiet visits end immediately, all others after this time. */
+    /** Resolves when no visit is left. Quiet visits end immediately, all others after this time. */
     async drain(withinMs: number): Promise<void> {
       const endMs = clock.monotonicMs() + withinMs;
       while (openVisits.size > 0) {

@@ -17,9 +17,7 @@ export interface WaitIdleOptions {
   readonly readTables: () => string;
 }
 
-/**
- * True once there was no connection for a second, by the kernel's table of the pod; false after `atMostMs`.
- */
+/** True once the kernel's table has had no connection for a second; false after `atMostMs`. */
 export async function waitIdle({ ports, atMostMs, clock, readTables }: WaitIdleOptions): Promise<boolean> {
   const endMs = clock.monotonicMs() + atMostMs;
   let busyMs = clock.monotonicMs();

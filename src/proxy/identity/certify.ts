@@ -1,6 +1,6 @@
 // Makes keys (ECDSA P-256), and asks a replica of the manager for a certificate for one. Invariants: a
 // private key never leaves the process, and the call ends within a bound.
-import { createPrivateKey, generateKeyPair, type KeyObject } from "node:crypto";
+import { createPrivateKey, generateKeyPair } from "node:crypto";
 import { promisify } from "node:util";
 import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -61,14 +61,8 @@ export function createCertify({ manager, access, clock, connect = openManagerCha
   };
 }
 
-export interface NewKey {
-  readonly privateKey: KeyObject;
-  readonly pem: string;
-  /** SubjectPublicKeyInfo, DER. */
-  readonly publicKey: Uint8Array;
-}
-
-export async function newKey(): Promise<NewKey> {
+/** `publicKey` is a SubjectPublicKeyInfo in DER. */
+export async function newKey() {
   const { publicKey, privateKey: pem } = await promisify(generateKeyPair)("ec", {
     namedCurve: "P-256",
     publicKeyEncoding: { type: "spki", format: "der" },

@@ -1,4 +1,4 @@
-// By the settings: how the proxy trusts the manager and proves itself, and its serving certificate.
+// Creates, by the settings, the proxy's access to the manager and its serving certificate.
 import type { ProcessContext } from "../../base/process-context.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import { createCertify } from "./certify.ts";

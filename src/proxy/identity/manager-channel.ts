@@ -43,7 +43,7 @@ export function openManagerChannel(endpoint: string, { credentials, channelOptio
   return new ManagerClient(endpoint, new EndingCredentials(credentials), { ...CHANNEL_OPTIONS, ...channelOptions });
 }
 
-/** A client whose close also ends a connection in the making, unlike that of gRPC's own client. */
+/** Unlike gRPC's own client, its `close` also ends a connection that is still being made. */
 class ManagerClient extends Client {
   readonly #credentials: EndingCredentials;
   #isClosed = false;
@@ -79,8 +79,8 @@ type Connector = experimental.SecureConnector;
 
 /**
  * Credentials of one channel that end with it. gRPC leaves a connection open if its channel is closed during
- * the TLS handshake, and that connection holds one of the manager's places: when a thousand proxies give a
- * busy manager up, no other proxy gets in.
+ * the TLS handshake, and that connection holds one of the manager's places. When a thousand proxies give up
+ * on a busy manager, no other proxy gets in.
  */
 class EndingCredentials extends ChannelCredentials {
   readonly #inner: ChannelCredentials;
@@ -93,7 +93,7 @@ class EndingCredentials extends ChannelCredentials {
     this.#inner = inner;
   }
 
-  /** @param isUp gRPC itself ends a connection that is up, after its last message */
+  /** @param isUp the connection is up, so gRPC itself ends it after its last message */
   end(isUp: boolean): void {
     this.#isOver = true;
     for (const socket of isUp ? this.#handshakes : this.#sockets) socket.destroy();

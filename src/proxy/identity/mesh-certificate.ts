@@ -1,7 +1,6 @@
 // The certificate that the manager issues to this pod. It is renewed after a quarter of its life, and
 // immediately when the mesh has other CAs. Invariants: every certificate is checked before its use; while a
 // renewal fails the old one stays in use, even after its end, since open connections never look at it again.
-// It is stored in one file with its key, and in a pod on no disk, since the folder is an emptyDir in memory.
 import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
 import { z } from "zod";
 import { untilAborted } from "../../base/abort.ts";
@@ -33,7 +32,10 @@ export interface MeshCertificateOptions extends ProcessContext {
 
 const STORED = z.object({ key: z.string(), chain: z.string(), trust: z.string() });
 
-/** PEM: the key, the chain with the certificate first, and the manager's CAs when it issued them. */
+/**
+ * PEM: the key, the chain with the certificate first, and the manager's CAs when it issued them. In a pod the
+ * key is on no disk, since the folder is an emptyDir in memory.
+ */
 type StoredCertificate = Readonly<z.output<typeof STORED>>;
 
 interface Held {
@@ -55,7 +57,7 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
   const stopping = new AbortController();
   const first = Promise.withResolvers<void>();
   let inUse: Held | undefined;
-  /** The CAs of the file when the certificate was issued; the kubelet may bring new ones late. */
+  /** The CAs in the file when the certificate was issued. The kubelet may bring the manager's new CAs late. */
   let fileSet = "";
   let renewing: Promise<void> = Promise.resolve();
 
@@ -104,7 +106,6 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
   const isDue = async (): Promise<boolean> =>
     inUse === undefined || clock.now() >= inUse.renewAt || (await hasOtherTrust(inUse).catch(() => false));
 
-  /** Until the process stops. */
   const run = async () => {
     let failures = 0;
     let retryAtMs = 0;
@@ -187,7 +188,7 @@ function retryBackoff(hasOne: boolean, isRefused: boolean): BackoffOptions {
 /**
  * Wall time in milliseconds, shortly before a quarter of the life is over: operators go on for three quarters
  * of it without a manager. Random, so that pods that started together do not ask together. The life begins at
- * the issue; the certificate itself is dated back, for late clocks.
+ * the issue. The certificate itself is dated back, for clocks that are late.
  */
 function renewalTime({ validFromDate, validToDate }: X509Certificate, random: Random): number {
   const from = validFromDate.getTime() + CLOCK_SKEW_MS;

@@ -1,5 +1,4 @@
-// A certificate with its key. In a file of its own, since every import costs memory in the thread of the
-// operator's webhooks.
+// A certificate with its key. A file of its own, since each import costs memory in the thread for webhooks.
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { MeshError } from "../../base/errors.ts";

@@ -1,6 +1,5 @@
-// A serving certificate that is there at the start and is looked at again every minute: one from files, as
-// cert-manager renews them in a mounted Secret, or one of the proxy's own. Invariant: while no better one can
-// be had, the old one stays in use.
+// A serving certificate that is checked every minute: one from files, as cert-manager renews them in a mounted
+// Secret, or one of the proxy's own. Invariant: while no better one can be had, the old one stays in use.
 import { X509Certificate } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -50,12 +49,12 @@ export function createWatchedCertificate({ next, caFile, holder, clock, log }: W
   };
 }
 
-export type OwnCertificateOptions = Omit<WatchedCertificateOptions, "next" | "caFile"> & { readonly dataDir: string };
+type OwnCertificateOptions = Omit<WatchedCertificateOptions, "next" | "caFile"> & { readonly dataDir: string };
 
 const DAY_MS = 86_400_000;
 const LEAF_DAYS = 90;
 const CA_DAYS = 3650;
-/** Renewed when less is left. Any restart takes far less. */
+/** A certificate is renewed when less than this is left. Any restart takes far less. */
 const RENEW_LEAF_MS = 30 * DAY_MS;
 const RENEW_CA_MS = 180 * DAY_MS;
 

@@ -4,7 +4,7 @@
 import { errorMessage, MeshError } from "../../base/errors.ts";
 
 const OUTPUT_CHAIN = "CTRLMESH_OUTPUT";
-/** For connections from outside of the pod. Those of the pod to itself never pass it. */
+/** For connections from outside of the pod. Connections of the pod to itself never pass this chain. */
 const INBOUND_CHAIN = "CTRLMESH_INBOUND";
 
 export interface Redirection {
@@ -14,7 +14,7 @@ export interface Redirection {
   readonly to: number;
   /** The user whose connections go to the API server directly. */
   readonly exceptUid: number;
-  /** From the operator's webhooks to the proxy's listener for them. */
+  /** The port of the operator's webhooks, and the port of the proxy's listener for them. */
   readonly inbound?: { readonly from: number; readonly to: number } | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface FamilyRules {
   readonly family: Family;
   /** Input of iptables-restore --noflush. */
   readonly restore: string;
-  /** The chains, by the kernel's chain that jumps to each. */
+  /** The kernel's chain `from` jumps to the mesh's chain `to`. */
   readonly jumps: readonly { readonly from: string; readonly to: string }[];
 }
 
@@ -62,7 +62,7 @@ const VARIANTS = ["-nft", "-legacy", ""];
 const WAIT_SECONDS = "--wait=10";
 
 /**
- * Writes the rules with the iptables of the image, also over themselves. Returns the variant.
+ * Writes the rules, or replaces those of an earlier run. Returns the variant of iptables that the kernel takes.
  * @throws MeshError `IPTABLES_FAILED` with the error of each variant
  */
 export function applyRules(rules: readonly FamilyRules[], run: Run): string {

@@ -7,9 +7,7 @@ export type AccessSink = (fields: AccessFields) => void;
 
 export type AccessLog = ReturnType<typeof createAccessLog>;
 
-export interface AccessLogOptions extends Pick<ProcessContext, "random" | "log"> {
-  readonly share: number;
-}
+type AccessLogOptions = Pick<ProcessContext, "random" | "log"> & { readonly share: number };
 
 export function createAccessLog({ share, random, log }: AccessLogOptions) {
   const taps = new Set<AccessSink>();
@@ -31,7 +29,7 @@ export function createAccessLog({ share, random, log }: AccessLogOptions) {
     },
     /** Copies all requests that begin from now on, until the returned function is called. */
     tap(sink: AccessSink): () => void {
-      // A sink of its own a call, so that the same function may listen twice.
+      // One entry for each call, so that the same function may be subscribed twice.
       const entry: AccessSink = (fields) => sink(fields);
       taps.add(entry);
       if (taps.size === 1) notify(true);
@@ -39,9 +37,9 @@ export function createAccessLog({ share, random, log }: AccessLogOptions) {
         if (taps.delete(entry) && taps.size === 0) notify(false);
       };
     },
-    /** True when the first reader of copies comes, false when the last has left. */
+    /** Calls the listener with true when the first reader comes, and with false when the last one has left. */
     onTapped: (listener: (isTapped: boolean) => void) => void listeners.push(listener),
-    /** For a request that another thread has served. */
+    /** Passes on a request that another thread has served. */
     copy(fields: AccessFields): void {
       for (const sink of [...taps]) sink(fields);
     },

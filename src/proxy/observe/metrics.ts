@@ -49,13 +49,13 @@ export function createProxyMetrics(registry: Registry) {
   const stop = measureEventLoop(registry, "proxy");
 
   return {
-    /** Counts a reply at its head. `seconds` since the request came. */
+    /** Counts a reply at its head. @param seconds since the request came */
     replied(record: CallRecord, code: number, seconds: number): void {
       requests(record, code).value++;
       decisions(record).value++;
       overhead.observe(Math.max(0, seconds - (record.waitedMs ?? 0) / 1000));
     },
-    /** For a request that has an end: its whole reply has been sent. */
+    /** For a request that is no stream, once its whole reply has been sent. */
     finished: (record: CallRecord, seconds: number): void => durations(verbOf(record.info)).observe(seconds),
     timed({ names, ms }: LayerTiming): void {
       for (const [index, name] of names.entries()) layers(name).observe((ms[index] ?? 0) / 1000);
@@ -124,9 +124,9 @@ function countStreams(registry: Registry): Record<StreamKind, number> {
 }
 
 /**
- * The function from requests to what `make` makes, with a bound. Clients choose paths freely, so a resource
- * gets a value of its own only after an answer of the API server's (`asked`) for it; all beyond
- * `maxResources` share one.
+ * Finds the value that `make` has made for the resource of a request. Clients choose paths freely, so a
+ * resource gets a value of its own only after a good answer of the API server (`asked`), and all resources
+ * beyond `maxResources` share one.
  */
 export function byResource<T>(
   maxResources: number,

@@ -28,9 +28,9 @@ export interface PoliciesOptions extends Pick<ProcessContext, "clock" | "random"
   readonly metrics: PolicyMetrics;
 }
 
-/** Faults stop when no manager could take them back for so long. */
+/** Faults end when no manager could take them back for this time. */
 const FAULTS_END_MS = 60_000;
-/** At a time. Further requests pass without a delay. */
+/** Requests that are delayed at a time. Further ones pass without a delay. */
 const MAX_DELAYED = 256;
 const MAX_REPORTED = 64;
 
@@ -66,7 +66,7 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
 
   return {
     delay: createDelay(clock, metrics),
-    /** Without rules, a caller may save the question. */
+    /** Without limits, callers need not ask `limit`. */
     get hasLimits(): boolean {
       return current.limits.length > 0;
     },
@@ -90,7 +90,7 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
       for (const { rule, decision } of judged.decisions) metrics.decided(rule, decision);
       return judged;
     },
-    /** An enforced rule allows some servers, so all others are refused. */
+    /** True if an enforced rule allows some servers, so that all others are refused. */
     get isAllowList(): boolean {
       return egress.isAllowList;
     },
@@ -113,7 +113,7 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
       const rules = states().sort((a, b) => Number(b.opened) - Number(a.opened));
       return { digest, rules: rules.slice(0, MAX_REPORTED) };
     },
-    /** After every change of the rules or of a breaker. */
+    /** Calls the listener after every change of the rules or of a breaker. */
     onChange: (listener: () => void): void => void listeners.push(listener),
   };
 }

@@ -22,7 +22,7 @@ export class PolicyError extends StatusError {
 /** client-go repeats a request ten times at most and holds a worker meanwhile, so longer waits are cut. */
 const MAX_WAIT_SECONDS = 10;
 
-/** "CircuitBreaker shop/guard, rule "deletes"". */
+/** As in `CircuitBreaker shop/guard, rule "deletes"`. */
 export function nameOfRule({ kind, namespace, name, rule }: RuleOrigin): string {
   return `${kind} ${namespace}/${name}, rule "${rule}"`;
 }

@@ -5,7 +5,6 @@ import { onAbort } from "../../base/abort.ts";
 import type { Random } from "../../base/clock.ts";
 import { errorMessage, isMeshError } from "../../base/errors.ts";
 import { allowReview, type ReviewSubject } from "../../kube/admission-review.ts";
-import { JSON_TYPE } from "../../kube/media-types.ts";
 import type { Recipient } from "../../route/route-review.ts";
 import { subsetDisplayName } from "../../route/words.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
@@ -18,6 +17,7 @@ import type { ReviewDecision } from "./decide-review.ts";
 import type { SendToOperator } from "./operator-client.ts";
 import type { PeerClients } from "./peer-clients.ts";
 import {
+  jsonReply,
   MISDIRECTED,
   REDIRECT_AS,
   REDIRECT_SUBSET,
@@ -38,7 +38,7 @@ export interface AnswerDeps extends RoutesChanges {
 
 /** Between two attempts, unless the routes change before: peers and their load may change. */
 const PAUSE_MS = 100;
-/** For a subset without a ready pod that can be reached: the list of peers may be a moment old. */
+/** How long a review waits for a pod of the subset: the list of peers may be a moment old. */
 const NO_PEER_MS = 1_000;
 const MAX_REDIRECTS = 2;
 
@@ -141,7 +141,7 @@ async function act(decision: ReviewDecision, asking: Asking): Promise<Attempt> {
       return { kind: "answered", reply: redirection(route.to) };
     case "allowed":
       call.record.result = "allowed";
-      return { kind: "answered", reply: jsonReply(allowReview(subject)) };
+      return { kind: "answered", reply: jsonReply(200, allowReview(subject)) };
     case "hold":
       return { kind: "again", why: `the owner of ${placeText(route.place)} is not known yet` };
     case "unavailable":
@@ -236,11 +236,6 @@ function outcomeOf(reply: Reply, ownSubset: string, call: ReviewCall): Attempt {
 
 function redirection({ subset, as }: Recipient): Reply {
   return { status: MISDIRECTED, headers: { [REDIRECT_SUBSET]: subset, [REDIRECT_AS]: as, "content-length": "0" }, body: null };
-}
-
-function jsonReply(value: object): Reply {
-  const body = Buffer.from(JSON.stringify(value));
-  return { status: 200, headers: { "content-type": JSON_TYPE, "content-length": String(body.length) }, body };
 }
 
 function placeText(place: string): string {

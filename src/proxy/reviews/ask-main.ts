@@ -1,6 +1,5 @@
-// The thread's questions to the main thread, and when to ask them again. Invariant: at most one message is
-// under way, with at most 16 questions and 64 Ki characters, so that a flood of reviews leaves the main
-// thread free.
+// The thread's questions to the main thread, and when to ask them again. Invariant: a flood of reviews leaves
+// the main thread free: at most one message is under way, with at most 16 questions and 64 Ki characters.
 import { type AbortSource, onAbort } from "../../base/abort.ts";
 import { type Clock, sleep } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -12,7 +11,7 @@ import type { ReviewDecision, ReviewQuestion } from "./decide-review.ts";
 /** @throws MeshError `ABORTED` when the signal fires */
 export type Decide = (question: ReviewQuestion, signal: AbortSource) => Promise<ReviewDecision>;
 
-/** Each takes some microseconds. */
+/** Questions in one message. Each takes some microseconds. */
 export const MAX_ASKED = 16;
 
 interface Waiting {

@@ -1,33 +1,23 @@
 // The main thread's side of the listener for the operator's webhooks: answers the questions of its thread
 // about routes, policies and the mesh's certificate, and counts its calls.
 import { errorMessage } from "../../base/errors.ts";
-import type { ListenAddress } from "../../base/listener.ts";
+import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import type { MeshTrustStore } from "../identity/manager-access.ts";
 import type { ServingCertificate } from "../identity/serving-certificate.ts";
 import type { AccessLog } from "../observe/access-log.ts";
-import type { TrafficServer } from "../server/traffic-server.ts";
 import type { Peers } from "../session/peers-handler.ts";
 import type { Session } from "../session/session.ts";
 import { MAX_TIMEOUT_MS } from "./choose-peer.ts";
 import { createPlacesBefore, type DecideDeps, decideReview, type ReviewDecision, type ReviewQuestion } from "./decide-review.ts";
-import { createReviewMetrics } from "./review-metrics.ts";
 import { createReviewThread, type ReviewThread } from "./review-thread.ts";
-import type { CertificateState, PeerCredentials } from "./thread-messages.ts";
+import type { CertificateState, Observation, PeerCredentials, WebhooksConfig } from "./thread-messages.ts";
 
 export interface ReviewsSettings {
   readonly webhooks: WebhooksConfig | undefined;
-  /** The logged share. */
+  /** The share of calls that is logged. */
   readonly accessLog: number;
   readonly drainMs: number;
-}
-
-export interface WebhooksConfig {
-  readonly listen: ListenAddress;
-  /** Of the operator's webhook server, on 127.0.0.1. */
-  readonly port: number;
-  /** The folder with tls.crt and tls.key of the operator's webhook server. */
-  readonly certDir: string;
 }
 
 export interface ReviewsDeps extends Pick<DecideDeps, "policies">, ProcessContext {
@@ -42,15 +32,10 @@ export interface ReviewsDeps extends Pick<DecideDeps, "policies">, ProcessContex
   readonly requestMs?: number;
 }
 
-export interface Reviews {
-  readonly listen: ListenAddress;
-  readonly server: TrafficServer;
-  /** Why no API server can be answered, with the remedy; undefined if it can. */
-  readonly notReady: string | undefined;
-}
+export type Reviews = NonNullable<ReturnType<typeof createReviews>>;
 
 /** Undefined if it is switched off. */
-export function createReviews(config: ReviewsSettings, deps: ReviewsDeps): Reviews | undefined {
+export function createReviews(config: ReviewsSettings, deps: ReviewsDeps) {
   const { webhooks, accessLog: accessLogShare, drainMs } = config;
   if (webhooks === undefined) return undefined;
   const { session, peers, accessLog, clock, random, log, requestMs = MAX_TIMEOUT_MS } = deps;
@@ -59,9 +44,8 @@ export function createReviews(config: ReviewsSettings, deps: ReviewsDeps): Revie
   let certificate: CertificateState | undefined;
   let isTapped = false;
   const metrics = createReviewMetrics(deps.registry, () => certificate?.isThere ?? false);
-  const { listen, port: operatorPort, certDir } = webhooks;
   const thread: ReviewThread = createReviewThread({
-    settings: { listen, operatorPort, certDir, drainMs, requestMs, accessLogShare, logLevel: log.level },
+    settings: { ...webhooks, drainMs, requestMs, accessLogShare, logLevel: log.level },
     onStart() {
       thread.post({ kind: "peers", peers: peers.current });
       thread.post({ kind: "tapped", isTapped });
@@ -99,9 +83,10 @@ export function createReviews(config: ReviewsSettings, deps: ReviewsDeps): Revie
     thread.post({ kind: "tapped", isTapped });
   });
   return {
-    listen,
+    listen: webhooks.listen,
     server: thread.server,
-    get notReady() {
+    /** Why no API server can be answered, with the remedy; undefined if it can. */
+    get notReady(): string | undefined {
       if (!thread.isListening)
         return "the operator's webhooks: the thread that serves them is not listening yet; if this lasts, the proxy's log has the reason";
       return certificate?.isThere ? undefined : `the operator's webhooks: ${certificate?.problem}`;
@@ -128,4 +113,46 @@ async function credentialsOf({ identity }: ReviewsDeps): Promise<PeerCredentials
   } catch (error) {
     return { problem: errorMessage(error) };
   }
+}
+
+const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/** The thread of the listener sends what it observes a moment later. */
+function createReviewMetrics(registry: Registry, isReady: () => boolean) {
+  const registers = [registry];
+  const total = new Counter({
+    name: "ctrlmesh_proxy_reviews_total",
+    help: "Calls of the operator's webhooks by result, and by who has sent them. A call from a peer is never forwarded again.",
+    labelNames: ["result", "from"],
+    registers,
+  });
+  const duration = new Histogram({
+    name: "ctrlmesh_proxy_review_duration_seconds",
+    help: "From the call of a webhook to the head of its answer.",
+    labelNames: ["result"],
+    buckets: DURATION_BUCKETS,
+    registers,
+  });
+  const restarts = new Counter({
+    name: "ctrlmesh_proxy_webhook_thread_restarts_total",
+    help: "How often the thread of the listener for the operator's webhooks has ended by itself and was started again.",
+    registers,
+  });
+  new Gauge({
+    name: "ctrlmesh_proxy_webhook_certificate_ready",
+    help: "1 if the proxy can serve with the certificate of the operator's webhook server.",
+    registers,
+    collect() {
+      this.set(isReady() ? 1 : 0);
+    },
+  });
+  return {
+    observed(observations: readonly Observation[]): void {
+      for (const { result, isFromPeer, seconds } of observations) {
+        total.inc({ result, from: isFromPeer ? "peer" : "api-server" });
+        duration.observe({ result }, seconds);
+      }
+    },
+    restarted: () => restarts.inc(),
+  };
 }

@@ -15,7 +15,6 @@ export interface ReviewQuestion {
   readonly subject: ReviewSubject;
   /** What this pod is to answer as, if a peer has forwarded the review. */
   readonly forwardedAs: Recipient["as"] | undefined;
-  /** The first question about this review. */
   readonly isFirst: boolean;
 }
 

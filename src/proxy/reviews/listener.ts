@@ -22,10 +22,10 @@ import type { FromThread, ThreadSettings, ToThread } from "./thread-messages.ts"
 /** Every pod of the cluster can connect. An API server has some hundreds of reviews at a time. */
 export const MAX_CONNECTIONS = 256;
 
-/** For each address. An API server keeps its connections. A handshake costs a millisecond of a core. */
+/** The limit of one address. An API server keeps its connections. A handshake takes 1 ms of a core. */
 const HANDSHAKES_PER_SECOND = 64;
 
-/** After the end of a pod began, API servers and peers may still take it for ready for a moment. */
+/** API servers and peers may take a pod for ready for a moment after its end has begun. */
 const OPEN_MS = 3_000;
 
 export interface ListenerDeps extends Pick<ProcessContext, "clock" | "random" | "log"> {
@@ -33,7 +33,7 @@ export interface ListenerDeps extends Pick<ProcessContext, "clock" | "random" | 
 }
 
 export function createListener(settings: ThreadSettings, { post, clock, random, log }: ListenerDeps) {
-  const { listen, operatorPort, certDir, drainMs, requestMs } = settings;
+  const { listen, port: operatorPort, certDir, drainMs, requestMs } = settings;
   const peers = { current: [] as readonly PodPeer[] };
   const changes = new Set<() => void>();
   const questions = createQuestions((asked) => post({ kind: "decide", questions: asked }));

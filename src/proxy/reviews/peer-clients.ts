@@ -52,7 +52,6 @@ export function createPeerClients(identity: PeerIdentity, port: number, clock: C
     return createServerPool({ address: formatAddress({ host: address, port }), options, ...times, clock });
   };
   return {
-    /** Reviews that are at this peer now. */
     inFlightAt: (peer: PodPeer): number => clients.get(podUri(peer))?.inFlight ?? 0,
     /** Connections to all other pods are closed when they are idle. */
     keep(peers: readonly PodPeer[]): void {

@@ -2,11 +2,10 @@
 // and no answer contains a body.
 import { isMeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import { JSON_TYPE } from "../../kube/media-types.ts";
 import { createStatus, reasonOfCode, StatusError } from "../../kube/status.ts";
 import { discardBody } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
-import { ReviewError, type ReviewLayer } from "./review-call.ts";
+import { jsonReply, ReviewError, type ReviewLayer } from "./review-call.ts";
 
 export function rescue(log: Logger): ReviewLayer {
   return (next) => async (call) => {
@@ -36,8 +35,7 @@ function asReviewError(error: unknown): ReviewError | undefined {
 }
 
 function statusReply({ status, code, message, retryAfterSeconds }: ReviewError): Reply {
-  const body = Buffer.from(JSON.stringify({ ...createStatus(reasonOfCode(status) ?? "InternalError", message), code: status }));
-  const headers = { "content-type": JSON_TYPE, "content-length": String(body.length), "x-ctrlmesh-error": code };
+  const answer = { ...createStatus(reasonOfCode(status) ?? "InternalError", message), code: status };
   const again = retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) };
-  return { status, headers: { ...headers, ...again }, body };
+  return jsonReply(status, answer, { "x-ctrlmesh-error": code, ...again });
 }

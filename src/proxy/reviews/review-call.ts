@@ -1,14 +1,15 @@
 // A call of the listener for the operator's webhooks: an admission review, or anything else that a webhook
 // server answers. The layers note in its record what they decide.
 import type { ReviewSubject } from "../../kube/admission-review.ts";
+import { JSON_TYPE } from "../../kube/media-types.ts";
 import type { Recipient } from "../../route/route-review.ts";
-import type { CallNotes, HttpCall, Layer, Reply } from "../http/handler.ts";
+import type { CallNotes, HttpCall, Layer, Reply, ReplyHeaders } from "../http/handler.ts";
 
 /** What became of a call; a label value in metrics. */
 export type ReviewResult =
   /** The operator of this pod has answered a review. */
   | "local"
-  /** A pod of the subset that answers for the object has. */
+  /** A pod of the subset that answers for the object has answered. */
   | "forwarded"
   /** The answer to a peer names the subset that answers. */
   | "redirected"
@@ -55,7 +56,7 @@ export class ReviewError extends Error {
   /** Value of x-ctrlmesh-error. */
   readonly code: string;
   readonly result: ReviewResult;
-  /** API servers repeat a call with a `Retry-After`, so only calls have one that nobody has seen. */
+  /** API servers repeat a call after `Retry-After`, so it is set only if no operator has seen the call. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(status: number, code: string, message: string, result: ReviewResult, retryAfterSeconds?: number) {
@@ -68,7 +69,11 @@ export class ReviewError extends Error {
   }
 }
 
-/** @param code value of x-ctrlmesh-error */
 export function unavailable(code: string, message: string, retryAfterSeconds?: number): ReviewError {
   return new ReviewError(503, code, message, "unavailable", retryAfterSeconds);
+}
+
+export function jsonReply(status: number, value: object, more: ReplyHeaders = {}): Reply {
+  const body = Buffer.from(JSON.stringify(value));
+  return { status, headers: { "content-type": JSON_TYPE, "content-length": String(body.length), ...more }, body };
 }

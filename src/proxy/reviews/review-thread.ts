@@ -12,7 +12,6 @@ export interface ReviewThread {
   readonly server: TrafficServer;
   /** From the moment when the thread listens until it has drained or ended. */
   readonly isListening: boolean;
-  /** Does nothing while there is no thread. */
   post(message: ToThread): void;
 }
 
@@ -22,9 +21,8 @@ export interface ReviewThreadOptions extends Pick<ThreadKeeperOptions<never>, "o
 }
 
 /**
- * In MiB. Bodies are no part of the heap and have a bound of their own (read.ts); 256 connections, each with
- * what is read of a review, take some tens. With a small young generation, the bytes that have passed are
- * collected soon.
+ * Bodies are no part of the heap and have a bound of their own (read.ts). 256 connections, each with the read
+ * part of a review, take some tens of MiB. A small young generation frees the bytes of passed bodies soon.
  */
 const HEAP = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 2 };
 
@@ -32,7 +30,7 @@ export function createReviewThread({ settings, onMessage, onEnd, ...options }: R
   let { port } = settings.listen;
   let isListening = false;
   let isStopping = false;
-  /** What `start` or `stop` waits for, at most until the thread ends: the next one may live. */
+  /** What `start` or `stop` waits for. The end of the thread resolves it too, since the next thread may live. */
   let answer = Promise.withResolvers<void>();
   const keeper = createThreadKeeper<ToThread, FromThread>({
     ...options,

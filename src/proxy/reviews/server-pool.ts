@@ -25,7 +25,7 @@ export interface ServerPoolOptions {
   readonly clock: Clock;
 }
 
-/** Of 64 handshakes that begin together all end late. The time of those that wait has not begun. */
+/** If 64 handshakes began together, all would end late. The time of a handshake begins when its turn comes. */
 const HANDSHAKES_AT_ONCE = 4;
 /** Longer than any caller waits: its signal ends the request. */
 const MAX_MS = 120_000;

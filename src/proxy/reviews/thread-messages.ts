@@ -6,11 +6,15 @@ import type { AccessFields } from "../observe/access-log.ts";
 import type { ReviewDecision, ReviewQuestion } from "./decide-review.ts";
 import type { ReviewResult } from "./review-call.ts";
 
-export interface ThreadSettings {
+export interface WebhooksConfig {
   readonly listen: ListenAddress;
-  /** Of the operator's webhook server, on 127.0.0.1. */
-  readonly operatorPort: number;
+  /** The port of the operator's webhook server, on 127.0.0.1. */
+  readonly port: number;
+  /** The folder with tls.crt and tls.key of the operator's webhook server. */
   readonly certDir: string;
+}
+
+export interface ThreadSettings extends WebhooksConfig {
   readonly drainMs: number;
   readonly requestMs: number;
   readonly logLevel: string;
@@ -24,7 +28,7 @@ export interface PeerCredentials {
   readonly ca: string;
 }
 
-/** Of the operator's certificate. */
+/** Whether the operator's certificate can be used. */
 export interface CertificateState {
   readonly isThere: boolean;
   /** Why it cannot be used, with the remedy. */
@@ -42,7 +46,7 @@ export interface Observation {
 
 export type ToThread =
   | { readonly kind: "peers"; readonly peers: readonly PodPeer[] }
-  /** Decisions may be others now. */
+  /** The same questions may get other decisions now. */
   | { readonly kind: "routes-changed" }
   /** Whether somebody reads /debug/requests. */
   | { readonly kind: "tapped"; readonly isTapped: boolean }
@@ -61,7 +65,7 @@ export type FromThread =
   | { readonly kind: "request"; readonly fields: AccessFields }
   | ListenerState;
 
-/** Of the listener itself. */
+/** News of the listener itself. */
 export type ListenerState =
   | { readonly kind: "listening"; readonly port: number }
   | { readonly kind: "not-listening"; readonly reason: string }

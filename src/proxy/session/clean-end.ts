@@ -7,8 +7,7 @@ import type { Slot } from "../state/state-folder.ts";
 
 /**
  * True if the previous process of this pod wrote the marker.
- * @throws MeshError `CLEAN_END` if the marker cannot be removed: the next process would take this process for
- * cleanly ended
+ * @throws MeshError `CLEAN_END` if the marker cannot be removed: the next process would believe it
  */
 export async function takeCleanEnd(slot: Slot, pod: PodRef, log: Logger): Promise<boolean> {
   const text = await slot.read().catch((error: unknown) => {

@@ -102,7 +102,7 @@ export function createSession(deps: SessionDeps): ManagerSession {
     await client.run(stopping.signal);
   };
   let life: "before" | "runs" | "over" = "before";
-  /** It has served since its start, by what was stored. */
+  /** A stored snapshot was in force at the start, so the proxy serves without waiting for policies. */
   let isRestored = false;
   const awaited = () => {
     if (enforcer.current === undefined) return "snapshot";
@@ -143,7 +143,7 @@ export function createSession(deps: SessionDeps): ManagerSession {
       await policyHandler.restore();
       isRestored = enforcer.current !== undefined;
       life = "runs";
-      // Not ended by `signal` itself: while the process drains, what is enforced still follows the manager.
+      // `signal` does not end the session: while the process drains, it still follows the manager.
       if (signal.aborted) return;
       running = connect();
       running.catch((error: unknown) => log.error({ err: error }, "session with the manager stopped unexpectedly"));

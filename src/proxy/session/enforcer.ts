@@ -26,7 +26,7 @@ interface Write {
   readonly namespace: string;
   readonly target: GroupResource | undefined;
   readonly reach: WriteReach;
-  /** The labels by which the write was admitted; undefined if they did not matter. */
+  /** The label selector by which the write was admitted; undefined if labels did not matter. */
   readonly labelSelector: string | undefined;
 }
 

@@ -42,19 +42,19 @@ export interface StoredResource {
   readonly departed: readonly string[];
 }
 
-/** Of a resource that an earlier process may have served, but not before its last routes. */
+/** For a resource that an earlier process may have served, but only under its last routes. */
 export const UNMOVED: StoredResource = { horizon: NEVER, namespacesHorizon: NEVER, departed: [] };
-/** Of a resource of which nothing is known. */
+/** For a resource of which nothing is known. */
 export const LOST: StoredResource = { horizon: WITHOUT_END, namespacesHorizon: WITHOUT_END, departed: [] };
 
 export interface StoredMoves {
   /** By `group/resource`. */
   readonly resources: ReadonlyMap<string, StoredResource>;
-  /** Namespaces have moved of resources that are not listed, but were served by a still earlier process. */
+  /** A still earlier process served other resources than those listed, and namespaces have moved since. */
   readonly hasLostOthers: boolean;
 }
 
-/** Of a process that may have served anything. */
+/** After a process that may have served anything. */
 export const LOST_MOVES: StoredMoves = { resources: new Map(), hasLostOthers: true };
 
 /** A version is "" if it is not known, and "0" for none. */

@@ -9,21 +9,19 @@ import type { ProcessContext } from "../../base/process-context.ts";
 import type { ReportMessage } from "../../wire/messages.ts";
 import type { ManagerAccess, ManagerPass } from "../identity/manager-access.ts";
 import { isRefusal, type ManagerChannel, openManagerChannel, reasonOf } from "../identity/manager-channel.ts";
-import { createMeshDialog, type MeshDialog, type MeshStream, openMeshStream } from "./mesh-stream.ts";
+import { createMeshDialog, type MeshDialog, type MeshDialogDeps, type MeshStream, openMeshStream } from "./mesh-stream.ts";
 import { BACKOFF, createLeaderFinder, NO_RETRIES, nextRetry, type Outcome, type StreamOutcome } from "./next-attempt.ts";
 import type { Greeting } from "./registration.ts";
-import type { ResourceHandlers } from "./resource-handler.ts";
 import type { SessionMetrics } from "./session-metrics.ts";
 
-export interface MeshClientDeps extends Pick<ProcessContext, "clock" | "random" | "log"> {
+type DialogDeps = Pick<MeshDialogDeps, "promise" | "handlers">;
+
+export interface MeshClientDeps extends DialogDeps, Pick<ProcessContext, "clock" | "random" | "log"> {
   /** host:port */
   readonly manager: string;
   readonly access: ManagerAccess;
-  readonly handlers: ResourceHandlers;
   /** Asked for each stream. */
   registration(): Promise<Greeting>;
-  /** Promises to follow no leader of a lower epoch, even after a restart; false if it may not be followed. */
-  promise(epoch: number): Promise<boolean>;
   /** The last report of each kind, for each stream. */
   reports(): readonly ReportMessage[];
   readonly metrics: SessionMetrics;
@@ -32,12 +30,13 @@ export interface MeshClientDeps extends Pick<ProcessContext, "clock" | "random" 
 }
 
 /**
- * For the handshake and for the answer to the registration, in milliseconds. Each time in a row without an
- * answer doubles it: the replicas may be busy with proxies that gave up. The Service may lead to a stopped
- * replica until its probe fails, so `reach` is short; a manager answers a thousand handshakes within it.
+ * How long the proxy waits for the handshake and for the answer to its registration, in milliseconds. Each
+ * silent attempt in a row doubles the time, since the replicas may be busy with proxies that gave up. The
+ * Service may lead to a stopped replica until its probe fails, so `reach` is short; a manager answers a
+ * thousand handshakes within it.
  */
 const PATIENCE = { reach: { ms: 1_000, most: 2_000 }, answer: { ms: 10_000, most: 80_000 } };
-/** In milliseconds. A stream that lasted so long was neither turned away nor a failure from the start. */
+/** A stream that lasted so long was neither turned away nor a failure from the start. */
 const SERVED_MS = 1_000;
 
 export function createMeshClient(deps: MeshClientDeps) {
@@ -184,9 +183,9 @@ function isAccessError(error: unknown): error is MeshError {
 const KEPT_MS = 20_000;
 
 /**
- * The proxy's connections to replicas. Invariant: one connection is open, and besides it the one to the
- * Service, as long as its replica is alive and does not serve: asking it again costs no handshake. After
- * KEPT_MS another replica is asked, because one that is cut off from the API server never learns who leads.
+ * The proxy's connections to replicas: one through the Service, and one to a replica that was named by another.
+ * The first stays open while its replica lives but does not serve, since asking it again costs no handshake.
+ * After KEPT_MS the proxy asks another replica: one that is cut off from the API server never learns who leads.
  * @param service host:port that leads to any replica
  */
 function createChannels(service: string, connect: (endpoint: string, pass: ManagerPass) => ManagerChannel, clock: Clock) {
@@ -206,7 +205,7 @@ function createChannels(service: string, connect: (endpoint: string, pass: Manag
         redirectChannel = connect(endpoint, pass);
         return redirectChannel;
       }
-      // A connection that breaks is made anew by gRPC, which keeps its first trust.
+      // gRPC renews a connection that breaks, but keeps the CAs that it was first given.
       const trustsOthers = pass.credentials !== openedWith?.credentials;
       if (trustsOthers || clock.monotonicMs() - openedMs >= KEPT_MS) drop();
       if (serviceChannel === undefined) {

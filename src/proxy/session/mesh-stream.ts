@@ -1,7 +1,6 @@
-// One gRPC stream to one manager replica, and what is said on it after the registration: the leader gets its
-// promise, updates go to the handlers of their types, and a replica that does not lead names another.
-// Invariants: after `ended` nothing is sent or received; the proxy takes updates only from a replica that has
-// its promise on this very stream.
+// One gRPC stream to one manager replica, and the dialog on it after the registration. Invariants: after
+// `ended` nothing is sent or received; the proxy takes updates only from a replica that has its promise on
+// this very stream.
 import type { ClientDuplexStream, Metadata } from "@grpc/grpc-js";
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
@@ -24,7 +23,6 @@ export interface MeshStreamOptions {
   readonly channel: ManagerChannel;
   readonly metadata: Metadata;
   readonly registration: ProxyMessage;
-  /** Default: the contract's. */
   readonly method?: typeof CONNECT;
   /** The other process has answered the handshake; the kernel of a stopped one only accepts connections. */
   onReachable(): void;
@@ -72,7 +70,7 @@ export function openMeshStream(options: MeshStreamOptions): MeshStream {
 export interface MeshDialogDeps {
   readonly endpoint: string;
   readonly greeting: Greeting;
-  /** As in MeshClientDeps. */
+  /** Promises to follow no leader of a lower epoch, even after a restart; false if it may not be followed. */
   promise(epoch: number): Promise<boolean>;
   readonly handlers: ResourceHandlers;
   readonly log: Logger;
@@ -83,14 +81,14 @@ export type MeshDialog = ReturnType<typeof createMeshDialog>;
 interface DialogState {
   /** The replica has the proxy's promise. */
   isFollowing: boolean;
-  /** The leader, by the replica. */
+  /** The leader that the replica has named. */
   redirect: string | undefined;
   hasBroughtUpdates: boolean;
 }
 
 export function createMeshDialog({ endpoint, greeting, promise, handlers, log }: MeshDialogDeps) {
-  /** Forgotten once it was asked: a stream lasts for days, and the tables are large. */
-  let named: Pick<Greeting, "tablesFor"> | undefined = greeting;
+  /** Dropped after its only use: a stream lasts for days, and the tables are large. */
+  let tableSource: Pick<Greeting, "tablesFor"> | undefined = greeting;
   const { proxyVersion } = greeting.registration;
   const state: DialogState = { isFollowing: false, redirect: undefined, hasBroughtUpdates: false };
   let hasWarned = false;
@@ -101,8 +99,8 @@ export function createMeshDialog({ endpoint, greeting, promise, handlers, log }:
     if (await promise(epoch)) {
       state.isFollowing = true;
       for (const [type, handler] of Object.entries(handlers)) handler.announced?.(types.includes(type));
-      const tables = named?.tablesFor(wantedTables) ?? [];
-      named = undefined;
+      const tables = tableSource?.tablesFor(wantedTables) ?? [];
+      tableSource = undefined;
       stream.send({ promise: { epoch, tables } });
     } else {
       stream.close(new MeshError("PROMISE_REFUSED", `following ${endpoint}: a leader after epoch ${epoch} was followed already`));

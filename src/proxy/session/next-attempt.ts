@@ -7,7 +7,7 @@ import { isRefusal, isUnbelieved } from "../identity/manager-channel.ts";
 
 export interface Outcome {
   readonly error: Error | undefined;
-  /** The leader, by the replica. */
+  /** The leader that the replica has named. */
   readonly redirect: string | undefined;
   /** The manager took the registration: the endpoint is good. */
   readonly served: boolean;
@@ -15,12 +15,12 @@ export interface Outcome {
 
 /** How long a replica that did not serve is avoided, in milliseconds: most of a lease. */
 const AVOID_MS = 10_000;
-/** In a row. Replicas that send each other's proxies around do not know who leads. */
+/** Redirects in a row. After more of them, the replicas do not know who leads. */
 const MAX_HOPS = 2;
 
 /** @param service host:port that leads to any replica */
 export function createLeaderFinder(service: string, clock: Clock) {
-  /** By replica, until when. */
+  /** Until when each replica is avoided. */
   const avoided = new Map<string, number>();
   let endpoint = service;
   let hops = 0;
@@ -36,7 +36,7 @@ export function createLeaderFinder(service: string, clock: Clock) {
     get endpoint(): string {
       return endpoint;
     },
-    /** Takes how the last stream went. True if the next endpoint may be tried immediately. */
+    /** Chooses the next endpoint by how the last stream went. True if it may be tried immediately. */
     next({ redirect, served }: Outcome): boolean {
       const isFailure = !served && redirect === undefined;
       if (isFailure && endpoint !== service) avoid(endpoint);
@@ -69,7 +69,7 @@ export const NO_RETRIES: Retries = { unserved: 0, failed: 0, refused: 0 };
 /** A thousand waiting proxies try 700 times a second, and all find a new leader within 2 s. */
 export const BACKOFF: BackoffOptions = { baseMs: 200, maxMs: 2_000 };
 
-/** For the longest delay, if every stream of a leader fails: it is alive, but faulty. */
+/** Multiplies the longest delay if every stream of a leader fails: it is alive, but faulty. */
 const FAILED_STREAM_FACTOR = 10;
 /** For a manager that does not believe who this pod is. Only a rotated token changes that. */
 const UNBELIEVED_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 60_000 };
@@ -77,7 +77,7 @@ const UNBELIEVED_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 60_000 };
 const TURNED_AWAY_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 5_000 };
 
 /**
- * Pure but for chance.
+ * Pure except for `random`.
  * @param isFollowed the next attempt goes to the leader that a replica has just named
  */
 export function nextRetry(

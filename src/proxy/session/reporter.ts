@@ -1,18 +1,18 @@
 // Reports what the proxy sees to the manager. Invariants: the last value of each kind is always sent, to each
-// new manager too; equal values are not. A paced kind is sent once in REPORT_EVERY_MS at most, but its step
-// from or to zero immediately, unless the last such step was.
+// new manager too; equal values are not. A paced kind is sent at most once in REPORT_EVERY_MS. Its step from
+// or to zero is sent immediately, unless another step was within that time.
 import { isDeepStrictEqual } from "node:util";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { NO_REPORTS, type ReportMessage, type Reports } from "../../wire/messages.ts";
 
 const REPORT_EVERY_MS = 200;
-/** How null is sent. */
+/** The messages for null. */
 const NOTHING: { readonly [K in keyof Reports]?: NonNullable<Reports[K]> } = {
   lock: { lockName: "", resource: "", deniedVerbs: [], reason: "" },
   unnamedLock: { lockName: "", resource: "" },
 };
 
-/** The kinds that are paced: whether the change is a step that is sent immediately. */
+/** For each paced kind: whether a change is a step that is sent immediately. */
 const STEPS: { readonly [K in keyof Reports]?: (before: Reports[K], after: Reports[K]) => boolean } = {
   backlog: (a, b) => !a.heldNamespaces !== !b.heldNamespaces || !a.drainingWrites !== !b.drainingWrites,
   policies: (a, b) => a.digest !== b.digest || openRules(a) !== openRules(b),

@@ -62,7 +62,7 @@ export interface RouteHandlerDeps extends Pick<ProcessContext, "clock" | "log"> 
 export function createRouteHandler(deps: RouteHandlerDeps) {
   const { enforcer, file, metrics, clock, log } = deps;
   let storing: Promise<void> = Promise.resolve();
-  /** Undefined if it is unknown, or if moves came since. */
+  /** The digest in the file; undefined if it is unknown, or if routes or moves came since. */
   let storedDigest: string | undefined;
   let enforcements = 0;
   let claims: Omit<Claims, "mayHoldMore"> = { acknowledged: undefined, inDoubt: [] };
@@ -99,7 +99,7 @@ export function createRouteHandler(deps: RouteHandlerDeps) {
     storing = storing.then(() => save(snapshot));
     return storing;
   };
-  /** Since other content of the file has changed. */
+  /** Saves the snapshot once more, since other content of the file has changed. */
   const storeAgain = () => {
     storing = storing.then(async () => {
       const snapshot = enforcer.current?.snapshot;
@@ -152,8 +152,7 @@ export function createRouteHandler(deps: RouteHandlerDeps) {
     /**
      * Puts the stored snapshot in force, if there is a usable one.
      * @param endedCleanly the process before left no write in flight
-     * @param hasPromised an earlier process has followed a leader, so it may have served although nothing is
-     * stored
+     * @param hasPromised an earlier process has followed a leader, so it may have served without a snapshot
      */
     async restore(endedCleanly: boolean, hasPromised = false): Promise<void> {
       const snapshot = await file.load(hasPromised);

@@ -25,13 +25,12 @@ export interface Session {
   onChange(listener: ChangeListener): () => void;
   /**
    * Counts a write in a namespace as in flight until the returned function is called (calling it again does
-   * nothing). A write of a named resource delays only snapshots that take the namespace away for that
-   * resource; without one, all that do for any.
-   * @param reach what it reaches beyond that namespace, which then also has to stay the subset's; default:
-   * nothing
+   * nothing). The write delays snapshots that take the namespace away for `target`; without a target, for any
+   * resource.
+   * @param reach what the write reaches beyond that namespace, which has to stay the subset's too
    */
   beginWrite(namespace: string, target?: GroupResource, reach?: WriteReach): () => void;
-  /** Counts a request or watch as waiting for the owner of a namespace, until the result is called. */
+  /** Counts a request or watch as waiting for a namespace's owner until the returned function is called. */
   beginHold(namespace: string): () => void;
 }
 
@@ -51,7 +50,7 @@ export interface ManagerSession extends Session, Runnable {
   readonly peers: Peers;
   readonly reports: ReportSink;
   readonly memory: { readonly lock: LockMemory; readonly moves: MovesMemory };
-  /** What has to come before the proxy serves; undefined if nothing. */
+  /** What has to come before the proxy serves; undefined if it serves. */
   readonly awaited: "snapshot" | "policies" | undefined;
   /** Why the manager cannot be asked or refuses this pod, in words for a user; undefined if unknown. */
   readonly trouble: string | undefined;

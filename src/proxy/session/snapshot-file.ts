@@ -1,7 +1,6 @@
-// The slot with the last good snapshot, the last moves and the state of the lock gate, so that a restarted
-// proxy serves while the manager is away. Invariants: what is read is whole and was written by this pod, or
-// it is nothing, and a file that cannot be used is removed; `save` leaves no older snapshot, since a restart
-// could enforce that.
+// The last good snapshot, the last moves and the lock gate in the state folder, for a restart without the
+// manager. Invariants: what is read is whole and was written by this pod, and a file that cannot be used is
+// removed; `save` leaves no older snapshot, since a restart could enforce that.
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { MeshError } from "../../base/errors.ts";
@@ -25,7 +24,7 @@ export function createSnapshotFile(
   let movesBefore: StoredMoves | undefined;
   let lock: LockState = { closed: undefined, longestLeaseMs: undefined };
   let readMoves = () => LOST_MOVES;
-  /** The marker `unsaved` stays while newer routes than those stored are in force. */
+  /** Counts the calls of `willChange`: `unsaved` stays while routes newer than the stored ones are in force. */
   let changes = 0;
 
   const read = async (): Promise<Stored | undefined> => {
@@ -72,9 +71,8 @@ export function createSnapshotFile(
       return stored?.snapshot;
     },
     /**
-     * A snapshot that is not stored comes into force now. Until the next `save`, another process does not
-     * believe the stored moves: clients may have seen more. Synchronous, since nothing of the snapshot may be
-     * shown before.
+     * A snapshot comes into force before it is stored. Until the next `save`, another process does not believe
+     * the stored moves, since clients may have seen more. Synchronous, since nothing may be shown before.
      */
     willChange(): void {
       changes++;
@@ -115,7 +113,7 @@ const LEASE_MS = z
 const CONTENT = z.object({
   format: z.literal(FORMAT),
   pod: OWNER,
-  /** Null where the snapshot found no room. The body is in base64. */
+  /** Null if the disk had no room for the snapshot. The body is in base64. */
   route: z.object({ version: z.number().nonnegative(), digest: z.string(), body: z.string() }).nullable(),
   lock: z.object({
     lockName: z.string(),
@@ -124,7 +122,7 @@ const CONTENT = z.object({
     closed: z.object({ lock: z.string(), leaseMs: LEASE_MS }).nullable(),
     longestLeaseMs: LEASE_MS.optional(),
   }),
-  /** Absent without a snapshot: then they are lost. */
+  /** Absent without a snapshot: then all moves are lost. */
   moves: z.unknown().optional(),
 });
 type FileContent = z.input<typeof CONTENT>;

@@ -1,7 +1,6 @@
-// What the proxy remembers of its streams over restarts: their numbers, by which a manager recognizes a late
-// registration, and the promised epoch. Invariants: a later stream has a higher number, even after a restart
-// and after the clock was set back, as long as the disk takes a few bytes; the file never names a lower epoch
-// than was promised.
+// The numbers of the proxy's streams, by which a manager recognizes a late registration, and the promised epoch,
+// both over restarts. Invariants: a later stream has a higher number, even after the clock was set back, as
+// long as the disk takes a few bytes; the file never names a lower epoch than was promised.
 import { sleep } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
@@ -14,18 +13,18 @@ export interface StreamLedgerOptions extends Pick<ProcessContext, "clock" | "log
 }
 
 interface Entry {
-  /** Ahead of the numbers in use, so that a waiting proxy does not write with every try. */
+  /** Ahead of the numbers in use, so that a waiting proxy does not write the file with every attempt. */
   readonly bound: number;
   readonly epoch: number;
 }
 
 /**
- * A manager's lease by default, in milliseconds. Whoever leads believes it for two thirds of its lease, which
- * is 20 s at most (src/manager/config.ts): one that was followed by another is over after this.
+ * After this time, older leaders no longer believe that they lead: they stop after two thirds of their lease,
+ * which is 20 s at most (src/manager/config.ts). It is also a manager's lease by default.
  */
 export const LEASE_MS = 15_000;
-// Numbers are milliseconds since the epoch where nothing keeps them from it: a proxy that has lost its file
-// is late by no more than this for each restart.
+// How far the stored bound is ahead. Numbers follow the wall clock, so if the file is lost, the next number is
+// too low by at most this for each earlier restart.
 const RESERVED = 10_000;
 
 export type StreamLedger = ReturnType<typeof createStreamLedger>;
@@ -33,7 +32,7 @@ export type StreamLedger = ReturnType<typeof createStreamLedger>;
 export function createStreamLedger({ slot, clock, log, unstored }: StreamLedgerOptions) {
   let lastNumber = 0;
   let promised: Entry = { bound: 0, epoch: 0 };
-  /** The least that may be on the disk; undefined if that is nothing. */
+  /** The oldest entry that may be on the disk; undefined if the disk may have none. */
   let onDisk: Entry | undefined;
   let isStored = false;
   let hasPromised = false;
@@ -73,9 +72,9 @@ export function createStreamLedger({ slot, clock, log, unstored }: StreamLedgerO
       }
     },
     /**
-     * For a process that holds routes of the one before, which has promised something therefore. If it is
-     * unknown what, resolves only when no leader from before that promise can still believe that it leads, or
-     * when the signal fires. So a promise needs no disk.
+     * For a process with routes of the process before, which has therefore made a promise. If that promise is
+     * unknown, resolves only when no leader from before it can still believe that it leads, or when the signal
+     * fires. So a promise holds even without a disk.
      */
     async outlastOlderLeaders(signal: AbortSignal): Promise<void> {
       if (isStored) return;
@@ -87,9 +86,7 @@ export function createStreamLedger({ slot, clock, log, unstored }: StreamLedgerO
       if (lastNumber > promised.bound) await reserve();
       return lastNumber;
     },
-    /**
-     * An earlier process may have served: there is a file, with any content, since a full disk takes no more.
-     */
+    /** An earlier process may have served: it has left a file, which a full disk may have kept empty. */
     get hasPromised(): boolean {
       return hasPromised;
     },
@@ -107,7 +104,7 @@ export function createStreamLedger({ slot, clock, log, unstored }: StreamLedgerO
   };
 }
 
-/** "lost": there was something that cannot be known any more. */
+/** "lost": there is a file that cannot be read. */
 async function load(slot: Slot, log: Logger): Promise<Entry | "lost" | undefined> {
   try {
     const text = await slot.read();

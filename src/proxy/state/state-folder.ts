@@ -1,7 +1,6 @@
-// The proxy's files in its data folder: what a process leaves to the next one of the same pod. Invariants: a
-// stored text is whole or was never there; the saves of a slot run one after the other, and those that wait
-// are one, of the newest content. What the caller asks for on a full disk is in `onFullDisk`, and what that
-// means in `notStored`.
+// The proxy's files in its data folder, each in a slot. The table in docs/design.md, "A proxy that restarts",
+// says what a full disk does to each file. Invariants: a stored text is whole or was never there; the saves of
+// a slot run one after the other, and the saves that wait become one, of the newest content.
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
@@ -10,7 +9,7 @@ import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 
 const MIB = 1024 * 1024;
-/** The bounds: a table of 10,000 namespaces takes 0.3 MB. */
+/** For each file: its name, its bound in bytes (10,000 namespaces take 0.3 MB), and `notStored`. */
 const SLOTS = {
   snapshot: spec("snapshot.json", 32 * MIB, "snapshot not stored: a restart needs the manager"),
   unsaved: spec("snapshot.json.unsaved", 0, "unsaved moves not noted: after a crash an informer may miss a move"),
@@ -22,7 +21,7 @@ const SLOTS = {
 type SlotName = keyof typeof SLOTS;
 type SlotSpec = ReturnType<typeof spec>;
 
-/** @param notStored what it means that the disk does not take the content, for the log */
+/** @param notStored the warning in the log if the disk takes no new content: what the user loses by it */
 function spec(file: string, maxBytes: number, notStored: string) {
   return { file, maxBytes, notStored };
 }
@@ -35,9 +34,9 @@ export interface Slot {
   /** Undefined if there is no file. @throws if it cannot be read or is over the bound */
   read(): Promise<string | undefined>;
   /**
-   * Stores what `content` returns when its turn comes, if anything. Saves that wait are one save, of the
-   * newest `content`. Resolves also when the disk has refused it, which is logged once until the disk takes
-   * something again or the file gets worse.
+   * Stores what `content` returns when its turn comes, if anything. Saves that wait become one save, of the
+   * newest `content`. Resolves even if the disk has refused the text. The log says that once, until the disk
+   * takes a text again or the file gets worse.
    */
   save(content: () => Content | undefined): Promise<Saved>;
   /** Synchronous. A crash of the node may lose the file. A failure is logged. */
@@ -72,7 +71,7 @@ function createSlot(dir: string, log: Logger, { file, maxBytes, notStored }: Slo
   const path = join(dir, file);
   let failure: "refused" | "unknown" | undefined;
   let last: Promise<unknown> = Promise.resolve();
-  /** A save that has not asked for its content yet, which is the newest caller's. */
+  /** The save that waits for its turn. It will store the content of the newest caller. */
   let waiting: Promise<Saved> | undefined;
   let newestContent: () => Content | undefined = () => undefined;
 
@@ -140,7 +139,7 @@ async function fallBack(path: string, left: Content["onFullDisk"]): Promise<void
   const { less } = left;
   await replaceFile(path, less).catch(async () => {
     await removeFile(path);
-    await replaceFile(path, less).catch(() => undefined); // the room of the old content may do for it
+    await replaceFile(path, less).catch(() => undefined); // the room of the old content may suffice
   });
 }
 
@@ -149,8 +148,7 @@ type Owner = z.output<typeof OWNER>;
 
 /**
  * Whether this very pod has written a file. A pod of a StatefulSet comes back under its name with another
- * uid, perhaps in another subset. An unknown uid equals only an unknown one: then the folder has to end with
- * the pod.
+ * uid, perhaps in another subset. Where the uid is unknown, the data folder has to end with the pod.
  */
 export function isSamePod(owner: Owner, pod: Owner): boolean {
   return owner.namespace === pod.namespace && owner.name === pod.name && owner.uid === pod.uid;

@@ -1,10 +1,8 @@
-// Which callers a subset serves, by their user agent. Pure. Invariant: the default subset serves all callers,
-// and another subset gives an excluded caller nothing without giving it to anybody else, so that a change of
-// the list moves nothing between subsets.
+// Which callers a subset serves, by their user agent. Pure. Invariant: the default subset serves all callers, and a
+// caller that another subset excludes gets nothing there, so a change of the list moves nothing between subsets.
 import type { Snapshot } from "./snapshot.ts";
 import { DEFAULT_SUBSET } from "./table.ts";
 
-/** The part of a snapshot that says which callers it serves. */
 type CallerRules = Pick<Snapshot, "subset" | "callers">;
 
 /** The entry of the list that excludes the user agent from the snapshot's subset; undefined if none does. */
@@ -25,7 +23,7 @@ export function matchesAgent(pattern: string, userAgent: string): boolean {
   const tail = rest.pop();
   if (tail === undefined) return pattern === userAgent;
   if (userAgent.length < head.length + tail.length || !userAgent.startsWith(head) || !userAgent.endsWith(tail)) return false;
-  // The parts in between, each at its first place: if this leaves no room, no other place does.
+  // Each part in between is taken where it first occurs: that leaves most room for the parts after it.
   let from = head.length;
   for (const part of rest) {
     const at = userAgent.indexOf(part, from);

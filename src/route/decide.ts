@@ -4,9 +4,9 @@
 import { BUCKETS, CLUSTER_SCOPE, isBucket } from "../kube/place.ts";
 import type { ResourceInfo } from "../kube/request-info.ts";
 import { isListOrWatch, isPlainGet } from "../kube/request-kind.ts";
+import type { Owner } from "./owners.ts";
 import { type Planner, planNothing, planQuery, type QueryPlan, type ResourceScope, WHOLE } from "./plan-query.ts";
 import { governingPlace, isNamespaces, type LabelFilter, type ResourceView, readViewOf } from "./snapshot.ts";
-import type { Owner } from "./table.ts";
 import { ownerText } from "./words.ts";
 
 export type Decision =
@@ -17,10 +17,7 @@ export type Decision =
   | { readonly kind: "warn"; readonly message: string }
   /** The owner of the namespace is unknown: wait, then decide again. */
   | { readonly kind: "hold"; readonly namespace: string }
-  /**
-   * The subset owns the namespace, and labels decide: the caller reads the object's labels, or narrows a
-   * `deletecollection` by them.
-   */
+  /** The labels decide: the caller reads those of the object, or narrows a `deletecollection` by them. */
   | { readonly kind: "check-labels"; readonly objects: LabelFilter }
   /** Send the call with the plan's query, and filter the answer by the view. */
   | { readonly kind: "narrow"; readonly queryPlan: QueryPlan };
@@ -32,10 +29,10 @@ export const RESOURCE_MOVES = `${HANDOVER}: the resource moves between subsets`;
 
 const ALLOW: Decision = { kind: "allow" };
 
-// Reviews change nothing and return no objects. Every subset may ask them.
+// Every subset may send reviews, which change nothing and return no objects.
 const REVIEW_GROUPS = new Set(["authentication.k8s.io", "authorization.k8s.io"]);
 
-/** Decides about a request for a resource. `scope` matters only for collections over all namespaces. */
+/** `scope` matters only for collections over all namespaces. */
 export function decide(view: ResourceView, info: ResourceInfo, scope: ResourceScope, planner: Planner = planQuery): Decision {
   if (isReview(info) || (view.ownsAll && (view.hasNoRules || !isNodeProxy(info)))) return ALLOW;
   if (isListOrWatch(info)) return decideRead(readViewOf(view), info, scope, planner);
@@ -82,7 +79,7 @@ export function reachOf(info: ResourceInfo, scope: ResourceScope): Reach {
   return scope === "cluster" && !isNamespaces(info) ? "cluster-scope" : "all-namespaces";
 }
 
-/** The reach of a write in flight. `foreign`: an object of another subset, of which the guard only warns. */
+/** The reach of a write in flight. `foreign`: an object of another subset, for which the guard only warns. */
 export type WriteReach = Reach | "foreign";
 
 /** True if the subset owns what the act reaches, apart from labels, or if the guard lets it pass. */
@@ -94,7 +91,7 @@ export function isWithin(view: ResourceView, reach: WriteReach, namespace: strin
       return view.ownershipOf(namespace) === "own";
     case "cluster-scope":
       return [CLUSTER_SCOPE, ...BUCKETS].every((place) => view.ownershipOf(place) === "own");
-    case "all-namespaces": // known or not, which no query can name
+    case "all-namespaces": // known and unknown ones
       return view.ownsAll || view.byLabelsOnly === true;
     case "everything":
       return view.ownsAll && view.hasNoRules;
@@ -133,7 +130,7 @@ export function warnsOnly({ guard }: ResourceView, info: ResourceInfo): boolean 
   return guard === "Warn" && (isAct(info) || isPlainGet(info)) && info.verb !== "deletecollection";
 }
 
-// The proxy does not know the owner before: the manager waits for that subset.
+// The message names no previous owner, because the proxy does not know it.
 function refuseMoving(view: ResourceView, info: ResourceInfo, namespace: string): Decision {
   const heir = view.isMoving ? undefined : view.nextOwnerOf?.(namespace);
   const what =
@@ -156,7 +153,7 @@ function shownText(view: ResourceView, namespace: string): string {
 }
 
 function decideRead(view: ResourceView, info: ResourceInfo, scope: ResourceScope, planner: Planner): Decision {
-  // Upon an empty list an informer would believe that all objects were deleted.
+  // From an empty list an informer would conclude that all objects were deleted.
   if (view.isMoving) return refuseMoving(view, info, "");
   if (info.namespace === "" || isNamespaces(info)) return { kind: "narrow", queryPlan: planner(view, scope) };
   const ownership = view.ownershipOf(info.namespace);
@@ -179,12 +176,12 @@ function isNodeProxy(info: ResourceInfo): boolean {
   return info.group === "" && info.resource === "nodes" && info.subresource.startsWith("proxy");
 }
 
-/** The refusal of one object by its labels. `how` names it: a request may have an old and a new object. */
+/** The refusal of one object by its labels. `how` says whether it is the old or the new object of the request. */
 export function refusedByLabels(info: ResourceInfo, owner: Owner, how: string): string {
   return `${describe(info)}: ${how} belongs to ${ownerText(owner)}`;
 }
 
-/** True for a create whose object only the body names. A generated name counts as CLUSTER_SCOPE. */
+/** True for a create whose owner depends on the object's name, which only the body contains. */
 export function isNamedByBody({ isByName, ownsAll }: ResourceView, info: ResourceInfo): boolean {
   const isUnnamed = info.verb === "create" && info.namespace === "" && info.name === "";
   return isByName === true && !ownsAll && isUnnamed && !isReview(info) && !isNamespaces(info);

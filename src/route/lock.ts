@@ -1,9 +1,8 @@
-// The operator's leader-election lock. Each subset has a lock of its own, NAME---SUBSET; the default subset
-// keeps NAME, so that a mesh-less pod and the default subset exclude each other.
+// The operator's leader-election lock. Each subset has a lock of its own, NAME---SUBSET; the default subset keeps
+// NAME, so that a pod without a proxy and the default subset exclude each other.
 import type { Snapshot } from "./snapshot.ts";
 import { DEFAULT_SUBSET } from "./table.ts";
 
-/** Separates the lock's name from the subset's. */
 const LOCK_SEPARATOR = "---";
 
 /** The lock's name upstream for a subset. */
@@ -22,12 +21,12 @@ export function isLockPlace(snapshot: Snapshot, place: { group: string; resource
   return snapshot.lockName !== "" && place.namespace === snapshot.podNamespace && isLockResource(place.group, place.resource);
 }
 
-/** True for the app's lock by its name upstream, of whatever subset. */
+/** True for the lock of any subset of the app. */
 export function isAnyLock({ lockName }: Snapshot, upstreamName: string): boolean {
   return upstreamName === lockName || upstreamName.startsWith(lockName + LOCK_SEPARATOR);
 }
 
-/** True if this subset must not see the lock: another subset's, or the default one beside its own. */
+/** True for the lock of another subset of the app, which this subset must not see. */
 export function isForeignLock(snapshot: Snapshot, upstreamName: string): boolean {
   return isAnyLock(snapshot, upstreamName) && upstreamName !== lockNameFor(snapshot.lockName, snapshot.subset);
 }

@@ -1,6 +1,6 @@
-// Chooses between one list over all namespaces and a list for each own namespace, by the CPU time that they
-// cost the API server and the proxy. Pure. Invariant: both show the same objects, so a wrong guess costs time
-// and nothing else. docs/decisions/0021 has the measurements.
+// Chooses between one list over all namespaces and a list for each own namespace, by the CPU time that they cost
+// the API server and the proxy (measured in docs/decisions/0021). Pure. Invariant: both show the same objects, so
+// a wrong choice costs only time.
 
 /** What is known of a collection over all namespaces. */
 export interface ListSize {
@@ -12,7 +12,7 @@ export interface ListFacts {
   /** Known namespaces. */
   readonly namespaces: { readonly own: number; readonly foreign: number };
   readonly size: ListSize;
-  /** Bound of the answer; undefined if it is streamed. */
+  /** The limit of a list by namespace, which is merged in memory; undefined if it is streamed. */
   readonly maxAnswerBytes?: number | undefined;
 }
 
@@ -24,24 +24,21 @@ export interface ListChoice {
   readonly byNamespaceMs: number;
 }
 
-/** A request without its objects. */
+/** The cost of a request without its objects. */
 const REQUEST_US = 1_000;
-/** The API server looks at an object. */
+/** The cost of an object that the API server considers. */
 const ITEM_US = 0.5;
-/** The API server encodes and sends a byte, and the proxy reads it. */
+/** The cost of a byte that the API server encodes and sends and the proxy reads. */
 const BYTE_US = 0.014;
-/**
- * Less is not worth it: lists by namespace leave out namespaces that are not known yet, so watches are
- * renewed for each later one.
- */
+/** Lists by namespace have to save more than this, since their watches are renewed for each new namespace. */
 const MIN_SAVED_US = 5_000;
 
-/** Takes each namespace to have the same share of the objects. */
+/** Assumes that all namespaces have equally many objects. */
 export function planLists({ namespaces, size, maxAnswerBytes }: ListFacts): ListChoice {
   const share = namespaces.own / Math.max(1, namespaces.own + namespaces.foreign);
   const wholeUs = size.items * ITEM_US + size.bytes * BYTE_US;
   const oneListUs = REQUEST_US + wholeUs;
-  // One more request learns the version.
+  // One more request gets the resourceVersion.
   const byNamespaceUs = REQUEST_US * (namespaces.own + 1) + wholeUs * share;
   const estimates = { oneListMs: oneListUs / 1_000, byNamespaceMs: byNamespaceUs / 1_000 };
   if (byNamespaceUs + MIN_SAVED_US > oneListUs) return { way: "one-list", why: "cheaper", ...estimates };

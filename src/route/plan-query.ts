@@ -1,6 +1,5 @@
-// Plans server-side filtering: the part of a view that a query can express, cheapest first. Invariant: the
-// result is an intersection with what the caller asked for and hides no object of the subset; proxy-side
-// filtering checks every object again.
+// Plans server-side filtering: the part of a view that a query can express, cheapest first. Pure. Invariant: the
+// query hides no object of the subset from the caller; proxy-side filtering checks every object again.
 import { formatFieldTerm, parseFieldSelector } from "../kube/field-selector.ts";
 import { cutShards, formatShardSelector, isInRanges, type ShardRange } from "./shard-ranges.ts";
 import type { ResourceView } from "./snapshot.ts";
@@ -8,27 +7,26 @@ import type { ResourceView } from "./snapshot.ts";
 /** Whether a resource is namespaced: only then does the API server know the field metadata.namespace. */
 export type ResourceScope = "namespaced" | "cluster" | "unknown";
 
-/** How the query expresses namespaces; "by-namespace" is a query for each of them. */
+/** How the query selects namespaces; "by-namespace" is one query for each. */
 export type NamespacePlan = "none" | "one-namespace" | "without-namespaces" | "shards" | "by-namespace" | "nothing";
 
 /** For `ctrlmesh_proxy_pushdown_total{plan}`; "labels+" in front if the query has labels. */
 export type PlanName = NamespacePlan | "labels" | `labels+${Exclude<NamespacePlan, "none">}`;
 
 export interface QueryPlan {
-  /** As far as the plan depends on it: "namespaced" for a request over all namespaces. */
+  /** "unknown" if the plan does not depend on it. */
   readonly scope: ResourceScope;
-  /** The part about namespaces. It says nothing about labels. */
   readonly namespacePlan: NamespacePlan;
-  /** Terms to AND into the caller's field selector; "" if there are none. */
+  /** Terms to add to the caller's field selector; "" if there are none. */
   readonly fieldSelector: string;
-  /** The only namespace that the answer can hold, or NO_NAMESPACE; undefined if others may appear in it. */
+  /** The only namespace of the answer, or NO_NAMESPACE; undefined if the answer may have several. */
   readonly only: string | undefined;
-  /** The call's path names `only`, and no field selector has to. */
+  /** The call's path names the namespace `only`, so that no field selector is needed. */
   readonly isByPath?: boolean;
-  /** Terms to AND into the caller's label selector. */
+  /** Terms to add to the caller's label selector. */
   readonly labelSelector?: string;
   readonly shards?: ShardPlan;
-  /** The number of known namespaces; only for a namespaced resource that is asked for in all of them. */
+  /** The numbers of known namespaces; only for a namespaced resource over all namespaces. */
   readonly namespaces?: { readonly own: number; readonly foreign: number };
 }
 
@@ -50,19 +48,19 @@ export interface Capabilities {
 
 export type Planner = (view: ResourceView, scope: ResourceScope) => QueryPlan;
 
-/** More namespaces of other subsets make the URL long and the selector slow. */
+/** With more excluded namespaces the URL becomes long and the selector slow. */
 const MAX_EXCLUDED_NAMESPACES = 16;
 
-/** The whole target stays below 8 KiB (server-side-filter.ts), and the caller has 1 KB of it. */
+/** The request target stays below 8 KiB (server-side-filter.ts), of which the caller has 1 KB. */
 const MAX_SHARD_BYTES = 7_000;
 
 /** `shardRange(object.metadata.namespace,'0x...','0x...')` and `%7C%7C`; the top bound has a digit more. */
 const SHARD_TERM_BYTES = 86;
 
-/** As the only namespace of an answer: it can hold no namespace's objects. */
+/** Stands for the only namespace of an answer without objects. */
 export const NO_NAMESPACE = "";
 
-/** Not the name of any namespace: asked about in the place of every unknown namespace. */
+/** Stands for every unknown namespace: no namespace can have this name. */
 const UNHEARD_OF = "/";
 
 /** Plans a list or watch over all namespaces, or (scope "unknown") of objects that only labels divide. */
@@ -71,7 +69,7 @@ export function planQuery(view: ResourceView, scope: ResourceScope, capabilities
   return view.labelFilter === undefined ? plan : { ...plan, labelSelector: view.labelFilter.labelSelector };
 }
 
-/** The planner with a memory: views are compiled once a snapshot, and so are their plans. */
+/** A planner that remembers the plan of each view. */
 export function createPlanner(): Planner {
   const plans = new WeakMap<ResourceView, QueryPlan>();
   return (view, scope) => {
@@ -90,12 +88,12 @@ export function planNothing(namespace: string): QueryPlan {
   return { ...NO_PLAN, namespacePlan: "nothing", fieldSelector: term(namespace, "!=") };
 }
 
-// What the API server skips between the words of a selector; what else looks like a space is a word to it.
-const NOTHING_SAID = /^[ \t\r\n]*$/;
+// The API server skips only these characters between the words of a selector.
+const BLANK_SELECTOR = /^[ \t\r\n]*$/;
 
-/** The caller's selector AND the plan's; both of labels and of fields. */
+/** Both selectors joined by AND. They are label selectors or field selectors. */
 export function joinSelectors(own: string | null, added: string): string {
-  return own === null || NOTHING_SAID.test(own) ? added : `${own},${added}`;
+  return own === null || BLANK_SELECTOR.test(own) ? added : `${own},${added}`;
 }
 
 /** The namespaces that the plan excludes by name. */
@@ -104,14 +102,13 @@ export function excludedNamespaces({ fieldSelector }: QueryPlan): string[] {
   return parseFieldSelector(fieldSelector).flatMap(({ operator, value }) => (operator === "!=" ? [value] : []));
 }
 
-/** True if the subset owns unknown namespaces too: no plan may hide them. */
+/** If true, no plan may hide unknown namespaces. */
 export function ownsUnknown(view: ResourceView): boolean {
   return view.ownershipOf(UNHEARD_OF) === "own";
 }
 
-// Owns no namespace: the terms contradict each other, and the first one limits the API server to one
-// namespace. When the subset is granted its first namespace, clients must list again: this watch cannot show
-// it.
+// For a subset without namespaces: the terms contradict each other, and the first one limits the API server to
+// one namespace. Such a watch cannot show the first granted namespace, so clients must list again then.
 const NOWHERE: NamespacesPlan = {
   namespacePlan: "nothing",
   fieldSelector: `${term("default", "=")},${term("default", "!=")}`,
@@ -120,7 +117,7 @@ const NOWHERE: NamespacesPlan = {
 
 export const NO_PLAN: QueryPlan = { scope: "unknown", namespacePlan: "none", fieldSelector: "", only: undefined };
 
-/** The plan of a list or watch that passes as the client wrote it: the subset owns all that it can show. */
+/** The plan of a list or watch that passes unchanged, because the subset owns all that it can show. */
 export const WHOLE: QueryPlan = { ...NO_PLAN };
 
 function planNamespaces(view: ResourceView, { oneNamespace = true, shardBytes = MAX_SHARD_BYTES }: Capabilities): NamespacesPlan {

@@ -1,10 +1,9 @@
-// Decides which subset's pods answer a review of the operator's webhooks. Pure. Invariants: one subset
-// answers for an object at any time, except for what every subset owns; a review that a peer has forwarded is
-// never forwarded again.
+// Decides which subset's pods answer a review of the operator's webhooks. Pure. Invariants: at any time one subset
+// answers for an object, unless every subset owns it; a forwarded review is never forwarded again.
 import type { ReviewSubject } from "../kube/admission-review.ts";
 import type { Labels } from "../kube/label-selector.ts";
+import type { Owner } from "./owners.ts";
 import { governingPlace, isNamespaces, type ResourceView } from "./snapshot.ts";
-import type { Owner } from "./table.ts";
 import { ownerText } from "./words.ts";
 
 export type ReviewRoute =
@@ -12,9 +11,9 @@ export type ReviewRoute =
   | { readonly kind: "local" }
   /** A pod of this subset answers. */
   | { readonly kind: "peer"; readonly to: Recipient }
-  /** To the peer that sent the review here: this subset answers. */
+  /** Tells the peer that sent the review here which subset answers. */
   | { readonly kind: "redirect"; readonly to: Recipient }
-  /** The object is outside of a global limit. No operator of the app sees it, so it passes unchanged. */
+  /** The object is outside of a limit, so no operator of the app sees it, and it passes unchanged. */
   | { readonly kind: "allowed" }
   /** Wait until the owner of the place is known, then decide again. */
   | { readonly kind: "hold"; readonly place: string }
@@ -25,17 +24,16 @@ export type ReviewRoute =
 export interface Recipient {
   readonly subset: string;
   /**
-   * The subset owns the object, or it held the place until now and answers until the place is granted to its
-   * next owner. Only the next owner's own table has the fence, so only a pod of the next owner may send a
-   * review to the holder, or send somebody there.
+   * "owner": the subset owns the object. "holder": it owned the place until now, and answers until the next owner
+   * gets it. Only the next owner's table has the fence, so only its pods send or redirect reviews to the holder.
    */
   readonly as: "owner" | "holder";
 }
 
 export interface Asking {
-  /** Of this proxy's pod. */
+  /** The subset of this proxy's pod. */
   readonly subset: string;
-  /** What this pod is to answer as, if a peer has forwarded the review. */
+  /** The role in which this pod should answer; undefined if no peer has forwarded the review. */
   readonly forwardedAs: Recipient["as"] | undefined;
   /** The owner before the place was fenced for this subset; undefined if this proxy does not know. */
   ownerBefore(place: string, labels: Labels | undefined): Owner | undefined;
@@ -43,7 +41,6 @@ export interface Asking {
 
 const LOCAL: ReviewRoute = { kind: "local" };
 
-/** Decides about one review, by the view of its resource. */
 export function routeReview(subject: ReviewSubject, view: ResourceView, asking: Asking): ReviewRoute {
   // The next owner has sent it here, and knows better than this table.
   if (view.ownsAll || asking.forwardedAs === "holder") return LOCAL;
@@ -53,12 +50,12 @@ export function routeReview(subject: ReviewSubject, view: ResourceView, asking: 
   const planned = view.ownerOf(place, labels);
   switch (planned.kind) {
     case "everyone":
-    case "labels": // which are not known: any pod may answer
+    case "labels": // they are not known, so any pod may answer
       return LOCAL;
     case "subset":
       return toSubset({ subset: planned.subset, as: "owner" }, asking);
     case "nobody":
-      // Gaps are a mistake in the configuration; limits are meant.
+      // A gap is a mistake in the configuration; a limit is intended.
       return planned.isGap ? { kind: "unavailable", message: `ctrlmesh: ${ownerText(planned, place)}` } : { kind: "allowed" };
     case "moving": {
       const before = asking.ownerBefore(place, labels);
@@ -77,8 +74,8 @@ function toSubset(to: Recipient, { subset, forwardedAs }: Asking): ReviewRoute {
   return { kind: forwardedAs === undefined ? "peer" : "redirect", to };
 }
 
-// Of what the object becomes: its next writer is the one to judge it. Other subresources have objects of
-// their own, without its labels.
+// The labels that the object will have, since its next owner has to judge it. The objects of other subresources
+// do not have its labels.
 function labelsOf({ operation, subresource, labels, oldLabels }: ReviewSubject): Labels | undefined {
   if (subresource !== "" && subresource !== "status") return undefined;
   return operation === "DELETE" ? oldLabels : labels;

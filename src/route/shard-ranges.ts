@@ -1,13 +1,12 @@
-// Cuts the space of namespaces' hashes into the ranges of a `shardSelector` (KEP-5866). Pure. Invariant:
-// every own namespace is inside the ranges, however few they are.
+// Cuts the space of namespaces' hashes into the ranges of a `shardSelector` (KEP-5866; docs/decisions/0007-push-down.md).
+// Pure. Invariant: every own namespace is inside the ranges, however few they are.
 //
-// The hash of an unknown namespace falls into a gap between two known ones. Few ranges include all gaps, so
-// events of a new namespace reach running watches, and these go on when it is granted. A gap outside costs
-// every informer a new list when a namespace is born there. With too many ranges, the gaps between two
-// namespaces of other subsets are closed first, the narrowest first, where a birth is least likely. Then
-// neighbouring ranges are joined over the fewest namespaces of other subsets, which proxy-side filtering
-// drops. Ranges of equal size would be useless, since FNV-1a of short names is badly skewed. More in
-// docs/decisions/0007-push-down.md.
+// The hash of an unknown namespace falls into a gap between two known ones. With few namespaces, the ranges include
+// all gaps, so running watches see a new namespace and can go on when it is granted. A gap outside of the ranges
+// costs every informer a new list when a namespace is created there. With too many ranges, first the gaps between
+// two namespaces of other subsets are closed, the narrowest first, where a new namespace is least likely. Then
+// neighbouring ranges are joined over the fewest namespaces of other subsets, whose objects proxy-side filtering
+// drops. Ranges of equal size would be useless, since FNV-1a of short names is badly skewed.
 
 /** The hashes from `start` up to, but not including, `end`. */
 export interface ShardRange {
@@ -16,22 +15,23 @@ export interface ShardRange {
 }
 
 interface ShardCut {
-  /** Ascending, apart from each other, at least one. */
+  /** At least one; ascending, without overlaps. */
   readonly ranges: readonly ShardRange[];
-  /** Some hash that belongs to no known namespace is outside: a namespace born later may go unseen. */
+  /** Some gap is outside, so a watch may not see a namespace that is created later. */
   readonly hidesUnknown: boolean;
+  /** The number of namespaces of other subsets inside. */
   readonly letThrough: number;
 }
 
 interface CutOptions {
   readonly maxRanges: number;
-  /** False where the subset owns unknown namespaces too: then no gap is closed. Default true. */
+  /** False if the subset owns unknown namespaces too: then no gap is closed. Default true. */
   readonly mayHideUnknown?: boolean;
 }
 
 const END_OF_HASHES = 1n << 64n;
 
-/** Cuts; undefined if nothing can be left out. */
+/** Undefined if no namespace would be left out. */
 export function cutShards(ownNames: readonly string[], otherNames: readonly string[], options: CutOptions): ShardCut | undefined {
   const own = sortedHashes(ownNames);
   const isOwn = new Set(own);
@@ -48,7 +48,7 @@ export function isInRanges(ranges: readonly ShardRange[], namespace: string): bo
   return isInside(ranges, fnv1a64(namespace));
 }
 
-/** The query parameter. The API server's grammar knows no more than this: `||` over ranges of one field. */
+/** The query parameter. The API server's grammar has nothing but `||` over ranges of one field. */
 export function formatShardSelector(ranges: readonly ShardRange[]): string {
   return ranges.map(({ start, end }) => `shardRange(object.metadata.namespace,'${hex(start)}','${hex(end)}')`).join("||");
 }
@@ -86,8 +86,7 @@ function closeGaps(gaps: readonly Gap[], { maxRanges, mayHideUnknown = true }: C
   return { gaps: gaps.filter((gap) => !closed.has(gap)), hidesUnknown: closed.size > 0 };
 }
 
-// Joining two neighbours changes the cost of no other join, so the cheapest ones together are the cheapest
-// choice.
+// A join of two neighbours changes the cost of no other join, so the cheapest joins are the best choice.
 function joinCheapest(gaps: readonly Gap[], maxRanges: number): ShardRange[] {
   const costs = gaps.slice(1).map((gap, index) => ({ at: index + 1, cost: gap.othersBelow - (gaps[index]?.othersBelow ?? 0) }));
   const surplus = Math.max(0, gaps.length - maxRanges);
@@ -121,7 +120,7 @@ function isWhole([first]: readonly ShardRange[]): boolean {
   return first?.start === 0n && first.end === END_OF_HASHES;
 }
 
-// Typed arrays sort bigints by value, and many times as fast as with a comparison of ours.
+// Typed arrays sort bigints by value, many times as fast as an array with a comparison function.
 function sortedHashes(names: readonly string[]): BigUint64Array {
   return BigUint64Array.from(names, fnv1a64).sort();
 }
@@ -132,13 +131,13 @@ function ascending(a: bigint, b: bigint): number {
 
 const OFFSET_HIGH = 0xcbf29ce4;
 const OFFSET_LOW = 0x84222325;
-/** The prime is 2^40 + this. */
+/** The prime is 2^40 plus this number. */
 const PRIME_LOW = 0x1b3;
 const TWO_32 = 2 ** 32;
 
 /**
- * FNV-1a with 64 bits (Fowler, Noll, Vo) over the UTF-8 bytes, as in the API server's shard selectors. In two
- * halves: a bigint multiplication for each byte would make planning many times as slow.
+ * FNV-1a with 64 bits over the UTF-8 bytes, as in the API server's shard selectors. It computes with two halves,
+ * since a bigint multiplication for each byte would make planning many times as slow.
  */
 export function fnv1a64(text: string): bigint {
   const bytes = asByteString(text);
@@ -154,7 +153,7 @@ export function fnv1a64(text: string): bigint {
   return (BigInt(high) << 32n) | BigInt(low);
 }
 
-// A string of one character a byte. Names of namespaces are ASCII and are that already.
+// A string with one character for each byte, as names of namespaces, which are ASCII, already are.
 function asByteString(text: string): string {
   return /^[ -~]*$/.test(text) ? text : String.fromCharCode(...new TextEncoder().encode(text));
 }

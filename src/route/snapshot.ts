@@ -1,9 +1,11 @@
-// The snapshot that one proxy enforces, and the view of one resource that follows from it. Pure. The session
-// caches compiled views, with a new cache for each snapshot.
+// The snapshot that one proxy enforces, and the view of one resource that follows from it. Pure. The session caches
+// compiled views, with a new cache for each snapshot.
 import type { ItemMeta } from "../kube/codec/codec.ts";
-import { formatTerms, type Labels, matchesTerms } from "../kube/label-selector.ts";
+import { formatTerms, type Labels, type LabelTerm, matchesTerms } from "../kube/label-selector.ts";
 import { BUCKETS, CLUSTER_SCOPE, clusterPlace, isInClusterScope } from "../kube/place.ts";
-import { isOwnedBy, isVisibleBy, namespacesOf, type Owner, ownersOf, type RetainedClass, type RouteTable } from "./table.ts";
+import type { GroupResource } from "../kube/types.ts";
+import { isOwnedBy, type Owner, ownersOf } from "./owners.ts";
+import { isVisibleBy, namespacesOf, type RetainedClass, type RouteTable } from "./table.ts";
 import type { SourceWords } from "./words.ts";
 
 export interface AppRef {
@@ -13,7 +15,7 @@ export interface AppRef {
 
 /** What the proxy does by the operator's User-Agent. */
 export interface CallerPolicy {
-  /** Replaces the User-Agent. A value that ends with "/" goes in front of it, and "" leaves it. */
+  /** Replaces the User-Agent; a value that ends with "/" is put before it; "" changes nothing. */
   readonly userAgent: string;
   /** User agents that only the default subset serves. */
   readonly defaultOnlyUserAgents: readonly string[];
@@ -25,12 +27,11 @@ export interface CallerPolicy {
 export const NO_CALLER_POLICY: CallerPolicy = { userAgent: "", defaultOnlyUserAgents: [], stripManagedFields: false };
 
 export interface Snapshot {
-  /** Grows with every change of the app's routes. */
+  /** Increases with every change of the app's routes. */
   readonly version: number;
-  /** Hash of the enforced rules; equal digests mean equal rules. */
+  /** Equal digests mean equal rules. */
   readonly digest: string;
   readonly app: AppRef;
-  /** The pod's subset; "" is the default one. */
   readonly subset: string;
   /** Namespace of the pod, in which its lock lives. */
   readonly podNamespace: string;
@@ -39,7 +40,7 @@ export interface Snapshot {
   readonly table: RouteTable;
   readonly callers: CallerPolicy;
   readonly guard?: Guard | undefined;
-  /** The words for messages. Absent: an older manager made the snapshot. */
+  /** Absent if an older manager made the snapshot. */
   readonly words?: SourceWords | undefined;
 }
 
@@ -48,42 +49,41 @@ export type Guard = "Warn";
 
 export type Ownership = "own" | "other-subset" | "moving" | "unknown";
 
-/** The objects of a resource that are the subset's by label, if their namespaces are the subset's too. */
+/** Selects the subset's objects in the namespaces that it owns. */
 export interface LabelFilter {
-  /** For the API server's query; an exact translation of `matches`. */
+  /** For the API server's query; it selects exactly what `matches` accepts. */
   readonly labelSelector: string;
   matches(labels: Labels): boolean;
 }
 
 /**
- * One resource as this proxy's subset sees it. Reads go by the view's read view (`readViewOf`): a namespace
- * that the pod retains read-only neither ends a watch nor seems to be deleted.
+ * One resource as this proxy's subset sees it. Reads use the read view (`readViewOf`), so that a namespace that the
+ * pod retains neither ends a watch nor seems to be deleted.
  */
 export interface ResourceView {
   readonly group: string;
   readonly resource: string;
-  /** Every namespace, known or not, is this subset's: nothing needs filtering. */
+  /** The subset owns every namespace, known or not, so nothing needs filtering. */
   readonly ownsAll: boolean;
   /** In every namespace, known or not, labels alone decide. Absent is false. */
   readonly byLabelsOnly?: boolean;
-  /** All of the resource moves between subsets: no list of it can be complete. Absent is false. */
+  /** All of the resource moves between subsets, so no list of it can be complete. Absent is false. */
   readonly isMoving?: boolean;
-  /** The app has no rules and nothing moves: one subset owns all objects, of other resources too. */
+  /** The app has no rules and nothing moves, so one subset owns all objects of all resources. */
   readonly hasNoRules: boolean;
-  /** Undefined if labels do not matter. Otherwise they must match, in "own" namespaces (`isOwned`). */
+  /** Undefined if labels do not matter. Otherwise an owned object also has to match it (`isOwned`). */
   readonly labelFilter: LabelFilter | undefined;
   readonly guard?: Guard | undefined;
   /** Shards own cluster-scoped objects by name. Absent is false. */
   readonly isByName?: boolean;
-  /** Of a place. */
   ownershipOf(namespace: string): Ownership;
-  /** With labels: the owner of an object that has them. */
+  /** As in ResourceOwners. */
   ownerOf(namespace: string, labels?: Labels): Owner;
   /** The next owner of a namespace that moves. Absent where none can move. */
   nextOwnerOf?(namespace: string): Owner;
-  /** Known namespaces by ownership. The cost grows with their number: for planning, not for each object. */
+  /** The cost grows with the number of known namespaces: for planning, not for each object. */
   namespaces(): NamespacesByOwnership;
-  /** The view for reads, where retained namespaces count as "own". Absent if none is retained. */
+  /** The view in which retained namespaces count as "own". Absent if none is retained. */
   readonly readView?: ResourceView;
 }
 
@@ -92,12 +92,12 @@ interface NamespacesByOwnership {
   readonly others: readonly string[];
 }
 
-/** The resource as this pod may read it, with what the pod retains read-only. Never for writes. */
+/** The view for reads, which includes retained namespaces. Never use it for writes. */
 export function readViewOf(view: ResourceView): ResourceView {
   return view.readView ?? view;
 }
 
-/** @param retained of the snapshot's table; a caller that compiles many views makes it once */
+/** @param retained the index of the snapshot's table, so that a caller makes it once for many views */
 export function viewOf(
   snapshot: Snapshot,
   group: string,
@@ -128,7 +128,7 @@ export function viewOf(
     nextOwnerOf: owners.nextOwnerOf,
     namespaces: namespacesBy(ownershipOf, snapshot.table),
   };
-  // Other resources are listed anew when they move, by every pod.
+  // Every pod lists other resources again when they move.
   const canBeRetained = !view.ownsAll && owners.isByNamespace && !owners.isMoving;
   const isRetained =
     retained !== undefined && canBeRetained ? createRetainedTest(retained, governing.group, governing.resource) : undefined;
@@ -140,7 +140,7 @@ function readViewFor(view: ResourceView, isRetained: (namespace: string) => bool
   return { ...view, ownershipOf, namespaces: namespacesBy(ownershipOf, table) };
 }
 
-/** The class of every retained namespace. Made once for each table, for the views of all resources. */
+/** The class of every retained namespace. */
 export type RetainedIndex = ReadonlyMap<string, RetainedClass>;
 
 /** Undefined if nothing is retained. Namespaces that the table does not name stay unknown. */
@@ -178,7 +178,7 @@ function namespacesBy(ownershipOf: (namespace: string) => Ownership, table: Rout
   };
 }
 
-function filterOf(terms: ReturnType<ReturnType<typeof ownersOf>["termsOf"]>): LabelFilter | undefined {
+function filterOf(terms: readonly LabelTerm[]): LabelFilter | undefined {
   if (terms.length === 0) return undefined;
   return { labelSelector: formatTerms(terms), matches: (labels) => matchesTerms(terms, labels) };
 }
@@ -187,7 +187,7 @@ export function hasOwnLabels({ labelFilter }: ResourceView, labels: Labels | und
   return labelFilter === undefined || (labels !== undefined && labelFilter.matches(labels));
 }
 
-/** True if the object is the subset's by its namespace and its labels, which must be known if they matter. */
+/** True if the subset owns the object. Labels that matter but are not known make it false. */
 export function isOwned(view: ResourceView, meta: ItemMeta): boolean {
   if (view.ownershipOf(governingPlace(view.group, view.resource, meta)) !== "own") return false;
   return hasOwnLabels(view, meta.labels);
@@ -199,18 +199,18 @@ const NAMESPACES = { group: "", resource: "namespaces" };
 const OPENSHIFT_PROJECTS: ReadonlySet<string> = new Set(["projects", "projectrequests"]);
 
 /** True for `namespaces`, also by OpenShift's names. The owner of a namespace owns its object. */
-export function isNamespaces({ group, resource }: { readonly group: string; readonly resource: string }): boolean {
+export function isNamespaces({ group, resource }: GroupResource): boolean {
   if (group === "project.openshift.io") return OPENSHIFT_PROJECTS.has(resource);
   return group === "" && resource === "namespaces";
 }
 
 /** A create of a binding writes the pod that its body names. */
-export function isBindings({ group, resource }: { readonly group: string; readonly resource: string }): boolean {
+export function isBindings({ group, resource }: GroupResource): boolean {
   return group === "" && resource === "bindings";
 }
 
-// The resource of which the rules decide: what is the same object by another name has the same owner.
-function governingResource(group: string, resource: string): { readonly group: string; readonly resource: string } {
+// Rules name the governing resource. Other resources that are names for the same objects have the same owners.
+function governingResource(group: string, resource: string): GroupResource {
   if (isNamespaces({ group, resource })) return NAMESPACES;
   return isBindings({ group, resource }) ? PODS : { group, resource };
 }

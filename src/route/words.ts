@@ -1,18 +1,18 @@
-// What messages, status, metrics and logs call subsets, owners, and the source objects of an app. Each source
-// kind has its own words; the route carries them to the proxy. Pure. Invariant: inside the code and on the
-// wire the default subset's name is the empty string (DEFAULT_SUBSET), and no spec may name a subset
+// What messages, status, metrics and logs call subsets, owners, and the source objects of an app. Pure. Invariant:
+// inside the code and on the wire the default subset's name is "" (DEFAULT_SUBSET), and no spec may name a subset
 // `default`.
 import { CLUSTER_SCOPE, isInClusterScope } from "../kube/place.ts";
-import { DEFAULT_SUBSET, type Owner } from "./table.ts";
+import type { Owner } from "./owners.ts";
+import { DEFAULT_SUBSET } from "./table.ts";
 
 export const DEFAULT_DISPLAY_NAME = "default";
 
-/** The subset's name as people see it. */
+/** The subset's name as users see it. */
 export function subsetDisplayName(subset: string): string {
   return subset === DEFAULT_SUBSET ? DEFAULT_DISPLAY_NAME : subset;
 }
 
-/** The subset that people see under this name. */
+/** The subset that users see under this name. */
 export function subsetOfDisplayName(name: string): string {
   return name === DEFAULT_DISPLAY_NAME ? DEFAULT_SUBSET : name;
 }
@@ -21,7 +21,7 @@ export function subsetText(name: string): string {
   return name === DEFAULT_SUBSET ? "the default subset" : `subset "${name}"`;
 }
 
-/** The owner in words, for messages: `subset "v2"`, "the default subset". `namespace` is what it owns. */
+/** The owner in words, for messages. `namespace` is the place that it owns. */
 export function ownerText(owner: Owner, namespace = CLUSTER_SCOPE): string {
   switch (owner.kind) {
     case "subset":
@@ -42,8 +42,8 @@ export function ownerText(owner: Owner, namespace = CLUSTER_SCOPE): string {
   }
 }
 
+/** The words of one source kind. The route carries them to the proxy. */
 export interface SourceWords {
-  /** The kind of the source objects. */
   readonly kind: string;
   /** What to edit to give objects to other subsets, before the app's name: "the route of the VirtualApp". */
   readonly rules: string;
@@ -53,7 +53,7 @@ export interface SourceWords {
   readonly agentsField: string;
 }
 
-/** The words if the route has none: an older manager made it. */
+/** The words for a route of an older manager, which has none. */
 const NEUTRAL: SourceWords = {
   kind: "app",
   rules: "the rules of the app",
@@ -61,7 +61,7 @@ const NEUTRAL: SourceWords = {
   agentsField: "the list of user agents",
 };
 
-/** What to do about a lock that the app does not name. `lockName` is the app's own; "" if it has none. */
+/** What to do about a lock that the app does not name. `lockName` is the lock that it names; "" for none. */
 export function unnamedLockText(found: string, lockName: string, { kind, lockField }: SourceWords = NEUTRAL): string {
   const [quoted, named] = [JSON.stringify(found), lockName === "" ? "none" : JSON.stringify(lockName)];
   const remedy =

@@ -11,7 +11,7 @@ import { placementOf, type StatefulSetFacts } from "../../src/manager/sharding/p
 import { formatPlacement } from "../../src/manager/sharding/placement-annotation.ts";
 import { objectLimitProblems, routeOfShards } from "../../src/manager/sharding/shard-rules.ts";
 import { shardsOfConfigs, shardsOfRoot } from "../../src/manager/sharding/shards.ts";
-import { ownersOf } from "../../src/route/table.ts";
+import { ownersOf } from "../../src/route/owners.ts";
 import { ownerText } from "../../src/route/words.ts";
 import { tableToWire } from "../../src/wire/table-codec.ts";
 import { compileNow } from "../support/compile-now.ts";

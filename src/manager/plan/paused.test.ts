@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { fence, group, limit, objects, sharded, subset, table } from "../../../test/support/route-table.ts";
-import { ownersOf, type RouteTable } from "../../route/table.ts";
+import { ownersOf } from "../../route/owners.ts";
+import type { RouteTable } from "../../route/table.ts";
 import { ownerText } from "../../route/words.ts";
 import { pauseAt } from "./paused.ts";
 

@@ -11,9 +11,9 @@
 //
 // Partitioned and shared resources are not retained: clients list them again without a restart.
 import { BUCKETS, CLUSTER_SCOPE } from "../../kube/place.ts";
+import { fallbackOf } from "../../route/owners.ts";
 import {
   DEFAULT_SUBSET,
-  fallbackOf,
   isFencedIn,
   isSharded,
   isVisibleBy,

@@ -1,7 +1,7 @@
 // The children of a root: one ShardingConfig for each shard, with the names and selectors that KusionStack's
-// controller mesh makes. Pure. Invariants: the limits of the children contain each namespace exactly once,
-// apart from what an entry of the root leaves out itself. The manager shows the children, and compiles the
-// family from them. A larger percentage of a canary adds namespaces and removes none.
+// controller mesh makes. The manager shows the children, and compiles the family from them. Pure. Invariants: the
+// limits of the children contain each namespace exactly once, unless an entry of the root leaves it out; a larger
+// percentage of a canary adds namespaces and removes none.
 import type { LabelSelector, LabelSelectorRequirement } from "../../api/label-selector.ts";
 import type { ShardingConfig, ShardingRoot } from "../../api/sharding-config.ts";
 import {
@@ -14,6 +14,7 @@ import {
   SHARD_HASH,
 } from "../../api/sharding-keys.ts";
 import { placeHash } from "../../kube/place.ts";
+import { numbersUpTo } from "./membership.ts";
 import { mixedHash } from "./mixed-hash.ts";
 import { type Placement, placer, shardsByHash } from "./placement.ts";
 
@@ -35,10 +36,9 @@ export function childrenOf(config: ShardingConfig, placement: Placement): Shardi
   return [child(name, placement.start, canary.replicas, canaryTerms(canary, name)), ...normals];
 }
 
-/** The numbers of the normal shards: those that the root should have, and active ones beyond. */
+/** The numbers of the normal shards: those that the root should have, and surplus ones that are active. */
 function numbersOf({ shards, active }: Placement): number[] {
-  const desired = Array.from({ length: shards }, (_, index) => index + 1);
-  return [...desired, ...active.filter((number) => number > shards)];
+  return [...numbersUpTo(shards), ...active.filter((number) => number > shards)];
 }
 
 export function shardPlacer(root: ShardingRoot, placement: Placement): (namespace: string) => string {
@@ -113,7 +113,7 @@ function listed(key: string, operator: "In" | "NotIn", values: readonly string[]
 
 const HASHES = 2 ** 32;
 
-/** The test of a namespace's name. Without a canary, no namespace is the canary's. */
+/** The test whether the canary owns a namespace, by its name. */
 export function canaryTest(canary: ShardingRoot["canary"]): (namespace: string) => boolean {
   if (canary === undefined) return () => false;
   const names = new Set(canary.inNamespaces);

@@ -1,6 +1,6 @@
-// The pods of a family, the shard of each, and the shards that have a ready pod. Pure. Invariants: a pod
-// belongs to the first shard that selects it; a pod of the family that no shard selects stands by, as the
-// default subset, which owns nothing.
+// The pods of a family, the shard of each, and the shards that have a ready pod. Pure. Invariants: a pod belongs
+// to the first shard that selects it; a pod that no shard selects belongs to the default subset, owns nothing and
+// stands by.
 import type { ShardingConfig, ShardingRoot } from "../../api/sharding-config.ts";
 import { POD_NAME } from "../../api/sharding-keys.ts";
 import type { Pod } from "../../kube/client/resources.ts";
@@ -63,12 +63,12 @@ export function restartingShards(root: ShardingRoot, start: number, status: Shar
 }
 
 /** The number of the normal shard of the pod at this index of the StatefulSet; undefined for the canary's. */
-export function shardOfOrdinal({ canary, auto }: ShardingRoot, index: number): number | undefined {
+function shardOfOrdinal({ canary, auto }: ShardingRoot, index: number): number | undefined {
   const normal = index - (canary?.replicas ?? 0);
   return normal < 0 ? undefined : Math.floor(normal / auto.everyShardReplicas) + 1;
 }
 
-/** A pod without a time, which the kubelet always writes, has been ready for ever. */
+/** The kubelet always writes the time. Without it, the pod counts as ready since 1970. */
 function readyTime({ status }: Pod): number {
   const ms = Date.parse(status?.conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime ?? "");
   return Number.isNaN(ms) ? 0 : ms;

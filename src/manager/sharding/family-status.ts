@@ -23,7 +23,7 @@ interface DescribedFamily {
   readonly normal: readonly string[];
 }
 
-/** A family is skewed if a shard has more than this times the mean number of namespaces, or the mean is more than this times its number. */
+/** The largest even ratio of a shard's number of namespaces to the mean, and of the mean to that number. */
 const MAX_SKEW = 1.5;
 
 export function describeFamily(family: DescribedFamily, { subsets, desired }: AppCounts): Description {
@@ -36,7 +36,10 @@ export function describeFamily(family: DescribedFamily, { subsets, desired }: Ap
     fields: {
       family: family.name,
       shard: family.shard,
-      shardPods: podsText({ readyPods: sumOf(({ readyPods }) => readyPods), pods: sumOf(({ pods = 0 }) => pods) }),
+      shardPods: podsText(
+        sumOf(({ readyPods }) => readyPods),
+        sumOf(({ pods = 0 }) => pods),
+      ),
       shardNamespaces: sumOf(({ namespaces }) => namespaces),
       root: family.children && { childShardingConfigs: family.children },
       balance: owned.length === 0 ? undefined : balance,
@@ -48,8 +51,8 @@ export function describeFamily(family: DescribedFamily, { subsets, desired }: Ap
   };
 }
 
-/** "2/3": ready pods, and all pods. */
-function podsText({ readyPods, pods = 0 }: { readonly readyPods: number; readonly pods?: number | undefined }): string {
+/** For example "2/3". */
+function podsText(readyPods: number, pods = 0): string {
   return `${readyPods}/${pods}`;
 }
 
@@ -77,7 +80,7 @@ function rounded(value: number): number {
 
 type SubsetRule = RouteRule & { readonly kind: "subset" };
 
-/** The number of namespaces in which a named resource belongs to no shard. */
+/** The number of namespaces in which a resource that some shard names belongs to no shard. */
 export function countGaps(table: RouteTable): number {
   const named = table.rules.filter(({ kind }) => kind === "sharded").flatMap(({ resources }) => resourcesIn(resources));
   return countNamespaces(table, (rules) => {
@@ -87,7 +90,7 @@ export function countGaps(table: RouteTable): number {
   });
 }
 
-/** The number of namespaces of which two shards contain a common resource. The first shard owns it. */
+/** The number of namespaces in which two shards name a common resource. The first shard owns it. */
 export function countOverlaps(table: RouteTable): number {
   return countNamespaces(table, (rules) => {
     const earlier = createResourceIndex<SubsetRule>();
@@ -116,7 +119,7 @@ export function memberStatus({ ref, object }: Pick<App, "ref" | "object">, membe
     observedGeneration: generation,
     family: ref.name,
     shard: name,
-    shardPods: shard && podsText(shard),
+    shardPods: shard && podsText(shard.readyPods, shard.pods),
     shardNamespaces: shard?.namespaces,
     conditions: ready?.map((each) => ({ ...each, observedGeneration: generation ?? each.observedGeneration })),
   };

@@ -1,7 +1,6 @@
-// Groups the ShardingConfigs of one namespace into families. Pure; never throws, even for specs that are
-// refused. Invariants: every config that has no root as its owner is in exactly one family; a child is a view
-// of its root and never decides anything. A conflict between two families is a problem of both, and names
-// both.
+// Groups the ShardingConfigs of one namespace into families. Pure; never throws, even for refused specs.
+// Invariants: every config that is not a child is in exactly one family; a child is a view of its root and decides
+// nothing. A conflict between two families is a problem of both, and names both.
 import { fieldAt } from "../../api/rule.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { rootNameOf } from "../../api/sharding-config-rules.ts";
@@ -20,10 +19,10 @@ export interface Family {
   readonly problems: readonly string[];
 }
 
-/** More do not help the owner of a family. */
+/** More problems, or names in one of them, do not help a user. */
 const MAX_PROBLEMS = 10;
 const MAX_NAMES = 3;
-/** The subsets that a status has room for, without the default one. */
+/** The number of subsets that a status has room for, besides the default one. */
 const MAX_SHARDS = MAX_NORMAL_SHARDS + 1;
 
 /** The families, in the order of their names. */

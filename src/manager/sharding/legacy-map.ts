@@ -1,12 +1,12 @@
-// The Legacy map of namespaces to shards: the 32 shard-hashes, cut into batches of equal size. Pure.
-// Invariants: if all shards are active, it is the map that KusionStack's controller mesh makes; a shard that is
-// lost moves its own hashes and no others.
+// The Legacy map of namespaces to shards: the 32 shard-hashes, cut into batches of one size (the last may be
+// smaller). Pure. Invariants: if all shards are active, it is the map that KusionStack's controller mesh makes; if
+// a shard is lost, only its own hashes move.
 import { NAME_HASHES } from "../../kube/place.ts";
 import { mixedHash } from "./mixed-hash.ts";
 
 /**
  * The shard of every shard-hash.
- * @param members the shards that have batches, ascending: the active ones, and those that are lost and may return
+ * @param members the shards that have batches, ascending: the active ones, and lost ones that may return
  * @param active not empty
  */
 export function legacyMap(members: readonly number[], active: readonly number[]): number[] {
@@ -17,7 +17,7 @@ export function legacyMap(members: readonly number[], active: readonly number[])
   });
 }
 
-/** The shard that has the hash of a lost one. By rendezvous hashing, so it stays while it is active. */
+/** The active shard that serves a hash of a lost shard. By rendezvous hashing, it changes only if it is lost too. */
 function standIn(hash: number, active: readonly number[]): number {
   const rank = (shard: number) => mixedHash(`${hash}/${shard}`, "stand-in");
   return active.reduce((best, shard) => (rank(shard) > rank(best) ? shard : best));

@@ -1,21 +1,22 @@
 // Which normal shards of a root own namespaces: the active ones. Pure. Invariants: at least one shard is active;
-// with equal facts nothing changes before `againMs`.
+// if only the time passes, nothing changes before `againMs`.
 //
-// - A shard leaves at once if the StatefulSet or the spec no longer has it. It is lost if none of its pods has
-//   been ready for the grace time while another shard was.
-// - A shard joins when it is ready. Shards that become ready one after the other, as the pods of a StatefulSet
-//   do, join together: every change of the active shards moves namespaces and restarts pods.
-// - A shard that was lost has to be ready for a while first, and for twice as long after each further loss: a
-//   pod that crashes again and again takes nothing from the others.
+// - A shard leaves at once if the StatefulSet or the spec no longer has it. It is lost if none of its pods was
+//   ready for the grace time while another shard had a ready pod.
+// - A shard joins when it is ready. Shards that become ready one after the other join together, because each
+//   change of the active shards moves namespaces and restarts pods.
+// - A shard that was lost joins only after it was ready for a hold time, which doubles with each further loss.
+//   So a pod that crashes again and again takes nothing from the other shards.
 import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
 
-/** How long a shard has to be ready after its first loss. */
+/** The hold time after the first loss. */
 const FIRST_HOLD_MS = 60_000;
 const MAX_HOLD_MS = 3_600_000;
-/** A shard that was not lost for this time starts with the first hold again. */
+/** A loss is forgotten after this time: the next one counts as the first. */
 const FORGET_MS = 6 * 3_600_000;
-/** Shards that are ready wait this long for the next one to become ready, and no longer than MAX_SETTLE_MS in all. */
+/** Ready shards join this long after the last of them became ready, unless no other shard can follow. */
 const SETTLE_MS = 60_000;
+/** The longest time that the first of them waits for the others. */
 const MAX_SETTLE_MS = 5 * 60_000;
 /** The grace time of a shard whose pod the manager has evicted. */
 const RESTART_GRACE_MS = 30 * 60_000;
@@ -25,44 +26,49 @@ export interface Membership {
   readonly active: readonly number[];
   /** Active shards without a ready pod, and since when, in ms. */
   readonly away: ReadonlyMap<number, number>;
-  /** Shards that were lost lately; some of them are active again. */
+  /** The losses that are not forgotten, by shard. Some of these shards are active again. */
   readonly losses: ReadonlyMap<number, Loss>;
 }
 
-export interface Loss {
+interface Loss {
+  /** The number of losses. */
   readonly times: number;
-  /** The time of the last one. */
+  /** The time of the last loss. */
   readonly lastMs: number;
 }
 
-export interface MembershipFacts {
+/** Shared by the facts of a membership and of a placement. */
+export interface ShardFacts {
+  /** Since when each normal shard has had a ready pod, in ms. */
+  readonly readySince: ReadonlyMap<number, number>;
+  /** Shards of which the manager has evicted a pod that is not replaced yet. */
+  readonly restarting: ReadonlySet<number>;
+  readonly nowMs: number;
+}
+
+interface MembershipFacts extends ShardFacts {
   readonly previous: Membership | undefined;
   /** The number of shards that the root should have. */
   readonly shards: number;
   /** False if the root should not have the shard, or the StatefulSet is too small for it. */
   readonly exists: (shard: number) => boolean;
-  /** Since when each shard has had a ready pod, in ms. */
-  readonly readySince: ReadonlyMap<number, number>;
-  /** Shards of which the manager has evicted a pod that is not replaced yet. */
-  readonly restarting: ReadonlySet<number>;
   readonly graceMs: number;
-  readonly nowMs: number;
 }
 
-export interface MembershipStep extends Membership {
+interface MembershipStep extends Membership {
   /** The time until the next change by time alone; undefined if there is none. */
   readonly againMs: number | undefined;
 }
 
 export function membershipOf(facts: MembershipFacts): MembershipStep {
   const { previous, shards, exists, readySince, nowMs } = facts;
-  const existing = upTo(MAX_NORMAL_SHARDS).filter(exists);
-  const before = previous?.active ?? upTo(shards);
-  // While no shard is ready, nobody could take over, so no time counts.
-  const isServed = existing.some((shard) => readySince.has(shard));
+  const existing = numbersUpTo(MAX_NORMAL_SHARDS).filter(exists);
+  const before = previous?.active ?? numbersUpTo(shards);
+  // While no shard is ready, no shard could take over, so the grace time does not run.
+  const isAnyReady = existing.some((shard) => readySince.has(shard));
   const awaySince = (shard: number) => Math.min(previous?.away.get(shard) ?? nowMs, nowMs);
   const lostAtMs = (shard: number) => awaySince(shard) + graceOf(facts, shard);
-  const isLost = (shard: number) => isServed && !readySince.has(shard) && nowMs >= lostAtMs(shard);
+  const isLost = (shard: number) => isAnyReady && !readySince.has(shard) && nowMs >= lostAtMs(shard);
 
   const losses = lossesOf(
     facts,
@@ -71,12 +77,12 @@ export function membershipOf(facts: MembershipFacts): MembershipStep {
   const kept = existing.filter((shard) => before.includes(shard) && !isLost(shard));
   const waiting = existing.filter((shard) => !before.includes(shard));
   const joining = joinersOf(facts, waiting, losses);
-  // The only ready shards take over at once.
+  // If no active shard is left, the ready ones take over at once.
   const joiners = kept.length === 0 ? waiting.filter((shard) => readySince.has(shard)) : joining.now;
   const active = [...kept, ...joiners].sort((a, b) => a - b);
   if (active.length === 0) active.push(...before);
 
-  const unready = isServed ? active.filter((shard) => !readySince.has(shard)) : [];
+  const unready = isAnyReady ? active.filter((shard) => !readySince.has(shard)) : [];
   const times = [...unready.map(lostAtMs), ...joining.laterMs];
   return {
     active,
@@ -97,35 +103,28 @@ function lossesOf({ previous, exists, nowMs }: MembershipFacts, lost: readonly n
   return losses;
 }
 
-interface Joining {
-  readonly now: readonly number[];
-  /** When more of them may join. */
-  readonly laterMs: readonly number[];
-}
-
-/** @param waiting the shards that exist and are not active */
-function joinersOf(
-  { readySince, nowMs }: MembershipFacts,
-  waiting: readonly number[],
-  losses: ReadonlyMap<number, Loss>,
-): Joining {
+/**
+ * The shards that join now, and the times at which others may join.
+ * @param waiting the shards that exist and are not active
+ */
+function joinersOf({ readySince, nowMs }: MembershipFacts, waiting: readonly number[], losses: ReadonlyMap<number, Loss>) {
   const ready = waiting.filter((shard) => readySince.has(shard));
   const dueMs = (shard: number) => Math.min(readySince.get(shard) ?? nowMs, nowMs) + holdMs(losses.get(shard));
   const due = ready.filter((shard) => dueMs(shard) <= nowMs);
-  const held = ready.filter((shard) => dueMs(shard) > nowMs).map(dueMs);
-  // A shard that was lost may stay away for ever, so nobody waits for its pod.
-  const isAwaited = held.length > 0 || waiting.some((shard) => !readySince.has(shard) && !losses.has(shard));
-  if (due.length === 0) return { now: [], laterMs: held };
+  const heldUntilMs = ready.filter((shard) => dueMs(shard) > nowMs).map(dueMs);
+  // A shard that was lost may stay away for ever, so no other shard waits for its pod.
+  const canOthersFollow = heldUntilMs.length > 0 || waiting.some((shard) => !readySince.has(shard) && !losses.has(shard));
+  if (due.length === 0) return { now: [], laterMs: heldUntilMs };
   const times = due.map(dueMs);
   const settledMs = Math.min(Math.max(...times) + SETTLE_MS, Math.min(...times) + MAX_SETTLE_MS);
-  if (!isAwaited || nowMs >= settledMs) return { now: due, laterMs: held };
-  return { now: [], laterMs: [settledMs, ...held] };
+  if (!canOthersFollow || nowMs >= settledMs) return { now: due, laterMs: heldUntilMs };
+  return { now: [], laterMs: [settledMs, ...heldUntilMs] };
 }
 
 function holdMs(loss: Loss | undefined): number {
   return loss === undefined ? 0 : Math.min(FIRST_HOLD_MS * 2 ** (loss.times - 1), MAX_HOLD_MS);
 }
 
-function upTo(count: number): number[] {
+export function numbersUpTo(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index + 1);
 }

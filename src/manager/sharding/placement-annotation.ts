@@ -1,6 +1,5 @@
 // The placement as JSON in an annotation of the root. Pure. Invariants: equal placements give equal texts; a
-// placement that was read gives every namespace to an active shard; a text that cannot be read counts as
-// absent.
+// placement that was read gives every namespace to an active shard; a text that cannot be read counts as absent.
 import { z } from "zod";
 import { MAX_INT32 } from "../../api/fields.ts";
 import { type Problem, type ValidationResult, validate } from "../../api/problems.ts";
@@ -10,7 +9,7 @@ import type { KubeObject } from "../../kube/types.ts";
 import { SLOTS } from "./balanced-map.ts";
 import type { Placement } from "./placement.ts";
 
-/** The maximum length in characters. A placement with 64 shards, all of them away and lost before, has less than 8,000. */
+/** In characters. A placement of 64 shards that are all away and were all lost before has less than 8,000. */
 const MAX_LENGTH = 16_384;
 const MAX_LOSSES = 1_000_000;
 
@@ -84,7 +83,7 @@ function refused(message: string): ValidationResult<Placement> {
   return { ok: false, problems: [{ path: "", message }] };
 }
 
-/** What a table depends on in a root's placement, as text: not the times of absences and losses. */
+/** The part of a root's placement on which its table depends, as text: without the times. */
 export function placementInputs(root: Pick<KubeObject, "metadata">): string | undefined {
   const placement = storedPlacement(root);
   if (placement === undefined) return undefined;
@@ -92,7 +91,7 @@ export function placementInputs(root: Pick<KubeObject, "metadata">): string | un
   return formatPlacement({ ...placement, away: new Map(), losses });
 }
 
-/** The placement of a root, if it has one. @param onProblems called if there is one that cannot be read */
+/** The placement of a root; undefined if it has none. @param onProblems called if it cannot be read */
 export function storedPlacement(
   { metadata: { annotations } }: Pick<KubeObject, "metadata">,
   onProblems: (problems: readonly Problem[]) => void = () => {},

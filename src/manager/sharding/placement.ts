@@ -1,34 +1,29 @@
 // The placement of a root: which normal shards own namespaces, and which namespaces each of them owns. Pure.
-// Invariants: as long as the same shards are active, no namespace moves; equal facts give an equal placement,
-// even when it is the previous one. The placement controller stores the result before anything uses it.
+// Invariants: with the same members no namespace moves; a placement that is computed again from itself and the
+// same facts stays the same. The placement controller stores the result before anything uses it.
 import { DEFAULT_GRACE_SECONDS, type ShardingRoot } from "../../api/sharding-config.ts";
 import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
 import { placeHash } from "../../kube/place.ts";
 import { type BalancedMap, balancedMap, slotOf } from "./balanced-map.ts";
 import { legacyMap } from "./legacy-map.ts";
-import { type Membership, membershipOf } from "./membership.ts";
+import { type Membership, membershipOf, type ShardFacts } from "./membership.ts";
 
 export interface Placement extends Membership {
   /** The ordinal of the StatefulSet's first pod. */
   readonly start: number;
   /** The number of normal shards that the root should have. */
   readonly shards: number;
-  /** With `placement: Balanced` only. */
+  /** Undefined with `placement: Legacy`. */
   readonly map: BalancedMap | undefined;
 }
 
-export interface PlacementFacts {
+export interface PlacementFacts extends ShardFacts {
   readonly previous: Placement | undefined;
   readonly root: Pick<ShardingRoot, "canary" | "auto" | "placement">;
   /** Undefined if it does not exist. */
   readonly statefulSet: StatefulSetFacts | undefined;
-  /** Since when each normal shard has had a ready pod, in ms. */
-  readonly readySince: ReadonlyMap<number, number>;
-  /** Shards of which the manager has evicted a pod that is not replaced yet. */
-  readonly restarting: ReadonlySet<number>;
   /** The names of all namespaces but those of the canary. */
   readonly namespaces: Iterable<string>;
-  readonly nowMs: number;
 }
 
 export interface StatefulSetFacts {
@@ -37,7 +32,7 @@ export interface StatefulSetFacts {
   readonly start: number;
 }
 
-export interface PlacementStep {
+interface PlacementStep {
   readonly placement: Placement;
   /** The time until the next change by time alone; undefined if there is none. */
   readonly againMs: number | undefined;
@@ -55,7 +50,7 @@ export function placementOf(facts: PlacementFacts): PlacementStep | undefined {
   return { placement: { start, shards, ...membership, map: mapOf(facts, membership.active) }, againMs };
 }
 
-/** The number of the normal shard that owns a namespace which is not the canary's. */
+/** Gives the number of the normal shard that owns a namespace, unless the canary owns it. */
 export function placer(placement: Placement): (namespace: string) => number {
   const { map } = placement;
   if (map !== undefined) return (namespace) => map[slotOf(namespace)] ?? 0;
@@ -63,7 +58,7 @@ export function placer(placement: Placement): (namespace: string) => number {
   return (namespace) => byHash[placeHash(namespace)] ?? 0;
 }
 
-/** With `placement: Legacy`, the number of the shard for every shard-hash. */
+/** The number of the shard for every shard-hash; only for `placement: Legacy`. */
 export function shardsByHash({ active, losses }: Placement): number[] {
   const members = new Set([...active, ...losses.keys()]);
   return legacyMap(

@@ -1,7 +1,6 @@
-// The rules of a family's route. Pure; tested by golden files. The family must have no problems. As with
-// VirtualApps, the rules contain no selector of namespaces, so all proxies decide alike. Terms of object
-// labels have to be the same in all shards that name a resource, since a table can only limit a resource for
-// all subsets together.
+// The rules of a family's route. Pure; tested by golden files. The family must have no problems. The rules contain
+// no selector of namespaces, so all proxies decide alike. All shards that name a resource must have the same terms
+// of object labels, since a table can limit a resource only for all subsets together.
 import { createResourceIndex } from "../../api/resource-match.ts";
 import { formatTerms } from "../../kube/label-selector.ts";
 import { BUCKETS, CLUSTER_SCOPE } from "../../kube/place.ts";
@@ -49,7 +48,7 @@ function subsetRules({ name: subset, rules }: Shard): Omit<ShardRow, "index">[] 
   });
 }
 
-/** More problems than this help no user. */
+/** More do not help a user. */
 const MAX_PROBLEMS = 20;
 
 export function objectLimits(shards: readonly Shard[]): RouteRule[] {
@@ -60,7 +59,7 @@ export function objectLimits(shards: readonly Shard[]): RouteRule[] {
   });
 }
 
-export function unionOf(rules: readonly Pick<ShardRule, "resources">[]): ResourceMatch[] {
+function unionOf(rules: readonly Pick<ShardRule, "resources">[]): ResourceMatch[] {
   const all = rules.flatMap(({ resources }) => resources);
   return [
     ...new Map(
@@ -69,7 +68,7 @@ export function unionOf(rules: readonly Pick<ShardRule, "resources">[]): Resourc
   ];
 }
 
-/** Entries that name a common resource with different terms of object labels, two for each problem. */
+/** A problem for each pair of entries that name a common resource with different terms of object labels. */
 export function objectLimitProblems(shards: readonly Shard[]): string[] {
   const earlier = createResourceIndex<ShardRule>();
   const problems: string[] = [];

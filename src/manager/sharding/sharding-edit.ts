@@ -1,6 +1,6 @@
-// Why a family is refused, and the answer of admission to a created or changed ShardingConfig. Pure.
-// Invariant: a child may only become what its root says. Admission only warns of what the configs of a family
-// must have in common: otherwise nobody could change it in one config after the other.
+// Why a family is refused, and the answer of admission to a created or changed ShardingConfig. Pure. Invariants: a
+// child may only become what its root says; what the configs of a family must have in common is only a warning,
+// because users change the configs one after the other.
 import type { Problem } from "../../api/problems.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { fieldAt } from "../../api/rule.ts";
@@ -38,7 +38,7 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
 
 const ALLOWED: EditVerdict = { problems: [], warnings: [] };
 
-/** The manager writes children too, so what is refused is the content and not the writer. */
+/** Judges the content of a child and not its writer, because the manager writes children too. */
 function childProblems(after: unknown, { own }: Surroundings): Problem[] {
   const metadata = fieldAt(after, "metadata");
   const rootName = rootNameOf(metadata);
@@ -60,12 +60,12 @@ function familyWith(config: ShardingConfig, { own, others }: Surroundings): Fami
   return familiesOf([...rest, config]).find(isIn);
 }
 
-// Shards of one namespace have selectors of one key on purpose.
+// Families of one namespace often select by one key, so only apps of other kinds count.
 function otherKinds({ others }: Surroundings): Surroundings["others"] {
   return others.filter(({ ref }) => ref.kind !== "ShardingConfig");
 }
 
-/** All problems: of each config, between families, and between the configs of the family. */
+/** The problems of each config, between families, and between the configs of the family. */
 export function familyProblems(family: Family): string[] {
   return [...family.problems, ...configProblems(family), ...memberProblems(family)];
 }
@@ -78,14 +78,14 @@ function configProblems({ configs }: Family): string[] {
   });
 }
 
-/** What hand-written configs must have in common, and have not, once each is valid. */
-export function memberProblems(family: Family): string[] {
+/** What hand-written configs must have in common and do not; none while one of them is invalid. */
+function memberProblems(family: Family): string[] {
   const { root, configs } = family;
   if (root !== undefined || configProblems(family).length > 0) return [];
   return [...coverProblems(configs), ...webhookProblems(configs), ...objectLimitProblems(shardsOfConfigs(configs).shards)];
 }
 
-// One operator serves all shards. Its pods of one shard forward reviews to those of another.
+// One operator serves all shards, and pods of one shard forward reviews to pods of another.
 function webhookProblems([first, ...others]: readonly ShardingConfig[]): string[] {
   const different = others.find(({ spec }) => !isDeepEqual(spec.webhook, first?.spec.webhook));
   if (different === undefined) return [];

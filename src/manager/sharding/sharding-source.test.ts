@@ -4,7 +4,7 @@ import { sampleShardingConfig, sampleShardingRoot } from "../../../test/support/
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { NAMESPACE, PLACEMENT } from "../../api/sharding-keys.ts";
 import { resourceName } from "../../kube/client/resource.ts";
-import { ownersOf } from "../../route/table.ts";
+import { ownersOf } from "../../route/owners.ts";
 import { ownerText } from "../../route/words.ts";
 import type { App } from "../apps/app.ts";
 import { createShardingSource, labelledResources } from "./sharding-source.ts";

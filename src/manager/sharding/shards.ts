@@ -1,7 +1,6 @@
-// The shards of a family: for each its pods, and the namespaces of the resources that it owns. Pure.
-// Invariants: a root has the shards that its children describe, so the children that users see are what is
-// compiled. Terms of computed keys are a test of the namespace's name and of what the manager computes from
-// it, never of a label.
+// The shards of a family: the pods of each, and the namespaces and resources that it owns. Pure. Invariants: the
+// children that users see are what is compiled; terms of computed keys test the namespace's name and what the
+// manager computes from it, never a label.
 import type { LabelSelector } from "../../api/label-selector.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { NAMESPACE, SHARD, SHARD_HASH } from "../../api/sharding-keys.ts";
@@ -26,15 +25,14 @@ export interface ShardRule extends SplitSelector {
   readonly origin: string;
 }
 
-/** The shards of a family. */
 export interface FamilyShards {
-  /** In order: of two shards that contain a namespace, the first owns it. */
+  /** Of two shards that contain a namespace, the first owns it. */
   readonly shards: readonly Shard[];
   /** The shard to which a root's placement assigns a namespace. */
   readonly shardOf?: (namespace: string) => string;
-  /** The shard of a root that owns cluster-scoped objects. By hand, the first shard that names a resource. */
+  /** The shard of a root that owns cluster-scoped objects. Otherwise the first shard that names the resource does. */
   readonly home?: string;
-  /** Buckets of cluster-scoped names belong to shards as namespaces do. Otherwise to the home shard. */
+  /** Shards own buckets of cluster-scoped names as they own namespaces. Otherwise the home shard owns all. */
   readonly isByName?: boolean;
 }
 
@@ -72,7 +70,7 @@ function shardOfConfig({ metadata: { name = "" }, spec }: ShardingConfig, origin
 }
 
 /** The values of the computed keys for one namespace. */
-export interface ComputedKeys {
+interface ComputedKeys {
   readonly name: string;
   readonly hash: string;
   /** The shard to which the placement of a root assigns the namespace; "" in hand-written families. */
@@ -89,9 +87,11 @@ interface SplitSelector {
   readonly contains: NamespaceTest;
   /** Equal texts mean equal tests. */
   readonly testText: string;
+  /** The terms of the objects' labels. */
   readonly terms: readonly LabelTerm[];
 }
-/** Splits the selector of a limit: terms of computed keys, and the others, of the objects' labels. */
+
+/** Splits the selector of a limit into the test of the computed keys and the other terms. */
 export function splitSelector(selector: LabelSelector = {}): SplitSelector {
   const terms = termsOfSelector(selector);
   const computed = terms.filter(({ key }) => READERS.has(key));

@@ -11,9 +11,9 @@ import { NEVER, parseResourceVersion } from "../../kube/resource-version.ts";
 import { StatusError } from "../../kube/status.ts";
 import { excludedBy } from "../../route/callers.ts";
 import { isReview } from "../../route/decide.ts";
+import { NO_OBJECT } from "../../route/owners.ts";
 import { joinSelectors } from "../../route/plan-query.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
-import { NO_OBJECT } from "../../route/table.ts";
 import { excludedText } from "../../route/words.ts";
 import {
   askReadableCollection,

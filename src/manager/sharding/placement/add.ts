@@ -1,7 +1,6 @@
-// Decides which shards of a root own which namespaces, and stores that in an annotation of the root.
-// Invariant: the app of the root is compiled from this annotation alone, so nothing is granted by a placement
-// that is not stored. Namespaces do not queue a root: as long as the same shards are active, no namespace
-// moves.
+// Decides which shards of a root own which namespaces, and stores that in an annotation of the root. Invariant:
+// the app of the root is compiled from this annotation alone, so a placement grants nothing before it is stored.
+// A new namespace does not queue a root, because it moves no other namespace.
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
 import { type ShardingConfig, validateShardingConfig } from "../../../api/sharding-config.ts";
 import { PLACEMENT } from "../../../api/sharding-keys.ts";
@@ -58,6 +57,7 @@ export function addPlacementController(options: PlacementControllerOptions): Con
     })
     .withReconciler(createPlacementReconciler({ ...options, configs, namespaces: informers.store(metadataOnly(NAMESPACES)) }));
 }
+
 interface PlacementReconcilerOptions extends Pick<ManagerContext, "clock" | "log"> {
   readonly client: Pick<KubeClient, "get" | "patch">;
   readonly configs: Pick<Store<ShardingConfig>, "get">;

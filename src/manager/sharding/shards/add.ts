@@ -1,6 +1,6 @@
-// Keeps what a family shows: the children of a root, and the status of every config but the one that has the
-// app's status. Level-based; a request names a family. Invariant: children are never read to decide who owns
-// what, so a child that is edited or deleted changes nothing until it is repaired.
+// Keeps what a family shows: the children of a root, and the status of each config without the app's status.
+// Level-based; a request names a family. Invariant: children are never read to decide who owns what, so an edited
+// or deleted child changes nothing until it is repaired.
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
 import type { ShardingConfig } from "../../../api/sharding-config.ts";
 import { isControlledBy } from "../../../kube/client/owner.ts";
@@ -19,8 +19,9 @@ import { familyNameOf } from "../family.ts";
 import { memberStatus } from "../family-status.ts";
 import { storedPlacement } from "../placement-annotation.ts";
 
-/** Gathers the changes of a family's status. */
+/** Makes a burst of changes of a family's status one reconcile. */
 const DEBOUNCE_MS = 100;
+
 type ShardsControllerOptions = ControllerBase & Pick<ManagerContext, "apps">;
 
 export function addShardsController(options: ShardsControllerOptions): Controller {
@@ -29,6 +30,7 @@ export function addShardsController(options: ShardsControllerOptions): Controlle
     .watches(SHARDING_CONFIGS, (config) => [{ namespace: config.metadata.namespace ?? "", name: familyNameOf(config) }])
     .withReconciler(createShardsReconciler({ ...options, configs }));
 }
+
 interface ShardsReconcilerOptions extends Pick<ManagerContext, "log"> {
   readonly client: Pick<KubeClient, "get" | "create" | "patch" | "delete">;
   readonly configs: Pick<Store<ShardingConfig>, "list" | "wrote">;
@@ -51,7 +53,7 @@ export function createShardsReconciler({ client, configs, apps, log }: ShardsRec
       log.warn({ root: root.metadata.name, child: name }, "another config has the name of a child");
       return;
     }
-    if (existing.metadata.deletionTimestamp !== undefined) return; // its end queues the family again
+    if (existing.metadata.deletionTimestamp !== undefined) return; // its removal queues the family again
     if (!canBecome(existing.spec, child.spec)) {
       await remove(existing, signal);
       remember(await ensure(client, SHARDING_CONFIGS, undefined, child, { signal }));
@@ -104,10 +106,7 @@ export function createShardsReconciler({ client, configs, apps, log }: ShardsRec
   };
 }
 
-/**
- * False if the API server would refuse the change: a selector is for ever, and so is the lock of an object
- * without root.
- */
+/** False if the API server would refuse the change: nobody can change the selector or the lock of a child. */
 function canBecome(before: ShardingConfig["spec"], after: ShardingConfig["spec"]): boolean {
   return isDeepEqual([before.selector, before.controller ?? null], [after.selector, after.controller ?? null]);
 }

@@ -13,7 +13,8 @@ import {
   unreportedFence,
 } from "../../test/support/route-table.ts";
 import { formatTerms, matchesTerms } from "../kube/label-selector.ts";
-import { isOwnedBy, matchesResource, ownersOf, type RouteRule } from "./table.ts";
+import { isOwnedBy, ownersOf } from "./owners.ts";
+import { matchesResource, type RouteRule } from "./table.ts";
 import { ownerText } from "./words.ts";
 
 const routes = table([limit(), subset("canary"), subset("db", group("", "configmaps"))], {

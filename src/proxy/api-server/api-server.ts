@@ -1,11 +1,6 @@
-// One API server as the proxy uses it: trust, connections, the one way to send a call, and what the proxy
-// learns about the server. Invariants: no state about an API server lives outside of this object; the
-// destination is the configured server, whatever the request's Host header or target, and the credentials are
-// the caller's own or none.
-//
-// The connections form pools that never wait for each other: no list delays the renewal of a lease, and none
-// a get. Watches share HTTP/2 connections (docs/decisions/0009). All others use HTTP/1.1, where a connection
-// carries one request at a time and a queue keeps the connections few.
+// One API server as the proxy uses it. Invariants: calls go to the configured server, whatever their Host
+// header or target, with the caller's own credentials or none; pools of connections never wait for each
+// other, so no list delays the renewal of a lease. Watches share HTTP/2 connections (docs/decisions/0009).
 import type { Dispatcher } from "undici";
 import Pool from "undici/lib/dispatcher/pool.js";
 import type { Clock } from "../../base/clock.ts";
@@ -44,9 +39,9 @@ export interface ApiServerOptions {
 
 /** Times in milliseconds; 0 turns a bound off. */
 export interface Timeouts {
-  /** Until the response's head: seconds for 100,000 objects. The API server gives up after 60 s. */
+  /** The wait for a response's head: seconds for 100,000 objects. The API server gives up after 60 s. */
   readonly headersMs: number;
-  /** Between two chunks of a body, except of watches and other long-running requests. */
+  /** The longest pause in a body. Watches and other long-running requests have no such bound. */
   readonly bodyMs: number;
   /** How long a write that was sent stays in flight without its client; default 60,000. */
   readonly abandonedMs?: number;
@@ -68,19 +63,15 @@ export interface ApiServer extends Runnable {
 export const DEFAULT_TIMEOUTS: Timeouts = { headersMs: 120_000, bodyMs: 120_000 };
 /** The API server gives up a request after a minute. */
 const ABANDONED_MS = 60_000;
-/**
- * Single objects. A get takes a millisecond or two, so that one that waits for ten has slow neighbours: a
- * webhook may delay a write for ten seconds, and a get must not wait for it. Most operators have fewer than
- * sixteen workers and never wait here.
- */
+/** For single objects. A get takes 1 or 2 ms, and must not wait for a write that a webhook delays by 10 s. */
 const SHORT: QueueOptions = { limit: 16, patienceMs: 10, max: 256 };
-/** Lists and deletions of collections take seconds: more of them at a time rarely end sooner. */
+/** Lists and deletions of collections take seconds. More of them at a time rarely end sooner. */
 const LIST: QueueOptions = { limit: 3, patienceMs: 1_000, max: 16 };
 /** Below the API server's idle timeout of 90 s, so that no request meets a closing connection. */
 const IDLE_MS = 60_000;
 /** Response heads of aggregated APIs may carry large warnings. */
 const MAX_HEAD_BYTES = 64 * 1024;
-/** Busy connections are replaced too, so that they find API servers that were added. */
+/** A busy connection is replaced after so many requests, so that API servers that were added get traffic. */
 const MAX_REQUESTS = 10_000;
 
 /** Nothing is connected before the first call; `start` fails if the CA cannot be read. */
@@ -166,7 +157,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
           return reply;
         } catch (error) {
           if (!(error instanceof MeshError)) throw error;
-          // The server has just closed an idle connection. Reading twice does no harm.
+          // Most likely the server has just closed an idle connection. Reading twice does no harm.
           if (error.code === "UPSTREAM_BROKEN" && attempt === 0 && isRead(call)) {
             metrics.retried(isWatch(call.info) ? "watch" : pool);
             continue;
@@ -200,7 +191,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   };
 }
 
-/** The pool of a call. A watch has it only if the API server speaks no HTTP/2. */
+/** The pool of a call. A watch uses it only if the API server does not speak HTTP/2. */
 export function poolOf({ info, lock }: CallRecord): Exclude<PoolName, "watch"> {
   if (info !== undefined && isLongRunning(info)) return "stream";
   if (lock) return "lock";
@@ -227,7 +218,6 @@ function isRead(call: Call): boolean {
   return (call.method === "GET" || call.method === "HEAD") && call.body === null && !call.signal.aborted;
 }
 
-// A watch without a body can use a shared connection.
 function isPlainWatch({ method, body, info }: Call): boolean {
   return method === "GET" && body === null && isWatch(info);
 }

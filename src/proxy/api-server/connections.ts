@@ -1,6 +1,6 @@
-// Counts the connections to the API server by pool, and breaks each one whose peer acknowledges nothing any
-// more. Linux repeats unacknowledged data for a quarter of an hour without a keepalive, and Node cannot set
-// TCP_USER_TIMEOUT, so the kernel's table is read, but only while data may be unacknowledged: it is dear.
+// Counts the connections to the API server by pool, and breaks a connection whose peer acknowledges nothing.
+// Linux would repeat the data for a quarter of an hour, and Node cannot set TCP_USER_TIMEOUT. So this reads
+// the kernel's table of connections, but only while data may be unacknowledged, since reading it is slow.
 import { readFile } from "node:fs/promises";
 import type { Socket } from "node:net";
 import type { Clock, Timer } from "../../base/clock.ts";
@@ -9,11 +9,11 @@ import type { LostBy, PoolName } from "./upstream-metrics.ts";
 
 /** How soon a vanished API server is noticed, in ms (docs/decisions/0009): by default within 45 s. */
 export interface Liveness {
-  /** TCP keepalive probes a connection after this time without traffic, */
+  /** TCP keepalive sends the first probe after this time without traffic. */
   readonly keepAliveIdleMs: number;
-  /** again after this time, */
+  /** The time between two probes. */
   readonly keepAliveIntervalMs: number;
-  /** and closes the connection after so many probes without an answer. */
+  /** The connection is closed after so many probes without an answer. */
   readonly keepAliveProbes: number;
   /** The time between two HTTP/2 PINGs. A connection without any bytes in that time is lost. */
   readonly pingEveryMs: number;
@@ -98,14 +98,14 @@ export function createConnections(options: ConnectionsOptions): Connections {
   };
 }
 
-/** Of the columns with a colon only the timer's begins with two digits. */
+/** The timer column of a line whose bytes the kernel repeats. */
 const RETRANSMITTING = " 01:";
-/** Offset of that column after the line's number, as the kernel prints; IPv6 has 48 more digits. */
+/** Offset of the timer column from the colon behind the line's number. IPv6 addresses have 48 more digits. */
 const TIMER_AT = 50;
 const TIMER6_AT = TIMER_AT + 48;
 const TABLES = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
 
-/** By its two ports each connection in which the kernel repeats bytes, with the number of repetitions. */
+/** The connections whose bytes the kernel repeats: "LOCAL PORT-REMOTE PORT" => the number of repetitions. */
 export function parseRetransmits(table: string): Map<string, number> {
   const found = new Map<string, number>();
   let end = -1;
@@ -131,19 +131,20 @@ export async function readRetransmits(): Promise<Map<string, number>> {
 /** A connection and its traffic so far. */
 export type Traffic = Pick<Socket, "localPort" | "remotePort" | "bytesRead" | "bytesWritten">;
 
-/** Needs no table if bytes were read since the last check, or all written ones were acknowledged. */
+/** Decides whether the peer of one connection has vanished. */
 export class PeerWatch {
   readonly #limitMs: number;
   #bytesRead = -1;
   #bytesWritten = -1;
   #acknowledged = -1;
-  /** The kernel repeats unacknowledged bytes, with this number of repetitions at the last check. */
+  /** Set while the kernel repeats unacknowledged bytes; `retransmits` is the number at the last check. */
   #repeating: { readonly sinceMs: number; readonly retransmits: number } | undefined;
 
   constructor(limitMs: number) {
     this.#limitMs = limitMs;
   }
 
+  /** False if bytes were read since the last check, or all written bytes were acknowledged. */
   needsTable({ bytesRead, bytesWritten }: Traffic): boolean {
     return this.#repeating !== undefined || (bytesRead === this.#bytesRead && bytesWritten !== this.#acknowledged);
   }

@@ -14,7 +14,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 export interface Trust {
   readonly caPem: string;
   readonly connect: Connect;
-  /** The same, offering HTTP/2 first. */
+  /** Offers HTTP/2 first. */
   readonly connectHttp2: Connect;
 }
 
@@ -45,7 +45,6 @@ export interface ConnectorOptions {
   readonly onFailed: (error: Error) => void;
 }
 
-/** A connector for undici. */
 export function createConnector({ trust, liveness, http2 = false, onConnected, onFailed }: ConnectorOptions): Connect {
   const keepAlive = keepAliveOf(liveness);
   return (options, callback) => {

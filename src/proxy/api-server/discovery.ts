@@ -1,6 +1,6 @@
-// What is known of the API server for each resource: whether it is namespaced, and which filters it lacks.
-// Invariants: the question never fails and never takes more than two seconds, so that a broken aggregated API
-// stops nothing; a lack decides about speed, never about what is shown.
+// What the proxy knows of each resource: whether it is namespaced, and which filters the API server lacks.
+// Invariants: `scopeOf` never fails and never takes more than two seconds, so that a broken aggregated API
+// stops nothing; a lacking filter costs speed and never changes what is shown.
 import { z } from "zod";
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -13,14 +13,14 @@ import { readBody } from "../http/byte-stream.ts";
 import { CallAbort } from "../http/call-signal.ts";
 
 export interface Discovery {
-  /** The scope of the call's resource; "unknown" if it has none or none can be found out. */
+  /** The scope of the call's resource; "unknown" if it cannot be found out. */
   scopeOf(call: Call): Promise<ResourceScope>;
 }
 
 const ASK_TIMEOUT_MS = 2_000;
 /** A resource changes its scope only if it is deleted and created again. */
 const FRESH_MS = 10 * 60_000;
-/** After a failure or a miss. */
+/** How long after a failure, or an answer without the resource, the API server is asked again. */
 const RETRY_MS = 5_000;
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 /** Clients may invent groups. */
@@ -36,7 +36,6 @@ interface Known {
   readonly askedAt: number;
 }
 
-/** @param send sends the question */
 export function createDiscovery(send: Handler, clock: Clock): Discovery {
   const groupVersions = new BoundedMap<string, Known>(MAX_GROUP_VERSIONS);
   // By path and caller, since callers have different rights.
@@ -101,7 +100,7 @@ async function fetchScopes(
 /** A kind of server-side filtering; "namespaces" are lists by namespace. */
 export type Feature = "labels" | "fields" | "shards" | "namespaces";
 
-/** `refused`: the request failed because of it. `ignored`: the answer held what it excludes. */
+/** `refused`: the filter made a request fail. `ignored`: an answer held objects that the filter excludes. */
 export type Lack = "refused" | "ignored";
 
 export interface ServerFeatures {
@@ -110,9 +109,9 @@ export interface ServerFeatures {
   lacks(target: GroupResource, feature: Feature, why: Lack): void;
 }
 
-/** Each trial costs one more request. But one odd 400 must not turn server-side filtering off for long. */
+/** A new trial costs one more request, but one odd 400 must not turn server-side filtering off for long. */
 const REFUSED_MS = 10 * 60_000;
-/** A trial costs only bytes. */
+/** A new trial costs only bytes. */
 const IGNORED_MS = 5 * 60_000;
 /** Clients may invent resources. */
 const MAX_KNOWN = 1_000;

@@ -13,10 +13,10 @@ import { repliedHeaders } from "./headers.ts";
 /** The bytes that may arrive before the body is opened. With more the parser is paused. */
 const UNOPENED_BYTES = 64 * 1024;
 
-/** For later microtasks: cheaper than `queueMicrotask`, which makes an AsyncResource each time. */
+/** Its `then` starts microtasks, without the AsyncResource that `queueMicrotask` creates each time. */
 const LATER = Promise.resolve();
 
-/** These change nothing, so that an abandoned one ends immediately. */
+/** Requests that change nothing. They end immediately when the client goes. */
 const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 
 export interface ExchangeOptions {
@@ -36,7 +36,7 @@ export function exchange(pool: Dispatcher, request: Dispatcher.DispatchOptions, 
   });
 }
 
-/** It only moves down this list. */
+/** An exchange only moves down this list. */
 type Progress =
   | { readonly is: "waiting" }
   /** The client is gone. The answer will be dropped. */
@@ -123,7 +123,7 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     const before = this.#progress;
     const earlierError = before.is === "abandoned" || before.is === "failed" ? before.error : undefined;
-    this.#failed(earlierError ?? upstreamError(error, this.#controller !== undefined));
+    this.#finishWith(earlierError ?? upstreamError(error, this.#controller !== undefined));
   }
 
   open(sink: ByteSink): SourceControl {
@@ -172,21 +172,17 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
     this.#abandonedTimer = clock.after(abandonedMs, () => this.#fail(error));
   }
 
-  #stopWaiting(): void {
-    this.#options.signal.removeEventListener("abort", this.#onSignal);
-    this.#abandonedTimer?.cancel();
-  }
-
   #fail(error: Error): void {
     if (this.#progress.is === "complete" || this.#progress.is === "failed") return;
-    this.#failed(error); // before the abort: undici calls no handler of a request that still waits for its connection
+    this.#finishWith(error); // before the abort: undici calls no handler of a request that still waits for its connection
     this.#controller?.abort(error);
   }
 
-  #failed(error: Error): void {
+  #finishWith(error: Error): void {
     this.#progress = { is: "failed", error };
     this.#leave();
-    this.#stopWaiting();
+    this.#options.signal.removeEventListener("abort", this.#onSignal);
+    this.#abandonedTimer?.cancel();
     this.#reject(error); // does nothing once the head has been handed out
     if (this.#sink !== undefined && !this.#closed) this.#close().abort(error);
   }

@@ -21,7 +21,6 @@ export function forwardedHeaders(headers: IncomingHttpHeaders, keepLength: boole
   return out;
 }
 
-/** The response's headers for the client. Names come in lower case. */
 export function repliedHeaders(headers: IncomingHttpHeaders): ReplyHeaders {
   const removed = removedBy(headers.connection);
   const out: Record<string, string | readonly string[]> = {};

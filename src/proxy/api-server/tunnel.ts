@@ -52,7 +52,7 @@ export function createTunnel({ origin, trust, log, onConnected }: TunnelOptions)
   };
 }
 
-// http-proxy lets the API server's side be if the client goes before the upgrade is answered.
+// http-proxy leaves the API server's side open if the client goes before the upgrade is answered.
 function endTogether(
   request: ClientRequest,
   socket: Duplex,

@@ -1,7 +1,6 @@
-// Metrics of the connections to the API server.
+// The metrics of the connections to the API server.
 import { Counter, Gauge, type Registry } from "../../base/metrics.ts";
 
-/** The uses of connections. No pool waits for another. */
 const POOL_NAMES = ["watch", "stream", "lock", "list", "short"] as const;
 export type PoolName = (typeof POOL_NAMES)[number];
 
@@ -11,20 +10,15 @@ export type ConnectFailure = "refused" | "timeout" | "unreachable" | "dns" | "tl
 /** The means by which a vanished peer was noticed. */
 export type LostBy = "keepalive" | "ping" | "unacknowledged";
 
-export interface UpstreamMetrics {
-  connected(pool: PoolName): void;
-  connectFailed(pool: PoolName, reason: ConnectFailure): void;
-  lost(pool: PoolName, by: LostBy): void;
-  retried(pool: PoolName): void;
-}
-
-export interface UpstreamGauges {
-  /** Open connections, and requests that wait for one. Asked at each scrape. */
+/** Read at each scrape. */
+interface UpstreamGauges {
+  /** The number of open connections. */
   readonly openIn: (pool: PoolName) => number;
+  /** The number of requests that wait for a connection. */
   readonly waitingIn: (pool: PoolName) => number;
 }
 
-export function createUpstreamMetrics(registry: Registry, gauges: UpstreamGauges): UpstreamMetrics {
+export function createUpstreamMetrics(registry: Registry, gauges: UpstreamGauges) {
   const registers = [registry];
   const gauge = (name: string, help: string, valueIn: (pool: PoolName) => number) =>
     new Gauge({
@@ -45,10 +39,10 @@ export function createUpstreamMetrics(registry: Registry, gauges: UpstreamGauges
   const lost = counter("lost_connections", "Connections whose peer had vanished, by what noticed it.", "pool", "by");
   const retries = counter("retries", "Requests that were sent a second time.", "pool");
   return {
-    connected: (pool) => connects.inc({ pool }),
-    connectFailed: (pool, reason) => failures.inc({ pool, reason }),
-    lost: (pool, by) => lost.inc({ pool, by }),
-    retried: (pool) => retries.inc({ pool }),
+    connected: (pool: PoolName) => connects.inc({ pool }),
+    connectFailed: (pool: PoolName, reason: ConnectFailure) => failures.inc({ pool, reason }),
+    lost: (pool: PoolName, by: LostBy) => lost.inc({ pool, by }),
+    retried: (pool: PoolName) => retries.inc({ pool }),
   };
 }
 

@@ -6,20 +6,21 @@ import type { TLSSocket } from "node:tls";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 
-/** What a watch may hold while its client does not read: 64 MB/s at 2 ms to the API server. */
+/** What a watch may hold while its client does not read. It allows 64 MB/s at 2 ms to the API server. */
 const STREAM_WINDOW_BYTES = 128 * 1024;
 const CONNECTION_WINDOW_BYTES = 1024 * 1024;
-/** The API server's bound (100 by default in Go since 2023) counts if it is lower. */
+/** The API server's own bound counts if it is lower (Go's default since 2023 is 100). */
 const MAX_STREAMS = 250;
-/** Until its settings are known. */
+/** The API server's bound until its settings are known. */
 const ASSUMED_STREAMS = 100;
 /** As many bytes of headers as the traffic server takes; nghttp2's own bound is half of that. */
 const MAX_HEADER_BYTES = 256 * 1024;
 const IDLE_MS = 60_000;
-/** How long an abandoned stream counts: Go's server bounds handlers at 4 times its streams. */
+/** Go's server runs at most 4 handlers for each stream that it allows at a time. */
+const HANDLERS_PER_STREAM = 4;
+/** How long the handler of an abandoned stream may still run. */
 const LINGER_MS = 1_000;
-const MAX_UNDER_WAY = 4;
-/** Its settings come with its first bytes; a server that does not send them is used as assumed. */
+/** The wait for the API server's settings, which come with its first bytes. */
 const SETTINGS_MS = 2_000;
 /** Room for all streams to be paused together; Node refuses new streams beyond it (10 by default). */
 const MAX_MEMORY_MB = 64;
@@ -29,9 +30,9 @@ export interface WatchConnectionOptions {
   readonly origin: string;
   readonly clock: Clock;
   readonly pingEveryMs: number;
-  /** The connection has ended or takes nothing new. */
+  /** The connection takes no new stream any more. */
   readonly onRetired: (connection: WatchConnection) => void;
-  /** Its peer has vanished. */
+  /** The peer has vanished. */
   readonly onLost: () => void;
 }
 
@@ -39,12 +40,12 @@ export class WatchConnection {
   readonly #session: ClientHttp2Session;
   readonly #options: WatchConnectionOptions;
   /** The times at which streams were abandoned, the oldest first. */
-  readonly #givenUpMs: number[] = [];
+  readonly #abandonedAtMs: number[] = [];
   #streams = 0;
   #maxStreams = ASSUMED_STREAMS;
   #retired = false;
-  #answered = true;
-  #bytesRead = 0;
+  #isPingAnswered = true;
+  #bytesReadAtPing = 0;
   #pingTimer: Timer | undefined;
   #idleTimer: Timer | undefined;
   /** Resolves once the API server's settings are known or given up, or the connection has ended. */
@@ -75,11 +76,11 @@ export class WatchConnection {
   get hasRoom(): boolean {
     if (this.isOver || this.#streams >= this.#maxStreams) return false;
     const fromMs = this.#options.clock.monotonicMs() - LINGER_MS;
-    while ((this.#givenUpMs[0] ?? fromMs) < fromMs) this.#givenUpMs.shift();
-    return this.#streams + this.#givenUpMs.length < MAX_UNDER_WAY * this.#maxStreams;
+    while ((this.#abandonedAtMs[0] ?? fromMs) < fromMs) this.#abandonedAtMs.shift();
+    return this.#streams + this.#abandonedAtMs.length < HANDLERS_PER_STREAM * this.#maxStreams;
   }
 
-  /** It takes nothing new. */
+  /** True if the connection takes no new stream. */
   get isOver(): boolean {
     return this.#retired || this.#session.closed || this.#session.destroyed;
   }
@@ -91,7 +92,7 @@ export class WatchConnection {
     this.#idleTimer?.cancel();
     stream.once("close", () => {
       this.#streams--;
-      if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) this.#givenUpMs.push(this.#options.clock.monotonicMs());
+      if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) this.#abandonedAtMs.push(this.#options.clock.monotonicMs());
       if (this.#streams === 0) this.#armIdle();
     });
     return stream;
@@ -134,7 +135,8 @@ export class WatchConnection {
     const dueMs = clock.monotonicMs() + pingEveryMs;
     this.#pingTimer = clock.after(pingEveryMs, () => {
       const isLate = clock.monotonicMs() - dueMs > pingEveryMs / 2; // this process was stopped, so that the answer may be unread
-      const isAlive = () => this.#session.closed || this.#answered || isLate || socket.bytesRead !== this.#bytesRead;
+      const hasRead = () => socket.bytesRead !== this.#bytesReadAtPing;
+      const isAlive = () => this.#session.closed || this.#isPingAnswered || isLate || hasRead();
       if (isAlive()) this.#ping();
       // Timers run before sockets are read, so that bytes which came meanwhile are seen in an immediate.
       else setImmediate(() => (isAlive() ? this.#ping() : this.#lost()));
@@ -144,10 +146,10 @@ export class WatchConnection {
   // After GOAWAY has closed the session, Node sends no PING. TCP keepalive then notices a vanished peer.
   #ping(): void {
     if (this.#session.closed || this.#session.destroyed) return;
-    this.#answered = false;
-    this.#bytesRead = this.#options.socket.bytesRead;
+    this.#isPingAnswered = false;
+    this.#bytesReadAtPing = this.#options.socket.bytesRead;
     this.#session.ping((error) => {
-      if (error === null) this.#answered = true;
+      if (error === null) this.#isPingAnswered = true;
     });
     this.#armPing();
   }

@@ -1,11 +1,10 @@
-// The HTTP/2 connections for watches: mostly one, and another one if the first is full or got GOAWAY.
+// The HTTP/2 connections for watches: most often one, and another one if the first is full or got GOAWAY.
 // Invariant: one attempt to connect at a time, whose failure all waiting watches share.
 import type { ClientHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
-import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
-import type { CallSignal } from "../http/call-signal.ts";
+import { type CallSignal, unlessAborted } from "../http/call-signal.ts";
 import type { Connect } from "./connector.ts";
 import { upstreamError } from "./exchange.ts";
 import { WatchConnection } from "./watch-connection.ts";
@@ -29,13 +28,13 @@ export interface WatchConnections {
   destroy(): void;
 }
 
-/** A server without HTTP/2 is tried again after this time. */
+/** The proxy asks a server without HTTP/2 again after this time. */
 const ASK_AGAIN_MS = 10 * 60_000;
+const CONNECTING = "connecting to the API server";
 const STALE_CODES = new Set(["ERR_HTTP2_GOAWAY_SESSION", "ERR_HTTP2_INVALID_SESSION"]);
 /** Node's error codes about headers, which come from the client. */
 const HEADER_CODE = /HEADER|HTTP_TOKEN|INVALID_CHAR|INVALID_ARG/;
 
-/** Nothing is connected before the first watch. */
 export function createWatchConnections(options: WatchConnectionsOptions): WatchConnections {
   const { origin, connect, clock, pingEveryMs, onLost } = options;
   const usable = new Set<WatchConnection>();
@@ -74,14 +73,14 @@ export function createWatchConnections(options: WatchConnectionsOptions): WatchC
   return {
     async open(headers, signal) {
       for (;;) {
-        if (signal.aborted) throw aborted(signal);
+        if (signal.aborted) throw new MeshError("ABORTED", `${CONNECTING}: aborted`, { cause: signal.reason });
         const stream = openOn(usable, headers);
         if (stream !== undefined) return stream;
         if (clock.monotonicMs() < noHttp2UntilMs) return undefined;
         connecting ??= connectOnce().finally(() => {
           connecting = undefined;
         });
-        await unlessAborted(connecting, signal);
+        await shared(connecting, signal);
       }
     },
     destroy() {
@@ -118,13 +117,10 @@ function connectSocket(connect: Connect, { protocol, host, hostname, port }: URL
   });
 }
 
-function unlessAborted(work: Promise<void>, signal: CallSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const unlink = onAbort(signal, () => reject(aborted(signal)));
-    work.then(resolve, reject).finally(unlink);
+/** The attempt to connect as one of its waiting watches sees it. */
+function shared(attempt: Promise<void>, signal: CallSignal): Promise<void> {
+  return unlessAborted(signal, CONNECTING, (done) => {
+    attempt.then(() => done(), done);
+    return () => undefined;
   });
-}
-
-function aborted(signal: CallSignal): MeshError {
-  return new MeshError("ABORTED", "connecting to the API server: aborted", { cause: signal.reason });
 }

@@ -11,10 +11,10 @@ import { upstreamError } from "./exchange.ts";
 import { repliedHeaders } from "./headers.ts";
 
 export interface WatchExchangeOptions {
-  /** The client's: fires when it is gone. */
+  /** Fires when the client is gone. */
   readonly signal: CallSignal;
   readonly clock: Clock;
-  /** How long the head is waited for; 0: without end. */
+  /** The longest wait for the head; 0 for no bound. */
   readonly headersMs: number;
 }
 
@@ -102,7 +102,7 @@ class WatchExchange implements ByteSource, SourceControl {
     this.#finish();
   }
 
-  // Ends the head's promise and the sink, once.
+  // Settles the head's promise and ends the sink, each once.
   #finish(): void {
     const clean = this.#ended && this.#error === undefined && this.#stream.rstCode === constants.NGHTTP2_NO_ERROR;
     const error = this.#error ?? upstreamError(new Error(`stream closed with code ${this.#stream.rstCode}`), true);

@@ -15,9 +15,9 @@ import type * as http from "../http/handler.ts";
 export interface CallRecord extends http.CallNotes {
   info?: RequestInfo;
   decision: "forwarded" | "narrowed" | "warned" | "refused" | "fenced";
-  /** The reason for the decision, where it is not the ordinary way. */
+  /** The reason for a decision other than the ordinary one. */
   reason?: DecisionReason;
-  /** The guard only warns: the subset does not own the object of this write. With the decision `warned`. */
+  /** With the decision `warned`: why the guard would have refused this write to another subset's object. */
   warning?: string;
   /** The entry of subsetDefaultOnlyUserAgents that excludes the caller from this subset. */
   excludedBy?: string;
@@ -30,9 +30,9 @@ export interface CallRecord extends http.CallNotes {
   asked?: true;
   /** The rule of a policy that has refused the call: OBJECT/RULE. */
   rule?: string;
-  /** Limits have let the call pass: what else the proxy asks to serve it passes too. */
+  /** Limits have let the call pass. They also let pass what the proxy sends to serve it. */
   isAdmitted?: true;
-  /** For limits that wait for the outcome; `atMs` (monotonic) is when they let the call pass. */
+  /** What limits settle by the outcome of the call. They let it pass at `atMs` (monotonic). */
   charge?: { readonly permit: Permit; readonly atMs: number };
   /** The head of the answer is known, or there is none. */
   isAnswered?: true;
@@ -89,12 +89,10 @@ export function createRecord(
   return record;
 }
 
-/** The record of the client's call. */
 export function clientsRecord(record: CallRecord): CallRecord {
   return record.serves ?? record;
 }
 
-/** Adds to the time that the call has waited for others. */
 export function addWait(record: CallRecord, ms: number): void {
   record.waitedMs = (record.waitedMs ?? 0) + ms;
 }
@@ -124,7 +122,7 @@ export function inNamespace(call: ResourceCall, namespace: string, query: URLSea
   return withTarget(call, `${root}/${version}/namespaces/${encodeURIComponent(namespace)}/${resource}?${query}`);
 }
 
-/** @param target of the same kind: what was a call for objects stays one */
+/** @param target must be of the same kind: a call for objects stays one */
 export function withTarget<C extends Call>(call: C, target: string): C {
   return { ...call, target, info: parseRequestInfo(call.method, target, call.upgrade) };
 }
@@ -151,7 +149,7 @@ export async function readBounded(body: Call["body"], maxBytes: number, reason: 
   }
 }
 
-/** What the codec reads of a request's body. @throws StatusError BadRequest if it cannot */
+/** Reads a request's body. @throws StatusError BadRequest for an error of the codec */
 export function orBadRequest<T>(read: () => T): T {
   try {
     return read();
@@ -161,7 +159,7 @@ export function orBadRequest<T>(read: () => T): T {
   }
 }
 
-/** The path without the subresource, which other permissions guard and which may do something. */
+/** The path without its subresource: a GET of that needs other permissions and may act (exec, proxy). */
 export function objectPath({ path, segments, subresource }: ResourceInfo): string {
   const behind = subresource === "" ? 0 : subresource.split("/").length;
   return path
@@ -175,13 +173,13 @@ export function askUncompressed<C extends Call>(call: C): C {
   return { ...call, headers: { ...call.headers, accept: narrowAccept(call.headers.accept), "accept-encoding": "identity" } };
 }
 
-/** The same, with metadata in each row of a Table: it says who owns the row. */
+/** As `askUncompressed`, with the metadata that says who owns a row of a Table. */
 export function askReadable<C extends Call>(call: C): C {
   const asked = askUncompressed(call);
   return call.info.query.get("includeObject") === "None" ? withParameter(asked, "includeObject", "Metadata") : asked;
 }
 
-/** The same for a list or a watch. Its body has no meaning, and nobody could send the body twice. */
+/** As `askReadable`, for a list or a watch: without a body, which means nothing and cannot be sent twice. */
 export function askReadableCollection<C extends Call>(call: C): C {
   discardBody(call.body);
   const { "content-length": _length, "transfer-encoding": _coding, "content-type": _type, ...headers } = call.headers;

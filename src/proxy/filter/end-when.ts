@@ -1,6 +1,6 @@
 // Ends a body or tunnel without an end of its own (a followed log, a watch that cannot be read) once the
-// routes no longer allow it. Invariant: the routes are asked at every change and once at the beginning, since
-// they may have changed after the decision.
+// routes no longer allow it. Invariant: the routes are checked at every change and once at the beginning,
+// since they may have changed after the decision.
 import { onAbort } from "../../base/abort.ts";
 import { MeshError } from "../../base/errors.ts";
 import { asSource, type ByteSource } from "../http/byte-stream.ts";
@@ -23,7 +23,7 @@ export function endWhen(source: ByteSource, end: End, how: "end" | "break" | { r
   return {
     cancel: (error) => source.cancel(error),
     open(sink) {
-      const late = end.isOver(); // then no byte leaves
+      const isLate = end.isOver(); // then no byte leaves
       let over = false;
       const finish = () => {
         const first = !over;
@@ -32,7 +32,7 @@ export function endWhen(source: ByteSource, end: End, how: "end" | "break" | { r
         return first;
       };
       const check = () => {
-        if (over || !(late || end.isOver()) || !finish()) return;
+        if (over || !(isLate || end.isOver()) || !finish()) return;
         control.cancel(routesChanged());
         if (typeof how === "object") sink.write(how.lastFrame);
         if (how === "break") sink.abort(routesChanged());
@@ -41,7 +41,7 @@ export function endWhen(source: ByteSource, end: End, how: "end" | "break" | { r
       const unsubscribe = end.onChange(check);
       queueMicrotask(check); // ahead of the source's first bytes, which come in a later one
       const control = source.open({
-        write: (chunk) => !over && !late && sink.write(chunk),
+        write: (chunk) => !over && !isLate && sink.write(chunk),
         end: () => finish() && sink.end(),
         abort: (error) => finish() && sink.abort(error),
       });
@@ -53,13 +53,13 @@ export function endWhen(source: ByteSource, end: End, how: "end" | "break" | { r
   };
 }
 
-/** The reply, a tunnel too. It breaks off once it is over: a clean end would look complete. */
+/** The reply, with a body or tunnel that breaks off at the end: a clean end would look complete. */
 export function endReply(reply: Reply, end: End): Reply {
   if (reply.tunnel !== undefined) return { ...reply, tunnel: { ...reply.tunnel, signal: abortWhen(reply.tunnel.signal, end) } };
   return reply.body === null ? reply : { ...reply, body: endWhen(asSource(reply.body), end, "break") };
 }
 
-/** A signal that fires with the given one, and once it is over. The given one must fire at last. */
+/** A signal that fires with `signal`, or once `end` is over. `signal` must fire in the end, to free it. */
 export function abortWhen(signal: CallSignal, end: End): CallSignal {
   const both = new CallAbort();
   const check = () => {

@@ -1,16 +1,12 @@
 // Decides about one watch event by the owners of its objects. Invariant: an event is shown only if the subset
 // owns every object in it (every row of a Table); an event without a readable object is dropped.
-//
-// Where labels decide, the API server was asked for the subset's objects: when an object leaves them, it
-// sends DELETED. A MODIFIED event with other labels shows that it was not asked, or ignores the selector: the
-// client may know the object, and only a new list takes it away.
 import type { WatchFrame } from "../../kube/codec/codec.ts";
 import { governingPlace, hasOwnLabels, type Ownership, type ResourceView } from "../../route/snapshot.ts";
 
 type EventAction =
   | { readonly kind: "show" }
   | { readonly kind: "drop" }
-  /** Not shown, and what the client knows may be out of date: it must list again. */
+  /** Not shown. The client may know an object that has left the subset, so it must list again. */
   | { readonly kind: "relist" }
   /** A Table of which only the subset's rows may be shown; there may be none. */
   | { readonly kind: "show-part" }
@@ -19,13 +15,13 @@ type EventAction =
 
 interface EventDecision {
   readonly action: EventAction;
-  /** Unknown namespaces of objects that are not shown. They may turn out to be the subset's. */
+  /** Unknown namespaces of objects that are not shown. The subset may turn out to own them. */
   readonly leftOut: readonly string[];
 }
 
 /**
  * @param givenUp true for an unknown namespace after the wait for its owner
- * @param isFirst only a first Table says what the columns are, so it is shown without rows
+ * @param isFirst a first Table says what the columns are, so it is shown even without rows
  */
 export function decideEvent(
   view: ResourceView,
@@ -43,6 +39,7 @@ export function decideEvent(
     const ownership: Ownership = view.ownershipOf(namespace);
     const hasOurLabels = hasOwnLabels(view, object.labels);
     if (ownership === "own" && hasOurLabels) own++;
+    // The API server sends DELETED for an object that leaves the selector, unless it ignores selectors.
     else if (ownership === "own") hasLeft ||= event.type === "MODIFIED";
     else if (ownership === "unknown" && givenUp(namespace)) leftOut.push(namespace);
     else if (ownership === "unknown" && hasOurLabels) unknown.push(namespace);

@@ -17,7 +17,7 @@ export function expiredFrame(encoding: Encoding): Uint8Array {
   return encodeErrorFrame(encoding, EXPIRED);
 }
 
-/** The answer to a watch that must not go on from its resourceVersion. */
+/** The answer to a watch that must not continue from its resourceVersion. */
 export function expiredWatch({ headers: { accept }, record }: Call): Reply {
   record.decision = "fenced";
   record.reason ??= "list-again";

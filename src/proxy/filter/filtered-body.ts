@@ -5,7 +5,7 @@ import { type ByteFilter, createFrameSplitter, type Emit, type Encoding, isCodec
 import type { ByteSource } from "../http/byte-stream.ts";
 import { tap } from "../http/tap.ts";
 
-/** @param onDone called once at the body's end, with the bytes taken out and the bytes read */
+/** @param onDone called once, however the body ends */
 export function listStream(
   source: ByteSource,
   filter: ByteFilter,
@@ -53,12 +53,11 @@ export function frameStream(
 }
 
 /**
- * Around a filter that hides nothing: a list that the filter cannot read passes as it is. No byte is lost or
- * written twice. Once bytes have left, an unreadable rest breaks the body, which would otherwise end as a
- * shorter list.
+ * Wraps a filter that hides nothing, so that a list that the filter cannot read passes unchanged. Once bytes
+ * have left, an unreadable rest breaks the body: it must not end as a shorter list.
  */
 export function lenientFilter(filter: ByteFilter): ByteFilter {
-  /** The beginning; undefined once bytes have left. */
+  /** The beginning of the list; undefined once bytes have left. */
   let held: Uint8Array[] | undefined = [];
   let hasFailed = false;
 

@@ -1,6 +1,5 @@
 // The frames of a watch that wait behind one with an unknown namespace. Invariant: first in, first out; a
-// frame waits for `HOLD_MS` at most, and no longer than the bounds of this queue and of all queues together
-// allow.
+// frame waits for `HOLD_MS` at most, and less if this queue or all queues together hold too many bytes.
 import type { Clock, Timer } from "../../base/clock.ts";
 
 interface Held {
@@ -14,11 +13,13 @@ export interface HeldBudget {
 }
 
 interface Owner {
-  /** Deals with a frame. False if it has to wait. */
+  /** Shows or drops a frame. False if the frame has to wait. */
   pass(frame: Uint8Array): boolean;
-  /** The frame has waited long enough, or too much waits behind it: the next `pass` must not say "wait". */
+  /** Counts the namespaces that the frame waits for as held. Returns the end of that. */
+  beginHold(frame: Uint8Array): () => void;
+  /** Called before the last `pass` of a frame, which must return true. */
   giveUp(frame: Uint8Array): void;
-  /** The first frame has waited long enough: `drain` is to be called. */
+  /** Called when the first frame has waited long enough. The owner then calls `drain`. */
   onTimeout(): void;
 }
 
@@ -32,6 +33,7 @@ export class HoldQueue {
   readonly #frames: Held[] = [];
   #bytes = 0;
   #timer: Timer | undefined;
+  #endHold: () => void = () => undefined;
 
   /** @param budget shared with the queues of other watches */
   constructor(clock: Clock, maxBytes: number, budget: HeldBudget, owner: Owner) {
@@ -45,10 +47,10 @@ export class HoldQueue {
     return this.#frames.length === 0;
   }
 
-  /** Passes a frame, or holds it behind others. True if frames have gone that waited: too much was held. */
+  /** Passes or holds a frame. True if the queue holds too much: the owner then calls `drain`. */
   take(frame: Uint8Array): boolean {
-    if (this.isEmpty && this.#owner.pass(frame)) return false;
-    // A copy: the frame must not keep the chunk that it came in alive.
+    if (this.isEmpty && this.#pass(frame)) return false;
+    // A copy, so that the frame does not keep its whole chunk alive.
     this.#frames.push({ frame: new Uint8Array(frame), sinceMs: this.#clock.monotonicMs() });
     this.#add(frame.length);
     if (!this.#isTooMuch) this.#arm();
@@ -57,21 +59,31 @@ export class HoldQueue {
 
   drain(): void {
     for (let head = this.#frames[0]; head !== undefined; head = this.#frames[0]) {
-      if (!this.#owner.pass(head.frame)) {
+      if (!this.#pass(head.frame)) {
         if (!this.#hasWaited(head)) break;
         this.#owner.giveUp(head.frame);
-        if (!this.#owner.pass(head.frame)) break;
+        if (!this.#pass(head.frame)) break;
       }
       this.#add(-(this.#frames.shift()?.frame.length ?? 0));
     }
     this.#disarm();
     this.#arm();
+    if (this.isEmpty) this.#endHold();
   }
 
   clear(): void {
     this.#frames.length = 0;
     this.#add(-this.#bytes);
     this.#disarm();
+    this.#endHold();
+  }
+
+  #pass(frame: Uint8Array): boolean {
+    if (this.#owner.pass(frame)) return true;
+    const endBefore = this.#endHold;
+    this.#endHold = this.#owner.beginHold(frame);
+    endBefore(); // last, so that a namespace that both frames wait for stays counted
+    return false;
   }
 
   #hasWaited({ sinceMs }: Held): boolean {

@@ -1,7 +1,6 @@
-// Lets the watches of a pod show one move together, so that an operator does not see half of a namespace:
-// children are gained before the parents that own them, and lost after them. All watches of a rank are
-// released when they are ready and all lower ranks are released. Invariant: no watch waits for the others for
-// longer than a second.
+// Lets the watches of a pod show one move together, rank by rank, so that an operator does not see half of a
+// namespace: children are gained before the parents that own them, and lost after them. Invariant: no watch
+// waits for the others for longer than a second.
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import { isNamespaces } from "../../route/snapshot.ts";
@@ -14,7 +13,7 @@ export interface ReleaseOrder {
 export interface Ticket {
   /** Resolves when the watch may show what it has. @param bytes that it holds until then */
   ready(bytes: number): Promise<void>;
-  /** Nobody waits for this watch any more. May be called twice. */
+  /** From now on no other watch waits for this one. May be called twice. */
   leave(): void;
 }
 
@@ -22,7 +21,7 @@ export interface Ticket {
 const PATIENCE_MS = 1_000;
 /** The pause between two ranks. The operator reads its watches in parallel. */
 const GAP_MS = 100;
-/** Bound of what all waiting watches hold. Above it, watches that are ready do not wait for slower ones. */
+/** Above this, watches that are ready do not wait for slower ones. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
 interface Member {
@@ -46,7 +45,7 @@ export function createReleaseOrder(clock: Clock): ReleaseOrder {
   };
 }
 
-/** The watches that show the same moves. `onClosed`: watches that enter now belong to another group. */
+/** The watches that show the same moves. @param onClosed called when later watches belong to another group */
 function createGroup(clock: Clock, onClosed: () => void): ReleaseOrder {
   const members = new Set<Member>();
   const patience = clock.after(PATIENCE_MS, waitNoLonger);

@@ -1,4 +1,4 @@
-// One attempt to renew a watch, and its errors, upon which the client has to list again.
+// One attempt to renew a watch, and its errors, after which the client has to list again.
 import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isMeshError, MeshError } from "../../base/errors.ts";
@@ -7,7 +7,7 @@ import { CallAbort, type CallSignal } from "../http/call-signal.ts";
 import { PolicyError } from "../policies/policy-refusal.ts";
 import type { StreamMetrics } from "./stream-metrics.ts";
 
-/** Bound of all requests of a renewal and the wait for its turn. The client gets no event meanwhile. */
+/** How long a renewal may take, its wait for a turn included. The client gets no event meanwhile. */
 const RENEWAL_MS = 5_000;
 
 export interface RenewalDeps {
@@ -17,8 +17,7 @@ export interface RenewalDeps {
 }
 
 /**
- * Renews within `RENEWAL_MS`, counts the result and logs a failure. Undefined if it has failed.
- * @param signal fires when the client is gone
+ * Renews within `RENEWAL_MS`, counts the result and logs a failure, which returns undefined.
  * @throws PolicyError for a new watch that a policy refuses; a watch that has begun is never refused
  */
 export async function attemptRenewal<T>(
@@ -46,7 +45,7 @@ export async function attemptRenewal<T>(
   }
 }
 
-/** The expected error: the watch cannot go on, and nothing is wrong. */
+/** The error for a watch that cannot continue although nothing is wrong. */
 export function notRenewed(why: string): MeshError {
   return new MeshError("NOT_RENEWED", `renewing a watch: ${why}`);
 }

@@ -1,10 +1,6 @@
-// A watch that goes on when its subset gains or loses namespaces. The proxy puts together what a list would
-// show: what the namespaces held at the version up to which the client has seen everything, as ADDED or
-// DELETED events, and a new watch from that version on.
-//
-// Without this, client-go's reflector would wait for up to a minute without any event, and would then list
-// thousands of namespaces because one has moved. Invariants: no event of a gained namespace is sent after
-// another move; any failure ends the watch with a 410, upon which the client lists again.
+// A watch that goes on when its subset gains or loses namespaces: it sends their objects as ADDED or DELETED
+// events, as of the version up to which the client has seen everything, and then a new watch from there. So
+// the client need not list again. Invariant: any failure ends the watch with a 410, so that the client does.
 import { MeshError } from "../../base/errors.ts";
 import type { Encoding } from "../../kube/codec/codec.ts";
 import type { ListEvent } from "../../kube/codec/list-events.ts";
@@ -21,13 +17,13 @@ import { attemptRenewal, notRenewed, type RenewalDeps } from "./renewal.ts";
 import type { SentRequest } from "./sent-request.ts";
 import { RELIST_JITTER_MS, type WatchDeps, watchStream } from "./watch-stream.ts";
 
-/** A watch, and what its client has to see before it. */
+/** A new watch, and the events that its client has to see before it. */
 export interface Renewed {
   /** The moved namespaces. */
   readonly names: readonly string[];
-  /** What they held at the version. */
+  /** The objects of the moved namespaces at the version. */
   readonly events: readonly ListEvent[];
-  /** Sent last, so that the client continues from the version. Absent if it takes no bookmarks. */
+  /** Sent last, so that the client continues from the version. Undefined if it takes no bookmarks. */
   readonly bookmark?: Uint8Array | undefined;
   readonly request: SentRequest;
   /** The API server's answer to the watch from the version on. */
@@ -35,7 +31,7 @@ export interface Renewed {
   readonly source: ByteSource;
 }
 
-/** Asks the API server. Rejects if one answer is missing, after it has cancelled the others. */
+/** Asks the API server for the moved objects and the new watch. */
 export type Renew = (known: Known, signal: CallSignal, rank?: number) => Promise<Renewed>;
 
 export interface RenewingDeps extends WatchDeps, RenewalDeps {
@@ -58,7 +54,6 @@ interface RenewableWatch {
   readonly signal: CallSignal;
 }
 
-/** The watch as this subset may see it, for as long as the client stays. */
 export function renewingWatch(watch: RenewableWatch, deps: RenewingDeps): ByteSource {
   return {
     open: (sink) => new RenewingWatch(sink, watch, deps),
@@ -68,16 +63,16 @@ export function renewingWatch(watch: RenewableWatch, deps: RenewingDeps): ByteSo
 
 type State =
   | { readonly kind: "watching"; readonly stream: SourceControl }
-  /** Nobody streams: the API server is asked, or the first frames leave in the next microtask. */
+  /** The proxy asks the API server, or the first frames leave in the next microtask. */
   | { readonly kind: "renewing" }
-  /** The client has to list again: the last frame leaves when the timer fires. */
+  /** The client has to list again. The last frame leaves when the timer fires. */
   | { readonly kind: "expiring"; readonly timer: { cancel(): void } }
   | { readonly kind: "over" };
 
 /** The states that may follow. */
 const NEXT: Readonly<Record<State["kind"], readonly State["kind"][]>> = {
   watching: ["renewing", "over"],
-  // Itself: something has moved before the first frame left.
+  // "renewing" again: something has moved before the first frame left.
   renewing: ["renewing", "watching", "expiring", "over"],
   expiring: ["over"],
   over: [],
@@ -112,8 +107,6 @@ class RenewingWatch implements ByteSink, SourceControl {
     else queueMicrotask(() => this.#begin(first, known));
   }
 
-  // From the stream.
-
   write(chunk: Uint8Array): boolean {
     return this.#sink.write(chunk);
   }
@@ -129,8 +122,6 @@ class RenewingWatch implements ByteSink, SourceControl {
     this.#sink.abort(error);
   }
 
-  // From the client.
-
   resume(): void {
     this.#unreadBytes = 0;
     if (this.#state.kind === "watching") this.#state.stream.resume();
@@ -140,7 +131,7 @@ class RenewingWatch implements ByteSink, SourceControl {
     this.#finish(error);
   }
 
-  // The proxy drains, or the watch's time is over: a clean end, as when the API server ends a watch.
+  // The proxy drains, or the watch's time is up. The end is clean, as when the API server ends a watch.
   #endByCall(reason: unknown): void {
     if (this.#state.kind === "over") return;
     this.#finish(reason instanceof Error ? reason : GIVEN_UP);
@@ -171,7 +162,7 @@ class RenewingWatch implements ByteSink, SourceControl {
     if (isRenewed === undefined) this.#expire();
   }
 
-  // Asks, and waits for the watches that show the same moves. Again if something has moved meanwhile.
+  // Repeats the question if something has moved while this waited for the watches that show the same moves.
   async #askAndSend(known: Known, asking: CallSignal): Promise<true> {
     if (this.#unreadBytes > MAX_UNREAD_BYTES) throw notRenewed("its client does not read");
     const rank = this.#rankOf(known);
@@ -193,7 +184,7 @@ class RenewingWatch implements ByteSink, SourceControl {
     throw notRenewed("namespaces move too often");
   }
 
-  // Its place among the watches that show the same moves.
+  // The place of this watch among those that show the same moves.
   #rankOf(known: Known): number {
     const { session, moves } = this.#deps;
     const { group, resource } = this.#collection;
@@ -203,7 +194,7 @@ class RenewingWatch implements ByteSink, SourceControl {
     return rankOf(this.#collection, isGain);
   }
 
-  // Nothing of a later version than a move's mark may leave before the client is sent the move.
+  // No event of a later version than a move's mark may leave before the client is sent the move.
   #hasMoved({ names, request: { told } }: Renewed): boolean {
     const due = this.#deps.moves.of(this.#collection).since(this.#collection, { version: NEVER, told });
     return hasMoved(due) || (due.kind === "moved" && due.departed.some((name) => names.includes(name)));
@@ -221,7 +212,7 @@ class RenewingWatch implements ByteSink, SourceControl {
     else this.#watch(renewed);
   }
 
-  // renewing => expiring   it cannot be sent what has moved
+  // renewing => expiring   the renewal has failed
   #expire(): void {
     const { clock, random } = this.#deps;
     const timer = clock.after(random() * RELIST_JITTER_MS, () => {

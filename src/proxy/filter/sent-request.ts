@@ -16,13 +16,13 @@ export interface SentRequest extends CollectionRequest {
   readonly serverFilter: HidingQuery;
   /** The position of the move log when it was sent. */
   readonly told: number;
-  /** From where on the client may still miss the last events of departed namespaces. */
+  /** The version and position after which the client may miss last events of departed namespaces. */
   readonly departed?: Known["departed"];
   /** A label of the metrics; absent for a watch that passes whole. */
   readonly plan?: PlanName;
-  /** To be called once if an object comes that was asked to be left out: the server ignores the parameter. */
+  /** Called once if the API server sends an object that it was asked to leave out. */
   readonly onIgnored?: () => void;
-  /** To be called once with what the API server sent, when the list is over. */
+  /** Called once with the size of the API server's answer, when the list is over. */
   readonly onRead?: ((size: ListSize) => void) | undefined;
 }
 
@@ -32,7 +32,7 @@ export function hidesNamespaces(query: HidingQuery): boolean {
   return query.excluded.length > 0 || mayHideUnknown(query);
 }
 
-/** True if no object of the collection needs a look: the subset owns the resource, or its one namespace. */
+/** True if the subset owns all objects of the collection: the resource, or its one namespace. */
 export function isAllOwned(view: ResourceView, collection: Collection): boolean {
   if (view.ownsAll || view.labelFilter !== undefined) return view.ownsAll;
   const { namespace } = collection;

@@ -4,7 +4,7 @@ import type { ByteSink } from "../http/byte-stream.ts";
 
 export class SliceWriter {
   readonly #sink: ByteSink;
-  /** The first slice of the run, and how many bytes all of its slices have. */
+  /** The first slice of the run, and the bytes of all its slices. */
   #first: Uint8Array | undefined;
   #length = 0;
   written = 0;
@@ -13,7 +13,7 @@ export class SliceWriter {
     this.#sink = sink;
   }
 
-  /** Takes a slice; it is in the sink's hands after `flush` at the latest. False if the sink is full. */
+  /** Writes a slice, at the latest with the next `flush`. False if the sink is full. */
   add(slice: Uint8Array): boolean {
     const first = this.#first;
     if (first !== undefined && first.buffer === slice.buffer && first.byteOffset + this.#length === slice.byteOffset) {

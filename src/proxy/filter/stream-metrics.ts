@@ -1,27 +1,20 @@
-// The metrics of the filters.
+// The metrics of the filters of lists and watches.
 import { type CounterCell, createCounterCells } from "../../base/metric-cells.ts";
 import { Counter, type Registry } from "../../base/metrics.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import type { PlanName } from "../../route/plan-query.ts";
 
-export interface StreamMetrics {
-  eventsOf(target: GroupResource): EventCounters;
-  readonly narrowed: Counter<"plan">;
-  readonly filteredBytes: Counter;
-  readonly renewals: Counter<"result">;
-  /** Called once a stream, since a look-up by labels costs more than the count. */
-  servedBy(plan: PlanName): PlanCounters;
-}
+export type StreamMetrics = ReturnType<typeof createStreamMetrics>;
 
-/** Of one plan's answers: bytes read from the API server, bytes sent to the client, and objects dropped. */
+/** Counts of one plan: bytes read from the API server, bytes sent to the client, and objects dropped. */
 export type PlanCounters = Readonly<Record<"read" | "sent" | "dropped", { inc(count?: number): void }>>;
 
-/** An event that is held is counted again when it is decided. */
+/** A held event is counted again when it is shown or dropped. */
 type CountedDecision = "forwarded" | "dropped" | "held" | "left-out";
 export type EventCounters = Readonly<Record<CountedDecision, CounterCell>>;
 
-export function createStreamMetrics(registry: Registry): StreamMetrics {
+export function createStreamMetrics(registry: Registry) {
   const registers = [registry];
   const bytes = new Counter({
     name: "ctrlmesh_proxy_pushdown_bytes_total",
@@ -43,7 +36,7 @@ export function createStreamMetrics(registry: Registry): StreamMetrics {
   });
   const events = new Map<string, EventCounters>();
   return {
-    eventsOf(target) {
+    eventsOf(target: GroupResource): EventCounters {
       const resource = resourceName(target);
       const known = events.get(resource);
       if (known !== undefined) return known;
@@ -69,7 +62,8 @@ export function createStreamMetrics(registry: Registry): StreamMetrics {
       labelNames: ["result"],
       registers,
     }),
-    servedBy(plan) {
+    /** To be called once a stream, since a look-up by labels costs more than the count. */
+    servedBy(plan: PlanName): PlanCounters {
       return {
         read: bytes.labels({ plan, side: "read" }),
         sent: bytes.labels({ plan, side: "sent" }),

@@ -1,5 +1,5 @@
-// Filters the events of one watch by the routes in force. Invariant: the bytes that it gives out hold no
-// object but those that this pod may read at that instant.
+// Filters the events of one watch by the routes in force. Invariant: the bytes that `filter` returns hold
+// only objects that this pod may read at that instant.
 import type { Clock } from "../../base/clock.ts";
 import {
   type Encoding,
@@ -19,7 +19,7 @@ import { decideEvent } from "./event-decision.ts";
 import { hidesNamespaces, isAllOwned, type SentRequest } from "./sent-request.ts";
 import type { EventCounters, PlanCounters, StreamMetrics } from "./stream-metrics.ts";
 
-/** Bytes to send, nothing, nothing and the client must list again, or the frame has to wait. */
+/** Bytes to send; "relist" drops the frame and makes the client list again; "wait": call `filter` later. */
 type FrameOutcome = Uint8Array | "drop" | "relist" | "wait";
 
 export interface WatchFilterDeps {
@@ -38,10 +38,10 @@ export class WatchFilter {
   readonly #deps: WatchFilterDeps;
   readonly #events: EventCounters;
   readonly #served: PlanCounters | undefined;
-  /** Set until an object shows that the API server ignores the server-side filter. */
-  #suspect: (() => void) | undefined;
+  /** Reports that the API server ignores the server-side filter. Undefined once it has been called. */
+  #reportIgnored: (() => void) | undefined;
   #isFirst = true;
-  /** The version of the last event that was dealt with. */
+  /** The version of the last event that was shown or dropped. */
   #version: bigint | undefined;
   /** Versions grow from one event to the next. */
   #isInOrder: boolean;
@@ -52,14 +52,14 @@ export class WatchFilter {
     this.#deps = deps;
     this.#events = deps.metrics.eventsOf(request.collection);
     this.#served = request.plan === undefined ? undefined : deps.metrics.servedBy(request.plan);
-    this.#suspect = hidesNamespaces(request.serverFilter) ? request.onIgnored : undefined;
+    this.#reportIgnored = hidesNamespaces(request.serverFilter) ? request.onIgnored : undefined;
     this.#version = request.version;
     this.#isInOrder = request.version !== undefined;
   }
 
   /**
-   * The client has been shown all objects of the subset up to this version, and nothing later. Undefined if
-   * that is not known: before the initial events are over, and after an event that was not read.
+   * The client has been shown all objects of the subset up to this version, and nothing later. Undefined
+   * before the initial events are over, and after an event that was not read.
    */
   get version(): bigint | undefined {
     return this.#view().isMoving ? undefined : this.#version;
@@ -72,19 +72,19 @@ export class WatchFilter {
   /** Throws `CODEC_MALFORMED`. */
   filter(frame: Uint8Array): FrameOutcome {
     const view = this.#view();
-    // Nothing is read of what needs no look, so its versions are not known.
+    // These frames are not read, so their versions are not known.
     if (view.ownsAll) {
       this.#version = undefined;
       this.#log.give(undefined);
       return this.#show(frame);
     }
-    // A 410 is about to follow. Until then no bookmark may say that the client has seen everything.
+    // A 410 follows. Until then no bookmark may say that the client has seen everything.
     if (view.isMoving) return "drop";
     const options = view.labelFilter === undefined ? VERSIONS : LABELS_AND_VERSIONS;
     const event = readFrame(this.#encoding, frame, options);
     const isWhole = isAllOwned(view, this.#request.collection);
     const outcome = isWhole ? this.#show(frame) : this.#outcomeOf(view, frame, event, options);
-    if (outcome !== "wait") this.#follows(event, outcome instanceof Uint8Array);
+    if (outcome !== "wait") this.#noteVersion(event, outcome instanceof Uint8Array);
     return outcome;
   }
 
@@ -115,10 +115,10 @@ export class WatchFilter {
     }
   }
 
-  // The initial events are ADDED, in any order, and only a bookmark says for sure that they are over. In a
-  // WatchList the first bookmark is `k8s.io/initial-events-end` (k8s.io/apiserver, cache_watcher.go): its
+  // The initial events are ADDED, in any order, and only a bookmark says for sure that they are over. The
+  // first bookmark of a WatchList is `k8s.io/initial-events-end` (k8s.io/apiserver, cache_watcher.go): the
   // client waits for it, and no later watch would send it.
-  #follows({ type, objects, isTable }: WatchFrame, isShown: boolean): void {
+  #noteVersion({ type, objects, isTable }: WatchFrame, isShown: boolean): void {
     if (type === "ERROR") return;
     this.#isInOrder ||= type === "BOOKMARK";
     const version = isTable ? undefined : parseResourceVersion(objects[0]?.resourceVersion);
@@ -133,7 +133,7 @@ export class WatchFilter {
     return [...names].filter((namespace) => view.ownershipOf(namespace) === "unknown");
   }
 
-  /** Nobody waits for the owner of the frame's namespaces any more: what it holds counts as left out. */
+  /** Ends the wait for the owners of the frame's namespaces: their objects count as left out. */
   giveUp(frame: Uint8Array): void {
     this.#leaveOut(this.unknownIn(frame));
   }
@@ -148,7 +148,7 @@ export class WatchFilter {
   #drop({ objects }: WatchFrame, leftOut: readonly string[]): void {
     this.#isFirst = false;
     this.#served?.dropped.inc();
-    if (this.#suspect !== undefined) this.#checkIgnored(objects);
+    if (this.#reportIgnored !== undefined) this.#checkIgnored(objects);
     this.#leaveOut(leftOut);
     this.#events[leftOut.length > 0 ? "left-out" : "dropped"].value++;
   }
@@ -157,11 +157,11 @@ export class WatchFilter {
     const { serverFilter, collection } = this.#request;
     const { group, resource } = collection;
     if (!objects.some((object) => isHiddenBy(serverFilter, governingPlace(group, resource, object)))) return;
-    this.#suspect?.();
-    this.#suspect = undefined;
+    this.#reportIgnored?.();
+    this.#reportIgnored = undefined;
   }
 
-  // The last events of a departed namespace pass, whatever else of it was left out.
+  // The last events of a departed namespace pass, even if other events of it were left out.
   #isGivenUp(namespace: string, type: WatchFrame["type"]): boolean {
     const isLast = type === "DELETED" && this.#isDeparted(namespace);
     return !isLast && this.#log.hasLeftOut(namespace);

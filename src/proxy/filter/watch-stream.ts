@@ -1,11 +1,6 @@
-// A watch's body as this subset may see it. Invariants: bytes leave only as whole frames, own frames
-// untouched and in order; no byte of an object leaves that the subset may not read at that instant; bookmarks
-// and errors always pass.
-//
-// An event of an unknown namespace stalls the stream and pauses the API server until a snapshot names the
-// owner or the hold is over: a later bookmark would skip an event that was passed by. A route change that
-// makes the client's objects incomplete or too many ends the watch with a 410 Expired event, upon which
-// clients list again, or hands it to renewing-watch.ts.
+// A watch's body as this subset may see it. Invariants: only whole frames leave, in order, and no object that
+// the subset may not read at that instant; an event of an unknown namespace stalls the stream, since a later
+// bookmark would skip it; after a move the watch ends with a 410, or renewing-watch.ts takes over.
 import type { Random, Timer } from "../../base/clock.ts";
 import { createFrameSplitter, type Encoding, type FrameSplitter } from "../../kube/codec/codec.ts";
 import { NEVER } from "../../kube/resource-version.ts";
@@ -22,7 +17,7 @@ import { WatchFilter, type WatchFilterDeps } from "./watch-filter.ts";
 
 export interface WatchDeps extends WatchFilterDeps {
   readonly random: Random;
-  /** Bound of what all stalled watches hold together. */
+  /** The bytes that all stalled watches hold, with their bound. */
   readonly heldBudget: HeldBudget;
   /** Bound of what one stalled watch holds; default 4 MiB. */
   readonly maxHeldBytes?: number;
@@ -30,8 +25,8 @@ export interface WatchDeps extends WatchFilterDeps {
 
 /** Watches that must end are spread over this time. */
 export const RELIST_JITTER_MS = 1_000;
-/** No doubtful event ends a watch before this age: where many are doubtful, each end would cost a list. */
-const DOUBTED_AFTER_MS = 30_000;
+/** A "relist" event does not end a younger watch: such events may be frequent, and lists are expensive. */
+const MIN_RELIST_AGE_MS = 30_000;
 
 interface Watch {
   readonly encoding: Encoding;
@@ -60,14 +55,12 @@ class WatchStream implements ByteSink, SourceControl {
   readonly #openedMs: number;
   /** `expiring`: no event leaves any more, and the client has to list again when a timer fires. */
   #state: "open" | "expiring" | "over" = "open";
-  /** They end the watch. One that is pending while the watch is open: the client's objects are doubtful. */
+  /** Each ends the watch with a 410. */
   readonly #timers: Timer[] = [];
   #received = 0;
-  /** Ends the count of the namespaces that the stream waits for. */
-  #release: () => void = () => undefined;
   #sinkFull = false;
   #isPaused = false;
-  /** What has moved since the watch was sent is dealt with. */
+  /** The moves since the watch was sent have been handled. */
   #hasStarted = false;
   /** The client was sent all moves up to this position of the move log. */
   #told: number;
@@ -85,16 +78,15 @@ class WatchStream implements ByteSink, SourceControl {
     this.#openedMs = clock.monotonicMs();
     this.#held = new HoldQueue(clock, maxHeldBytes, deps.heldBudget, {
       pass: (frame) => this.#pass(frame),
+      beginHold: (frame) => this.#beginHold(frame),
       giveUp: (frame) => this.#filter.giveUp(frame),
       onTimeout: () => this.#goOn(),
     });
     this.#unwatch = session.onChange(() => this.#changed());
-    // Later, since whoever opens this is not ready yet; at the latest with the first bytes.
+    // In a microtask, since the caller of `open` is not ready yet; at the latest with the first bytes.
     queueMicrotask(() => this.#attempt(() => this.#start()));
     this.#upstream = source.open(this);
   }
-
-  // From upstream.
 
   write(chunk: Uint8Array): boolean {
     this.#attempt(() => this.#start());
@@ -106,7 +98,7 @@ class WatchStream implements ByteSink, SourceControl {
     return !this.#isPaused;
   }
 
-  // Nothing that is held or incomplete is lost: the client goes on from the last event that it saw.
+  // No held or incomplete frame is lost: the client continues from the last event that it saw.
   end(): void {
     if (this.#finish()) this.#sink.end();
   }
@@ -115,8 +107,6 @@ class WatchStream implements ByteSink, SourceControl {
   abort(): void {
     this.end();
   }
-
-  // From the client.
 
   resume(): void {
     this.#sinkFull = false;
@@ -127,38 +117,32 @@ class WatchStream implements ByteSink, SourceControl {
     if (this.#finish()) this.#upstream.cancel(error);
   }
 
-  // Frames.
-
   #take(frame: Uint8Array): void {
     if (this.#state === "open" && this.#held.take(frame)) this.#drain();
   }
 
   // False if the frame has to wait.
   #pass(frame: Uint8Array): boolean {
-    if (this.#isOver) return false;
+    if (this.#isOver) return true;
     const outcome = this.#filter.filter(frame);
-    if (outcome === "wait") this.#countHold(frame);
     if (outcome === "relist") this.#expireWhenOld();
     else if (outcome instanceof Uint8Array && !this.#out.add(outcome)) this.#sinkFull = true;
     return outcome !== "wait";
   }
 
-  #countHold(frame: Uint8Array): void {
+  #beginHold(frame: Uint8Array): () => void {
     const { session } = this.#deps;
-    const releaseBefore = this.#release;
     const ends = this.#filter.unknownIn(frame).map((namespace) => session.beginHold(namespace));
-    this.#release = () => {
+    return () => {
       for (const end of ends) end();
     };
-    releaseBefore(); // last, so that a namespace that is still waited for is counted all the time
   }
 
   #drain(): void {
     this.#attempt(() => this.#held.drain());
-    if (!this.#isOver && this.#held.isEmpty) this.#release();
   }
 
-  // Runs what may write frames, and flushes them. What cannot be read breaks the connection.
+  // Runs a function that may write frames, and flushes them. An unreadable frame breaks the connection.
   #attempt(run: () => void): void {
     try {
       run();
@@ -167,8 +151,6 @@ class WatchStream implements ByteSink, SourceControl {
       this.#fail(asError(error));
     }
   }
-
-  // Route changes.
 
   #changed(): void {
     if (this.#isOver) return;
@@ -181,7 +163,7 @@ class WatchStream implements ByteSink, SourceControl {
     this.#goOn();
   }
 
-  // A watch that sends the whole state shows what has moved, unless the API server was asked to hide it.
+  // A watch that begins with the whole state shows moves, unless the API server was asked to hide them.
   #start(): void {
     if (this.#hasStarted || this.#isOver) return;
     this.#hasStarted = true;
@@ -197,7 +179,7 @@ class WatchStream implements ByteSink, SourceControl {
     else this.#told = this.#log.position;
   }
 
-  // Frames that wait here come again to whoever takes over: they are later than the version.
+  // The held frames are later than the version, so the next watch sends them again.
   #isTakenOver(known: Known): boolean {
     if (this.#watch.takeOver === undefined || this.#filter.version === undefined || this.#isEnding) return false;
     this.#finish();
@@ -206,7 +188,7 @@ class WatchStream implements ByteSink, SourceControl {
     return true;
   }
 
-  // No event leaves any more: the client could continue from it and would miss what has moved.
+  // No event leaves any more: a client that continued from one would miss what has moved.
   #expireSoon(): void {
     if (this.#state !== "open") return;
     this.#state = "expiring";
@@ -214,9 +196,8 @@ class WatchStream implements ByteSink, SourceControl {
     this.#expireAfter(0);
   }
 
-  // One event made the client's objects doubtful.
   #expireWhenOld(): void {
-    if (!this.#isEnding) this.#expireAfter(Math.max(0, this.#openedMs + DOUBTED_AFTER_MS - this.#deps.clock.monotonicMs()));
+    if (!this.#isEnding) this.#expireAfter(Math.max(0, this.#openedMs + MIN_RELIST_AGE_MS - this.#deps.clock.monotonicMs()));
   }
 
   #expireAfter(delayMs: number): void {
@@ -238,8 +219,6 @@ class WatchStream implements ByteSink, SourceControl {
     this.#sink.end();
     this.#upstream.cancel(new Error("watching: the routes have changed"));
   }
-
-  // Flow and ends.
 
   get #log(): ResourceLog {
     return this.#deps.moves.of(this.#watch.request.collection);
@@ -266,13 +245,12 @@ class WatchStream implements ByteSink, SourceControl {
     this.#sink.abort(error);
   }
 
-  // Frees everything. False if it was over already.
+  // False if the stream was over already.
   #finish(): boolean {
     if (this.#isOver) return false;
     this.#state = "over";
     for (const timer of this.#timers) timer.cancel();
     this.#unwatch();
-    this.#release();
     this.#held.clear();
     this.#deps.metrics.filteredBytes.inc(Math.max(0, this.#received - this.#out.written));
     return true;

@@ -1,4 +1,4 @@
-// Bodies made of others: one whose bytes are counted, one that another follows, one that is read ahead.
+// Bodies around other bodies: with its bytes counted, with another body behind it, or read ahead.
 import type { ByteSink, ByteSource, SourceControl } from "./byte-stream.ts";
 import { asError } from "./tap.ts";
 
@@ -58,7 +58,7 @@ class CountedSource implements ByteSource, ByteSink, SourceControl {
   }
 }
 
-/** @param next is not called if the first body does not come to its end */
+/** @param next is called only if the first body comes to its end */
 export function followedBy(first: ByteSource, next: () => Promise<ByteSource>): ByteSource {
   return {
     open: (sink) => new FollowedBody(first, next, sink),
@@ -101,7 +101,7 @@ class FollowedBody implements SourceControl {
   }
 }
 
-/** The body, once it is complete or has more than `maxBytes`. @throws what the source broke off with */
+/** Resolves with the body once it is complete or over `maxBytes`. @throws the error that breaks it earlier */
 export function readAhead(source: ByteSource, maxBytes: number): Promise<ByteSource> {
   return new Promise((resolve, reject) => {
     let chunks: Uint8Array[] = [];
@@ -138,7 +138,6 @@ export function readAhead(source: ByteSource, maxBytes: number): Promise<ByteSou
         };
       },
     };
-    // Once resolved, the promise takes no notice of later calls.
     control = source.open({
       write(chunk) {
         if (sink !== undefined) return sink.write(chunk);

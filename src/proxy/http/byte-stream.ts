@@ -12,9 +12,8 @@ export interface ByteSink {
   abort(error: Error): void;
 }
 
-/** How a sink drives its source. */
 export interface SourceControl {
-  /** The sink wants more after it had answered false. */
+  /** The sink wants more, after it has answered false. */
   resume(): void;
   /** The receiver is gone: free everything upstream immediately. */
   cancel(error: Error): void;
@@ -55,9 +54,7 @@ export function asSource(body: Uint8Array | ByteSource): ByteSource {
   };
 }
 
-/**
- * The bytes of a small body. A larger one is cancelled. @throws MeshError `BODY_TOO_LARGE`, or its own error
- */
+/** The bytes of a body. Cancels a larger one. @throws MeshError `BODY_TOO_LARGE`, or the body's own error */
 export function readBody(body: Uint8Array | ByteSource | null, maxBytes: number): Promise<Uint8Array> {
   if (body === null) return Promise.resolve(new Uint8Array());
   if (body instanceof Uint8Array) return body.length > maxBytes ? Promise.reject(tooLarge(maxBytes)) : Promise.resolve(body);
@@ -86,7 +83,7 @@ function tooLarge(maxBytes: number): MeshError {
   return new MeshError("BODY_TOO_LARGE", `reading a body: more than ${maxBytes} bytes`);
 }
 
-/** The source for undici; holds one stream buffer (16 KB and a chunk). Destroying it cancels the source. */
+/** The body for undici. It buffers at most 16 KB and a chunk. Destroying it cancels the source. */
 export function readableOf(source: ByteSource): Readable {
   let control: SourceControl | undefined;
   let complete = false;

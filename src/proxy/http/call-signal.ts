@@ -1,12 +1,12 @@
 // The end of a call, as a signal: a plain object, since every request has one. An AbortController for each
-// would be dear: Node keeps its signals alive through collections of the young generation (node --trace-gc).
+// would cost memory: Node keeps its signal until a full collection (node --trace-gc).
 import { type AbortSource, onAbort } from "../../base/abort.ts";
 import { MeshError } from "../../base/errors.ts";
 
 /** A part of AbortSignal. Listeners are called once, and never if added after it fired. */
 export type CallSignal = AbortSource;
 
-/** What a listener throws comes out of `abort`, once all have run. */
+/** `abort` throws the first error of a listener, after all listeners have run. */
 export class CallAbort implements CallSignal {
   aborted = false;
   reason: unknown;
@@ -18,7 +18,7 @@ export class CallAbort implements CallSignal {
     this.reason = reason;
     const listeners = this.#listeners ?? [];
     let failure: { readonly error: unknown } | undefined;
-    // One at a time, so that one that another has removed meanwhile does not run.
+    // One at a time: a listener that another one removes does not run.
     for (let listener = listeners.shift(); listener !== undefined; listener = listeners.shift()) {
       try {
         listener();
@@ -41,10 +41,9 @@ export class CallAbort implements CallSignal {
 }
 
 /**
- * Resolves when `done` is called without an error. Rejects with that error, or with `ABORTED` once the signal
- * fires.
- * @param doing what is waited for, in the message of the error
- * @param begin calls `done` later, and returns what undoes its preparations at the end
+ * Settles when `done` is called, or rejects with `ABORTED` once the signal fires.
+ * @param doing begins the error's message
+ * @param begin calls `done` later; the function that it returns runs at the end and undoes its preparations
  */
 export function unlessAborted(
   signal: CallSignal,

@@ -12,7 +12,7 @@ export type Layer<C, R> = (next: Handler<C, R>) => Handler<C, R>;
 
 /** What the layers note about a call for the server. */
 export interface CallNotes {
-  /** The request has no end of its own: the drain ends it and does not wait for it. */
+  /** The request has no end of its own. A drain ends it and does not wait for it. */
   isLongRunning?: boolean;
   /** The server ends the call after this time, counted from the head of the reply. */
   endAfterMs?: number;
@@ -51,7 +51,7 @@ export interface Reply {
 export type Tunnel = (call: HttpCall, req: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>;
 
 export class LayerTiming {
-  /** Milliseconds so far, in the order of the stack. */
+  /** The milliseconds of each layer so far, in the order of the stack. */
   readonly ms: number[];
   readonly names: readonly string[];
   readonly #clock: Clock;

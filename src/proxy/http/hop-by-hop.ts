@@ -1,4 +1,4 @@
-// Which headers belong to one connection (RFC 9110 section 7.6.1), and so are not forwarded. Invariant: a
+// The headers that belong to one connection and are not forwarded (RFC 9110 section 7.6.1). Invariant: a
 // client cannot remove a header that says who asks or how long the body is.
 export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   "connection",

@@ -3,16 +3,16 @@
 import type { ByteSource, SourceControl } from "./byte-stream.ts";
 
 export interface Passage {
-  /** Takes a chunk and writes what comes of it, now or later. */
+  /** Writes what becomes of a chunk, now or later. */
   chunk(chunk: Uint8Array): void;
   /** The source is complete: writes what is held. */
   end?(): void;
 }
 
 export interface TapOptions {
-  /** Called once when the body is over, however it ends, even if it is never opened. */
+  /** Called once, however the body ends, even if it is never opened. */
   readonly onDone?: () => void;
-  /** "end" if each part of the body is complete in itself, and a broken source may end it. */
+  /** "end": each part of the body is complete in itself, so the body may end where its source breaks off. */
   readonly brokenOff?: "break" | "end";
 }
 

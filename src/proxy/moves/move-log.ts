@@ -1,13 +1,6 @@
 // Remembers which namespaces moved, each with a mark: a client that continues from that resourceVersion or an
 // earlier one may not know of the move. Invariant: nothing is remembered of single clients, so a live watch,
-// a resumed one and one of a second client are the same case.
-//
-// - A snapshot marks each move with the highest version that a list or watch was given so far (`give`).
-// - A list under way raises the marks of moves since its request as soon as its version is known.
-// - Events of unknown namespaces are held until their owner is known: a new namespace is a move only if
-// something of it was left out meanwhile (`leaveOut`, `hideUnknown`).
-// - After a restart, a client that continues from a stored mark or below has to list.
-// - A mark without a version is later than all versions, until one is read from the API server (`learn`).
+// a resumed one and one of a second client are the same case. resource-log.ts says how marks are made.
 import type { GroupResource } from "../../kube/types.ts";
 import { LOST, type MovesMemory, type StoredMoves, UNMOVED } from "../session/memory.ts";
 import type { Enforced, Session } from "../session/session.ts";
@@ -15,19 +8,18 @@ import { movesBetween } from "./moves-between.ts";
 import { ResourceLog } from "./resource-log.ts";
 
 export interface MoveLog {
-  /** Not to be kept: the log forgets the oldest resource when there are too many. */
+  /** Callers must not keep it: the log forgets the oldest resource when there are too many. */
   of(target: GroupResource): ResourceLog;
 }
 
-/** A client may request any name. */
+/** Clients choose resources freely. */
 const MAX_RESOURCES = 1_000;
 /** Remembered names of namespaces that have left the table. */
 const MAX_LEFT = 10_000;
 
-/** Clients know of a resource that is new here nothing, what these routes showed, or what is forgotten. */
+/** What clients know of a resource without a log: nothing, what these routes showed, or what is forgotten. */
 type Unrequested = "not-served" | Enforced | "lost";
 
-/** @param memory stores the moves with the snapshot */
 export function createMoveLog(session: Pick<Session, "current" | "onChange">, memory: MovesMemory): MoveLog {
   const logs = new Map<string, ResourceLog>();
   const left = new Set<string>();
@@ -49,7 +41,7 @@ export function createMoveLog(session: Pick<Session, "current" | "onChange">, me
     unrequested = "lost";
     return log;
   };
-  // Continues the logs that an earlier process has stored, from its routes on.
+  // Continues the logs that an earlier process has stored.
   const begin = (before: StoredMoves, routes: Enforced) => {
     unrequested = before.hasLostOthers ? "lost" : routes;
     for (const [key, stored] of before.resources) add(key, new ResourceLog(left, position, stored));

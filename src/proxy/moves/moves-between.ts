@@ -1,6 +1,6 @@
-// What a new snapshot changes for one resource: the namespaces that the pod may read now and could not
-// before, and the other way round. A namespace that it owned and now retains has not moved. Pure. The cost
-// does not grow with the namespaces: those with the same class before and after are compared once.
+// The namespaces of one resource that the pod may read by one snapshot and not by the other. A namespace that
+// the pod owned and now retains has not moved. Pure. The cost does not grow with the namespaces: those with
+// the same class before and after are compared once.
 import { CLUSTER_SCOPE, isBucket } from "../../kube/place.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import { servesAlike } from "../../route/callers.ts";
@@ -10,11 +10,11 @@ import type { Enforced } from "../session/session.ts";
 
 /** The moves of one resource. */
 export interface Moves {
-  /** Other things than namespaces have moved, so that everything counts as moved. */
+  /** Something other than namespaces has moved, so everything counts as moved. */
   readonly isEverything: boolean;
   /** Gained and lost buckets, and namespaces known before and now; undefined if more than MAX_NAMED. */
   readonly moved: readonly string[] | undefined;
-  /** Namespaces that are new in the table, by whether the subset owns them. */
+  /** Namespaces that are new in the table => whether the subset owns them. */
   readonly born: ReadonlyMap<string, boolean>;
   /** Namespaces of the subset that have left the table, most often because they were deleted. */
   readonly departed: readonly string[];
@@ -58,7 +58,7 @@ export function movesBetween(before: Enforced, now: Enforced): SnapshotChange {
   };
 }
 
-// Which objects move by their labels, or of unknown namespaces, is not known here.
+// With other terms objects move by their labels, or in unknown namespaces, and cannot be named.
 function hasSameTerms(old: ResourceView, next: ResourceView): boolean {
   const haveSameLabels = old.labelFilter?.labelSelector === next.labelFilter?.labelSelector;
   return haveSameLabels && ownsUnknown(old) === ownsUnknown(next) && (old.isMoving ?? false) === (next.isMoving ?? false);
@@ -83,7 +83,7 @@ function isOwn(ownership: Ownership): boolean {
   return ownership === "own";
 }
 
-// The namespaces that the table of `of` names and the other one does not.
+// The namespaces that the table of `of` names and the first one does not.
 function missingIn({ snapshot: { table } }: Enforced, of: Enforced): string[] {
   const { classOf, fenced } = of.snapshot.table;
   const names = new Set([...classOf.keys(), ...fenced]);

@@ -1,6 +1,6 @@
-// What has moved of one resource, each move marked with a version at or above all that clients were given of
-// the resource before it (versions can be compared: https://kep.k8s.io/5504). Pure. Invariant: a mark may be
-// too high, so that a client is sent what it knows, but never too low, so that it would miss objects.
+// The moves of one resource. Each has a mark: a version at or above all that clients were given before it
+// (versions can be compared: https://kep.k8s.io/5504). Pure. Invariant: a mark may be too high, so that a
+// client is sent what it knows, but never too low, so that it would miss objects.
 import { isInClusterScope } from "../../kube/place.ts";
 import { laterOf, NEVER, type Version, WITHOUT_END } from "../../kube/resource-version.ts";
 import type { StoredResource } from "../session/memory.ts";
@@ -9,16 +9,16 @@ import { MAX_MOVED, MAX_NAMED, type Moves } from "./moves-between.ts";
 
 /** Where a change stands among the versions of the resource, and among the changes of the routes. */
 interface Mark {
-  /** All that clients were given of the resource before the change is of this version or an earlier one. */
+  /** Clients were given no later version before the change. WITHOUT_END until that version is known. */
   readonly version: Version;
   /** Number of the snapshot that brought the change in this process; 0 for changes of an earlier one. */
   readonly sequence: number;
 }
 
 interface Move extends Mark {
-  /** The namespace was the subset's and has left the table: its last events are still to be shown. */
+  /** The subset owned the namespace, which has left the table: clients are owed its last events. */
   readonly isDeparted: boolean;
-  /** The namespace is new: only a client that was shown nothing later may have missed something of it. */
+  /** The namespace is new: a client that was shown a later version has missed nothing of it. */
   readonly isBirth?: boolean;
 }
 
@@ -39,25 +39,25 @@ export class ResourceLog {
   #changes = 0;
   /** To a client at or below this mark, objects of any namespace that was unknown may not have been shown. */
   #blindTo: Mark;
-  /** At or below it, a version is expired. */
+  /** A client at or below this mark has to list. */
   #horizon: Mark;
-  /** The same for objects in namespaces. It rises when more moves than can be remembered by name. */
+  /** The same for objects in namespaces. The mark rises when more moves than can be remembered by name. */
   #namespacesHorizon: Mark;
-  /** The oldest first. */
+  /** The moves by namespace or bucket, the oldest first. */
   readonly #moves = new Map<string, Move>();
   /** Unknown namespaces of which something was left out. */
   readonly #leftOut = new Set<string>();
-  /** The API server is asked to leave out unknown namespaces, so which ones it left out is not known. */
+  /** The API server is asked to leave out unknown namespaces, so any of them may have been left out. */
   #hidesUnknown = false;
   /** The lists under way, each with the position at its request. */
   readonly #lists = new Set<{ readonly told: number }>();
-  /** Versions of events that were sent after later ones: who continues from one may know more than it. */
+  /** Versions of events that were sent after later ones: a client that continues from one may know more. */
   readonly #outOfOrder = new Set<Version>();
 
   /**
    * @param left all namespaces that have left the table; the caller adds those of a change after `take`
    * @param position number of the last change; a watch that was sent only earlier ones is expired
-   * @param before what the process before has left; undefined if there was none
+   * @param before what an earlier process has stored; undefined if there was none
    */
   constructor(left: ReadonlySet<string>, position: number, before?: StoredResource) {
     this.#left = left;
@@ -82,7 +82,7 @@ export class ResourceLog {
     this.#changes++;
   }
 
-  /** A client continues from a version, which is not noted as given: a client may send any number. */
+  /** A client continues from a version. It does not count as given, since a client may send any number. */
   resume(version: Version): void {
     if (version > this.#given) this.#gaveMore = true;
   }
@@ -98,7 +98,6 @@ export class ResourceLog {
     }
   }
 
-  // At or above everything that clients were given.
   get #bound(): Version {
     return this.#gaveMore ? WITHOUT_END : this.#given;
   }
@@ -117,7 +116,6 @@ export class ResourceLog {
     return this.#left.has(namespace) || this.#leftOut.has(namespace);
   }
 
-  /** The API server is asked to leave out namespaces that are not known yet. */
   hideUnknown(): void {
     this.#hidesUnknown = true;
   }
@@ -127,7 +125,7 @@ export class ResourceLog {
     this.#blindTo = { version: this.#bound, sequence: this.#position };
   }
 
-  /** A list is sent. What moves before its version is known may be missing in it. */
+  /** A list is sent. It may lack what moves before its version is known, which then raises the marks. */
   beginList(): OpenList {
     const list = { told: this.#position };
     this.#lists.add(list);
@@ -205,7 +203,7 @@ export class ResourceLog {
     return moved.length + departed.length === 0 ? NOTHING : { kind: "moved", moved, departed };
   }
 
-  /** The namespace was the subset's and has left the table: clients are still owed its DELETED events. */
+  /** The subset owned the namespace, which has left the table: clients are owed its DELETED events. */
   isDeparted(namespace: string): boolean {
     return this.#moves.get(namespace)?.isDeparted === true;
   }
@@ -231,7 +229,7 @@ export class ResourceLog {
     // A list under way may still raise versions.
     const inDoubt = Math.min(...[...this.#lists].map(({ told }) => told));
     const versionOf = (mark: Mark) => (mark.sequence > inDoubt ? WITHOUT_END : mark.version);
-    // Nobody was sent a departure whose version is not known. The others are over above the horizon.
+    // Nobody was sent a departure without a version, so it is stored by name. Horizons cover all other moves.
     const isUntold = (move: Move) => move.isDeparted && move.version === WITHOUT_END;
     const told = [...this.#moves.values()].filter((move) => !isUntold(move));
     const buckets = [...this.#moves].flatMap(([name, move]) => (isInClusterScope(name) ? [move] : []));

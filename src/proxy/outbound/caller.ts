@@ -1,8 +1,6 @@
-// Two layers that go by the User-Agent that the operator sent. `caller` sets the one for the API server
-// (userAgentOrPrefix) and marks callers that subsetDefaultOnlyUserAgents excludes. `excludedCallers` serves
-// nothing to them: lists are empty with a real resourceVersion and watches idle, so that informers neither hang
-// nor crash. Access reviews and the lock pass: without its lock an operator stops all its other clients too.
-
+// Two layers by the operator's User-Agent. `caller` sets the one for the API server and marks callers that
+// subsetDefaultOnlyUserAgents excludes. `excludedCallers` gives them empty lists with a real resourceVersion
+// and idle watches, so that informers neither hang nor crash. Access reviews and the lock pass.
 import type { Clock, Random } from "../../base/clock.ts";
 import { createListFilter, type Encoding, readFrame } from "../../kube/codec/codec.ts";
 import { formatTerms } from "../../kube/label-selector.ts";
@@ -50,7 +48,7 @@ export function caller({ session }: { readonly session: Session }): Layer {
     if (isWatch(call.info) && userAgent.includes(TELLS_LISTS_APART)) call.record.tellsListsApart = true;
     const { userAgent: asked } = snapshot.callers;
     const named = asked === "" ? call : withUserAgent(call, userAgentFor(asked, userAgent));
-    return isEndless(call.info) ? untilKeptOut(next(named), userAgent, snapshot, session) : next(named);
+    return isEndless(call.info) ? untilRuleChanges(next(named), userAgent, snapshot, session) : next(named);
   };
 }
 
@@ -62,8 +60,8 @@ function withUserAgent(call: Call, userAgent: string): Call {
   return { ...call, headers: { ...call.headers, "user-agent": userAgent } };
 }
 
-// Watches end by themselves, with a 410, when the list changes.
-async function untilKeptOut(reply: ReturnType<ReturnType<Layer>>, userAgent: string, then: Snapshot, session: Session) {
+// Breaks off when another rule excludes the caller, or none. Watches do that by themselves, with a 410.
+async function untilRuleChanges(reply: Promise<Reply>, userAgent: string, then: Snapshot, session: Session) {
   const rule = excludedBy(then, userAgent);
   const isOver = ({ snapshot }: Enforced) => excludedBy(snapshot, userAgent) !== rule;
   return endReply(await reply, endBySnapshot(session, isOver));
@@ -77,18 +75,18 @@ export interface ExcludedCallersDeps {
   readonly moves: MoveLog;
 }
 
-/** The API server sends no object that the proxy would only drop. */
+/** A label selector for no object. */
 const NOTHING = formatTerms(NO_OBJECT);
 /** Idle watches end over this time once the list of callers changes. */
 const JITTER_MS = 1_000;
 
 export function excludedCallers({ clock, random, metrics, session, moves }: ExcludedCallersDeps): Layer {
-  // Until the list of callers changes, which makes all versions expire.
+  // A watch without events, until the list of excluded callers changes, which makes all versions expire.
   const idle = (source: ByteSource, encoding: Encoding, collection: Collection, told: number): ByteSource => {
     const isOver = () => moves.of(collection).since(collection, { version: NEVER, told }).kind === "expired";
     const frames = frameStream(source, encoding, (frame) => {
       const { type, objects } = readFrame(encoding, frame, { versions: true });
-      // Nobody may continue from a version that is given out after the change.
+      // No client may continue from a version that it is given after the change.
       if (isOver() || (type !== "BOOKMARK" && type !== "ERROR")) return undefined;
       if (type === "BOOKMARK") moves.of(collection).give(parseResourceVersion(objects[0]?.resourceVersion));
       return frame;
@@ -112,7 +110,7 @@ export function excludedCallers({ clock, random, metrics, session, moves }: Excl
     return listed(moves.of(collection), async (list) => {
       if (isWatch) list.end();
       await learnVersion(call, moves.of(collection), next).catch(() => undefined);
-      // Whoever was served before the list of callers changed has to list again.
+      // A client that was served before the list of callers changed has to list again.
       const known = { version: version ?? NEVER, told: TOLD_NOTHING };
       if (version !== undefined && moves.of(collection).since(collection, known).kind !== "nothing") return expiredWatch(call);
       record.decision = "narrowed";

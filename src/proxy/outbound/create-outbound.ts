@@ -15,7 +15,7 @@ import { outboundLayers, type StackDeps } from "./stack.ts";
 
 export interface Outbound {
   readonly server: TrafficServer;
-  /** The connections, which have to be there as long as the server runs. */
+  /** Must not stop before the server. */
   readonly apiServer: ApiServer;
   readonly metrics: ProxyMetrics;
   /** The last plan of each resource, for `/debug/plans`. */
@@ -33,7 +33,6 @@ export interface OutboundDeps extends Omit<StackDeps, "apiServer" | "metrics" | 
 
 export interface OutboundSettings {
   readonly listen: ListenAddress;
-  /** Further addresses. */
   readonly alsoListen: readonly ListenAddress[];
   readonly drainMs: number;
   readonly apiServer: ApiServerOptions["apiServer"];

@@ -1,6 +1,6 @@
-// Declines a watch over WebSocket, whose frames nothing here filters. The Java client fabric8, which tries it
-// first, watches over plain HTTP after an empty 200 that ends immediately; it retries a 5xx ten times, and
-// waits for ever if a watch stream is the answer. Browsers have no other way to watch.
+// Declines a watch over WebSocket, whose frames the proxy cannot filter, by an empty 200 that ends
+// immediately. The Java client fabric8 then watches over plain HTTP. It would retry a 5xx ten times, and wait
+// for ever for the frames of a plain watch.
 import { MeshError } from "../../base/errors.ts";
 import { isWatch } from "../../kube/request-kind.ts";
 import type { Layer } from "../call/call.ts";

@@ -22,7 +22,7 @@ export function fault({ policies }: FaultDeps): Layer {
   };
 }
 
-// Not Expired for 410, which the client would take for its resourceVersion.
+// Not Expired for 410: the client would think that its resourceVersion is too old.
 function reasonFor(code: number): StatusReason {
   return code === 410 ? "Gone" : (reasonOfCode(code) ?? "InternalError");
 }

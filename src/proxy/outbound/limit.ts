@@ -1,6 +1,6 @@
-// Asks the limits and breakers of policies, next to the wire: a request that another layer refuses or answers
-// costs no token. Invariant: a client's call is charged once, whatever the proxy sends for it, and settled
-// once by what comes of it as a whole (the layer `settle`).
+// Asks the limits and breakers of policies, as the last layer that decides: a request that another layer
+// refuses or answers costs no token. Invariant: a client's call is charged once, whatever the proxy sends for
+// it, and settled once by its outcome as a whole (the layer `settle`).
 import type { Clock, Random } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import { isListOrWatch, isLongRunning, isWatch } from "../../kube/request-kind.ts";
@@ -35,7 +35,7 @@ export function limit({ policies, clock, random }: LimitDeps): Layer {
       throw refusal(call, decision, random);
     }
     own.isAdmitted = true;
-    // What is sent behind the answer is settled by nobody.
+    // Nobody settles a request that is sent after the answer.
     if (own.isAnswered) decision.permit.release();
     else own.charge = { permit: decision.permit, atMs: clock.monotonicMs() };
     return next(call);
@@ -43,7 +43,7 @@ export function limit({ policies, clock, random }: LimitDeps): Layer {
 }
 
 /**
- * True for what the proxy itself sends to serve a call that has passed (another list by namespace), and for
+ * True for what the proxy sends to serve a call that has passed (another list by namespace), and for
  * questions of another kind (the object before a write). A list that begins a watch counts as the watch.
  */
 function isServing({ info, record }: Call): boolean {
@@ -54,9 +54,9 @@ function isServing({ info, record }: Call): boolean {
 }
 
 /**
- * The answers that Kubernetes' clients handle best. A limited request comes again after Retry-After. While a
- * breaker is open, a long wait would stop all workers, so only the body names it. A watch gets a 429: after a
- * 503 a reflector lists again. Recorders drop an Event that is refused without Retry-After.
+ * The answers that Kubernetes' clients handle best. They repeat a limited request after Retry-After. While a
+ * breaker is open, only the body names the wait, since a header would stop all workers for that time. A watch
+ * gets a 429, since a reflector lists again after a 503. Recorders drop an Event without Retry-After.
  */
 function refusal({ info: sent, record }: Call, refused: RefusedBy, random: Random): PolicyError {
   const { info = sent } = clientsRecord(record);
@@ -108,7 +108,7 @@ export function settle({ clock }: { readonly clock: Clock }): Layer {
   };
 }
 
-/** A client that left, or a body that broke off, says nothing of the API server. */
+/** False if the client left or its body broke off. */
 function isUpstreamFailure(error: unknown): boolean {
   return error instanceof MeshError && error.code.startsWith("UPSTREAM_");
 }

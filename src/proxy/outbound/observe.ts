@@ -1,5 +1,5 @@
-// Metrics and the access log, at the head and at the end of each answer. Invariant: every call counts once, a
-// failed one too, with the code of the reply that `rescue` creates, or 499 if the client has left.
+// Writes metrics and the access log at the head and at the end of each answer. Invariant: every call counts
+// once, a failed one with the code of the reply that `rescue` creates, or 499 if the client has left.
 import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
@@ -11,7 +11,7 @@ import type { AccessLog, AccessSink } from "../observe/access-log.ts";
 import type { ProxyMetrics, StreamKind } from "../observe/metrics.ts";
 import { answerTo, isAborted } from "./rescue.ts";
 
-/** The code for a client that went before there was an answer (as in nginx). */
+/** The code for a client that went before there was an answer, as in nginx. */
 const CLIENT_GONE = 499;
 
 export interface ObserveOptions {
@@ -26,7 +26,7 @@ export function observe({ metrics, clock, accessLog }: ObserveOptions): RawLayer
     if (record.timing !== undefined) metrics.timed(record.timing);
   };
 
-  // The end of the reply, whichever way it comes, once.
+  // The reply, whose end is observed once.
   const observed = (call: RawCall, reply: Reply, startedMs: number, write: AccessSink | undefined): Reply => {
     const kind = streamKind(call.record.info, reply);
     const end = (bytes: number) => {
@@ -61,7 +61,7 @@ export function observe({ metrics, clock, accessLog }: ObserveOptions): RawLayer
   };
 }
 
-// Errors of layers that did not say why.
+// Notes the reason of an error whose layer noted none.
 function noteFailure(record: CallRecord, error: unknown, code: number): void {
   if (record.reason !== undefined) return;
   record.reason = reasonOf(error, code);
@@ -77,7 +77,7 @@ function reasonOf(error: unknown, code: number): DecisionReason {
   return code < 500 ? "bad-request" : "internal";
 }
 
-// An error is no stream, whatever the request.
+// Undefined for an error, even of a watch.
 function streamKind(info: RequestInfo | undefined, { status, tunnel }: Reply): StreamKind | undefined {
   if (tunnel !== undefined) return "tunnel";
   if (info?.kind !== "resource" || status >= 300 || !isLongRunning(info)) return undefined;

@@ -4,9 +4,9 @@ import { parseRequestInfo, type RequestInfo } from "../../kube/request-info.ts";
 import { isLongRunning, isWatch } from "../../kube/request-kind.ts";
 import type { Handler, RawHandler } from "../call/call.ts";
 
-/** Added to the time that the client asked for: the API server ends the watch first, unless it cannot. */
+/** Added to the time that the client asked for, so that normally the API server ends the watch. */
 const MARGIN_MS = 30_000;
-/** Else the API server ends a watch after 30 to 60 minutes (--min-request-timeout; some raise it). */
+/** Without that time the API server ends a watch after 30 to 60 minutes (--min-request-timeout). */
 const DEFAULT_MS = 2 * 3_600_000;
 /** Longer timers fire immediately. */
 const MAX_MS = 2 ** 31 - 1;

@@ -1,4 +1,4 @@
-// Answers each thrown error with a Kubernetes Status in the encoding that the client asked for. Invariants: an
+// Answers each thrown error with a Status in the encoding that the client asked for. Invariants: an
 // unexpected error is logged once, and neither log nor answer contains a body or a credential; only a request
 // that was certainly not processed, or that only reads, gets a Retry-After.
 import { isMeshError, MeshError } from "../../base/errors.ts";
@@ -41,7 +41,7 @@ function statusReply({ status, code, retryAfterSeconds }: ErrorAnswer, accept: s
   };
 }
 
-// What may be logged of a call: never headers nor the query, which may hold tokens of proxied services.
+// The loggable fields of a call: no headers and no query, which may hold tokens of proxied services.
 function subjectOf({ method, record: { info } }: RawCall): object {
   if (info?.kind !== "resource") return { method };
   const { verb, group, resource, namespace, name } = info;
@@ -53,11 +53,11 @@ export interface ErrorAnswer {
   /** Value of the header `x-ctrlmesh-error`. */
   readonly code: string;
   readonly retryAfterSeconds: number | undefined;
-  /** The answer does not say everything about this error, so it must be logged. */
+  /** The answer does not name the cause, so the error must be logged. */
   readonly unexpected: boolean;
 }
 
-/** The answer to whatever a layer threw. `method` decides whether a retry is safe. */
+/** @param method decides whether a retry is safe */
 export function answerTo(error: unknown, method: string): ErrorAnswer {
   if (error instanceof PolicyError)
     return { ...answerOf(error.status, error.errorCode), retryAfterSeconds: error.retryAfterSeconds };
@@ -67,7 +67,7 @@ export function answerTo(error: unknown, method: string): ErrorAnswer {
   if (error instanceof MeshError) {
     const status = statusOf(error, method);
     if (status !== undefined) return answerOf(status, error.code);
-    // Layers that read a caller's body answer 413 and 400 by themselves: this body is the API server's.
+    // This is about the API server's body: layers that read a caller's body answer 413 and 400 by themselves.
     if (error.code === "BODY_TOO_LARGE" || isCodecError(error)) {
       code = error.code;
       message = "ctrlmesh: the API server's answer is not what its content type says, or larger than the proxy can translate";

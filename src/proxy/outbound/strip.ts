@@ -60,7 +60,7 @@ function strippedBody(verb: string, body: ByteSource, encoding: Encoding, stripp
   return listStream(body, lenientFilter(filter), onDone);
 }
 
-/** One object's body. A body that is larger than any object passes as it is, so that memory is bounded. */
+/** Strips a body of one object. A larger body than any object passes as it is, so that memory is bounded. */
 export class ObjectStripper implements ByteFilter {
   readonly #encoding: Encoding;
   readonly #maxBytes: number;

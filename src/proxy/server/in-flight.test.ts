@@ -13,7 +13,7 @@ function setup() {
   const drained = { done: false };
   const drain = (ms: number) => {
     inFlight.beginDrain();
-    void inFlight.untilNoneWithEnd(ms).then(() => {
+    void inFlight.untilOnlyEndless(ms).then(() => {
       drained.done = true;
     });
   };

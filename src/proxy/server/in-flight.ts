@@ -1,6 +1,6 @@
-// What the server waits for at its end: the calls that run, with the means to end them, and the clients.
-// Invariant: the signal of a call fires once: when its client is gone, its time is up or the drain is over,
-// and at the latest when the call is over, so that nothing outlives it (an unread body holds a connection).
+// The calls and clients that the server waits for when it stops. Invariant: the signal of a call fires once,
+// when its client is gone, its time is up or the drain is over, and at the latest when the call is over, so
+// that nothing outlives the call (an unread body holds a connection).
 import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import { type Clock, sleep, type Timer } from "../../base/clock.ts";
@@ -12,7 +12,7 @@ export interface Running<Call> {
   readonly call: Call;
   /** Fires the call's signal if it still runs after this time. */
   endAfter(ms: number): void;
-  /** The call is over. `gone`: the client went before it had its answer. */
+  /** Called when the call is over. @param gone the client went before it had its answer */
   end(gone: boolean): void;
 }
 
@@ -20,13 +20,11 @@ export interface InFlight<Notes extends CallNotes> {
   begin(call: Omit<HttpCall<Notes>, "signal">): Running<HttpCall<Notes>>;
   readonly draining: boolean;
   beginDrain(): void;
-  /** Resolves when no call but watches and other endless ones runs any more, or after this time. */
-  untilNoneWithEnd(withinMs: number): Promise<void>;
-  /**
-   * Fires the signals of calls without an end, spread so that their clients do not all come back together.
-   */
+  /** Resolves when only watches and other endless calls run, or after this time. */
+  untilOnlyEndless(withinMs: number): Promise<void>;
+  /** Ends the endless calls, spread over this time so that their clients do not all come back together. */
   endLongRunning(spreadMs: number): Promise<void>;
-  /** Fires the signals of all that is left. */
+  /** Ends all calls that are left. */
   abortAll(): void;
 }
 
@@ -78,7 +76,7 @@ export function createInFlight<Notes extends CallNotes>(clock: Clock): InFlight<
     beginDrain() {
       draining = true;
     },
-    untilNoneWithEnd: (withinMs) => untilNone(hasEnd, withinMs),
+    untilOnlyEndless: (withinMs) => untilNone(hasEnd, withinMs),
     async endLongRunning(spreadMs) {
       const calls = [...running].filter(([call]) => !hasEnd(call));
       const timers = calls.map(([, abort], index) =>
@@ -102,7 +100,7 @@ function hasEnd({ record }: HttpCall): boolean {
 }
 
 export interface ClientCount {
-  /** Resolves once no client has had a connection for `quietMs`, at the latest after `withinMs`. */
+  /** Resolves once no client has had a connection for `quietMs`, and at the latest after `withinMs`. */
   untilNone(withinMs: number, quietMs: number): Promise<void>;
 }
 

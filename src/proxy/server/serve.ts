@@ -15,26 +15,25 @@ export type MayUpgrade = (method: string, target: string) => boolean;
 
 export interface ServeOptions<Notes extends CallNotes> {
   readonly stack: Handler<HttpCall<Notes>, Reply>;
-  /** Makes what the layers write their notes about one call of this client into. */
+  /** The record of a new call of this client. */
   readonly createRecord: (client: Duplex) => Notes;
   /** Absent: the server ignores every upgrade, as RFC 9110 allows. */
   readonly upgrades?: { readonly may: MayUpgrade; readonly tunnel: Tunnel };
   readonly log: Logger;
   /** Bounds for a listener that every pod of the cluster can reach. Default: none. */
   readonly strangers?: Strangers;
-  /** How long a client may read nothing of its answer. Default 60,000, and 10,000 for strangers. */
+  /** How long a client may read nothing of its answer. Default 60,000; 10,000 for strangers. */
   readonly stalledMs?: number;
 }
 
 /** The bounds of a listener that is open to the pod network. */
 export interface Strangers {
-  /** At once. */
+  /** How many connections may be open at a time. */
   readonly maxConnections: number;
-  /** False: this address has caused too much work of late to open another connection. */
+  /** False for an address that has caused too much work of late. */
   readonly mayConnect: (address: string) => boolean;
 }
 
-/** A client that takes nothing for so long although something waits for it. */
 export const STALLED_MS = 60_000;
 const STRANGERS_STALLED_MS = 10_000;
 
@@ -150,7 +149,6 @@ function requestSource(req: IncomingMessage, sendContinue: () => void): ByteSour
   };
 }
 
-/** Starts sending; the response's own events say when it is done. */
 function sendReply(res: ServerResponse, reply: Reply): void {
   const { body } = reply;
   if (res.destroyed || res.closed) {
@@ -202,7 +200,7 @@ function pump(res: ServerResponse, body: ByteSource): void {
     isOver = true;
     control.cancel(clientGone());
   });
-  // What is there is written in the source's microtask, together with the head. Else the head goes alone.
+  // Bytes that are ready are written in the source's microtask, with the head. Else the head goes alone.
   queueMicrotask(() => {
     if (!hasWritten && !isOver && !res.destroyed) res.flushHeaders();
   });
@@ -212,7 +210,7 @@ function clientGone(): MeshError {
   return new MeshError("ABORTED", "sending a response: the client is gone");
 }
 
-/** Bounds an unread answer, which keeps its memory and place. The kernel takes a small one immediately. */
+/** Bounds how long an unread answer keeps its memory. The kernel takes a small answer immediately. */
 function boundReading(
   res: ServerResponse,
   { body }: Reply,

@@ -1,8 +1,8 @@
 // The listener that the operator talks to: HTTPS, HTTP/1.1 (client-go falls back to it by ALPN), loopback by
-// default. Invariant: no timeout of Node's cuts a watch; the drain lets all end that have an end.
+// default. Invariants: no timeout of Node's cuts a watch; the drain waits for all requests that have an end.
 import type { IncomingMessage } from "node:http";
 import { createServer, type Server } from "node:https";
-import { createServer as createDoor } from "node:net";
+import { createServer as createNetServer } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TlsOptions } from "node:tls";
 import type { Clock } from "../../base/clock.ts";
@@ -17,7 +17,7 @@ import { type ServeOptions, serve, serveUpgrade, upgradeOf } from "./serve.ts";
 
 export interface TrafficServerOptions<Notes extends CallNotes> extends ServeOptions<Notes> {
   readonly listen: ListenAddress;
-  /** Further ones: 127.0.0.1:443 for clients with a built-in name, [::1]:5443 for ip6tables' redirects. */
+  /** Further addresses: 127.0.0.1:443 for clients with a built-in name, [::1]:5443 for ip6tables. */
   readonly alsoListen?: readonly ListenAddress[];
   readonly tls: ServerTls;
   readonly clock: Clock;
@@ -30,28 +30,26 @@ export interface TrafficServerOptions<Notes extends CallNotes> extends ServeOpti
 }
 
 export interface TrafficServer extends Runnable {
-  /** True while new connections are accepted. */
   readonly listening: boolean;
-  /** The port, once started. */
+  /** 0 before the start. */
   readonly port: number;
 }
 
 /** Enough for a query that names many namespaces, and for large bearer tokens. */
 const MAX_HEADER_BYTES = 128 * 1024;
 const HEADERS_TIMEOUT_MS = 30_000;
-/** For clients that may be anybody: API servers and peers send a few hundred bytes, 2,000 with a token. */
+/** For strangers. API servers and peers send a few hundred bytes, 2,000 with a token. */
 const STRANGERS_HEAD = { maxHeaderSize: 4 * 1024, headersMs: 10_000 };
-/** Of TLS. */
-const HANDSHAKE_MS = 10_000;
+const TLS_HANDSHAKE_MS = 10_000;
 /** Longer than client-go keeps an idle connection (90 s), so that it closes first. */
 const KEEP_ALIVE_MS = 120_000;
-/** Over this time (or half of the drain, if that is less) watches are ended at shutdown. */
+/** At shutdown, watches end over this time, or over half of the drain if that is less. */
 const MAX_SPREAD_MS = 1_000;
-/** Enough for an operator, which releases its lease now. */
+/** Enough for an operator that ends together with the proxy to release its lease. */
 const OPEN_MS = 1_000;
-/** A client may have no connection between two requests: each answer closes its connection. */
+/** During a drain each answer closes its connection, so a client may have none between two requests. */
 const QUIET_MS = 100;
-/** From the connection of a client to its request. */
+/** How long a new client may take from its connection to its request. */
 const LAST_REQUEST_MS = 100;
 /** How often Node looks for requests that take too long. */
 const CHECK_MS = 1_000;
@@ -67,8 +65,8 @@ export function createTrafficServer<Notes extends CallNotes>(options: TrafficSer
     guardConnections(server, { ...strangers, places: createPlaces({ max: strangers.maxConnections, clock }), clock });
   const listeners = [{ address: options.listen, listener: createListener(server, "secureConnection") }];
   for (const address of options.alsoListen ?? []) {
-    const door = createDoor({ noDelay: true }, (socket) => server.emit("connection", socket));
-    listeners.push({ address, listener: createListener(door, "connection") });
+    const further = createNetServer({ noDelay: true }, (socket) => server.emit("connection", socket));
+    listeners.push({ address, listener: createListener(further, "connection") });
   }
   let unsubscribe = () => {};
   const clients = createClientCount(server, clock);
@@ -111,7 +109,7 @@ export function createTrafficServer<Notes extends CallNotes>(options: TrafficSer
       unsubscribe();
       const endMs = clock.monotonicMs() + drainMs;
       const halfMs = drainMs / 2;
-      const untilAnswered = () => inFlight.untilNoneWithEnd(Math.max(0, endMs - clock.monotonicMs()));
+      const untilAnswered = () => inFlight.untilOnlyEndless(Math.max(0, endMs - clock.monotonicMs()));
       inFlight.beginDrain();
       // The listener stays open: an operator that ends together with the proxy releases its lease only now.
       await Promise.all([
@@ -145,7 +143,7 @@ function createHttpsServer({
     ALPNProtocols: ["http/1.1"],
     minVersion: "TLSv1.2",
     maxHeaderSize,
-    handshakeTimeout: HANDSHAKE_MS,
+    handshakeTimeout: TLS_HANDSHAKE_MS,
     headersTimeout: Math.min(headersMs, requestMs),
     requestTimeout: Number.isFinite(requestMs) ? requestMs : 0,
     connectionsCheckingInterval: CHECK_MS,
@@ -172,7 +170,7 @@ export interface ServerTls {
   readonly options?: Pick<TlsOptions, "SNICallback" | "requestCert" | "rejectUnauthorized">;
   /** What the reader of the log should ask when a client breaks off the handshake. */
   readonly question: string;
-  /** Sets the certificate for clients that `options` does not name, now and later. Returns the end. */
+  /** Sets the default certificate, now and after each change. Returns the unsubscription. */
   follow(server: Pick<Server, "setSecureContext">): () => void;
 }
 

@@ -1,5 +1,5 @@
-// Whether RBAC lets the operator use its lock under its name upstream, as the API server's answers show: a
-// Role pinned by resourceNames knows only the operator's name for it. No request waits for this.
+// Learns from the API server's answers whether RBAC lets the operator use its lock by its name upstream: a
+// Role with resourceNames may allow only the operator's own name of the lock. No request waits for this.
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "../../../base/log.ts";
 import { plainText } from "../../../base/plain-text.ts";
@@ -8,9 +8,9 @@ import type { ResourceInfo, ResourceVerb } from "../../../kube/request-info.ts";
 import type { LockAccess, ReportSink } from "../../session/session.ts";
 
 export interface AccessTracker {
-  /** The API server has answered a request for the renamed lock, with a Status of this message or "". */
+  /** The API server has answered a request for the renamed lock. @param message of a Status, or "" */
   answered(info: ResourceInfo, status: number, message: string): void;
-  /** The lock has another name from now on: later answers about this one say nothing. */
+  /** The lock has another name from now on. Later answers about this name do not count. */
   end(): void;
 }
 
@@ -18,7 +18,7 @@ export interface AccessTracker {
 interface Sight {
   /** The denied verbs, with the authorizer's reasons. */
   readonly denied: ReadonlyMap<ResourceVerb, string>;
-  /** The lock was reached since a verb was last denied. */
+  /** An answer showed the lock since a verb was last denied. */
   readonly isReached: boolean;
 }
 
@@ -58,7 +58,7 @@ export function createAccessTracker(lockName: string, sink: Pick<ReportSink, "se
 }
 
 function sightAfter(before: Sight, verb: ResourceVerb, status: number, message: string): Sight {
-  // These come before, or instead of, the authorizer's decision.
+  // These answers come before, or instead of, the authorizer's decision.
   if (status === 401 || status === 429 || status >= 500) return before;
   const denied = new Map(before.denied);
   const showsLock = status < 300 || status === 409;
@@ -68,7 +68,7 @@ function sightAfter(before: Sight, verb: ResourceVerb, status: number, message: 
     denied.set(verb, plainText(reason, MAX_REASON_CHARS));
   } else {
     denied.delete(verb);
-    // The lock exists, so that no elector has to create it.
+    // The lock exists, so no elector has to create it.
     if (showsLock && verb !== "delete") denied.delete("create");
     // A leader of client-go sends updates only: no get would clear one that was denied for a moment.
     if (status < 300 && (verb === "update" || verb === "patch")) denied.delete("get");
@@ -87,7 +87,7 @@ function accessOf(lockName: string, resource: string, sight: Sight): LockAccess 
   return { lockName, resource, deniedVerbs, reason };
 }
 
-// An operator may use two locks at the same time: a denied one counts more.
+// An operator may use two kinds of lock objects at the same time. A denied one counts more.
 function worstOf(accesses: readonly (LockAccess | null)[]): LockAccess | null {
   const known = accesses.filter((access) => access !== null);
   return known.find(isDenied) ?? known[0] ?? null;

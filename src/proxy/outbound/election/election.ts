@@ -26,7 +26,7 @@ export interface ElectionDeps {
   readonly log: Logger;
 }
 
-/** The parts that follow the lock under one name upstream. */
+/** The trackers of the lock under one name upstream. */
 interface LockInForce {
   readonly name: string;
   readonly leader: LeaderTracker;
@@ -42,7 +42,7 @@ export function election({ session, reports, gate, clock, log }: ElectionDeps): 
     },
     sawLease: gate.sawLease,
   };
-  const explain = createUnnamedLocks(reports, clock, log);
+  const explainRefusal = createUnnamedLocks(reports, clock, log);
   let inForce: LockInForce | undefined;
   const lockOf = (snapshot: Snapshot): LockInForce => {
     const name = upstreamName(snapshot);
@@ -69,13 +69,13 @@ export function election({ session, reports, gate, clock, log }: ElectionDeps): 
       try {
         return await next(call);
       } catch (error) {
-        throw explain(error, call, snapshot);
+        throw explainRefusal(error, call, snapshot);
       }
     }
     const { name, leader, access } = lockOf(snapshot);
     const rename = name === snapshot.lockName ? undefined : { from: snapshot.lockName, to: name };
     const reply = await dispatch(touch, { call, snapshot, next, rename, leader, access });
-    // A pod that comes into another subset has another lock: its watches of the old one end.
+    // A pod that moves to another subset has another lock: its watches of the old one end.
     return info.verb === "watch" ? until((now) => upstreamName(now) !== name, reply, session) : reply;
   };
 }

@@ -10,27 +10,27 @@ export interface LeaderTracker {
   written(resource: string, sent: LockRecord, got: LockRecord): void;
   /** The lock is not there. */
   gone(resource: string): void;
-  /** A write of the lock met a conflict: another writer was faster. */
+  /** A write of the lock failed with a conflict. */
   conflict(resource: string, sent: LockRecord): void;
   /** The lock was read. */
   seen(resource: string, got: LockRecord): void;
-  /** The pod has another lock now. Answers that are still under way change nothing. */
+  /** The pod has another lock now. Later calls change nothing. */
   end(): void;
 }
 
 /** The default of client-go and controller-runtime, for locks without a duration. */
 export const DEFAULT_LEASE_MS = 15_000;
-/** The longest duration that is believed: a timer takes no more than 24 days. */
+/** A longer lease counts as this one: a timer takes no more than 24 days. */
 const MAX_LEASE_MS = 3_600_000;
 
-/** The last sight of one lock object, which counts for as long as a lease. */
+/** What the last answer about one lock object said. It counts for as long as a lease. */
 interface Sight {
   readonly mine: boolean;
   readonly timer: Timer;
 }
 
 export interface LeadSink extends Pick<ReportSink, "setLeader"> {
-  /** A record of the lock, by any holder, has this duration. */
+  /** Called with the duration of each record of the lock, by any holder. */
   sawLease?(leaseMs: number): void;
 }
 

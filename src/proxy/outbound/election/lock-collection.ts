@@ -2,14 +2,13 @@
 // name, and other subsets' locks are hidden and out of reach. Invariant: only objects in the lock's namespace
 // are renamed.
 //
-//                        by the lock's name        in the pods' namespace       over all namespaces
-//   list, watch          asked by NAME---SUBSET,   others' locks taken out;     as left, by the item's namespace; what
-//                        only that one shown       a selector is renamed        a selector cannot say is filtered
-//   deletecollection     asked by NAME---SUBSET    leases: 403, also while      passes: the API server has none
-//                                                  the app is undivided; else
-//                                                  spares the names in the routes
+//                     by the lock's name           in the pod's namespace       over all namespaces
+//   list, watch       asks for NAME---SUBSET and   hides others' locks;         hides others' locks in
+//                     shows only that              renames the selector         the pod's namespace
+//   deletecollection  asks for NAME---SUBSET       leases: 403; else excludes   passes: the API server
+//                                                  the names in the routes      has no such request
 //
-// An app without subsets (isOnlySubset) passes untouched, except for the deletecollection of leases.
+// For an app without subsets (isOnlySubset) only the deletecollection of leases is refused.
 import {
   createListFilter,
   type Encoding,
@@ -32,7 +31,7 @@ import type { Reply } from "../../http/handler.ts";
 import { renameSelector, type WholeSelector, wholeSelector, withoutForeignLocks } from "./lock-names.ts";
 import { backwards, type LockCall, sendMarked, translatedObject, translatedPath, unreadableReply } from "./lock-object.ts";
 
-/** The own lock by a field selector, and nothing else of what the API server may answer. */
+/** Answers a request for the own lock by a field selector, with nothing but that lock. */
 export async function selectedLock(lock: LockCall): Promise<Reply> {
   const { call, rename, leader } = lock;
   // The selector goes on as it was read here: no other layer filters lock traffic.
@@ -43,7 +42,7 @@ export async function selectedLock(lock: LockCall): Promise<Reply> {
   return selectedReply(lock, reply);
 }
 
-/** The legacy watch of one object, by its name in the path. */
+/** Answers the legacy watch of one object, by its name in the path. */
 export async function namedWatch(lock: LockCall): Promise<Reply> {
   return selectedReply(lock, await sendMarked(lock, translatedPath(lock.call, lock.rename)));
 }
@@ -52,7 +51,7 @@ function selectedReply(lock: LockCall, reply: Reply): Promise<Reply> {
   return translatedCollection(lock, reply, (meta) => isOwn(lock.snapshot, meta));
 }
 
-/** @param whole over all namespaces, where only objects in the pod's namespace are locks */
+/** @param whole the request is over all namespaces, and only objects in the pod's namespace are locks */
 export async function collection(lock: LockCall, whole: boolean): Promise<Reply> {
   const { call, snapshot, next, rename } = lock;
   const { verb, query } = call.info;
@@ -88,8 +87,8 @@ function isOwn({ podNamespace, lockName, subset }: Snapshot, { namespace, name }
   return namespace === podNamespace && name === lockNameFor(lockName, subset);
 }
 
-// Deleting by a selector must not reach other subsets' locks, whose names the routes have. For leases that is
-// not enough: pods of a subset that left the routes may still lead by theirs.
+// A deletecollection must not reach other subsets' locks: the selector excludes the names in the routes. For
+// leases that is not enough, since pods of a subset that left the routes may still lead.
 function sparingLocks(call: ResourceCall, selector: string, snapshot: Snapshot): Call {
   if (call.info.resource === "leases") {
     call.record.decision = "refused";
@@ -102,11 +101,11 @@ function sparingLocks(call: ResourceCall, selector: string, snapshot: Snapshot):
 }
 
 interface LockView {
-  /** False for another subset's lock; asked with names upstream. */
+  /** False for another subset's lock. It takes names upstream. */
   readonly keep: Keep;
-  /** How the subset's own lock is shown; undefined if it has its own name. */
+  /** From the name upstream to the operator's name; undefined if they are equal. */
   readonly rename: Rename | undefined;
-  /** The lock's namespace: elsewhere an object may have its name by right. */
+  /** The lock's namespace. An object elsewhere with the lock's name is not renamed. */
   readonly namespace: string;
 }
 
@@ -115,14 +114,14 @@ function renameWatch(source: ByteSource, encoding: Encoding, { keep, rename, nam
     rename !== undefined && isOwn ? renameFrame(encoding, frame, rename) : frame;
   let isFirst = true;
   return frameStream(source, encoding, (frame) => {
-    // Of a Table only the first event says what the columns are.
+    // Only the first event of a Table says what the columns are.
     const carriesColumns = isFirst;
     isFirst = false;
     const { type, objects, unreadable, isTable } = readFrame(encoding, frame);
     if (type === "ERROR") return show(frame, true);
     if (type === "BOOKMARK") return frame;
     const kept = objects.filter(keep);
-    // An event is of one object, also as a Table.
+    // Each event has one object, also as a Table.
     const isOwn = kept.every((meta) => meta.namespace === namespace);
     if (kept.length === objects.length && unreadable === 0) return show(frame, isOwn);
     return isTable && (kept.length > 0 || carriesColumns) ? show(filterTableFrame(frame, keep), isOwn) : undefined;

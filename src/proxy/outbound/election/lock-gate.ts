@@ -15,9 +15,9 @@ type Lock = Pick<Snapshot, "lockName" | "subset">;
 export interface LockGate {
   /** A snapshot came into force. */
   changed(now: Lock, before: Lock | undefined): void;
-  /** A renewal of the lock holds for so long. */
+  /** A record of the lock has this duration. */
   sawLease(leaseMs: number): void;
-  /** This pod leads by the lock's present name. */
+  /** This pod has acquired the lock by its present name. */
   led(): void;
   /** The present name of the lock, while writes are held back. */
   readonly closedFor: string | undefined;
@@ -38,11 +38,11 @@ export function createLockGate(clock: Clock, memory: LockMemory): LockGate {
   };
   const close = (lock: string, leaseMs: number) => {
     const nowMs = clock.monotonicMs();
-    // If the name changes again, until the later of both ends.
+    // If the name changes again, the gate stays closed until both leases are over.
     closed = { lock, untilMs: Math.max(nowMs + leaseMs, closed?.untilMs ?? 0) };
     timer?.cancel();
     memory.keepGate({ lock, leaseMs: closed.untilMs - nowMs });
-    timer = clock.after(closed.untilMs - nowMs, open); // every elector takes the old lease for ended
+    timer = clock.after(closed.untilMs - nowMs, open);
   };
   const setLease = (leaseMs: number | undefined) => {
     longestLeaseMs = leaseMs;
@@ -57,7 +57,7 @@ export function createLockGate(clock: Clock, memory: LockMemory): LockGate {
       if (stored !== undefined) longestLeaseMs = stored.longestLeaseMs;
       const lock = nameIn(now, last);
       const isOther = nameIn(last, now) !== lock;
-      // How much of a stored lease is over is not known, since clocks may have been set.
+      // A stored lease counts in full: clocks may have been set meanwhile.
       const storedMs = stored?.closed?.leaseMs ?? 0;
       const leaseMs = Math.max(isOther ? (longestLeaseMs ?? DEFAULT_LEASE_MS) : 0, storedMs);
       if (isOther || stored?.closed !== undefined) close(lock, leaseMs);
@@ -75,7 +75,6 @@ export function createLockGate(clock: Clock, memory: LockMemory): LockGate {
   };
 }
 
-/** The layer that refuses a leader's writes while the gate is closed. */
 export function lockGate(gate: Pick<LockGate, "closedFor">): Layer {
   return (next) => (call) => {
     const lock = gate.closedFor;
@@ -84,12 +83,12 @@ export function lockGate(gate: Pick<LockGate, "closedFor">): Layer {
   };
 }
 
-// Without a lock in the app, the lock upstream has the operator's own name, which the other snapshot says.
+// If this snapshot names no lock, the lock upstream has the operator's own name, as the other snapshot says.
 function nameIn(lock: Lock, other: Lock): string {
   return lock.lockName === "" ? other.lockName : lockNameFor(lock.lockName, lock.subset);
 }
 
-// Events report an election. Other leases belong to other electors, which end the operator without them.
+// Events and leases pass: an operator stops if another of its electors cannot renew its lease.
 function isLeaderAct({ info }: ResourceCall): boolean {
   const { verb, group, resource } = info;
   if (!isAct(info)) return false;

@@ -1,5 +1,5 @@
 // Finds the lock in a request, and renames it in paths and field selectors. Pure. Invariant: only the lock's
-// name changes; a namespace, group or label of the same name stays.
+// name changes, never an equal name of a namespace, group or label.
 import type { Rename } from "../../../kube/codec/codec.ts";
 import { type FieldTerm, formatFieldTerm, parseFieldSelector } from "../../../kube/field-selector.ts";
 import type { ResourceInfo } from "../../../kube/request-info.ts";
@@ -41,7 +41,7 @@ export function touchOf(snapshot: Snapshot, info: ResourceInfo): LockTouch {
   return { kind: "collection", whole: false };
 }
 
-/** The operator knows its lock by its own name only, and no lock by its name upstream. */
+/** The operator reaches its lock only by its own name for it. A name upstream counts as another subset's. */
 export function touchByName(snapshot: Snapshot, name: string, own: "own" | "selected"): LockTouch | undefined {
   if (name === snapshot.lockName) return { kind: own };
   return isAnyLock(snapshot, name) ? { kind: "other-subset", name } : undefined;
@@ -52,7 +52,6 @@ export function isOnlySubset({ subset, table }: Snapshot): boolean {
   return subset === DEFAULT_SUBSET && table.rules.every(({ kind }) => kind === "limit" || kind === "object-limit");
 }
 
-/** True for a collection that may hold locks, of any subset. */
 export function mayShowLocks({ lockName, podNamespace }: Snapshot, { group, resource, namespace }: ResourceInfo): boolean {
   return lockName !== "" && (namespace === "" || namespace === podNamespace) && isLockResource(group, resource);
 }
@@ -70,7 +69,7 @@ function termsOf(selector: string): FieldTerm[] {
   }
 }
 
-/** The path with another object name. A namespace of the same text stays. */
+/** The path with another object name. An equal name of the namespace stays. */
 export function renamePath(info: ResourceInfo, to: string): string {
   const behind = info.subresource === "" ? 0 : info.subresource.split("/").length;
   const parts = info.path.split("/");
@@ -79,7 +78,6 @@ export function renamePath(info: ResourceInfo, to: string): string {
   return parts.join("/");
 }
 
-/** The field selector with the lock's name replaced in every term on metadata.name. */
 export function renameSelector(selector: string, rename: Rename | undefined): string {
   return termsOf(selector)
     .map((term) =>
@@ -96,9 +94,9 @@ export interface WholeSelector {
 }
 
 /**
- * Splits a field selector over all namespaces that names the lock; undefined if it can stay as it is. In
- * other namespaces an object may have that name by right, and no selector can say "NAME there and
- * NAME---SUBSET here". So unless the selector has one namespace, its terms with that name are not sent.
+ * Splits a field selector over all namespaces that names the lock; undefined if it can stay as it is. No
+ * selector can say "NAME---SUBSET in the pod's namespace, else NAME". So unless the selector limits the
+ * namespace, its terms with that name are not sent.
  */
 export function wholeSelector(snapshot: Snapshot, selector: string, rename: Rename): WholeSelector | undefined {
   const { from } = rename;

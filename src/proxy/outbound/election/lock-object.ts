@@ -1,6 +1,5 @@
-// Requests for one object where locks live: the subset's own lock, which is renamed in path and body and
+// Requests for one object where locks live: for the subset's own lock, which is renamed in path and body and
 // translated back, and creates, whose body has the name.
-
 import { type Encoding, type Rename, readObjectMeta, readStatusMessage, renameObject } from "../../../kube/codec/codec.ts";
 import {
   APPLY_YAML_TYPE,
@@ -31,7 +30,7 @@ import type { LeaderTracker } from "./leader-tracker.ts";
 import { isOnlySubset, renamePath, touchByName } from "./lock-names.ts";
 import { type LockRecord, NO_RECORD, readLockRecord } from "./lock-record.ts";
 
-/** A request, with the lock as the snapshot at its beginning has it. */
+/** A request, with the lock of the snapshot at its beginning. */
 export interface LockCall {
   readonly call: ResourceCall;
   readonly snapshot: Snapshot;
@@ -39,7 +38,7 @@ export interface LockCall {
   /** From the operator's name to the name upstream; undefined if the lock keeps its name. */
   readonly rename: Rename | undefined;
   readonly leader: LeaderTracker;
-  /** Undefined where nothing is renamed. */
+  /** Undefined if the lock keeps its name. */
   readonly access: AccessTracker | undefined;
 }
 
@@ -69,7 +68,7 @@ async function sendOwn(lock: LockCall, body: LockBody | undefined): Promise<Repl
     if (isCounted) track(lock, body, answer);
     return answer;
   } catch (error) {
-    // The write has happened, even if its answer cannot be read.
+    // The write counts even if its answer cannot be read.
     if (isCounted) track(lock, body, { ...reply, body: null });
     throw error;
   }
@@ -127,12 +126,12 @@ export function foreignLock(call: ResourceCall, name: string): StatusError {
 
 /** Bound of a lease's body. */
 const MAX_LEASE_BYTES = 1024 * 1024;
-/** A configmap's or endpoints' body may be no lock: the API server's own limit for requests. */
-export const MAX_OBJECT_BYTES = 3 * 1024 * 1024;
+/** The API server's own limit for requests: a ConfigMap or Endpoints may be no lock. */
+const MAX_OBJECT_BYTES = 3 * 1024 * 1024;
 
-export interface LockBody {
+interface LockBody {
   readonly bytes: Uint8Array;
-  /** Undefined for a body that cannot be read and may pass: it says nothing. */
+  /** Undefined for a body that cannot be read and may pass. */
   readonly encoding: Encoding | undefined;
 }
 
@@ -146,8 +145,8 @@ const ENCODINGS: ReadonlyMap<string, Encoding> = new Map([
   [PROTOBUF_TYPE, "protobuf"],
 ]);
 
-/** @param needed false if a body that cannot be read may pass, and then says nothing */
-export async function requestBody(call: ResourceCall, needed: boolean): Promise<LockBody> {
+/** @param needed false if a body that cannot be read may pass */
+async function requestBody(call: ResourceCall, needed: boolean): Promise<LockBody> {
   const { verb, resource } = call.info;
   const maxBytes = resource === "leases" ? MAX_LEASE_BYTES : MAX_OBJECT_BYTES;
   const bytes = await readBounded(call.body, maxBytes, "RequestEntityTooLarge", `${verb} ${resource}: the body`);
@@ -169,7 +168,7 @@ function nameIn({ bytes, encoding }: LockBody): string {
   return encoding === undefined ? "" : orBadRequest(() => readObjectMeta(encoding, bytes).name);
 }
 
-/** The bytes with the lock's name replaced; the same array if it is another one. */
+/** The bytes with the lock's name replaced; the same array if the body has another name. */
 function renamedIn({ bytes, encoding }: LockBody, rename: Rename | undefined): Uint8Array {
   if (rename === undefined || encoding === undefined || bytes.length === 0) return bytes;
   return orBadRequest(() => renameObject(encoding, bytes, rename));
@@ -198,7 +197,7 @@ export function backwards({ from, to }: Rename): Rename {
   return { from: to, to: from };
 }
 
-// RBAC knows the lock by its name upstream only: without it the operator's log would mislead a Role's author.
+// A 403 also shows the name upstream: a Role has to allow that, and its author reads the operator's log.
 function noted(rename: Rename, status: number): Rename {
   return status === 403 ? { ...rename, note: ` (ctrlmesh: upstream "${rename.from}")` } : rename;
 }
@@ -215,19 +214,19 @@ export function unreadableReply(reply: Reply): StatusError {
   );
 }
 
-/** The reply with its body read whole: whatever the API server answers about one lock is small. */
-export async function wholeReply(reply: Reply): Promise<Reply & { readonly body: Uint8Array | null }> {
+/** The reply with its body read whole: every answer about one lock is small. */
+async function wholeReply(reply: Reply): Promise<Reply & { readonly body: Uint8Array | null }> {
   if (reply.body === null) return { ...reply, body: null };
   const body = await readBounded(reply.body, MAX_OBJECT_BYTES, "InternalError", "the API server's answer about a lock");
   return { ...reply, body };
 }
 
-/** The reply about one lock in the operator's words. */
+/** The reply about one lock, with the operator's name of it. */
 export async function translatedObject(reply: Reply, rename: Rename | undefined): Promise<Reply> {
   const whole = await wholeReply(reply);
   if (whole.body === null || rename === undefined) return whole;
   const encoding = readableEncoding(whole);
-  // An error that is no Status (a load balancer's page) names no object.
+  // An error that is not a Status (a load balancer's page) names no object.
   if (encoding === undefined && whole.status >= 400) return whole;
   if (encoding === undefined) throw unreadableReply(whole);
   return withBody(whole, renameObject(encoding, whole.body, noted(backwards(rename), whole.status)));

@@ -1,14 +1,14 @@
 // Reads the holder and the duration of a leader-election lock from its body: Lease.spec, or the annotation of
-// client-go's old ConfigMap and Endpoints locks. Pure. No request passes or fails by it.
+// client-go's old ConfigMap and Endpoints locks. Pure. No request is decided by it.
 import { z } from "zod";
 import type { Encoding } from "../../../kube/codec/codec.ts";
 import { readEnvelope } from "../../../kube/codec/protobuf/envelope.ts";
 import { BYTES, fieldsOf } from "../../../kube/codec/protobuf/wire.ts";
 
-/** Of k8s.io/client-go/tools/leaderelection/resourcelock. */
+/** From k8s.io/client-go/tools/leaderelection/resourcelock. */
 export const LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader";
 
-/** A field that the body does not have is undefined. */
+/** A field is undefined if the body does not have it. */
 export interface LockRecord {
   /** "" if the lock has no holder. */
   readonly holder: string | undefined;
@@ -29,7 +29,7 @@ const record = z.object({
 const lease = z.object({ spec: record.nullish() });
 const annotated = z.object({ metadata: z.object({ annotations: z.record(z.string(), z.string().nullable()) }) });
 
-/** @param whole the body is a whole object, no patch: a Lease without a holder then has none */
+/** @param whole false for a patch, in which a missing holder means an unchanged holder */
 export function readLockRecord(encoding: Encoding, resource: string, body: Uint8Array, whole: boolean): LockRecord {
   try {
     const found =
@@ -48,7 +48,7 @@ function recordOfObject(resource: string, object: unknown): LockRecord {
   return recordInAnnotation(annotation === null ? "" : annotation);
 }
 
-// A patch without a holder leaves it; null removes it.
+// In a patch, null removes the holder.
 function recordOf({ holderIdentity, leaseDurationSeconds, renewTime }: z.output<typeof record>): LockRecord {
   const renewedMs = Date.parse(renewTime ?? "");
   return {

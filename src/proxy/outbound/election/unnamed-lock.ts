@@ -1,5 +1,5 @@
-// Recognizes a refused request of an elector whose lock the app does not name: it would try again for ever.
-// The request stays refused; its answer says more, and the manager gets a report.
+// Recognizes a refused request of an elector whose lock the app does not name: the elector would try again
+// for ever. The request stays refused, but its answer names the cause, and the manager gets a report.
 import type { Clock, Timer } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { resourceName } from "../../../kube/client/resource.ts";
@@ -10,14 +10,14 @@ import { unnamedLockText } from "../../../route/words.ts";
 import type { ResourceCall } from "../../call/call.ts";
 import type { ReportSink, UnnamedLock } from "../../session/session.ts";
 
-/** An elector tries again within seconds; an operator that exits is started again after 5 min at most. */
+/** An elector tries again within seconds. An operator that exits is started again after 5 min at most. */
 const FORGOTTEN_AFTER_MS = 360_000;
 /** An elector reads its lock before it creates it. */
 const ELECTOR_VERBS: ReadonlySet<string> = new Set(["get", "update", "patch"]);
 /** The end of the User-Agent of controller-runtime's electors, and of Kubernetes' own. */
 const ELECTOR_AGENT = "/leader-election";
 
-/** Takes the error of a call, and returns the error for the client: another one if an elector seems to call. */
+/** Returns a function from the error of a call to the error for the client. */
 export function createUnnamedLocks(sink: Pick<ReportSink, "setUnnamedLock">, clock: Clock, log: Logger) {
   let reported: UnnamedLock | undefined;
   let timer: Timer | undefined;
@@ -51,7 +51,7 @@ export function createUnnamedLocks(sink: Pick<ReportSink, "setUnnamedLock">, clo
   };
 }
 
-// Leases serve electors and little else. Only the caller's name tells a lock from another ConfigMap.
+// Leases serve electors and little else. Only the User-Agent distinguishes a lock from another ConfigMap.
 function looksLikeLock({ info, headers }: ResourceCall, { podNamespace }: Snapshot): boolean {
   if (info.namespace !== podNamespace || !ELECTOR_VERBS.has(info.verb) || info.subresource !== "") return false;
   if (!isLockResource(info.group, info.resource)) return false;

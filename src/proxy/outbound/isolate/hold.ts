@@ -1,5 +1,5 @@
-// The waits of a call before it is refused: for the owner of an unknown namespace, and after a loss for the
-// operator's informers. Invariant: each wait has its bounds in time and number.
+// The waits of a call before it is refused: for the owner of an unknown namespace, and, after a loss, for the
+// operator's informers to see it. Invariant: each wait has a bound in time.
 import { type Clock, sleep } from "../../../base/clock.ts";
 import { MeshError } from "../../../base/errors.ts";
 import { addWait, askAsCaller, type Handler, identityHeaders, objectPath, type ResourceCall } from "../../call/call.ts";
@@ -29,7 +29,7 @@ export interface Hold {
   end(): void;
 }
 
-/** Asks whether the unknown namespace exists, meanwhile. Undefined if too many calls wait already. */
+/** Also asks whether the unknown namespace exists. Undefined if too many calls wait already. */
 export function beginHold(call: ResourceCall, namespace: string, deps: HoldDeps): Hold | undefined {
   const { session, clock, ask, places } = deps;
   if (places.free <= 0) return undefined;
@@ -37,7 +37,7 @@ export function beginHold(call: ResourceCall, namespace: string, deps: HoldDeps)
   const release = session.beginHold(namespace);
   const asking = new CallAbort();
   const deadlineMs = clock.monotonicMs() + HOLD_MS;
-  let over = false; // nobody takes the API server's answer
+  let over = false; // a later answer of the API server is dropped
   let missing: Reply | undefined;
   let wake: () => void = () => undefined;
   void askMissing(call, namespace, asking, ask).then((reply) => {
@@ -79,10 +79,7 @@ export function beginHold(call: ResourceCall, namespace: string, deps: HoldDeps)
   };
 }
 
-/**
- * Only a 404 comes out, never an object: of the object, or of the namespace if the call may create the
- * object.
- */
+/** The 404 of the object, or of the namespace if the call may create the object. Never returns an object. */
 async function askMissing(call: ResourceCall, namespace: string, signal: CallSignal, ask: Handler): Promise<Reply | undefined> {
   const target = namesObject(call) ? objectPath(call.info) : `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
   // The 404 goes to the caller as it is, so the question names the caller's encodings.
@@ -97,19 +94,18 @@ async function askMissing(call: ResourceCall, namespace: string, signal: CallSig
   }
 }
 
-// An object that is missing is no answer to a request that would create it.
+// False for a request that may create the object: to that, "not found" is no answer.
 function namesObject({ info, headers }: ResourceCall): boolean {
   if (!info.nameInPath || info.verb === "watch") return false;
   return info.verb !== "patch" || !String(headers["content-type"] ?? "").includes("apply-patch");
 }
 
-/** Telling informers of a loss takes a fraction of this time. */
+/** Informers learn of a loss in a fraction of this time. */
 const TOLD_MS = 500;
 
 /**
- * Delays refusals right after a change of the routes: an operator that does not know of its loss yet would repeat
- * its write every few milliseconds. The function resolves when informers have been sent the last change, with
- * false if there was nothing to wait for.
+ * Delays refusals right after a change of the routes: an operator that does not know of its loss yet would
+ * repeat its write every few milliseconds. The function resolves with false if it did not wait.
  */
 export function createRecentLoss(session: Pick<Session, "onChange">, clock: Clock): () => Promise<boolean> {
   let changedAtMs = Number.NEGATIVE_INFINITY;

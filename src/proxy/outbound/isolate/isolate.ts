@@ -39,13 +39,13 @@ export interface IsolateDeps extends ByNamespaceDeps {
   readonly discovery: Discovery;
   readonly log: Logger;
   readonly random: Random;
-  /** Requests that may wait at a time; further ones get the answer for a wait that is over. Default 256. */
+  /** How many requests may wait at a time. A further one is answered as after its wait. Default 256. */
   readonly maxHeld?: number;
 }
 
 /** The body of a held request waits in its socket: some 64 KiB each, 16 MiB together. */
 const MAX_HELD = 256;
-/** Bound of what all stalled watches together hold. */
+/** The most bytes that all stalled watches together hold. */
 const MAX_ALL_HELD_BYTES = 32 * 1024 * 1024;
 
 export function isolate(deps: IsolateDeps): Layer {
@@ -56,7 +56,7 @@ export function isolate(deps: IsolateDeps): Layer {
   const outlastLoss = createRecentLoss(session, clock);
   const places = { free: deps.maxHeld ?? MAX_HELD };
 
-  /** @param objects the labels by which it was decided */
+  /** @param objects the labels that decide about the call's object */
   const pass = async (call: ResourceCall, reach: WriteReach, send: () => Promise<Reply>, objects?: LabelFilter) => {
     const { info } = call;
     const done = isAct(info) ? session.beginWrite(governingPlace(info.group, info.resource, info), info, reach) : undefined;
@@ -75,7 +75,7 @@ export function isolate(deps: IsolateDeps): Layer {
     return narrowed(call, planNothing(namespace), scope, next);
   };
 
-  /** Decides until a decision stands, which is acted upon in its own tick. */
+  /** Decides again after each wait. The last decision is acted upon in its own tick. */
   const admit = async (asked: ResourceCall, scope: ResourceScope, next: Handler): Promise<Reply> => {
     let call = asked;
     let hold: Hold | undefined;
@@ -107,7 +107,7 @@ export function isolate(deps: IsolateDeps): Layer {
               continue;
             }
             const error = refusal(decision, enforced, call);
-            // A watch that would go on from an old list while its namespace moves has to list again.
+            // While its namespace moves, a watch that continues from an old list has to list again.
             if (decision.why === "moving" && continuesFromList(call)) return expiredWatch(call);
             throw error;
           }
@@ -136,14 +136,13 @@ export function isolate(deps: IsolateDeps): Layer {
     if (!isResourceCall(call) || call.record.lock || call.record.excludedBy !== undefined) return next(call);
     if (call.upgrade !== undefined && isListOrWatch(call.info)) throw upgradedCollection(call);
     const scope = needsScope(call.info, session) ? await discovery.scopeOf(call) : "unknown";
-    // Before the list, which then is of a later version; before the decision, which holds for its moment.
+    // Before the list, which must have a later version, and before the decision, which must not grow old.
     if (call.info.verb === "list" || askedInitialEvents(call) !== undefined)
       await learnVersion(call, moves.of(call.info), next).catch(() => undefined);
     return admit(call, scope, next);
   };
 }
 
-/** Answers lists and watches of which the client gets what the plan says. */
 function createNarrow(deps: IsolateDeps, planner: Planner) {
   const send = createServerSideFilter(deps);
   const byNamespace = createByNamespace(deps);
@@ -164,10 +163,7 @@ function createNarrow(deps: IsolateDeps, planner: Planner) {
   };
 }
 
-/**
- * Breaks off a followed log, a proxy or a tunnel once the routes forbid it or other labels decide than
- * `objects`.
- */
+/** Breaks off a followed log, a proxy or a tunnel once the routes forbid it, or other labels decide. */
 function whileAllowed(reply: Reply, { info, record }: ResourceCall, session: Session, objects?: LabelFilter): Reply {
   if (!isEndless(info)) return reply;
   const isOver = (enforced: Enforced) => {
@@ -179,8 +175,8 @@ function whileAllowed(reply: Reply, { info, record }: ResourceCall, session: Ses
 }
 
 /**
- * Calls `done` once, when the write is over: with the head of its answer, since the API server answers after
- * its commit. Only what another server answers (the subresource `proxy`) may go on until the body is over.
+ * Calls `done` once, with the head of the write's answer, since the API server answers after its commit.
+ * Behind the subresource `proxy` another server answers, so there the write is over with the body.
  */
 export async function untilWritten({ info }: Call, send: () => Promise<Reply>, done: () => void): Promise<Reply> {
   try {

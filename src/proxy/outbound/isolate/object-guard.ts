@@ -33,7 +33,6 @@ interface GuardedCall {
   readonly next: Handler;
 }
 
-/** Answers a call in the subset's namespace by the labels of its object. */
 export function guardObject(call: ResourceCall, view: ResourceView, next: Handler): Promise<Reply> {
   const guarded: GuardedCall = { call, view, next };
   const { verb, subresource } = call.info;
@@ -125,13 +124,13 @@ async function bindObject({ call, view, next }: GuardedCall): Promise<Reply> {
   return next(sent);
 }
 
-// Any other call for an object of the subset. A call for a subresource acts on the object too.
+// Any other call for an object. A call for a subresource acts on the object too.
 async function behindStored(guarded: GuardedCall): Promise<Reply> {
   const stored = await askStored(guarded);
   return stored.kind === "answer" ? stored.reply : guarded.next(guarded.call);
 }
 
-// Exact, and in one request: the API server itself picks what it deletes.
+// The API server itself selects what it deletes, so this is exact and takes one request.
 function deleteCollection({ call, view, next }: GuardedCall): Promise<Reply> {
   if (view.labelFilter === undefined) return next(call);
   return next(
@@ -139,10 +138,10 @@ function deleteCollection({ call, view, next }: GuardedCall): Promise<Reply> {
   );
 }
 
-/** The stored object is the subset's, or there is none, or the caller may not read it. */
+/** The labels of the subset's stored object, or the API server's answer if it does not return the object. */
 type Stored = { readonly kind: "own"; readonly labels: Labels } | { readonly kind: "answer"; readonly reply: Reply };
 
-// Throws Forbidden if the object is not the subset's.
+// Throws Forbidden if the subset does not own the object.
 async function askStored({ call, view, next }: GuardedCall): Promise<Stored> {
   const headers = { ...identityHeaders(call.headers), accept: metadataOnly(call) };
   const reply = await next(askAsCaller(call, objectPath(call.info), headers, call.signal));
@@ -154,7 +153,7 @@ async function askStored({ call, view, next }: GuardedCall): Promise<Stored> {
 
 const METADATA = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
-// An error passes as it is, so it comes in the caller's encoding. Plain JSON is for servers without the type.
+// An error is passed on, so the caller's encoding comes first. Plain JSON is for servers without this type.
 function metadataOnly({ headers }: Call): string {
   const json = `application/json;${METADATA},application/json;q=0.9`;
   return preferredEncoding(headers.accept) === "json" ? json : `application/vnd.kubernetes.protobuf;${METADATA},${json}`;
@@ -179,7 +178,7 @@ function refuseForeign(call: ResourceCall, view: ResourceView, labels: Labels | 
   throw new StatusError("Forbidden", message);
 }
 
-// Only the body names the pod, and nothing says which labels the pod has.
+// Only the body names the pod, so the labels of the pod are not known.
 function nameless({ record }: ResourceCall): StatusError {
   record.decision = "refused";
   record.reason = "not-narrowable";
@@ -187,7 +186,7 @@ function nameless({ record }: ResourceCall): StatusError {
   return new StatusError("Forbidden", message);
 }
 
-// As the API server says it (k8s.io/apimachinery/pkg/api/errors, NewNotFound).
+// The API server's own words (k8s.io/apimachinery/pkg/api/errors, NewNotFound).
 function notFound({ group, resource, name }: ResourceInfo): StatusError {
   const type = group === "" ? resource : `${resource}.${group}`;
   const details = { name, ...(group === "" ? {} : { group }), kind: resource };

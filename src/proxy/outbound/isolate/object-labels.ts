@@ -46,14 +46,11 @@ function metaInRequest(call: CallWithBytes, why: string): ItemMeta {
   return orBadRequest(() => readObjectMeta(encoding, call.body, WITH_LABELS));
 }
 
-/** A reply whose body has been read, and the objects in it: one object, or the rows of a Table. */
-export interface ReplyWithObjects {
-  readonly reply: Reply;
-  readonly objects: readonly ItemMeta[];
-}
-
-/** @throws StatusError NotAcceptable; MeshError of the codec, or BODY_TOO_LARGE */
-export async function objectsInReply(reply: Reply): Promise<ReplyWithObjects> {
+/**
+ * The reply with its body read, and the objects in it: one object, or the rows of a Table.
+ * @throws StatusError NotAcceptable; MeshError of the codec, or BODY_TOO_LARGE
+ */
+export async function objectsInReply(reply: Reply) {
   const encoding = readableEncoding(reply);
   if (encoding === undefined) {
     discardBody(reply.body);
@@ -74,7 +71,7 @@ function objectsIn(encoding: Encoding, body: Uint8Array): readonly ItemMeta[] {
   return objects;
 }
 
-/** False if the patch alone shows that metadata.labels stay: then it needs no dry run. */
+/** False if the patch alone shows that it leaves metadata.labels: then it needs no dry run. */
 export function mayChangeLabels(mediaType: string, body: Uint8Array): boolean {
   switch (mediaType) {
     case JSON_PATCH_TYPE: {
@@ -85,7 +82,7 @@ export function mayChangeLabels(mediaType: string, body: Uint8Array): boolean {
     case STRATEGIC_MERGE_PATCH_TYPE:
       return mergesLabels(parse(body));
     default:
-      // A server-side apply also removes labels that its field manager had set, and that it does not name.
+      // A server-side apply also removes labels that its field manager had set and that it omits.
       return true;
   }
 }

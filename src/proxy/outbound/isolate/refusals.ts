@@ -1,5 +1,5 @@
-// The answers to calls for objects that are not the subset's: refusals, and warnings where the guard only
-// warns (`guard: Warn`). Each notes its decision and reason in the record of the call.
+// The answers to calls for other subsets' objects: refusals, and warnings where the guard only warns
+// (`guard: Warn`). Each notes its decision and reason in the record of the call.
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { plainText } from "../../../base/plain-text.ts";
@@ -38,17 +38,17 @@ export function upgradedCollection({ info, upgrade, record }: ResourceCall): Sta
   return new StatusError("ServiceUnavailable", `ctrlmesh: ${info.verb} over ${upgrade} is not supported, use plain HTTP`);
 }
 
-/** Lets a write pass that the guard would else refuse with `message`. Of two messages the first stays. */
+/** Lets a write pass that the guard would else refuse with `message`. The first message of a call stays. */
 export function passForeign({ record }: ResourceCall, message: string): void {
   record.decision = "warned";
   record.reason = "other-subset";
   record.warning ??= message;
 }
 
-/** At most one line in the log for this time. */
+/** At most one line is logged in this time. */
 const LOG_EVERY_MS = 60_000;
 
-/** Adds the warning to the answer to a call that has passed as above. Other answers stay unchanged. */
+/** Adds the warning to the answer to a call that `passForeign` has let pass. */
 export function createForeignWrites(clock: Clock, log: Logger): (call: ResourceCall, reply: Reply) => Reply {
   let nextLineMs = Number.NEGATIVE_INFINITY;
   let writes = 0;
@@ -69,7 +69,7 @@ export function createForeignWrites(clock: Clock, log: Logger): (call: ResourceC
 /** The API server too cuts its warnings. */
 const MAX_CHARS = 512;
 
-// As Kubernetes writes a warning: code 299, no agent, a quoted text (RFC 9111, section 5.5), in ASCII.
+// The form of Kubernetes' warnings: code 299, no agent, a quoted text (RFC 9111, section 5.5), in ASCII.
 function warningHeader(message: string): string {
   const text = plainText(`${message}; it passes, since the guard is Warn`, MAX_CHARS).replaceAll(/[^ -~]/g, "?");
   return `299 - "${text.replaceAll(/[\\"]/g, "\\$&")}"`;

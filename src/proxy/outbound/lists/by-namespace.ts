@@ -1,6 +1,6 @@
 // Answers a list over all namespaces, or the beginning of a watch, by a list of each own namespace, all at
-// one version, joined into one (docs/decisions/0021). Invariant: the answer shows of the subset's objects
-// what one list at that version shows; what fails before the first byte leaves the one list to be sent.
+// one version, joined into one (docs/decisions/0021). Invariants: the answer shows the objects that one list
+// at that version shows; after a failure before the first byte the one list is sent.
 import { onAbort } from "../../../base/abort.ts";
 import { BoundedMap } from "../../../base/bounded-map.ts";
 import type { Clock } from "../../../base/clock.ts";
@@ -31,7 +31,7 @@ export interface ByNamespaceDeps extends ServerSideFilterDeps {
 }
 
 export interface ByNamespace {
-  /** What a list answers, or a watch begins with; undefined if the one list or watch has to be sent. */
+  /** The answer to a list, or the beginning of a watch; undefined if the one list or watch has to be sent. */
   answer(
     call: ResourceCall,
     collection: Collection,
@@ -39,11 +39,11 @@ export interface ByNamespace {
     open: OpenList,
     next: Handler,
   ): Promise<NamespacesAnswer | undefined>;
-  /** A function that takes the size of the one list; undefined if the API server leaves something out. */
+  /** A function that takes the size of the one list; undefined if the API server leaves out objects. */
   learner(call: ResourceCall, sent: SentRequest): ((size: ListSize) => void) | undefined;
 }
 
-/** A list; for a watch an event for each object, and a bookmark if the client takes bookmarks. */
+/** The body is a list; for a watch, an event for each object, and a bookmark if the client takes any. */
 export interface NamespacesAnswer {
   readonly headers: ReplyHeaders;
   readonly body: ByteSource;
@@ -51,7 +51,7 @@ export interface NamespacesAnswer {
   readonly encoding: Encoding;
 }
 
-/** Until so much is there, a failure is repaired by the one list. */
+/** Until so many bytes are there, the one list can replace a failed answer. */
 const AHEAD_BYTES = 1024 * 1024;
 /** A protobuf list is held until its length is known. */
 const MAX_HELD_BYTES = 4 * 1024 * 1024;
@@ -86,7 +86,7 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
     const namespaces = choose(collection, size, isHeld ? MAX_HELD_BYTES : undefined);
     if (namespaces === undefined || measured.version < asked.atLeast) return undefined;
     const version = asked.exact ?? measured.version;
-    // Before anything is sent, as for each query that leaves out what is not known yet.
+    // Before anything is sent, as for each query that leaves out unknown namespaces.
     moves.of(collection).hideUnknown();
     const body = await readAhead(joined(call, collection, { namespaces, version, encoding, next }), AHEAD_BYTES);
     readViewNow(session, collection)();
@@ -138,7 +138,7 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
       const startedMs = clock.monotonicMs();
       const asking = new CallAbort();
       onAbort(call.signal, () => asking.abort(call.signal.reason));
-      // Their times and notes are not the call's.
+      // The record of the proxy's own requests, so that they note nothing in the call's.
       const record = createRecord(call.info, call.record, "narrowed");
       try {
         const answer = await ask({ ...call, signal: asking, record }, asked, collection, open, next);
@@ -158,7 +158,7 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
     },
     learner(call, { collection, serverFilter: { only, excluded, shards } }) {
       const asked = askedList(call);
-      // The API server takes no notice of a limit with this version.
+      // With this version the API server ignores a limit.
       const isWhole = !call.info.query.has("limit") || call.info.query.get("resourceVersion") === "0";
       if (asked === undefined || !isWhole || only !== undefined || excluded.length > 0) return undefined;
       return (size) => {
@@ -168,7 +168,7 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
   };
 }
 
-/** Statuses of answers that say nothing about whether the next attempt works. */
+/** Statuses after which the next attempt may work. */
 const PASSING = new Set([401, 410, 429, 500, 502, 503]);
 
 // The caller may not list all namespaces, which says nothing of lists by namespace.
@@ -191,7 +191,7 @@ const SIZE_MS = 10 * 60_000;
 /** Clients choose selectors freely. */
 const MAX_SIZES = 1_000;
 
-/** How large lists over all namespaces were last, so that small lists need no measuring. */
+/** The last sizes of lists over all namespaces, so that small lists need not be measured. */
 function createListSizes(clock: Pick<Clock, "monotonicMs">) {
   const sizes = new BoundedMap<string, { readonly size: ListSize; readonly atMs: number }>(MAX_SIZES);
   return {
@@ -205,7 +205,7 @@ function createListSizes(clock: Pick<Clock, "monotonicMs">) {
   };
 }
 
-/** Its signal ends what the proxy asks for, and not the client's call. */
+/** Its signal ends the proxy's own requests, and not the client's call. */
 type AskingCall = ResourceCall & { readonly signal: CallAbort };
 
 interface JoinRequest extends Pick<NamespacesAnswer, "version" | "encoding"> {
@@ -213,7 +213,7 @@ interface JoinRequest extends Pick<NamespacesAnswer, "version" | "encoding"> {
   readonly next: Handler;
 }
 
-/** The other plans are cheaper, since the API server looks at no or few objects of others. */
+/** False for plans by which the API server reads few objects of others: the one list is cheaper then. */
 function isReplaceable({ scope, namespacePlan, labelSelector }: QueryPlan): boolean {
   return scope === "namespaced" && labelSelector === undefined && (namespacePlan === "none" || namespacePlan === "shards");
 }

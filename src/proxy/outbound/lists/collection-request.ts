@@ -19,9 +19,9 @@ export function requestOf(call: ResourceCall, scope: ResourceScope): CollectionR
 }
 
 /**
- * True for a watch that goes on from an earlier list: it has a resourceVersion other than "0" and is no
- * WatchList. Other watches send the whole state first. While a namespace moves, such a watch is never
- * answered 503: client-go repeats it silently with its old version, and would never list again.
+ * True for a watch that continues from an earlier list. Other watches send the whole state first. Such a
+ * watch is never answered 503: client-go repeats it silently with its old version, and would never list
+ * again.
  */
 export function continuesFromList({ info: { verb, query } }: ResourceCall): boolean {
   const version = query.get("resourceVersion") ?? "";
@@ -35,25 +35,25 @@ export function takesBookmarks({ info }: ResourceCall): boolean {
 }
 
 interface Versions {
-  /** The one version that the client accepts; undefined: the newest will do. */
+  /** The one version that the client accepts; undefined for the newest. */
   readonly exact: Version | undefined;
-  /** No earlier version will do. */
+  /** The earliest version that the client accepts. */
   readonly atLeast: Version;
 }
 
 /** A list, or the beginning of a watch, that lists by namespace can answer. */
 export interface AskedList extends Versions {
-  /** Equal for lists that show the same, in the same form. */
+  /** Equal for lists of the same objects in the same form. */
   readonly key: string;
   /** The API server does not count the objects that a selector selects. */
   readonly hasSelectors: boolean;
 }
 
-/** A client with a smaller limit wants little. A larger one only bounds an answer: client-go sends 500. */
+/** A client with a smaller limit wants few objects. A larger limit only makes pages: client-go sends 500. */
 const MIN_LIMIT = 500;
 const TABLE = /;\s*as=Table\s*(?:[;,]|$)/;
 
-/** Undefined for a page, for a few objects, and for what the API server may refuse or reads otherwise. */
+/** Undefined for a page, for a few objects, and for what the API server may refuse or read otherwise. */
 export function askedList(call: ResourceCall): AskedList | undefined {
   const { query, verb } = call.info;
   const limit = Number(query.get("limit") ?? "");
@@ -62,7 +62,7 @@ export function askedList(call: ResourceCall): AskedList | undefined {
   return askedIn(call, versionsOf(version, query.get("resourceVersionMatch") ?? "", limit > 0));
 }
 
-/** Undefined also for events with Tables, where the API server computes cells for the bookmark. */
+/** Also undefined for Tables: the API server computes cells for the bookmark, and the proxy cannot. */
 export function askedInitialEvents(call: ResourceCall): AskedList | undefined {
   const { query, verb, legacyWatch } = call.info;
   if (verb !== "watch" || legacyWatch || continuesFromList(call) || TABLE.test(call.headers.accept ?? "")) return undefined;

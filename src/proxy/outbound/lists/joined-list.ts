@@ -5,7 +5,7 @@ import type { ByteSource, SourceControl } from "../../http/byte-stream.ts";
 import { asError } from "../../http/tap.ts";
 
 export interface JoinedListOptions {
-  /** One list for each, in this order. */
+  /** The body has the list of each, in this order. */
   readonly namespaces: readonly string[];
   readonly ask: (namespace: string) => Promise<ByteSource>;
   readonly keepOf: (namespace: string) => Keep;
@@ -21,7 +21,6 @@ export interface JoinedCounts {
   readonly dropped: number;
 }
 
-/** Lists under way at a time. */
 const LISTS_AT_A_TIME = 4;
 
 /** @returns a body that asks for nothing before it is opened */

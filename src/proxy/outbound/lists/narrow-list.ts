@@ -1,6 +1,6 @@
 // A list of which the client gets what the plan says. Invariants: an object passes only if the snapshot in
-// force at that instant gives it to the subset; a list that cannot be filtered to its end breaks off and never
-// ends as a shorter list; no page is asked for in a way that skips objects.
+// force at that instant gives it to the subset; a list that cannot be filtered to its end breaks off and
+// never ends as a shorter list; no page is asked for in a way that skips objects.
 import { BoundedMap } from "../../../base/bounded-map.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { createListFilter, type Encoding, type ItemMeta } from "../../../kube/codec/codec.ts";
@@ -40,7 +40,7 @@ export function createNarrowList(deps: NarrowListDeps): NarrowList {
   return (asked, request, plan, next) => {
     const { collection } = request;
     return listed(moves.of(collection), async (list) => {
-      // The first page may have been narrowed.
+      // An earlier page may have been narrowed.
       if (plan === WHOLE) return wholeList(await next(pages.resume(asked, collection, NO_PLAN).call), collection, list, session);
       const call = askReadableCollection(asked);
       const joined = await byNamespace.answer(call, collection, plan, list, next);
@@ -63,22 +63,22 @@ function ownedList(
 ): ByteSource {
   const { group, resource } = collection;
   const viewNow = readViewNow(session, collection);
-  let suspect = hidesNamespaces(serverFilter) ? onIgnored : undefined;
+  let reportIgnored = hidesNamespaces(serverFilter) ? onIgnored : undefined;
   const keep = (meta: ItemMeta) => {
     const view = viewNow();
     if (isOwned(view, meta)) return true;
     const namespace = governingPlace(group, resource, meta);
     if (view.ownershipOf(namespace) === "unknown") moves.of(collection).leaveOut(namespace);
-    if (suspect !== undefined && isHiddenBy(serverFilter, namespace)) {
-      suspect();
-      suspect = undefined;
+    if (reportIgnored !== undefined && isHiddenBy(serverFilter, namespace)) {
+      reportIgnored();
+      reportIgnored = undefined;
     }
     return false;
   };
   const filter = createListFilter(encoding, keep, {
     labels: viewNow().labelFilter !== undefined,
     onVersion: list.answered,
-    // The proxy's own selector, which the API server repeats.
+    // The API server repeats the selector, which is the proxy's and not the caller's.
     cutShardInfo: serverFilter.shards !== undefined,
   });
   const served = metrics.servedBy(plan);
@@ -92,11 +92,11 @@ function ownedList(
   });
 }
 
-/** A list of what the subset owns as a whole passes as it is. */
+/** The list of a collection that the subset owns as a whole: it passes as it is. */
 function wholeList(reply: Reply, collection: Collection, list: OpenList, session: Session): Reply {
   if (reply.status !== 200 || reply.body === null) return reply;
   const encoding = readableEncoding(reply);
-  // Nothing is read of a resource that the subset owns everywhere: it moves only with the rules.
+  // A resource that the subset owns everywhere moves only with the rules, so its list is not read.
   if (encoding === undefined || enforcedNow(session).view(collection.group, collection.resource).ownsAll) {
     list.answered(undefined);
     return reply;
@@ -105,27 +105,28 @@ function wholeList(reply: Reply, collection: Collection, list: OpenList, session
   return { ...reply, body: listStream(asSource(reply.body), filter, () => list.answered(undefined)) };
 }
 
-// Later pages of a list that began in one namespace. kube-apiserver (seen on 1.36) makes the token of
-// `fieldSelector=metadata.namespace=x` relative to x, but reads it relative to all namespaces, and so silently
-// loses the rest of x. In x's own path it reads the token correctly. Tokens of all other plans go on under any
-// plan but that one. A page that cannot be asked for is answered 410 Expired, upon which clients list anew.
+// Later pages of a list that was limited to one namespace. kube-apiserver (seen on 1.36) makes the token of
+// `fieldSelector=metadata.namespace=x` relative to x, but reads it relative to all namespaces, and so
+// silently loses the rest of x. In x's own path it reads the token correctly. Tokens of other plans work with
+// every plan except that one. A page that cannot be asked for gets 410 Expired, after which clients list
+// again.
 interface Pages {
-  /** A list was sent, which may come in pages. */
+  /** A list was sent whose answer may have further pages. */
   sent(call: ResourceCall, request: SentRequest): void;
   /** How to ask for the page of a call, if it continues a list. @throws StatusError Expired */
   resume(call: ResourceCall, collection: Collection, plan: QueryPlan): { readonly call: ResourceCall; readonly plan: QueryPlan };
 }
 
-/** A compaction, by default every 5 minutes, voids the tokens before it. The rest is a margin. */
+/** A compaction (by default every 5 minutes) makes earlier tokens void. This leaves a margin. */
 const TOKEN_MS = 15 * 60_000;
 /** Clients choose resources freely. */
 const MAX_RESOURCES = 1_000;
 
 function createPages(session: Session, clock: Clock): Pages {
-  // Resource -> the namespaces to which a list was limited -> the time of the last one.
+  // Resource => namespace to which a list was limited => the time of the last such list.
   const singles = new BoundedMap<string, Map<string, number>>(MAX_RESOURCES);
 
-  const lately = (key: string): string[] => {
+  const recentSingles = (key: string): string[] => {
     const known = singles.get(key);
     if (known === undefined) return [];
     for (const [namespace, atMs] of known) if (clock.monotonicMs() - atMs > TOKEN_MS) known.delete(namespace);
@@ -150,14 +151,14 @@ function createPages(session: Session, clock: Clock): Pages {
       const token = call.info.query.get("continue") ?? "";
       if (token === "" || collection.namespace !== "" || namesNamespace(call)) return { call, plan };
       const kind = kindOfToken(token);
-      const [single, ...ambiguous] = lately(`${collection.group}/${collection.resource}`);
+      const [single, ...ambiguous] = recentSingles(`${collection.group}/${collection.resource}`);
       if (kind === "all-namespaces" || (single === undefined && kind === "unknown"))
         return { call, plan: overAll(plan, collection) };
       // Tokens of a resource without namespaces look like tokens of one namespace.
       if (single === undefined && plan.scope !== "namespaced") return { call, plan };
       if (single === undefined || ambiguous.length > 0) throw expired();
       if (kind === "unknown") {
-        // The token of another storage belongs to the selector of the first page, as the protocol says.
+        // The protocol binds an unknown token to the selector of the first page.
         if (plan.only !== single) throw expired();
         return { call, plan };
       }
@@ -167,7 +168,7 @@ function createPages(session: Session, clock: Clock): Pages {
   };
 }
 
-/** True if the caller itself limits the list to a namespace: its tokens belong to that. */
+/** True if the caller itself limits the list to a namespace. */
 function namesNamespace({ info }: ResourceCall): boolean {
   const selector = info.query.get("fieldSelector") ?? "";
   if (!selector.includes("metadata.namespace")) return false;

@@ -1,5 +1,5 @@
-// The last plan of each resource that is listed or watched, for `/debug/plans`. Invariant: bounded, and of
-// objects and callers' selectors it holds only lengths.
+// The last plan of each resource that is listed or watched, for `/debug/plans`. Invariant: the log is
+// bounded, and holds no object and no selector, only the lengths of selectors.
 import { BoundedMap } from "../../../base/bounded-map.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { GroupResource } from "../../../kube/types.ts";
@@ -14,10 +14,10 @@ export interface NotSent {
   readonly why: Lack | "callers-own" | "too-long";
 }
 
-/** What became of one list or watch. */
+/** How one list or watch was sent, and answered. */
 export interface PlanOutcome {
   readonly plan: PlanName;
-  /** Known namespaces; both 0 where namespaces say nothing. */
+  /** The numbers of known namespaces; both 0 if namespaces do not decide. */
   readonly namespaces: { readonly own: number; readonly foreign: number };
   readonly notSent: readonly NotSent[];
   /** HTTP status of the API server's answer. */
@@ -30,7 +30,6 @@ export interface ListWay extends Partial<Omit<ListChoice, "way" | "why">>, Parti
   readonly why: ListChoice["why"] | "failed";
 }
 
-/** The last plan of one resource. */
 export interface LoggedPlan extends GroupResource, PlanOutcome {
   readonly verb: string;
   /** Characters of each selector as it was sent, the caller's own part included. */
@@ -43,14 +42,14 @@ export interface LoggedPlan extends GroupResource, PlanOutcome {
 }
 
 export interface PlanLog {
-  /** @param sent as it went to the API server */
+  /** @param sent the request to the API server */
   record(sent: Pick<ResourceCall, "info">, outcome: PlanOutcome): void;
   chose(target: GroupResource, way: ListWay): void;
   /** Newest first. */
   list(): readonly LoggedPlan[];
 }
 
-/** Resources that are remembered. The one with the oldest request goes first. */
+/** When there are more, the log forgets the resource with the oldest request. */
 const MAX_RESOURCES = 250;
 
 export function createPlanLog(clock: Pick<Clock, "now">): PlanLog {

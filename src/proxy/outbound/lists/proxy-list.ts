@@ -1,6 +1,6 @@
 // What all lists need: small lists that the proxy itself sends as the caller, the report of their versions,
 // and the view that filters them. Invariant: for the move log a list is under way until its version is known
-// or its answer is over, since what moves meanwhile may be missing in it.
+// or its answer is over, since it may lack what moves meanwhile.
 import type { MeshError } from "../../../base/errors.ts";
 import { type Encoding, readListMeta } from "../../../kube/codec/codec.ts";
 import { isBucket } from "../../../kube/place.ts";
@@ -26,8 +26,8 @@ import type { OpenList } from "../../moves/known.ts";
 import type { ResourceLog } from "../../moves/resource-log.ts";
 import { type Enforced, enforcedNow, type Session } from "../../session/session.ts";
 
-/** What the smallest list shows of a collection. */
-export interface MeasuredList {
+/** What a list of one object shows of its collection. */
+interface MeasuredList {
   readonly headers: ReplyHeaders;
   readonly encoding: Encoding;
   /** The API server's newest; undefined if it cannot be compared. */
@@ -38,10 +38,10 @@ export interface MeasuredList {
 
 type ErrorOf = (what: string, status: number) => MeshError;
 
-/** Bound of the body of a list of one object, which has at most 1.5 MB. */
+/** Bound of the body of a list of one object. An object has at most 1.5 MB. */
 const MAX_MEASURE_BYTES = 4 * 1024 * 1024;
 
-/** @param namespace only an object in it: the API server looks at fewer objects, and does not count them */
+/** @param namespace limits the list: the API server reads fewer objects, and does not count them */
 export async function measureList(
   call: ResourceCall,
   list: Handler,
@@ -77,7 +77,7 @@ export function listAt(version: Version, place: string, call: ResourceCall, list
   return list({ ...withQuery(call, query), headers });
 }
 
-// What the caller selects, and in which form.
+// The caller's selectors, and the form of objects in a Table.
 function selectionOf({ info }: ResourceCall): URLSearchParams {
   const query = new URLSearchParams();
   for (const name of ["labelSelector", "fieldSelector", "shardSelector", "includeObject"]) {
@@ -100,7 +100,7 @@ interface CheckedList extends Pick<MeasuredList, "headers" | "encoding"> {
   readonly body: ByteSource;
 }
 
-/** @param expected the only encoding that will do; default: both will. Else throws the error of `errorOf`. */
+/** @param expected the only accepted encoding; default: both. @throws the error of `errorOf` */
 export function checkedList(reply: Reply, errorOf: ErrorOf, expected?: Encoding): CheckedList {
   const { status, headers, body } = reply;
   const encoding = readableEncoding(reply);
@@ -118,7 +118,7 @@ export async function learnVersion(call: ResourceCall, { learn }: ResourceLog, l
   learn(version);
 }
 
-/** Answers a list that is under way for the move log. */
+/** Answers a list, which is under way for the move log meanwhile. */
 export async function listed(log: ResourceLog, answer: (list: OpenList) => Promise<Reply>): Promise<Reply> {
   const list = log.beginList();
   try {
@@ -131,22 +131,22 @@ export async function listed(log: ResourceLog, answer: (list: OpenList) => Promi
   }
 }
 
-/** Seconds after which a client may try again. A handover takes less, unless the manager waits for a pod. */
+/** When a client may try again. A handover takes less time, unless the manager waits for a pod. */
 export const RETRY_SECONDS = 1;
 
-/** The answer to everything that a handover turns away for now. */
+/** The answer to a call that a handover refuses for now. */
 export function handoverRunning(message: string): StatusError {
   const causes = [{ reason: "HandoverRunning", message }];
   const text = `${message}; try again in ${RETRY_SECONDS} s`;
   return new StatusError("ServiceUnavailable", text, { causes, retryAfterSeconds: RETRY_SECONDS });
 }
 
-/** For lists and watches of a resource that moves as a whole: the rest of a list would be empty. */
+/** The answer to a list or watch of a resource that moves as a whole: the rest of a list would be empty. */
 export function resourceMoves(): StatusError {
   return handoverRunning(`ctrlmesh: ${RESOURCE_MOVES}`);
 }
 
-/** The view for reads that is in force at the time of each call. It throws while the resource moves. */
+/** Returns a function for the view in force at each call. That throws while the resource moves. */
 export function readViewNow(session: Session, { group, resource }: GroupResource): () => ResourceView {
   let enforced: Enforced | undefined;
   let view: ResourceView;

@@ -1,6 +1,6 @@
 // Sends a list or watch with the part of its plan that the API server can filter. Invariants: the caller's
-// own selectors stay, and a refusal of the proxy's is never shown; the move log knows beforehand whether
-// unknown namespaces are left out; nothing is shown of a resource that moves as a whole.
+// own selectors stay, and a refusal of the proxy's selectors is never shown; the move log knows beforehand
+// whether unknown namespaces are left out; no object of a resource that moves as a whole is shown.
 import { NEVER } from "../../../kube/resource-version.ts";
 import {
   excludedNamespaces,
@@ -36,7 +36,6 @@ export interface ServerSideFilterDeps {
   readonly plans: PlanLog;
 }
 
-/** The answer, and what the API server was asked for. */
 export interface Sent {
   readonly reply: Reply;
   readonly sent: SentRequest;
@@ -45,11 +44,9 @@ export interface Sent {
 /** @throws StatusError for a good answer while all of the resource moves */
 export type ServerSideFilter = (call: ResourceCall, request: CollectionRequest, plan: QueryPlan, next: Handler) => Promise<Sent>;
 
-/** An API server says less about a selector. A longer error is no Status and about something else. */
+/** An error about a selector is shorter. A longer one is about something else. */
 const MAX_ERROR_BYTES = 1024 * 1024;
-/**
- * Of a target with a shard selector. A proxy before kube-apiserver often takes 8 KiB of request line (nginx).
- */
+/** Bound of a target with a shard selector: proxies before kube-apiserver often take 8 KiB (nginx). */
 export const MAX_TARGET_BYTES = 8_000;
 
 export function createServerSideFilter(deps: ServerSideFilterDeps): ServerSideFilter {
@@ -69,8 +66,8 @@ export function createServerSideFilter(deps: ServerSideFilterDeps): ServerSideFi
       throw resourceMoves();
     }
     if (plan === WHOLE) return { reply, sent: { ...asked, ...filter } };
-    // Never "labels": if the proxy stopped to send label selectors to a server that seems to ignore them,
-    // every object that leaves the subset by a change of labels would make the client list again.
+    // Never "labels": without a label selector, each object that leaves the subset by a change of labels
+    // would make the client list again.
     const onIgnored = () => features.lacks(collection, filter.serverFilter.shards === undefined ? "fields" : "shards", "ignored");
     return { reply, sent: { ...asked, ...filter, onIgnored } };
   };
@@ -102,18 +99,18 @@ async function sendPlan(call: ResourceCall, plan: QueryPlan, next: Handler, deps
   if (suspect === undefined) return served(sent, first, query);
   const { isRefused, reply } = await readRefusal(first, suspect);
   if (!isRefused) return served(sent, reply, query);
-  // The API server may dislike the proxy's selectors or the caller's: the call without the proxy's shows it.
+  // The API server refuses the proxy's selectors or the caller's: the call without the proxy's shows which.
   discardBody(reply.body);
   const refused = query.features.map((feature): NotSent => ({ feature, why: "refused" }));
   const plain = queryFor(plan, [...query.notSent, ...refused]);
   const second = await next(call);
-  // "Too long" concerns this one URL, and most of it may be the caller's.
+  // "Too long" is about this one URL, and most of it may be the caller's.
   const isTooLong = reply.status === 414 || reply.status === 431;
   if (!isTooLong && !isRefusal(second.status)) features.lacks(info, suspect, "refused");
   return served(call, second, plain);
 }
 
-// Codes by which a server, or a proxy in front of it, turns a query away.
+// Codes by which a server, or a proxy in front of it, refuses a query.
 function isRefusal(status: number): boolean {
   return status === 400 || status === 414 || status === 431;
 }
@@ -127,13 +124,13 @@ async function readRefusal(reply: Reply, suspect: Feature): Promise<{ readonly i
 
 /** The part of a plan that is sent. */
 interface FilterQuery extends HidingQuery {
-  /** What the query really says about namespaces. */
+  /** How the query as it is sent limits namespaces. */
   readonly namespacePlan: NamespacePlan;
   readonly labelSelector: string | undefined;
   /** "" if there is none. */
   readonly fieldSelector: string;
   readonly shards: ShardPlan | undefined;
-  /** The rarest last: if the server refuses the query, the last one is the first suspect. */
+  /** The rarest last: if the server refuses the query, the last one is suspected. */
   readonly features: readonly Feature[];
   readonly notSent: readonly NotSent[];
 }
@@ -146,7 +143,7 @@ function featuresOf({ labelSelector, fieldSelector, shards }: QueryPlan): Featur
   return features;
 }
 
-/** What the server lacks, and a second shard selector. */
+/** The parts of the plan that the server lacks, and a shard selector if the caller has one. */
 function unusable({ info }: ResourceCall, plan: QueryPlan, { lackOf }: ServerFeatures): NotSent[] {
   return featuresOf(plan).flatMap((feature): NotSent[] => {
     const isOwn = feature === "shards" && info.query.has("shardSelector");
@@ -193,7 +190,7 @@ function withFilterQuery(call: ResourceCall, { labelSelector, fieldSelector, sha
   return withTarget(call, `${call.info.path}?${parts.filter((part) => part !== "").join("&")}`);
 }
 
-// RFC 3986 allows all of its characters but one in a query. Escaped, the selector would be a quarter longer.
+// RFC 3986 allows all its characters but "|" in a query. With all escaped it would be a quarter longer.
 function encodeShards(selector: string): string {
   return selector.replaceAll("|", "%7C");
 }

@@ -1,6 +1,6 @@
-// Asks the API server, as the caller, for what a watch needs to go on although namespaces have moved: what
-// each of them held at one version, and the watch from that version on. Invariant: the answers hold exactly
-// what a list of the caller would at that version; any other answer is an error.
+// Asks the API server, as the caller, for what a watch needs after namespaces have moved: the objects of each
+// at one version, and the watch from that version on. Invariant: the answers hold exactly what a list of the
+// caller would show at that version; any other answer is an error.
 import type { Clock } from "../../../base/clock.ts";
 import type { Encoding, ItemMeta } from "../../../kube/codec/codec.ts";
 import { bookmarkFrame, type ListEvent, listEvents } from "../../../kube/codec/list-events.ts";
@@ -27,17 +27,15 @@ export interface CatchUpDeps {
   readonly moves: MoveLog;
   readonly clock: Clock;
   readonly list: Handler;
-  /** By the routes in force; undefined if the watch can be neither narrowed nor sent as it is. */
+  /** The plan by the routes in force; undefined if the watch can be neither narrowed nor sent as it is. */
   readonly planNow: (call: ResourceCall) => QueryPlan | undefined;
   /** Sends the watch with the plan's server-side filter. */
   readonly send: (call: ResourceCall, request: CollectionRequest, plan: QueryPlan) => Promise<Sent>;
   readonly turns: ReturnType<typeof createTurns>;
 }
 
-/** Of the lists for one watch together. The client itself lists what is larger, in pages. */
+/** Bound of all lists for one watch together. The client itself lists more, in pages. */
 const MAX_LISTED_BYTES = 4 * 1024 * 1024;
-
-/** Lists of one watch that are under way at a time. */
 const LISTS_AT_A_TIME = 4;
 
 /** The returned function rejects with a MeshError or a StatusError if the client has to list. */
@@ -46,7 +44,7 @@ export function createCatchUp(asked: ResourceCall, collection: Collection, deps:
   const startedMs = clock.monotonicMs();
   return (known, signal, rank = 0) =>
     turns.run(signal, rank, async () => {
-      // The caller's own record belongs to a request that was answered long ago.
+      // A record of its own: the request of the caller's record was answered long ago.
       const call = { ...asked, signal, record: createRecord(asked.info, asked.record, "narrowed") };
       const { version } = known;
       const log = moves.of(collection);
@@ -58,7 +56,7 @@ export function createCatchUp(asked: ResourceCall, collection: Collection, deps:
       if (mayHideUnknown(plan)) log.hideUnknown();
       const due = log.since(collection, known);
       const names = namesToTell(due, plan);
-      // Departed namespaces whose last events this watch delivers can be hidden from the next one.
+      // This watch delivers the last events of departed namespaces. The next one may hide them.
       const isOwed = due.kind === "moved" && due.departed.some((name) => !names.includes(name));
       const departed = isOwed ? (known.departed ?? known) : { version: NEVER, told };
       const view = readViewOf(enforcedNow(session).view(collection.group, collection.resource));
@@ -80,7 +78,7 @@ interface MovedObjects {
   readonly encoding: Encoding | undefined;
 }
 
-/** Lists what the namespaces held at the version: ADDED where the view owns it, otherwise DELETED. */
+/** Lists the namespaces at the version: their objects are ADDED if the view owns them, otherwise DELETED. */
 async function listMoved(
   names: readonly string[],
   version: Version,
@@ -116,7 +114,7 @@ async function listMoved(
   if (bucket !== undefined) await listPlaces([bucket, ...buckets]);
   for (let at = 0; at < lists.length; at += LISTS_AT_A_TIME)
     await Promise.all(lists.slice(at, at + LISTS_AT_A_TIME).map(listPlaces));
-  // A client that remembers the last version remembers the highest.
+  // In this order a client that remembers the last version remembers the highest.
   events.sort((a, b) => (a.version < b.version ? -1 : 1));
   return { events, bookmark, encoding };
 }
@@ -130,7 +128,6 @@ function namesToTell(due: Due, plan: QueryPlan): readonly string[] {
   return [...due.moved, ...hidden];
 }
 
-/** The watch from the version on, with the rest of its time. */
 export function watchFrom(version: Version, call: ResourceCall, passedMs: number): ResourceCall {
   const query = new URLSearchParams(call.info.query);
   query.set("resourceVersion", String(version));

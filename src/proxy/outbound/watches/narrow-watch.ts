@@ -1,7 +1,6 @@
-// A watch of which the client gets what the plan says. It begins with the whole state, by lists by namespace
-// if those are cheaper, or goes on from a version: then the client first gets what moved since, or has to
-// list again. Invariant: after a watch that continues, the client knows exactly what a list at its version
-// and the events after that version would show.
+// A watch of which the client gets what the plan says. It begins with the whole state, or continues from a
+// version: then the client first gets what moved since, or has to list again. Invariant: the client then
+// knows exactly what a list at its version and the events after that version would show.
 import type { Encoding } from "../../../kube/codec/codec.ts";
 import { NEVER } from "../../../kube/resource-version.ts";
 import { planOf } from "../../../route/decide.ts";
@@ -43,7 +42,7 @@ export type NarrowWatch = (
   next: Handler,
 ) => Promise<Reply>;
 
-/** How many watches may fetch moved objects at the same time: the lists are in memory until they are sent. */
+/** How many watches may fetch moved objects at a time: the lists are in memory until they are sent. */
 const MAX_CATCHING_UP = 3;
 
 export function createNarrowWatch(deps: NarrowWatchDeps): NarrowWatch {
@@ -53,8 +52,8 @@ export function createNarrowWatch(deps: NarrowWatchDeps): NarrowWatch {
     planOf(enforcedNow(session).view(info.group, info.resource), info, scope, planner);
 
   /**
-   * Begins the watch by lists by namespace, and lets it go on as any watch from their version. Undefined if
-   * the one watch has to be sent. What moves meanwhile reaches the client as if it had listed.
+   * Begins the watch by lists by namespace, and continues it as any watch from their version. Undefined if
+   * the one watch has to be sent.
    */
   const begin: (...of: Parameters<NarrowWatch>) => Promise<Reply | undefined> = async (asked, request, plan, scope, next) => {
     const { collection } = request;
@@ -83,8 +82,7 @@ export function createNarrowWatch(deps: NarrowWatchDeps): NarrowWatch {
     return plan === undefined ? expiredWatch(call) : serve(call, request, plan, scope, next);
   };
 
-  // A watch that passes whole is sent as the client wrote it. If its answer is unreadable, it breaks at a
-  // move.
+  // A watch that passes whole is sent as the client wrote it.
   const serve: NarrowWatch = async (asked, request, plan, scope, next) => {
     const { collection, version = NEVER } = request;
     const isFiltered = plan !== WHOLE;
@@ -126,7 +124,7 @@ export function createNarrowWatch(deps: NarrowWatchDeps): NarrowWatch {
   };
 }
 
-/** The reply to a watch that passes whole. */
+/** The reply to a watch that passes whole. If it is unreadable, it breaks off at a move. */
 function wholeWatch(
   reply: Reply,
   { collection, told }: SentRequest,
@@ -137,7 +135,7 @@ function wholeWatch(
   const encoding = readableEncoding(reply);
   const { "content-length": _, ...headers } = reply.headers;
   if (encoding !== undefined) return { ...reply, headers, body: watched(asSource(reply.body), encoding) };
-  // The log treats it as a list under way, since the versions that it gives to the client cannot be read.
+  // For the log it is a list under way, since the versions that the client is given cannot be read.
   const open = moves.of(collection).beginList();
   const source = countedSource(asSource(reply.body), () => open.answered(undefined));
   const isOver = () => hasMoved(moves.of(collection).since(collection, { version: NEVER, told }));

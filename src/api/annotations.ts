@@ -7,7 +7,7 @@ import { didYouMean } from "./nearest.ts";
 import { parseQuantity } from "./quantity.ts";
 import { type Finding, fieldAt } from "./rule.ts";
 
-// The kinds of values. A check costs time linear in the length of the value, which any user may write.
+// The kinds of values. Any user may write a value, so a check takes time linear in its length.
 
 interface AnnotationValue {
   /** For the reference, as Markdown. */
@@ -78,12 +78,12 @@ export interface AnnotationRow extends AnnotationValue {
   readonly meaning: string;
   /** The value in force without the annotation. Default: none, "". */
   readonly fallback?: string;
-  /** True if it decides about one pod, so that the cluster may have no default of it. */
+  /** True if the cluster may have no default of it, since it is about one pod. */
   readonly isPerPod?: boolean;
   /** The environment variable of the proxy's container that gets the value. */
   readonly env?: string;
   readonly field?: string;
-  /** The resource (`cpu`, `memory`) that the proxy requests by the value, or is limited to. */
+  /** The resource (`cpu`, `memory`) whose request, or whose limit, is the value. */
   readonly requests?: string;
   readonly limits?: string;
 }

@@ -1,28 +1,21 @@
-// The status of an app, for every source kind. Invariant: it has counts and conditions and no list of
-// namespaces, so that its size does not grow with the cluster. Fields are optional and unknown ones are kept,
-// since an older version may have written it.
+// The status of an app, for every source kind. Invariant: it lists no namespaces, so that its size does not
+// grow with the cluster. Fields are optional and unknown ones are kept, since another version may have
+// written them.
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { conditionsSchema, timestampSchema } from "./conditions.ts";
-import { listMap } from "./extensions.ts";
-import { atomicList, countSchema } from "./fields.ts";
+import { atomicList, countSchema, namedList, textUpTo } from "./fields.ts";
 
-const subsetSchema = z.string().max(63);
-const nameSchema = z.string().max(253);
+const subsetSchema = textUpTo(63);
+const nameSchema = textUpTo(253);
 
-/**
- * A VirtualApp with this finalizer stays until all pods have the whole view back, so no namespace has two
- * owners.
- */
+/** Keeps a deleted VirtualApp until all pods see everything again, so that no namespace has two owners. */
 export const ROUTES_FINALIZER = "ctrlmesh.kruise.io/routes";
 
 export const MAX_WAITING_ON = 8;
-
 export const MAX_OWNERS_HASHES = 8;
-
 export const MAX_PARTIES = 8;
-
-/** 64 subsets of a VirtualApp, or 64 normal shards and a canary; and the default subset. */
+/** The default subset, and the 64 subsets of a VirtualApp, or 64 normal shards and a canary. */
 const MAX_SUBSETS = 66;
 
 const partiesSchema = z.array(subsetSchema).max(MAX_PARTIES).optional().meta({ "x-kubernetes-list-type": "atomic" });
@@ -30,14 +23,11 @@ const partiesSchema = z.array(subsetSchema).max(MAX_PARTIES).optional().meta({ "
 const waitingSchema = z.object({
   namespace: optional(nameSchema).describe("Namespace that cannot move yet."),
   pod: optional(nameSchema).describe("Pod that the handover waits for."),
-  reason: z.string().max(64).describe("Reason as one word in CamelCase, for example WriteInFlight."),
+  reason: textUpTo(64).describe("Reason as one word in CamelCase, for example WriteInFlight."),
   since: timestampSchema.describe("When the wait began."),
 });
 
-/**
- * An enum in the schema. Reasons are none: a later version may add one, and a CRD of this version must accept
- * it.
- */
+/** The schema lists the phases, but no reasons: a later version may add reasons, which a CRD must accept. */
 export const PHASES = ["Draining", "Granting", "Restarting", "Paused", "Dissolving"] as const;
 
 export type Phase = (typeof PHASES)[number];
@@ -62,7 +52,7 @@ const handoverSchema = z.object({
   noWriterSeconds: optional(secondsSchema).describe(
     "Longest time so far, in seconds, for which no pod could write to a namespace of this handover.",
   ),
-  routeBefore: optional(z.string().max(128)).describe(
+  routeBefore: optional(textUpTo(128)).describe(
     "Digest of the route before the handover. If the route gets this digest again, the handover is undone.",
   ),
   done: countSchema.describe("Pods that have completed this phase."),
@@ -89,19 +79,16 @@ const lastHandoverSchema = z.object({
 const restartSchema = z.object({
   subset: subsetSchema.describe("Subset whose pods are restarted."),
   pod: nameSchema.describe("Pod in restart: it is evicted, or its replacement is not ready yet."),
-  uid: z.string().max(64).describe("UID of the pod. A later pod of the same name is not evicted."),
+  uid: textUpTo(64).describe("UID of the pod. A later pod of the same name is not evicted."),
   since: timestampSchema.describe("When the restart began to wait for this reason."),
   expected: optional(countSchema).describe(
     "Ready pods of the subset before the eviction was requested; absent before that request.",
   ),
   left: countSchema.describe("Pods that are still to be restarted, including this one."),
-  reason: z
-    .string()
-    .max(64)
-    .describe(
-      "Reason of the wait, for example Evicting, PodDisruptionBudget, NotReady, LeaderUnknown, Paused or EvictionForbidden.",
-    ),
-  message: optional(z.string().max(1024)).describe("The reason as a sentence."),
+  reason: textUpTo(64).describe(
+    "Reason of the wait, for example Evicting, PodDisruptionBudget, NotReady, LeaderUnknown, Paused or EvictionForbidden.",
+  ),
+  message: optional(textUpTo(1024)).describe("The reason as a sentence."),
 });
 
 const subsetStatusSchema = z.object({
@@ -119,25 +106,24 @@ const subsetStatusSchema = z.object({
 export const appStatusSchema = z.object({
   observedGeneration: optional(z.int().min(0)).describe("Generation of the object that this status is about."),
   routeVersion: optional(z.int().min(0)).describe("Version of the route that the proxies must enforce."),
-  routeDigest: optional(z.string().max(128)).describe(
+  routeDigest: optional(textUpTo(128)).describe(
     "Digest of the route that the proxies must enforce. Equal digests mean equal rules.",
   ),
-  ownersHashes: atomicList(z.string().max(128), MAX_OWNERS_HASHES).describe(
+  ownersHashes: atomicList(textUpTo(128), MAX_OWNERS_HASHES).describe(
     "Hashes of the latest routes, without fences. While the app is paused, the manager keeps only owners of such a route.",
   ),
-  proxies: z
-    .object({
+  proxies: optional(
+    z.object({
       total: countSchema.describe("Pods of the app with a proxy."),
       connected: countSchema.describe("Proxies that are connected to the manager."),
       synced: countSchema.describe("Proxies that enforce the newest route."),
       awaySince: optional(timestampSchema).describe(
         "When the first of the missing connections was lost; absent if the proxies of all running pods are connected.",
       ),
-    })
-    .optional()
-    .describe("The proxies of the app."),
-  namespaces: z
-    .object({
+    }),
+  ).describe("The proxies of the app."),
+  namespaces: optional(
+    z.object({
       total: countSchema.describe("Namespaces within the limits of the app."),
       moving: countSchema.describe("Namespaces that change their owner."),
       held: countSchema.describe(
@@ -150,12 +136,9 @@ export const appStatusSchema = z.object({
       conflicting: optional(countSchema).describe(
         "Namespaces that pods of two subsets may write to, because one of the pods is not under control of this app.",
       ),
-    })
-    .optional()
-    .describe("The namespaces of the app."),
-  subsets: optional(z.array(subsetStatusSchema).max(MAX_SUBSETS))
-    .meta(listMap("name"))
-    .describe("The subsets, including the default one."),
+    }),
+  ).describe("The namespaces of the app."),
+  subsets: namedList(subsetStatusSchema, MAX_SUBSETS).describe("The subsets, including the default one."),
   handover: optional(handoverSchema).describe("The running handover or pause; absent if there is none."),
   lastHandover: optional(lastHandoverSchema).describe("The last finished handover."),
   restart: optional(restartSchema).describe("The running restart of pods; absent if there is none."),

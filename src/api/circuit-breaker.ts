@@ -1,9 +1,9 @@
 // The kind CircuitBreaker: limits and breakers for the requests of pods. Invariant: it has each field of
 // KusionStack's kind, with the same spelling; a field of an older form is refused with the new one.
-import { optional, z } from "zod";
+import { z } from "zod";
 import type { Immutable } from "../base/json.ts";
-import { listMap, someItem, withChecks } from "./extensions.ts";
-import { nonEmptyList } from "./fields.ts";
+import { someItem, withChecks } from "./extensions.ts";
+import { namedList, nonEmptyList } from "./fields.ts";
 import { defineKind, KUSIONSTACK_GROUP, objectMetaSchema } from "./kind.ts";
 import { nonEmptySelector } from "./label-selector.ts";
 import { POLICY_COLUMNS, policyStatusSchema } from "./policy-status.ts";
@@ -48,14 +48,12 @@ const specSchema = withRules(
         "Selects the pods whose proxies enforce the rules, in the namespace of this object. The selector must not be empty.",
       ),
       mode: modeSchema,
-      rateLimitings: optional(z.array(rateLimitingSchema).max(MAX_TRAFFIC_RULES))
-        .meta(listMap("name"))
-        .describe("Rules for requests. Every rule that matches a request applies."),
-      trafficInterceptRules: optional(z.array(interceptRuleSchema).max(MAX_TRAFFIC_RULES))
-        .meta(listMap("name"))
-        .describe(
-          "Other servers than the API server that the pods may call, or may not. They only apply to pods with the annotation ctrlmesh.kruise.io/egress.",
-        ),
+      rateLimitings: namedList(rateLimitingSchema, MAX_TRAFFIC_RULES).describe(
+        "Rules for requests. Every rule that matches a request applies.",
+      ),
+      trafficInterceptRules: namedList(interceptRuleSchema, MAX_TRAFFIC_RULES).describe(
+        "Other servers than the API server that the pods may call, or may not. They only apply to pods with the annotation ctrlmesh.kruise.io/egress.",
+      ),
     }),
     someItem("has no rules: set rateLimitings or trafficInterceptRules", "rateLimitings", "trafficInterceptRules"),
   ),
@@ -84,17 +82,12 @@ export function validateCircuitBreaker(object: unknown): ValidationResult<Circui
 
 function* specRules(spec: unknown): Iterable<Finding> {
   const limitings = itemsOf(fieldAt(spec, "rateLimitings"));
-  yield* boundedResourceRules(
-    limitings.flatMap((limiting) => itemsOf(fieldAt(limiting, "resourceRules"))),
-    ["rateLimitings"],
-  );
+  const resourceRules = limitings.flatMap((limiting) => itemsOf(fieldAt(limiting, "resourceRules")));
+  yield* boundedResourceRules(resourceRules, ["rateLimitings"]);
   const intercepts = itemsOf(fieldAt(spec, "trafficInterceptRules"));
-  const expressions = intercepts.filter((rule) => fieldAt(rule, "contentType") === "Regexp");
-  yield* boundedRegexes(
-    expressions.flatMap((rule) => stringsOf(fieldAt(rule, "contents"))),
-    ["trafficInterceptRules"],
-    "expressions",
-  );
+  const regexRules = intercepts.filter((rule) => fieldAt(rule, "contentType") === "Regexp");
+  const expressions = regexRules.flatMap((rule) => stringsOf(fieldAt(rule, "contents")));
+  yield* boundedRegexes(expressions, ["trafficInterceptRules"], "expressions");
   yield* uniqueNames(spec, ["rateLimitings"]);
   yield* uniqueNames(spec, ["trafficInterceptRules"]);
 }

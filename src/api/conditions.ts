@@ -2,6 +2,7 @@
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { listMap } from "./extensions.ts";
+import { textUpTo } from "./fields.ts";
 
 /** RFC 3339, as Kubernetes writes times. */
 export const timestampSchema = z.iso.datetime({ offset: true });
@@ -12,10 +13,7 @@ const conditionSchema = z.object({
   observedGeneration: optional(z.int().min(0)).describe("Generation of the object that the condition is about."),
   lastTransitionTime: timestampSchema.describe("When the status last changed."),
   reason: z.string().min(1).max(1024).describe("The reason as one word in CamelCase, for programs."),
-  message: z
-    .string()
-    .max(32_768)
-    .describe("The reason as a sentence. For a problem, it includes the pod, the cause and the remedy."),
+  message: textUpTo(32_768).describe("The reason as a sentence. For a problem, it includes the pod, the cause and the remedy."),
 });
 
 export const conditionsSchema = z.array(conditionSchema).max(16).meta(listMap("type"));

@@ -92,10 +92,7 @@ export interface StructuralSchema {
   readonly [keyword: string]: unknown;
 }
 
-/**
- * Converts a zod schema. Descriptions and x-kubernetes-* keywords come from `.describe()` and `.meta()`.
- * @throws MeshError `SCHEMA_NOT_STRUCTURAL` for a schema that a CRD cannot express, for example a union
- */
+/** @throws MeshError `SCHEMA_NOT_STRUCTURAL` for a schema that a CRD cannot express, for example a union */
 export function toStructuralSchema(schema: z.ZodType): StructuralSchema {
   // The input form: a field with a default or a fallback is optional for the writer of the object.
   const json = z.toJSONSchema(schema, {

@@ -11,10 +11,7 @@ export interface CelRule {
   readonly fieldPath?: string;
 }
 
-/**
- * All lists, maps and strings that the rules read need bounds (maxItems, maxProperties, maxLength). Otherwise
- * the API server estimates the cost of the rules too high, and refuses the CRD.
- */
+/** All lists, maps and strings that a rule reads need bounds. Otherwise the API server refuses its cost. */
 export function celRules(...rules: readonly CelRule[]): Record<string, unknown> {
   return { "x-kubernetes-validations": rules };
 }

@@ -5,7 +5,7 @@ import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { durationSchema } from "./duration.ts";
 import { celRules, someField, withChecks } from "./extensions.ts";
-import { int, nonEmptyList } from "./fields.ts";
+import { int, nonEmptyList, textUpTo } from "./fields.ts";
 import { defineKind, KUSIONSTACK_GROUP, objectMetaSchema } from "./kind.ts";
 import { nonEmptySelector } from "./label-selector.ts";
 import { POLICY_COLUMNS, policyStatusSchema } from "./policy-status.ts";
@@ -41,16 +41,16 @@ const httpMatchSchema = z.strictObject({
     "Path of the requests, without query. The paths inside of a tunnel are encrypted and do not match.",
   ),
   method: optional(oneMethodSchema).describe("HTTP method of the requests. HTTPS clients open a tunnel with the method CONNECT."),
-  headers: z
-    .array(
-      z.strictObject({
-        name: headerNameSchema.describe("Name, in upper or lower case."),
-        value: z.string().max(1024).describe("Value."),
-      }),
-    )
-    .max(16)
-    .optional()
-    .describe("Headers of the requests. All of them must match. The headers inside of a tunnel are encrypted and do not match."),
+  headers: optional(
+    z
+      .array(
+        z.strictObject({
+          name: headerNameSchema.describe("Name, in upper or lower case."),
+          value: textUpTo(1024).describe("Value."),
+        }),
+      )
+      .max(16),
+  ).describe("Headers of the requests. All of them must match. The headers inside of a tunnel are encrypted and do not match."),
 });
 
 const matchSchema = z.strictObject({
@@ -62,16 +62,11 @@ const matchSchema = z.strictObject({
   ),
 });
 
-const calendarNumbers = (min: number, max: number) =>
-  z
-    .array(int(min, max))
-    .max(max + 1)
-    .optional();
+const calendarNumbers = (min: number, max: number) => optional(z.array(int(min, max)).max(max + 1));
 
-const timeSchema = z
-  .string()
-  .max(8)
-  .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$/, { error: 'must be a time of the day such as "22:30:00"' });
+const timeSchema = textUpTo(8).regex(/^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$/, {
+  error: 'must be a time of the day such as "22:30:00"',
+});
 
 const effectiveTimeSchema = withChecks(
   z.strictObject({
@@ -99,26 +94,24 @@ const httpFaultSchema = withChecks(
     name: optional(ruleNameSchema).describe(
       "Name of the fault, in status, answers and metrics. The default is its place in the list, for example httpFault[0].",
     ),
-    delay: z
-      .strictObject({
+    delay: optional(
+      z.strictObject({
         fixedDelay: durationSchema("1ms", "30s").describe('Time by which requests are delayed, for example "300ms".'),
         percent: percentSchema.describe(`Percentage of the requests that are delayed, ${PERCENT_TEXT}`),
-      })
-      .optional()
-      .describe("Delays requests. The delays of several faults add up, to at most 30 seconds."),
-    abort: z
-      .strictObject({
+      }),
+    ).describe("Delays requests. The delays of several faults add up, to at most 30 seconds."),
+    abort: optional(
+      z.strictObject({
         httpStatus: z
           .int()
           .refine(isAllowedStatus, { error: WRONG_STATUS })
           .meta(celRules({ rule: "self in [0, 200] || self >= 400 && self <= 599", message: WRONG_STATUS }))
           .describe("Status of the answer, from 400 to 599. 0 and 200 mean no abort."),
         percent: percentSchema.describe(`Percentage of the requests that fail, ${PERCENT_TEXT}`),
-      })
-      .optional()
-      .describe(
-        "Answers requests with an error, so that they reach no server. The first fault in the list that aborts a request decides.",
-      ),
+      }),
+    ).describe(
+      "Answers requests with an error, so that they reach no server. The first fault in the list that aborts a request decides.",
+    ),
     match: optional(matchSchema).describe(
       "Requests that the fault is about. The default is all requests to the API server. The operator's leader-election lock is exempt, unless resources name leases of the group coordination.k8s.io.",
     ),
@@ -164,10 +157,8 @@ export function validateFaultInjection(object: unknown): ValidationResult<FaultI
 
 function* specRules(spec: unknown): Iterable<Finding> {
   const faults = itemsOf(fieldAt(spec, "httpFault"));
-  yield* boundedResourceRules(
-    faults.flatMap((fault) => itemsOf(fieldAt(fault, "match", "resources"))),
-    ["httpFault"],
-  );
+  const resourceRules = faults.flatMap((fault) => itemsOf(fieldAt(fault, "match", "resources")));
+  yield* boundedResourceRules(resourceRules, ["httpFault"]);
   const texts = faults
     .flatMap((fault) => itemsOf(fieldAt(fault, "match", "httpMatch")))
     .flatMap((match) => [fieldAt(match, "host", "regex"), fieldAt(match, "path", "regex")]);

@@ -1,5 +1,6 @@
 // The shapes that fields of several kinds have.
-import { z } from "zod";
+import { optional, z } from "zod";
+import { listMap } from "./extensions.ts";
 
 /** The largest int32, the bound of counts and ports in Kubernetes. */
 export const MAX_INT32 = 2_147_483_647;
@@ -8,10 +9,19 @@ export function int(min: number, max: number) {
   return z.int().min(min).max(max);
 }
 
+export function textUpTo(maxLength: number) {
+  return z.string().max(maxLength);
+}
+
 export const countSchema = int(0, MAX_INT32);
 
 export function nonEmptyList<T extends z.ZodType>(item: T, max: number) {
   return z.array(item).min(1).max(max);
+}
+
+/** A list, or none, whose items have unique names. Server-side apply merges it by name. */
+export function namedList<T extends z.ZodType>(item: T, max: number) {
+  return optional(z.array(item).max(max)).meta(listMap("name"));
 }
 
 /** A list, or none, that server-side apply treats as one field. */

@@ -62,10 +62,7 @@ export function resourceOf<T extends KubeObject>({ group, plural, kind, scope }:
   return { group, version: "v1alpha1", resource: plural, kind, namespaced: scope === "Namespaced" };
 }
 
-/** The API group of OpenKruise's Controller Mesh. */
 export const KRUISE_GROUP = "ctrlmesh.kruise.io";
-
-/** The API group of KusionStack's Controller Mesh. */
 export const KUSIONSTACK_GROUP = "ctrlmesh.kusionstack.io";
 
 /** The advice for a field that cannot be changed. */
@@ -108,10 +105,7 @@ const ownerReferenceSchema = z.looseObject({
 
 const stringMapSchema = z.record(z.string(), z.string());
 
-/**
- * The schema of metav1.ObjectMeta, for the fields that the project reads; other fields are kept. Its type is
- * assignable to ObjectMeta in src/kube/types.ts, so optional fields cannot be undefined.
- */
+/** The fields that the project reads. Others are kept. The type is assignable to ObjectMeta of src/kube. */
 export const objectMetaSchema = z.looseObject({
   name: z.string().exactOptional(),
   generateName: z.string().exactOptional(),

@@ -1,6 +1,5 @@
-// The selector of a limit: two keys are computed from the name of the object's namespace. Invariant: a key
-// with the prefix of this group is a computed key or the shard key, because objects carry no labels of the
-// group.
+// The selector of a limit. Two of its keys are computed from the name of the object's namespace. Invariant:
+// no other key but the shard key has KusionStack's prefix, because no label of an object has it.
 import { atomicMap, celRules } from "./extensions.ts";
 import { longSelector } from "./label-selector.ts";
 import { dnsLabelSchema } from "./names.ts";

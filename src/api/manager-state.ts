@@ -1,8 +1,8 @@
 // The kind ManagerState: one cluster-scoped object, in which the manager names its replicas and their leader.
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
-import { celRules, listMap } from "./extensions.ts";
-import { int } from "./fields.ts";
+import { celRules } from "./extensions.ts";
+import { int, namedList, textUpTo } from "./fields.ts";
 import { AGE_COLUMN, type KindDefinition, KRUISE_GROUP, objectMetaSchema, textColumn } from "./kind.ts";
 
 export const MANAGER_STATE_NAME = "ctrlmesh-manager";
@@ -10,21 +10,20 @@ export const MANAGER_STATE_NAME = "ctrlmesh-manager";
 const portSchema = int(1, 65_535);
 
 const endpointSchema = z.object({
-  name: z.string().max(253).describe("Name of the pod."),
-  podIP: z.string().max(45).describe("Address of the pod."),
+  name: textUpTo(253).describe("Name of the pod."),
+  podIP: textUpTo(45).describe("Address of the pod."),
   leader: z.boolean().describe("True for the leader."),
 });
 
 const statusSchema = z.object({
-  namespace: optional(z.string().max(63)).describe("Namespace that the manager runs in."),
-  endpoints: optional(z.array(endpointSchema).max(64)).meta(listMap("name")).describe("The manager's replicas."),
-  ports: z
-    .object({
+  namespace: optional(textUpTo(63)).describe("Namespace that the manager runs in."),
+  endpoints: namedList(endpointSchema, 64).describe("The manager's replicas."),
+  ports: optional(
+    z.object({
       grpcLeaderElectionPort: optional(portSchema).describe("gRPC port of the leader."),
       grpcNonLeaderElectionPort: optional(portSchema).describe("gRPC port of every replica."),
-    })
-    .optional()
-    .describe("Ports of the manager's services."),
+    }),
+  ).describe("Ports of the manager's services."),
 });
 
 const managerStateSchema = z

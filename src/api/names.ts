@@ -1,34 +1,27 @@
 // Object names and labels, by Kubernetes' rules. Invariant: each schema refuses with one message that names
 // the allowed form; the expressions are RE2, since they become patterns in the CRD.
-import { z } from "zod";
 import { jsonText } from "../base/json.ts";
 import { celRules } from "./extensions.ts";
+import { textUpTo } from "./fields.ts";
 
 /** RFC 1123. */
-export const dnsLabelSchema = z
-  .string()
-  .max(63)
-  .regex(/^[a-z0-9]+(-+[a-z0-9]+)*$/, { error: dnsLabelMessage });
+export const dnsLabelSchema = textUpTo(63).regex(/^[a-z0-9]+(-+[a-z0-9]+)*$/, { error: dnsLabelMessage });
 
-/** Stands between the name of a lock and its subset. */
+/** Separates the name of a lock from its subset. */
 export const SUBSET_SEPARATOR = "---";
-
-/** src/route/words.ts writes it. */
+/** The default subset in messages and statuses (src/route/words.ts). */
 const DEFAULT_DISPLAY_NAME = "default";
 
 const RESERVED_NAME =
   "is reserved for the pods that match no subset; use another name, or remove this subset: these pods then own its namespaces";
 
 /** A DNS label without `---`, since a lock's name NAME---SUBSET is split there. */
-const lockSuffixSchema = z
-  .string()
-  .max(63)
-  .regex(/^[a-z0-9]+(-{1,2}[a-z0-9]+)*$/, {
-    error: ({ input }) =>
-      jsonText(input).includes(SUBSET_SEPARATOR)
-        ? `must not contain "${SUBSET_SEPARATOR}", which separates a lock from its subset`
-        : dnsLabelMessage(),
-  });
+const lockSuffixSchema = textUpTo(63).regex(/^[a-z0-9]+(-{1,2}[a-z0-9]+)*$/, {
+  error: ({ input }) =>
+    jsonText(input).includes(SUBSET_SEPARATOR)
+      ? `must not contain "${SUBSET_SEPARATOR}", which separates a lock from its subset`
+      : dnsLabelMessage(),
+});
 
 /** The suffix of a lock's name, but not `default`. */
 export const subsetNameSchema = lockSuffixSchema
@@ -44,25 +37,20 @@ export const MAX_NAME_LENGTH = 253;
 const SUBDOMAIN = /^[a-z0-9]+(-+[a-z0-9]+)*(\.[a-z0-9]+(-+[a-z0-9]+)*)*$/;
 
 /** RFC 1123: DNS labels joined by dots. */
-export const dnsSubdomainSchema = z.string().max(MAX_NAME_LENGTH).regex(SUBDOMAIN, {
+export const dnsSubdomainSchema = textUpTo(MAX_NAME_LENGTH).regex(SUBDOMAIN, {
   error: 'must be a DNS subdomain: lower-case letters, digits, "-" and ".", with a letter or digit at both ends',
 });
 
 /** The value may be empty. */
-export const labelValueSchema = z
-  .string()
-  .max(63)
-  .regex(/^([A-Za-z0-9]+([-_.]+[A-Za-z0-9]+)*)?$/, {
-    error: 'must be a label value: letters, digits, "-", "_" and ".", with a letter or digit at both ends',
-  });
+export const labelValueSchema = textUpTo(63).regex(/^([A-Za-z0-9]+([-_.]+[A-Za-z0-9]+)*)?$/, {
+  error: 'must be a label value: letters, digits, "-", "_" and ".", with a letter or digit at both ends',
+});
 
 const LABEL_KEY = /^([a-z0-9]+(-+[a-z0-9]+)*(\.[a-z0-9]+(-+[a-z0-9]+)*)*\/)?[A-Za-z0-9]+([-_.]+[A-Za-z0-9]+)*$/;
 const MAX_LABEL_NAME = 63;
 
 /** A name, with an optional prefix of a DNS subdomain and "/". */
-export const labelKeySchema = z
-  .string()
-  .max(MAX_NAME_LENGTH + 1 + MAX_LABEL_NAME)
+export const labelKeySchema = textUpTo(MAX_NAME_LENGTH + 1 + MAX_LABEL_NAME)
   .regex(LABEL_KEY, {
     error: 'must be a label key: letters, digits, "-", "_" and ".", with an optional DNS prefix and "/" in front',
   })

@@ -1,15 +1,9 @@
 // Finds the known word nearest to a misspelt one, by Levenshtein distance. Pure.
 
-/**
- * Longer than any known name. A comparison costs the product of the lengths, and any user may send a long
- * word.
- */
+/** No known word is longer. A comparison costs the product of the lengths, and any user may send a word. */
 const MAX_LETTERS = 64;
 
-/**
- * The nearest known word, if at most a third of the letters differ (at least one may). Else a known word that
- * contains this word or is contained in it: "White" is near "Whitelist".
- */
+/** The nearest known word, if at most a third of the letters differ; else one that contains it, or a part. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   if (word.length > MAX_LETTERS) return undefined;
   const limit = Math.max(1, Math.ceil(word.length / 3));
@@ -39,8 +33,8 @@ export function didYouMean(word: string, known: readonly string[]): string {
   return candidate === undefined ? "" : `; did you mean ${JSON.stringify(candidate)}?`;
 }
 
-/** Levenshtein distance; `enough` if it is at least that. */
-function editDistance(a: string, b: string, enough: number): number {
+/** Levenshtein distance, or `max` if it is larger. */
+function editDistance(a: string, b: string, max: number): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];
@@ -48,7 +42,7 @@ function editDistance(a: string, b: string, enough: number): number {
       const replaced = cell(row, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1);
       next.push(Math.min(replaced, cell(row, j) + 1, cell(next, j - 1) + 1));
     }
-    if (Math.min(...next) >= enough) return enough;
+    if (Math.min(...next) >= max) return max;
     row = next;
   }
   return cell(row, b.length);

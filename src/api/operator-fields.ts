@@ -1,17 +1,15 @@
 // Fields of every kind that describes an operator. `subset` is the kind's word for a subset.
 import { optional, z } from "zod";
 import { appAnnotations } from "./annotations.ts";
-import { int } from "./fields.ts";
+import { int, textUpTo } from "./fields.ts";
 import { objectMetaSchema } from "./kind.ts";
 import { withRules } from "./rule.ts";
 
 /** The name is also a label's value on pods, so it has at most 63 characters. */
-export const appMetadataSchema = withRules(objectMetaSchema.extend({ name: z.string().max(63).exactOptional() }), appAnnotations);
+export const appMetadataSchema = withRules(objectMetaSchema.extend({ name: textUpTo(63).exactOptional() }), appAnnotations);
 
-export const webhookServerSchema = z.strictObject({
-  certDir: z
-    .string()
-    .max(1024)
+const webhookServerSchema = z.strictObject({
+  certDir: textUpTo(1024)
     .regex(/^\//, { error: "must be an absolute path" })
     .describe(
       "Directory with tls.crt and tls.key of the operator's webhook server, in its container. A volume has to be mounted there or above. The proxy serves the same certificate.",
@@ -23,8 +21,9 @@ export const webhookServerSchema = z.strictObject({
 
 export type WebhookServer = z.output<typeof webhookServerSchema>;
 
-export const WEBHOOK_TEXT =
-  "The operator's own admission webhook server. If it is set, the subset that owns an object answers the reviews of this object. It takes effect in pods that are created afterwards. The condition WebhookIntercepted reports whether the reviews go through the proxies.";
+export const webhookSchema = optional(webhookServerSchema).describe(
+  "The operator's own admission webhook server. If it is set, the subset that owns an object answers the reviews of this object. It takes effect in pods that are created afterwards. The condition WebhookIntercepted reports whether the reviews go through the proxies.",
+);
 
 export function onLossSchema(subset: string) {
   return optional(z.enum(["Restart", "InPlace"])).describe(
@@ -38,5 +37,6 @@ export function guardSchema(subset: string) {
   );
 }
 
-export const PAUSED_TEXT =
-  "If true, every namespace keeps its present owner, no pod is restarted, and the rules apply to new namespaces only. A handover that has begun is completed.";
+export const pausedSchema = optional(z.boolean()).describe(
+  "If true, every namespace keeps its present owner, no pod is restarted, and the rules apply to new namespaces only. A handover that has begun is completed.",
+);

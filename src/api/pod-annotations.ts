@@ -33,10 +33,7 @@ export const SHARED_ANNOTATIONS: readonly string[] = annotationsOn("app")
   .filter((name) => ANNOTATIONS[name].on === "both")
   .map(annotationKey);
 
-/**
- * A pod's own annotations take precedence over those of its app that pods share, and these over the defaults
- * of the cluster.
- */
+/** A pod's own annotations come first, then those of its app, then the defaults of the cluster. */
 export function annotationsInForce(own: Annotations = {}, app: Annotations = {}, defaults: Annotations = {}): Annotations {
   // A pod that sets a request or a limit gets no default of the other, which might contradict it.
   const replaced = RESOURCE_PAIRS.map(({ request, limit }) => [annotationKey(request), annotationKey(limit)])

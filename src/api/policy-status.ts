@@ -1,25 +1,25 @@
-// The status and the columns of every policy kind. Invariant: its size does not grow with the number of pods. Fields are
-// optional and unknown ones are kept, since an older version may have written it.
+// The status and the columns of every policy kind. Invariant: the size of the status does not grow with the
+// number of pods. Fields are optional and unknown ones are kept, since another version may have written them.
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { conditionsSchema, timestampSchema } from "./conditions.ts";
-import { atomicList, countSchema } from "./fields.ts";
+import { atomicList, countSchema, textUpTo } from "./fields.ts";
 import { AGE_COLUMN, conditionColumns, integerColumn, type PrinterColumn } from "./kind.ts";
 
 export const MAX_TARGET_STATUS = 64;
 export const MAX_RULE_SNAPSHOTS = 64;
 
 const ruleSnapshotSchema = z.object({
-  name: z.string().max(253).describe("Name of the rule."),
+  name: textUpTo(253).describe("Name of the rule."),
   state: z.enum(["Opened", "Closed"]).describe("Opened: the rule refuses every request that it matches."),
   lastTransitionTime: optional(timestampSchema).describe("When the state last changed."),
 });
 
 const targetStatusSchema = z.object({
-  podName: z.string().max(253).describe("Name of the pod."),
-  podIP: optional(z.string().max(64)).describe("Address of the pod."),
-  configHash: optional(z.string().max(64)).describe("Hash of all policies that the pod's proxy enforces."),
-  message: optional(z.string().max(1024)).describe("Why the proxy does not enforce the newest rules; absent if it does."),
+  podName: textUpTo(253).describe("Name of the pod."),
+  podIP: optional(textUpTo(64)).describe("Address of the pod."),
+  configHash: optional(textUpTo(64)).describe("Hash of all policies that the pod's proxy enforces."),
+  message: optional(textUpTo(1024)).describe("Why the proxy does not enforce the newest rules; absent if it does."),
   limitingSnapshots: atomicList(ruleSnapshotSchema, MAX_RULE_SNAPSHOTS).describe(
     "Rules whose breakers are not closed, or that have been open.",
   ),
@@ -30,19 +30,18 @@ export const policyStatusSchema = z.object({
   specSince: optional(timestampSchema).describe(
     "When the manager first saw this generation. The time of maxDuration begins here.",
   ),
-  currentSpecHash: optional(z.string().max(64)).describe("Hash of the spec in force; empty if none is."),
+  currentSpecHash: optional(textUpTo(64)).describe("Hash of the spec in force; empty if none is."),
   lastUpdatedTime: optional(timestampSchema).describe("When the manager last wrote this status."),
   conditions: optional(conditionsSchema).describe(
     "Accepted: the spec is valid. Synced: all proxies enforce it. Open: a breaker is open.",
   ),
-  targets: z
-    .object({
+  targets: optional(
+    z.object({
       total: countSchema.describe("Pods with a proxy that the policy is for."),
       synced: countSchema.describe("Proxies that enforce the newest rules."),
       opened: countSchema.describe("Pods with an open breaker. A rule that always refuses requests does not count."),
-    })
-    .optional()
-    .describe("Number of pods. Limits hold for each pod by itself: two pods together may send twice as much."),
+    }),
+  ).describe("Number of pods. Limits hold for each pod by itself: two pods together may send twice as much."),
   targetStatus: atomicList(targetStatusSchema, MAX_TARGET_STATUS).describe(
     `Pods, those with open breakers first. At most ${MAX_TARGET_STATUS} are listed.`,
   ),

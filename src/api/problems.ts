@@ -41,7 +41,7 @@ type Suggest = typeof didYouMean;
 
 /** One line: `spec.subsets[1].routeRules[0]: "canary-ue": no such subRule; did you mean "canary-eu"?` */
 export function formatProblem({ path, value, message }: Problem): string {
-  // Cut before it is quoted, since it may have megabytes.
+  // The value may have megabytes, so it is cut before it is quoted.
   const cut = typeof value === "string" ? value.slice(0, MAX_SHOWN + 1) : value;
   const shown = cut === undefined ? [] : [shorten(JSON.stringify(cut))];
   return [...(path === "" ? [] : [path]), ...shown, message].join(": ");

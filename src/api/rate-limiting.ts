@@ -4,7 +4,7 @@ import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { durationSchema } from "./duration.ts";
 import { someField, someItem, withChecks } from "./extensions.ts";
-import { int, MAX_INT32 } from "./fields.ts";
+import { int, MAX_INT32, textUpTo } from "./fields.ts";
 import { type Finding, fieldAt, noDuplicates, withRules } from "./rule.ts";
 import { anyMethodSchema, urlSchema } from "./server-match.ts";
 import { MAX_RESOURCE_RULES, resourceRuleSchema, ruleNameSchema } from "./traffic-rules.ts";
@@ -86,7 +86,7 @@ export const rateLimitingSchema = withRules(
         "How an open breaker closes. Required with Normal; without effect otherwise.",
       ),
       properties: z
-        .record(z.string(), z.string().max(256))
+        .record(z.string(), textUpTo(256))
         .meta({ maxProperties: 16 })
         .optional()
         .describe("This field has no effect. KusionStack's Controller Mesh does not use it either."),

@@ -38,7 +38,7 @@ export function* regexProblems(pattern: unknown): Iterable<Finding> {
   }
 }
 
-/** The last finding, because other rules would compile the expressions. `what` names them in the message. */
+/** Ends the checks (`isLast`), because other rules would compile the expressions. `what` is their name. */
 export function* boundedRegexes(patterns: readonly string[], path: readonly string[], what: string): Iterable<Finding> {
   const size = patterns.reduce((sum, pattern) => sum + regexSize(pattern.slice(0, MAX_REGEX_LENGTH)), 0);
   if (size <= MAX_REGEX_SUM) return;
@@ -46,18 +46,16 @@ export function* boundedRegexes(patterns: readonly string[], path: readonly stri
   yield { path, message, isLast: true };
 }
 
-/**
- * Quoted text, escapes with braces, other escapes, classes, repetitions, any other character. An unclosed
- * part extends to the end (RE2 refuses it): else each of many open brackets would cause a search to the end.
- */
+// A token is a quoted text, an escape, a class, a repetition or another character. An unclosed token extends
+// to the end (RE2 refuses it), so that many open brackets do not cause as many searches to the end.
 const TOKEN =
   /\\Q[\s\S]*?(?:\\E|$)|\\[pPx]\{[^}]*(?:\}|$)|\\[pP]?[\s\S]|\[\^?\]?(?:\[:\^?\w+:\]|\\[\s\S]|[^\]\\])*(?:\]|\\?$)|\{(?<least>\d+)(?:,(?<most>\d*))?\}|[\s\S]/gu;
 const FOLDS_CASE = /\(\?[A-Za-z-]*i/;
-/** A character of Unicode tables costs as much as these plain ones, without and with case folding. */
+/** What an item of the Unicode tables costs, in plain characters: without and with case folding. */
 const TABLE_SIZE = 50;
 const FOLDED_SIZE = 1_000;
 
-/** In plain characters that take about as long to compile. */
+/** The number of plain characters that take about as long to compile. */
 export function regexSize(pattern: string): number {
   const unicodeCost = FOLDS_CASE.test(pattern) ? FOLDED_SIZE : TABLE_SIZE;
   const outer: { sum: number; last: number }[] = [];
@@ -103,7 +101,7 @@ interface Group {
   mayBeEmpty: boolean;
   /** The part of the current alternative before `last` may be empty. */
   isEmptySoFar: boolean;
-  /** The last part may be empty: a repetition applies to it. */
+  /** The last part, which a repetition applies to, may be empty. */
   isLastEmpty: boolean;
 }
 

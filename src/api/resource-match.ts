@@ -1,23 +1,19 @@
 // The resources of a rule: API groups and plural resource names. Pure.
 import { z } from "zod";
 import { type Immutable, jsonText } from "../base/json.ts";
-import { nonEmptyList } from "./fields.ts";
+import { nonEmptyList, textUpTo } from "./fields.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf } from "./rule.ts";
 
 export const WILDCARD = "*";
 
-export const apiGroupSchema = z
-  .string()
-  .max(253)
-  .regex(/^(\*|[a-z0-9]+(-+[a-z0-9]+)*(\.[a-z0-9]+(-+[a-z0-9]+)*)*)?$/, {
-    error: 'must be an API group such as "apps", "" for the core group, or "*" for all',
-  });
+export const apiGroupSchema = textUpTo(253).regex(/^(\*|[a-z0-9]+(-+[a-z0-9]+)*(\.[a-z0-9]+(-+[a-z0-9]+)*)*)?$/, {
+  error: 'must be an API group such as "apps", "" for the core group, or "*" for all',
+});
 
 // No slash: a subresource belongs to its object.
-const resourceSchema = z
-  .string()
-  .max(63)
-  .regex(/^(\*|[a-z0-9]+(-+[a-z0-9]+)*)$/, { error: ({ input }) => resourceMessage(jsonText(input)) });
+const resourceSchema = textUpTo(63).regex(/^(\*|[a-z0-9]+(-+[a-z0-9]+)*)$/, {
+  error: ({ input }) => resourceMessage(jsonText(input)),
+});
 
 /** The group and the resource must both match. */
 export const resourceMatchSchema = z.strictObject({
@@ -38,10 +34,7 @@ function resourceMessage(name: string): string {
 /** Stands for any group or resource. It is not a valid name. */
 const SOME = "?";
 
-/**
- * Finds overlaps between many lists of resources, of any shape. The cost is linear in the pairs of API groups
- * and resources.
- */
+/** Finds overlaps of lists of resources, of any shape. The cost is linear in the pairs of group and resource. */
 export function createResourceIndex<T>() {
   const items: T[] = [];
   /** The index of the first item, by group and resource. */
@@ -57,7 +50,7 @@ export function createResourceIndex<T>() {
     firstOverlap(resources: readonly unknown[]): T | undefined {
       let found = Number.POSITIVE_INFINITY;
       for (const [group, resource] of pairsOf(resources)) {
-        for (const key of keysOf(asked(group), asked(resource))) found = Math.min(found, first.get(key) ?? found);
+        for (const key of keysOf(namesOf(group), namesOf(resource))) found = Math.min(found, first.get(key) ?? found);
       }
       return items[found];
     },
@@ -67,7 +60,7 @@ export function createResourceIndex<T>() {
 /** Far more than any user lists. The check takes a tenth of a second. */
 const MAX_PAIRS = 32_768;
 
-/** The last finding, since other rules would take too long. */
+/** Ends the checks (`isLast`), since other rules would take too long. */
 export function* boundedPairs(lists: readonly unknown[], path: readonly string[]): Iterable<Finding> {
   const pairs = lists.reduce<number>((sum, resources) => sum + pairCount(resources), 0);
   if (pairs <= MAX_PAIRS) return;
@@ -88,7 +81,7 @@ function* pairsOf(resources: readonly unknown[]): Iterable<readonly [group: stri
   }
 }
 
-function asked(name: string): readonly string[] {
+function namesOf(name: string): readonly string[] {
   return name === WILDCARD ? [SOME] : [name, WILDCARD];
 }
 

@@ -8,7 +8,6 @@ export interface Finding {
   /** The path below the checked value. */
   readonly path: Path;
   readonly message: string;
-  /** The value at the path, for the message. */
   readonly value?: unknown;
   /** No further rule may run on the value, since that would take too long. */
   readonly isLast?: boolean;
@@ -26,7 +25,7 @@ export function withRules<T extends z.ZodType>(schema: T, ...rules: readonly Rul
   return copy;
 }
 
-/** The rules of a schema that this one was made from are among them. */
+/** Includes the rules of the schema from which this one was made. */
 export function rulesOf(schema: z.ZodType): readonly Rule[] {
   return RULES.get(schema)?.rules ?? [];
 }

@@ -1,8 +1,9 @@
-// Fields about requests to other servers: hosts, URLs, methods, texts. Invariant: what these schemas accept
-// can match a request, so a rule with a mistake is refused and does not stay without effect.
+// Fields about requests to other servers: hosts, URLs, methods, texts. Invariant: a value that no request can
+// match is refused, so that no mistake makes a rule without effect.
 import { optional, z } from "zod";
 import { canonicalHost } from "../base/host-name.ts";
 import { withChecks } from "./extensions.ts";
+import { textUpTo } from "./fields.ts";
 import { regexSchema } from "./regex.ts";
 import { type Finding, noDuplicates, withRules } from "./rule.ts";
 import { matchList } from "./traffic-rules.ts";
@@ -34,7 +35,7 @@ export const methodsSchema = withRules(matchList(methodSchema, 8), noDuplicates)
 const ABSOLUTE_URL = /^https?:\/\/(\*|[^\s/?#@*]+([/?][^\s#]*)?)$/;
 
 export const urlSchema = withRules(
-  z.string().max(2_048).regex(ABSOLUTE_URL, {
+  textUpTo(2_048).regex(ABSOLUTE_URL, {
     error: 'must be a URL such as "https://example.com/v1", "https://example.com/*" for everything below, or "https://*"',
   }),
   urlProblems,
@@ -76,14 +77,8 @@ export const hostMatchSchema = textMatchSchema(
 );
 
 export const pathMatchSchema = textMatchSchema(
-  z
-    .string()
-    .max(512)
-    .regex(/^\/[^?#\s]*$/, { error: 'must be a path without a query, such as "/v1/items"' }),
+  textUpTo(512).regex(/^\/[^?#\s]*$/, { error: 'must be a path without a query, such as "/v1/items"' }),
   "path",
 );
 
-export const headerNameSchema = z
-  .string()
-  .max(256)
-  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, { error: "must be the name of a header" });
+export const headerNameSchema = textUpTo(256).regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, { error: "must be the name of a header" });

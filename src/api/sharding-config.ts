@@ -9,14 +9,7 @@ import { AGE_COLUMN, conditionColumns, defineKind, integerColumn, KUSIONSTACK_GR
 import { nonEmptySelector } from "./label-selector.ts";
 import { HASH_VALUE, limitSelectorSchema, MAX_LISTED_NAMESPACES, WRONG_HASH } from "./limit-selector.ts";
 import { dnsLabelSchema, dnsSubdomainSchema } from "./names.ts";
-import {
-  appMetadataSchema,
-  guardSchema,
-  onLossSchema,
-  PAUSED_TEXT,
-  WEBHOOK_TEXT,
-  webhookServerSchema,
-} from "./operator-fields.ts";
+import { appMetadataSchema, guardSchema, onLossSchema, pausedSchema, webhookSchema } from "./operator-fields.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { withRules } from "./rule.ts";
@@ -25,13 +18,13 @@ import { MAX_NORMAL_SHARDS, MAX_PREFIX_LENGTH } from "./sharding-keys.ts";
 import { shardingStatusSchema } from "./sharding-status.ts";
 
 const MAX_LIMITS = 32;
-/** The selector of a child lists its pods. */
+/** The selector of a child lists its pods, so their number is bounded. */
 const MAX_SHARD_PODS = 128;
-/** All shards: the normal ones and the canary. */
+/** The pods of the normal shards and of the canary. */
 export const MAX_FAMILY_PODS = (MAX_NORMAL_SHARDS + 1) * MAX_SHARD_PODS;
 const MAX_GRACE_SECONDS = 86_400;
 export const DEFAULT_GRACE_SECONDS = 600;
-/** The label controller-revision-hash of its pods has the name and a hash of 10 characters. */
+/** The pods' label controller-revision-hash, of 63 characters, has the name, "-" and a hash of 10. */
 const MAX_STATEFUL_SET_NAME = 52;
 const MAX_SOAK_SECONDS = 604_800;
 
@@ -129,15 +122,14 @@ const shardingConfigSpecSchema = withRules(
       selector: optional(nonEmptySelector(selectorCel)).describe(
         "Selects the shard's pods, in the namespace of this object. Required unless root is set. Beside root: only pods of the StatefulSet that also match belong to a shard. The selector must not be empty, and cannot be changed.",
       ),
-      controller: z
-        .strictObject({
+      controller: optional(
+        z.strictObject({
           leaderElectionName: dnsSubdomainSchema.describe(
             "Name of the operator's leader-election lock. Each shard has its own lock NAME---SHARD. The ShardingConfigs of a namespace with the same lock form a family. The name cannot be changed; only a root may set it later.",
           ),
-        })
-        .optional()
-        .describe("The operator's controllers."),
-      webhook: optional(webhookServerSchema).describe(WEBHOOK_TEXT),
+        }),
+      ).describe("The operator's controllers."),
+      webhook: webhookSchema,
       limits: optional(nonEmptyList(limitSchema, MAX_LIMITS)).describe(
         "Resources of which the shard owns only the selected objects. Required unless root is set.",
       ),
@@ -149,7 +141,7 @@ const shardingConfigSpecSchema = withRules(
       ),
       // No defaults: the children of a root have none of these fields.
       onLoss: onLossSchema("shard"),
-      paused: optional(z.boolean()).describe(PAUSED_TEXT),
+      paused: pausedSchema,
       guard: guardSchema("shard"),
     })
     .meta(celRules(...specCel)),
@@ -189,7 +181,6 @@ export const shardingConfigKind = {
 export type ShardingConfig = Immutable<z.output<typeof shardingConfigKind.schema>>;
 export type ShardingConfigSpec = Immutable<z.output<typeof shardingConfigSpecSchema>>;
 export type ShardingRoot = Immutable<z.output<typeof rootSchema>>;
-export type ShardingLimit = Immutable<z.output<typeof limitSchema>>;
 export type ShardingStatus = Immutable<z.output<typeof shardingStatusSchema>>;
 
 export function validateShardingConfig(object: unknown): ValidationResult<ShardingConfig> {

@@ -9,9 +9,7 @@ export const SHARD_HASH = `${SHARDING_PREFIX}shard-hash`;
 /** Computed key in the selector of a limit: the name of the namespace. */
 export const NAMESPACE = `${SHARDING_PREFIX}namespace`;
 
-/**
- * Computed key in the selectors of children only: the child to which the placement of the root assigns it.
- */
+/** Computed key in the selectors of children only: the child that the root's placement assigns. */
 export const SHARD = `${SHARDING_PREFIX}shard`;
 
 /** Label of what KusionStack controls. A value other than "true" opts a namespace out. */
@@ -23,10 +21,7 @@ export const AUTO_SHARDING_ROOT = `${SHARDING_PREFIX}auto-sharding-root`;
 /** Annotation that the manager writes on a root: which shard owns which namespaces. */
 export const PLACEMENT = `${SHARDING_PREFIX}placement`;
 
-/**
- * Label on the StatefulSet of a root, to roll it out by shards: "" or "all", or names of shards joined by
- * "_".
- */
+/** Label on a root's StatefulSet, to roll it out by shards: "", "all", or names of shards joined by "_". */
 export const ROLLING = `${SHARDING_PREFIX}rolling`;
 
 /** Annotation that the manager writes on such a root: the revision that each pod has or is to get. */

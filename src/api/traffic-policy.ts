@@ -3,7 +3,7 @@
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { type Check, listMap, someField, someItem, withChecks } from "./extensions.ts";
-import { int, MAX_INT32, nonEmptyList } from "./fields.ts";
+import { int, MAX_INT32, nonEmptyList, textUpTo } from "./fields.ts";
 import { defineKind, KRUISE_GROUP, objectMetaSchema } from "./kind.ts";
 import { dnsSubdomainSchema } from "./names.ts";
 import { POLICY_COLUMNS, policyStatusSchema } from "./policy-status.ts";
@@ -22,10 +22,9 @@ import {
 const MAX_TARGETS = 64;
 const MAX_DELAY_MS = 3_600_000;
 
-const subsetSchema = z
-  .string()
-  .max(63)
-  .regex(/^(\*|[a-z0-9]+(-{1,2}[a-z0-9]+)*)$/, { error: 'must be the name of a subset, "default", or "*" for all' });
+const subsetSchema = textUpTo(63).regex(/^(\*|[a-z0-9]+(-{1,2}[a-z0-9]+)*)$/, {
+  error: 'must be the name of a subset, "default", or "*" for all',
+});
 
 const targetSchema = z.strictObject({
   name: dnsSubdomainSchema.describe("Name of a VirtualApp of this namespace, or of a family of ShardingConfigs."),
@@ -34,12 +33,9 @@ const targetSchema = z.strictObject({
   ),
 });
 
-const urlSchema = z
-  .string()
-  .max(512)
-  .regex(/^(\*|\/([^*?#\s]*\/)?\*|\/[^*?#\s]*)$/, {
-    error: 'must be a path such as "/healthz", a path whose last segment is "*" such as "/debug/*", or "*" for all',
-  });
+const urlSchema = textUpTo(512).regex(/^(\*|\/([^*?#\s]*\/)?\*|\/[^*?#\s]*)$/, {
+  error: 'must be a path such as "/healthz", a path whose last segment is "*" such as "/debug/*", or "*" for all',
+});
 
 const METHODS = ["get", "head", "post", "put", "patch", "delete", "options", "*"] as const;
 
@@ -71,8 +67,8 @@ const requestsSchema = withChecks(
 const OPERATIONS = ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"] as const;
 const VERSION = /^(\*|[a-z0-9]+(-[a-z0-9]+)*)$/;
 const RESOURCE = /^(\*|\*\/\*|[a-z0-9-]+(\/(\*|[a-z0-9-]+))?|\*\/[a-z0-9-]+)$/;
-const versionSchema = z.string().max(63).regex(VERSION, { error: 'must be an API version such as "v1", or "*" for all' });
-const admissionResourceSchema = z.string().max(127).regex(RESOURCE, {
+const versionSchema = textUpTo(63).regex(VERSION, { error: 'must be an API version such as "v1", or "*" for all' });
+const admissionResourceSchema = textUpTo(127).regex(RESOURCE, {
   error: 'must be a plural resource name such as "pods", a subresource such as "pods/status", "pods/*", "*" or "*/*"',
 });
 
@@ -90,16 +86,15 @@ const admissionRuleSchema = z
 
 const circuitBreakingSchema = z.strictObject({
   apiServer: optional(requestsSchema).describe("Requests to the API server that are refused."),
-  webhook: z
-    .strictObject({
+  webhook: optional(
+    z.strictObject({
       admissionRules: optional(z.array(admissionRuleSchema).max(MAX_RESOURCE_RULES)).describe(
         "Reviews: those that match one of the entries.",
       ),
-    })
-    .optional()
-    .describe(
-      "Reviews for the operator's admission webhooks that are refused with the status 503, so that the failurePolicy of the webhook decides. For apps with a webhook server in their spec.",
-    ),
+    }),
+  ).describe(
+    "Reviews for the operator's admission webhooks that are refused with the status 503, so that the failurePolicy of the webhook decides. For apps with a webhook server in their spec.",
+  ),
 });
 
 const positive = int(1, MAX_INT32);
@@ -125,13 +120,12 @@ const backoffSchema = withChecks(
 const ratePolicySchema = withChecks(
   z.strictObject({
     rules: requestsSchema.describe("Requests that the policy limits."),
-    bucket: z
-      .strictObject({
+    bucket: optional(
+      z.strictObject({
         qps: positive.describe("Number of tokens that the bucket gains each second."),
         burst: positive.describe("Number of tokens of a full bucket. Each request takes one."),
-      })
-      .optional()
-      .describe("A token bucket. Every pod has one of its own. A request without a token is refused."),
+      }),
+    ).describe("A token bucket. Every pod has one of its own. A request without a token is refused."),
     maxInFlight: optional(positive).describe(
       "Number of requests that a pod may have at once. Watches and other long requests count until their answer begins.",
     ),
@@ -150,14 +144,13 @@ const specSchema = withRules(
         .describe("Apps whose proxies enforce the rules, in the namespace of this object."),
       mode: modeSchema,
       circuitBreaking: optional(circuitBreakingSchema).describe("Requests that are refused."),
-      rateLimiting: z
-        .strictObject({
+      rateLimiting: optional(
+        z.strictObject({
           ratePolicies: optional(z.array(ratePolicySchema).max(MAX_TRAFFIC_RULES)).describe(
             "Limits. Every limit that matches a request applies.",
           ),
-        })
-        .optional()
-        .describe("Requests that are limited."),
+        }),
+      ).describe("Requests that are limited."),
     }),
     someField("has no rules: set circuitBreaking or rateLimiting", "circuitBreaking", "rateLimiting"),
   ),
@@ -188,10 +181,8 @@ export function validateTrafficPolicy(object: unknown): ValidationResult<Traffic
 
 function* specRules(spec: unknown): Iterable<Finding> {
   const limited = itemsOf(fieldAt(spec, "rateLimiting", "ratePolicies")).map((policy) => fieldAt(policy, "rules"));
-  const rules = [fieldAt(spec, "circuitBreaking", "apiServer"), ...limited];
-  yield* boundedResourceRules(
-    rules.flatMap((each) => itemsOf(fieldAt(each, "resourceRules"))),
-    [],
-  );
+  const requests = [fieldAt(spec, "circuitBreaking", "apiServer"), ...limited];
+  const resourceRules = requests.flatMap((each) => itemsOf(fieldAt(each, "resourceRules")));
+  yield* boundedResourceRules(resourceRules, []);
   yield* uniqueNames(spec, ["targetVirtualApps"]);
 }

@@ -3,6 +3,7 @@
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { celRules } from "./extensions.ts";
+import { textUpTo } from "./fields.ts";
 import { labelValueSchema } from "./names.ts";
 import { apiGroupSchema, WILDCARD } from "./resource-match.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf, withRules } from "./rule.ts";
@@ -21,7 +22,6 @@ export const ruleNameSchema = labelValueSchema.min(1);
 
 const ALONE = `"${WILDCARD}" must be the only item of its list`;
 
-/** `*` may only stand alone. */
 export function matchList<T extends z.ZodType<string>>(item: T, max: number, min = 1) {
   const list = z
     .array(item)
@@ -33,17 +33,13 @@ export function matchList<T extends z.ZodType<string>>(item: T, max: number, min
 
 const NAME = "[a-z0-9]+(-+[a-z0-9]+)*";
 
-const resourceSchema = z
-  .string()
-  .max(127)
-  .regex(new RegExp(`^(\\*|${NAME}|${NAME}/(\\*|${NAME})|\\*/${NAME})$`), {
-    error: 'must be a plural resource name such as "pods", a subresource such as "pods/status" or "*/scale", or "*" for all',
-  });
+const resourceSchema = textUpTo(127).regex(new RegExp(`^(\\*|${NAME}|${NAME}/(\\*|${NAME})|\\*/${NAME})$`), {
+  error: 'must be a plural resource name such as "pods", a subresource such as "pods/status" or "*/scale", or "*" for all',
+});
 
-const namespaceSchema = z
-  .string()
-  .max(63)
-  .regex(new RegExp(`^(\\*|${NAME})$`), { error: 'must be the name of a namespace, or "*" for all' });
+const namespaceSchema = textUpTo(63).regex(new RegExp(`^(\\*|${NAME})$`), {
+  error: 'must be the name of a namespace, or "*" for all',
+});
 
 const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", WILDCARD] as const;
 
@@ -80,7 +76,6 @@ export type ResourcePolicyRuleSpec = Immutable<z.output<typeof resourcePolicyRul
 /** Pairs of a resource and a namespace in all rules of an object. Proxies index rules by pairs. */
 const MAX_PAIRS = 16_384;
 
-/** Takes any values. */
 export function* boundedResourceRules(rules: readonly unknown[], path: readonly string[]): Iterable<Finding> {
   const pairs = rules.reduce<number>((sum, rule) => {
     return sum + stringsOf(fieldAt(rule, "resources")).length * stringsOf(fieldAt(rule, "namespaces")).length;

@@ -127,10 +127,8 @@ function* negatableSelectors(spec: unknown): Iterable<Finding> {
   }
 }
 
-/**
- * A resource is assigned by namespace or partitioned by label. With both, no single label selector could
- * express what a subset owns, and an object that leaves the subset would look like one that was never in it.
- */
+// A resource is assigned by namespace or partitioned by label. With both, no single label selector could
+// express what a subset owns, and an object that leaves the subset would look like one that was never in it.
 function* mixedPartitions(spec: unknown): Iterable<Finding> {
   const used = matchesBySubset(spec).flatMap(({ matches }) => matches);
   const byNamespaces = createResourceIndex<Match & { readonly isForAll: boolean }>();
@@ -196,12 +194,9 @@ function quote(text: string): string {
 
 function* boundedWork(spec: unknown): Iterable<Finding> {
   const matches = itemsOf(fieldAt(spec, "route", "subRules")).flatMap((subRule) => itemsOf(fieldAt(subRule, "match")));
-  yield* boundedPairs(
-    matches.map((match) => fieldAt(match, "resources")),
-    ["route", "subRules"],
-  );
-  const patterns = stringsOf(
-    [...matches, ...itemsOf(fieldAt(spec, "route", "globalLimits"))].map((match) => fieldAt(match, "namespaceRegex")),
-  );
-  yield* boundedRegexes(patterns, ["route"], "namespaceRegex");
+  const resourceLists = matches.map((match) => fieldAt(match, "resources"));
+  yield* boundedPairs(resourceLists, ["route", "subRules"]);
+  const limits = itemsOf(fieldAt(spec, "route", "globalLimits"));
+  const patterns = [...matches, ...limits].map((match) => fieldAt(match, "namespaceRegex"));
+  yield* boundedRegexes(stringsOf(patterns), ["route"], "namespaceRegex");
 }

@@ -3,20 +3,13 @@
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { appStatusSchema } from "./app-status.ts";
-import { celRules, listMap } from "./extensions.ts";
-import { int, nonEmptyList } from "./fields.ts";
+import { celRules } from "./extensions.ts";
+import { int, namedList, nonEmptyList, textUpTo } from "./fields.ts";
 import { AGE_COLUMN, conditionColumns, defineKind, integerColumn, KRUISE_GROUP, textColumn } from "./kind.ts";
 import { labelsSchema, MAX_LABELS, nonEmptySelector } from "./label-selector.ts";
 import { matchLimitSelectorSchema } from "./match-limit-selector.ts";
 import { dnsLabelSchema, dnsSubdomainSchema, subsetNameSchema } from "./names.ts";
-import {
-  appMetadataSchema,
-  guardSchema,
-  onLossSchema,
-  PAUSED_TEXT,
-  WEBHOOK_TEXT,
-  webhookServerSchema,
-} from "./operator-fields.ts";
+import { appMetadataSchema, guardSchema, onLossSchema, pausedSchema, webhookSchema } from "./operator-fields.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { type Finding, fieldsOf, isObject, withRules } from "./rule.ts";
@@ -51,10 +44,9 @@ const controllerSchema = z
     leaderElectionName: optional(dnsSubdomainSchema).describe(
       "Name of the operator's leader-election lock. Each subset has its own lock NAME---SUBSET. The name cannot be changed after it is set.",
     ),
-    leaderElection: z
-      .strictObject({ lockName: optional(dnsSubdomainSchema).describe("Name of the operator's leader-election lock.") })
-      .optional()
-      .describe("Old name of leaderElectionName."),
+    leaderElection: optional(
+      z.strictObject({ lockName: optional(dnsSubdomainSchema).describe("Name of the operator's leader-election lock.") }),
+    ).describe("Old name of leaderElectionName."),
   })
   .meta(
     celRules({
@@ -65,31 +57,26 @@ const controllerSchema = z
 
 const configurationSchema = z.strictObject({
   controller: optional(controllerSchema).describe("The operator's controllers."),
-  webhook: optional(webhookServerSchema).describe(WEBHOOK_TEXT),
-  restConfigOverrides: z
-    .strictObject({
-      userAgentOrPrefix: z
-        .string()
-        .max(256)
+  webhook: webhookSchema,
+  restConfigOverrides: optional(
+    z.strictObject({
+      userAgentOrPrefix: textUpTo(256)
         .regex(/^[ -~]*$/, { error: "must be printable ASCII, since it is sent in a header" })
         .optional()
         .describe(
           "Replacement for the User-Agent of the operator's requests. A value that ends with \"/\" is a prefix instead. The API server's audit log has the resulting User-Agent.",
         ),
-    })
-    .optional()
-    .describe("Changes that the proxy makes to the operator's requests."),
+    }),
+  ).describe("Changes that the proxy makes to the operator's requests."),
 });
 
 const routeSchema = z.strictObject({
   globalLimits: optional(z.array(matchLimitSelectorSchema).max(MAX_MATCHES)).describe(
     "Limits for all pods of the app. An object that is outside of one of the limits belongs to no subset.",
   ),
-  subRules: optional(z.array(subRuleSchema).max(MAX_SUB_RULES))
-    .meta(listMap("name"))
-    .describe("Named rules. Subsets refer to them in routeRules."),
+  subRules: namedList(subRuleSchema, MAX_SUB_RULES).describe("Named rules. Subsets refer to them in routeRules."),
   onLoss: onLossSchema("subset").meta({ default: "Restart" }),
-  paused: optional(z.boolean()).meta({ default: false }).describe(PAUSED_TEXT),
+  paused: pausedSchema.meta({ default: false }),
   maxMovingPercent: optional(int(1, 100)).describe(
     "An edit that would move more than this share of all namespaces waits, in percent. Until it is confirmed, every namespace keeps its present owner, as with paused. The condition Converged says how to confirm it. The default is no limit. The first division of a running operator is no move.",
   ),
@@ -97,13 +84,9 @@ const routeSchema = z.strictObject({
   subsetPublicResources: optional(z.array(resourceMatchSchema).max(32)).describe(
     "Shared resources. Every subset can read and write all objects of these resources.",
   ),
-  subsetDefaultOnlyUserAgents: z
-    .array(z.string().min(1).max(256))
-    .max(64)
-    .optional()
-    .describe(
-      "User agents that only the default subset serves. In every other subset, lists by these user agents are empty, their watches get no events, and their other requests for objects are forbidden, except for the leader-election lock. An entry must match the whole User-Agent that the operator sends. `*` matches any characters, as in `foo-operator/*` or `*/gc-controller`.",
-    ),
+  subsetDefaultOnlyUserAgents: optional(z.array(z.string().min(1).max(256)).max(64)).describe(
+    "User agents that only the default subset serves. In every other subset, lists by these user agents are empty, their watches get no events, and their other requests for objects are forbidden, except for the leader-election lock. An entry must match the whole User-Agent that the operator sends. `*` matches any characters, as in `foo-operator/*` or `*/gc-controller`.",
+  ),
 });
 
 const virtualAppSpecSchema = withRules(
@@ -114,11 +97,9 @@ const virtualAppSpecSchema = withRules(
       ),
       configuration: optional(configurationSchema).describe("Properties of the operator."),
       route: optional(routeSchema).describe("Rules that assign namespaces and objects to subsets."),
-      subsets: optional(z.array(subsetSchema).max(MAX_SUBSETS))
-        .meta(listMap("name"))
-        .describe(
-          "Groups of the operator's pods, in order: a pod belongs to the first subset that matches. Pods that match no subset form the default subset.",
-        ),
+      subsets: namedList(subsetSchema, MAX_SUBSETS).describe(
+        "Groups of the operator's pods, in order: a pod belongs to the first subset that matches. Pods that match no subset form the default subset.",
+      ),
     })
     .meta(celRules(...SPEC_CEL_RULES)),
   specRules,

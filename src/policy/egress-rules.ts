@@ -34,8 +34,8 @@ export function createEgressRules(rules: readonly EgressRule[]) {
       const decisions = matching.map(
         (rule): EgressRuleDecision => ({ rule, decision: rule.effect === "Allow" ? "pass" : "deny" }),
       );
-      // If no rule allows the request, the first rule with Allow refuses it. Rules in the shadow decide as if
-      // they were enforced besides the others.
+      // If no rule allows the request, the first rule with Allow refuses it. A rule in the shadow decides as
+      // if it were enforced too.
       const isAllowed = (modes: readonly string[]) =>
         matching.some(({ effect, mode }) => effect === "Allow" && modes.includes(mode));
       const [missing] = isAllowed(["Enforce"]) ? [] : enforced;

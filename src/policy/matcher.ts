@@ -13,7 +13,7 @@ export interface Matcher<R> {
 const ALL = "*";
 /** The key of rules that name no host, or an expression for it. */
 const ANY_HOST = "";
-/** A rule that names this resource limits the lock too. */
+/** Only a rule that names this resource applies to the lock. */
 const LEASES = { group: "coordination.k8s.io", resource: "leases" };
 
 /** `index` is the place of the rule in the set. */
@@ -155,7 +155,7 @@ function resourceNamesOf({ resource, subresource }: AdmissionSubject): readonly 
   return [...plain, `${resource}/${ALL}`, `${ALL}/${ALL}`];
 }
 
-/** True if all but the resource matches. */
+/** Compares everything but the resource. */
 function isAboutReview(rule: AdmissionRule, { group, version, operation, isNamespaced }: AdmissionSubject): boolean {
   const isInScope = rule.scope === ALL || (rule.scope === "Namespaced") === isNamespaced;
   return isInScope && has(rule.apiGroups, group) && has(rule.apiVersions, version) && has(rule.operations, operation);

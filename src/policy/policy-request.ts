@@ -1,5 +1,5 @@
-// A request as policies see it. Pure. Invariant: it counts as every action whose effect it may have, so that
-// no other verb or subresource leads around a rule.
+// A request as policies see it. Pure. Invariant: a request counts as each action whose effect it may have, so
+// that no other verb or subresource evades a rule.
 import type { ReviewSubject } from "../kube/admission-review.ts";
 import type { RequestInfo, ResourceInfo } from "../kube/request-info.ts";
 

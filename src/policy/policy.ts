@@ -1,6 +1,5 @@
 // The traffic policies of one pod. The manager compiles them, the stream carries them as JSON of this schema,
-// and the engine enforces them. Invariants: no rule depends on another one; a rule of this schema can be
-// enforced.
+// and the engine enforces them. Invariant: each rule that fits the schema can be enforced by itself.
 import { z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { isPattern } from "./text-match.ts";
@@ -16,10 +15,7 @@ const textMatchSchema = z.union([z.strictObject({ exact: z.string() }), regexSch
 
 const resourceSchema = z.strictObject({
   apiGroups: list,
-  /**
-   * `pods`, `pods/status`, `pods/*` (the subresources of pods), `*\/status` and "*" (all resources and
-   * subresources).
-   */
+  /** `pods`, `pods/status`, `pods/*` (all subresources of pods), `*\/status`, or "*" (everything). */
   resources: list,
   verbs: list,
   /** Namespaces of the objects. Neither cluster-scoped objects nor lists over all namespaces have one. */
@@ -29,11 +25,9 @@ const resourceSchema = z.strictObject({
 });
 
 const urlSchema = z.strictObject({
-  /**
-   * A path such as `/healthz`, or a URL such as `https://example.com/v1`, which matches any query, or
-   * `https://example.com/v1?a=b`. A last segment `*` matches everything below: "*" all paths, `https://*` all
-   * URLs of the scheme. A tunnel (CONNECT) counts as `https://host:port/`.
-   */
+  // A path such as `/healthz`, or a URL such as `https://example.com/v1`, which matches any query, or
+  // `https://example.com/v1?a=b`. A last segment `*` matches everything below: "*" all paths, `https://*` all
+  // URLs of the scheme. A tunnel (CONNECT) counts as `https://host:port/`.
   url: z.string(),
   /** HTTP methods in upper case, or "*". A tunnel has the method CONNECT. */
   methods: list,
@@ -54,10 +48,8 @@ const admissionSchema = z.strictObject({
   apiGroups: list,
   apiVersions: list,
   operations: list,
-  /**
-   * `pods` (without subresources), `pods/status`, `pods/*` (pods and their subresources), `*\/status`, "*"
-   * (all without subresources), "*\/*".
-   */
+  // `pods` (no subresources), `pods/status`, `pods/*` (pods and their subresources), `*/status`, "*" (all, no
+  // subresources), or "*/*" (everything).
   resources: list,
   scope: z.enum(["Cluster", "Namespaced", "*"]),
 });
@@ -101,7 +93,7 @@ const breakerSchema = z.strictObject({
   kind: z.literal("breaker"),
   bucket: bucketSchema.exactOptional(),
   trigger: triggerSchema.exactOptional(),
-  /** After this time one request decides. Absent: the breaker stays open until `recovery` changes. */
+  /** After this time one request tests the server. Absent: only a change of `recovery` closes the breaker. */
   sleepMs: count.exactOptional(),
 });
 const limiterSchema = z.discriminatedUnion("kind", [
@@ -110,10 +102,8 @@ const limiterSchema = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("bucket"), ...bucketSchema.shape }),
   /** At most `max` concurrent requests. Long-running requests count until their answer begins. */
   z.strictObject({ kind: z.literal("in-flight"), max: count }),
-  /**
-   * After `failures` failures in a row, requests for this object wait: `baseMs`, doubled with each further
-   * failure, at most `maxMs`.
-   */
+  // After `failures` failures in a row, requests for the object are refused for `baseMs`. Each further
+  // failure doubles this time, up to `maxMs`.
   z.strictObject({ kind: z.literal("backoff"), baseMs: count, maxMs: count, failures: count }),
   breakerSchema,
 ]);
@@ -127,8 +117,7 @@ export const limitSchema = z
     recovery: z.string(),
   })
   .refine(({ match, limiter }) => (match.admissions ?? []).length === 0 || limiter.kind === "deny", {
-    // Anybody can send a review, so a limiter that counts them would refuse the API server what a stranger
-    // has used up.
+    // Anybody can send reviews. A limiter that counts them would let strangers use up the API server's part.
     error: 'must have kind "deny" if match.admissions is set: other limiters would count the reviews of strangers',
     path: ["limiter"],
   });
@@ -156,15 +145,11 @@ export const faultSchema = z.strictObject({
 
 export const egressSchema = z.strictObject({
   ...head,
-  /**
-   * Deny: what matches is refused. Allow: as long as there is such an enforced rule, what matches none is
-   * refused.
-   */
+  // Deny: a request that matches is refused. Allow: as long as such a rule is enforced, a request that
+  // matches none of them is refused.
   effect: z.enum(["Allow", "Deny"]),
-  /**
-   * `host` is case-insensitive, a name or an address without brackets; no port means every port. An
-   * expression is matched against `host` and against `host:port`, both in lower case.
-   */
+  // `host` is case-insensitive: a name, or an address without brackets. No port means every port. A regex is
+  // matched against `host` and against `host:port`, both in lower case.
   hosts: z.array(z.union([z.strictObject({ host: z.string(), port: z.number().exactOptional() }), regexSchema])),
   /** Methods in upper case; empty or with "*" for all. A tunnel has the method CONNECT. */
   methods: list,

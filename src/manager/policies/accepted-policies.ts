@@ -1,6 +1,6 @@
-// The policies in force: the newest valid spec of each object. Invariant: an invalid object keeps the rules
-// that it had. A manager that has just started does not know them: then `isDoubtful` is true of the pods that
-// had them, and these keep them.
+// The policies in force: the newest valid spec of each object. Invariant: the rules of an object that becomes
+// invalid stay in force. A manager that has just started does not know these rules, so the pods that had them
+// (`isDoubtful`) keep the rules that they have.
 import { isDeepStrictEqual } from "node:util";
 import type { Problem } from "../../api/problems.ts";
 import { beyondShare, POLICIES_SHARE } from "../apps/namespace-share.ts";
@@ -14,14 +14,14 @@ export interface KnownPolicy {
   readonly size: PolicySize;
   /** The problems of the present spec; empty if it is in force. */
   readonly problems: readonly Problem[];
-  /** False beyond the share of the namespace: the present spec was not compiled. */
+  /** False if the object is beyond the share of its namespace: its present spec was not compiled. */
   readonly isChecked: boolean;
 }
 
 export function createAcceptedPolicies() {
   const byNamespace = new Map<string, ReadonlyMap<string, KnownPolicy>>();
   return {
-    /** Takes all objects of a namespace. The others that it knew there are forgotten. */
+    /** Takes all objects of a namespace, and forgets those that are gone. */
     update(namespace: string, objects: readonly Listed[]): KnownPolicy[] {
       const before = byNamespace.get(namespace);
       const beyond = beyondShare(objects, ({ object }) => [object], POLICIES_SHARE, "policies");
@@ -51,12 +51,10 @@ export function inputsOf({ metadata, status }: PolicyObject): readonly unknown[]
   return [metadata.generation, metadata.annotations, metadata.labels, status?.specSince, status?.observedGeneration];
 }
 
-/**
- * True if an earlier manager may have given this pod the rules of a spec that is no longer there. The status
- * names the pods, unless they are too many.
- */
+/** True if an earlier manager may have given this pod the rules of a spec that is no longer there. */
 export function isDoubtful({ object: { status }, policy }: KnownPolicy, podName: string): boolean {
   if (policy !== undefined || (status?.currentSpecHash ?? "") === "") return false;
+  // The status names the pods, unless they are too many.
   const { targets, targetStatus = [] } = status ?? {};
   return (targets?.total ?? 0) > targetStatus.length || targetStatus.some((target) => target.podName === podName);
 }

@@ -1,6 +1,5 @@
 // What the policies controller watches: the objects of all policy kinds, the pods with a proxy and their
-// apps, and the reports of the proxies. A request names a namespace, since policies are for pods of their
-// own.
+// apps, and the reports of the proxies. A request names a namespace, since a policy is for pods of its own.
 import type { KubeObject } from "../../kube/types.ts";
 import { type Controller, changed, controllerOf } from "../../runtime/controller.ts";
 import { parseRequest, type Request } from "../../runtime/reconciler.ts";
@@ -26,8 +25,7 @@ export function addPoliciesController(options: PoliciesControllerOptions): Contr
   const { informers, apps, pods, registry } = options;
   const kinds = POLICY_KINDS.map((kind) => ({ kind, store: informers.store(kind.resource) }));
   const namespaceOf = ({ metadata }: KubeObject): Request[] => [requestOf(metadata.namespace ?? "")];
-  // Annotations and labels recover a breaker and switch objects off. The time in the status starts a fault
-  // that ends.
+  // An annotation recovers a breaker, a label switches an object off, a time in the status starts a fault.
   const predicates = [changed<PolicyObject>(inputsOf)];
   let builder = controllerOf({ name: "policies", debounceMs: DEBOUNCE_MS, concurrency: CONCURRENCY, ...options });
   for (const { kind } of kinds) builder = builder.watches(kind.resource, namespaceOf, { predicates });

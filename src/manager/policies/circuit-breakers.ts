@@ -94,7 +94,7 @@ function egressRuleOf({ interceptType, contentType, contents, methods }: Interce
 }
 
 const TUNNEL = "does not match the tunnels (CONNECT) of HTTPS clients, in which method and path are encrypted";
-/** Requests that open a tunnel match these. */
+/** A request that opens a tunnel has one of these methods in its rules. */
 const TUNNEL_METHODS: readonly string[] = ["CONNECT", "*"];
 
 function* notes({ spec: { rateLimitings = [], trafficInterceptRules = [] } }: CircuitBreaker): Iterable<string> {

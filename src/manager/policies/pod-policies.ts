@@ -11,15 +11,12 @@ import type { FactsOf } from "../facts/proxy-facts.ts";
 import { isDoubtful, type KnownPolicy } from "./accepted-policies.ts";
 import { addSizes, fits, NO_SIZE, type PolicySize, type TargetPod } from "./policy-kind.ts";
 
-/**
- * Undefined if the pod has no proxy or has ended. Whatever labels are left of those that the injection wrote,
- * a pod is a target as long as its proxy may run.
- */
+/** Undefined if the pod has no proxy or has ended. Users may remove the labels that the injection wrote. */
 export function targetPod(pod: Pod, apps: Pick<Apps, "get">, factsOf: FactsOf): TargetPod | undefined {
   const { namespace = "", name = "", labels = {} } = pod.metadata;
   const injectedApp = labels[INJECTED_LABEL];
   if (hasEnded(pod) || (injectedApp === undefined && !carriesProxy(pod))) return undefined;
-  // Labels can be removed from a running pod. Then the routes that its proxy enforces name its app.
+  // Without the label, the routes that the proxy enforces name its app.
   const app = injectedApp ?? factsOf(podKey({ namespace, name }))?.acknowledged?.app.name ?? "";
   const subset = apps.get(app, namespace)?.pods.subsetOf(labels) ?? "";
   return { namespace, name, labels, ip: pod.status?.podIP ?? "", app, subset, hasEgress: hasEgress(pod) };
@@ -37,16 +34,11 @@ export interface PodPolicies {
 
 type Combined = Pick<PodPolicies, "policies" | "digest" | "leftOut">;
 
-/**
- * The bound of all different sets of a namespace: four times its share (POLICIES_SHARE). The manager encodes,
- * hashes and keeps each: with a thousand pods that differed by a label, this took longer than its lease.
- */
+// The bound of all different sets of a namespace: four times its share (POLICIES_SHARE). The manager encodes,
+// hashes and keeps each set. For a thousand pods with different sets, this took longer than its lease.
 const MAX_SETS_BYTES = 16 * 1024 * 1024;
 
-/**
- * Returns a function of a pod. Pods with the same policies share one set, which is encoded once. A set beyond
- * the bound is empty and doubtful, so the caller begins with the oldest pods.
- */
+/** Pods with equal policies share a set. A set beyond the bound is empty, so the oldest pods come first. */
 export function podPolicies(policies: readonly KnownPolicy[]): (pod: TargetPod) => PodPolicies {
   const sorted = [...policies].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
   const shared = new Map<string, Combined>();

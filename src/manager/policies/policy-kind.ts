@@ -1,5 +1,5 @@
-// What a policy asks for, and the way from an object of any kind to its policy. Each kind has one file that
-// says what differs; all other parts of the manager work with policies only.
+// Compiles an object of any policy kind to its policy. Each kind has one file with what differs. All other
+// parts of the manager work with policies only.
 import type { PolicyStatus } from "../../api/policy-status.ts";
 import type { ValidationResult } from "../../api/problems.ts";
 import type { Resource } from "../../kube/client/resource.ts";
@@ -108,7 +108,7 @@ export function compileResourceRule(rule: Omit<ResourceRule, "clusterScope">): R
   return { apiGroups, resources, verbs, namespaces, clusterScope: namespaces.includes("*") };
 }
 
-/** Such rules need the egress listener of the proxy. */
+/** True if a rule is about other servers than the API server, which needs the proxy's egress listener. */
 export function needsEgress({ limits, faults, egress }: PolicySet): boolean {
   const isAboutOthers = ({ match: { http, urls } }: LimitRule | FaultRule) =>
     http.length > 0 || urls.some(({ url }) => /^https?:/.test(url));

@@ -24,21 +24,21 @@ export interface TargetFacts {
   readonly lacksEgress: boolean;
   /** The digest of the policies that the proxy enforces; "" if it has reported none. */
   readonly enforced: string;
-  /** The proxy refuses the policies because of them. */
+  /** Why the proxy refuses the policies; empty if it does not. */
   readonly problems: readonly string[];
   /** The rules of this object. */
   readonly rules: readonly RuleSnapshot[];
 }
 
-/** The parts of the policy are those of its valid spec. */
+/** `off`, `endsMs` and `notes` are those of the newest valid spec. */
 export interface PolicyStatusFacts extends Pick<Policy, "off" | "endsMs" | "notes"> {
   readonly generation: number;
   /** The hash of the spec in force; "" if none is. */
   readonly specHash: string;
   readonly problems: readonly Problem[];
-  /** The policy has limits, and each proxy counts alone. */
+  /** The policy has limits, which each proxy counts by itself. */
   readonly isLimit: boolean;
-  /** The rules of the policy are only counted. */
+  /** The policy has a limit in the mode Shadow. */
   readonly isShadow: boolean;
   readonly targets: readonly TargetFacts[];
   readonly previous: PolicyStatus | undefined;

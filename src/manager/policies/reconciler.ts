@@ -1,6 +1,6 @@
 // Gives every proxy of a namespace its policies, and writes the status of its policy objects. Level-based.
-// Invariants: publishing waits for no write, so no status that cannot be written delays a policy; the
-// policies and pods of one namespace delay the others by slices only.
+// Invariants: a status that cannot be written delays no policy, since publishing waits for no write; a
+// namespace with many policies and pods delays the others only by slices of time.
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { PolicyStatus } from "../../api/policy-status.ts";
@@ -30,7 +30,7 @@ export interface PoliciesReconcilerOptions extends Pick<ManagerContext, "client"
 
 /** The least time between two writes of one status. */
 const STATUS_EVERY_MS = 1_000;
-/** A timer knows no longer time than 24 days. */
+/** A timer can wait for 24 days at most. */
 const LONGEST_WAIT_MS = 24 * 60 * 60 * 1_000;
 /** A status whose time is forgotten may be written a moment earlier. */
 const MAX_TIMES = 16_384;
@@ -64,15 +64,15 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
       const objects = kinds.flatMap(({ kind, store }) => store.list(namespace).map((object) => ({ kind, object })));
       const known = accepted.update(namespace, objects);
       const policiesOf = podPolicies(known);
-      const give = (pod: Pod): PodPolicies[] => {
+      const publishTo = (pod: Pod): PodPolicies[] => {
         const target = targetPod(pod, apps, registry.facts);
         if (target === undefined) return [];
         const own = policiesOf(target);
         publish(own);
         return [own];
       };
-      const given = await mapInSlices(listed.toSorted(oldestFirst), give, { turns, client: namespace, clock, signal });
-      const proxies = given.flat().map((policies) => ({ ...policies, facts: registry.facts(podKey(policies.pod)) }));
+      const published = await mapInSlices(listed.toSorted(oldestFirst), publishTo, { turns, client: namespace, clock, signal });
+      const proxies = published.flat().map((policies) => ({ ...policies, facts: registry.facts(podKey(policies.pod)) }));
       const write = (policy: KnownPolicy) => writePolicyStatus(options, policy, proxies, writtenMs, signal);
       const waits = await Promise.all(known.map((policy) => turns.run(namespace, () => write(policy))));
       const due = waits.filter((ms) => ms !== undefined);
@@ -88,7 +88,7 @@ function oldestFirst({ metadata: a }: Pod, { metadata: b }: Pod): number {
 
 type ProxyPolicies = PodPolicies & { readonly facts: ProxyFacts | undefined };
 
-/** After the returned time the status may be written or changes by itself; undefined for neither. */
+/** Returns the milliseconds until the status may be written, or changes by itself; undefined for neither. */
 async function writePolicyStatus(
   { client, events, clock }: PoliciesReconcilerOptions,
   { kind, object, policy, problems }: KnownPolicy,

@@ -16,12 +16,9 @@ export const trafficPolicies = createPolicyKind({
   resource: TRAFFIC_POLICIES,
   validate: validateTrafficPolicy,
   rulesOf({ spec: { circuitBreaking, rateLimiting } }, headOf) {
-    const ruleOf = (name: string, match: RequestMatch, limiter: LimiterSpec): LimitRule => ({
-      ...headOf(name),
-      match,
-      limiter,
-      recovery: "",
-    });
+    const ruleOf = (name: string, match: RequestMatch, limiter: LimiterSpec): LimitRule => {
+      return { ...headOf(name), match, limiter, recovery: "" };
+    };
     const { apiServer, webhook } = circuitBreaking ?? {};
     const admissions = (webhook?.admissionRules ?? []).map(admissionRuleOf);
     const limits: LimitRule[] = [];
@@ -35,14 +32,16 @@ export const trafficPolicies = createPolicyKind({
     return { limits };
   },
   isFor: ({ spec: { targetVirtualApps } }, { app, subset }) =>
-    targetVirtualApps.some((target) => target.name === app && names(target, subset)),
+    targetVirtualApps.some((target) => target.name === app && isForSubset(target, subset)),
   notes: ({ spec: { circuitBreaking } }) =>
     circuitBreaking?.webhook !== undefined && (circuitBreaking.webhook.admissionRules ?? []).length === 0
       ? ["spec.circuitBreaking.webhook has no admissionRules, so it refuses nothing"]
       : [],
 });
 
-function names({ specificSubsets = [] }: TrafficPolicySpec["targetVirtualApps"][number], subset: string): boolean {
+type Target = TrafficPolicySpec["targetVirtualApps"][number];
+
+function isForSubset({ specificSubsets = [] }: Target, subset: string): boolean {
   if (specificSubsets.length === 0 || specificSubsets[0] === "*") return true;
   return specificSubsets.includes(subsetDisplayName(subset));
 }

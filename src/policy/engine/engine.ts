@@ -19,11 +19,11 @@ export type LimitDecision =
   | ({ readonly kind: "refused"; readonly decisions: readonly RuleDecision[] } & RefusedBy)
   | { readonly kind: "permitted"; readonly decisions: readonly RuleDecision[]; readonly permit: Permit };
 
-/** The owner of a request that passes has to report its end. */
+/** The caller must report the end of a request that passes. */
 export interface Permit {
   /** The answer has begun, or will not come. Later calls do nothing. */
   settle(outcome: Outcome): void;
-  /** Without an answer the request was abandoned. Later calls do nothing. */
+  /** The request is over. Without an answer it counts as abandoned. Later calls do nothing. */
   release(): void;
 }
 
@@ -53,17 +53,17 @@ interface Entry {
   readonly limiter: Limiter;
 }
 
-const FREE: Permit = { settle: () => {}, release: () => {} };
+const EMPTY_PERMIT: Permit = { settle: () => {}, release: () => {} };
 
 export function createEngine({ now, stored = [], changed = () => {} }: EngineOptions) {
-  const before = new Map(stored.map(({ key, state }) => [key, state]));
+  const storedStates = new Map(stored.map(({ key, state }) => [key, state]));
   let entries: readonly Entry[] = [];
   let matcher: Matcher<Entry> = createMatcher(entries);
 
   const entryOf = (rule: LimitRule, known: Entry | undefined): Entry => {
     const key = keyOf(rule);
     const { limiter: spec, recovery } = rule;
-    const limiter = known?.limiter ?? createLimiter({ spec, startMs: now(), recovery, before: before.get(key), changed });
+    const limiter = known?.limiter ?? createLimiter({ spec, startMs: now(), recovery, before: storedStates.get(key), changed });
     limiter.recover?.(rule.recovery, now());
     return { key, rule, match: rule.match, limiter };
   };
@@ -71,7 +71,7 @@ export function createEngine({ now, stored = [], changed = () => {} }: EngineOpt
     decide(request: PolicyRequest): LimitDecision {
       const nowMs = now();
       const asked = matcher.match(request).map((entry) => ({ entry, decision: entry.limiter.ask(request, nowMs) }));
-      if (asked.length === 0) return { kind: "permitted", decisions: [], permit: FREE };
+      if (asked.length === 0) return { kind: "permitted", decisions: [], permit: EMPTY_PERMIT };
       const decisions = asked.map(({ entry, decision }) => ({ rule: entry.rule, decision }));
       const refusing = asked.filter(({ decision }) => decision.kind !== "pass");
       // A request that a rule refuses in any case must not open the breaker of another rule.
@@ -88,11 +88,10 @@ export function createEngine({ now, stored = [], changed = () => {} }: EngineOpt
       const known = new Map(entries.map((entry) => [entry.key, entry]));
       entries = rules.map((rule) => entryOf(rule, known.get(keyOf(rule))));
       matcher = createMatcher(entries);
-      before.clear();
+      storedStates.clear();
       changed();
     },
     states: () => entries.map(({ rule, limiter }) => ({ rule, state: limiter.state(), breaker: limiter.stored?.() })),
-    /** The breakers that are not closed. */
     openBreakers: (): readonly StoredBreaker[] =>
       entries.flatMap(({ key, limiter }) => {
         const state = limiter.stored?.();
@@ -116,7 +115,7 @@ function worstOf(decisions: readonly RuleDecision[]): RefusedBy | undefined {
 }
 
 function permitOf(tickets: readonly Ticket[], now: () => number): Permit {
-  if (tickets.length === 0) return FREE;
+  if (tickets.length === 0) return EMPTY_PERMIT;
   let isSettled = false;
   let isReleased = false;
   const settle = (outcome: Outcome) => {
@@ -130,7 +129,7 @@ function permitOf(tickets: readonly Ticket[], now: () => number): Permit {
     release() {
       if (isReleased) return;
       isReleased = true;
-      // A client that gives up without an answer says nothing of the server.
+      // A client that gives up without an answer says nothing about the server.
       settle({ kind: "abandoned" });
       for (const ticket of tickets) ticket.release?.();
     },

@@ -1,5 +1,5 @@
-// A circuit breaker: it opens when its bucket runs out or when requests fail. Invariant: while it is open, at
-// most one request that it has let through since is under way.
+// A circuit breaker, which opens when its bucket runs out or when requests fail. Invariant: an open breaker
+// lets one request through at a time, which decides whether it closes.
 import type { BreakerSpec, FailureTrigger } from "../policy.ts";
 import { type BreakerEvent, type BreakerState, CLOSED, nextBreakerState } from "./breaker-state.ts";
 import { isFailure, type Limiter, type Outcome, PASS, type Ticket } from "./limiter.ts";
@@ -15,7 +15,7 @@ export interface BreakerOptions {
   readonly changed: () => void;
 }
 
-/** The wait of requests that come while another one decides. */
+/** The wait of a request that comes while another one decides. */
 const PROBE_WAIT_MS = 1_000;
 
 export function createBreaker({ spec, startMs, recovery: first, before = CLOSED, changed }: BreakerOptions): Limiter {
@@ -34,12 +34,12 @@ export function createBreaker({ spec, startMs, recovery: first, before = CLOSED,
     changed();
   };
   const isClosed = () => state.kind === "closed";
-  // A clock that was set back must not make the time longer than it is.
+  // A clock that was set back must not make the wait longer than sleepMs.
   const leftMs = (sinceMs: number, nowMs: number) => Math.min(sleepMs, sinceMs + sleepMs - nowMs);
   const hasFailed = (outcome: Outcome) =>
     isFailure(outcome) || (outcome.kind === "answered" && outcome.tookMs > (trigger?.slowerThanMs ?? Number.POSITIVE_INFINITY));
 
-  /** A late answer of an earlier request decides nothing. */
+  /** The ticket of the request that decides. A late answer to an earlier one decides nothing. */
   let probe: Ticket | undefined;
   const createProbe = (): Ticket => {
     const ticket: Ticket = {
@@ -84,7 +84,7 @@ export function createBreaker({ spec, startMs, recovery: first, before = CLOSED,
       recovery = next;
       if (isClosed()) return;
       step({ kind: "recovered", recovery });
-      // An empty bucket would open it again immediately.
+      // An empty bucket would open the breaker again immediately.
       if (isClosed()) bucket = spec.bucket && createTokenBucket(spec.bucket, nowMs);
     },
     stored: () => state,
@@ -116,7 +116,7 @@ function createFailureWindow(trigger: FailureTrigger) {
         if (failed) current.failures++;
       }
       inARow = failed ? inARow + 1 : 0;
-      return failed && (isRow(trigger, inARow) || isShare(trigger, slots));
+      return failed && (isTooLongARow(trigger, inARow) || isTooLargeAShare(trigger, slots));
     },
     clear() {
       slots = [];
@@ -125,11 +125,11 @@ function createFailureWindow(trigger: FailureTrigger) {
   };
 }
 
-function isRow({ consecutive }: FailureTrigger, inARow: number): boolean {
+function isTooLongARow({ consecutive }: FailureTrigger, inARow: number): boolean {
   return consecutive !== undefined && inARow >= consecutive;
 }
 
-function isShare({ percent, minimumRequests }: FailureTrigger, slots: readonly Slot[]): boolean {
+function isTooLargeAShare({ percent, minimumRequests }: FailureTrigger, slots: readonly Slot[]): boolean {
   if (percent === undefined) return false;
   const requests = slots.reduce((sum, slot) => sum + slot.requests, 0);
   const failures = slots.reduce((sum, slot) => sum + slot.failures, 0);

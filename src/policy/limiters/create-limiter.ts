@@ -64,13 +64,10 @@ function createInFlightLimiter(max: number): Limiter {
 }
 
 const MAX_KEYS = 4_096;
-/** 2 ** 40 of any base is above every bound. */
+/** Any base, doubled so many times, is above every bound. */
 const MAX_DOUBLINGS = 40;
 
-/**
- * After some failures in a row, requests for the same object are refused for a time that doubles with each
- * further failure. Of too many objects that fail, the one whose last failure is oldest is forgotten.
- */
+/** Beyond MAX_KEYS objects that fail, the object whose last failure is oldest is forgotten. */
 function createBackoffLimiter(spec: Extract<LimiterSpec, { kind: "backoff" }>): Limiter {
   const { baseMs, maxMs, failures: threshold } = spec;
   const failing = new BoundedMap<string, { readonly failures: number; readonly untilMs: number }>(MAX_KEYS);

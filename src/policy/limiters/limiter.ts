@@ -20,7 +20,7 @@ export type Outcome =
   /** The client left before the answer came. */
   | { readonly kind: "abandoned" };
 
-/** What a limiter wants to hear of a request that has passed. */
+/** Tells a limiter the outcome of a request that it has let pass. */
 export interface Ticket {
   /** The answer has begun, or will not come. Called once. */
   settle?(outcome: Outcome, nowMs: number): void;
@@ -29,7 +29,6 @@ export interface Ticket {
 }
 
 export interface Limiter {
-  /** Changes nothing. */
   ask(request: PolicyRequest, nowMs: number): Decision;
   /** The request passes. */
   charge(request: PolicyRequest, nowMs: number): Ticket | undefined;

@@ -4,7 +4,7 @@ import type { BucketSpec } from "../policy.ts";
 import type { PolicyRequest } from "../policy-request.ts";
 import { type Decision, PASS } from "./limiter.ts";
 
-/** Rounding may have taken as much from a full bucket. */
+/** Rounding errors of this size must not make a full bucket refuse a request. */
 const EPSILON = 1e-9;
 
 /** The bucket is full at first. */

@@ -93,17 +93,12 @@ export function injectionWebhook(app: App, target: WebhookTarget, trustPem: stri
 
 /** The API server stores a selector without empty maps and lists. */
 function storedSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelector): LabelSelector {
+  const requirements = matchExpressions.map(({ key, operator, values = [] }) => {
+    return values.length === 0 ? { key, operator } : { key, operator, values };
+  });
   return {
     ...(Object.keys(matchLabels).length === 0 ? {} : { matchLabels }),
-    ...(matchExpressions.length === 0
-      ? {}
-      : {
-          matchExpressions: matchExpressions.map(({ key, operator, values = [] }) => ({
-            key,
-            operator,
-            ...(values.length === 0 ? {} : { values }),
-          })),
-        }),
+    ...(requirements.length === 0 ? {} : { matchExpressions: requirements }),
   };
 }
 
@@ -117,8 +112,7 @@ export function validationConfiguration(entries: Entries): ValidatingWebhookConf
 }
 
 function injectedApps({ apps, target }: Entries): App[] {
-  // Two entries of one name would make the API server refuse all entries. Validation refuses an app with
-  // another kind's name.
+  // If two apps of different kinds had one name, the API server would refuse all entries.
   const injected = withinShare(apps).filter((app) => isInjected(app, target.namespace));
   return [...new Map(injected.toReversed().map((app) => [injectionWebhookName(app.ref), app])).values()];
 }
@@ -137,14 +131,10 @@ function admissionWebhook(app: App, target: WebhookTarget, trustPem: string): Va
   };
 }
 
-/**
- * `failurePolicy` is Ignore, so users can edit objects and finalizers while no manager answers. The CRD's CEL
- * rules always apply, and the condition Accepted reports all other problems.
- *
- * The entry is also a mutating webhook, although it changes nothing. The API server calls mutating webhooks
- * before it checks the CRD's schema and CEL rules, which report only some of the problems and suggest no
- * names. The validating webhook sees the final object.
- */
+// `failurePolicy` is Ignore, so users can edit objects and finalizers while no manager answers. The CRD's CEL
+// rules always apply, and the condition Accepted reports all other problems. The entry is also a mutating
+// webhook, although it changes nothing: the API server calls mutating webhooks before it checks the CRD's
+// schema, which reports only some of the problems. The validating webhook sees the final object.
 function validationWebhook({ kinds, target, trustPem }: Entries, path: string): ValidatingWebhook {
   const rules = kinds.map(({ resource: { group, version, resource } }) => ({
     apiGroups: [group],
@@ -194,15 +184,15 @@ function metadata(name: string) {
   return { name, labels: { "admissions.enforcer/disabled": "true" } };
 }
 
-// What one app, and the apps of one namespace, may take of the object with the entries of all apps. The API
-// server bounds that object, and no app may keep the pods of later apps from being injected.
+// The API server bounds the size of the object with the entries of all apps. So each namespace has a share of
+// the entries, and each entry is bounded: no app keeps the pods of later apps from being injected.
 
 /** With one CA the object has room for 1,900 entries. */
 export const MAX_ENTRIES_PER_NAMESPACE = 64;
-/** The length as JSON. The selector of one VirtualApp could have 140,000, a tenth of the object. */
+/** As JSON. The selector of one VirtualApp could have 140,000 characters, a tenth of the object. */
 const MAX_SELECTOR_CHARS = 1_024;
 
-/** Of each namespace the oldest apps, valid or not, so that no app takes the place of another one. */
+/** The oldest apps of each namespace, valid or not, so that a new app takes no other app's place. */
 export function withinShare(apps: readonly App[]): App[] {
   return [...Map.groupBy(apps, ({ ref }) => ref.namespace).values()].flatMap((inNamespace) =>
     inNamespace.length <= MAX_ENTRIES_PER_NAMESPACE
@@ -211,10 +201,7 @@ export function withinShare(apps: readonly App[]): App[] {
   );
 }
 
-/**
- * Leaves out the terms that have no room. The API server then asks about other pods of the namespace too, and
- * the webhook lets them pass.
- */
+// Leaves out the terms that have no room. Then the API server asks about other pods too, which pass.
 function withinEntry({ matchLabels = {}, matchExpressions = [] }: LabelSelector): LabelSelector {
   let charsLeft = MAX_SELECTOR_CHARS;
   const hasRoom = (term: unknown) => {
@@ -230,11 +217,7 @@ function withinEntry({ matchLabels = {}, matchExpressions = [] }: LabelSelector)
 }
 
 export function fitsEntry(selector: LabelSelector): boolean {
-  const { matchLabels = {}, matchExpressions = [] } = withinEntry(selector);
-  return (
-    Object.keys(matchLabels).length === Object.keys(selector.matchLabels ?? {}).length &&
-    matchExpressions.length === (selector.matchExpressions ?? []).length
-  );
+  return countTerms(withinEntry(selector)) === countTerms(selector);
 }
 
 function byAge(a: App, b: App): number {

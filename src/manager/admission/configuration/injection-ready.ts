@@ -47,20 +47,14 @@ interface InjectionLook {
   readonly againMs: number | undefined;
 }
 
-export interface InjectionReady {
-  /** @param written the last written condition */
-  look(app: App, written: Condition | undefined): InjectionLook;
-  /** True if the app's entry has changed since the last call of `look`. */
-  hasChanged(app: AppRef): boolean;
-  forget(app: Omit<AppRef, "kind">): void;
-}
-
 interface SeenEntry {
   readonly webhook: MutatingWebhook;
   readonly sinceMs: number;
 }
 
-export function createInjectionReady(options: InjectionReadyOptions): InjectionReady {
+export type InjectionReady = ReturnType<typeof createInjectionReady>;
+
+export function createInjectionReady(options: InjectionReadyOptions) {
   const { mutating, target, clock } = options;
   const entries = new Map<string, SeenEntry>();
   const entryOf = (app: AppRef) => mutating.get(MUTATING_NAME)?.webhooks?.find(({ name }) => name === injectionWebhookName(app));
@@ -79,7 +73,8 @@ export function createInjectionReady(options: InjectionReadyOptions): InjectionR
   };
 
   return {
-    look(app, written) {
+    /** @param written the last written condition */
+    look(app: App, written: Condition | undefined): InjectionLook {
       if (!mutating.hasSynced) return { verdict: undefined, againMs: undefined };
       const seen = see(app.ref);
       const ageMs = seen === undefined ? 0 : clock.monotonicMs() - seen.sinceMs;
@@ -92,8 +87,9 @@ export function createInjectionReady(options: InjectionReadyOptions): InjectionR
       const isPending = verdict.reason === "WebhookPending" || verdict.reason === "WebhookTooLarge";
       return { verdict, againMs: waitMs ?? (isPending ? PENDING_MS : undefined) };
     },
-    hasChanged: (app) => !isSameEntry(entries.get(formatRequest(app))?.webhook, entryOf(app)),
-    forget: (app) => entries.delete(formatRequest(app)),
+    /** True if the app's entry has changed since the last call of `look`. */
+    hasChanged: (app: AppRef) => !isSameEntry(entries.get(formatRequest(app))?.webhook, entryOf(app)),
+    forget: (app: Omit<AppRef, "kind">) => entries.delete(formatRequest(app)),
   };
 }
 

@@ -31,18 +31,17 @@ export function createInjectWebhook({ apps, read, keepRevision, settings }: Inje
     if (!apps.hasSynced) throw notYet("has not listed the apps yet");
     const injection = settings();
     if (injection === undefined) throw notYet("does not know the address of the API server yet");
-    // An app that this replica does not know yet was waited for (createAppWait).
+    // If this replica does not know the app yet, createAppWait has already waited for it.
     const seen = apps.get(name.name, name.namespace);
-    // The app may have been created again under its name, or the watch may lag: read it before a pod passes
-    // unchanged.
-    const isSure = seen === undefined || asksFor(seen, request);
+    // The watch may lag, so an app that would let the pod pass unchanged is read again.
+    const isSure = seen === undefined || mustInject(seen, request);
     const app = isSure ? seen : await orNotYet(read(name, caller.address), `cannot read app ${name.namespace}/${name.name} now`);
     if (app === undefined) {
       const message = `there is no app ${name.namespace}/${name.name}; if it was just created or deleted, try again`;
       return { allowed: false, reason: "NotFound", message };
     }
     const others = apps.list(name.namespace).filter(({ ref }) => ref.name !== app.ref.name || ref.kind !== app.ref.kind);
-    if (!asksFor(app, request)) return judgePod(app, request.object, [app, ...others], injection);
+    if (!mustInject(app, request)) return judgePod(app, request.object, [app, ...others], injection);
     const pod = request.object as PodManifest;
     const kept = await orNotYet(keepRevision(app, pod, caller), "cannot read the revision that the pod is to have now");
     const answer = judgePod(app, kept ?? pod, [app, ...others], injection);
@@ -51,17 +50,14 @@ export function createInjectWebhook({ apps, read, keepRevision, settings }: Inje
   };
 }
 
-/** True if the pod must not pass unchanged. */
-function asksFor(app: App, { object }: AdmissionRequest): boolean {
+function mustInject(app: App, { object }: AdmissionRequest): boolean {
   return isLive(app) && app.pods.selects((object as KubeObject).metadata?.labels);
 }
 
-/**
- * Checks an app's pods after all mutating webhooks. In its second round the API server calls only webhooks
- * that it called in the first. So a later webhook that adds a selected label to a pod, or reverts the
- * injection, would let the pod run without a proxy.
- */
+/** Checks an app's pods after all mutating webhooks. */
 export function createAdmitWebhook(inject: (app: AppName) => Review): (app: AppName) => Review {
+  // In its second round the API server calls only webhooks that it called in the first. So a later webhook
+  // that adds a selected label to a pod, or reverts the injection, would let the pod run without a proxy.
   return (name) => async (request, caller) => {
     const answer = await inject(name)(request, caller);
     if (!answer.allowed) return answer;
@@ -83,7 +79,7 @@ function judgePod(app: App, pod: AdmissionRequest["object"], all: readonly App[]
   return answerOf(injectPod({ pod, namespace, apps: all.filter(isLive), settings }));
 }
 
-// Other subsets still own namespaces until then, so no pod without routes may start.
+// Until all namespaces are moved back, other subsets own some of them, so no pod without a proxy may start.
 function answerWhileEnding(app: App): AdmissionAnswer {
   const { kind, name } = app.ref;
   const ends = `${kind} ${name} ${endingText(app)}`;
@@ -119,12 +115,8 @@ function forbidden(message: string): AdmissionAnswer {
   return { allowed: false, reason: "Forbidden", message };
 }
 
-async function orNotYet<T>(read: Promise<T>, what: string): Promise<T> {
-  try {
-    return await read;
-  } catch {
-    throw notYet(what);
-  }
+function orNotYet<T>(read: Promise<T>, what: string): Promise<T> {
+  return read.catch(() => Promise.reject(notYet(what)));
 }
 
 // The failurePolicy decides about the pod, or another replica answers the API server's next attempt.
@@ -135,22 +127,17 @@ function notYet(what: string): StatusError {
 
 /** A watch that is further behind than this is broken. */
 const UNKNOWN_APP_MS = 2_000;
-/**
- * As many as there are places for connections (webhook-server.ts): a waiting request has a connection and no
- * body. One address gets half, the next a quarter, and so on.
- */
+/** The number of places for connections (webhook-server.ts). Each waiting request has one, and no body. */
 const MAX_WAITING = 256;
 
-/**
- * Waits for an app that this replica does not know yet: the leader knew it before it wrote the webhook. A
- * request that waits holds no body, and few wait, since any client can name an app that does not exist.
- */
+/** Waits for an app that this replica does not know yet: the leader knew it before it wrote the webhook. */
 export function createAppWait({ apps, clock }: Pick<ManagerContext, "apps" | "clock">): (app: AppName) => Ready {
   const places = createFairBudget(MAX_WAITING);
   return (app) =>
     async ({ address, signal }) => {
-      // Before the first list, the review says so.
+      // Before the first list of the apps, the review answers that it has not listed them.
       if (!apps.hasSynced || apps.get(app.name, app.namespace) !== undefined) return;
+      // Any client can name an app that does not exist.
       if (!places.take(address, 1)) {
         const message = "ctrlmesh: too many requests wait for an app that this replica of the manager does not know";
         throw new StatusError("TooManyRequests", message, { retryAfterSeconds: 1 });

@@ -1,6 +1,6 @@
-// Gives a new pod of a sharded StatefulSet the revision that the record of the rollout has for it. Else a pod
-// that is deleted before its turn would come back with the new revision, since with OnDelete every pod is
-// made by the present template.
+// Gives a new pod of a sharded StatefulSet the revision that the record of the rollout has for it. With
+// OnDelete the StatefulSet's controller makes every pod by the present template, so a pod that is deleted
+// before its turn would come back with the new revision.
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
 import { fieldAt } from "../../../api/rule.ts";
 import { ROLL_EXPECTED, ROLLING } from "../../../api/sharding-keys.ts";
@@ -17,16 +17,12 @@ import { expectedRevision, parseRecord, REVISION_LABEL } from "../../rollout/rol
 import type { Caller } from "../server/webhook.ts";
 import { READ_TIMEOUT_MS, type ReadLimit } from "./review-reads.ts";
 
-/**
- * The pod with its expected revision; undefined if it has it, if no rollout has a record of it, or if the
- * revision no longer exists.
- * @throws if the API server does not answer
- */
+/** Undefined if the pod stays as it is. @throws an error if the API server does not answer */
 export type KeepRevision = (app: App, pod: PodManifest, caller: Caller) => Promise<PodManifest | undefined>;
 
 interface RevisionKeeperOptions {
   readonly client: Pick<KubeClient, "get">;
-  /** Only StatefulSets that have the label `rolling` here are read from the API server. */
+  /** A StatefulSet without the label `rolling` in this store is not read from the API server. */
   readonly statefulSets: Pick<Store<KubeObject>, "get">;
   readonly limit: ReadLimit;
 }

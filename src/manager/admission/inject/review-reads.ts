@@ -8,10 +8,7 @@ import type { App } from "../../apps/app.ts";
 import type { ManagerContext } from "../../context/manager-context.ts";
 import type { AppName } from "../server/webhook.ts";
 
-/**
- * Runs the read when it is the turn of the address that the review came from.
- * @throws StatusError ServiceUnavailable if there is no room: the API server tries again
- */
+/** @throws StatusError ServiceUnavailable if the review's address gets no turn: the API server tries again */
 export type ReadLimit = <T>(address: string, read: () => Promise<T>) => Promise<T>;
 
 const MAX_AT_ONCE = 16;
@@ -20,14 +17,14 @@ const PER_SECOND = 20;
 const BURST = 40;
 /** All addresses share one pace. */
 const ALL = "";
-/** Short compared with the API server's timeout: it tries again. */
+/** Much shorter than the timeout of the API server, which tries again. */
 const MAX_WAIT_MS = 2_000;
-/** Nearly as many as get their turn within the wait. */
+/** About as many reads get their turn within the wait. */
 const MAX_WAITING_OF_ADDRESS = 64;
 const MAX_WAITING_ADDRESSES = 256;
 
 export function createReadLimit(clock: Clock): ReadLimit {
-  /** What starts each read, by address. The address whose turn is next comes first. */
+  /** The functions that start the waiting reads, by address. The address whose turn is next comes first. */
   const waiting = new Map<string, (() => void)[]>();
   const pace = createClientPace({ perSecond: PER_SECOND, burst: BURST, clock });
   let running = 0;
@@ -79,9 +76,8 @@ export function createReadLimit(clock: Clock): ReadLimit {
 }
 
 function busy(): StatusError {
-  return new StatusError("ServiceUnavailable", "ctrlmesh: too many reviews cause reads of the API server", {
-    retryAfterSeconds: 1,
-  });
+  const message = "ctrlmesh: too many reviews cause reads of the API server";
+  return new StatusError("ServiceUnavailable", message, { retryAfterSeconds: 1 });
 }
 
 /** Much shorter than the API server's timeout. */
@@ -105,18 +101,12 @@ export function createAppReader({ client, sources, limit, clock }: AppReaderOpti
   }, clock);
 }
 
-/**
- * Short compared with the API server's timeout. Reads are rare: only a pod that would pass unchanged causes
- * one.
- */
+/** Much shorter than the API server's timeout. Only pods that would pass unchanged cause a read. */
 const GATHER_MS = 100;
 
 type ReadApp<T> = (app: AppName, address: string) => Promise<T>;
 
-/**
- * Requests of one address for the same app within this time share one read, which begins after all of them.
- * Addresses share none, since each waits for its own turn.
- */
+/** Requests of one address for one app within GATHER_MS share a read, which begins after all of them. */
 export function shareReads<T>(read: ReadApp<T>, clock: Clock): ReadApp<T> {
   const gathering = new Map<string, Promise<T>>();
   return (app, address) => {

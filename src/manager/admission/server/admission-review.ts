@@ -77,14 +77,10 @@ function responseOf(answer: AdmissionAnswer): object {
     const status = createStatus(answer.reason, signed(answer.message), answer.details);
     return { allowed: false, status, ...signedWarnings };
   }
-  const { patch = [] } = answer;
-  if (patch.length === 0) return { allowed: true, ...signedWarnings };
-  return {
-    allowed: true,
-    patchType: "JSONPatch",
-    patch: Buffer.from(JSON.stringify(patch)).toString("base64"),
-    ...signedWarnings,
-  };
+  const { patch: operations = [] } = answer;
+  if (operations.length === 0) return { allowed: true, ...signedWarnings };
+  const patch = Buffer.from(JSON.stringify(operations)).toString("base64");
+  return { allowed: true, patchType: "JSONPatch", patch, ...signedWarnings };
 }
 
 const SIGNATURE = "ctrlmesh:";

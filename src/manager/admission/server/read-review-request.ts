@@ -8,17 +8,13 @@ import { type JsonBounds, JsonCost } from "../../../kube/codec/json-cost.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { decodeReview } from "./admission-review.ts";
 
-/**
- * Two objects of 1.5 MB, the most that etcd stores, have 200,000 values if they are mostly lists of names of
- * 12 characters, and fewer than 20 levels. A name costs as much as ten values. All annotations have 256 KiB,
- * twice that if escaped; a longer text can take seconds to check.
- */
+// Two objects of 1.5 MB, the most that etcd stores, have 200,000 values if they are mostly lists of names of
+// 12 characters, and fewer than 20 levels. A name costs as much as ten values. All annotations have 256 KiB,
+// twice that if escaped. A longer text can take seconds to check.
 const REVIEW_BOUNDS: JsonBounds = { depth: 100, values: 200_000, names: 20_000, stringBytes: 512 * 1024 };
 
-/**
- * A review may take as much without the budget, so clients that use the whole budget delay large reviews
- * only. The places for connections bound the number of reviews: 256 take 32 MiB.
- */
+// Each review may take this much outside of the budget, so that clients that use the whole budget delay only
+// large reviews. The places for connections bound the number of reviews: 256 take 32 MiB.
 const ORDINARY_BYTES = 128 * 1024;
 
 export interface ReviewMeans {
@@ -85,9 +81,6 @@ function tooLarge(what: string): StatusError {
 }
 
 /** The API server tries again within its own timeout. */
-const RETRY_AFTER_SECONDS = 1;
-
 function busy(): StatusError {
-  const details = { retryAfterSeconds: RETRY_AFTER_SECONDS };
-  return new StatusError("TooManyRequests", "ctrlmesh: too many reviews at a time", details);
+  return new StatusError("TooManyRequests", "ctrlmesh: too many reviews at a time", { retryAfterSeconds: 1 });
 }

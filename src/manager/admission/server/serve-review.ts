@@ -33,7 +33,7 @@ export async function serveReview(req: IncomingMessage, res: ServerResponse, opt
   const startedMs = clock.monotonicMs();
   const webhook = routes((req.url ?? "").split("?")[0] ?? "");
   const end = (code: number, body: string, result: WebhookResult) => {
-    // Close the connection of a client that is no API server, and of one whose body was not read to its end.
+    // The connection is closed if the client is no API server, or if its body was not read to the end.
     if (options.isDraining() || result === "bad-request" || !req.complete) res.shouldKeepAlive = false;
     sendJson(res, code, body);
     metrics.answered(webhook?.name ?? "none", result, (clock.monotonicMs() - startedMs) / 1000);
@@ -43,7 +43,7 @@ export async function serveReview(req: IncomingMessage, res: ServerResponse, opt
     checkHeaders(req);
     const caller = callerOf(req, res);
     const { address } = caller;
-    // Before the body is read, so that a waiting request has none in memory.
+    // The wait comes before the body is read, so that a waiting request has no body in memory.
     await webhook.ready?.(caller);
     const { request, charge, release } = await readReviewRequest(req, address, options);
     try {
@@ -71,10 +71,8 @@ export async function serveReview(req: IncomingMessage, res: ServerResponse, opt
   }
 }
 
-/**
- * An unread answer takes several times its length. So a review keeps its part of the budget until the answer
- * has left, or until answerMs, when the connection is closed.
- */
+// An answer that was not read takes several times its length in memory. So a review keeps its part of the
+// budget until the answer has left, or until the connection is closed after answerMs.
 async function untilSent(res: ServerResponse, { clock, answerMs }: ServeOptions): Promise<void> {
   if (res.closed || res.destroyed) return;
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -115,7 +113,7 @@ function failureOf(code: number): WebhookResult {
   return code < 500 ? "bad-request" : "failed";
 }
 
-/** The longest text from a request in a log line: any client can reach the port. */
+/** Bounds the texts of a request in a log line, since any client can reach the port. */
 const MAX_LOGGED = 1_000;
 
 function logRefusal(log: Logger, webhook: string, { namespace, name, dryRun }: AdmissionRequest, message: string): void {
@@ -132,10 +130,7 @@ function sendJson(res: ServerResponse, code: number, body: string): void {
   res.end(body);
 }
 
-/**
- * How a request ended: answered, or `bad-request` (malformed), `unavailable` (no answer is possible now), or
- * `failed` (a fault of the manager).
- */
+/** Malformed requests are `bad-request`; `unavailable`: no answer is possible now; `failed`: a bug. */
 const WEBHOOK_RESULTS = ["allowed", "patched", "refused", "bad-request", "unavailable", "failed"] as const;
 
 type WebhookResult = (typeof WEBHOOK_RESULTS)[number];
@@ -170,7 +165,6 @@ export function createWebhookMetrics(registry: Registry) {
       requests.inc({ webhook, result });
       seconds.observe({ webhook }, duration);
     },
-    /** The usual cause is a client that does not trust the mesh's CA. */
     handshakeFailed: () => handshakes.inc(),
   };
 }

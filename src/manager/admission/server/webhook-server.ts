@@ -27,11 +27,9 @@ const BOUNDS = {
   firstMs: 10_000,
   /** The time for later headers, for a whole request, and to read an answer. */
   requestMs: 10_000,
-  /**
-   * Bytes of bodies, and of what they become: one client gets half, and any review within its bounds fits.
-   */
+  /** Bytes of bodies and of what they become. One client gets half, in which each allowed review fits. */
   maxBodyBytes: 96 * 1024 * 1024,
-  /** An API server has up to as many as it has reviews under way. Every pod can connect. */
+  /** An API server opens at most one for each review under way. Every pod can connect. */
   maxConnections: 256,
 };
 
@@ -55,12 +53,12 @@ export interface WebhookServer extends Runnable {
 const MAX_HEADER_BYTES = 4 * 1024;
 /** Longer than client-go keeps an idle connection (90 s), so that client-go closes it first. */
 const KEEP_ALIVE_MS = 120_000;
-/** How long running requests may continue after that: slightly longer than a review waits. */
+/** How long running requests may continue when no new ones are accepted. A review waits less long. */
 const LAST_ANSWERS_MS = 3_000;
 const CHECK_MS = 1_000;
-/** The light use of one address: some hundred ordinary reviews in some seconds. */
+/** One address may use so much time before it counts as heavy: some hundred ordinary reviews. */
 const LIGHT_MS = 500;
-/** The handshakes of one address. An API server opens as many as it has reviews under way. */
+/** The handshakes of one address. An API server opens at most one connection for each review under way. */
 const HANDSHAKES_PER_SECOND = 32;
 const HANDSHAKES_AT_ONCE = 256;
 /** The log lines of each address. Each has up to 3,000 characters. */

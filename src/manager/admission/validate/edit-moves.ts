@@ -1,5 +1,5 @@
-// What an edit of a route, or of the labels of a namespace, moves. Invariant: an answer takes a bounded time,
-// whatever the specs say. An edit without an answer passes without a warning, since warnings are a courtesy.
+// Computes what an edit of a route, or of the labels of a namespace, moves. Invariant: a computation takes a
+// bounded time, whatever the specs say. Without a result, the edit passes without a warning.
 import { dnsLabelSchema } from "../../../api/names.ts";
 import { fieldAt, isObject } from "../../../api/rule.ts";
 import type { Clock } from "../../../base/clock.ts";
@@ -57,11 +57,9 @@ function hasMoved(before: Owners, after: Owners): boolean {
   return before.some((owner, index) => !isSameOwner(owner, after[index]));
 }
 
-/**
- * Undefined if there is no room. Any pod can ask, and an answer takes up to a second of computing, so one
- * question of an address and MAX_AT_ONCE together are under way.
- */
-export type MoveLimit = <T>(address: string, question: () => Promise<T>) => Promise<T | undefined>;
+// Any pod can ask, and an answer takes up to a second of computing. So at most one question of each address,
+// and MAX_AT_ONCE in total, are answered at a time. Undefined if there is no room.
+type MoveLimit = <T>(address: string, question: () => Promise<T>) => Promise<T | undefined>;
 
 const MAX_AT_ONCE = 8;
 
@@ -78,7 +76,7 @@ export function createMoveLimit(): MoveLimit {
   };
 }
 
-/** Clients show only some. */
+/** Clients show only the first warnings. */
 const MAX_WARNINGS = 8;
 /** The time for one app and its namespace: far more than an ordinary spec takes. */
 const ONE_MS = 50;
@@ -92,10 +90,7 @@ export interface NamespaceChecks {
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
-/**
- * Namespaces as a checked kind: an edit of labels that moves the namespace is allowed with a warning. Opt-in,
- * since any client that can ask learns which apps divide the namespace.
- */
+/** Warns of edits that move a namespace. It is opt-in: a client that asks learns which apps divide it. */
 export function checkedNamespaces({ apps, compile, limit, clock }: NamespaceChecks): CheckedKind {
   const movesOf = async (edit: LabelEdit, { signal }: Caller): Promise<string[]> => {
     const warnings: string[] = [];

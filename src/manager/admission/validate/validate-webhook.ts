@@ -46,7 +46,7 @@ function notOurs({ operation, resource }: AdmissionRequest): AdmissionAnswer {
 
 /** kubectl prints each cause on a line of its own. */
 const MAX_CAUSES = 100;
-/** The texts of the schemas have some hundred. Names of unknown fields have any length. */
+/** Texts of the schemas have some hundred characters, but a name of an unknown field may have any number. */
 const MAX_CAUSE_CHARS = 700;
 
 function refusal({ resource: { group, kind } }: CheckedKind, name = "", problems: readonly Problem[]): AdmissionAnswer {
@@ -67,17 +67,14 @@ function causeOf(problem: Problem) {
 /** `moved` counts the namespaces in which some resource gets another owner. */
 export type RouteMoves = { readonly moved: number; readonly total: number };
 
-/**
- * As approximate as `comparedOwners`. Undefined if the namespaces are not known, the count takes too long, or
- * there is no room.
- */
+/** As approximate as `comparedOwners`. Undefined if the count takes too long or is not possible now. */
 export type CountMoves = (before: RouteSpec, after: RouteSpec, caller: Caller) => Promise<RouteMoves | undefined>;
 
 interface SourceChecks {
   readonly sources: readonly Source[];
-  /** The other apps. The early check has none: it needs only the object itself. */
+  /** The early check gets no apps, since it needs only the object itself. */
   readonly apps: Pick<Apps, "list">;
-  /** Absent for a client that may ask often: it would learn the names of all namespaces. */
+  /** Absent if strangers may ask: with many questions they would learn the names of all namespaces. */
   readonly countMoves?: CountMoves | undefined;
 }
 

@@ -1,5 +1,4 @@
-// The manager as it runs: stores are warm in every replica, and the controllers run only while this one
-// leads.
+// Runs the manager. Every replica keeps its stores warm. The controllers run only in the leader.
 import { MANAGER_STATE_NAME, type ManagerStateStatus } from "../api/manager-state.ts";
 import { systemClock, systemRandom } from "../base/clock.ts";
 import { processEnv } from "../base/env.ts";
@@ -127,7 +126,7 @@ async function createBase(config: ManagerConfig) {
   return { config, log, clock, random, client, informers, sources, apps, compile, registry, observed, metrics, metricsRegistry };
 }
 
-/** Pods are followed before this replica leads, so that it knows then who was removed just before. */
+/** Every replica watches pods, so that a new leader knows which pods were removed just before. */
 function createPodWatches({ config, informers, apps, registry, clock, log }: Base) {
   const pods = createPodWatch({ informers, apps, log });
   const followed = createPodWatch({ informers, apps, log });
@@ -140,7 +139,7 @@ function createPodWatches({ config, informers, apps, registry, clock, log }: Bas
     past,
     async beginToLead() {
       endFollowing();
-      await followed.stop(); // its stores are not shared: what is led by is listed anew
+      await followed.stop(); // a leader lists the pods anew, in stores of its own
     },
   };
 }

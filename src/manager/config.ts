@@ -14,15 +14,18 @@ import {
   schemaOf,
 } from "../base/settings.ts";
 import { isReservedEnv } from "./injection/mesh-containers.ts";
-import { labelFamilies } from "./labels/label-state.ts";
+import { labelFamilies } from "./labels/label-families.ts";
 
 /**
  * A replica believes for two thirds of a lease that it leads. A proxy that does not know its last leader
- * waits 15 s until older ones are over (src/proxy/session/stream-ledger.ts): after 22.5 s or more they may
- * not be.
+ * waits 15 s until the older leaders have ended (src/proxy/session/stream-ledger.ts), so a lease must be
+ * shorter than 22.5 s.
  */
 const MAX_LEASE_MS = 20_000;
-/** `TokenSuccessCacheTTL` of kube-apiserver. No flag changes it; only one of tests differs (test/kube). */
+/**
+ * `TokenSuccessCacheTTL` of kube-apiserver. No flag changes it. Only the API server of tests differs
+ * (test/kube).
+ */
 const KUBERNETES_TOKEN_CACHE_MS = 10_000;
 /** A certificate stays valid after its pod has ended, so whoever has copied the key can use it until then. */
 const MAX_CERTIFICATE_LIFETIME_MS = 86_400_000;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { isStale } from "../../scripts/manifests.ts";
-import { labelFamilies } from "../../src/manager/labels/label-state.ts";
+import { labelFamilies } from "../../src/manager/labels/label-families.ts";
 import { VALUES } from "../support/chart-values.ts";
 import { CHART, helmTemplate } from "../support/helm.ts";
 import { describeWithProgram } from "../support/requirements.ts";

@@ -19,7 +19,7 @@ import { podKey } from "../facts/pod-key.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
 import type { ServiceWatch } from "../facts/service-watch.ts";
 import type { LabelStates } from "../labels/label-state.ts";
-import { type LabelsStatus, labelsStatus } from "../labels/label-state.ts";
+import { type LabelsStatus, labelsStatus } from "../labels/labels-status.ts";
 import type { GoneAppPod } from "../plan/claims.ts";
 import { type AppPlan, type Issue, nextIssue, planApp } from "../plan/plan-app.ts";
 import { isDissolved, planDissolution } from "../plan/plan-dissolution.ts";

@@ -1,5 +1,5 @@
-// Which replica leads, as the parts of the manager see it. Invariants: what leads runs only while this
-// replica holds the lease; a replica that has lost it ends as a process, since controllers do not run twice.
+// Tells the parts of the manager which replica leads. Invariants: controllers run only while this replica
+// holds the lease; a replica that has lost it ends its process, since controllers cannot be started again.
 import { randomUUID } from "node:crypto";
 import type { Clock, Random } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";

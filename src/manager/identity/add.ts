@@ -1,4 +1,4 @@
-// Makes the mesh's identity: the CA, the certificate of this replica, and the check and the certifier of
+// Makes the mesh's identity: the CA, this replica's certificate, and the identification and certification of
 // proxies.
 import { createClientPace } from "../../base/client-pace.ts";
 import type { Clock, Random } from "../../base/clock.ts";
@@ -42,7 +42,7 @@ export interface IdentityOptions extends ManagerNames {
 
 const OWN_SECRET = "ctrlmesh-ca";
 
-/** The runnables are to be started before the servers; the start waits for a CA. */
+/** The runnables must start before the servers. Their start waits for a CA. */
 export function addIdentity(options: IdentityOptions) {
   const { client, namespace, clusterDomain, clock, random, log, metricsRegistry, isLeader, caSecret } = options;
   const ref = { namespace, name: caSecret === "" ? OWN_SECRET : caSecret };
@@ -55,7 +55,7 @@ export function addIdentity(options: IdentityOptions) {
     random,
     log,
   });
-  // The watch carries no keys: it only says that something has changed.
+  // The watch reads no keys: it only tells of changes.
   const secrets = options.informers.store(metadataOnly(SECRETS), { namespace, fieldSelector: `metadata.name=${ref.name}` });
   secrets.onChange(() => void identity.refresh());
   const facts = createClusterFacts({ client, clock, log });

@@ -9,9 +9,9 @@ import { canSign } from "../../base/x509.ts";
 
 export interface Authority {
   readonly signer: KeyCertificate;
-  /** PEM: the certificates behind each leaf, which lead to older CAs. */
+  /** PEM: the certificates that follow each leaf and lead to older CAs. */
   readonly chainPem: string;
-  /** PEM: all CAs that are trusted now, also those that sign soon. */
+  /** PEM: all trusted CAs, including one that will sign. */
   readonly trustPem: string;
   readonly nextPem?: string;
   readonly nextSignsAtMs?: number;
@@ -36,7 +36,7 @@ export interface AuthoritySource {
 
 const DAY_MS = 86_400_000;
 
-/** PEM: the leaf, which does not outlive the CA, with its chain. */
+/** PEM: the leaf with its chain. The leaf does not outlive the CA. */
 export function signLeaf(
   { signer, chainPem }: Authority,
   key: Parameters<typeof signServerCertificate>[1],
@@ -50,10 +50,7 @@ export function expiryOf(pem: string): number {
   return new X509Certificate(splitPem(pem)[0] ?? "").validToDate.getTime();
 }
 
-/**
- * Can this key sign leaves as the first certificate of the bundle?
- * @throws MeshError `CERTIFICATE_INVALID`, which names the place of the text and never shows the text
- */
+/** @throws MeshError `CERTIFICATE_INVALID` if the pair cannot sign leaves; it never shows the text */
 export function checkCa(pems: KeyCertificate, whereCert: string, whereKey: string): void {
   const [certificate] = readCertificates(pems.certPem, whereCert);
   if (!certificate.ca) throw new MeshError("CERTIFICATE_INVALID", `reading ${whereCert}: not the certificate of a CA`);

@@ -11,7 +11,7 @@ import { type Authority, expiryOf } from "./authority.ts";
 
 export interface CaState {
   readonly signing: KeyCertificate;
-  /** Is trusted and will sign. `crossPem` is the same name and key, signed by the CA that signs now. */
+  /** The CA that will sign. `crossPem` has the same name and key, and is signed by the CA that signs now. */
   readonly next?: KeyCertificate & { readonly crossPem: string };
   /** PEM: CAs that have signed and are still trusted. */
   readonly old: readonly string[];
@@ -25,7 +25,7 @@ export interface CaState {
 type CaStep = "a new CA is trusted" | "the new CA signs" | "older CAs are forgotten" | "nothing to rotate";
 
 const LIFETIME_DAYS = 3_650;
-// The number of rotations between the CA that a pod has loaded and the one that signs.
+// The most rotations between the CA that a pod has loaded and the CA that signs.
 const MAX_INTERMEDIATES = 16;
 const KEEP_OLD_MS = 14 * 86_400_000;
 
@@ -38,7 +38,7 @@ interface Rotation {
   readonly step: CaStep;
 }
 
-/** The state after the step that is due, if any. @param settleMs how long a CA is trusted before it signs */
+/** The state after the step that is due, if any. */
 export function advanceCa(
   state: CaState,
   { now, settleMs }: { readonly now: number; readonly settleMs: number },
@@ -78,7 +78,7 @@ export function authorityOf({ signing, next, old, cross }: CaState, settleMs: nu
 }
 
 function newCa(now: number): KeyCertificate {
-  // A name of its own, so that no verifier has to try keys.
+  // Each CA has a name of its own, so that no verifier has to try keys.
   const commonName = `ctrlmesh CA ${randomBytes(4).toString("hex")}`;
   return createCa({ commonName, now, days: LIFETIME_DAYS, maxIntermediates: MAX_INTERMEDIATES });
 }

@@ -15,21 +15,19 @@ import { podKey } from "../facts/pod-key.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
 import { signLeaf } from "./authority.ts";
 import type { ServerNames, SigningIdentity } from "./mesh-identity.ts";
-import type { Rejection } from "./rejections.ts";
-import type { PodIdentity } from "./token-reviewer.ts";
+import { type PodIdentity, refuse, type TokenVerdict } from "./token-reviewer.ts";
 
 export type Certification =
   | { readonly kind: "signed"; readonly reply: CertificateReplyMessage }
-  | { readonly kind: "wait"; readonly message: string }
-  | { readonly kind: "refuse"; readonly reason: Rejection; readonly message: string };
+  | Exclude<TokenVerdict, { kind: "pod" }>;
 
 export interface CertifierOptions {
   readonly identity: Pick<SigningIdentity, "authority">;
   readonly pods: readonly PodLists[];
   readonly client: Pick<KubeClient, "get">;
-  /** True if the namespace has an app, or pods that outlive one; undefined until that is known. */
+  /** See `createMeshNamespaces`; undefined until it is known. */
   readonly isOfMesh: (namespace: string) => boolean | undefined;
-  /** The addresses of the Service `default/kubernetes`; undefined until they are known. */
+  /** Those of the Service `default/kubernetes`; undefined until they are known. */
   readonly clusterIPs: () => readonly string[] | undefined;
   readonly clusterDomain: string;
   readonly lifetimeMs: number;
@@ -49,7 +47,7 @@ export function createCertifier(options: CertifierOptions): Certifier {
   const { identity, pods, client, isOfMesh, clusterIPs, clusterDomain, lifetimeMs, clock } = options;
   const gate = createFairGate(CONCURRENCY, MAX_WAITING);
 
-  // A pod may be in no store: it is new, or its namespace no longer has an app.
+  // A pod is in no store if it is new, or if its namespace no longer has an app.
   async function find({ namespace, name, uid }: PodIdentity): Promise<Pod | undefined> {
     for (const lists of pods) {
       const pod = lists.get(name, namespace);
@@ -113,8 +111,4 @@ function readKey(bytes: Uint8Array): KeyObject | undefined {
   } catch {
     return undefined;
   }
-}
-
-function refuse(reason: Rejection, message: string): Certification {
-  return { kind: "refuse", reason, message };
 }

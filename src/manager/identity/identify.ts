@@ -3,7 +3,7 @@ import type { Metadata } from "@grpc/grpc-js";
 import type { ClientPace } from "../../base/client-pace.ts";
 import { clientOf } from "../../base/connection-places.ts";
 import type { Rejections } from "./rejections.ts";
-import type { TokenReviewer, TokenVerdict } from "./token-reviewer.ts";
+import { refuse, type TokenReviewer, type TokenVerdict } from "./token-reviewer.ts";
 
 /** @param peer address and port that the call comes from */
 export type Identify = (metadata: Metadata, peer: string) => Promise<TokenVerdict>;
@@ -20,7 +20,7 @@ const BEARER = /^bearer +(\S+)$/i;
 export function createIdentify({ reviewer, rejections, limit }: IdentifyOptions): Identify {
   return async (metadata, peer) => {
     const address = clientOf(hostOf(peer));
-    // An honest proxy behind the same address comes back and gets its turn.
+    // A real proxy behind the same address tries again later.
     if (!limit.allow(address, 1)) return { kind: "wait", message: "too many tokens from this address were refused" };
     const verdict = await verdictOf(metadata, (token) => reviewer.review(token, address));
     if (verdict.kind === "refuse") rejections.reject(verdict.reason, address, verdict.message);
@@ -29,16 +29,16 @@ export function createIdentify({ reviewer, rejections, limit }: IdentifyOptions)
   };
 }
 
-/** A token has a thousand or two. HTTP/2 lets 64 KiB pass, which would stay in memory during the review. */
+/** A token has 1 or 2 KB. HTTP/2 lets 64 KiB pass, which would stay in memory during the review. */
 const MAX_METADATA_BYTES = 16 * 1024;
 
 async function verdictOf(metadata: Metadata, review: (token: string) => Promise<TokenVerdict>): Promise<TokenVerdict> {
   if (sizeOf(metadata) > MAX_METADATA_BYTES) {
-    return { kind: "refuse", reason: "bad-request", message: `the call has more than ${MAX_METADATA_BYTES} bytes of metadata` };
+    return refuse("bad-request", `the call has more than ${MAX_METADATA_BYTES} bytes of metadata`);
   }
   const headers = metadata.get("authorization");
   const token = headers.length === 1 ? BEARER.exec(String(headers[0]))?.[1] : undefined;
-  if (token === undefined) return { kind: "refuse", reason: "no-token", message: "the call carries no bearer token" };
+  if (token === undefined) return refuse("no-token", "the call carries no bearer token");
   return review(token);
 }
 
@@ -53,5 +53,5 @@ function sizeOf(metadata: Metadata): number {
 
 export const hostOf = (peer: string) => peer.replace(/:\d+$/, "");
 
-/** Of one address, under which some clusters show a thousand proxies. */
+/** The limit for one address. Some clusters show a thousand proxies under the same one. */
 export const REFUSED_TOKENS = { perSecond: 10, burst: 1_024 };

@@ -1,6 +1,6 @@
 // The mesh's own CA in its Secret, which the first replica makes and the leader rotates and restores.
-// Invariants: a CA is made only if there is no Secret, this replica holds no CA and no other leads; a damaged
-// Secret is an error, since a new CA would cut off every running proxy.
+// Invariants: a CA is made only if there is no Secret, this replica holds no CA and no other replica leads; a
+// damaged Secret is an error, since a new CA would cut off every running proxy.
 import { X509Certificate } from "node:crypto";
 import type { KeyCertificate } from "../../base/certificates.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -18,7 +18,7 @@ import { isOfManager, MANAGED_BY, MANAGER } from "./mesh-namespaces.ts";
 export interface ManagedCaOptions extends AuthorityOptions {
   readonly client: Pick<KubeClient, "get" | "create" | "update">;
   readonly isLeader: () => boolean;
-  /** True if a leader's lease is alive, this replica's own included. @throws the client's error */
+  /** True if some replica leads, possibly this one. @throws the client's error */
   readonly isLed: (signal: AbortSignal) => Promise<boolean>;
 }
 
@@ -81,7 +81,7 @@ function isSuccessor(state: CaState, currentCa: CaState): boolean {
   );
 }
 
-/** For a replica that does not contend yet: a holder counts until its lease has not changed for long. */
+/** For a replica that does not contend for the lease yet. A lease that is not renewed has no leader. */
 export function createIsLed(options: Pick<ManagedCaOptions, "client" | "namespace" | "name" | "clock">) {
   const { client, namespace, name, clock } = options;
   let observation: Observation | undefined;
@@ -133,7 +133,7 @@ export function parseCaSecret(secret: Secret): CaState {
   };
 }
 
-/** Returns the Secret with this state in it. Other keys, labels and annotations stay. */
+/** The Secret with this state. Other keys, labels and annotations stay. */
 export function formatCaSecret(state: CaState, secret: Pick<Secret, "metadata" | "type" | "data">): Secret {
   const { signing, next, old, cross, promotedAtMs } = state;
   const texts: Record<Key, string> = {

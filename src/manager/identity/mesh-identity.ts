@@ -1,6 +1,6 @@
-// The certificate of this replica's servers, in memory, and the bundle of trusted CAs. The certificate is
-// renewed at half its life, or when another CA signs. Invariants: the last good CA stays in use, whatever the
-// Secret says; the start waits for a CA, or fails with its error.
+// The certificate of this replica's servers and the bundle of trusted CAs. The certificate is renewed at half
+// its life, or when another CA signs. Invariants: the last valid CA stays in use, whatever the Secret
+// contains; the start waits for a CA, or fails if the CA is invalid.
 import { generateKeyPairSync } from "node:crypto";
 import { isIP } from "node:net";
 import type { KeyCertificate, LeafOptions } from "../../base/certificates.ts";
@@ -15,7 +15,7 @@ export interface MeshIdentity extends Runnable {
   readonly serving: KeyCertificate | undefined;
   /** PEM: all CAs of the mesh that are trusted now; "" until there is one. */
   readonly trustPem: string;
-  /** After a change of either. Returns a function that removes the listener. */
+  /** Calls the listener after a change of the certificate or the bundle, until the result is called. */
   onChange(listener: () => void): () => void;
 }
 
@@ -34,7 +34,7 @@ export interface ManagerNames {
   readonly namespace: string;
   readonly serviceName: string;
   readonly clusterDomain: string;
-  /** Further names and addresses. Unless one of these is, no name of the manager is one of the API server. */
+  /** Further names and addresses, which should not be names of the API server. */
   readonly serverNames: readonly string[];
 }
 
@@ -95,7 +95,7 @@ export function createMeshIdentity({ source, names, clock, random, log }: MeshId
     }
   }
 
-  // A read may miss a change that comes meanwhile.
+  // A read may miss a change that happens during the read.
   async function readAll(): Promise<void> {
     do {
       isStale = false;
@@ -116,7 +116,6 @@ export function createMeshIdentity({ source, names, clock, random, log }: MeshId
     timer?.cancel();
     if (!isStarted || lifetime.signal.aborted) return;
     const untilNextMs = (authority?.nextSignsAtMs ?? 0) - clock.now();
-    // After that time the leader's write is awaited.
     const delayMs = untilNextMs > 0 ? Math.min(READ_MS, untilNextMs) : READ_MS;
     timer = clock.after(delayMs, () => void refresh().catch(() => undefined));
   }

@@ -6,7 +6,7 @@ import type { Informers } from "../../runtime/informers.ts";
 import type { Apps } from "../apps/app.ts";
 import { CA_CONFIG_MAP } from "../facts/injected-pod.ts";
 
-/** One watch in all namespaces, which other ConfigMaps cost nothing. */
+/** Selectors for one watch in all namespaces, which brings no other ConfigMaps. */
 export const CA_CONFIG_MAPS = { fieldSelector: `metadata.name=${CA_CONFIG_MAP}` };
 
 export const MANAGED_BY = "app.kubernetes.io/managed-by";

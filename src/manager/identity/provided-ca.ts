@@ -1,6 +1,6 @@
 // A CA that cert-manager or a user provides: tls.crt and tls.key of a Secret, and ca.crt if it has an issuer.
-// Invariants: a successor is trusted for a while before it signs, unless the signing CA has expired; a CA
-// that this replica has seen stays trusted while it is valid.
+// Invariants: a successor is trusted for `settleMs` before it signs, unless the signing CA has expired; each
+// CA that this replica has read stays trusted while it is valid.
 import { X509Certificate } from "node:crypto";
 import type { KeyCertificate } from "../../base/certificates.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -10,7 +10,7 @@ import type { KubeClient } from "../../kube/client/types.ts";
 import { getIfThere } from "../../runtime/patch-current.ts";
 import { type Authority, type AuthorityOptions, type AuthoritySource, checkCa, expiryOf } from "./authority.ts";
 
-/** During a change both CAs are in the one bundle that proxies read. */
+/** While the CA changes, the bundle that proxies read contains both CAs. */
 const MAX_TRUST_CHARS = MAX_PEM_CHARS / 2;
 
 export function createProvidedCa(options: AuthorityOptions & { readonly client: Pick<KubeClient, "get"> }): AuthoritySource {
@@ -30,7 +30,7 @@ export function createProvidedCa(options: AuthorityOptions & { readonly client: 
       const found = await read(signal);
       const now = clock.now();
       if (isSameSigner(found, next?.ca ?? signing)) {
-        // The certificate was renewed for the same name and key, so that either verifies the other's leaves.
+        // A renewed certificate with the same name and key verifies the same leaves.
         if (next === undefined) signing = found;
         else next = { ...next, ca: found };
       } else if (signing === undefined) {

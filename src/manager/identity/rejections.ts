@@ -1,5 +1,5 @@
-// Counts every refused caller and logs few. Invariant: a flood writes one line a minute for each reason and
-// caller, about a bounded number of callers.
+// Counts every refused caller and logs few of them. Invariant: a flood writes one line a minute for each
+// reason and caller, and the number of callers is bounded.
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { Counter, type Registry } from "../../base/metrics.ts";

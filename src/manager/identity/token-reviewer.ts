@@ -1,6 +1,5 @@
-// Asks the API server which pod a token is bound to (TokenReview). Invariants: only a token's hash is kept,
-// for seconds, and a failed review is not; a bounded number of reviews runs at a time, and the addresses take
-// turns.
+// Asks the API server which pod a token is bound to (TokenReview). Invariants: verdicts are kept for seconds,
+// under a token's hash, except for failed reviews; few reviews run at a time, and the addresses take turns.
 import { createHash } from "node:crypto";
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -24,22 +23,22 @@ export type TokenVerdict =
   | { readonly kind: "refuse"; readonly reason: Rejection; readonly message: string };
 
 export interface TokenReviewer {
-  /** Never throws. @param address takes turns with others */
+  /** Never throws. @param address of the caller; the addresses take turns */
   review(token: string, address: string): Promise<TokenVerdict>;
 }
 
 export interface TokenReviewerOptions {
   readonly client: Pick<KubeClient, "request">;
   readonly clock: Clock;
-  /** How long a valid token is accepted without another review, which the API server does not make either. */
+  /** How long a valid token is accepted without another review. The API server caches its answer as long. */
   readonly goodMs: number;
 }
 
-/** Clocks differ: the API server decides about a token that expired just now. */
+/** Clocks differ, so the API server decides about a token that has just expired. */
 const SKEW_MS = 300_000;
 const BAD_MS = 2_000;
 const MAX_KNOWN = 4_096;
-// Reviews a thousand proxies that come back together in a few seconds.
+// Enough to review a thousand proxies that reconnect together within a few seconds.
 const CONCURRENCY = 16;
 const MAX_WAITING = 4_096;
 const TIMEOUT_MS = 5_000;
@@ -63,10 +62,10 @@ export function createTokenReviewer({ client, clock, goodMs }: TokenReviewerOpti
   return {
     review(token, address) {
       if (token.length > MAX_TOKEN_LENGTH || !TOKEN.test(token)) {
-        return Promise.resolve(refusal("bad-token", "the token is no service account token"));
+        return Promise.resolve(refuse("bad-token", "the token is no service account token"));
       }
       const hopeless = whyHopeless(token, clock.now());
-      if (hopeless !== undefined) return Promise.resolve(refusal("bad-token", hopeless));
+      if (hopeless !== undefined) return Promise.resolve(refuse("bad-token", hopeless));
       const nowMs = clock.monotonicMs();
       const key = createHash("sha256").update(token).digest("base64");
       const knownEntry = entries.get(key);
@@ -107,20 +106,20 @@ function verdictOn({ authenticated, audiences = [], user, error = "" }: ReviewSt
   // A server that does not know audiences names none, and accepts any token.
   if (authenticated !== true || !audiences.includes(TOKEN_AUDIENCE)) {
     const why = error === "" ? "" : `: ${error.slice(0, 300)}`;
-    return refusal("bad-token", `the token is not valid for the audience ${TOKEN_AUDIENCE}${why}`);
+    return refuse("bad-token", `the token is not valid for the audience ${TOKEN_AUDIENCE}${why}`);
   }
   const namespace = USER.exec(user?.username ?? "")?.[1];
   const [name] = user?.extra?.["authentication.kubernetes.io/pod-name"] ?? [];
   const [uid] = user?.extra?.["authentication.kubernetes.io/pod-uid"] ?? [];
-  if (namespace === undefined || !name || !uid) return refusal("not-bound", "the token is not bound to a pod");
+  if (namespace === undefined || !name || !uid) return refuse("not-bound", "the token is not bound to a pod");
   return { kind: "pod", pod: { namespace, name, uid } };
 }
 
-function refusal(reason: Rejection, message: string): TokenVerdict {
+export function refuse(reason: Rejection, message: string): Extract<TokenVerdict, { kind: "refuse" }> {
   return { kind: "refuse", reason, message };
 }
 
-/** Why an unverified token cannot be good, if that is clear. Nothing else is believed of it. */
+/** Why a token cannot be valid, if its unverified claims show that. They are used for nothing else. */
 function whyHopeless(token: string, nowMs: number): string | undefined {
   const { aud, exp } = claimsOf(token);
   if (aud !== TOKEN_AUDIENCE && !(Array.isArray(aud) && aud.includes(TOKEN_AUDIENCE)))

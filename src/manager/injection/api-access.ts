@@ -1,10 +1,10 @@
 // The volumes through which the operator's containers get their service account. The token must be bound to
-// the pod. The CA file gets the mesh's CA too. The volume is changed in place, so a container that another
-// webhook adds later gets the same CA file.
+// the pod. The volume's own CA file gets the mesh's CA, so a container that another webhook adds later trusts
+// it too.
 import { CA_CONFIG_MAP } from "../facts/injected-pod.ts";
 import type { Refusal } from "./injection.ts";
 import { CLUSTER_CA_CONFIG_MAP, isOurs, SERVICE_ACCOUNT_DIR } from "./names.ts";
-import { type Container, containersOf, type PodSpec, type Volume, type VolumeSource } from "./pod-manifest.ts";
+import { type Container, type PodSpec, theirContainers, type Volume, type VolumeSource } from "./pod-manifest.ts";
 
 const CA_FILE = "ca.crt";
 
@@ -46,15 +46,13 @@ function withoutCa(source: VolumeSource): VolumeSource[] {
   const kind = source.configMap === undefined ? "secret" : "configMap";
   const from = source[kind];
   if (from === undefined) return [source];
-  // The source includes all keys, which are known only of Kubernetes' own ConfigMap. In others the mesh's CA,
-  // as the last source, replaces a key of the same name.
+  // The source includes all keys, which are known only for Kubernetes' own ConfigMap. In another one, the
+  // mesh's CA replaces a key of the same name, because it is the last source.
   if (from.items === undefined) return from.name === CLUSTER_CA_CONFIG_MAP ? [] : [source];
   const items = from.items.filter(({ path }) => path !== CA_FILE);
   if (items.length === from.items.length) return [source];
   return items.length === 0 ? [] : [{ ...source, [kind]: { ...from, items } }];
 }
-
-const theirContainers = (spec: PodSpec) => containersOf(spec).filter((each) => !isOurs(each));
 
 function accessMounts({ volumeMounts = [] }: Container): string[] {
   return volumeMounts.filter(({ mountPath }) => plainPath(mountPath) === SERVICE_ACCOUNT_DIR).map(({ name }) => name);

@@ -1,6 +1,6 @@
 // Sets the variables by which the operator's clients find the API server and, on request, the proxy for other
-// servers. Invariants: all else of a container stays, even the order of its variables; a container with a
-// proxy of its own keeps it, with a warning; calls inside the cluster go direct.
+// servers. Invariants: everything else in a container stays, even the order of its variables; a container
+// with a proxy of its own keeps it, with a warning; calls inside the cluster use no forward proxy.
 import { API_PORT, EGRESS_PORT, KUBECONFIG_DIR, KUBECONFIG_VOLUME } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import type { Container, EnvVar, VolumeMount } from "./pod-manifest.ts";
@@ -60,12 +60,11 @@ function withKubeconfig(mounts: readonly VolumeMount[] = []): VolumeMount[] {
 /** curl reads only the lower-case `http_proxy`; most other clients read both cases of each. */
 const PROXY_VARIABLES = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
 const DIRECT_VARIABLES = ["NO_PROXY", "no_proxy"];
-/** In all containers of a pod together, since each host is looked at. */
+/** The limit for all containers of a pod together, because each host is compared. */
 const MAX_DIRECT_CHARS = 65_536;
 const PROXY_URL = `http://127.0.0.1:${EGRESS_PORT}`;
 const DEFAULT_DOMAIN = "cluster.local";
 
-// A second call changes nothing.
 function withEgressEnv(env: readonly EnvVar[], plan: Plan): readonly EnvVar[] {
   if (!plan.egress || ownProxies(env).length > 0) return env;
   const configured = DIRECT_VARIABLES.flatMap((name) => (plainValue(env, name) ?? "").split(",")).map((part) => part.trim());
@@ -79,7 +78,7 @@ function withEgressEnv(env: readonly EnvVar[], plan: Plan): readonly EnvVar[] {
   return [...replaced, ...ours.filter(({ name }) => !env.some((each) => each.name === name))];
 }
 
-/** Why the hosts that the containers reach without a proxy cannot be extended; undefined if they can. */
+/** The reason to refuse the containers because of their own NO_PROXY, if there is one. */
 export function egressRefusal(containers: readonly Container[], plan: Plan): string | undefined {
   if (!plan.egress) return undefined;
   const lengths = containers.flatMap(({ env = [] }) => DIRECT_VARIABLES.map((name) => plainValue(env, name)?.length ?? 0));
@@ -113,10 +112,7 @@ function ownProxies(env: readonly EnvVar[]): string[] {
     .map(({ name }) => name);
 }
 
-/**
- * What clients reach without the proxy: the mesh's proxy for the API server, on the loopback; the API server;
- * and the Services of the cluster, for which a NetworkPolicy is the means.
- */
+/** What clients reach without the forward proxy: the loopback, the API server and the cluster's Services. */
 function directHosts({ settings }: Plan): string[] {
   const { kubernetesService, clusterDomain = DEFAULT_DOMAIN } = settings;
   const names = ["kubernetes", "kubernetes.default", ".svc", `.${clusterDomain}`];

@@ -1,5 +1,5 @@
-// Builds the injected pod from a plan without refusals. Invariant: changes of others to the mesh's containers
-// stay, except in the fields that the proxy needs. So a second build changes nothing.
+// Builds the injected pod from a plan without refusals. Invariant: changes by others to the mesh's containers
+// stay, except in the fields that the proxy needs, so a second build changes nothing.
 import type { InterceptMode } from "../../api/annotations.ts";
 import { CA_CONFIG_MAP, INJECTED_LABEL, IPTABLES_CONTAINER } from "../facts/injected-pod.ts";
 import { TOKEN_AUDIENCE } from "../identity/token-reviewer.ts";
@@ -55,7 +55,7 @@ function buildSpec(spec: PodSpec, plan: Plan): PodSpec {
   return plan.hostAliases ? withHostAliases(built, plan.settings.clusterDomain) : built;
 }
 
-// New containers start before all others. Existing ones keep their places: another mesh's may precede them.
+// New containers start before all others. Existing ones keep their places, possibly after another mesh's.
 function withContainers(containers: readonly Container[], wanted: readonly Container[]): Container[] {
   const missing = wanted.filter(({ name }) => !containers.some((each) => each.name === name));
   const present = containers.map((each) => {
@@ -66,7 +66,7 @@ function withContainers(containers: readonly Container[], wanted: readonly Conta
   return [...missing, ...present];
 }
 
-/** The existing proxy with the mesh's program, user and settings; other fields keep the changes of others. */
+/** The existing proxy with the mesh's program, user and settings. Its other fields stay. */
 function refreshed(existing: Container, ours: Container): Container {
   const { command: _, args: __, envFrom: ___, workingDir: ____, ...others } = existing;
   const names = new Set(ours.env?.map(({ name }) => name));
@@ -94,7 +94,7 @@ function withVolumes(spec: PodSpec, { mode }: Plan): Volume[] {
 const FILE_MODE = 0o644;
 const TOKEN_SECONDS = 3600;
 
-/** With all of the API server's defaults, so that a second injection of a stored pod changes nothing. */
+/** They have all defaults of the API server, so that a second injection of a stored pod changes nothing. */
 export function ourVolumes(mode: InterceptMode): Volume[] {
   const identity: Volume = {
     name: IDENTITY_VOLUME,

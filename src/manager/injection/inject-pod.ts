@@ -1,6 +1,6 @@
 // Decides about one pod, from the apps of its namespace: the pod with its sidecar, no change, or a refusal.
-// Pure and idempotent, even after defaults of the API server and changes of other webhooks. It does not trust
-// the pod's labels, but checks its containers.
+// Pure and idempotent, even after the API server's defaults and the changes of other webhooks. The pod's
+// containers, and not its labels, show whether it is injected.
 import { annotationKey, appAnnotations } from "../../api/annotations.ts";
 import { countTerms } from "../../api/label-selector.ts";
 import { annotationsInForce, podAnnotationMisspellings, SHARED_ANNOTATIONS } from "../../api/pod-annotations.ts";
@@ -12,7 +12,7 @@ import { buildPod, ourVolumes } from "./build-pod.ts";
 import type { Injection, InjectionRequest, Refusal } from "./injection.ts";
 import { isOurs } from "./names.ts";
 import { type Plan, planInjection } from "./plan.ts";
-import { containersOf, type PodManifest, patchBetween, readPod } from "./pod-manifest.ts";
+import { containersOf, type PodManifest, patchBetween, readPod, theirContainers } from "./pod-manifest.ts";
 import { annotationRefusals, specRefusals } from "./refusals.ts";
 
 type App = InjectionRequest["apps"][number];
@@ -27,10 +27,10 @@ export function injectPod(request: InjectionRequest): Injection {
   return apps.length > 1 ? refused(podText(request, pod), [severalApps(apps)]) : injectFor(app, pod, request);
 }
 
-/** Each gets variables and mounts: 50,000 of 30 bytes would get a patch of 37 MB. */
+/** Each container gets variables and mounts: 50,000 containers of 30 bytes would get a patch of 37 MB. */
 const MAX_CONTAINERS = 1_000;
 
-// An empty selector, which only an invalid stored object has, must not stop the pods of other apps.
+// An empty selector would select the pods of other apps. Only an invalid stored object has one.
 function selects({ pods }: App, { metadata }: PodManifest): boolean {
   return countTerms(pods.selector) > 0 && pods.selects(metadata.labels);
 }
@@ -73,10 +73,9 @@ function severalApps(apps: readonly App[]): Refusal {
 }
 
 function warningsOf({ metadata, spec }: PodManifest, plan: Plan): string[] {
-  const theirs = containersOf(spec).filter((each) => !isOurs(each));
   return [
     ...podAnnotationMisspellings(metadata.annotations),
-    ...theirs.flatMap((container) => containerWarnings(container, plan)),
+    ...theirContainers(spec).flatMap((container) => containerWarnings(container, plan)),
     ...accessWarnings(spec),
     ...(plan.webhook?.kind === "direct" ? [`webhooks are not intercepted: ${plan.webhook.message}`] : []),
     ...imageWarnings(metadata.annotations, spec, plan),
@@ -84,7 +83,7 @@ function warningsOf({ metadata, spec }: PodManifest, plan: Plan): string[] {
   ];
 }
 
-// Another image may be intended (a registry's mirror) or be a remainder of an older installation.
+// Another image may be intended (a registry's mirror) or left over from an older installation.
 function imageWarnings(annotations: PodManifest["metadata"]["annotations"], spec: PodManifest["spec"], plan: Plan): string[] {
   if (annotations?.[annotationKey("proxy-image")] !== undefined) return [];
   return containersOf(spec)

@@ -1,5 +1,4 @@
-// The types of the injection: its request, its settings and its result. inject-pod.ts is a pure function from
-// the request to the result.
+// The request, the settings and the result of an injection.
 import type { App } from "../apps/app.ts";
 import type { KnownCluster } from "../facts/cluster-facts.ts";
 import type { PatchOperation, PodManifest } from "./pod-manifest.ts";
@@ -12,7 +11,6 @@ export interface InjectionRequest {
   readonly settings: InjectionSettings;
 }
 
-/** The same for every pod. */
 export interface InjectionSettings {
   readonly proxyImage: string;
   readonly imagePullPolicy?: "Always" | "IfNotPresent" | "Never";
@@ -71,11 +69,7 @@ export type RefusalReason =
 
 const SERVICE_PORT = 5447;
 
-interface SettingsForPods {
-  readonly namespace: string;
-  readonly serviceName: string;
-  readonly clusterDomain: string;
-  readonly proxyImage: string;
+interface SettingsForPods extends Readonly<Record<"namespace" | "serviceName" | "clusterDomain" | "proxyImage", string>> {
   readonly proxyPullPolicy: "Always" | "IfNotPresent" | "Never";
   readonly proxyPullSecrets: readonly string[];
   readonly proxyDefaults: Readonly<Record<string, string>>;
@@ -96,7 +90,7 @@ export function injectionSettings(config: SettingsForPods, { gitVersion, kuberne
 
 /**
  * Native sidecars are on by default since Kubernetes 1.29. An older server drops the field, and the pod would
- * wait for its proxy without end.
+ * wait for its proxy forever.
  * @param gitVersion such as "v1.29.1-gke.100"; a version that cannot be read counts as new
  */
 export function hasNativeSidecars(gitVersion: string): boolean {

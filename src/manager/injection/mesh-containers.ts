@@ -65,7 +65,7 @@ export function isProxyContainer(container: Container): boolean {
 /** The proxy's settings that users may choose (src/proxy/config.ts). Only the mesh sets all others. */
 const FREE_SETTINGS: readonly string[] = ["CTRLMESH_ACCESS_LOG", "CTRLMESH_DRAIN_MS"];
 
-/** By these the proxy finds the API server, and Node.js and OpenSSL choose CAs and code to load. */
+/** Through these variables the proxy finds the API server, and Node.js and OpenSSL find CAs and code. */
 const RUNTIME_ENV = /^(?:KUBERNETES_|NODE_|LD_|SSL_CERT_|OPENSSL_)/;
 
 export function isMeshSetting(variable: string): boolean {
@@ -129,8 +129,8 @@ function clusterCaMount(): VolumeMount {
   return { name: CLUSTER_CA_VOLUME, mountPath: SERVICE_ACCOUNT_DIR, readOnly: true };
 }
 
-// The kubelet starts ordinary containers one after the other, after the `postStart` hook of each, and stops
-// all together. The `preStop` hook lets the operator release its lease through the proxy first.
+// The kubelet starts the next ordinary container after the `postStart` hook of this one, and stops all
+// containers at once. The `preStop` hook lets the operator release its lease through the proxy first.
 function plainLifecycle({ graceSeconds, hostAliases, egress }: Plan): Lifecycle {
   const hook = (...args: readonly string[]) => ({ exec: { command: ["node", "dist/proxy/hooks/main.js", ...args] } });
   const ports = [API_PORT, ...(hostAliases ? [ALIAS_PORT] : []), ...(egress ? [EGRESS_PORT] : [])].join(",");
@@ -145,8 +145,8 @@ const PROGRAM = "dist/proxy/iptables/main.js";
 
 /**
  * The only container with a capability. Its program (src/proxy/iptables) redirects connections to the proxy,
- * and ends before any other container starts. Its image is always the manager's own: who allows this
- * container root and these capabilities by its name, as policies do, allows no other program.
+ * and ends before any other container starts. The image cannot be chosen by annotation, because policies
+ * allow root and these capabilities by the container's name.
  */
 export function iptablesContainer({ settings, webhook }: Plan): Container {
   const { ips, port } = settings.kubernetesService;
@@ -173,7 +173,9 @@ export function iptablesContainer({ settings, webhook }: Plan): Container {
   };
 }
 
-/** The existing container keeps only defaults of the API server: all that it runs, as root, is the mesh's. */
+/**
+ * The existing container keeps only defaults of the API server: it runs as root, so the mesh sets the rest.
+ */
 export function refreshedIptables(existing: Container, ours: Container): Container {
   const defaulted = ["imagePullPolicy", "resources", "terminationMessagePath", "terminationMessagePolicy"];
   return { ...ours, ...Object.fromEntries(Object.entries(existing).filter(([field]) => defaulted.includes(field))) };

@@ -1,5 +1,4 @@
-// The names, paths and ports that injection writes into pods. The proxy's image, the manager's certificates
-// and the chart use them too.
+// The names, paths and ports that injection writes into pods.
 import { IPTABLES_CONTAINER, PROXY_CONTAINER } from "../facts/injected-pod.ts";
 
 export function isOurs({ name }: { readonly name: string }): boolean {

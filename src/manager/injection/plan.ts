@@ -1,4 +1,4 @@
-// The plan of one pod's injection: all decisions, from the annotations in force and the manager's settings.
+// Makes all decisions about one pod's injection, from the annotations in force and the manager's settings.
 // Pure.
 import {
   ANNOTATIONS,
@@ -23,7 +23,7 @@ export interface Plan {
   readonly egress: boolean;
   readonly image: string;
   readonly resources: Resources;
-  /** What the annotations only pass on to the sidecar. */
+  /** Annotations that are passed on to the sidecar unchanged. */
   readonly annotated: ProxyAnnotations;
   /** Undefined: the operator has no webhook server. */
   readonly webhook: Intercepted | Direct | undefined;
@@ -58,7 +58,7 @@ export function planInjection(
   };
 }
 
-// If only the limit or only the request is set, the default of the other gives way.
+// If only the limit or only the request is set, the default of the other is adjusted to it.
 function resourcesOf(annotations: Annotations): Resources {
   const resources = { requests: {} as Record<string, string>, limits: {} as Record<string, string> };
   for (const { resource, request, limit } of RESOURCE_PAIRS) {

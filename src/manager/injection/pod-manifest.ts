@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { formatProblem, validate } from "../../api/problems.ts";
 import { isDeepEqual } from "../../runtime/merge-patch.ts";
+import { isOurs } from "./names.ts";
 
 const text = z.string();
 const strings = z.array(text);
@@ -96,6 +97,11 @@ export function containersOf({ containers, initContainers = [] }: PodSpec): Cont
   return [...initContainers, ...containers];
 }
 
+/** The containers of the pod without the mesh's. */
+export function theirContainers(spec: PodSpec): Container[] {
+  return containersOf(spec).filter((each) => !isOurs(each));
+}
+
 export type ReadPod = { readonly ok: true; readonly pod: PodManifest } | { readonly ok: false; readonly problem: string };
 
 /** The API server has decoded the pod, so only another client can fail here. */
@@ -110,7 +116,7 @@ export type PatchOperation =
   | { readonly op: "add"; readonly path: string; readonly value: unknown }
   | { readonly op: "remove"; readonly path: string };
 
-/** One operation for each changed field of metadata and spec, which is short enough for the audit log. */
+/** One operation for each changed field of metadata and spec: short enough for the audit log. */
 export function patchBetween(before: PodManifest, after: PodManifest): PatchOperation[] {
   return [...between("/metadata", before.metadata, after.metadata), ...between("/spec", before.spec, after.spec)];
 }

@@ -1,5 +1,4 @@
-// The reasons to refuse a pod that cannot be injected: without a sidecar it would read and write everything.
-// Each message says what is wrong and what to do, and all are reported together.
+// The reasons to refuse a pod that cannot be injected. Each message says what is wrong and what to do.
 import { type Annotations, annotationKey, annotationValue } from "../../api/annotations.ts";
 import { podAnnotationProblems } from "../../api/pod-annotations.ts";
 import { formatProblem } from "../../api/problems.ts";
@@ -11,10 +10,9 @@ import type { Refusal } from "./injection.ts";
 import { isIptablesContainer, isProxyContainer, isReservedEnv } from "./mesh-containers.ts";
 import { ALIAS_PORT, API_PORT, EGRESS_PORT, HEALTH_PORT, isOurs, PROXY_UID, WEBHOOK_PORT } from "./names.ts";
 import type { Plan } from "./plan.ts";
-import { type Container, containersOf, type PodSpec, type Volume } from "./pod-manifest.ts";
+import { type Container, containersOf, type PodSpec, theirContainers, type Volume } from "./pod-manifest.ts";
 import { proxiedServer } from "./webhook-port.ts";
 
-/** Because of invalid annotations, or because the pod opts out. */
 export function annotationRefusals(annotations: Annotations | undefined): Refusal[] {
   const problems = podAnnotationProblems(annotations, isReservedEnv).map(
     (problem): Refusal => ({ reason: "BadAnnotation", message: formatProblem(problem) }),
@@ -24,7 +22,7 @@ export function annotationRefusals(annotations: Annotations | undefined): Refusa
   return [{ reason: "InjectionUnwanted", message }];
 }
 
-/** Because of the pod's own spec. @param volumes those that the plan adds */
+/** @param volumes those that the plan adds */
 export function specRefusals(spec: PodSpec, plan: Plan, volumes: readonly Volume[]): Refusal[] {
   return [
     ...nodeRefusals(spec),
@@ -61,8 +59,7 @@ function portRefusals(spec: PodSpec, { hostAliases, egress }: Plan): Refusal[] {
     ...(hostAliases ? { [ALIAS_PORT]: "host aliases" } : {}),
     ...(egress ? { [EGRESS_PORT]: "requests to other servers" } : {}),
   };
-  const theirs = containersOf(spec).filter((each) => !isOurs(each));
-  return theirs.flatMap(({ name, ports = [] }) =>
+  return theirContainers(spec).flatMap(({ name, ports = [] }) =>
     ports
       .filter(({ containerPort, protocol = "TCP" }) => protocol === "TCP" && taken[containerPort] !== undefined)
       .map(({ containerPort }): Refusal => {
@@ -99,9 +96,7 @@ function* iptablesRefusals(spec: PodSpec, { mode, settings }: Plan): Iterable<Re
     const message = "iptables mode needs the addresses of the Service default/kubernetes, which the manager has not seen yet";
     yield { reason: "NoServiceAddress", message };
   }
-  for (const container of containersOf(spec)) {
-    const { name, securityContext } = container;
-    if (isOurs(container)) continue;
+  for (const { name, securityContext } of theirContainers(spec)) {
     if ((securityContext?.runAsUser ?? spec.securityContext?.runAsUser) !== PROXY_UID) continue;
     const message = `container ${name} runs as user ${PROXY_UID}, which is the proxy's user and bypasses the redirection; use another user`;
     yield { reason: "ProxyUser", message };

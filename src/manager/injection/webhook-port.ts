@@ -1,6 +1,6 @@
-// Whether the calls of the operator's webhooks reach the proxy of a pod. Pure. In iptables mode the pod's
+// Decides how the calls of the operator's webhooks reach the proxy of a pod. Pure. In iptables mode the pod's
 // network redirects the operator's port. Otherwise the proxy's port gets the names of that port. Invariant:
-// an injected pod has the same result as before its injection.
+// a pod has the same result before and after its injection.
 import { posix } from "node:path";
 import type { WebhookServer } from "../../api/operator-fields.ts";
 import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
@@ -50,9 +50,8 @@ export function proxiedServer(spec: PodSpec): WebhookServer | undefined {
 }
 
 /**
- * The proxy shows the certificate of the webhook server. It mounts the volume at a path of its own, since its
- * image may use the operator's path.
- * @param theirs the containers without the mesh's; those that declare the port come first
+ * The proxy serves with the certificate of the webhook server. It mounts the volume at another path, since
+ * its image may use the operator's path.
  */
 function withCertificate(spec: PodSpec, theirs: readonly Container[], port: number, certDir: string): Intercepted | Direct {
   const serving = theirs.filter(({ ports = [] }) =>

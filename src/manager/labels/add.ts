@@ -1,5 +1,5 @@
-// What the labels controller watches: the apps, which say what is labelled; the namespaces, which may be
-// opted out; and the policies. A request names a resource: its group is the namespace of the request.
+// Watches what the labels controller needs: the apps, which say what is labelled; the namespaces, which may
+// be opted out; and the policies. A request names a resource, with its group as the namespace.
 import { metadataOnly, resourceName } from "../../kube/client/resource.ts";
 import { MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS, NAMESPACES } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
@@ -10,14 +10,14 @@ import type { Request } from "../../runtime/reconciler.ts";
 import { type App, isLive } from "../apps/app.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import { mayListPolicies } from "./ask-server.ts";
+import { type LabelFamilies, mayLabel } from "./label-families.ts";
 import { policyName, resourceOfPolicy, type StoredPolicy } from "./label-policy.ts";
 import type { LabelStates } from "./label-state.ts";
-import { type LabelFamilies, mayLabel } from "./label-state.ts";
 import { createLabelsReconciler } from "./reconciler.ts";
 import { isOptedOut } from "./right-labels.ts";
 
 const DEBOUNCE_MS = 50;
-/** A resource that waits for its turn to be patched must not delay the state of another one. */
+/** So a resource that waits for its turn to be patched does not delay the state of another one. */
 const CONCURRENCY = 4;
 
 export interface LabelsControllerOptions extends ControllerBase, Pick<ManagerContext, "sources" | "apps" | "clock" | "random"> {
@@ -45,7 +45,8 @@ export function addLabelsController(options: LabelsControllerOptions): Controlle
   const controller = sources
     .reduce(
       (builder, source) =>
-        // The resources of the object before an edit are queued too: what nobody wants any more is removed.
+        // The resources before an edit are queued too, so that policies which nobody wants any more are
+        // removed.
         builder.watches(source.resource, (object) => source.labelledBy(object).map(requestOf), {
           predicates: [generationChanged],
         }),
@@ -80,7 +81,7 @@ async function enqueueLeftOver(client: KubeClient, enqueue: (of: GroupResource) 
   }
 }
 
-/** Followed only if needed: not every API server serves the kinds, and not every manager may read them. */
+/** Watches policies only if needed: an API server may not serve them, and the manager may have no right. */
 function createPolicyStores(informers: Informers, enqueue: (of: GroupResource) => void) {
   const open = () => {
     const policies = informers.acquire(MUTATING_ADMISSION_POLICIES);

@@ -1,5 +1,4 @@
-// What the API server is asked before a resource is labelled: how it serves the resource, and what the
-// manager may do.
+// Asks the API server before a resource is labelled: how it serves the resource, and what the manager may do.
 import { type Resource, resourceName } from "../../kube/client/resource.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
@@ -37,14 +36,14 @@ export async function findResource(
   }
 }
 
-/** True if another API server serves the resource. It does not ask the policies of this one. */
+/** True if another API server serves the resource. That server does not apply the policies of this one. */
 export async function isAggregated(client: Client, { group, version }: Resource, signal: AbortSignal): Promise<boolean> {
   const path = `/apis/apiregistration.k8s.io/v1/apiservices/${version}.${group}`;
   const service = await client.request({ method: "GET", path, signal, doing: "reading an APIService" });
   return (service as { readonly spec?: { readonly service?: object } } | undefined)?.spec?.service !== undefined;
 }
 
-/** The missing right and its remedy, as a sentence. A refused watch would say it only in the log. */
+/** The missing right and its remedy, as a sentence for the status. */
 export async function missingRights(
   client: Client,
   of: GroupResource,

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { labelFamilies, mayLabel, whyNotLabelled } from "./label-state.ts";
+import { labelFamilies, mayLabel, whyNotLabelled } from "./label-families.ts";
 
 const FAMILY = { namespace: "foo-system", name: "foo-operator" };
 const STRANGER = { namespace: "tenant", name: "foo-operator" };

@@ -1,6 +1,6 @@
-// The MutatingAdmissionPolicy that labels the objects of one resource whenever they are created or changed,
-// over any other values. Invariants: it depends on the resource alone, so it never changes while it is in
-// force; each field with a default is written, because it counts as in force only if its spec is equal.
+// The MutatingAdmissionPolicy that sets the labels of one resource's objects whenever they are created or
+// changed. Invariants: it depends on the resource alone, so it never changes while it is in force; it has
+// each field with a default, because a policy counts as in force only if its spec is equal.
 import { CONTROL, NAMESPACE, SHARD_HASH } from "../../api/sharding-keys.ts";
 import { type Resource, resourceName } from "../../kube/client/resource.ts";
 import {
@@ -60,8 +60,8 @@ export function labelPolicyBinding(of: GroupResource): MutatingAdmissionPolicyBi
   return { metadata: { name: policyName(of), labels: MANAGED_BY }, spec: { policyName: policyName(of) } };
 }
 
-// The names of namespaces have lower-case letters, digits and "-" only. In this text each of them stands at a
-// place that is equal to its byte modulo 32. (CEL has no bytes to count with.)
+// CEL has no bytes to count with. Names of namespaces have only lower-case letters, digits and "-". In this
+// text the place of each of these characters is its byte modulo 32.
 const LETTERS = " abcdefghijklmnopqrstuvwxyz".padEnd(0x2d, " ").concat("-  0123456789");
 
 const controlOf = (object: string) => `${object}.metadata.?labels[?'${CONTROL}'].orValue('true')`;
@@ -111,7 +111,7 @@ export async function keepPolicy(client: Client, of: GroupResource, stored: Stor
   await ensure(client, MUTATING_ADMISSION_POLICY_BINDINGS, stored.binding, labelPolicyBinding(of), how);
 }
 
-/** The binding goes first, and with it the effect. */
+/** Deletes the binding first, which ends the effect. */
 export async function removePolicy(client: Client, of: GroupResource, signal: AbortSignal): Promise<void> {
   for (const resource of [MUTATING_ADMISSION_POLICY_BINDINGS, MUTATING_ADMISSION_POLICIES]) {
     try {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { GroupResource } from "../../kube/types.ts";
 import type { LabelReason } from "./label-state.ts";
-import { labelsStatus } from "./label-state.ts";
+import { labelsStatus } from "./labels-status.ts";
 
 const resources = ["namespaces", "pods", "secrets"].map((resource) => ({ group: "", resource }));
 const known =

@@ -1,6 +1,5 @@
-// Patches missing labels, so many each second for all resources together. Invariant: an object that could not
-// be patched, or whose patch the watch has not shown yet, is left alone for a while, so that it delays no
-// others.
+// Patches missing labels, at most `perSecond` objects of all resources together. Invariant: an object that
+// could not be patched, or whose patch the watch has not shown yet, waits, so that it delays no others.
 import { type Clock, sleep } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { type Resource, resourceName } from "../../kube/client/resource.ts";
@@ -28,7 +27,7 @@ interface Attempt {
 
 export interface Patcher {
   /**
-   * Patches some of these objects, for about a second, and says when the next call is due, if one is.
+   * Patches some of these objects, for about a second. Returns the time until the next call, if one is due.
    * @throws the signal's reason if it fires
    */
   patch(resource: Resource, all: readonly MissingLabels[], signal: AbortSignal): Promise<number | undefined>;

@@ -1,6 +1,5 @@
-// Labels the objects of one resource for families with `labelObjects`: keeps its policy, follows its objects
-// and patches those without labels. Level-based; a request names a resource. The next leader lists the
-// objects again.
+// Labels the objects of one resource for families with `labelObjects`: writes its policy, watches its objects
+// and patches those without labels. Level-based: the next leader lists the objects again.
 import type { Clock, Random } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
@@ -21,7 +20,7 @@ import { countLabels, isNamespaces, isOptedOut, LABEL_KEYS, missingLabels } from
 export interface LabelsReconcilerOptions {
   readonly client: Pick<KubeClient, "list" | "watch" | "create" | "patch" | "delete" | "request">;
   readonly namespaces: Pick<Store<KubeObject>, "list" | "get">;
-  /** Undefined until policies are listed, which the first call begins. */
+  /** Undefined until the policies are listed. The first call begins to list them. */
   readonly policyOf: (of: GroupResource) => StoredPolicy | undefined;
   readonly isWanted: (of: GroupResource) => boolean;
   readonly states: LabelStates;
@@ -66,7 +65,7 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
     return {};
   }
 
-  /** What is labelled, or else the reason why nothing is. */
+  /** The labelling, or the reason why the resource cannot be labelled. */
   async function begin(of: GroupResource, signal: AbortSignal): Promise<Labelling | readonly [LabelReason, string]> {
     const name = resourceName(of);
     const before = labellings.get(name);
@@ -102,7 +101,7 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
   }
 
   async function writePolicy(of: GroupResource, labelling: Labelling, stored: StoredPolicy, signal: AbortSignal) {
-    // Another writer may restore its own version each time.
+    // Another writer may undo each write.
     if (clock.monotonicMs() - labelling.policyWrittenMs < POLICY_EVERY_MS) return;
     labelling.policyWrittenMs = clock.monotonicMs();
     try {
@@ -160,7 +159,7 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
   };
 }
 
-// The manager follows all objects of the resource, so it keeps no more of them.
+// The manager watches all objects of the resource, so it keeps only these fields.
 function namesAndLabels({ metadata }: KubeObject): KubeObject {
   const { name = "", namespace, uid = "", resourceVersion = "", labels = {} } = metadata;
   const kept = Object.fromEntries(LABEL_KEYS.flatMap((key) => (labels[key] === undefined ? [] : [[key, labels[key]]])));

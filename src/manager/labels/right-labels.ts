@@ -1,5 +1,5 @@
-// Which labels an object must have under `labelObjects`; label-policy.ts says the same in CEL. Pure.
-// Invariant: the values follow from names alone, so they never change while an object lives.
+// The labels that an object must have under `labelObjects`. Pure. label-policy.ts has the same rules in CEL.
+// Invariant: the values follow from names alone, so they never change while an object exists.
 import { CONTROL, NAMESPACE, SHARD_HASH } from "../../api/sharding-keys.ts";
 import type { Labels } from "../../kube/label-selector.ts";
 import { nameHash } from "../../kube/place.ts";
@@ -13,7 +13,7 @@ export function isNamespaces({ group, resource }: GroupResource): boolean {
   return group === "" && resource === "namespaces";
 }
 
-/** True for a namespace that is not to be labelled, nor its objects. */
+/** True for a namespace that gets no labels, and whose objects get none. */
 export function isOptedOut({ metadata }: KubeObject): boolean {
   return (metadata.labels?.[CONTROL] ?? "true") !== "true";
 }
@@ -33,7 +33,6 @@ export interface LabelCounts {
   readonly labelled: number;
 }
 
-/** @param isLeftOut true for an opted-out namespace @param onMissing called for each unlabelled object */
 export function countLabels(
   of: GroupResource,
   objects: readonly KubeObject[],

@@ -9,7 +9,7 @@ import type { PolicyObject } from "../policies/policy-kind.ts";
 import { conditionOf } from "../status/facts.ts";
 
 export interface ManagerMetrics {
-  /** A proxy has acknowledged a snapshot, this long after it was sent. */
+  /** @param seconds from sending a snapshot to its acknowledgement */
   snapshotAcknowledged(seconds: number): void;
   statusWritten(before: AppStatus | undefined, after: AppStatus, nowMs: number): void;
   /** Adds the gauges. Call once, when the parts exist. */
@@ -23,7 +23,7 @@ export interface MetricSources {
   readonly isLeader: () => boolean;
 }
 
-// A handover that nothing delays takes tens of milliseconds; one that waits for a person takes hours.
+// A handover without delays takes tens of milliseconds. A handover that waits for a user takes hours.
 const HANDOVER_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200];
 const ACK_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 

@@ -1,6 +1,6 @@
-// Sends the proxies of an app the other pods that take reviews of the operator's webhooks. A request names an
-// app. Level-based, without memory, so a failover makes no pod unready. A proxy keeps its list when the app
-// is gone, since it then owns everything and forwards nothing.
+// Sends the proxies of an app the list of pods that take reviews of the operator's webhooks. A request names
+// an app. Level-based, without memory, so a failover makes no pod unready. A proxy keeps its list when the
+// app is gone, because it then owns everything and forwards nothing.
 import type { Pod } from "../../kube/client/resources.ts";
 import { type Controller, controllerOf } from "../../runtime/controller.ts";
 import { parseRequest, type Reconciler } from "../../runtime/reconciler.ts";

@@ -1,6 +1,6 @@
-// Evicts the pods of apps, for restarts and for rollouts, and remembers the last answer to each of the two.
-// Invariants: only the leader evicts, and only the pod with this uid; PodDisruptionBudgets are respected.
-// Without this memory the pod is evicted again, which is harmless.
+// Evicts the pods of apps, for restarts and for rollouts, and remembers the last answer for each. Invariants:
+// only the leader evicts, and only the pod with this uid; PodDisruptionBudgets are respected. A new leader
+// has no answers and evicts the pod again, which is harmless.
 import type { ShardingStatus } from "../../api/sharding-config.ts";
 import { backoffMs, type Clock, type Random, systemRandom } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
@@ -24,14 +24,16 @@ export interface Refusal {
   readonly retryAtMs: number;
 }
 
-/** The part of the manager that evicts a pod. Each has its own memory, since their pods may differ. */
+/**
+ * The part of the manager that evicts a pod. Each part remembers its own answer, since their pods may differ.
+ */
 export type EvictedBy = "restart" | "rollout";
 
 export interface Attempt {
   readonly uid: string;
-  /** The pod at that time, if it was known. Its owner reference names the workload. */
+  /** The pod at the time of the attempt, if it was known. Its owner reference names the workload. */
   readonly object: KubeObject | undefined;
-  /** Until this wall time the pod counts as terminating; 0 if it does not. */
+  /** The wall time until which the pod counts as terminating; 0 if it does not. */
   readonly endsUntilMs: number;
   readonly refusal: Refusal | undefined;
   readonly refusals: number;
@@ -130,12 +132,11 @@ export function createEvictor(options: EvictorOptions): Evictor {
   }
 }
 
-/** By the stored status this part evicts a pod, so the other waits: the first that is written goes first. */
+/** True if this part evicts a pod, by the stored status. The other part then waits. */
 export function isEvicting(status: ShardingStatus | undefined, by: EvictedBy): boolean {
   return (by === "restart" ? status?.restart?.reason : status?.rollout?.waitingFor) === "Evicting";
 }
 
-/** Longer names, which come from objects of users, are cut. */
 const MAX_NAME = 253;
 
 /** Sends an Event on the pod and on its workload, where people look first when pods restart. */
@@ -168,7 +169,7 @@ interface RefusedEviction {
 
 const TIMEOUT_MS = 5_000;
 
-/** Evicts the pod, and returns the answer. @throws only the signal's reason, if it fires */
+/** @throws only the signal's reason, if it fires */
 export async function evict(
   client: Pick<KubeClient, "createSubresource">,
   { namespace, name, uid }: { readonly namespace: string; readonly name: string; readonly uid: string },

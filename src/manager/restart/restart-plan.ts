@@ -1,21 +1,26 @@
 // Plans the restarts of an app, level-based: the pod to evict next, or the reason to wait. Pure. One pod
-// restarts at a time, one subset after the other, leaders last. The next pod follows only when the last one
-// is gone and as many are ready as before. A new leader continues from the record; see restart-record.ts.
+// restarts at a time, subset by subset, leaders last. The next pod follows only when the previous one is gone
+// and as many pods are ready as before. A new leader continues from the record; see restart-record.ts.
 import { ownerText } from "../../route/words.ts";
 import type { StatusFacts } from "../status/facts.ts";
 import type { Refusal } from "./evictor.ts";
 import { needsRestart, type RestartPod } from "./restart-pods.ts";
-import { countReady, type RestartReason, type RestartRecord, type RollState, rollStateOf, settleMs } from "./restart-record.ts";
+import {
+  countReady,
+  type RestartReason,
+  type RestartRecord,
+  type RollState,
+  type RollStateFacts,
+  rollStateOf,
+  settleMs,
+} from "./restart-record.ts";
 
-/** Leaders renew their lock every few seconds. After this time without one, none has to restart last. */
+/**
+ * Leaders renew their lock every few seconds. After this time without a leader, no pod has to restart last.
+ */
 export const LEADER_UNKNOWN_MS = 30_000;
 
-export interface RestartFacts {
-  readonly pods: readonly RestartPod[];
-  /** In the order of the spec. */
-  readonly subsets: readonly string[];
-  /** The last written `status.restart`. */
-  readonly previous: RestartRecord | undefined;
+export interface RestartFacts extends RollStateFacts {
   readonly isPaused: boolean;
   readonly words: Pick<StatusFacts["words"], "pausedField">;
   readonly isDissolving: boolean;
@@ -25,8 +30,6 @@ export interface RestartFacts {
   /** How long the need for a restart must last before a roll begins, in milliseconds. */
   readonly settleMs: number;
   readonly recentRestarts: (subset: string) => number;
-  /** The workloads of the subset have all pods that they ask for. Set only after an `isShort` step. */
-  readonly hasAllWanted?: boolean;
   readonly nowMs: number;
 }
 
@@ -40,9 +43,9 @@ export type RestartStep = {
   | {
       readonly kind: "wait";
       readonly record: RestartRecord;
-      /** Plan again after this time; absent if a watch shows the end of the wait. */
+      /** The time until the next plan; absent if a watch shows the end of the wait. */
       readonly recheckMs?: number;
-      /** Fewer pods are ready than before, and none is starting: how many pods do the workloads ask for? */
+      /** Fewer pods are ready than before, and none is starting, so the workloads have to be read. */
       readonly isShort?: boolean;
     }
 );
@@ -132,8 +135,8 @@ function blockerOf(
   return isOrdered ? undefined : wait("LeaderUnknown", `no pod of ${nameOf(next.subset)} leads`);
 }
 
-// Unready pods restart before ready ones, and no pod waits until another pod that needs a restart is ready.
-// The exception is an unready leader: it restarts last, and ready pods wait until it is ready.
+// A pod that needs a restart hinders no other while it is unready. The exception is an unready leader: it
+// restarts last, and ready pods wait until it is ready.
 function hinders(other: RestartPod, next: RestartPod): boolean {
   if (other.terminating) return true;
   return !other.ready && (!needsRestart(other) || (other.leader && next.ready));
@@ -176,8 +179,8 @@ function dated(facts: RestartFacts, draft: Draft): RestartRecord {
   return { ...draft, since: isSame ? previous.since : `${new Date(nowMs).toISOString().slice(0, 19)}Z` };
 }
 
-// The reason against an eviction may change every few seconds (a budget, the readiness of a pod) in one wait.
-// Another wait begins after the eviction is accepted, or the pod is gone.
+// Within one wait, the reason may change every few seconds (a budget, the readiness of a pod). Another wait
+// begins when the eviction is accepted, or the pod is gone.
 function isSameWait(before: RestartRecord, draft: Draft, { pods }: RestartFacts): boolean {
   const isOfAll = draft.reason === "Settling" || draft.reason === "Paused";
   if (before.reason === draft.reason) return before.uid === draft.uid || (isOfAll && before.subset === draft.subset);
@@ -189,10 +192,13 @@ function isSameWait(before: RestartRecord, draft: Draft, { pods }: RestartFacts)
 
 const nameOf = (subset: string) => ownerText({ kind: "subset", subset });
 
-/** The record's subset first; in a subset leaders last, so that the lock moves once, and unready first. */
-function orderPods(pods: readonly RestartPod[], subsets: readonly string[], begun: string | undefined): readonly RestartPod[] {
+/**
+ * The current subset comes first. In a subset leaders come last, so that the lock moves once, and unready
+ * pods first.
+ */
+function orderPods(pods: readonly RestartPod[], subsets: readonly string[], current: string | undefined): readonly RestartPod[] {
   // A subset that the spec no longer contains has index -1, so it comes before the others.
-  const rank = ({ subset }: RestartPod) => (subset === begun ? Number.NEGATIVE_INFINITY : subsets.indexOf(subset));
+  const rank = ({ subset }: RestartPod) => (subset === current ? Number.NEGATIVE_INFINITY : subsets.indexOf(subset));
   return pods.toSorted(
     (a, b) =>
       (rank(a) === rank(b) ? 0 : rank(a) - rank(b)) ||

@@ -11,7 +11,10 @@ export interface RestartPod extends AppPod {
   readonly connected: boolean;
   /** Its proxy reports that it holds the operator's lock. */
   readonly leader: boolean;
-  /** By its acknowledged and its next rules it retains something, and will not own all of that in the end. */
+  /**
+   * Its acknowledged and its next table retain namespaces, some of which it does not own in the desired
+   * table.
+   */
   readonly retains: boolean;
 }
 
@@ -32,7 +35,7 @@ export function restartPods({ pods, factsOf, plan, isEvicted }: RestartPodFacts)
       terminating: pod.terminating || isEvicted(pod.uid),
       connected: proxy?.connected ?? false,
       leader: proxy?.leader ?? false,
-      // What is only fenced, or comes back because an edit was undone, needs no restart.
+      // A namespace that is only fenced, or comes back because an edit was undone, needs no restart.
       retains:
         retainsSomething(proxy?.acknowledged?.table) &&
         retainsSomething(plan.rulesFor(pod).table) &&
@@ -41,12 +44,15 @@ export function restartPods({ pods, factsOf, plan, isEvicted }: RestartPodFacts)
   });
 }
 
-/** Only a pod that its workload replaces may be evicted. */
+/** Only a pod whose controller replaces it may be evicted. */
 export function needsRestart({ retains, controlled, proxy, ended, terminating }: RestartPod): boolean {
   return retains && controlled && proxy === "own" && !ended && !terminating;
 }
 
-/** Would a pod that enforces `from` retain something under the desired table? Compared once a table. */
+/**
+ * The result says if a pod that enforces `from` retains something in the desired table. Each table is
+ * compared once.
+ */
 function createLosses(desired: RouteTable) {
   const byTable = new Map<RouteTable, Map<string, boolean>>();
   return ({ subset }: AppPod, from: Snapshot | undefined): boolean => {

@@ -12,7 +12,7 @@ import { needsRestart, type RestartPod } from "./restart-pods.ts";
 export type RestartRecord = RestartStatus;
 
 export type RestartReason =
-  /** The need has not lasted long enough: a namespace that moves back and forth restarts no pod. */
+  /** The need is too recent: a namespace that moves back and forth must restart no pod. */
   | "Settling"
   /** The eviction is requested, or it is accepted and the pod is not gone yet. */
   | "Evicting"
@@ -31,10 +31,13 @@ export type RollState =
   | { readonly kind: "asked"; readonly record: RestartRecord; readonly pod: RestartPod }
   | { readonly kind: "leaving" | "short" | "done"; readonly record: RestartRecord };
 
-interface RollStateFacts {
+export interface RollStateFacts {
   readonly pods: readonly RestartPod[];
+  /** In the order of the spec. */
   readonly subsets: readonly string[];
+  /** The last written `status.restart`. */
   readonly previous: RestartRecord | undefined;
+  /** The workloads of the subset have all pods that they ask for. Set only after an `isShort` step. */
   readonly hasAllWanted?: boolean;
 }
 
@@ -53,7 +56,7 @@ export function countReady(pods: readonly RestartPod[], subset: string): number 
   return pods.filter((pod) => pod.subset === subset && pod.ready && !pod.terminating).length;
 }
 
-// A user who moves namespaces on purpose waits this long once. A label that a controller adds comes sooner.
+// A user who moves namespaces waits this long once. A label that a controller adds arrives sooner.
 export const SETTLE_MS = 20_000;
 // Less than STALLED_AFTER_MS, the time after which a wait sets Ready to False.
 const MAX_SETTLE_MS = 240_000;
@@ -75,8 +78,8 @@ export function settleMs(baseMs: number, { previous, isFinished, subset, size, r
   return begins ? Math.min(baseMs * 2 ** Math.min(rolls, 30), Math.max(baseMs, MAX_SETTLE_MS)) : 0;
 }
 
-// An eviction that was requested and is no longer needed was undone, so the present need is a new one. After
-// a pause the need must last again, because an undo may arrive later, by another watch.
+// A record with `expected` whose pod needs no restart any more was undone, so the present need is a new one.
+// After a pause the need must last again, because an undo may arrive later, through another watch.
 function isGoingOn({ subset: before, reason, expected }: RestartRecord, subset: string): boolean {
   return expected === undefined && reason !== "Settling" && reason !== "Paused" && before === subset;
 }

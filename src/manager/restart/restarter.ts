@@ -26,7 +26,7 @@ export interface RestarterOptions {
   readonly evictor: Evictor;
   readonly pods: Pick<PodLists, "get">;
   readonly events: Pick<EventRecorder, "event">;
-  /** The API server has answered an eviction: time to plan again. */
+  /** Called when an eviction is answered, so that the app is planned again. */
   readonly onAnswer?: (app: Request) => void;
   /** How long the need for a restart must last before a roll begins, in milliseconds; default 20,000. */
   readonly settleMs?: number;
@@ -42,7 +42,7 @@ export interface AppRestartFacts extends Pick<RestartFacts, "previous" | "isPaus
 }
 
 export interface Restarter {
-  /** The next step. The caller writes its record into the status before it carries the step out. */
+  /** The caller writes the record of the step into the status before it carries the step out. */
   next(facts: AppRestartFacts, signal: AbortSignal): Promise<RestartStep>;
   /**
    * Returns when to plan again, before an eviction is answered, which `onAnswer` reports.
@@ -53,9 +53,9 @@ export interface Restarter {
   forget(app: Request): void;
 }
 
-// A workload usually creates the new pod within milliseconds. After this time it may not want the pod.
+// A workload usually creates the new pod within milliseconds. After this time it may want no new pod.
 const SHORT_MS = 10_000;
-// If a subset has no pod left and its workload is not known, a slow workload gets more time.
+// The time for a workload that is not known, if its subset has no pod left.
 const EMPTY_MS = 60_000;
 
 export function createRestarter(options: RestarterOptions): Restarter {
@@ -174,7 +174,7 @@ interface RestartTurn {
   readonly makeStatus: (previous: AppStatus | undefined, now: string, restart: RestartStatus | undefined) => AppStatus;
 }
 
-// By then the watch has brought the record of the other manager, or the rollout waits for its pod.
+// Enough for the watch to bring the record of the other manager, or for the rollout to evict its pod.
 const AGAIN_MS = 1_000;
 
 export async function writeAndRestart(turn: RestartTurn, signal: AbortSignal): Promise<Result> {

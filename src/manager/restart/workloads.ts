@@ -34,8 +34,8 @@ export async function haveAllWanted(
   return answers.length === 0 || answers.includes("unknown") ? "unknown" : "yes";
 }
 
-// The plural is guessed from the kind; if it is wrong, the answer is 404. Nobody has checked an owner
-// reference, so an invalid name has no path: a crafted one could lead elsewhere.
+// The plural is guessed from the kind. If it is wrong, the answer is 404. Owner references are not checked by
+// the API server, and a crafted name could lead to another path, so an invalid name has no path.
 function scalePathOf(pod: KubeObject): string | undefined {
   const owner = controllerRefOf(pod);
   if (owner === undefined) return undefined;

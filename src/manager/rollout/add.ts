@@ -1,5 +1,5 @@
-// What the rollout controller watches: the roots, their StatefulSets, and the pods of these with the reports
-// of their proxies.
+// Watches what the rollout controller needs: the roots, their StatefulSets, and the pods and proxies of
+// these.
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { ROLL_EXPECTED, ROLLING } from "../../api/sharding-keys.ts";

@@ -1,6 +1,5 @@
-// Gives a new pod of a StatefulSet the template of another revision. Pure. Invariant: what its own template
-// does not contain stays: identity and volumes from the StatefulSet, the token from the API server's
-// admission.
+// Gives a new pod of a StatefulSet the template of another revision. Pure. Invariant: fields that its own
+// template does not contain stay, such as the volumes of the StatefulSet and the token that admission mounts.
 import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import { SERVICE_ACCOUNT_DIR } from "../injection/names.ts";
 
@@ -11,7 +10,7 @@ export interface Template {
   readonly spec?: Fields;
 }
 
-/** @param from the template that the pod was made from; @param to the template to give it */
+/** @param from the template that the pod was made from */
 export function withTemplate<P extends { readonly metadata: object; readonly spec: object }>(
   pod: P,
   from: Template,
@@ -37,7 +36,7 @@ function merge(live: unknown, from: unknown, to: unknown): unknown {
   return remaining.length === 0 && to === undefined ? undefined : Object.fromEntries(remaining);
 }
 
-// Containers, volumes and variables are known by their names, mounts by their paths, all else by being equal.
+// Containers, volumes and variables are matched by name, mounts by path, and all other items by equality.
 function mergeLists(live: readonly unknown[], from: readonly unknown[], to: readonly unknown[]): unknown[] | undefined {
   const key = ["mountPath", "name"].find((each) => [live, from, to].every((list) => isListBy(list, each)));
   const isSame = (a: unknown, b: unknown) => (key === undefined ? isDeepEqual(a, b) : fieldOf(a, key) === fieldOf(b, key));
@@ -51,7 +50,7 @@ function mergeLists(live: readonly unknown[], from: readonly unknown[], to: read
   return merged.length === 0 ? undefined : merged;
 }
 
-// Admission has mounted the token into the containers of the pod's own template only.
+// Admission has mounted the token only into the containers of the pod's own template.
 function withTokens(spec: Fields, live: Fields): Fields {
   const token = containersOf(live)
     .flatMap(mountsOf)

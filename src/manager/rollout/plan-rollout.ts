@@ -1,6 +1,6 @@
 // Plans the rollout of a root's StatefulSet, level-based: the pod to evict next, or the reason to wait. Pure.
-// Invariants: one pod at a time; the shards in their order, and in a shard the leader last. What is done
-// follows from the pods, so a restart of the manager, or another revision midway, needs no state.
+// Invariants: one pod at a time, shard by shard, and in a shard the leader last. The progress follows from
+// the pods, so neither a restart of the manager nor another revision midway needs state.
 import { MAX_FAMILY_PODS } from "../../api/sharding-config.ts";
 import { subsetDisplayName } from "../../route/words.ts";
 import type { EventType } from "../../runtime/events.ts";
@@ -8,11 +8,11 @@ import { compareNames } from "../sharding/shards.ts";
 import { type RolloutFacts, type RolloutStatus, type RollPod, type RollRecord, recordOf } from "./roll-facts.ts";
 import { type Blocker, rolloutBlocker } from "./rollout-blocker.ts";
 
-/** Stored as a record and a status first, then carried out. */
+/** Its record and its status are stored before it is carried out. */
 export type RolloutStep =
   /** Nothing is rolled out, and nothing is stored. */
   | { readonly kind: "off" }
-  /** @param recheckMs plan again after this time; absent if a watch shows the end of the wait */
+  /** @param recheckMs the time until the next plan; absent if a watch shows the end of the wait */
   | {
       readonly kind: "wait";
       readonly record: RollRecord | undefined;
@@ -112,7 +112,7 @@ export function isGoingOn(status: RolloutStatus | undefined, revision: string): 
   return current === revision && waitingFor !== undefined && waitingFor !== "UnknownShard";
 }
 
-/** The pod that is waited for, and otherwise the pod that waits. */
+/** The pod that the rollout waits for, or else the pod that waits. */
 function placeOf({ pod }: Pick<Partial<Blocker>, "pod">, next: RollPod | undefined): Pick<RolloutStatus, "shard" | "pod"> {
   const shown = pod ?? next;
   return shown === undefined ? {} : { shard: subsetDisplayName(shown.shard), pod: shown.name };

@@ -33,7 +33,7 @@ export interface RolloutReconcilerOptions {
   readonly clock: Pick<Clock, "now">;
 }
 
-/** By then the watch has brought what another writer changed. */
+/** Enough for the watch to bring the change of another writer. */
 const AGAIN_MS = 100;
 
 export function createRolloutReconciler(options: RolloutReconcilerOptions): Reconciler {

@@ -1,7 +1,6 @@
-// The facts from which a rollout is planned, and its record: the revision that each pod has or is to get. An
+// The facts from which a rollout is planned, and its record: the revision that each pod has or will get. An
 // annotation of the root stores it, so the manager needs no right to change a StatefulSet. Pure. Invariant:
-// an entry becomes the new revision before the pod's eviction, and no older one during the rollout.
-
+// an entry becomes the new revision before the pod's eviction, and does not go back during the rollout.
 import { z } from "zod";
 import { MAX_FAMILY_PODS, type ShardingStatus } from "../../api/sharding-config.ts";
 import { parseJson } from "../../base/json.ts";
@@ -27,7 +26,7 @@ export interface RollPod {
   /** Wall time in milliseconds; undefined if it is not ready. */
   readonly readySinceMs: number | undefined;
   readonly isTerminating: boolean;
-  /** It carries the proxy of this app. */
+  /** The pod carries the proxy of this app. */
   readonly hasProxy: boolean;
   readonly isConnected: boolean;
   /** Its proxy enforces the newest snapshot. */
@@ -95,7 +94,7 @@ export function wantedPodNames({ metadata, spec }: StatefulSet): string[] | unde
   return Array.from({ length: replicas }, (_, index) => `${metadata.name}-${(ordinals?.start ?? 0) + index}`);
 }
 
-// Every kubelet sets the transition time. Without it, the creation time of the pod is the earliest possible.
+// Every kubelet sets the transition time. Without it, the pod counts as ready since its creation.
 function readySince(pod: Pod): number | undefined {
   const { metadata } = pod;
   const ready = readyCondition(pod);

@@ -23,7 +23,7 @@ export interface Delivery<R extends Versioned = Versioned> {
 
 interface Outstanding<R> {
   readonly resource: R;
-  /** Undefined after the end of the stream, when no answer can come. */
+  /** Undefined after the end of the stream. */
   readonly update: UpdateMessage | undefined;
 }
 
@@ -68,7 +68,7 @@ export function takeUpdate<R extends Versioned>(
   return update;
 }
 
-/** The stream has ended: the proxy may enforce what is outstanding, and will not answer. */
+/** The proxy may still enforce the outstanding resource, and no answer will come. */
 export function endStream(delivery: Delivery): void {
   if (delivery.outstanding !== undefined) delivery.outstanding = { resource: delivery.outstanding.resource, update: undefined };
 }
@@ -103,7 +103,7 @@ export function refuse(
   return "refused";
 }
 
-// The outstanding update differs from the acknowledged resource, which is desired again.
+// True if the acknowledged resource is desired again, and the outstanding update differs from it.
 function isUndone({ desired, acknowledged, outstanding, inDoubt }: Delivery): boolean {
   if (outstanding === undefined || acknowledged === undefined || inDoubt.length > 0) return false;
   return desired?.digest === acknowledged.digest && outstanding.resource.digest !== acknowledged.digest;

@@ -1,6 +1,6 @@
-// Reads a table that a pod has brought: anybody who may create a pod can make one up. Pure. Invariants:
+// Reads a table that a pod has sent, which anybody who may create a pod can make up. Pure. Invariants:
 // nothing of a table is kept before all bounds hold; the cost of a kept table, in memory and in the time of a
-// plan, is bounded. To refuse a table is safe: the pod may then hold anything.
+// plan, is bounded. To refuse a table is safe, because the pod then counts as holding anything.
 import { NAME_HASHES } from "../../kube/place.ts";
 import type { ResourceMatch, RouteTable } from "../../route/table.ts";
 import type { MemoryBudget } from "../../wire/bounded-decoder.ts";
@@ -16,14 +16,16 @@ const MAX_RULES = 8_448;
 const MAX_LIMITS = 512;
 /** Namespaces that came or went since the manager listed them: hundreds a minute, for minutes. */
 const MAX_UNKNOWN_NAMES = 4_096;
-/** The maximum without an index, as in tests: more than a cluster has. */
+/** The maximum without an index, as in tests. */
 const MAX_NAMES = 65_536;
 const MAX_NAME_LENGTH = 63;
 /** Pairs of a group and a resource in all rules: twice what the API allows a VirtualApp. */
 const MAX_PAIRS = 65_536;
 /** Pairs of resources that move as a whole. A plan compares each with each. */
 const MAX_MOVING_PAIRS = 512;
-/** In a plan with what a pod retains: for each class its rules times the groups times the resources. */
+/**
+ * The work of a plan for retained namespaces: for each class its rules times the groups times the resources.
+ */
 const MAX_RETAINED_WORK = 4_000_000;
 /** Shared resources times the namespaces, and times the pairs, of the rules that may except some. */
 const MAX_SHARED_WORK = 1_000_000;
@@ -34,7 +36,7 @@ const NAME_BYTES = 3 * 128;
 
 export interface ForeignTable {
   readonly table: RouteTable;
-  /** With what a plan keeps of the table. */
+  /** Includes what a plan keeps of the table. */
   readonly bytes: number;
 }
 
@@ -92,7 +94,7 @@ function namedPlaces({ rules, classes }: RouteTableMessage): number {
   return classes.reduce((sum, row) => sum + row.namespaces.length * row.rules.filter((at) => isNaming[at]).length, 0);
 }
 
-// True if each rule is there only once, too.
+// An ascending list also contains each rule only once.
 function isAscending(rules: readonly number[]): boolean {
   return rules.every((rule, at) => at === 0 || rule > (rules[at - 1] ?? rule));
 }
@@ -134,12 +136,12 @@ function compact(table: RouteTable, index: NameIndex | undefined): RouteTable {
   };
 }
 
-/** The memory of each name in a class in the comparison with the desired table. */
+/** For each name in a class, the memory of the comparison with the desired table. */
 const PLACE_BYTES = 10;
 const SET_ENTRY_BYTES = 40;
 const NEW_NAME_BYTES = 160;
 
-// Names that the index has are not kept: what takes their place counts instead.
+// A name that the index has is not kept, so only what replaces it counts.
 function bytesOf({ classes, fenced, retained }: RouteTableMessage, spent: number, index: NameIndex | undefined): number {
   const lists = [...classes, ...retained].map(({ namespaces }) => namespaces);
   let bytes = spent + 2 * (index?.names.length ?? 0);

@@ -1,6 +1,6 @@
-// Which proxies are served: those of existing pods, with the same uid, that carry the proxy of an existing
-// app. Pure except for its stores. Invariants: any pod may register, so no part of a registration costs more
-// than a real proxy's; a proxy speaks only for the pod that its token is bound to.
+// Decides which proxies are served: those of existing pods, with the same uid, that carry the proxy of an
+// existing app. Invariants: any pod may register, so no part of a registration costs more than a real
+// proxy's; a proxy speaks only for the pod that its token is bound to.
 import { MAX_NAME_LENGTH } from "../../api/names.ts";
 import type { PodRef, RegistrationMessage } from "../../wire/messages.ts";
 import { carriesProxy, INJECTED_LABEL } from "../facts/injected-pod.ts";
@@ -18,7 +18,7 @@ export interface JudgeOptions {
     get(name: string, namespace: string): unknown;
     list(namespace: string): readonly unknown[];
   };
-  /** Undefined while this replica leads; otherwise the leader's address, "" if no leader is known. */
+  /** The leader's address, "" if no leader is known; undefined while this replica leads. */
   readonly leaderElsewhere: () => string | undefined;
   readonly rejections?: Rejections;
 }
@@ -52,7 +52,7 @@ export function createProxyJudge({ pods, apps, leaderElsewhere, rejections }: Ju
     if (claimedPod.uid !== "" && claimedPod.uid !== pod.metadata.uid) {
       return { kind: "refuse", message: `pod ${key} has uid ${pod.metadata.uid}, not ${claimedPod.uid}` };
     }
-    // Anybody who may create a pod can label it, and claim routes for it.
+    // Anybody who may create a pod can give it the label, and claim routes for it.
     if (caller !== undefined && !carriesProxy(pod)) {
       const message = `pod ${key} carries no proxy`;
       rejections?.reject("no-proxy", key, message);
@@ -75,7 +75,7 @@ const MAX_CLAIM_BYTES = 64 * 1024;
 const MAX_CAPABILITIES = 64;
 const MAX_CAPABILITY_CHARS = 64;
 
-/** Undefined if the names cannot be used: the key goes into log lines, answers and a map. */
+/** Undefined if a name is missing or too long: the key goes into log lines, answers and a map. */
 export function registeredPod({ pod }: RegistrationMessage): PodKey | undefined {
   if (pod === null || pod.name === "") return undefined;
   return [pod.name, pod.namespace].every((name) => name.length <= MAX_NAME_LENGTH) ? podKey(pod) : undefined;
@@ -95,7 +95,6 @@ export function exceededBound({ capabilities, route }: RegistrationMessage): str
   return isLong ? `a route in a registration has at most ${MAX_CLAIM_BYTES} bytes` : undefined;
 }
 
-// Other names would end up in lines of the log and in answers.
 function isName({ name, namespace, uid }: PodRef): boolean {
   return [name, namespace, uid].every((text) => text.length <= MAX_NAME_LENGTH && /^[\w.-]*$/.test(text));
 }
@@ -104,7 +103,7 @@ function isSamePod(caller: PodIdentity, { uid, name, namespace }: PodRef): boole
   return (uid === "" || uid === caller.uid) && name === caller.name && namespace === caller.namespace;
 }
 
-// Nobody asks for the pods of a namespace without an app.
+// The pods of a namespace are listed only while it has an app.
 function whyUnlisted(apps: JudgeOptions["apps"], namespace: string): ProxyVerdict {
   if (apps.list(namespace).length === 0) return { kind: "refuse", message: `there is no app in namespace ${namespace}` };
   return { kind: "wait", message: `the pods of namespace ${namespace} have not been listed yet` };

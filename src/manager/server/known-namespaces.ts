@@ -1,6 +1,6 @@
-// The names of the existing namespaces as an index, and the classes of a table in two bytes for each: after a
-// failover hundreds of tables come with the same ten thousand names, and a Map takes half a megabyte each.
-// Invariant: an index is replaced rarely, since each table keeps the one that it was read with.
+// The names of the existing namespaces as an index, and a table's classes in two bytes for each namespace.
+// After a failover hundreds of tables arrive with the same ten thousand names, and a Map for each would take
+// half a megabyte. Invariant: an index is replaced rarely, since each table keeps the one it was read with.
 import type { Clock } from "../../base/clock.ts";
 
 export interface NameIndex {
@@ -8,7 +8,7 @@ export interface NameIndex {
   readonly positions: ReadonlyMap<string, number>;
 }
 
-/** Names that an index lacks cost a table little, so few new namespaces are no reason for a new one. */
+/** The index is replaced when more names than this differ. A name that it lacks costs a table little. */
 const MAX_DIFFERENCE = 256;
 const MAX_AGE_MS = 600_000;
 const LIST_MS = 1_000;
@@ -36,10 +36,10 @@ export function createNameIndex(names: readonly string[]): NameIndex {
   return { names, positions: new Map(names.map((name, position) => [name, position])) };
 }
 
-/** 0 means that a namespace has none. */
+/** Less than 16 bits can hold: 0 means that a namespace has no class, so classes are stored plus 1. */
 export const MAX_COMPACT_CLASSES = 65_534;
 
-/** Reads like the Map that it stands for, but in another order. */
+/** Reads like a Map from namespace to class, but in another order. */
 export class CompactClasses implements ReadonlyMap<string, number> {
   readonly #index: NameIndex;
   readonly #classes: Uint16Array;

@@ -1,5 +1,5 @@
-// The gRPC service for proxies, and the bounds on HTTP/2 under it. Invariant: one proxy, however slow, stuck
-// or loud, costs the others nothing.
+// The gRPC service for proxies, and the bounds on HTTP/2 under it. Invariant: no proxy, however slow or
+// noisy, delays the others.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import { Server, type ServerReadableStream, type sendUnaryData, status } from "@grpc/grpc-js";
@@ -47,12 +47,17 @@ const CHANNEL_OPTIONS = {
   "grpc.keepalive_permit_without_calls": 1,
 };
 
-/** Of one pod, and its calls of Certify. A proxy's own tries come 0.1 to 3 s apart. */
+/**
+ * The limit for the registrations of one pod, and for its Certify calls. A proxy retries after 0.1 to 3 s.
+ */
 const REGISTRATIONS = { perSecond: 2, burst: 10 };
 
 const SHUTDOWN_TIMEOUT_MS = 1_000;
 
-/** Certify is the same bytes on the wire, but gRPC reads none of its requests before the caller is known. */
+/**
+ * Certify is unary. As a stream of requests it has the same bytes, and none is read before the caller is
+ * known.
+ */
 const SERVICE = {
   Connect: { ...CONNECT, responseSerialize: encodeUpdatesOnce(CONNECT.responseSerialize) },
   Certify: { ...CERTIFY, requestStream: true },
@@ -61,7 +66,11 @@ const SERVICE = {
 export function createMeshServer(options: MeshServerOptions): MeshServer {
   const { registry, clock, security, listen, maxUnproved } = options;
   const grpc = new Server(CHANNEL_OPTIONS);
-  const listener = createProxyListener({ grpc, listen, clock, maxUnproved, ...(security && { tls: tlsOf(security) }) });
+  const tls = security && {
+    identity: security.identity,
+    onRefused: (address: string, why: string) => security.rejections.reject("handshake", address, why),
+  };
+  const listener = createProxyListener({ grpc, listen, clock, maxUnproved, ...(tls && { tls }) });
   const identify: Identify | undefined =
     security &&
     (async (metadata, peer) => {
@@ -107,7 +116,7 @@ export function createMeshServer(options: MeshServerOptions): MeshServer {
 /** Node reports each stream before any of its body has come. gRPC offers no other access to the streams. */
 const STREAM_CREATED = "http2.server.stream.created";
 
-/** New calls of one connection. */
+/** The limit for new calls on one connection. */
 const CALLS = { perSecond: 5, burst: 32 };
 
 function createStreamGuard(clock: Clock): (message: unknown) => void {
@@ -124,17 +133,12 @@ function createStreamGuard(clock: Clock): (message: unknown) => void {
   };
 }
 
-function tlsOf({ identity, rejections }: ServerSecurity) {
-  return { identity, onRefused: (address: string, why: string) => rejections.reject("handshake", address, why) };
-}
-
 type CertifyCall = readonly [
   call: ServerReadableStream<CertificateRequestMessage, CertificateReplyMessage>,
   callback: sendUnaryData<CertificateReplyMessage>,
 ];
 
 interface CertifyDeps extends Pick<ServerSecurity, "identify" | "certify" | "rejections"> {
-  /** By pod. */
   readonly calls: Pick<ClientPace, "allow">;
   readonly clock: Clock;
 }

@@ -1,6 +1,5 @@
-// The sockets of the mesh server. They are not gRPC's own, since gRPC ends a stream only after everything
-// written to it was read: a proxy that reads nothing would keep its buffers. Invariant: after `close` no
-// socket is left.
+// The sockets of the mesh server. gRPC would keep the buffers of a proxy that reads nothing, since it ends a
+// stream only after everything written to it was read. Invariant: after `close` no socket is left.
 import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { type Server, ServerCredentials } from "@grpc/grpc-js";
 import { MeshError } from "../../base/errors.ts";
@@ -15,16 +14,15 @@ export interface ProxyListener extends Pick<TlsTerminator, "asked" | "refused"> 
   listen(): Promise<number>;
   /** Destroys the connection with this peer, as gRPC names it. */
   cut(peer: string): void;
-  /** A call on this connection came from this pod, whose newest connections are kept. */
+  /** A call on this connection came from this pod, which keeps only its newest connections. */
   proved(peer: string, pod: string): void;
   /** Waits for the connections to end, for `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
 
-// Far more than the proxies of one cluster.
 const MAX_CONNECTIONS = 8_192;
 
-// A proxy has one for its stream and one for certificates; while it comes back, two of the one or the other.
+// A proxy has a connection for its stream and one for certificates. While it reconnects, it may have three.
 const MAX_PER_POD = 8;
 
 export interface ProxyListenerOptions extends Pick<TlsTerminatorOptions, "clock" | "maxUnproved"> {
@@ -69,7 +67,7 @@ export function createProxyListener(options: ProxyListenerOptions): ProxyListene
   return {
     listen: () =>
       new Promise((resolve, reject) => {
-        // Stays: a later connection that cannot be accepted must not end the process.
+        // The listener stays, because a later connection that cannot be accepted must not end the process.
         server.on("error", (cause) =>
           reject(new MeshError("LISTEN_FAILED", `listening for proxies on ${formatAddress(options.listen)}`, { cause })),
         );
@@ -117,7 +115,7 @@ export function createPodConnections(max: number): { keep(pod: string, socket: P
       });
       for (const oldest of sockets) {
         if (sockets.size <= max) return;
-        sockets.delete(oldest); // now: it reports its close later, and others are proved meanwhile
+        sockets.delete(oldest); // before its close is reported, because others are proved meanwhile
         oldest.destroy();
       }
     },

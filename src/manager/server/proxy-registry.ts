@@ -1,5 +1,5 @@
 // What the manager knows about each pod's proxy: what it should enforce, what it may be enforcing, and the
-// stream to it. Invariant: facts leave only with the pod, so a lost connection never looks like a lost claim.
+// stream to it. Invariant: facts are removed only with the pod, so a lost connection loses no claim.
 import { isDeepStrictEqual } from "node:util";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
@@ -26,10 +26,10 @@ import { createSharedTables, createSharedUpdates, type SharedTables } from "./sh
 
 export interface ProxyRegistry {
   /**
-   * Of two streams of a pod the older one, by the proxy's own count, is ended. The first registration of
-   * another epoch ends all other streams, and their pods may hold anything until they register again: a proxy
-   * that has promised less may follow another leader.
-   * @param epoch to which the proxy has given its promise
+   * If a pod has two streams, the older one by the proxy's own count is ended. The first registration of
+   * another epoch ends all other streams, because a proxy that has promised an older epoch may follow another
+   * leader. Their pods may hold anything until they register again.
+   * @param epoch the epoch that the proxy has promised to follow
    */
   connected(pod: PodKey, registration: ProxyRegistration, stream: ProxyStream, epoch?: number): void;
   /** Ignored if the pod has a newer stream. */
@@ -53,12 +53,12 @@ export interface ProxyRegistry {
   close(reason: string): void;
 }
 
-/** A pod that reports something else 500 times a second would have its app planned as often. */
+/** Without a pause, a pod with 500 different reports a second would have its app planned as often. */
 const REPORTS_MS = 200;
 
 export interface ProxyRegistryOptions {
   readonly log: Logger;
-  /** A route was acknowledged, this long after it was sent. */
+  /** @param seconds from sending a route to its acknowledgement */
   readonly onRouteAcked?: (seconds: number) => void;
   readonly clock?: Clock;
 }
@@ -107,7 +107,7 @@ export function createProxyRegistry({ log, onRouteAcked, clock = systemClock }: 
     const state = states.get(pod);
     return state?.stream === stream ? state : undefined;
   };
-  // A pod made anew under the same name is another pod, of which nothing is known.
+  // A new pod with the same name is another pod, of which nothing is known.
   const stateFor = (pod: PodKey, uid: string): ProxyState => {
     const knownState = states.get(pod);
     if (knownState?.uid === uid) return knownState;

@@ -73,7 +73,7 @@ export function doubtfulState({ uid, streamNumber, reports, route }: ProxyState)
   };
 }
 
-/** The proxy may have restarted with an older route, or with none. */
+/** The claims replace what was known: the proxy may have restarted with an older route, or with none. */
 export function applyRegistration(state: ProxyState, { streamNumber, capabilities, route }: ProxyRegistration): void {
   state.streamNumber = streamNumber;
   state.capabilities = new Set(capabilities);
@@ -133,8 +133,8 @@ function reportsAfter({ lock, unnamedLock, policies, webhookProblem }: Reports):
 }
 
 /**
- * Only what makes sense is kept, since it goes into conditions, and into rules that people are asked to add
- * to a Role. Undefined if nothing has changed, or if the kind is not known.
+ * Keeps only valid values, since they go into conditions and into rules that users are asked to add to a
+ * Role. Undefined if nothing has changed, or if the kind of report is not known.
  */
 export function withReport(reports: Reports, message: ReportMessage): Reports | undefined {
   const { report: _, ...kind } = message;
@@ -160,7 +160,7 @@ const RESOURCES: ReadonlySet<string> = new Set(["leases.coordination.k8s.io", "c
 const VERBS: ReadonlySet<string> = new Set(["get", "list", "watch", "create", "update", "patch", "delete"]);
 const MAX_REASON_CHARS = 256;
 
-// Null ("not known") if the report is not about a lock, or about a verb that no elector uses.
+// Null means "not known".
 function acceptedLockAccess(access: LockAccessMessage): LockAccessMessage | null {
   if (!RESOURCES.has(access.resource)) return null;
   const verbs = new Set(access.deniedVerbs);
@@ -168,7 +168,7 @@ function acceptedLockAccess(access: LockAccessMessage): LockAccessMessage | null
   return { ...access, deniedVerbs: [...verbs], reason: plainText(access.reason, MAX_REASON_CHARS) };
 }
 
-// A VirtualApp can name only such a lock.
+// A VirtualApp can name no other lock.
 function acceptedUnnamedLock(lock: UnnamedLockMessage): UnnamedLockMessage | null {
   return RESOURCES.has(lock.resource) && dnsSubdomainSchema.safeParse(lock.lockName).success ? lock : null;
 }

@@ -127,3 +127,44 @@ it("a proxy that had to wait for the manager has as long for its promise as any 
   expect(errors).toEqual([]);
   expect(registry.facts("ops/d0")?.connected).toBe(true);
 });
+
+const fails = (): never => {
+  throw new Error("broken");
+};
+
+it.each([
+  ["the leader's address cannot be told", { leaderElsewhere: fails }],
+  ["the caller cannot be identified", { identify: async () => fails() }],
+  ["the caller cannot be identified while nobody leads", { identify: async () => fails(), leaderElsewhere: leaderAfter(150) }],
+  ["the caller cannot be judged", { identify: identified, judge: fails }],
+])("a stream ends with a line in the log if %s", async (_, broken) => {
+  const clock = createFakeClock();
+  const lines: { readonly msg: string; readonly err?: { readonly message: string } }[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const errors: object[] = [];
+  const stream = Object.assign(new EventEmitter(), { getPeer: () => "127.0.0.1:9", metadata: {} });
+  stream.on("error", (error) => errors.push(error));
+  serveProxyStream(stream as unknown as ServerStream, {
+    registry: createProxyRegistry({ log }),
+    judge: () => ({ kind: "serve" }),
+    leadership: { epoch: 1 },
+    registrations: { allow: () => true },
+    tables: createRegistrationTables({ clock, tables: createSharedTables() }),
+    cut: () => undefined,
+    clock,
+    log,
+    ...broken,
+  });
+  await clock.advance(1_000);
+  expect(errors).toEqual([{ code: 13, details: "opening the stream failed" }]);
+  expect(lines.map(({ msg, err }) => [msg, err?.message])).toEqual([["opening a proxy's stream failed", "broken"]]);
+});
+
+async function identified() {
+  return { kind: "pod", pod: { namespace: "ops", name: "d0", uid: "1" } } as const;
+}
+
+function leaderAfter(ms: number): () => string | undefined {
+  let calls = 0;
+  return () => (calls++ * 100 < ms ? "" : undefined);
+}

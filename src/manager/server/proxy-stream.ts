@@ -49,10 +49,9 @@ export interface ProxyStreamDeps {
   readonly log: Logger;
 }
 
-/** For a registration or a promise to come. */
 const REGISTRATION_TIMEOUT_MS = 10_000;
 const LOOK_MS = 100;
-/** For the proxy to read what was written; its ACK may take longer, since it waits for writes. */
+/** A proxy must read each message within this time. Its ACK may take longer, since it waits for writes. */
 const UNREAD_TIMEOUT_MS = 30_000;
 
 export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): void {
@@ -88,6 +87,7 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
     end: (reason) => end(reason, status.UNAVAILABLE),
   };
 
+  const isOver = () => state.kind === "over";
   function expectMessage(): Timer {
     return clock.after(REGISTRATION_TIMEOUT_MS, () => end("no registration or promise came", status.DEADLINE_EXCEEDED));
   }
@@ -116,7 +116,7 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
       case "write":
         return write(effect.message);
       case "welcome":
-        due.cancel(); // the time starts again: the proxy may have waited for us until now, and a promise with tables is long
+        due.cancel(); // the time starts again: the proxy may have waited until now, and a promise with tables is long
         due = expectMessage();
         stream.sendMetadata(new Metadata()); // this shows the proxy that it is served, even if no message follows
         return write(effect.message);
@@ -184,57 +184,48 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
     });
   }
 
+  /**
+   * Identifies the caller and begins to listen, or turns the caller away. What a pod sends costs memory, so
+   * nothing is read before, not even for a redirect. While nobody leads, proxies wait here rather than come
+   * back hundreds of times a second.
+   */
+  async function open(): Promise<void> {
+    let identifying: Promise<TokenVerdict> | undefined;
+    for (let waitedMs = 0; !isOver(); waitedMs += LOOK_MS) {
+      const mayWait = waitedMs < MAX_WAIT_MS;
+      const endpoint = deps.leaderElsewhere?.();
+      if (endpoint !== undefined && (endpoint !== "" || !mayWait)) {
+        return apply(turnAway(state, { kind: "redirect", endpoint }));
+      }
+      // While nobody leads too: the caller must be known if this replica becomes the leader.
+      identifying ??= deps.identify?.(stream.metadata, stream.getPeer());
+      identifying?.catch(() => undefined); // a failure counts only when it is awaited
+      if (endpoint === undefined) {
+        if (identifying === undefined) return listen(undefined);
+        const token = await identifying;
+        if (isOver()) return;
+        if (token.kind === "wait") return end(token.message, status.UNAVAILABLE);
+        if (token.kind === "refuse") return end(token.message, status.UNAUTHENTICATED);
+        const verdict = deps.judge(undefined, token.pod);
+        if (verdict.kind === "serve") return listen(token.pod);
+        if (verdict.kind !== "wait" || !mayWait) return apply(turnAway(state, verdict));
+      }
+      await new Promise<void>(lookLater);
+    }
+  }
+
   stream.on("error", () => enter({ kind: "closed" }));
   stream.on("close", () => {
     enter({ kind: "closed" });
     for (const timer of unread) timer.cancel();
   });
-  void openStream(stream, deps, {
-    isOver: () => state.kind === "over",
-    lookLater,
-    end,
-    listen,
-    turnAway: (verdict) => apply(turnAway(state, verdict)),
+  open().catch((error: unknown) => {
+    log.error({ err: error, peer: stream.getPeer() }, "opening a proxy's stream failed");
+    end("opening the stream failed", status.INTERNAL);
   });
 }
 
-interface OpeningActions {
-  isOver(): boolean;
-  lookLater(run: () => void): void;
-  end(reason: string, code: number): void;
-  listen(caller: PodIdentity | undefined): void;
-  turnAway(verdict: Parameters<typeof turnAway>[1]): void;
-}
-
-/**
- * Identifies the caller and begins to listen, or turns the caller away. What a pod sends costs memory, so
- * nothing is read before, not even for a redirect. While nobody leads, proxies wait here rather than come
- * back hundreds of times a second.
- */
-async function openStream(stream: ServerStream, deps: ProxyStreamDeps, actions: OpeningActions): Promise<void> {
-  const { isOver, lookLater, end, listen, turnAway } = actions;
-  let identifying: Promise<TokenVerdict> | undefined;
-  for (let waitedMs = 0; !isOver(); waitedMs += LOOK_MS) {
-    const mayWait = waitedMs < MAX_WAIT_MS;
-    const endpoint = deps.leaderElsewhere?.();
-    if (endpoint !== undefined && (endpoint !== "" || !mayWait)) return turnAway({ kind: "redirect", endpoint });
-    // While nobody leads too: the caller must be known if this replica becomes the leader.
-    identifying ??= deps.identify?.(stream.metadata, stream.getPeer());
-    if (endpoint === undefined) {
-      if (identifying === undefined) return listen(undefined);
-      const token = await identifying;
-      if (isOver()) return;
-      if (token.kind === "wait") return end(token.message, status.UNAVAILABLE);
-      if (token.kind === "refuse") return end(token.message, status.UNAUTHENTICATED);
-      const verdict = deps.judge(undefined, token.pod);
-      if (verdict.kind === "serve") return listen(token.pod);
-      if (verdict.kind !== "wait" || !mayWait) return turnAway(verdict);
-    }
-    await new Promise<void>(lookLater);
-  }
-}
-
-/** The maximum in a second. A proxy sends a few messages a minute. */
+/** The most messages in a second. A proxy sends a few in a minute. */
 const MAX_MESSAGES = 500;
 
 function createFloodGuard(clock: Clock): () => boolean {

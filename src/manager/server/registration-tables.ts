@@ -13,7 +13,7 @@ import { readForeignTable } from "./foreign-table.ts";
 import { createKnownNames } from "./known-namespaces.ts";
 import type { SharedTables } from "./shared-resources.ts";
 
-/** The routes that a proxy may be enforcing. */
+/** The routes that a proxy may enforce. */
 export interface RouteClaims {
   /** The highest version that the proxy has reported. */
   readonly version: number;
@@ -40,7 +40,9 @@ export interface StreamTables {
 }
 
 const MAX_ASKED = 16;
-/** Two streams are asked for a table at first, and in total four times as many after each period without. */
+/**
+ * At first two streams are asked for a table. After each period without the table, four times as many are.
+ */
 const ASKED_AT_FIRST = 2;
 const ASKED_FACTOR = 4;
 const PERIOD_MS = 500;
@@ -65,7 +67,7 @@ export function createRegistrationTables(options: {
 
   return {
     open() {
-      /** In memory until the proxy is registered. */
+      /** By hash. They stay in memory until the proxy is registered. */
       const foundTables = new Map<string, RouteTable>();
       const askedHashes = new Set<string>();
       /** Each claim is decoded once, although `ask` and `resolve` may run several times. */

@@ -1,6 +1,6 @@
 // The tables and updates that many proxies share: each table is planned with once, each update encoded once.
-// Invariants: a table is found only by the hash of its bytes, so no proxy speaks for another; what nobody
-// uses is forgotten; a pod whose table is beyond the budget may hold anything, which is safe.
+// Invariants: a table is found only by the hash of its bytes, so no proxy speaks for another; unused tables
+// and updates are forgotten; a pod whose table exceeds the budget counts as holding anything, which is safe.
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { createFairBudget } from "../../base/fair-budget.ts";
 import type { RouteTable } from "../../route/table.ts";
@@ -13,21 +13,26 @@ export interface SharedTables {
   get(hash: string): RouteTable | undefined;
   /** Returns this table, which the manager has made, or an equal one. */
   share(table: RouteTable): RouteTable;
-  /** The same for a table that a pod has brought; undefined if there is no room. @param bytes in memory */
+  /**
+   * Like `share`, for a table that a pod has sent; undefined if the budget is spent.
+   * @param bytes in memory
+   */
   bring(table: RouteTable, hash: string, namespace: string, bytes: number): RouteTable | undefined;
 }
 
-/** The tables of 200 apps with 10,000 namespaces take 30 MB. A namespace gets half of what others leave. */
+/**
+ * Tables of 200 apps with 10,000 namespaces take 30 MB. A namespace gets at most half of what others leave.
+ */
 const BROUGHT_BYTES = 32 * 1024 * 1024;
 /** Longer than the history keeps the facts of a removed pod. */
 const KEEP_UNUSED_MS = 120_000;
 const CHECK_MS = 1_000;
 
-/** A table that a pod has brought, and that the manager has not made itself. */
+/** The cost of a table that a pod has sent, and that the manager has not made itself. */
 interface Charge {
   readonly namespace: string;
   readonly bytes: number;
-  /** When a check first found that no pod may enforce the table. */
+  /** Since when no pod may enforce the table. */
   unusedSinceMs?: number | undefined;
 }
 
@@ -125,7 +130,7 @@ export function encodeUpdatesOnce(encode: (message: ManagerMessage) => Buffer): 
 export interface WeakIndex<T> {
   get(key: string): T | undefined;
   set(key: string, value: T): void;
-  /** With keys that have lost their values since the last sweep. */
+  /** Includes keys that have lost their values since the last sweep. */
   readonly size: number;
 }
 

@@ -32,7 +32,7 @@ type EarlyReports = readonly ReportMessage[];
 
 export type StreamEvent =
   | { readonly kind: "message"; readonly message: ProxyMessage }
-  /** Time has passed, so that a registration that waits may be answered now. */
+  /** A registration that waits may be answered now. */
   | { readonly kind: "look" }
   | { readonly kind: "send"; readonly message: ManagerMessage }
   | { readonly kind: "end"; readonly code: number; readonly reason: string }
@@ -40,7 +40,7 @@ export type StreamEvent =
 
 export type StreamEffect =
   | { readonly kind: "write"; readonly message: ManagerMessage }
-  /** By this first answer the proxy knows that this replica serves. */
+  /** The first answer, which tells the proxy that this replica serves. */
   | { readonly kind: "welcome"; readonly message: ManagerMessage }
   | { readonly kind: "look-later" }
   | (Registered & { readonly kind: "serve"; readonly epoch: number; readonly tables: readonly Uint8Array[] })
@@ -56,7 +56,7 @@ export interface StreamFacts {
   /** Undefined unless this replica leads at this very moment. */
   epoch(): number | undefined;
   judge(registration: RegistrationMessage): ProxyVerdict;
-  /** Why the registration is refused as such; undefined if it is not. */
+  /** The reason to refuse the registration, whoever its proxy is. */
   refusal(registration: RegistrationMessage): { readonly code: number; readonly details: string } | undefined;
   /** The tables to ask for; undefined if another proxy is being asked. */
   wantedTables(registration: RegistrationMessage, mayWait: boolean): readonly Uint8Array[] | undefined;
@@ -138,7 +138,7 @@ function answer(state: Extract<StreamState, { kind: "waits" }>, facts: StreamFac
   if (verdict.kind !== "serve") return turnAway(state, verdict);
   const epoch = facts.epoch();
   if (epoch === undefined) return leadsNoMore(state);
-  // A proxy's word ends only its own stream: to take over its epoch would end the streams of all others.
+  // Only this stream ends. To take over the claimed epoch would end the streams of all other proxies.
   if (registration.epoch > epoch) {
     const message = `the proxy follows a newer leader: epoch ${registration.epoch}, not ${epoch} (if no other replica leads, make the pod anew)`;
     return { state: OVER, effects: [{ kind: "newer-epoch", message }, ...fail(state, status.UNAVAILABLE, message).effects] };
@@ -181,7 +181,6 @@ function leadsNoMore(state: StreamState): Step {
   return fail(state, status.UNAVAILABLE, "this replica leads no more");
 }
 
-// Their number is bounded by the number of kinds.
 function withEarlyReport(reports: EarlyReports, message: ProxyMessage): EarlyReports {
   if (!("report" in message)) return reports;
   const { report } = message;

@@ -1,6 +1,6 @@
-// TLS in front of gRPC. It is not gRPC's own, so that the leaf can change under open streams, and callers
-// that are no proxies are cut off early. Invariants: TLS 1.3 and HTTP/2 only; few connections have not yet
-// proved who they are, and each only for a while; each failure is reported once.
+// TLS in front of gRPC, whose own TLS could neither change the leaf under open streams nor cut off strangers
+// early. Invariants: TLS 1.3 and HTTP/2 only; few connections have not yet proved who they are, and each only
+// for a while; each failure is reported once.
 import type { Socket } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
 import { createClientPace } from "../../base/client-pace.ts";
@@ -14,14 +14,15 @@ export interface TlsTerminator {
   /** A call has begun on this connection. @param peer see {@link peerOf} */
   asked(peer: string): void;
   proved(peer: string): void;
-  /** A call on this connection was refused: unless another one proves something, it is soon cut off. */
+  /**
+   * A call on this connection was refused. The connection is soon cut off, unless another call proves a pod.
+   */
   refused(peer: string): void;
   close(): void;
 }
 
 export interface TlsTerminatorOptions {
   readonly identity: Pick<MeshIdentity, "serving" | "onChange">;
-  /** After the handshake. */
   readonly onSecure: (socket: TLSSocket) => void;
   /** A connection is cut off. @param address without the port */
   readonly onRefused: (address: string, why: string) => void;
@@ -41,26 +42,25 @@ interface Connection {
   /** Leaves time for an answer that is on its way. */
   endSoon(): void;
   prove(): void;
-  /** @param why the reported reason, if any */
   end(why: string | undefined): void;
   /** Ends the wait for a proof. */
   settle(): void;
 }
 
-// A token's review has to wait while the API server is away.
+// The review of a token waits while the API server does not answer.
 const PROOF_MS = 30_000;
 const ANSWER_MS = 1_000;
-// Each holds up to 300 KiB: two calls, each with 64 KiB of headers and 64 KiB of unread data. Of 1,000
-// proxies that come back together, one that has lost its place comes back within three seconds.
+// Each connection holds up to 300 KiB: two calls, each with 64 KiB of headers and 64 KiB of unread data. If
+// 1,000 proxies reconnect together, a proxy that loses its place tries again within three seconds.
 const MAX_UNPROVED = 256;
 // A token and the beginning of a registration, for which HTTP/2 gives 64 KiB. More, in frames of one byte,
 // would take a second of the event loop.
 const MAX_UNPROVED_BYTES = 128 * 1024;
 const CHECK_MS = 100;
 const TOO_MUCH = `more than ${MAX_UNPROVED_BYTES} bytes before it has said who it is`;
-// Some clusters show all pods under one address, from which hundreds of proxies may come in one moment.
+// Some clusters show all pods under one address, from which hundreds of proxies may connect at once.
 const PROVED_SHARES = 32;
-// Of one address: a thousand proxies may come back within 15 s.
+// The limit for one address, from which a thousand proxies may reconnect within 15 s.
 const HANDSHAKES_PER_SECOND = 48;
 const HANDSHAKES_AT_ONCE = 384;
 const TOO_MANY = "too many connections have not said who they are";
@@ -164,7 +164,7 @@ export function createTlsTerminator(options: TlsTerminatorOptions): TlsTerminato
     take(socket) {
       const address = clientAddress(socket);
       if (address === undefined) {
-        onRefused("", "hung up at once"); // the system no longer knows who it was
+        onRefused("", "hung up at once"); // the system no longer knows the address
         socket.destroy();
       } else if (hasLeaf) expectProof(socket, address);
       else socket.destroy();

@@ -7,7 +7,7 @@ import type { AppSpec, AppWords } from "../apps/app.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
-import type { LabelsStatus } from "../labels/label-state.ts";
+import type { LabelsStatus } from "../labels/labels-status.ts";
 import type { AppPlan } from "../plan/plan-app.ts";
 import type { Wait } from "../plan/plan-fences.ts";
 

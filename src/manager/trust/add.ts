@@ -1,6 +1,6 @@
-// Keeps the ConfigMap `ctrlmesh-ca` of a namespace current. It contains the CAs that proxies and operators
-// trust: the mesh's and the cluster's. A request names such a ConfigMap. Invariant: it exists before a pod of
-// an app can start, and is removed only when no pod in the namespace can mount it any more.
+// Keeps the ConfigMap `ctrlmesh-ca` of a namespace current, which contains the CAs of the mesh and the
+// cluster for proxies and operators. A request names such a ConfigMap. Invariant: it exists before a pod of
+// an app can start, and is removed only when no pod in the namespace can mount it.
 import { MeshError } from "../../base/errors.ts";
 import { CONFIG_MAPS, type ConfigMap, PODS } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";

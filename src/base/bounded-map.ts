@@ -15,7 +15,8 @@ export class BoundedMap<K, V> extends Map<K, V> {
   override set(key: K, value: V): this {
     this.delete(key);
     super.set(key, value);
-    for (const oldest of this.size > this.#maxSize ? this.keys().take(1) : []) this.delete(oldest);
+    if (this.size <= this.#maxSize) return this;
+    for (const oldest of this.keys().take(1)) this.delete(oldest);
     return this;
   }
 }

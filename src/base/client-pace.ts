@@ -1,29 +1,22 @@
-// How much each client may cause: a bucket for each address or pod, for TLS handshakes (each costs a
-// millisecond of a core), bodies, probes, registrations and log lines. Invariant: others do not notice a
-// client that causes too much.
+// Rate limits: one bucket for each client, which is an address or a pod. They bound TLS handshakes (a
+// millisecond of a core each), bodies, probes, registrations and log lines. Invariant: a client over its
+// limit does not slow other clients.
 import { BoundedMap } from "./bounded-map.ts";
 import type { Clock } from "./clock.ts";
 
-export interface ClientPace {
-  /** Charges the amount if the bucket holds all of it now. Otherwise charges nothing and returns false. */
-  allow(client: string, amount: number): boolean;
-  /** Charges the amount, and returns how long the client has to wait until it is paid, in milliseconds. */
-  charge(client: string, amount: number): number;
-  /** Takes back what was charged for something that did not happen. */
-  giveBack(client: string, amount: number): void;
-}
+export type ClientPace = ReturnType<typeof createClientPace>;
 
 interface ClientPaceOptions {
   readonly perSecond: number;
-  /** What a client may cause in one moment after a pause. */
+  /** The amount that a client may use at once after a pause. */
   readonly burst: number;
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
-/** A client that is forgotten has its burst again. A stranger rarely has so many addresses. */
+/** A forgotten client has its whole burst again. An attacker rarely has so many addresses. */
 const MAX_CLIENTS = 4_096;
 
-export function createClientPace({ perSecond, burst, clock }: ClientPaceOptions): ClientPace {
+export function createClientPace({ perSecond, burst, clock }: ClientPaceOptions) {
   const buckets = new BoundedMap<string, { readonly left: number; readonly atMs: number }>(MAX_CLIENTS);
   const leftOf = (client: string): number => {
     const nowMs = clock.monotonicMs();
@@ -36,12 +29,15 @@ export function createClientPace({ perSecond, burst, clock }: ClientPaceOptions)
     return left;
   };
   return {
-    allow(client, amount) {
+    /** Charges the amount if the bucket has all of it now. Otherwise charges nothing and returns false. */
+    allow(client: string, amount: number): boolean {
       if (leftOf(client) < amount) return false;
       take(client, amount);
       return true;
     },
-    charge: (client, amount) => Math.max(0, (-take(client, amount) * 1_000) / perSecond),
-    giveBack: (client, amount) => void take(client, -amount),
+    /** Charges the amount. Returns the milliseconds that the client has to wait until its debt is paid. */
+    charge: (client: string, amount: number) => Math.max(0, (-take(client, amount) * 1_000) / perSecond),
+    /** Takes back what was charged for something that did not happen. */
+    giveBack: (client: string, amount: number) => void take(client, -amount),
   };
 }

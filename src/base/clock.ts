@@ -79,14 +79,10 @@ export interface Deadline {
   clear(): void;
 }
 
-/** Node runs due timers before it reads sockets. After a stall this is time for one turn of the loop. */
+/** Node runs due timers before it reads sockets. After a blocked loop it needs this time to read them. */
 const TURN_MS = 50;
 
-/**
- * How long a client may take. What arrived while the event loop was blocked is read before the client is
- * called late.
- * @param onOver runs when the time is over and nobody has cleared it
- */
+/** A time limit for a client. What arrived while the event loop was blocked is read before `onOver` runs. */
 export function createDeadline(clock: Clock, onOver: () => void): Deadline {
   let timer: Timer | undefined;
   return {

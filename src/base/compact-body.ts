@@ -1,7 +1,6 @@
-// Bodies from clients that anybody may run. Invariants: the unread part of a body is in one buffer, which
-// holds no more than one read of the socket gave; a body of tiny chunks ends its connection. Node itself
-// keeps up to 64 KiB in separate chunks, of which one of one byte takes hundreds of bytes, and 10
-// microseconds of the event loop.
+// Keeps the bodies of untrusted clients compact: Node keeps up to 64 KiB in separate chunks, and one of a
+// byte takes hundreds of bytes. Invariants: the unread part of a body is one buffer, with at most one read of
+// the socket; a body of tiny chunks ends its connection.
 import { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
@@ -11,7 +10,7 @@ import { createGrowingBytes, type GrowingBytes } from "./growing-bytes.ts";
 
 /** A chunk with fewer bytes is tiny. Honest clients rarely send one, except for small messages. */
 const TINY_BYTES = 256;
-/** Allowed in one body. A proxy sends at most 500 messages a second (proxy-stream.ts). */
+/** The tiny chunks that one body may have. A proxy sends at most 500 messages a second (proxy-stream.ts). */
 const TINY_CHUNKS = { perSecond: 500, burst: 512 };
 
 /** A request with a compact body, for the option `IncomingMessage` of an HTTP server. */

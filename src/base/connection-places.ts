@@ -8,7 +8,7 @@ import { createRanking } from "./ranking.ts";
 export interface PlacesOptions {
   /** Connections at a time. */
   readonly max: number;
-  /** Shares of an address where a client has proved who it is. Default 1: a free proof must give nothing. */
+  /** Shares of an address whose client has proved its identity. Default 1: a free proof must give nothing. */
   readonly provedShares?: number;
   readonly clock: Pick<Clock, "monotonicMs">;
 }
@@ -24,7 +24,7 @@ export interface Place {
   become(stage: Stage): void;
   /** The client has proved who it is: its address has more shares for some minutes. */
   noteProof(): void;
-  /** Any further call has no effect. */
+  /** Frees the place. */
   leave(): void;
 }
 
@@ -37,7 +37,7 @@ export interface Places {
   readonly takenPlaces: number;
 }
 
-/** How long proofs count: longer than a failover and the restarts after it. */
+/** How long a proof counts: longer than a failover and the restarts after it. */
 const REMEMBERED_MS = 10 * 60_000;
 /** Enough for the nodes of a large cluster. */
 const MAX_REMEMBERED = 4_096;

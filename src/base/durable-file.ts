@@ -29,7 +29,7 @@ export async function replaceFile(path: string, text: string, mode = 0o600): Pro
   await syncDirectory(dirname(path));
 }
 
-/** Creates an empty file, or empties an existing one. This works on a full disk too. */
+/** Creates an empty file, or empties an existing one. It works on a full disk too. */
 export async function emptyFile(path: string, mode = 0o600): Promise<void> {
   const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
   await using file = await open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode);

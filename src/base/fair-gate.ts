@@ -30,7 +30,7 @@ export function createFairGate(concurrency: number, maxWaiting: number): FairGat
     resize(largest, -1);
     return true;
   };
-  const turnOf = (client: string): Promise<void> => {
+  const waitForTurn = (client: string): Promise<void> => {
     const queue = queues.get(client) ?? [];
     if (!hasRoomFor(queue.length)) throw busy(maxWaiting);
     const turn = Promise.withResolvers<void>();
@@ -55,7 +55,7 @@ export function createFairGate(concurrency: number, maxWaiting: number): FairGat
 
   return async (client, task) => {
     if (running < concurrency) running++;
-    else await turnOf(client);
+    else await waitForTurn(client);
     try {
       return await task();
     } finally {

@@ -1,33 +1,32 @@
-// Lets clients take turns at work that keeps the event loop busy. Invariants: one piece of work runs at a
-// time. The client that has used the least time in the last seconds is next, so a client with little work
-// waits for one or two pieces of the others' work. Every second turn goes to the client that has waited
-// longest, so nobody waits for more than some pieces of each other client. Clients that have used more than
-// lightMs work together for at most half of the time.
+// Lets clients take turns at work that blocks the event loop. Invariants: turns go alternately to the client
+// that has recently used the least time and to the one that has waited longest, so light work soon gets a
+// turn and no client waits for ever; clients that have used more than lightMs get at most half of the time
+// together.
 import { BoundedMap } from "./bounded-map.ts";
 import type { Clock } from "./clock.ts";
 
 export interface FairTurns {
   /**
-   * Runs the work when it is the client's turn, immediately if nobody else works. Only what it does before it
+   * Runs the work when it is the client's turn, immediately if nobody else works. Only the time until it
    * returns counts. Rejects with what it throws.
    */
   run<T>(client: string, work: () => T | Promise<T>): Promise<T>;
-  /** Runs work that belongs to the client's turn of just now, and counts it. */
+  /** Runs more work of the client's last turn now, and counts its time. */
   goOn<T>(client: string, work: () => T): T;
 }
 
 export interface FairTurnsOptions {
   readonly clock: Pick<Clock, "monotonicMs" | "after">;
-  /** A client that has taken less time of late never waits until the loop is free. Default 0. */
+  /** A client that has recently used less time is light, and never waits for the loop's pauses. Default 0. */
   readonly lightMs?: number;
   /** Calls back in the next turn of the event loop. */
   readonly nextTurn?: (run: () => void) => void;
 }
 
-/** After this time, the time that a client took counts half. */
+/** The time that a client has used counts half after this time. */
 const HALF_LIFE_MS = 5_000;
 const MAX_CLIENTS = 4_096;
-/** Shorter pieces leave the loop free enough. */
+/** A shorter piece needs no pause after it. */
 const SHORT_MS = 2;
 
 export function createFairTurns({ clock, lightMs = 0, nextTurn = (run) => void setImmediate(run) }: FairTurnsOptions): FairTurns {
@@ -36,14 +35,14 @@ export function createFairTurns({ clock, lightMs = 0, nextTurn = (run) => void s
   const spent = new BoundedMap<string, { readonly ms: number; readonly atMs: number }>(MAX_CLIENTS);
   let isWorking = false;
   let isOldestNext = false;
-  /** Until then only light clients work. */
-  let freeUntilMs = 0;
+  /** Before this time only light clients work, so that the loop has pauses. */
+  let pauseUntilMs = 0;
 
   const spentBy = (client: string): number => {
     const { ms, atMs } = spent.get(client) ?? { ms: 0, atMs: 0 };
     return ms * 0.5 ** ((clock.monotonicMs() - atMs) / HALF_LIFE_MS);
   };
-  const mayWork = (client: string) => spentBy(client) < lightMs || clock.monotonicMs() >= freeUntilMs;
+  const mayWork = (client: string) => spentBy(client) < lightMs || clock.monotonicMs() >= pauseUntilMs;
   const lightest = (): string | undefined => {
     let [found, least] = [undefined as string | undefined, Number.POSITIVE_INFINITY];
     for (const client of waiting.keys()) {
@@ -61,7 +60,7 @@ export function createFairTurns({ clock, lightMs = 0, nextTurn = (run) => void s
       const nowMs = clock.monotonicMs();
       const tookMs = nowMs - startMs;
       spent.set(client, { ms: spentBy(client) + tookMs, atMs: nowMs });
-      if (!isLight && tookMs > SHORT_MS) freeUntilMs = Math.max(nowMs, freeUntilMs) + tookMs;
+      if (!isLight && tookMs > SHORT_MS) pauseUntilMs = Math.max(nowMs, pauseUntilMs) + tookMs;
     }
   };
   const work = <T>(client: string, piece: () => T): T => {
@@ -69,18 +68,18 @@ export function createFairTurns({ clock, lightMs = 0, nextTurn = (run) => void s
     try {
       return measured(client, piece);
     } finally {
-      nextTurn(give);
+      nextTurn(startNext);
     }
   };
-  const give = () => {
+  const startNext = () => {
     isWorking = false;
     const [oldest] = waiting.keys();
     const isByAge = isOldestNext && oldest !== undefined && mayWork(oldest);
     const client = isByAge ? oldest : lightest();
     if (client === undefined) return;
     if (!mayWork(client)) {
-      clock.after(freeUntilMs - clock.monotonicMs(), () => {
-        if (!isWorking) give();
+      clock.after(pauseUntilMs - clock.monotonicMs(), () => {
+        if (!isWorking) startNext();
       });
       return;
     }
@@ -106,7 +105,7 @@ export function createFairTurns({ clock, lightMs = 0, nextTurn = (run) => void s
           }
         });
       });
-      if (!isWorking) give();
+      if (!isWorking) startNext();
       return done;
     },
     goOn: measured,
@@ -117,7 +116,6 @@ const SLICE_MS = 5;
 
 interface SlicesOptions {
   readonly turns: Pick<FairTurns, "run">;
-  /** Whose turn it is to be. */
   readonly client: string;
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly signal: AbortSignal;

@@ -1,6 +1,6 @@
-// Binds the places of connections to an HTTP or HTTPS server. Invariants: a client that sends no whole head
-// of a request loses its place after two times FIRST_MS, in which the loop was not blocked. Whatever a client
-// sends together, Node makes two requests of it at most.
+// Gives each connection of an HTTP or HTTPS server a place. Invariants: a client that sends no whole request
+// head loses its place after twice FIRST_MS of a loop that is not blocked; Node makes at most two requests of
+// the pipelined bytes of a client.
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
 import type { Server as HttpsServer } from "node:https";
 import type { Socket } from "node:net";
@@ -12,24 +12,24 @@ import { clientAddress, type Place, type Places } from "./connection-places.ts";
 interface GuardOptions {
   readonly places: Places;
   readonly clock: Clock;
-  /** False: this address has opened too many connections of late. Default: there is no such limit. */
+  /** False if the address has opened too many connections recently. Default: there is no such limit. */
   readonly mayConnect?: (address: string) => boolean;
-  /** For the TLS handshake, and then for the head of the first request. Default 10,000 each. */
+  /** The time for the TLS handshake, and again for the head of the first request. Default 10,000. */
   readonly firstMs?: number;
 }
 
 /**
- * Long, since it counts the server's own slowness too: with 2 s, a hundred honest handshakes at the same time
- * failed on a busy machine. No other client waits for it: a place that somebody needs is free immediately.
+ * Long, since it includes the server's own delay: with 2 s, a hundred simultaneous honest handshakes failed
+ * on a busy machine. It delays no other client, which can take such a place immediately.
  */
 export const FIRST_MS = 10_000;
 
-/** A client has few headers. Node drops the others; 16 KiB of empty ones would become a megabyte. */
+/** Honest clients send fewer. Node drops the others: 16 KiB of empty headers would become a megabyte. */
 const MAX_HEADERS = 100;
 
 /**
- * Requests of one connection that have no answer yet. Honest clients wait for each answer before they send
- * the next request; the second is for one that comes before Node reports that the answer has left.
+ * Requests of one connection without an answer. Honest clients wait for each answer; the second request is
+ * for a client that sends it before Node reports that the answer has left.
  */
 const MAX_UNANSWERED = 2;
 
@@ -126,15 +126,15 @@ type HeadVerdict = "serve" | "cut" | "no-length";
 
 type OnIncoming = (req: IncomingMessage, shouldKeepAlive: boolean) => number;
 
-/** For Node's parser: what follows is no HTTP. */
+/** Tells Node's parser that the next bytes are not HTTP. */
 const END_OF_HTTP = 2;
 const REASON = "ctrlmesh: a request with a body needs a Content-Length\n";
 const LENGTH_REQUIRED = `HTTP/1.1 411 Length Required\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: ${REASON.length}\r\n\r\n${REASON}`;
 
 /**
  * Judges the head of each request before Node makes anything of it; after a refusal nothing more of the
- * connection is parsed. Node itself goes on with all that it has read, and makes 10 KB of each 26 bytes. It has
- * no public way to stop that, so this uses an internal one, which pipelines.test.ts holds.
+ * connection is parsed. Node itself goes on with all that it has read, and makes 10 KB of each 26 bytes. It
+ * has no public way to stop that, so this uses an internal one, which pipelines.test.ts holds.
  */
 function boundHeads(socket: Socket, judge: (req: IncomingMessage) => HeadVerdict): void {
   const { parser } = socket as { readonly parser?: { onIncoming: OnIncoming } | null };

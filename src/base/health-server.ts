@@ -1,7 +1,6 @@
 // The health listener: /healthz, /startupz, /readyz and /metrics over plain HTTP for the kubelet and
-// Prometheus, and pages for debugging. Invariant: no response has secrets; pages are for callers on the
-// loopback only (`kubectl port-forward` and `exec`), not for the pod network, a sidecar of another mesh or a
-// browser.
+// Prometheus, and pages for debugging. Invariants: no response has secrets; pages are only for callers on the
+// loopback (`kubectl port-forward`), not for the pod network, another mesh's sidecar or a browser.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createClientPace } from "./client-pace.ts";
 import { type Clock, systemClock } from "./clock.ts";
@@ -18,7 +17,7 @@ export type Page = (query: URLSearchParams, signal: AbortSignal) => unknown;
 export interface HealthServerOptions {
   readonly listen: ListenAddress;
   readonly registry: Registry;
-  /** Why the process is not ready. */
+  /** Why the process is not ready; undefined if it is. */
   readonly notReady: () => string | undefined;
   /** Why the process has not started: /startupz, for which other containers wait. Default: `notReady`. */
   readonly notStarted?: () => string | undefined;
@@ -34,7 +33,7 @@ export interface HealthServer extends Runnable {
   readonly port: number;
 }
 
-/** A kubelet and a few Prometheus servers have some each. Every pod of the cluster can connect. */
+/** Enough for a kubelet and a few Prometheus servers. Every pod of the cluster can connect. */
 const MAX_CONNECTIONS = 64;
 /**
  * Connections and requests of each address outside the pod. A kubelet probes each container about once a
@@ -46,7 +45,7 @@ const MAX_HEADER_BYTES = 4 * 1024;
 const REQUEST_MS = 10_000;
 /** A kubelet opens a connection for each probe, and Prometheus comes only after this time. */
 const KEEP_ALIVE_MS = 5_000;
-/** For reading an answer. Until then it takes memory and a place. */
+/** How long a client may take to read an answer, which takes memory and a place. */
 const ANSWER_MS = 10_000;
 /** How long scrapes from outside get the same page, which can take tens of milliseconds of the event loop. */
 const METRICS_MS = 1_000;

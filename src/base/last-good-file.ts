@@ -12,9 +12,9 @@ export interface LastGoodFile<T> {
   current(): Promise<T>;
 }
 
-export interface LastGoodFileOptions<T> {
+interface LastGoodFileOptions<T> {
   readonly file: string;
-  /** What the file contains, for errors and for the log. */
+  /** What the file contains, for messages. */
   readonly name: string;
   readonly code: string;
   /** Throws if the text is invalid. */

@@ -36,7 +36,7 @@ export function createCounterCells<L extends string>(
   };
 }
 
-/** The same for a histogram. @param options.buckets upper bounds, ascending */
+/** Returns a function that creates cells of a histogram. @param options.buckets upper bounds, ascending */
 export function createHistogramCells<L extends string>(
   options: MetricOptions<L> & { readonly buckets: readonly number[] },
 ): (labels: Record<L, string | number>) => Pick<BucketCell, "observe"> {

@@ -17,7 +17,7 @@ export function createRegistry(component: string, version: string): Registry {
   return registry;
 }
 
-/** Between two samples: enough to see a blocked loop, too rare to cost anything. */
+/** The time between two samples: short enough to see a blocked loop, long enough to cost nothing. */
 const SAMPLE_MS = 100;
 
 /**

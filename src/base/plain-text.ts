@@ -1,6 +1,6 @@
 // Turns text from outside into one line of bounded length, which is safe for a message, a condition or a log.
 
-/** For a part of a message: a problem names a field and a namespace or two. */
+/** Enough for a problem that names a field and two namespaces. */
 const MAX_TEXT_CHARS = 512;
 const MAX_TEXTS = 10;
 

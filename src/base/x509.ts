@@ -20,6 +20,8 @@ const OID = {
   clientAuth: "1.3.6.1.5.5.7.3.2",
 } as const;
 
+const NO_BYTES = Buffer.alloc(0);
+
 interface CertificateParts {
   readonly issuer: Buffer;
   readonly subject: Buffer;
@@ -111,7 +113,7 @@ function publicKeyInfo(key: KeyObject): Buffer {
 
 // RFC 5280 4.2.1.2, method (1): SHA-1 of the public key's bits.
 export function keyId(key: KeyObject): Buffer {
-  const bits = readElements(readElements(publicKeyInfo(key))[0]?.contents ?? Buffer.alloc(0))[1]?.contents ?? Buffer.alloc(0);
+  const bits = readElements(firstContents(publicKeyInfo(key)))[1]?.contents ?? NO_BYTES;
   return createHash("sha1").update(bits.subarray(1)).digest();
 }
 
@@ -119,19 +121,18 @@ export function distinguishedName(commonName: string): Buffer {
   return sequence(tlv(TAG.set, sequence(oid(OID.commonName), tlv(TAG.utf8, Buffer.from(commonName, "utf8")))));
 }
 
-// As the CA has it: another tool may compute it differently.
+// The key identifier in the CA's certificate: another tool may compute it differently.
 export function keyIdOf(certificate: X509Certificate): Buffer {
   const id = oid(OID.subjectKeyIdentifier);
-  const all = fieldsOf(certificate).find(({ tag }) => tag === 0xa3);
-  for (const { contents } of readElements(readElements(all?.contents ?? Buffer.alloc(0))[0]?.contents ?? Buffer.alloc(0))) {
+  const extensions = fieldsOf(certificate).find(({ tag }) => tag === 0xa3)?.contents ?? NO_BYTES;
+  for (const { contents } of readElements(firstContents(extensions))) {
     const parts = readElements(contents);
-    const value = parts.at(-1)?.contents ?? Buffer.alloc(0);
-    if (parts[0]?.bytes.equals(id)) return readElements(value)[0]?.contents ?? Buffer.alloc(0);
+    if (parts[0]?.bytes.equals(id)) return firstContents(parts.at(-1)?.contents ?? NO_BYTES);
   }
   return keyId(certificate.publicKey);
 }
 
-// The fields are version, serial, algorithm, issuer, validity, then the subject.
+// The fields before the subject are version, serial, algorithm, issuer and validity.
 export function subjectOf(certificate: X509Certificate): Buffer {
   const subject = fieldsOf(certificate)[5]?.bytes;
   if (subject === undefined) throw new MeshError("BAD_CERTIFICATE", "reading the CA certificate: no subject");
@@ -139,8 +140,12 @@ export function subjectOf(certificate: X509Certificate): Buffer {
 }
 
 function fieldsOf({ raw }: X509Certificate): DerElement[] {
-  const certificate = readElements(raw)[0]?.contents ?? Buffer.alloc(0);
-  return readElements(readElements(certificate)[0]?.contents ?? Buffer.alloc(0));
+  return readElements(firstContents(firstContents(raw)));
+}
+
+// The contents of the first element; empty if there is none.
+function firstContents(bytes: Buffer): Buffer {
+  return readElements(bytes)[0]?.contents ?? NO_BYTES;
 }
 
 function extension(id: string, critical: boolean, value: Buffer): Buffer {

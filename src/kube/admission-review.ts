@@ -1,6 +1,5 @@
-// AdmissionReview, the protocol between the API server and webhooks: what a review is about, and its answer.
-// Invariant: an answer has the apiVersion, the kind and the uid of its request; the API server rejects any
-// other.
+// AdmissionReview, the protocol between the API server and webhooks. Invariant: an answer has the apiVersion,
+// the kind and the uid of its request, since the API server rejects any other answer.
 import type { Labels } from "./label-selector.ts";
 import type { GroupVersionResource } from "./types.ts";
 
@@ -18,15 +17,16 @@ export type ReviewOperation = (typeof REVIEW_OPERATIONS)[number];
 export interface ReviewSubject {
   readonly apiVersion: ReviewVersion;
   readonly uid: string;
-  /** The resource in the version that the webhook asks for. */
+  /** The resource, in the version that the webhook requested. */
   readonly resource: GroupVersionResource;
   readonly subresource: string;
   readonly namespace: string;
   /** "" if the API server is still to generate it. */
   readonly name: string;
   readonly operation: ReviewOperation;
-  /** Of the object as it will be, and as it is stored. Undefined if the review has none. */
+  /** The labels of the new object. Undefined if the review has no such object; so is `oldLabels`. */
   readonly labels: Labels | undefined;
+  /** The labels of the stored object. */
   readonly oldLabels: Labels | undefined;
   readonly dryRun: boolean;
 }

@@ -9,7 +9,6 @@ const NEGATIONS = { in: "notin", notin: "in", exists: "!", "!": "exists" } as co
 /** The operators of the structured form, as the string form writes them. */
 export type LabelOperator = keyof typeof NEGATIONS;
 
-/** One term of a selector. */
 export interface LabelTerm {
   readonly key: string;
   readonly operator: LabelOperator;
@@ -63,7 +62,7 @@ export function negateTerm(term: LabelTerm): LabelTerm {
   return { ...term, operator: NEGATIONS[term.operator] };
 }
 
-/** The string form of terms; equal sets of values give equal texts. "" for no terms. */
+/** The string form of terms, with the values of each in a stable order. "" for no terms. */
 export function formatTerms(terms: readonly LabelTerm[]): string {
   return terms.map(formatTerm).join(",");
 }

@@ -1,10 +1,9 @@
 // The place of an object decides its owner: its namespace, or for a cluster-scoped object a bucket, by the
 // hash of its name. Invariant: no namespace has the name of a bucket or of the cluster scope.
 
-/** The place of cluster-scoped objects without a known name; without buckets in the route table, of all. */
+/** The place of a cluster-scoped object of unknown name, and of all if the route table has no buckets. */
 export const CLUSTER_SCOPE = "";
 
-/** The number of values of a name's hash. */
 export const NAME_HASHES = 32;
 
 const BUCKET_MARK = "#";
@@ -20,7 +19,7 @@ export function nameHash(name: string): number {
 
 const encoder = new TextEncoder();
 
-/** The place of a cluster-scoped object; "" is a name that is not known. */
+/** The place of a cluster-scoped object. @param name "" if it is not known */
 export function clusterPlace(name: string): string {
   return name === "" ? CLUSTER_SCOPE : `${BUCKET_MARK}${nameHash(name)}`;
 }
@@ -33,7 +32,7 @@ export function isInClusterScope(place: string): boolean {
   return place === CLUSTER_SCOPE || isBucket(place);
 }
 
-/** The hash of a place: of the name of a namespace, or the number of a bucket. */
+/** The hash of a namespace's name, or the number of a bucket. */
 export function placeHash(place: string): number {
   return isBucket(place) ? Number(place.slice(BUCKET_MARK.length)) : nameHash(place);
 }

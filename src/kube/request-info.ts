@@ -9,7 +9,7 @@ export type ResourceVerb = "get" | "list" | "watch" | "create" | "update" | "pat
 
 interface CommonInfo {
   readonly method: string;
-  /** Path as sent, without the query. */
+  /** The path as sent. */
   readonly path: string;
   /** The decoded segments of the path. */
   readonly segments: readonly string[];
@@ -20,7 +20,7 @@ interface CommonInfo {
 }
 
 /** A request for anything but a resource: /healthz, /version, /openapi/v3, discovery. */
-export interface NonResourceInfo extends CommonInfo {
+interface NonResourceInfo extends CommonInfo {
   readonly kind: "non-resource";
   /** Lower-case HTTP method. */
   readonly verb: string;
@@ -107,8 +107,8 @@ function splitTarget(target: string): [string, URLSearchParams] {
   return mark < 0 ? [target, new URLSearchParams()] : [target.slice(0, mark), parseQuery(target.slice(mark + 1))];
 }
 
-// URLSearchParams differs from Go's url.ParseQuery in three points, which are refused: it drops a leading
-// question mark, it keeps a pair with a semicolon, and it keeps a malformed escape.
+// Refuses what URLSearchParams and Go's url.ParseQuery read differently: a leading question mark, a
+// semicolon, and a malformed escape.
 function parseQuery(raw: string): URLSearchParams {
   if (raw.startsWith("?")) throw badTarget("the query has two question marks before it");
   if (raw.includes(";")) throw badTarget("a semicolon in the query must be escaped");
@@ -121,13 +121,13 @@ function decodeSegments(path: string): string[] {
   const raw = path.slice(1).split("/");
   if (raw.at(-1) === "") raw.pop(); // one trailing slash is common and harmless
   const segments = path.includes("%") ? raw.map(decode) : raw;
-  if (segments.some(isOdd)) {
+  if (segments.some(isAmbiguousSegment)) {
     throw new MeshError("BAD_REQUEST_TARGET", `reading path ${path}: empty, dot or escaped segments are not allowed`);
   }
   return segments;
 }
 
-function isOdd(segment: string): boolean {
+function isAmbiguousSegment(segment: string): boolean {
   return segment === "" || segment === "." || segment === ".." || /[/\\\0]/.test(segment);
 }
 

@@ -4,18 +4,17 @@ import type { RequestInfo, ResourceInfo } from "./request-info.ts";
 /** Subresources with requests that become tunnels or reach another server, also over plain HTTP. */
 const STREAMING: ReadonlySet<string> = new Set(["exec", "attach", "portforward", "proxy"]);
 
-/** Subresources of which a GET only returns data, without an effect. "" is the object itself. */
+/** Subresources whose GET only returns data. "" is the object itself. */
 const READABLE: ReadonlySet<string> = new Set(["", "status", "scale", "log", "approval", "ephemeralcontainers", "resize"]);
 
-/** Subresources that clients write as the whole object. Its labels may change so (namespaces/finalize). */
+/** Subresources that clients write as the whole object, so that its labels may change. */
 const WHOLE_OBJECT: ReadonlySet<string> = new Set(["status", "finalize", "approval", "ephemeralcontainers", "resize"]);
 
-/** True for watches. The API server ends them after a while. */
 export function isWatch(info: RequestInfo): boolean {
   return info.kind === "resource" && info.verb === "watch";
 }
 
-/** True for requests without an end of their own, as in kube-apiserver. */
+/** True for requests that kube-apiserver calls long-running. */
 export function isLongRunning(info: RequestInfo): boolean {
   return isWatch(info) || isEndless(info);
 }
@@ -28,13 +27,13 @@ export function isEndless(info: RequestInfo): boolean {
   return STREAMING.has(subresource) || (subresource === "log" && info.query.has("follow"));
 }
 
-/** True for one object's subresource that is no data. Any API may have such, for example KubeVirt's `vnc`. */
+/** True for a subresource that may be a tunnel. Any API may have one, for example KubeVirt's `vnc`. */
 export function mayUpgrade(info: RequestInfo): boolean {
   if (info.kind !== "resource" || isListOrWatch(info)) return false;
   return !READABLE.has(info.subresource) && !WHOLE_OBJECT.has(info.subresource);
 }
 
-/** True for requests that another server than the API server answers. */
+/** True for requests that the API server passes on to another server. */
 export function isProxied(info: RequestInfo): boolean {
   return info.kind === "resource" && firstSubresource(info) === "proxy";
 }
@@ -45,17 +44,14 @@ export function answersObjects(info: ResourceInfo): boolean {
   return subresource !== "log" && !STREAMING.has(subresource);
 }
 
-/** True for a GET that only returns data. */
 export function isPlainGet({ verb, subresource }: ResourceInfo): boolean {
   return verb === "get" && READABLE.has(subresource);
 }
 
-/** True if the body of a write is the whole object. */
 export function writesWholeObject({ subresource }: ResourceInfo): boolean {
   return subresource === "" || WHOLE_OBJECT.has(subresource);
 }
 
-/** True for requests that read or delete many objects together. */
 export function isCollection(info: RequestInfo): boolean {
   return info.kind === "resource" && (info.verb === "list" || info.verb === "deletecollection");
 }

@@ -1,5 +1,4 @@
-// Resource versions as numbers. Kubernetes allows to compare them: k8s.io/apimachinery,
-// resourceversion.CompareResourceVersion.
+// Resource versions as numbers. Kubernetes allows this comparison (resourceversion.CompareResourceVersion).
 
 // 39 digits hold every 128-bit number, and a text of a megabyte is refused early.
 const WELL_FORMED = /^[1-9][0-9]{0,38}$/;
@@ -8,7 +7,7 @@ export type Version = bigint;
 
 /** Earlier than every version. */
 export const NEVER: Version = 0n;
-/** Later than every version: it is not known yet. */
+/** Later than every version, for an end that is not known yet. */
 export const WITHOUT_END: Version = 1n << 130n;
 
 export function laterOf(a: Version, b: Version): Version {

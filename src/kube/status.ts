@@ -1,4 +1,4 @@
-// Kubernetes Status errors (metav1.Status). A StatusError answers a request with an error.
+// Kubernetes Status errors (metav1.Status).
 import { MeshError } from "../base/errors.ts";
 
 // Of several reasons with one code, the last one is the usual one.
@@ -65,7 +65,6 @@ export class StatusError extends MeshError {
   }
 }
 
-/** A Status of this reason, with the matching HTTP code. */
 export function createStatus(reason: StatusReason, message: string, details?: StatusDetails): Status {
   return {
     kind: "Status",
@@ -84,7 +83,7 @@ export function reasonOfCode(code: number): StatusReason | undefined {
   return REASONS.get(code);
 }
 
-/** True if `error` is an answer with one of these reasons, from this process or from the API server. */
+/** True for a StatusError with one of these reasons, from this process or from the API server. */
 export function isStatus(error: unknown, ...reasons: readonly StatusReason[]): error is StatusError {
   return error instanceof StatusError && reasons.includes(error.status.reason);
 }

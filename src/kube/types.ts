@@ -1,5 +1,5 @@
-// The Kubernetes API shapes, with the fields that the project reads. The proxy's data path never builds
-// objects from them: there the original bytes pass.
+// The Kubernetes API types, with the fields that the project reads. The proxy's data path does not use them:
+// it passes the original bytes.
 
 export interface ObjectMeta {
   readonly name?: string;

@@ -4,7 +4,7 @@ import { Counter, Gauge, Histogram, type Registry } from "../base/metrics.ts";
 
 export interface ControllerMetrics {
   readonly queue: WorkQueueMetrics;
-  /** `success`, `requeue_after` or `error` (terminal errors too). One that a stop has ended is not counted. */
+  /** Results: `success`, `requeue_after`, `error`. A reconcile that a stop has ended is not counted. */
   readonly reconciles: Counter<"controller" | "result">;
   readonly errors: Counter<"controller">;
   readonly terminalErrors: Counter<"controller">;
@@ -29,7 +29,7 @@ export interface WorkQueueMetrics {
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const QUEUE_SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60];
 
-/** Registers the metrics, including those of the work queues. Call it once for each registry. */
+/** Call it once for each registry. */
 export function createControllerMetrics(registry: Registry): ControllerMetrics {
   const registers = [registry];
   const labelNames = ["controller"] as const;
@@ -60,7 +60,6 @@ export function createControllerMetrics(registry: Registry): ControllerMetrics {
   };
 }
 
-/** Registers the metrics. Call it once for each registry. */
 export function createWorkQueueMetrics(registry: Registry): WorkQueueMetrics {
   const common = { labelNames: ["name"] as const, registers: [registry] };
   const running = new Map<string, () => readonly number[]>();

@@ -12,7 +12,7 @@ import type { Change } from "./store.ts";
 export type { Controller, ControllerOptions } from "./running-controller.ts";
 
 export interface SourceOptions<T extends KubeObject> {
-  /** A change must pass all of them. Default: every change passes. */
+  /** A change must pass all predicates. Default: none. */
   readonly predicates?: readonly Predicate<T>[];
   /** Which objects are watched; default: all, in all namespaces. */
   readonly selectors?: SelectorOptions;
@@ -41,7 +41,7 @@ export interface ControllerBuilder {
 /** The requests that a change of this object queues. */
 type MapFunction<T extends KubeObject> = (object: T) => readonly Request[];
 
-/** Calls the listener for every event, until the returned function is called. Any other result is ignored. */
+/** Calls the listener for every event, until the returned function, if there is one, is called. */
 type Subscribe<E> = (listener: (event: E) => void) => unknown;
 
 /** Begins a controller: `controllerOf({...}).for(A).watches(B, map).withReconciler(r)`. */
@@ -83,7 +83,6 @@ function objectsOf<T extends KubeObject>(change: Change<T>): readonly T[] {
   return change.type === "updated" ? [change.previous, change.object] : [change.object];
 }
 
-/** The object itself. */
 export function selfRequest({ metadata }: KubeObject): readonly Request[] {
   return [{ namespace: metadata.namespace ?? "", name: metadata.name ?? "" }];
 }
@@ -102,10 +101,10 @@ function groupOf(apiVersion: string): string {
   return slash < 0 ? "" : apiVersion.slice(0, slash);
 }
 
-/** Decides whether a change leads to a reconcile. Those below pass every addition and deletion. */
+/** True for a change that leads to a reconcile. The predicates below pass every addition and deletion. */
 export type Predicate<T extends KubeObject = KubeObject> = (change: Change<T>) => boolean;
 
-/** Updates that changed the spec or began the deletion: both raise metadata.generation. */
+/** Passes updates that changed the spec or began the deletion: both raise metadata.generation. */
 export const generationChanged: Predicate = (change) =>
   change.type !== "updated" ||
   change.object.metadata.generation !== change.previous.metadata.generation ||
@@ -113,7 +112,7 @@ export const generationChanged: Predicate = (change) =>
 
 export const labelsChanged: Predicate = changed(({ metadata }) => metadata.labels ?? {});
 
-/** Updates that changed the result of `read`: `changed((pod) => pod.status?.phase)`. */
+/** Passes updates that changed the result of `read`: `changed((pod) => pod.status?.phase)`. */
 export function changed<T extends KubeObject>(read: (object: T) => unknown): Predicate<T> {
   return (change) => change.type !== "updated" || !isDeepEqual(read(change.object), read(change.previous));
 }

@@ -1,5 +1,5 @@
-// Creates an object or brings it in line. Level-based: the caller compares the stored object (from a store)
-// at every reconcile. Invariants: an object without a difference is not written, and labels of other writers
+// Creates an object, or updates it to the desired state. The caller does this at every reconcile, with the
+// object from a store. Invariants: an object without a difference is not written; labels of other writers
 // stay.
 import type { Resource } from "../kube/client/resource.ts";
 import type { KubeClient } from "../kube/client/types.ts";
@@ -8,11 +8,11 @@ import type { KubeObject } from "../kube/types.ts";
 import { createMergePatch } from "./merge-patch.ts";
 import { preconditions } from "./patch-current.ts";
 
-export interface EnsureOptions {
+interface EnsureOptions {
   readonly signal?: AbortSignal | undefined;
   /**
-   * How a missing object is created. With "apply" the right to create it can be restricted to its name, but
-   * an object that has the name by now is overwritten. Default "create": such an object stays as it is.
+   * How a missing object is created. "apply" needs only a right that RBAC can restrict to the object's name,
+   * but overwrites an object that another writer has just created. Default "create" keeps such an object.
    */
   readonly createBy?: "create" | "apply";
 }

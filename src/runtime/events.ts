@@ -23,7 +23,7 @@ export interface EventRecorder extends Runnable {
   event(object: KubeObject, type: EventType, reason: string, message: string): void;
 }
 
-export interface EventRecorderOptions {
+interface EventRecorderOptions {
   readonly client: Pick<KubeClient, "create" | "patch">;
   /** The reporting program, for example "ctrlmesh-manager". */
   readonly component: string;
@@ -45,7 +45,6 @@ interface Pending {
   count: number;
 }
 
-/** A written Event, whose count can be raised. */
 interface Written {
   readonly namespace: string;
   readonly name: string;

@@ -4,13 +4,13 @@ import type { Resource } from "../kube/client/resource.ts";
 import type { KubeObject } from "../kube/types.ts";
 import { type PatchClient, patchCurrent } from "./patch-current.ts";
 
-export interface FinalizerOptions<T extends KubeObject> {
+interface FinalizerOptions<T extends KubeObject> {
   readonly client: PatchClient;
   readonly resource: Resource<T>;
   /** "domain/name". It must never change: only a program that knows it can complete these deletions. */
   readonly finalizer: string;
   readonly signal?: AbortSignal;
-  /** This call, and not another writer, has changed the finalizer. */
+  /** Called if this call, and not another writer, has changed the finalizer. */
   readonly onChanged?: (() => void) | undefined;
 }
 

@@ -7,7 +7,6 @@ import type { KubeObject } from "../kube/types.ts";
 import { createReflector, type Reflector, type ReflectorOptions } from "./reflector.ts";
 import type { Store } from "./store.ts";
 
-/** The use of a store by one caller. */
 export interface Informer<T extends KubeObject> {
   readonly store: Store<T>;
   /** Ends this use. The last release stops the reflector. */

@@ -1,6 +1,6 @@
-// Connections from a kubeconfig, read by @kubernetes/client-node (contexts, exec plugins, OIDC, token files),
-// which takes 90 MB of memory and is loaded only if there is a kubeconfig. Invariant: a connection that needs
-// what is not supported, such as a forward proxy, is refused, and not changed silently.
+// Connections from a kubeconfig. @kubernetes/client-node reads it; that library takes 90 MB of memory, so it
+// is loaded only if there is a kubeconfig. Invariant: a kubeconfig that needs an unsupported feature, such as
+// a forward proxy, is refused.
 import { readFile } from "node:fs/promises";
 import type { RequestOptions } from "node:https";
 import { delimiter, dirname, join, resolve } from "node:path";
@@ -11,7 +11,7 @@ import type { Env } from "../base/env.ts";
 import { MeshError } from "../base/errors.ts";
 import { inClusterConnection, type KubeConnection } from "../kube/client/connection.ts";
 
-export interface LoadConnectionOptions {
+interface LoadConnectionOptions {
   /** Path of a kubeconfig; takes precedence over everything else. */
   readonly kubeconfig?: string;
   /** Only KUBECONFIG, KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and HOME are read. */

@@ -1,6 +1,6 @@
 // Leader election on a Lease, by client-go's protocol. Invariant: this process leads only until renewDeadline
-// after it sent its last successful renewal. Another takes the lease no earlier than leaseDuration after it saw
-// that renewal, so two processes never lead at the same time.
+// after it sent its last successful renewal. Another takes the lease no earlier than leaseDuration after it
+// saw that renewal, so two processes never lead at the same time.
 import { onAbort, untilAborted } from "../base/abort.ts";
 import { type Random, sleep } from "../base/clock.ts";
 import { isMeshError, MeshError } from "../base/errors.ts";
@@ -46,7 +46,7 @@ export interface LeaderElector extends Runnable {
 
 /** After it has led, a process waits 1 to 2.2 retry periods before it contends again, as in client-go. */
 const JITTER_FACTOR = 1.2;
-/** A contender that reads the last renewal late takes the lease late, so contenders read often. */
+/** A contender that reads the last renewal late takes the lease late, so it reads often. */
 const READS_PER_PERIOD = 2;
 const READ_JITTER_FACTOR = 0.2;
 /** Retry periods without a renewal after which `leader` is "". */

@@ -37,11 +37,11 @@ export function nextLeaderState(state: LeaderState, input: LeaderInput): LeaderS
       return input.kind === "stop" ? { kind: "stopped" } : state;
     case "leading":
       // Leading => Leading with a later deadline when the lease was renewed in time
-      // Leading => Lost when the renewal came too late: a process that slept past its deadline does not lead, even if the renewal succeeded
+      // Leading => Lost when the renewal came too late, even if it succeeded
       if (input.kind === "held") return input.nowMs < state.untilMs ? leading(input) : { kind: "lost" };
       // Leading => Lost when another process holds the lease or the deadline has passed
       if (input.kind === "not-held") return input.isTaken || input.nowMs >= state.untilMs ? { kind: "lost" } : state;
-      // Leading => Releasing when the work has ended; => Resting if a part of the work may still run, so that the lease has to expire
+      // Leading => Releasing when the work has ended; => Resting if a part may still run: the lease must expire
       if (input.kind === "work-ended") return input.isDrained ? { kind: "releasing" } : { kind: "resting" };
       // A stop ends the work first.
       return state;

@@ -11,7 +11,6 @@ import { epochOf, heldSpec, mayTake, type Observation, observe, releasedSpec } f
 export interface LeaseOptions {
   readonly client: Pick<KubeClient, "get" | "create" | "update">;
   readonly namespace: string;
-  /** Of the Lease. */
   readonly name: string;
   /** The pod's name and a random part, so that each contending process has its own identity. */
   readonly identity: string;
@@ -21,9 +20,9 @@ export interface LeaseOptions {
 
 interface LeaseClientOptions extends LeaseOptions {
   readonly leaseDurationMs: number;
-  /** Of one request. */
+  /** Bound of one request. */
   readonly timeoutMs: number;
-  /** The lease has another holder than before. Not called for a lease without a holder. */
+  /** Called with each new holder of the lease, but not for a lease without a holder. */
   readonly onHolder: (identity: string) => void;
 }
 
@@ -34,7 +33,7 @@ export function createLeaseClient(options: LeaseClientOptions) {
   /** The highest epoch in a lease that this process has seen. */
   let seenEpoch = 0;
 
-  function seen(next: Observation): void {
+  function noteLease(next: Observation): void {
     observation = next;
     seenEpoch = Math.max(seenEpoch, epochOf(next.lease.spec));
     const now = next.lease.spec?.holderIdentity ?? "";
@@ -48,7 +47,7 @@ export function createLeaseClient(options: LeaseClientOptions) {
   /** True if there is a lease. */
   async function read(signal: AbortSignal): Promise<boolean> {
     try {
-      seen(observe(observation, await client.get(LEASES, { namespace, name }, { signal, timeoutMs }), clock.monotonicMs()));
+      noteLease(observe(observation, await client.get(LEASES, { namespace, name }, { signal, timeoutMs }), clock.monotonicMs()));
       return true;
     } catch (error) {
       if (!isStatus(error, "NotFound")) throw error;
@@ -63,13 +62,13 @@ export function createLeaseClient(options: LeaseClientOptions) {
       const first = ownSpec(undefined);
       const spec = { ...first, leaseTransitions: Math.max(first.leaseTransitions ?? 0, seenEpoch) };
       const fresh = { metadata: { namespace, name }, spec };
-      seen({ lease: await client.create(LEASES, fresh, { signal, timeoutMs }), sinceMs: clock.monotonicMs() });
+      noteLease({ lease: await client.create(LEASES, fresh, { signal, timeoutMs }), sinceMs: clock.monotonicMs() });
       return spec;
     }
     if (observation === undefined || !mayTake(observation, identity, clock.monotonicMs())) return undefined;
     const { lease } = observation;
     const spec = ownSpec(lease.spec);
-    seen({ lease: await client.update(LEASES, { ...lease, spec }, { signal, timeoutMs }), sinceMs: clock.monotonicMs() });
+    noteLease({ lease: await client.update(LEASES, { ...lease, spec }, { signal, timeoutMs }), sinceMs: clock.monotonicMs() });
     return spec;
   }
 
@@ -84,9 +83,8 @@ export function createLeaseClient(options: LeaseClientOptions) {
     },
     /**
      * Tries once to take or renew the lease. Undefined if that failed. Never throws.
-     * @param isRenewal this process leads, so it knows the lease that it wrote last, and does not read it
-     * first
-     * @returns when the request was sent, on the monotonic clock, and the epoch
+     * @param isRenewal this process leads, so it need not read the lease that it wrote
+     * @returns the monotonic time at which the request was sent, and the epoch
      */
     async hold(isRenewal: boolean, signal: AbortSignal) {
       const sentMs = clock.monotonicMs();
@@ -108,7 +106,7 @@ export function createLeaseClient(options: LeaseClientOptions) {
         const lease = observation?.lease ?? (await client.get(LEASES, { namespace, name }, call));
         if (lease.spec?.holderIdentity !== identity) return;
         const spec = releasedSpec(lease.spec, clock.now());
-        seen({ lease: await client.update(LEASES, { ...lease, spec }, call), sinceMs: clock.monotonicMs() });
+        noteLease({ lease: await client.update(LEASES, { ...lease, spec }, call), sinceMs: clock.monotonicMs() });
       } catch (error) {
         log.warn({ err: error }, "lease could not be released");
       }

@@ -8,14 +8,14 @@ import type { KubeObject, ObjectMeta } from "../kube/types.ts";
 
 export type PatchClient = Pick<KubeClient, "get" | "patch">;
 
-export interface PatchCurrentOptions {
+interface PatchCurrentOptions {
   readonly signal?: AbortSignal | undefined;
   readonly subresource?: string;
-  /** The MeshError for an object that changes at every attempt. `doing`: "writing the status". */
+  /** The MeshError if the object changes at every attempt. `doing` is, for example, "writing the status". */
   readonly conflict: { readonly code: string; readonly doing: string };
 }
 
-/** The top-level fields of a merge patch; undefined if the object is as desired. */
+/** The merge patch; undefined if the object is as desired. */
 type ChangesOf<T> = (current: T) => { readonly metadata?: object; readonly status?: unknown } | undefined;
 
 const MAX_ATTEMPTS = 5;

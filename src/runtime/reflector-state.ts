@@ -27,8 +27,8 @@ export function nextReflectorState(state: ReflectorState, input: ReflectorInput)
     // Any state => Stopped. A stopped reflector never runs again.
     case "stop":
       return { kind: "stopped" };
-    // Listing => Watching from the list's version. Only a working watch resets the failures, so that a server that serves lists
-    // but expires every watch is not listed in a tight loop.
+    // Listing => Watching from the list's version. Only a working watch resets the failures: otherwise a server
+    // that expires every watch would be listed in a tight loop.
     case "listed":
       return state.kind === "listing"
         ? { kind: "watching", resourceVersion: input.resourceVersion, failures: state.failures }

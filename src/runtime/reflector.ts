@@ -20,7 +20,6 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly log: Logger;
   /** Default: dropUnreadMetadata. */
   readonly transform?: (object: T) => T;
-  /** See WatchOptions. */
   readonly silenceMs?: number;
 }
 
@@ -29,7 +28,7 @@ export interface Reflector<T extends KubeObject> extends Runnable {
 }
 
 const BACKOFF = { baseMs: 800, maxMs: 30_000 };
-/** Watches last one to two times this, at random, so that they do not all end together (as in client-go). */
+/** Watches last one to two times as long, at random, so that they do not end together (as in client-go). */
 const MIN_WATCH_SECONDS = 300;
 /** A watch that lasts this long counts as working, even without an event. */
 const HEALTHY_AFTER_MS = 10_000;
@@ -132,10 +131,10 @@ function needsList(error: unknown): boolean {
   return isStatus(error, "Expired", "Gone", "BadRequest", "Invalid") || isMeshError(error, "WATCH_MALFORMED");
 }
 
-/** kubectl's copy of the whole object. */
+/** The annotation with kubectl's copy of the whole object. */
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** Without what no reconciler reads. managedFields take a fifth of an operator's cache. */
+/** Removes what no reconciler reads. managedFields take a fifth of an operator's cache. */
 export function dropUnreadMetadata<T extends KubeObject>(object: T): T {
   const { annotations } = object.metadata;
   const hasCopy = annotations?.[LAST_APPLIED] !== undefined;

@@ -1,6 +1,6 @@
-// A running controller: sources queue requests, workers reconcile them, and `stop` drains both. Invariants:
-// no reconcile runs before every source has synced, and an object has one reconcile at a time; a reconcile
-// that fails never ends the process, and one that hangs does not block its worker.
+// A running controller: sources queue requests, and workers reconcile them. Invariants: no reconcile runs
+// before every source has synced; an object has one reconcile at a time; a reconcile that fails never ends
+// the process, and one that hangs does not block its worker.
 import { onAbort, untilAborted } from "../base/abort.ts";
 import { type BackoffOptions, type Clock, type Random, systemClock, systemRandom } from "../base/clock.ts";
 import { isMeshError, MeshError } from "../base/errors.ts";
@@ -15,7 +15,7 @@ import { createWorkQueue } from "./work-queue.ts";
 /** A source without its object type, so that a controller has one list of sources. */
 export interface ChangeSource {
   readonly synced: Promise<void>;
-  /** Begins to queue requests; returns the function that ends it. */
+  /** Begins to queue requests. Returns the function that ends this. */
   connect(enqueue: (request: Request) => void): () => void;
 }
 
@@ -29,14 +29,14 @@ export interface ControllerOptions {
   readonly random?: Random;
   /** How many objects are reconciled at the same time; default 1. */
   readonly concurrency?: number;
-  /** How long the first change of a burst waits for the others, so that they become one reconcile; default 0. */
+  /** How long the first change of a burst waits, so that the burst becomes one reconcile; default 0. */
   readonly debounceMs?: number;
   /** The wait before a failing object is tried again, doubled each time; default 50 ms to 2 min. */
   readonly backoff?: BackoffOptions;
   /**
-   * How long one reconcile may take; default no bound. Then its signal fires with MeshError `RECONCILE_TIMEOUT`,
-   * an ordinary failure. A reconcile that still runs a second later loses its worker, so that other objects are
-   * reconciled; its own object waits for its end.
+   * How long one reconcile may take; default no bound. Then its signal fires with MeshError
+   * `RECONCILE_TIMEOUT`, an ordinary failure. A reconcile that still runs a second later loses its worker, so
+   * that other objects are reconciled; its own object waits for its end.
    */
   readonly reconcileTimeoutMs?: number;
   /**
@@ -53,15 +53,14 @@ export interface Controller extends Runnable {
   enqueue(request: Request): void;
 }
 
-/** `result` is the label in the metrics. */
 type Outcome =
   | { readonly result: "success" }
   | { readonly result: "requeue_after"; readonly afterMs: number }
   | { readonly result: "error"; readonly error: unknown }
-  /** The reconcile ended because of a stop. This is no failure, and there is no retry. */
+  /** A stop has ended the reconcile. This is no failure, and there is no retry. */
   | { readonly result: "canceled" };
 
-/** A reconciler that follows its signal ends within this time. */
+/** How long a reconcile may run after its signal has fired. */
 const STUCK_AFTER_MS = 1_000;
 
 export function createController(

@@ -6,7 +6,7 @@ import type { KubeObject } from "../kube/types.ts";
 import { createMergePatch } from "./merge-patch.ts";
 import { type PatchClient, patchCurrent } from "./patch-current.ts";
 
-export interface StatusObject extends KubeObject {
+interface StatusObject extends KubeObject {
   readonly status?: object | undefined;
 }
 

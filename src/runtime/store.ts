@@ -1,6 +1,5 @@
-// The cache of one kind, which a reflector fills and everything else reads. Invariants: objects are deeply
-// frozen; a handler sees a state at least as new as its change; what the process has written itself is never
-// taken back by older events.
+// The cache of one kind, which a reflector fills. Invariants: objects are deeply frozen; a handler sees a
+// state at least as new as its change; older events never replace what this process has written.
 import { isLaterVersion } from "../kube/resource-version.ts";
 import type { KubeObject } from "../kube/types.ts";
 
@@ -21,21 +20,19 @@ export interface Store<T extends KubeObject> {
   /** All objects, or those of one namespace. */
   list(namespace?: string): readonly T[];
   /**
-   * Puts an object into the store that the API server has answered to a write or a read, so that the next
-   * reconcile sees it before the watch brings it. Does nothing if the store is as new, or knows that the
-   * object was deleted later, or if the versions cannot be compared. The object must match the store's
-   * selectors.
+   * Stores an object that the API server has returned, so that the next reconcile sees it before the watch
+   * brings it. Does nothing if the store has a version as new, if the object was deleted later, or if the
+   * versions cannot be compared. The object must match the store's selectors.
    */
   wrote(object: T): void;
-  /** Calls the handler with an `added` for every object, then for every change. Returns what removes it. */
+  /** Calls the handler with an `added` for every object, then for every change. Returns its unsubscriber. */
   onChange(handler: ChangeHandler<T>): () => void;
 }
 
-/** For a reflector. */
 export interface WritableStore<T extends KubeObject> extends Store<T> {
   /**
-   * Publishes the differences as changes; then the store is synced. Written objects that are newer than the
-   * list stay until the next one.
+   * Publishes the differences as changes. Then the store is synced. Written objects that are newer than the
+   * list stay until the next list.
    * @param version of the list
    */
   replace(objects: readonly T[], version?: string): void;
@@ -61,16 +58,16 @@ export function createStore<T extends KubeObject>(
   const { promise: synced, resolve } = Promise.withResolvers<void>();
   let hasSynced = false;
   /** Written objects that the watch has not brought yet. The second list without one removes it. */
-  const ahead = new Map<string, { readonly version: string | undefined; readonly isMissedByList: boolean }>();
+  const aheadOfWatch = new Map<string, { readonly version: string | undefined; readonly isMissedByList: boolean }>();
   /** The latest version of a list or an event. An older object that is not in the store was deleted. */
   let seenVersion: string | undefined;
   const saw = (version: string | undefined) => {
     if (seenVersion === undefined || isLaterVersion(version, seenVersion)) seenVersion = version;
   };
-  /** True for an event from before a write that is in the store. */
+  /** True for an event that is older than a write in the store. */
   const isBehind = ({ metadata: { resourceVersion } }: T, name: string) => {
-    if (isLaterVersion(ahead.get(name)?.version, resourceVersion)) return true;
-    ahead.delete(name);
+    if (isLaterVersion(aheadOfWatch.get(name)?.version, resourceVersion)) return true;
+    aheadOfWatch.delete(name);
     return false;
   };
   const put = (given: T) => {
@@ -116,7 +113,7 @@ export function createStore<T extends KubeObject>(
       const { resourceVersion } = object.metadata;
       const previous = objects.get(key(object));
       if (!hasSynced || !isLaterVersion(resourceVersion, previous?.metadata.resourceVersion ?? seenVersion)) return;
-      ahead.set(key(object), { version: resourceVersion, isMissedByList: false });
+      aheadOfWatch.set(key(object), { version: resourceVersion, isMissedByList: false });
       put(object);
     },
     replace(next, version) {
@@ -127,12 +124,12 @@ export function createStore<T extends KubeObject>(
         const known = old.get(key(object));
         objects.set(key(object), known !== undefined && isSame(known, object) ? known : deepFreeze(transform(object)));
       }
-      for (const [name, { version: written, isMissedByList }] of ahead) {
+      for (const [name, { version: written, isMissedByList }] of aheadOfWatch) {
         const previous = old.get(name);
         if (previous !== undefined && isLaterVersion(written, version) && !isMissedByList) {
           objects.set(name, previous);
-          ahead.set(name, { version: written, isMissedByList: true });
-        } else ahead.delete(name);
+          aheadOfWatch.set(name, { version: written, isMissedByList: true });
+        } else aheadOfWatch.delete(name);
       }
       const changes: Change<T>[] = [];
       for (const [name, object] of old) if (!objects.has(name)) changes.push({ type: "deleted", object });
@@ -149,7 +146,7 @@ export function createStore<T extends KubeObject>(
       saw(object.metadata.resourceVersion);
       const previous = objects.get(key(object));
       if (previous === undefined || (!sameUid(previous, object) && isBehind(object, key(object)))) return;
-      ahead.delete(key(object));
+      aheadOfWatch.delete(key(object));
       objects.delete(key(object));
       publish([{ type: "deleted", object: deepFreeze(transform(object)) }]); // the event has the newest state of the object
     },

@@ -4,7 +4,7 @@
 import { type BackoffOptions, backoffMs, type Clock, type Random, type Timer } from "../base/clock.ts";
 import type { WorkQueueMetrics } from "./controller-metrics.ts";
 
-export interface WorkQueueOptions {
+interface WorkQueueOptions {
   /** The label `name` of the queue's metrics. */
   readonly name: string;
   readonly clock: Clock;
@@ -115,7 +115,7 @@ export function createWorkQueue(options: WorkQueueOptions) {
   }
 
   return {
-    /** Keys that wait, without delayed ones. */
+    /** The number of waiting keys. Delayed keys do not count. */
     get depth() {
       return waiting.size;
     },

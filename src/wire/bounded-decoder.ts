@@ -1,12 +1,11 @@
-// Decodes protobuf bytes into the objects that @grpc/proto-loader makes, and stops where they would become
-// too large: gRPC bounds the bytes of a message, and 20 MB took 2.9 GB. Invariant: nothing is made before its
-// size is counted.
+// Decodes protobuf bytes into the objects that @grpc/proto-loader makes, within a memory budget: gRPC bounds
+// only the bytes of a message, and 20 MB took 2.9 GB. Invariant: nothing is made before its size is counted.
 import { MeshError } from "../base/errors.ts";
 
 /** A message of the contract, as @grpc/proto-loader describes it. */
 export interface MessageShape {
   readonly fields: ReadonlyMap<number, FieldShape>;
-  /** The values of the fields that are not on the wire. */
+  /** The values of absent fields. */
   readonly defaults: Readonly<Record<string, unknown>>;
 }
 
@@ -22,7 +21,7 @@ export interface FieldShape {
   readonly message?: () => MessageShape;
 }
 
-/** The approximate memory of a value in Node, in bytes. The characters of a string count in addition. */
+/** The approximate memory of a value in Node, in bytes. A string has the bytes of its text in addition. */
 const SIZE = { message: 256, string: 48, bytes: 128, number: 16 };
 const MAX_UINT32 = 2 ** 32 - 1;
 const NUMERIC: ReadonlySet<FieldShape["kind"]> = new Set(["bool", "uint32", "uint64", "enum"]);
@@ -62,7 +61,7 @@ export function decodeBounded<T>(shape: MessageShape, bytes: Uint8Array, memory:
     throw invalid("a number has more than ten bytes");
   };
   const skipUnknown = (wireType: number, end: number) => {
-    count(SIZE.number); // takes time
+    count(SIZE.number); // it takes no memory, but time
     if (wireType === VARINT) varint(end);
     else if (wireType === LENGTH) skip(varint(end), end);
     else if (wireType === FIXED_64) skip(8, end);

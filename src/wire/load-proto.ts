@@ -16,14 +16,14 @@ import type {
 
 const PROTO_FILE = fileURLToPath(new URL("../../proto/ctrlmesh/v1/mesh.proto", import.meta.url));
 
-/** Of a gRPC message in both directions: a table of 10,000 namespaces takes about 0.3 MB. */
+/** Bound of a gRPC message in both directions. A table of 10,000 namespaces takes about 0.3 MB. */
 export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
-/** The memory of a decoded message: a table of 10,000 namespaces takes about 1 MB. */
+/** Bound of the memory of a decoded message. A table of 10,000 namespaces takes about 1 MB. */
 export const MAX_DECODED_BYTES = 64 * 1024 * 1024;
-/** Of a proxy's message, which has the claims of a registration or a few problems. Tables stay bytes. */
+/** The same bound for a proxy's message: claims or a few problems. Tables in it stay bytes. */
 const MAX_PROXY_MESSAGE_BYTES = 1024 * 1024;
 
-export interface MessageCodec<T> {
+interface MessageCodec<T> {
   encode(message: T): Buffer;
   /**
    * @param memory default MAX_DECODED_BYTES

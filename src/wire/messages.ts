@@ -1,5 +1,8 @@
-// The types of the messages in proto/ctrlmesh/v1/mesh.proto, which is the contract: each type has the same
-// fields. Proto-loader can generate types too, but in 34 files and without unions for a oneof.
+// The types of the messages in proto/ctrlmesh/v1/mesh.proto, the contract. A type of the route serves where
+// its fields are the same. Proto-loader would generate 34 files of types, without unions for a oneof.
+import type { CallerPolicy } from "../route/snapshot.ts";
+import type { ResourceMatch, RetainedClass } from "../route/table.ts";
+import type { SourceWords } from "../route/words.ts";
 
 export interface PodRef {
   readonly namespace: string;
@@ -26,7 +29,7 @@ export interface RegistrationMessage {
   readonly proxyVersion: string;
   readonly capabilities: readonly string[];
   readonly streamNumber: number;
-  /** The highest that the proxy has promised to follow; 0 if none. */
+  /** The highest epoch that the proxy has promised to follow; 0 if none. */
   readonly epoch: number;
   readonly route: RouteClaimsMessage | null;
 }
@@ -48,7 +51,7 @@ export interface WelcomeMessage {
   readonly types: readonly string[];
 }
 
-export interface PromiseMessage {
+interface PromiseMessage {
   readonly epoch: number;
   readonly tables: readonly Uint8Array[];
 }
@@ -86,7 +89,7 @@ export interface Reports {
   /** The API server's last answer to the operator's requests for its renamed lock; null before the first. */
   readonly lock: LockAccessMessage | null;
   readonly backlog: BacklogMessage;
-  /** What looks like a lock of the operator that the app does not name. */
+  /** A lock that the operator seems to use, and that the app does not name. */
   readonly unnamedLock: UnnamedLockMessage | null;
   readonly policies: PolicyReportMessage;
   /** Why the proxy has no certificate for webhook calls; "" if it has one or needs none. */
@@ -103,7 +106,7 @@ export const NO_REPORTS: Reports = {
   webhookProblem: "",
 };
 
-/** A report has exactly one kind. Null is sent as a message without a resource. */
+/** A report has exactly one kind. A null is sent as an empty message. */
 export type ReportMessage = {
   [K in keyof Reports]: { readonly report?: K } & { readonly [P in K]: NonNullable<Reports[P]> };
 }[keyof Reports];
@@ -119,14 +122,14 @@ export interface LockAccessMessage extends UnnamedLockMessage {
 }
 
 export interface PolicyReportMessage {
-  /** Of the enforced policies; "" while there are none. */
+  /** The digest of the enforced policies; "" while there are none. */
   readonly digest: string;
-  /** Breakers that are not closed, and breakers that the process has closed, open ones first. */
+  /** Breakers that are not closed, and breakers that the process has closed; open ones come first. */
   readonly rules: readonly RuleStateMessage[];
 }
 
 export interface RuleStateMessage {
-  /** Of the object that has the rule. */
+  /** The uid of the object that has the rule. */
   readonly uid: string;
   readonly rule: string;
   readonly opened: boolean;
@@ -145,20 +148,13 @@ export interface RouteMessage {
   readonly subset: string;
   readonly podNamespace: string;
   readonly lockName: string;
-  readonly callers: CallerPolicyMessage | null;
+  readonly callers: CallerPolicy | null;
   readonly table: RouteTableMessage | null;
   /** SHA-256 of the table's bytes, instead of the table. */
   readonly tableHash: Uint8Array;
   /** The guard of the route is `Warn`. */
   readonly warnOnly: boolean;
-  readonly words: SourceWordsMessage | null;
-}
-
-export interface SourceWordsMessage {
-  readonly kind: string;
-  readonly rules: string;
-  readonly lockField: string;
-  readonly agentsField: string;
+  readonly words: SourceWords | null;
 }
 
 export interface RouteDeltaMessage {
@@ -169,16 +165,10 @@ export interface RouteDeltaMessage {
   readonly unfenced: readonly string[];
 }
 
-export interface CallerPolicyMessage {
-  readonly userAgent: string;
-  readonly defaultOnlyUserAgents: readonly string[];
-  readonly stripManagedFields: boolean;
-}
-
 export interface RouteTableMessage {
   readonly rules: readonly RuleMessage[];
   readonly classes: readonly NamespaceClassMessage[];
-  readonly sharedResources: readonly ResourceMatchMessage[];
+  readonly sharedResources: readonly ResourceMatch[];
   readonly fenced: readonly string[];
   readonly retained: readonly RetainedClassMessage[];
 }
@@ -187,7 +177,7 @@ export interface RuleMessage {
   /** The decoder returns a number, which this type omits, for a kind that this version does not know. */
   readonly kind: "KIND_UNSPECIFIED" | "LIMIT" | "SUBSET" | "OBJECT_LIMIT" | "OBJECTS" | "FENCE" | "FENCE_MOVES" | "SHARDED";
   readonly subset: string;
-  readonly resources: readonly ResourceMatchMessage[];
+  readonly resources: readonly ResourceMatch[];
   readonly origin: string;
   readonly terms: readonly LabelTermMessage[];
 }
@@ -198,18 +188,13 @@ export interface LabelTermMessage {
   readonly values: readonly string[];
 }
 
-export interface ResourceMatchMessage {
-  readonly apiGroups: readonly string[];
-  readonly resources: readonly string[];
-}
-
 export interface NamespaceClassMessage {
   readonly rules: readonly number[];
   readonly namespaces: readonly string[];
 }
 
 export interface RetainedClassMessage {
-  readonly rules: readonly { readonly resources: readonly ResourceMatchMessage[]; readonly visible: boolean }[];
+  readonly rules: RetainedClass["rules"];
   readonly namespaces: readonly string[];
 }
 

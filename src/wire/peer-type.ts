@@ -2,18 +2,16 @@
 // webhooks. The body is JSON; this schema is its contract. No route waits for peers.
 import { z } from "zod";
 import { tryParseJson } from "../base/json.ts";
+import type { PodRef } from "./messages.ts";
 import { digestOf, headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
 
 /** A pod of the app with a proxy. */
-export interface PodPeer {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
+export interface PodPeer extends PodRef {
   readonly address: string;
   readonly subset: string;
-  /** And does not terminate. */
+  /** The pod is ready and does not terminate. */
   readonly isReady: boolean;
-  /** Its proxy is older than the app's webhooks, so API servers reach its operator past it. */
+  /** The pod's proxy is older than the app's webhooks, so API servers call its operator directly. */
   readonly isDirect?: true | undefined;
 }
 

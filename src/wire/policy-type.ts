@@ -8,7 +8,7 @@ import { digestOf, headProblems, ResourceInvalidError, type ResourceType, type V
 export type PolicyResource = Versioned & PolicySet;
 
 const bodySchema = z.record(z.string(), z.array(z.unknown()));
-/** What is read of the origin of any rule, also of a newer version. */
+/** The part of a rule's origin that every version can read. */
 const originSchema = z.object({ origin: z.object({ uid: z.string(), name: z.string(), rule: z.string() }) });
 
 /** Far above what objects within their bounds compile to. */
@@ -27,7 +27,7 @@ export const POLICY: ResourceType<PolicyResource> = {
 type UnreadOrigin = Pick<RuleOrigin, "uid" | "name" | "rule">;
 
 export interface ReadPolicies {
-  /** The rules that this version can read. Its digest is of another set if there are problems. */
+  /** The rules that this version can read. If it cannot read all, its digest is not the one in the head. */
   readonly resource: PolicyResource;
   /** The origins of the other rules. */
   readonly unread: readonly UnreadOrigin[];

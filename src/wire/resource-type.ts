@@ -21,7 +21,7 @@ export interface ResourceType<R extends Versioned> {
   readonly delta?: DeltaCodec<R>;
 }
 
-export interface DeltaCodec<R extends Versioned> {
+interface DeltaCodec<R extends Versioned> {
   /** The capability of a proxy that accepts these deltas. */
   readonly capability: string;
   /** Undefined if a delta cannot express the difference, or if the whole resource is as short. */

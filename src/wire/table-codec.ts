@@ -76,7 +76,7 @@ export function hashBytes(bytes: Uint8Array): Buffer {
 
 const hashes = new WeakMap<RouteTable, Buffer>();
 
-/** Of the table's bytes. Computed once for each table object, which many subsets and reconciles share. */
+/** The hash of the table's bytes. Computed once for each table, which many subsets and reconciles share. */
 export function tableHash(table: RouteTable): Buffer {
   const hash = hashes.get(table) ?? hashOf(table);
   hashes.set(table, hash);
@@ -85,20 +85,19 @@ export function tableHash(table: RouteTable): Buffer {
 
 const beginnings = new WeakMap<RouteTable["classOf"], Pick<RouteTable, "rules" | "classes"> & { readonly hash: Hash }>();
 
-// The 64 tables of a family of 64 shards differ at the end only: in the fences and in what is retained. So
-// the beginning, nearly all of the bytes, is hashed once. In the bytes of a message the fields follow each
-// other by number.
+// The tables of 64 shards differ only in the fences and in what is retained. A message has its fields in the
+// order of their numbers, so these come last, and the beginning, nearly all of the bytes, is hashed once.
 function hashOf(table: RouteTable): Buffer {
   const { rules, classes, classOf } = table;
-  const nothing = { rules: [], classes: [], sharedResources: [], fenced: [], retained: [] };
+  const emptyMessage = { rules: [], classes: [], sharedResources: [], fenced: [], retained: [] };
   let beginning = beginnings.get(classOf);
   if (beginning?.rules !== rules || beginning.classes !== classes) {
-    const bytes = ROUTE_TABLE_MESSAGE.encode({ ...nothing, rules: rules.map(ruleToWire), classes: classesToWire(table) });
+    const bytes = ROUTE_TABLE_MESSAGE.encode({ ...emptyMessage, rules: rules.map(ruleToWire), classes: classesToWire(table) });
     beginning = { rules, classes, hash: createHash("sha256").update(bytes) };
     beginnings.set(classOf, beginning);
   }
   const { sharedResources, retained } = fixedTableToWire({ ...table, rules: [] });
-  const end = ROUTE_TABLE_MESSAGE.encode({ ...nothing, sharedResources, fenced: [...table.fenced].sort(), retained });
+  const end = ROUTE_TABLE_MESSAGE.encode({ ...emptyMessage, sharedResources, fenced: [...table.fenced].sort(), retained });
   return beginning.hash.copy().update(end).digest();
 }
 

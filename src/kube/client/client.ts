@@ -1,5 +1,5 @@
-// The Kubernetes client: the verbs over the transport. It holds no objects and no versions, so everything in
-// a process can share it.
+// The Kubernetes client: the verbs over the transport. It keeps no state of objects, so a process can share
+// it.
 import { systemClock, systemRandom } from "../../base/clock.ts";
 import { APPLY_YAML_TYPE, JSON_PATCH_TYPE, MERGE_PATCH_TYPE } from "../media-types.ts";
 import type { KubeObject } from "../types.ts";
@@ -23,7 +23,8 @@ import type { KubeClient, Patch, PatchOptions, RawRequest, WriteOptions } from "
 import { watchCollection } from "./watch.ts";
 
 /**
- * @param options by default `timeoutMs` is 30,000 and `maxRetries` 3; tests replace the transport and the clock
+ * @param options by default `timeoutMs` is 30,000 and `maxRetries` 3; tests replace the transport and the
+ * clock
  * @throws MeshError `BAD_CONNECTION` for a server address that cannot be used
  */
 export function createKubeClient(connection: KubeConnection, options: Partial<Omit<ExchangeContext, "host">> = {}): KubeClient {

@@ -10,9 +10,8 @@ export interface KubeConnection {
   readonly caPem?: string | undefined;
   /** The bearer token for the next request; "" for none (client certificates). */
   readonly token: () => Promise<string> | string;
-  /** PEM. */
+  /** PEM, as `clientKey`. */
   readonly clientCert?: string | undefined;
-  /** PEM. */
   readonly clientKey?: string | undefined;
   /** The name that the server's certificate must carry, if it is not the host of `server`. */
   readonly tlsServerName?: string | undefined;

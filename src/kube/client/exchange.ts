@@ -1,4 +1,4 @@
-// One request and its answer: headers, deadline and safe retries. A write is sent again only if the server
+// One request and its answer: headers, time limit and safe retries. A write is sent again only if the server
 // said that it refused the write (429 or 503 with Retry-After). A GET is sent again once if its pooled
 // connection was closed.
 import { onAbort } from "../../base/abort.ts";
@@ -15,13 +15,11 @@ export interface ExchangeContext {
   readonly host: string;
   readonly clock: Clock;
   readonly random: Random;
-  /** Bound of one exchange. */
   readonly timeoutMs: number;
-  /** How often one call is sent again after a 429 or 503 with Retry-After. */
   readonly maxRetries: number;
 }
 
-// The caller's own loop handles longer waits.
+// A longer wait is left to the caller.
 const MAX_RETRY_AFTER_MS = 10_000;
 
 export async function exchange(context: ExchangeContext, request: RawRequest): Promise<unknown> {
@@ -36,7 +34,7 @@ export async function exchange(context: ExchangeContext, request: RawRequest): P
       const delayMs = attempt < (request.maxRetries ?? context.maxRetries) ? retryDelayMs(error) : undefined;
       if (delayMs === undefined) throw error;
       attempt++;
-      // A random part of up to a tenth keeps callers apart that were refused together.
+      // The random part keeps apart callers that were refused together.
       await sleep(context.clock, delayMs * (1 + context.random() / 10), request.signal).catch((aborted) => {
         throw request.signal?.aborted ? request.signal.reason : aborted;
       });
@@ -52,15 +50,15 @@ function retryDelayMs(error: unknown): number | undefined {
 
 async function exchangeOnce(context: ExchangeContext, request: RawRequest): Promise<unknown> {
   const { method, path, headers, body, doing = `${method} ${path}` } = request;
-  using deadline = createDeadline(context.clock, request.timeoutMs ?? context.timeoutMs, doing, request.signal);
+  using limit = createTimeLimit(context.clock, request.timeoutMs ?? context.timeoutMs, doing, request.signal);
   const response = await context.transport.send({
     method,
     path,
     headers: { accept: JSON_TYPE, ...(body === undefined ? {} : { "content-type": JSON_TYPE }), ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: deadline.signal,
+    signal: limit.signal,
   });
-  const text = await readText(context, response, deadline.signal);
+  const text = await readText(context, response, limit.signal);
   if (response.statusCode >= 300) throw errorOf(response, text, doing);
   if (text === "") return undefined;
   try {
@@ -95,19 +93,19 @@ async function readText(context: ExchangeContext, response: TransportResponse, s
   }
 }
 
-/** A time limit by the given Clock. After dispose no timer and no listener remains. */
-export interface Deadline extends Disposable {
+/** A time limit. After `dispose` no timer and no listener remains. */
+export interface TimeLimit extends Disposable {
   readonly signal: AbortSignal;
   /** Restarts the time limit, since something arrived. */
   touch(): void;
 }
 
-/** The signal fires `KUBE_TIMEOUT` when `timeoutMs` pass without a touch, or with the reason of `parent`. */
-export function createDeadline(clock: Clock, timeoutMs: number, doing: string, parent?: AbortSignal): Deadline {
+/** Its signal fires with `KUBE_TIMEOUT` after `timeoutMs` without a touch, or with the reason of `parent`. */
+export function createTimeLimit(clock: Clock, timeoutMs: number, doing: string, parent?: AbortSignal): TimeLimit {
   const controller = new AbortController();
   let touchedMs = clock.monotonicMs();
   let timer: Timer;
-  // One timer checks the last touch. So a chunk does not start a new timer.
+  // One timer checks the time of the last touch, so that a chunk does not start a new timer.
   const arm = (delayMs: number) => {
     timer = clock.after(delayMs, () => {
       const leftMs = touchedMs + timeoutMs - clock.monotonicMs();

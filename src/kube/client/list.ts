@@ -1,5 +1,5 @@
-// Reads a whole list in pages. It returns the resourceVersion of the first page, so that a watch from there
-// sees everything that happened after. It never joins pages of two different states.
+// Reads a whole list in pages, with the resourceVersion of the first page, from which a watch can continue.
+// Invariant: it never joins pages of two different states.
 import { errorMessage, MeshError } from "../../base/errors.ts";
 import { isStatus } from "../status.ts";
 import type { KubeList, KubeObject } from "../types.ts";

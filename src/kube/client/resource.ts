@@ -2,7 +2,7 @@
 // object name can reach another resource.
 import { MeshError } from "../../base/errors.ts";
 import { JSON_TYPE } from "../media-types.ts";
-import type { GroupVersionResource, KubeObject } from "../types.ts";
+import type { GroupResource, GroupVersionResource, KubeObject } from "../types.ts";
 
 declare const objectType: unique symbol;
 
@@ -22,19 +22,18 @@ export interface ObjectRef {
   readonly name: string;
 }
 
-/** The same kind, read as metadata only. */
 export function metadataOnly(resource: Resource): Resource<KubeObject> {
   const { group, version, resource: plural, kind, namespaced } = resource;
   return { group, version, resource: plural, kind, namespaced, metadataOnly: true };
 }
 
 /** "group/version", or "version" for the core group. */
-export function apiVersionOf({ group, version }: { readonly group: string; readonly version: string }): string {
+export function apiVersionOf({ group, version }: Pick<GroupVersionResource, "group" | "version">): string {
   return group === "" ? version : `${group}/${version}`;
 }
 
 /** "pods" or "leases.coordination.k8s.io", for messages and labels. */
-export function resourceName({ group, resource }: { readonly group: string; readonly resource: string }): string {
+export function resourceName({ group, resource }: GroupResource): string {
   return group === "" ? resource : `${resource}.${group}`;
 }
 

@@ -1,5 +1,5 @@
-// One HTTP/1.1 connection pool to the API server. TLS is verified, a token never leaves over a connection
-// that is neither encrypted nor loopback, and every exchange ends by its signal.
+// One HTTP/1.1 connection pool to the API server. Invariants: TLS is verified; a token is sent only over TLS
+// or the loopback; every exchange ends when its signal fires.
 import type { IncomingHttpHeaders } from "node:http";
 import { Pool } from "undici";
 import { errorMessage, MeshError } from "../../base/errors.ts";

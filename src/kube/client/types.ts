@@ -1,4 +1,3 @@
-// The interface of the client.
 import type { KubeList, KubeObject } from "../types.ts";
 import type { ObjectRef, Resource } from "./resource.ts";
 import type { TransportRequest } from "./transport.ts";
@@ -31,7 +30,7 @@ export interface WatchOptions extends SelectorOptions {
   readonly resourceVersion?: string;
   /** After how many seconds the server ends the stream; the default is 300. */
   readonly timeoutSeconds?: number;
-  /** The connection is dead without a byte for this long; default 90,000. A bookmark comes each minute. */
+  /** The watch fails after this time without a byte; default 90,000. A bookmark comes each minute. */
   readonly silenceMs?: number | undefined;
 }
 
@@ -44,9 +43,8 @@ export interface WriteOptions extends CallOptions {
 }
 
 /**
- * A patch, by its kind. An apply is forced by default, since a controller owns the fields that it applies.
- * Its `fieldManager` is by default the user agent up to its first slash, as the API server derives it for all
- * other writes.
+ * An apply is forced by default, since a controller owns the fields that it applies. Its `fieldManager` is by
+ * default the user agent up to its first slash, as the API server derives it for all other writes.
  */
 export type Patch =
   | { readonly type: "merge"; readonly body: unknown }

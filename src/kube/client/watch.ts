@@ -2,7 +2,7 @@
 // Silence, a reset, an incomplete line and an ERROR event throw.
 import { MeshError } from "../../base/errors.ts";
 import type { KubeObject } from "../types.ts";
-import { createDeadline, type Deadline, type ExchangeContext, openStream } from "./exchange.ts";
+import { createTimeLimit, type ExchangeContext, openStream, type TimeLimit } from "./exchange.ts";
 import { acceptOf, collectionPath, formatQuery, projectionOf, type Resource, resourceName } from "./resource.ts";
 import { watchError } from "./response-error.ts";
 import { connectionError, type TransportResponse } from "./transport.ts";
@@ -30,16 +30,16 @@ export async function* watchCollection<T extends KubeObject>(
     resourceVersion,
     timeoutSeconds,
   });
-  using deadline = createDeadline(context.clock, options.silenceMs ?? DEFAULT_SILENCE_MS, doing, options.signal);
+  using limit = createTimeLimit(context.clock, options.silenceMs ?? DEFAULT_SILENCE_MS, doing, options.signal);
   const response = await openStream(context, {
     path: collectionPath(resource, namespace) + query,
     accept: acceptOf(resource, "watch"),
-    signal: deadline.signal,
+    signal: limit.signal,
     doing,
   });
   const project = projectionOf(resource);
   try {
-    for await (const lines of parseJsonLines(chunksOf(context, response, deadline))) {
+    for await (const lines of parseJsonLines(chunksOf(context, response, limit))) {
       for (const line of lines) yield readEvent(line, project, doing);
     }
   } finally {
@@ -47,14 +47,14 @@ export async function* watchCollection<T extends KubeObject>(
   }
 }
 
-async function* chunksOf(context: ExchangeContext, response: TransportResponse, deadline: Deadline): AsyncGenerator<Uint8Array> {
+async function* chunksOf(context: ExchangeContext, response: TransportResponse, limit: TimeLimit): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of response.body) {
-      deadline.touch();
+      limit.touch();
       yield chunk;
     }
   } catch (cause) {
-    throw connectionError(cause, deadline.signal, context.host);
+    throw connectionError(cause, limit.signal, context.host);
   }
 }
 

@@ -15,7 +15,6 @@ import {
   type Keep,
   type ListFilter,
   type ListJoiner,
-  type ListJoinerOptions,
   type ListMeta,
   type ReadOptions,
   type Rename,
@@ -44,9 +43,13 @@ export function createListFilter(encoding: Encoding, keep: Keep, options: ListFi
   return codecOf(encoding).createListFilter(keep, options);
 }
 
-/** Joins lists of one version. The list has the bytes of the first one around the items of all. */
-export function createListJoiner(encoding: Encoding, version: Version, options: ListJoinerOptions): ListJoiner {
-  return codecOf(encoding).createListJoiner(version, options);
+/**
+ * Joins lists of one version. The result has the items of all lists, and the other bytes of the first.
+ * @param maxHeldBytes protobuf only, where the length comes first: bound of the held items
+ * (`CODEC_TOO_LARGE`)
+ */
+export function createListJoiner(encoding: Encoding, version: Version, maxHeldBytes: number): ListJoiner {
+  return codecOf(encoding).createListJoiner(version, maxHeldBytes);
 }
 
 export function readListMeta(encoding: Encoding, body: Uint8Array): ListMeta {
@@ -72,12 +75,9 @@ export function readObjectMeta(encoding: Encoding, body: Uint8Array, options: Re
   return meta;
 }
 
-// Renames of leader-election locks. Only the name changes, and in protobuf the lengths around it. For a body
-// without the name the result is the same array.
-
 /**
  * Renames one object of any kind. In a Status `details.name` and the quoted name in the message change, in a
- * Table the rows' objects and their cells.
+ * Table the rows' objects and their cells. A body without the name is returned as the same array.
  * @throws MeshError `CODEC_MALFORMED`; `CODEC_AMBIGUOUS` if the name occurs twice or in another case
  */
 export function renameObject(encoding: Encoding, body: Uint8Array, rename: Rename): Uint8Array {
@@ -89,27 +89,26 @@ export function renameFrame(encoding: Encoding, frame: Uint8Array, rename: Renam
   return codecOf(encoding).renameFrame(frame, rename);
 }
 
-/** Renames the element of a list that has the name, for `createListFilter`. Throws like `renameObject`. */
+/** For `createListFilter`: renames the element that has the name. Throws like `renameObject`. */
 export function elementRenamer(encoding: Encoding, rename: Rename): Rewrite {
   const { renameElement } = codecOf(encoding);
   return (element, { name }, part) => (name === rename.from ? renameElement(element, part, rename) : element);
 }
 
-// Removal of `metadata.managedFields`, a quarter of the bytes that an informer receives. Only they change,
-// and the lengths around them in protobuf. A body without them, and one that cannot be read, is returned as
-// the same array, since stripping hides nothing.
-
-/** One object without managedFields; of a list each item, of a Table each row's object. Never throws. */
+/**
+ * Removes `metadata.managedFields`, a quarter of the bytes that an informer receives, from an object, from
+ * each item of a list, or from each row's object of a Table. A body without them, or one that cannot be read,
+ * is returned as the same array, since stripping hides nothing.
+ */
 export function stripObject(encoding: Encoding, body: Uint8Array): Uint8Array {
   return stripped(body, codecOf(encoding).objectCuts);
 }
 
-/** Never throws. */
 export function stripFrame(encoding: Encoding, frame: Uint8Array): Uint8Array {
   return stripped(frame, codecOf(encoding).frameCuts);
 }
 
-/** Strips the kept elements of a list, for `createListFilter`. Never throws. */
+/** For `createListFilter`: removes the managedFields of the kept elements. */
 export function elementStripper(encoding: Encoding): Rewrite {
   const elementCuts = codecOf(encoding).createElementCuts();
   return (element, _meta, part) => stripped(element, (bytes) => elementCuts(bytes, part));
@@ -139,6 +138,6 @@ export function readStatusMessage(encoding: Encoding, body: Uint8Array): string 
   try {
     return codecOf(encoding).readStatusMessage(body);
   } catch {
-    return ""; // A body that is no Status has no message.
+    return "";
   }
 }

@@ -49,9 +49,9 @@ export function watchContentType(encoding: Encoding): string {
 
 interface AcceptClause {
   readonly text: string;
-  /** The encoding it accepts; undefined if responses in it cannot be filtered. */
+  /** The encoding that the clause accepts; undefined if such responses cannot be filtered. */
   readonly encoding: Encoding | undefined;
-  /** 0 if it is not a number. */
+  /** 0 if the text of `q` is not a number. */
   readonly quality: number;
 }
 

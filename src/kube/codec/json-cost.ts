@@ -1,10 +1,10 @@
-// Estimates what a stranger's JSON text becomes when it is parsed: one pass over the bytes as they arrive.
-// Invariants: the estimate is never below the memory that JSON.parse retains; the pass stops at the first
+// Estimates the memory that JSON text from outside takes when it is parsed, in one pass over the bytes as
+// they arrive. Invariants: the estimate is never below what JSON.parse retains; the pass stops at the first
 // bound that the text exceeds; no value costs an allocation.
 import { COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipString } from "./json/scan.ts";
 
 export interface JsonBounds {
-  /** Brackets that are open at a time. */
+  /** Brackets that are open at the same time. */
   readonly depth: number;
   /** Values, of all depths. */
   readonly values: number;
@@ -15,20 +15,20 @@ export interface JsonBounds {
 }
 
 // Bytes on the heap, measured with the worst text of each kind (json-cost.test.ts), in Node 24.
-/** A place in an array of 8, and a number of 16 or a string with header and padding of 32. */
+/** 8 for a place in an array, and at most 32 for the value: the header and the padding of a string. */
 const VALUE_BYTES = 40;
-/** An array or an object, with its place, its list of elements and the value that no comma announces. */
+/** An array or object, with its place, its list of elements, and its first value (after no comma). */
 const CONTAINER_BYTES = 72;
-/** A string, and an entry of a dictionary that has just grown or a hidden class of its own. */
+/** A string, and either an entry of a dictionary that has just grown, or a hidden class. */
 const NAME_BYTES = 160;
-/** One character beyond Latin-1 makes a string two bytes wide. The whole text is gone after the parsing. */
+/** One character beyond Latin-1 gives all characters of a string two bytes. */
 const TEXT_FACTOR = 2;
 
 // In ASCII each closing bracket is its opening bracket plus 2.
 const CLOSE_BRACKET = OPEN_BRACKET + 2;
 const CLOSE_BRACE = OPEN_BRACE + 2;
-/** Brackets and braces are equal but for one bit. */
-const SHAPE = 0xdf;
+/** Without this bit, braces are brackets. */
+const BRACKET_MASK = 0xdf;
 
 export class JsonCost {
   readonly #bounds: JsonBounds;
@@ -38,16 +38,16 @@ export class JsonCost {
   #containers = 0;
   #commas = 0;
   #names = 0;
-  /** Where the string begins that the position is in. */
+  /** Where the string at the position begins. */
   #stringStart = 0;
-  /** What the text has too much of, to follow "a review has". Undefined if it is within the bounds so far. */
+  /** What exceeds a bound, as the end of a sentence: "a review has ...". Undefined if nothing does so far. */
   excess: string | undefined;
 
   constructor(bounds: JsonBounds) {
     this.#bounds = bounds;
   }
 
-  /** Bytes on the heap that the parsed value takes at most, of what was scanned. */
+  /** Upper bound of the heap bytes that the scanned part takes when it is parsed. */
   get parsedBytes(): number {
     const structure = this.#commas * VALUE_BYTES + this.#containers * CONTAINER_BYTES + this.#names * NAME_BYTES;
     return this.#position * TEXT_FACTOR + structure;
@@ -61,9 +61,9 @@ export class JsonCost {
     let at = this.#position;
     while (at < end) {
       if (this.#inString) {
-        const behind = skipString(bytes, view, at, end);
-        this.#inString = behind < 0;
-        at = Math.abs(behind);
+        const next = skipString(bytes, view, at, end);
+        this.#inString = next < 0;
+        at = Math.abs(next);
         const { stringBytes } = this.#bounds;
         const length = at - this.#stringStart - (this.#inString ? 0 : 1);
         if (length > stringBytes) this.excess = `a string of more than ${stringBytes} bytes`;
@@ -83,12 +83,12 @@ export class JsonCost {
     if (byte === QUOTE) this.#inString = true;
     else if (byte === COMMA) this.#commas++;
     else if (byte === COLON) this.#names++;
-    else if ((byte & SHAPE) === CLOSE_BRACKET) this.#depth--;
+    else if ((byte & BRACKET_MASK) === CLOSE_BRACKET) this.#depth--;
     else {
       this.#depth++;
       this.#containers++;
     }
-    // A value is the first, or follows a comma or an opening bracket.
+    // Each value but the first follows a comma or an opening bracket.
     if (this.#commas + this.#containers >= values) this.excess = `more than ${values} values`;
     else if (this.#names > names) this.excess = `more than ${names} names of members`;
     else if (this.#depth > depth) this.excess = `more than ${depth} levels`;

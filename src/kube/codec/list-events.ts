@@ -1,6 +1,6 @@
-// Turns lists into watch events, one for each kept object, as if all of them came or went. The bytes of an
-// object stay; a built-in object gets the type that it lacks inside a list. Invariant: a reader holds no more
-// than one chunk and one object.
+// Turns lists into watch events: ADDED or DELETED for each kept object. The bytes of an object stay, and a
+// built-in object gets the type that it lacks inside a list. Invariant: a reader holds no more than one chunk
+// and one object.
 import { parseResourceVersion, type Version } from "../resource-version.ts";
 import {
   codecError,
@@ -20,10 +20,9 @@ export interface ListEvent {
 }
 
 /**
- * Reads a list at `version` as it arrives. Both methods throw as `createListFilter`, `CODEC_MALFORMED` also
- * for a list of another version, `CODEC_NOT_A_LIST` also for a Table and for a list of objects of several
- * kinds.
- * @param onEvent called with the kept objects in the order of the list
+ * Reads a list as it arrives, and calls `onEvent` for each kept object in order. Its methods throw the errors
+ * of `createListFilter`; `CODEC_MALFORMED` for a list of another version; `CODEC_NOT_A_LIST` for a Table and
+ * for a list whose objects have several kinds.
  */
 function createEventReader(
   encoding: Encoding,
@@ -49,7 +48,7 @@ function createEventReader(
       const itemVersion = parseResourceVersion(meta.resourceVersion);
       if (itemVersion === undefined || itemVersion > version)
         throw malformed("an object has no version, or a later one than the list");
-      // Lists of custom resources name their type behind the items.
+      // A list of custom resources has its type after the items.
       frameOf ??= codecOf(encoding).createFrameEncoder(eventType, () => itemType(listType));
       onEvent({ version: itemVersion, frame: frameOf(element) });
       return element;
@@ -81,7 +80,7 @@ export function listEvents(
   return { events, type: reader.end() };
 }
 
-/** @param isInitialEnd the bookmark says that the initial events are over */
+/** @param isInitialEnd the bookmark ends the initial events */
 export function bookmarkFrame(
   encoding: Encoding,
   type: ObjectType,
@@ -91,10 +90,7 @@ export function bookmarkFrame(
   return codecOf(encoding).encodeBookmark(type, String(version), isInitialEnd);
 }
 
-/**
- * Joins several lists of one version into the beginning of a watch: an ADDED event for each object, and on
- * request the bookmark that says that these were all.
- */
+/** Joins lists of one version into the beginning of a watch: ADDED events, and the bookmark after them. */
 export function createEventJoiner(
   encoding: Encoding,
   version: Version,

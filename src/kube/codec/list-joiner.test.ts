@@ -76,7 +76,7 @@ function join(
   keep = everything,
   chunkBytes = Number.MAX_SAFE_INTEGER,
 ): Written {
-  const joiner = createListJoiner(encoding, VERSION, { maxHeldBytes: 1_000 });
+  const joiner = createListJoiner(encoding, VERSION, 1_000);
   const slices: Uint8Array[] = [];
   const emit = (slice: Uint8Array) => {
     slices.push(Buffer.from(slice));
@@ -179,7 +179,7 @@ describe("a list that differs in more than its items is refused", () => {
 });
 
 it("JSON leaves as it arrives, before the last list has come", () => {
-  const joiner = createListJoiner("json", VERSION, { maxHeldBytes: 1_000 });
+  const joiner = createListJoiner("json", VERSION, 1_000);
   const slices: string[] = [];
   const emit = (slice: Uint8Array) => {
     slices.push(String(Buffer.from(slice)));

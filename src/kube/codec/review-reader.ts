@@ -23,33 +23,27 @@ const REVIEW: Shape = {
   },
 };
 
-interface ReviewReader {
-  /**
-   * Continues at the byte where it stopped. `bytes` begins with all bytes that arrived before.
-   * @throws MeshError `BAD_REQUEST` for names beyond all limits and fields that come twice
-   */
-  scan(bytes: Buffer): void;
-  /** Undefined for a ConversionReview, another version, no JSON, more than `MAX_REVIEW_BYTES`. */
-  readonly subject: ReviewSubject | undefined;
-  /** Bytes on the heap that it keeps at most, with the texts. */
-  readonly heldBytes: number;
-}
-
-/** A label, its two strings and its place, without their text. */
+/** The memory of a label without its text: two strings and a place. */
 const MEMBER_BYTES = 256;
 
-export function createReviewReader(): ReviewReader {
+export function createReviewReader() {
   const picker = new JsonPicker(REVIEW);
   let length = 0;
   return {
-    scan(bytes) {
+    /**
+     * Continues at the byte where it stopped. `bytes` begins with all bytes that arrived before.
+     * @throws MeshError `BAD_REQUEST` for names beyond all limits and fields that come twice
+     */
+    scan(bytes: Buffer): void {
       length = bytes.length;
       if (length <= MAX_REVIEW_BYTES) picker.scan(bytes);
     },
-    get subject() {
+    /** Undefined for a ConversionReview, another version, no JSON, more than `MAX_REVIEW_BYTES`. */
+    get subject(): ReviewSubject | undefined {
       return length > MAX_REVIEW_BYTES ? undefined : subjectOf(picker.picked);
     },
-    get heldBytes() {
+    /** Upper bound of the heap bytes that the reader keeps. */
+    get heldBytes(): number {
       return picker.members * MEMBER_BYTES + picker.textBytes;
     },
   };

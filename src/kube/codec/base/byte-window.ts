@@ -1,6 +1,5 @@
-// A contiguous view of the part of a stream that is not processed yet. Bytes that were handed out are never
-// overwritten. Only bytes that span two chunks are copied, and growing costs O(1) for each byte: an item that
-// spans a thousand chunks is copied about twice.
+// A contiguous view of the part of a stream that is not processed yet. Invariants: bytes that were handed out
+// are never overwritten; an item that spans a thousand chunks is copied about twice.
 import { asBuffer } from "./bytes.ts";
 
 const NO_BYTES = Buffer.alloc(0);
@@ -10,7 +9,7 @@ export class ByteWindow {
   /** Valid up to `end`. The bytes after `end` are spare room. */
   bytes: Buffer = NO_BYTES;
   end = 0;
-  #owned = false;
+  #isOwnCopy = false;
   /** The last chunk. Only a part of it may be in the window yet. */
   #chunk: Buffer = NO_BYTES;
   #takenOfChunk = 0;
@@ -36,12 +35,12 @@ export class ByteWindow {
       this.#takenOfChunk = chunk.length;
       this.bytes = chunk;
       this.end = chunk.length;
-      this.#owned = false;
+      this.#isOwnCopy = false;
       return from - (taken - rest);
     }
     const part = chunk.subarray(taken, taken + Math.max(rest, MIN_JOIN_BYTES));
     this.#takenOfChunk += part.length;
-    if (this.#owned && this.end + part.length <= this.bytes.length) {
+    if (this.#isOwnCopy && this.end + part.length <= this.bytes.length) {
       this.bytes.set(part, this.end);
       this.end += part.length;
       return 0;
@@ -51,7 +50,7 @@ export class ByteWindow {
     grown.set(part, rest);
     this.bytes = grown;
     this.end = rest + part.length;
-    this.#owned = true;
+    this.#isOwnCopy = true;
     return from;
   }
 
@@ -59,7 +58,7 @@ export class ByteWindow {
   clear(): void {
     this.bytes = NO_BYTES;
     this.end = 0;
-    this.#owned = false;
+    this.#isOwnCopy = false;
     this.#chunk = NO_BYTES;
     this.#takenOfChunk = 0;
   }

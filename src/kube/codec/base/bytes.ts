@@ -1,5 +1,5 @@
-// Bytes as Buffers, compared with text and edited. Every edit gives its place in the original, so edits that
-// were found apart can be made together, and each byte is copied once.
+// Compares and edits bytes. An edit gives its place in the original bytes, so edits from different code can
+// be applied together, and each byte is copied once.
 
 /** The same memory as a Buffer. Its decoders are fast, and one class keeps the hot loops monomorphic. */
 export function asBuffer(bytes: Uint8Array): Buffer {
@@ -16,7 +16,7 @@ export function equalsAscii(bytes: Uint8Array, start: number, end: number, text:
   return true;
 }
 
-/** Replaces the bytes from `start` to `end`, or leaves them out. */
+/** Replaces the bytes from `start` to `end`, or removes them if there is no replacement. */
 export interface Edit {
   readonly start: number;
   readonly end: number;
@@ -37,6 +37,7 @@ export function applyEdits(bytes: Uint8Array, edits: readonly Edit[]): Uint8Arra
   return Buffer.concat(parts);
 }
 
-export function savedBy(edits: readonly Edit[]): number {
+/** By how many bytes the edits shorten the text. */
+export function savedBytes(edits: readonly Edit[]): number {
   return edits.reduce((saved, { start, end, replacement }) => saved + end - start - (replacement?.length ?? 0), 0);
 }

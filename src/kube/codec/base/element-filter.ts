@@ -1,4 +1,4 @@
-// The common part of the list filters of both encodings: whether an element passes, and in which form.
+// The decision about each element of a list, and its rewriting, for both encodings.
 import type { Version } from "../../resource-version.ts";
 import type {
   ByteFilter,
@@ -14,7 +14,7 @@ import type {
 } from "./types.ts";
 
 export interface ListFilterOptions extends ReadOptions {
-  /** Upper bound of one item in bytes; the default is 16 MiB. A larger item is `CODEC_TOO_LARGE`. */
+  /** Bound of one item, default 16 MiB. A larger item is `CODEC_TOO_LARGE`. */
   readonly maxItemBytes?: number | undefined;
   /** Protobuf only: how many kept bytes to hold for an exact length before filler is used; default 4 MiB. */
   readonly maxHeldBytes?: number | undefined;
@@ -23,9 +23,9 @@ export interface ListFilterOptions extends ReadOptions {
   readonly keepsAll?: boolean | undefined;
   /** Called once, before `end` returns, with the list's version; undefined if none can be compared. */
   readonly onVersion?: ((version: Version | undefined) => void) | undefined;
-  /** Called with the list's kind and its apiVersion where they stand, which may be behind the elements. */
+  /** Called with the list's kind and with its apiVersion when they are read, perhaps after the elements. */
   readonly onType?: ((part: Partial<ObjectType>) => void) | undefined;
-  /** JSON only: called before the elements with their commas are emitted, and before the rest is. */
+  /** JSON only: `items` comes after the array's opening bracket, `tail` before its closing bracket. */
   readonly onPart?: ((part: "items" | "tail") => void) | undefined;
   /** The list's `metadata.shardInfo` is left out: it repeats the request's shard selector. */
   readonly cutShardInfo?: boolean | undefined;
@@ -44,12 +44,12 @@ export class ElementFilter implements ListCounts {
     this.keepsAll = keepsAll;
   }
 
-  /** Counts the element. False if it is left out. Without readable metadata only `keepsAll` lets it pass. */
-  passes(meta: ItemMeta | undefined): boolean {
-    const passes = meta === undefined ? this.keepsAll : this.#keep(meta);
-    if (passes) this.kept++;
+  /** Counts the element and decides whether to keep it. Unreadable elements stay only with `keepsAll`. */
+  admit(meta: ItemMeta | undefined): boolean {
+    const isKept = meta === undefined ? this.keepsAll : this.#keep(meta);
+    if (isKept) this.kept++;
     else this.dropped++;
-    return passes;
+    return isKept;
   }
 
   /** The new bytes of a kept element; undefined if it stays as it is. */
@@ -61,7 +61,7 @@ export class ElementFilter implements ListCounts {
   }
 }
 
-/** After an error it must not continue, since it could read the middle of an object as an object. */
+/** Throws its first error at every later call: it could read the middle of an object as an object. */
 export class FailOnceFilter implements ListFilter {
   readonly counts: ListCounts;
   readonly #body: ByteFilter;

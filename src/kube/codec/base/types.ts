@@ -21,14 +21,12 @@ export interface ReadOptions {
   readonly versions?: boolean | undefined;
 }
 
-/** True for an object that the client may see. Called once for each object. The filter throws its errors. */
+/** True for an object that the client may see. Called once for each object. Its errors end the filter. */
 export type Keep = (meta: ItemMeta) => boolean;
 
-/**
- * The new bytes of a kept element of a list, which is an item or a Table's row; the same array leaves it
- * unchanged. In protobuf an element may only become shorter, by at least two bytes.
- */
+/** The new bytes of a kept element, or the same array. A protobuf element may only lose two bytes or more. */
 export type Rewrite = (element: Uint8Array, meta: ItemMeta, part: ListPart) => Uint8Array;
+/** What an element is: an item of a list, or a row of a Table. */
 export type ListPart = "item" | "row";
 
 /** Takes bytes that go to the client. The codec never writes again into a slice that it has emitted. */
@@ -55,7 +53,7 @@ export interface ListCounts {
 /** Joins lists that differ only in their items into one list. */
 export interface ListJoiner {
   /**
-   * The filter for the next list, which ends before the one after it begins.
+   * The filter for the next list. Its `end` comes before the next call of `next`.
    * @throws MeshError (by push and end) as `createListFilter`; `CODEC_MALFORMED` for a list that differs in
    * more than its items
    */
@@ -63,31 +61,26 @@ export interface ListJoiner {
   end(emit: Emit): void;
 }
 
-export interface ListJoinerOptions {
-  /** Protobuf only, where the length comes first: bound of the held items. More are `CODEC_TOO_LARGE`. */
-  readonly maxHeldBytes: number;
-}
-
-const TYPES = ["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"] as const;
+const WATCH_EVENT_TYPES = ["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"] as const;
 
 /** The types that client-go knows. It ends the watch at any other type. */
-export type WatchEventType = (typeof TYPES)[number];
+export type WatchEventType = (typeof WATCH_EVENT_TYPES)[number];
 
 export function isWatchEventType(text: string | undefined): text is WatchEventType {
-  return TYPES.some((type) => type === text);
+  return WATCH_EVENT_TYPES.some((type) => type === text);
 }
 
 export interface WatchFrame {
   readonly type: WatchEventType;
-  /** The objects with certain metadata: at most one, unless the event has a Table. None for ERROR. */
+  /** The objects with readable metadata: at most one, unless the event has a Table. None for ERROR. */
   readonly objects: readonly ItemMeta[];
-  /** Objects with uncertain metadata. Such an event must not pass whole, unless it is a BOOKMARK or ERROR. */
+  /** The number of other objects. An event with one must not pass whole, unless it is a BOOKMARK. */
   readonly unreadable: number;
-  /** True for a JSON event with a metav1.Table. `filterTableFrame` can drop its rows one by one. */
+  /** The event has a metav1.Table in JSON, whose rows `filterTableFrame` can drop one by one. */
   readonly isTable: boolean;
 }
 
-/** Cuts a watch stream into frames. After `CODEC_MALFORMED` or `CODEC_TOO_LARGE` it must not be used. */
+/** Cuts a watch stream into frames. It must not be used after an error. */
 export interface FrameSplitter {
   /** A frame is one whole watch event: a JSON document and a newline, or a 4-byte length and a message. */
   push(chunk: Uint8Array, onFrame: (frame: Uint8Array) => void): void;
@@ -142,12 +135,13 @@ export function isStatusType({ apiVersion, kind }: ObjectType): boolean {
   return kind === "Status" && apiVersion === "v1";
 }
 
-/** True for metav1.Table, the form that kubectl prints. */
+/** metav1.Table, the form that kubectl prints. */
 export function isTableType({ apiVersion, kind }: ObjectType): boolean {
   return kind === "Table" && apiVersion.startsWith("meta.k8s.io/");
 }
 
-// The generic List holds RawExtensions. Values of the metrics APIs have another field in ObjectMeta's place.
+// The generic List has RawExtensions. Items of the two metrics lists have another field in ObjectMeta's
+// place.
 const LISTS_WITHOUT_METADATA: ReadonlySet<string> = new Set(["List", "MetricValueList", "ExternalMetricValueList"]);
 
 /** True for a list of objects with an ObjectMeta each. */

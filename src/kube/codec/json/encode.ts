@@ -32,7 +32,7 @@ function encodeLine(value: unknown): Buffer {
   return Buffer.from(`${JSON.stringify(value)}\n`);
 }
 
-/** The bytes of an element stay. Custom resources have a type each, others get that of the list. */
+/** Keeps the bytes of an element, and adds `itemType` if the element has no type, as built-in objects do. */
 export function createFrameEncoder(eventType: WatchEventType, itemType: () => ObjectType): (element: Uint8Array) => Uint8Array {
   const typed = `{"type":"${eventType}","object":{`;
   let untyped: string | undefined;

@@ -82,8 +82,8 @@ class EventReader {
 
   read(): JsonEvent {
     const isObject = forEachMember(this.#walker, () => {
-      if (this.#is(TYPE, this.#type !== undefined)) this.#type = readText(this.#walker) ?? "";
-      else if (this.#is(OBJECT, this.#hasObject)) this.#readObject();
+      if (this.#isKey(TYPE, this.#type !== undefined)) this.#type = readText(this.#walker) ?? "";
+      else if (this.#isKey(OBJECT, this.#hasObject)) this.#readObject();
     });
     if (!isObject) throw malformed("the event is not a JSON object");
     if (!isWatchEventType(this.#type)) throw malformed("the event type is unknown");
@@ -109,7 +109,7 @@ class EventReader {
 
   #readMember(): void {
     const walker = this.#walker;
-    // A custom resource may have a field Kind or Rows. Only a Table must be certain.
+    // A custom resource may have a field Kind or Rows, so another case makes only a Table ambiguous.
     const kind = walker.matches(KIND);
     const apiVersion = walker.matches(API_VERSION);
     const rows = walker.matches(ROWS);
@@ -121,14 +121,14 @@ class EventReader {
     }
   }
 
-  // A second kind or version makes the object unreadable. In another case it is another field.
+  // A second kind or version makes the object unreadable. A key in another case is another field.
   #readType(match: KeyMatch, before: string | undefined): string | undefined {
     if (match === "exact" && before === undefined) return readText(this.#walker) ?? "";
     if (match === "exact") this.#reader.refuse();
     return before;
   }
 
-  #is(name: KeyName, seen: boolean): boolean {
+  #isKey(name: KeyName, seen: boolean): boolean {
     const match = this.#walker.matches(name);
     if (match === "no") return false;
     if (match === "variant" || seen) throw malformed(`the key ${name.text} occurs twice or in another case`);
@@ -197,7 +197,7 @@ class JsonFrameSplitter implements FrameSplitter {
   #takeDocuments(onFrame: (frame: Uint8Array) => void): void {
     while (this.#inDocument || this.#openDocument()) {
       const isWhole = this.#walker.skip();
-      this.#bound((isWhole ? this.#walker.valueEnd : this.#window.end) - this.#start);
+      this.#checkSize((isWhole ? this.#walker.valueEnd : this.#window.end) - this.#start);
       if (!isWhole) return;
       const frame = this.#takeFrame(this.#walker.valueEnd);
       this.#inDocument = false;
@@ -216,17 +216,16 @@ class JsonFrameSplitter implements FrameSplitter {
     return true;
   }
 
-  #takeFrame(behind: number): Uint8Array {
-    const { bytes, end } = this.#window;
+  #takeFrame(end: number): Uint8Array {
+    const { bytes } = this.#window;
     const start = this.#start;
-    const hasNewline = behind < end && bytes[behind] === NEWLINE;
-    this.#start = hasNewline ? behind + 1 : behind;
-    return hasNewline
-      ? bytes.subarray(start, behind + 1)
-      : Buffer.concat([bytes.subarray(start, behind), Buffer.from([NEWLINE])]);
+    const hasNewline = end < this.#window.end && bytes[end] === NEWLINE;
+    this.#start = hasNewline ? end + 1 : end;
+    if (hasNewline) return bytes.subarray(start, end + 1);
+    return Buffer.concat([bytes.subarray(start, end), Buffer.from([NEWLINE])]);
   }
 
-  #bound(size: number): void {
+  #checkSize(size: number): void {
     if (size > this.#maxFrameBytes)
       throw codecError("CODEC_TOO_LARGE", `splitting a JSON watch: an event over ${this.#maxFrameBytes} bytes`);
   }

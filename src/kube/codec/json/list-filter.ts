@@ -1,6 +1,6 @@
-// The filter for JSON lists and Tables. It leaves dropped elements out, with their commas. It emits nothing
-// before it has found the array, so a document that is not a list never gets out. It emits an element only
-// after reading it to its end, and it holds at most one element.
+// The filter for JSON lists and Tables. It leaves out dropped elements with their commas. Invariants: it
+// emits nothing before it has found the array, so a document that is not a list is never emitted; it emits an
+// element only after it has read the whole element, and holds at most one.
 import { parseResourceVersion } from "../../resource-version.ts";
 import { ByteWindow } from "../base/byte-window.ts";
 import { type Edit, equalsAscii } from "../base/bytes.ts";
@@ -36,12 +36,11 @@ class JsonListFilter implements ByteFilter {
   readonly #output = new JsonListOutput(this.#window);
   readonly #reader: JsonObjectReader;
   readonly #head = new JsonListHead();
-  /** Everything before the array is held, and its cuts are only noted. */
+  /** True before the array. Those bytes are held, and the cuts in them are collected. */
   #inHead = true;
   #cuts: Edit[] = [];
-  /** The key of the list at whose value the walker is. */
+  /** The key of the list whose value the walker reads. */
   #key: ListKey | undefined;
-  /** The kind of elements in the current array. */
   #part: ListPart = "item";
   #isFirstElement = true;
   #inElement = false;
@@ -65,7 +64,7 @@ class JsonListFilter implements ByteFilter {
       this.#elementStart -= shift;
       this.#walker.moveTo(this.#window.bytes, this.#window.end, shift);
       while (this.#step(emit)) {}
-      this.#bound(this.#walker.position - this.#output.hold);
+      this.#checkSize(this.#walker.position - this.#output.hold);
       this.#output.release(emit);
     }
   }
@@ -114,7 +113,7 @@ class JsonListFilter implements ByteFilter {
   #closeValue(key: ListKey, emit: Emit): void {
     const { bytes, valueStart, valueEnd } = this.#walker;
     this.#key = undefined;
-    this.#bound(valueEnd - valueStart);
+    this.#checkSize(valueEnd - valueStart);
     if (key === "items" || key === "rows") {
       if (!equalsAscii(bytes, valueStart, valueEnd, "null")) throw notAList();
       if (this.#inHead) this.#flushHead(emit, valueStart);
@@ -143,7 +142,7 @@ class JsonListFilter implements ByteFilter {
     onVersion(parseResourceVersion(version));
   }
 
-  // Before the array nothing has been dropped yet, so the count is always left out.
+  // Before the array it is unknown whether elements will be dropped, so the count is always left out.
   #leaveOutFields(emit: Emit): void {
     const { bytes, valueStart, valueEnd } = this.#walker;
     const { keepsAll, dropped } = this.#elements;
@@ -158,7 +157,7 @@ class JsonListFilter implements ByteFilter {
 
   #openElement(): void {
     const walker = this.#walker;
-    if (!this.#isFirstElement) this.#output.comma(walker.commaAt);
+    if (!this.#isFirstElement) this.#output.dropFirstComma(walker.commaAt);
     this.#isFirstElement = false;
     this.#inElement = true;
     this.#elementStart = walker.valueStart;
@@ -169,8 +168,8 @@ class JsonListFilter implements ByteFilter {
     const { bytes, valueEnd } = this.#walker;
     const { meta } = this.#reader;
     this.#inElement = false;
-    this.#bound(valueEnd - this.#elementStart);
-    if (!this.#elements.passes(meta)) {
+    this.#checkSize(valueEnd - this.#elementStart);
+    if (!this.#elements.admit(meta)) {
       this.#output.drop(valueEnd, emit);
       return true;
     }
@@ -180,7 +179,6 @@ class JsonListFilter implements ByteFilter {
     return true;
   }
 
-  // Closes the array, or the whole document.
   #close(emit: Emit): void {
     const { isDone, position } = this.#walker;
     if (!isDone) this.#tellPart("tail", emit);
@@ -198,20 +196,20 @@ class JsonListFilter implements ByteFilter {
   // The API server writes null for an empty list of metadata.
   #replaceNull(emit: Emit): void {
     const { valueStart, valueEnd } = this.#walker;
-    this.#output.replace(valueStart, valueEnd, EMPTY.subarray(0, 1), emit);
+    this.#output.replace(valueStart, valueEnd, EMPTY_ARRAY.subarray(0, 1), emit);
     this.#options.onPart?.("items");
     this.#options.onPart?.("tail");
-    emit(EMPTY.subarray(1));
+    emit(EMPTY_ARRAY.subarray(1));
   }
 
   #flushHead(emit: Emit, position = this.#walker.position): void {
-    this.#bound(position);
+    this.#checkSize(position);
     this.#inHead = false;
     this.#output.cut(this.#cuts, position, emit);
     this.#cuts = [];
   }
 
-  #bound(bytes: number): void {
+  #checkSize(bytes: number): void {
     if (bytes > this.#maxItemBytes)
       throw codecError(
         "CODEC_TOO_LARGE",
@@ -220,7 +218,7 @@ class JsonListFilter implements ByteFilter {
   }
 }
 
-const EMPTY = Buffer.from("[]");
+const EMPTY_ARRAY = Buffer.from("[]");
 
 function notAList(): Error {
   return codecError("CODEC_NOT_A_LIST", "filtering a JSON list: the document has no items or rows");

@@ -4,10 +4,10 @@ import { parseResourceVersion } from "../../resource-version.ts";
 import { asBuffer, type Edit } from "../base/bytes.ts";
 import { codecError, isStatusType, type ListMeta } from "../base/types.ts";
 import { type KeyName, keyName } from "./string.ts";
-import { forEachMember, goToMember, SequenceCuts, skipOver, textIn, walkerAt } from "./text.ts";
+import { cutMembers, goToMember, skipOver, textIn, walkerAt } from "./text.ts";
 import type { JsonWalker } from "./walker.ts";
 
-/** The top-level keys that the filter reads; anything else is `other`. */
+/** The top-level keys that the filter reads. */
 export type ListKey = "items" | "rows" | "metadata" | "kind" | "apiVersion" | "other";
 
 const KEYS: readonly (readonly [ListKey, KeyName])[] = (["items", "rows", "metadata", "kind", "apiVersion"] as const).map(
@@ -54,13 +54,7 @@ export class JsonListHead {
 /** The cuts that remove the fields from the list's metadata, which begins at `start`. */
 export function cutListMeta(bytes: Buffer, start: number, leftOut: readonly KeyName[]): readonly Edit[] {
   const walker = walkerAt(bytes, start);
-  const sequence = new SequenceCuts(bytes);
-  forEachMember(walker, () => {
-    const isLeftOut = leftOut.some((name) => walker.matches(name) !== "no");
-    const from = walker.keyStart - 1;
-    sequence.add(from, skipOver(walker), isLeftOut);
-  });
-  return sequence.cuts;
+  return cutMembers(walker, () => leftOut.some((name) => walker.matches(name) !== "no"));
 }
 
 export function readListMeta(body: Uint8Array): ListMeta {

@@ -7,15 +7,15 @@ const COMMA = Buffer.from(",");
 const SPACE = /^[ \t\r\n]*/;
 
 export function createListJoiner(version: Version): ListJoiner {
-  // The bytes of the first list around its items. Each list must have the same.
+  // The bytes of the first list before and after its items. All lists must have the same.
   let firstHead: Buffer | undefined;
   let firstTail: Buffer | undefined;
   let hasItems = false;
 
   function next(keep: Keep): ListFilter {
     let part: "head" | "items" | "tail" = "head";
-    let around: Uint8Array[] = [];
-    let hasOwnItems = false;
+    let otherSlices: Uint8Array[] = [];
+    let listHasItems = false;
     let emitNow: Emit = () => undefined;
     const filter = createListFilter(keep, {
       onVersion(own) {
@@ -23,30 +23,30 @@ export function createListJoiner(version: Version): ListJoiner {
       },
       onPart(now) {
         if (part !== (now === "items" ? "head" : "items")) throw differs("number of arrays");
-        if (now === "items") endHead(Buffer.concat(around), emitNow);
+        if (now === "items") endHead(Buffer.concat(otherSlices), emitNow);
         part = now;
-        around = [];
+        otherSlices = [];
       },
     });
-    const take = (slice: Uint8Array) => {
+    const takeSlice = (slice: Uint8Array) => {
       if (part !== "items") {
-        around.push(slice);
+        otherSlices.push(slice);
         return;
       }
-      if (!hasOwnItems && hasItems) emitNow(COMMA);
-      hasOwnItems = hasItems = true;
+      if (!listHasItems && hasItems) emitNow(COMMA);
+      listHasItems = hasItems = true;
       emitNow(slice);
     };
     return {
       counts: filter.counts,
       push(chunk, emit) {
         emitNow = emit;
-        filter.push(chunk, take);
+        filter.push(chunk, takeSlice);
       },
       end() {
-        filter.end(take);
+        filter.end(takeSlice);
         if (part !== "tail") throw codecError("CODEC_NOT_A_LIST", "joining JSON lists: a document has no items or rows");
-        const tail = Buffer.concat(around);
+        const tail = Buffer.concat(otherSlices);
         firstTail ??= tail;
         if (textOf(firstTail) !== textOf(tail)) throw differs("end");
       },
@@ -68,7 +68,7 @@ export function createListJoiner(version: Version): ListJoiner {
   };
 }
 
-// The space after the items depends on whether there are any.
+// The space at the start depends on whether the list has items.
 function textOf(tail: Buffer): string {
   return tail.toString("latin1").replace(SPACE, "");
 }

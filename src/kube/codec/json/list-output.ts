@@ -1,6 +1,6 @@
-// The bytes of a JSON list that go to the client: runs of kept bytes, without the dropped elements and their
-// commas. Each byte is released once, in order, and only after its element was read. Positions in the window:
-// [mark, hold) goes to the client, [hold, ...) is read and not decided yet.
+// The bytes of a JSON list that go to the client, without dropped elements and their commas. Invariant: each
+// byte is emitted at most once, in order, after its element was read. Bytes before `mark` are emitted or
+// dropped, those from `mark` to `hold` are to be emitted, and those from `hold` are not decided yet.
 import type { ByteWindow } from "../base/byte-window.ts";
 import type { Edit } from "../base/bytes.ts";
 import type { Emit } from "../base/types.ts";
@@ -15,7 +15,7 @@ export class JsonListOutput {
     this.#window = window;
   }
 
-  /** Moves the positions down by `shift`, as the window has. */
+  /** Lowers the positions by `shift` after a move of the window. */
   move(shift: number): void {
     this.mark -= shift;
     this.hold -= shift;
@@ -31,8 +31,8 @@ export class JsonListOutput {
     this.#anyKeptInArray = false;
   }
 
-  /** Drops the comma of the next element, unless an element was kept before. */
-  comma(at: number): void {
+  /** Drops the comma before an element, unless an element was kept before. */
+  dropFirstComma(at: number): void {
     if (!this.#anyKeptInArray) this.mark = this.hold = at + 1;
   }
 
@@ -62,7 +62,7 @@ export class JsonListOutput {
     this.hold = position;
   }
 
-  /** Emits everything that is decided. */
+  /** Emits everything before `hold`. */
   release(emit: Emit): void {
     this.#releaseTo(this.hold, emit);
   }

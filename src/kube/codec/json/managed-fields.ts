@@ -1,9 +1,9 @@
-// Finds `metadata.managedFields` in JSON text. It cuts only that member of the object's own metadata, with
-// one comma; it resolves escapes and keeps the case, as sigs.k8s.io/json does.
+// Finds `metadata.managedFields` in JSON text. It cuts only that member of the object's own metadata. Keys
+// are compared as sigs.k8s.io/json does: with escapes resolved, and only in the same case.
 import type { Edit } from "../base/bytes.ts";
 import { isTableType, type ListPart } from "../base/types.ts";
 import { type KeyName, keyName } from "./string.ts";
-import { forEachElement, forEachMember, goToMember, readText, SequenceCuts, skipOver, walkerAt } from "./text.ts";
+import { cutMembers, forEachElement, forEachMember, goToMember, readText, walkerAt } from "./text.ts";
 import { JsonWalker } from "./walker.ts";
 
 const METADATA = keyName("metadata");
@@ -32,7 +32,7 @@ export function createElementCuts(): (element: Buffer, part: ListPart) => readon
   };
 }
 
-// In lists of custom resources the kind, which has to confirm the cuts, may come after the items.
+// The kind decides which cuts are made. In a list of custom resources it comes after the items.
 function documentCuts(walker: JsonWalker): Edit[] {
   const found: { readonly part: "object" | ListPart; readonly cuts: Edit[] }[] = [];
   let kind = "";
@@ -46,8 +46,8 @@ function documentCuts(walker: JsonWalker): Edit[] {
   });
   const isTable = isTableType({ apiVersion, kind });
   const isList = !isTable && kind.endsWith("List");
-  const isMade = { object: true, item: isList, row: isTable };
-  return found.flatMap(({ part, cuts }) => (isMade[part] ? cuts : []));
+  const isCutMade = { object: true, item: isList, row: isTable };
+  return found.flatMap(({ part, cuts }) => (isCutMade[part] ? cuts : []));
 }
 
 function arrayCuts(walker: JsonWalker, part: ListPart): Edit[] {
@@ -64,13 +64,7 @@ function cutsInObject(walker: JsonWalker): Edit[] {
 }
 
 function metadataCuts(walker: JsonWalker): Edit[] {
-  const sequence = new SequenceCuts(walker.bytes);
-  forEachMember(walker, () => {
-    const remove = isKey(walker, MANAGED_FIELDS);
-    const start = walker.keyStart - 1;
-    sequence.add(start, skipOver(walker), remove);
-  });
-  return sequence.cuts;
+  return cutMembers(walker, () => isKey(walker, MANAGED_FIELDS));
 }
 
 function memberCuts(walker: JsonWalker, name: KeyName, cutsOf: (walker: JsonWalker) => Edit[]): Edit[] {

@@ -8,7 +8,7 @@ import { type KeyName, keyName, textOf } from "./string.ts";
 import { endsEarly, walkerAt } from "./text.ts";
 import type { JsonWalker } from "./walker.ts";
 
-/** A key that is read. `bit` marks it in `#seen`. */
+/** A key that the reader looks for. `bit` marks the key in `#seen`. */
 interface ReadKey {
   readonly name: KeyName;
   readonly bit: number;
@@ -29,12 +29,12 @@ const IN_OBJECT = 1;
 const IN_METADATA = 2;
 const IN_LABELS = 3;
 
-/** The role of a value that has to arrive. `noLabels`: labels that are not an object must be null. */
+/** The use of the value that is being read. `noLabels`: labels that are not an object must be null. */
 type Pending = "namespace" | "name" | "label" | "noLabels" | "version" | "noVersion";
 
 /** Reads one object at a time, and is reused, so that an item allocates only its strings. */
 export class JsonObjectReader {
-  /** A key that is read occurs twice or in another case. */
+  /** One of the read keys occurs twice or in another case. */
   ambiguous = false;
   namespace = "";
   name = "";
@@ -141,13 +141,13 @@ export class JsonObjectReader {
       if (this.#walker.enter(OPEN_BRACE)) this.#level++;
       else this.#pending = "noLabels";
     } else if (this.#readsVersions && this.#walker.matches(RESOURCE_VERSION) !== "no") {
-      // The owner does not depend on the version, so an uncertain version only hides itself.
+      // The owner does not depend on the version, so a second version makes only the version unknown.
       if (this.#walker.valueByte === QUOTE) this.#pending = this.#versionSeen ? "noVersion" : "version";
       this.#versionSeen = true;
     }
   }
 
-  // True for the first key of exactly this name. A second one and another case make the object unreadable.
+  // True for the first key of exactly this name. A second key, or another case, makes the object unreadable.
   #takes({ name, bit }: ReadKey): boolean {
     const match = this.#walker.matches(name);
     if (match === "no") return false;

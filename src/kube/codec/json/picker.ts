@@ -10,8 +10,8 @@ import { JsonWalker } from "./walker.ts";
 /**
  * - `text` a string
  * - `flag` true or false
- * - `texts` an object: its members whose values are strings
- * - a Shape: an object: the members that it names
+ * - `texts` those members of an object that are strings
+ * - a Shape: the members of an object that the Shape names
  * A value of another kind is left out.
  */
 export type Part = "text" | "flag" | "texts" | Shape;
@@ -40,7 +40,7 @@ const MAX_MEMBERS = 2_000;
 interface Frame {
   /** The parts to pick; undefined if all members are texts. */
   readonly parts: ReadonlyMap<string, Part> | undefined;
-  /** A longer name is in no part, however it is escaped. */
+  /** A name with more bytes is none of the parts, however it is escaped. */
   readonly maxNameBytes: number;
   readonly picked: Picked;
   readonly seen: Set<string>;
@@ -61,7 +61,6 @@ export class JsonPicker {
   readonly #frames: Frame[] = [];
   #picked: Picked | undefined;
   #leaf: Leaf | undefined;
-  /** The number of members of the entered objects. */
   members = 0;
   #chars = 0;
   #isMalformed = false;
@@ -70,7 +69,7 @@ export class JsonPicker {
     this.#shape = shape;
   }
 
-  /** What the picked texts take at most, without their objects. */
+  /** Upper bound of the memory of the picked texts. */
   get textBytes(): number {
     return this.#chars * CHAR_BYTES;
   }

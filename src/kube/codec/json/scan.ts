@@ -1,6 +1,6 @@
 // The hot loops over JSON text: white space, strings and whole nested values. For valid JSON every end found
-// here is the end that any JSON parser finds. Brackets are matched by kind, and punctuation must follow a
-// string: a lost quote or bracket is noticed.
+// here is the end that any JSON parser finds. Brackets must match by kind, and punctuation must follow a
+// string, so that a lost quote or bracket is an error.
 import { codecError } from "../base/types.ts";
 
 export const QUOTE = 0x22;

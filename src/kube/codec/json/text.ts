@@ -12,7 +12,7 @@ export function walkerAt(bytes: Buffer, position = 0): JsonWalker {
   return walker;
 }
 
-/** Calls back at the value of each member, and skips what is not entered. False if there is no object. */
+/** Calls back at each member's value, and skips the value unless it is entered. False for no object. */
 export function forEachMember(walker: JsonWalker, onMember: () => void): boolean {
   if (!walker.enter(OPEN_BRACE)) return false;
   while (nextOf(walker) === "value") onMember();
@@ -26,11 +26,22 @@ export function goToMember(walker: JsonWalker, name: KeyName): boolean {
   return false;
 }
 
-/** The same for the elements of an array. */
+/** Calls back at each element of an array, like `forEachMember`. */
 export function forEachElement(walker: JsonWalker, onElement: () => void): boolean {
   if (!walker.enter(OPEN_BRACKET)) return false;
   while (nextOf(walker) === "value") onElement();
   return true;
+}
+
+/** The cuts for the members of an object for which `isCut` is true. It is called at each value. */
+export function cutMembers(walker: JsonWalker, isCut: () => boolean): Edit[] {
+  const sequence = new SequenceCuts(walker.bytes);
+  forEachMember(walker, () => {
+    const isRemoved = isCut();
+    const start = walker.keyStart - 1;
+    sequence.add(start, skipOver(walker), isRemoved);
+  });
+  return sequence.cuts;
 }
 
 /** Moves after the current value and returns that position. */
@@ -62,7 +73,7 @@ export function endsEarly(): Error {
   return codecError("CODEC_MALFORMED", "reading JSON: the text ends inside the document");
 }
 
-/** The cuts for one object or array. The commas stay right. */
+/** Collects the cuts in one object or array, each with one comma, so that the text stays valid. */
 export class SequenceCuts {
   readonly cuts: Edit[] = [];
   readonly #bytes: Uint8Array;
@@ -76,11 +87,11 @@ export class SequenceCuts {
   add(start: number, end: number, remove: boolean): void {
     if (!remove) this.#anyKept = true;
     else if (this.#anyKept) this.cuts.push({ start: this.#previousEnd, end });
-    else this.cuts.push({ start, end: this.#behindComma(end) });
+    else this.cuts.push({ start, end: this.#afterComma(end) });
     this.#previousEnd = end;
   }
 
-  #behindComma(position: number): number {
+  #afterComma(position: number): number {
     let at = position;
     while (isSpace(this.#bytes[at] ?? 0)) at++;
     return this.#bytes[at] === COMMA ? at + 1 : position;

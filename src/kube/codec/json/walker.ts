@@ -17,10 +17,9 @@ import {
 import { type KeyMatch, type KeyName, matchKey, textOf } from "./string.ts";
 
 /**
- * - `value` the walker is at a value of the container entered last; it skips the value unless `enter` is
- * called
+ * - `value` the walker is at a value of the container entered last, and skips it unless `enter` is called
  * - `closed` the container entered last has ended; the walker is in the container around it
- * - `more` there are no more bytes
+ * - `more` the walker needs more bytes
  */
 type Token = "value" | "closed" | "more";
 
@@ -40,7 +39,7 @@ export class JsonWalker {
   end = 0;
   /** Where the walker continues. May be one after `end`. */
   position = 0;
-  /** The current value or, after it, the last one. */
+  /** The current value, or the last one if the walker is after a value. */
   valueStart = 0;
   valueEnd = 0;
   /** The key of the current value, without its quotes. */
@@ -49,7 +48,7 @@ export class JsonWalker {
   /** The comma before the current value, if the value is not the first of its container. */
   commaAt = 0;
   #keyIsPlain = true;
-  /** All bytes of the current key, joined by "or", and 0x80 for an escape. */
+  /** The bitwise OR of all bytes of the current key, with 0x80 for an escape. */
   #keySeen = 0;
   #view: DataView = NO_VIEW;
   #state: State = "value";
@@ -149,7 +148,7 @@ export class JsonWalker {
     return true;
   }
 
-  /** Moves after the current value, or after the current key. False if that is after the end. */
+  /** Moves after the current value, or after the current key. False if it needs more bytes. */
   skip(): boolean {
     if (this.#state === "inKey") return this.#skipKey();
     if (this.#state === "atValue") this.#openValue();
@@ -168,20 +167,20 @@ export class JsonWalker {
 
   #skipValue(): boolean {
     const { bytes, end } = this;
-    let behind: number;
+    let afterValue: number;
     if (this.#open.depth > this.#outer) {
-      behind = this.#open.skipTo(this.#outer, bytes, this.#view, end);
-      if (behind < 0) return this.#pause(this.#open.position);
+      afterValue = this.#open.skipTo(this.#outer, bytes, this.#view, end);
+      if (afterValue < 0) return this.#pause(this.#open.position);
     } else if (this.valueByte === QUOTE) {
-      behind = skipString(bytes, this.#view, this.position, end);
-      if (behind < 0) return this.#pause(-behind);
+      afterValue = skipString(bytes, this.#view, this.position, end);
+      if (afterValue < 0) return this.#pause(-afterValue);
     } else {
-      // Only another byte shows where a number or word ends.
-      behind = skipScalar(bytes, this.position, end);
-      if (behind === end) return this.#pause(end);
-      if (behind === this.valueStart) throw malformed("expected a value");
+      // Only the byte after a number or word shows where it ends.
+      afterValue = skipScalar(bytes, this.position, end);
+      if (afterValue === end) return this.#pause(end);
+      if (afterValue === this.valueStart) throw malformed("expected a value");
     }
-    this.position = this.valueEnd = behind;
+    this.position = this.valueEnd = afterValue;
     this.#state = this.#open.depth === 0 ? "done" : "after";
     return true;
   }

@@ -1,5 +1,4 @@
-// Encodes Statuses and watch frames in protobuf. The field numbers are those of the published generated.proto
-// files.
+// Encodes Statuses and watch frames in protobuf, with the field numbers of the generated.proto files.
 import type { Status, StatusDetails } from "../../status.ts";
 import { INITIAL_EVENTS_END, type ObjectType, type WatchEventType } from "../base/types.ts";
 import { encodeEnvelope, envelopeAround, readEnvelope } from "./envelope.ts";
@@ -39,7 +38,7 @@ function encodeFrame(type: WatchEventType, object: Uint8Array): Uint8Array {
   return Buffer.concat([framePrefix(event.length), event]);
 }
 
-/** Encodes frames with objects of one type from their messages. */
+/** Encodes a frame around the message of an object; all objects have one type. */
 export function createFrameEncoder(eventType: WatchEventType, itemType: () => ObjectType): (raw: Uint8Array) => Uint8Array {
   const start = encodeString(1, eventType);
   const { head, tail } = envelopeAround(itemType());

@@ -1,6 +1,6 @@
 // The filter for protobuf lists: `k8s\0`, then runtime.Unknown with the list message {1: ListMeta, 2: items}
-// as field 2. It refuses a message that is not a list before it emits a byte. It holds at most one item and
-// the writer's bound, however long the list is.
+// as field 2. Invariants: it emits no byte of a message that is not a list; it holds at most one item and
+// maxHeldBytes, however long the list is.
 import type { Version } from "../../resource-version.ts";
 import { ElementFilter, FailOnceFilter, type ListFilterOptions } from "../base/element-filter.ts";
 import {
@@ -21,7 +21,7 @@ import { ProtobufObjectReader } from "./object.ts";
 import { BYTES, ENVELOPE_PREFIX, FieldCursor } from "./wire.ts";
 
 const ITEMS = 2;
-const MAX_HELD_BYTES = 4 * 1024 * 1024;
+const DEFAULT_MAX_HELD_BYTES = 4 * 1024 * 1024;
 const MAX_ENVELOPE_FIELD_BYTES = 4 * 1024;
 
 // prefix => envelope    after k8s\0
@@ -50,7 +50,7 @@ class ProtobufListFilter implements ByteFilter {
     this.#options = options;
     this.#maxItemBytes = options.maxItemBytes ?? DEFAULT_MAX_BYTES;
     this.#elements = elements;
-    this.#output = new ProtobufListOutput(options.maxHeldBytes ?? MAX_HELD_BYTES);
+    this.#output = new ProtobufListOutput(options.maxHeldBytes ?? DEFAULT_MAX_HELD_BYTES);
     this.#reader = new ProtobufObjectReader(options);
   }
 
@@ -67,7 +67,7 @@ class ProtobufListFilter implements ByteFilter {
       throw codecError("CODEC_TRUNCATED", "filtering a protobuf list: the body ends inside the message");
   }
 
-  // Takes one transition. False if the transition needs more bytes.
+  // Makes one transition. False if it needs more bytes.
   #step(emit: Emit): boolean {
     const { position, end, rawLeft } = this.#output;
     if (position > end) return false;
@@ -89,10 +89,10 @@ class ProtobufListFilter implements ByteFilter {
 
   #readPrefix(): boolean {
     const { bytes, position, end } = this.#output;
-    const behind = position + ENVELOPE_PREFIX.length;
-    if (end < behind) return false;
-    if (!bytes.subarray(position, behind).equals(ENVELOPE_PREFIX)) throw malformed("the k8s prefix is missing");
-    this.#output.header(ENVELOPE_PREFIX.length);
+    const prefixEnd = position + ENVELOPE_PREFIX.length;
+    if (end < prefixEnd) return false;
+    if (!bytes.subarray(position, prefixEnd).equals(ENVELOPE_PREFIX)) throw malformed("the k8s prefix is missing");
+    this.#output.holdHeader(ENVELOPE_PREFIX.length);
     this.#state = "envelope";
     return true;
   }
@@ -101,13 +101,13 @@ class ProtobufListFilter implements ByteFilter {
     const field = this.#nextField();
     if (field === undefined) return false;
     if (field.number === 2 && field.wireType === BYTES) return this.#openRaw(field);
-    if (!isWholeText(field)) return false;
+    if (!checkEnvelopeText(field)) return false;
     if (field.number === 1) {
       if (this.#type !== undefined) throw malformed("the envelope has two types");
       this.#type = readEnvelopeType(field.value());
       this.#options.onType?.(this.#type);
     }
-    this.#output.header(field.valueEnd - field.fieldStart);
+    this.#output.holdHeader(field.valueEnd - field.fieldStart);
     return true;
   }
 
@@ -122,7 +122,7 @@ class ProtobufListFilter implements ByteFilter {
     return true;
   }
 
-  // Only whole fields 1 and 2 of a list message pass.
+  // Only fields 1 and 2 of a list message are kept, when they have arrived as a whole.
   #readListField(emit: Emit): boolean {
     const { bytes, position, end, rawLeft } = this.#output;
     const rawEnd = position + rawLeft;
@@ -147,7 +147,7 @@ class ProtobufListFilter implements ByteFilter {
   #readItem({ bytes, valueStart, valueEnd }: FieldCursor, size: number, emit: Emit): void {
     this.#reader.read(bytes, valueStart, valueEnd);
     const { meta } = this.#reader;
-    if (!this.#elements.passes(meta)) {
+    if (!this.#elements.admit(meta)) {
       this.#output.leaveOut(size, emit);
       return;
     }
@@ -156,7 +156,7 @@ class ProtobufListFilter implements ByteFilter {
     else this.#output.replace(ITEMS, size, written, emit);
   }
 
-  // The list may still lose items, so the count is always left out.
+  // It is unknown whether items will be dropped, so the count is always left out.
   #readListMeta(meta: Buffer, size: number, emit: Emit): void {
     const leftOut = new Set<number>();
     if (!this.#elements.keepsAll) leftOut.add(REMAINING_ITEM_COUNT);
@@ -190,13 +190,13 @@ class ProtobufListFilter implements ByteFilter {
     const field = this.#nextField();
     if (field === undefined) return false;
     if (field.number <= 2) throw malformed("the envelope has two objects");
-    if (!isWholeText(field)) return false;
+    if (!checkEnvelopeText(field)) return false;
     emit(field.bytes.subarray(field.fieldStart, field.valueEnd));
     this.#output.advance(field.valueEnd - field.fieldStart);
     return true;
   }
 
-  // The field at the position, if at least its place is known.
+  // The field at the position; undefined until its length is known.
   #nextField(): FieldCursor | undefined {
     const { bytes, position, end } = this.#output;
     const field = this.#field.reset(bytes, position, end);
@@ -204,12 +204,13 @@ class ProtobufListFilter implements ByteFilter {
   }
 }
 
-// Fields 1, 3 and 4 of the envelope are short texts. Any other field could be a second object.
-function isWholeText(field: FieldCursor): boolean {
+// Checks a field 1, 3 or 4 of the envelope, which are short texts. Any other field could be a second object.
+// False if a part of the field has not arrived.
+function checkEnvelopeText(field: FieldCursor): boolean {
   if (field.wireType !== BYTES || field.number > 4) throw malformed("the envelope has an unknown field");
   if (field.valueEnd - field.fieldStart > MAX_ENVELOPE_FIELD_BYTES)
     throw codecError("CODEC_TOO_LARGE", `filtering a protobuf list: an envelope field is over ${MAX_ENVELOPE_FIELD_BYTES} bytes`);
-  // contentEncoding: the filter would have to unpack the list first.
+  // Field 3 is contentEncoding. The filter cannot read a compressed list.
   if (field.number === 3 && field.valueEnd !== field.valueStart) throw malformed("the object in the envelope is encoded");
   return !field.incomplete;
 }

@@ -1,7 +1,6 @@
-// Joins protobuf lists. The envelope begins with the length of the list, so all items are held until the last
-// list has come.
+// Joins protobuf lists. The length of the list comes first, so all items are held until the last list ends.
 import type { Version } from "../../resource-version.ts";
-import { codecError, type Emit, type Keep, type ListFilter, type ListJoiner, type ListJoinerOptions } from "../base/types.ts";
+import { codecError, type Emit, type Keep, type ListFilter, type ListJoiner } from "../base/types.ts";
 import { createListFilter } from "./list-filter.ts";
 import { BYTES, ENVELOPE_PREFIX, encodeHeader, fieldsOf } from "./wire.ts";
 
@@ -16,9 +15,9 @@ interface Parts {
   readonly tail: Buffer;
 }
 
-export function createListJoiner(version: Version, { maxHeldBytes }: ListJoinerOptions): ListJoiner {
+export function createListJoiner(version: Version, maxHeldBytes: number): ListJoiner {
   let first: Parts | undefined;
-  const held: Buffer[] = [];
+  const heldItems: Buffer[] = [];
   let heldBytes = 0;
 
   function next(keep: Keep): ListFilter {
@@ -43,7 +42,7 @@ export function createListJoiner(version: Version, { maxHeldBytes }: ListJoinerO
   function add(parts: Parts): void {
     first ??= parts;
     for (const part of ["head", "meta", "tail"] as const) if (!first[part].equals(parts[part])) throw differs(part);
-    held.push(parts.items);
+    heldItems.push(parts.items);
     heldBytes += parts.items.length;
     if (heldBytes > maxHeldBytes)
       throw codecError("CODEC_TOO_LARGE", `joining protobuf lists: they have over ${maxHeldBytes} bytes`);
@@ -53,7 +52,7 @@ export function createListJoiner(version: Version, { maxHeldBytes }: ListJoinerO
     if (first === undefined) throw codecError("CODEC_TRUNCATED", "joining protobuf lists: no list is complete");
     const { head, meta, tail } = first;
     emit(Buffer.concat([head, encodeHeader(RAW, meta.length + heldBytes), meta]));
-    for (const items of held) if (items.length > 0) emit(items);
+    for (const items of heldItems) if (items.length > 0) emit(items);
     if (tail.length > 0) emit(tail);
   }
 

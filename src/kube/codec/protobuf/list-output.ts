@@ -1,10 +1,6 @@
-// The bytes of a protobuf list that go to the client. Each byte of the list's message is kept, replaced or
-// left out, once and in order.
-//
-// The envelope's length comes before the message, but the size of the kept part is known only at the end. So
-// kept bytes are held, up to a bound. If the message ends within the bound, its exact length is written. If
-// not, the original length is promised, and filler replaces what is dropped from then on: an unknown field of
-// zeros of exactly the same size, which every protobuf decoder skips.
+// The bytes of a protobuf list that go to the client. The list's length comes before its kept bytes, so those
+// are held. If they exceed a bound, the original length is sent, and filler replaces what is dropped later:
+// an unknown field of zeros of exactly the dropped size, which every protobuf decoder skips.
 import { ByteWindow } from "../base/byte-window.ts";
 import { codecError, type Emit } from "../base/types.ts";
 import { BYTES, encodeBytes, encodeVarint, varintLength } from "./wire.ts";
@@ -16,22 +12,22 @@ const ZEROS = Buffer.alloc(64 * 1024); // shared by all fillers, never written
 const BLOCK_BYTES = 64 * 1024;
 
 export class ProtobufListOutput {
-  /** Everything before it is processed. May be after the end of the window, when later bytes are left out. */
+  /** Everything before it is processed. It may be after the window's end, for dropped bytes to come. */
   position = 0;
   /** Bytes of the list's message after `position`. */
   rawLeft = 0;
   readonly #window = new ByteWindow();
-  /** [mark, position) is kept and not written yet. */
+  /** The bytes from `#mark` to `position` are kept and not written yet. */
   #mark = 0;
 
   readonly #maxHeldBytes: number;
   #header: Buffer[] = [];
   #blocks: Buffer[] = [];
-  #used = 0;
-  #held = 0;
-  #promised = false;
-  /** Dropped bytes that filler must still replace. Neighbours share one field. */
-  #owed = 0;
+  #usedOfBlock = 0;
+  #heldBytes = 0;
+  #isLengthSent = false;
+  /** Dropped bytes that filler must still replace. One field replaces adjacent dropped fields. */
+  #fillerBytes = 0;
 
   constructor(maxHeldBytes: number) {
     this.#maxHeldBytes = maxHeldBytes;
@@ -58,8 +54,8 @@ export class ProtobufListOutput {
     return true;
   }
 
-  /** Copies the next bytes, which come before the message. */
-  header(size: number): void {
+  /** Holds a copy of the next bytes, which come before the message. */
+  holdHeader(size: number): void {
     this.#header.push(Buffer.from(this.bytes.subarray(this.position, this.position + size)));
     this.advance(size);
   }
@@ -89,7 +85,7 @@ export class ProtobufListOutput {
     this.flush(emit);
     const written = encodeBytes(number, value);
     const saved = size - written.length;
-    // The length of the message may have been promised, and no filler has one byte.
+    // The length of the message may be sent already, and no filler has one byte.
     if (saved < 0 || saved === 1)
       throw codecError("CODEC_TOO_LARGE", "filtering a protobuf list: a rewritten field does not fit");
     this.#write(written, this.rawLeft - written.length, emit);
@@ -106,49 +102,49 @@ export class ProtobufListOutput {
   /** Ends the message. */
   close(emit: Emit): void {
     this.flush(emit);
-    if (!this.#promised) this.#emitHeld(this.#held, emit);
+    if (!this.#isLengthSent) this.#emitHeld(this.#heldBytes, emit);
     this.#fill(emit);
   }
 
   // `remaining` is how many bytes of the original message are not processed yet.
   #write(bytes: Uint8Array, remaining: number, emit: Emit): void {
-    if (this.#promised) {
+    if (this.#isLengthSent) {
       this.#fill(emit);
       emit(bytes);
       return;
     }
     this.#hold(bytes);
-    if (this.#held > this.#maxHeldBytes) {
-      this.#emitHeld(this.#held + remaining, emit);
-      this.#promised = true;
+    if (this.#heldBytes > this.#maxHeldBytes) {
+      this.#emitHeld(this.#heldBytes + remaining, emit);
+      this.#isLengthSent = true;
     }
   }
 
   // Filler replaces whole fields. `size` is at least 2, as no field is smaller.
   #drop(size: number, emit: Emit): void {
-    if (!this.#promised) return;
-    this.#owed += size;
-    if (this.#owed >= ZEROS.length) this.#fill(emit);
+    if (!this.#isLengthSent) return;
+    this.#fillerBytes += size;
+    if (this.#fillerBytes >= ZEROS.length) this.#fill(emit);
   }
 
   #fill(emit: Emit): void {
-    if (this.#owed > 0) emitFiller(this.#owed, emit);
-    this.#owed = 0;
+    if (this.#fillerBytes > 0) emitFiller(this.#fillerBytes, emit);
+    this.#fillerBytes = 0;
   }
 
   // The bytes are copied, since a slice would keep its whole chunk in memory.
   #hold(bytes: Uint8Array): void {
-    this.#held += bytes.length;
+    this.#heldBytes += bytes.length;
     for (let from = 0; from < bytes.length; ) {
       const block = this.#blocks.at(-1);
-      if (block === undefined || this.#used === block.length) {
+      if (block === undefined || this.#usedOfBlock === block.length) {
         this.#blocks.push(Buffer.allocUnsafeSlow(BLOCK_BYTES));
-        this.#used = 0;
+        this.#usedOfBlock = 0;
         continue;
       }
-      const part = bytes.subarray(from, from + block.length - this.#used);
-      block.set(part, this.#used);
-      this.#used += part.length;
+      const part = bytes.subarray(from, from + block.length - this.#usedOfBlock);
+      block.set(part, this.#usedOfBlock);
+      this.#usedOfBlock += part.length;
       from += part.length;
     }
   }
@@ -157,14 +153,14 @@ export class ProtobufListOutput {
     emit(Buffer.concat([...this.#header, Buffer.from([RAW_TAG]), encodeVarint(rawLength)]));
     const last = this.#blocks.pop();
     for (const block of this.#blocks) emit(block);
-    if (last !== undefined && this.#used > 0) emit(last.subarray(0, this.#used));
+    if (last !== undefined && this.#usedOfBlock > 0) emit(last.subarray(0, this.#usedOfBlock));
     this.#header = [];
     this.#blocks = [];
   }
 }
 
-// A field of n zeros takes 1 + varintLength(n) + n bytes. Some sizes cannot be reached so (130, for one):
-// there an empty field comes first.
+// A field of n zeros takes 1 + varintLength(n) + n bytes. No n gives some sizes, for example 130: then an
+// empty field comes first.
 function emitFiller(size: number, emit: Emit): void {
   const length = fillerLength(size) ?? fillerLength(size - 2);
   if (length === undefined) throw new RangeError(`no filler has ${size} bytes`);

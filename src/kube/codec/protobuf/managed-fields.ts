@@ -1,6 +1,6 @@
-// Finds ObjectMeta's field 17, managedFields, in protobuf messages. A cut shortens every length around it, so
-// each level returns the edits inside it and the edit of its own header.
-import { type Edit, savedBy } from "../base/bytes.ts";
+// Finds ObjectMeta's field 17, managedFields, in protobuf messages. A cut changes the length of every message
+// around it, so each level returns the edits inside it and the edit of its own header.
+import { type Edit, savedBytes } from "../base/bytes.ts";
 import { codecError, isListType, isStatusType } from "../base/types.ts";
 import { readEnvelope } from "./envelope.ts";
 import { eventOf, FRAME_PREFIX_BYTES, framePrefix } from "./frame.ts";
@@ -25,7 +25,7 @@ export function frameCuts(frame: Buffer): readonly Edit[] {
   const event = eventOf(frame);
   const edits = extensionEdits(frame, FRAME_PREFIX_BYTES, frame.length);
   if (edits.length === 0) return edits;
-  const replacement = framePrefix(event.length - savedBy(edits));
+  const replacement = framePrefix(event.length - savedBytes(edits));
   return [{ start: 0, end: FRAME_PREFIX_BYTES, replacement }, ...edits];
 }
 
@@ -62,7 +62,7 @@ function within(wanted: number, find: FindEdits): FindEdits {
       edits.push({
         start: fieldStart,
         end: valueStart,
-        replacement: encodeHeader(number, valueEnd - valueStart - savedBy(inner)),
+        replacement: encodeHeader(number, valueEnd - valueStart - savedBytes(inner)),
       });
       edits.push(...inner);
     });

@@ -1,6 +1,6 @@
 // Reads the metadata of a protobuf object. An object is `readable` only if no field that this file reads
 // occurs twice: some decoders merge the values of such a field, and others take the last one. The field
-// numbers are those of the published generated.proto files: every object has ObjectMeta as field 1.
+// numbers are those of the generated.proto files, where every object has ObjectMeta as field 1.
 import { equalsAscii } from "../base/bytes.ts";
 import { type ItemMeta, noLabels, type ReadOptions } from "../base/types.ts";
 import { readEnvelope } from "./envelope.ts";
@@ -92,7 +92,7 @@ export class ProtobufObjectReader {
 
   // An entry of the map of labels is {1: key, 2: value}. A missing key or value is "".
   #readLabel(fields: FieldCursor): void {
-    const entry: [key: string | undefined, value: string | undefined] = [undefined, undefined];
+    const entry: (string | undefined)[] = [];
     while (fields.next()) {
       const { number } = fields;
       if (number > 2) continue;

@@ -102,7 +102,7 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
       namespaces,
       joiner: isWatch
         ? createEventJoiner(encoding, version, { hasBookmark: takesBookmarks(call) })
-        : createListJoiner(encoding, version, { maxHeldBytes: MAX_HELD_BYTES }),
+        : createListJoiner(encoding, version, MAX_HELD_BYTES),
       ask: async (namespace) => checkedList(await listAt(version, namespace, call, next), listFailed, encoding).body,
       keepOf(namespace): Keep {
         const isIn = (meta: Parameters<Keep>[0]) => governingPlace(collection.group, collection.resource, meta) === namespace;

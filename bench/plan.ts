@@ -4,8 +4,7 @@
 //
 // Options: --shards N (default 64), --namespaces N (10000), --rounds N (5), --json.
 import { parseArgs } from "node:util";
-import { podKey } from "../src/manager/facts/pod-key.ts";
-import type { ProxyFacts } from "../src/manager/facts/proxy-facts.ts";
+import { type ProxyFacts, podKey } from "../src/manager/facts/proxy-facts.ts";
 import { type AppFacts, type AppPlan, planApp } from "../src/manager/plan/plan-app.ts";
 import { readForeignTable } from "../src/manager/server/foreign-table.ts";
 import { createNameIndex } from "../src/manager/server/known-namespaces.ts";

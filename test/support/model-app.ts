@@ -3,8 +3,7 @@
 
 import { CLUSTER_SCOPE } from "../../src/kube/place.ts";
 import type { AppPod } from "../../src/manager/facts/app-pods.ts";
-import { podKey } from "../../src/manager/facts/pod-key.ts";
-import type { ProxyFacts } from "../../src/manager/facts/proxy-facts.ts";
+import { type ProxyFacts, podKey } from "../../src/manager/facts/proxy-facts.ts";
 import { type AppPlan, type Issue, nextIssue, planApp } from "../../src/manager/plan/plan-app.ts";
 import { isDissolved, planDissolution } from "../../src/manager/plan/plan-dissolution.ts";
 import { NO_CALLER_POLICY, readViewOf, type Snapshot, viewOf } from "../../src/route/snapshot.ts";

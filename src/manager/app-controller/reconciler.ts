@@ -15,8 +15,8 @@ import { type App, type Apps, isHeld, isLive, type PodSelection, type Source } f
 import { createRoutes, type RoutesOptions } from "../apps/routes.ts";
 import { type AppPod, appPods, appsIn, type PodView, podViewIn } from "../facts/app-pods.ts";
 import type { GonePod, PastOfPods } from "../facts/pod-history.ts";
-import { podKey } from "../facts/pod-key.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
+import { podKey } from "../facts/proxy-facts.ts";
 import type { ServiceWatch } from "../facts/service-watch.ts";
 import type { LabelStates } from "../labels/label-state.ts";
 import { type LabelsStatus, labelsStatus } from "../labels/labels-status.ts";

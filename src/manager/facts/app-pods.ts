@@ -5,8 +5,7 @@ import { controllerRefOf } from "../../kube/client/owner.ts";
 import type { Condition, ContainerStatus, Pod } from "../../kube/client/resources.ts";
 import type { Apps, PodSelection } from "../apps/app.ts";
 import { carriesProxy, INJECTED_LABEL, PROXY_CONTAINER } from "./injected-pod.ts";
-import { type PodKey, podKey } from "./pod-key.ts";
-import { type FactsOf, type ProxyFacts, snapshotsIn } from "./proxy-facts.ts";
+import { type FactsOf, type PodKey, type ProxyFacts, podKey, snapshotsIn } from "./proxy-facts.ts";
 
 export interface AppPod {
   readonly namespace: string;

@@ -11,9 +11,8 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { hasEnded } from "./app-pods.ts";
-import { type PodKey, podKey } from "./pod-key.ts";
 import type { PodWatch } from "./pod-watch.ts";
-import type { ProxyFacts } from "./proxy-facts.ts";
+import { type PodKey, type ProxyFacts, podKey } from "./proxy-facts.ts";
 
 /** For the API server to see the removal itself, and for a request that it has just accepted. */
 const MARGIN_MS = 2_000;

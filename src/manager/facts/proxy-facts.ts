@@ -1,7 +1,13 @@
-// The facts that the manager knows about one proxy. The registry of proxies creates them.
+// The facts that the manager knows about one proxy, by the key of its pod. The registry of proxies creates them.
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { Reports } from "../../wire/messages.ts";
-import type { PodKey } from "./pod-key.ts";
+
+/** "namespace/name" of a pod. */
+export type PodKey = `${string}/${string}`;
+
+export function podKey({ namespace, name }: { readonly namespace: string; readonly name: string }): PodKey {
+  return `${namespace}/${name}`;
+}
 
 export interface ProxyFacts extends Reports {
   /** The resource types and features that the proxy supports. */
@@ -9,7 +15,7 @@ export interface ProxyFacts extends Reports {
   readonly connected: boolean;
   /** The newest route that the proxy acknowledged, or registered as acknowledged. */
   readonly acknowledged: Snapshot | undefined;
-  /** Sent and not answered yet: the proxy may enforce it at any moment. */
+  /** Sent and not answered yet, so the proxy may enforce it at any moment. */
   readonly outstanding: Snapshot | undefined;
   /** What the proxy may have enforced after `acknowledged` without an ACK: it was registered, or undone. */
   readonly inDoubt: readonly Snapshot[];
@@ -17,7 +23,7 @@ export interface ProxyFacts extends Reports {
   readonly mayHoldMore: boolean;
   /** The highest version that the proxy has registered or answered. */
   readonly version: number;
-  /** By resource type: why the proxy does not enforce the newest resource, or does not support the type. */
+  /** For each resource type why the proxy does not enforce the newest resource, or does not support the type. */
   readonly problems: Readonly<Record<string, readonly string[]>>;
 }
 

@@ -10,8 +10,7 @@ import type { App } from "../apps/app.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import { hasEnded, isReadyToStay } from "../facts/app-pods.ts";
 import { carriesProxy, INJECTED_LABEL, takesReviews } from "../facts/injected-pod.ts";
-import { podKey } from "../facts/pod-key.ts";
-import type { FactsOf } from "../facts/proxy-facts.ts";
+import { type FactsOf, podKey } from "../facts/proxy-facts.ts";
 
 /** So an app's proxies get at most ten lists in a second, however many of its pods start together. */
 const DEBOUNCE_MS = 100;

@@ -1,13 +1,13 @@
-// Claims: what each pod of an app may be enforcing, and so may write to, by the facts about its proxy. And
-// where a claimed table differs from the desired one. Pure. A claim lasts while the pod lives or the API
-// server may accept its token. The manager has no other memory of a handover.
+// Claims: what each pod of an app may enforce, and so may write to, by the facts about its proxy. They are the only
+// memory of a handover. Also compares a claimed table with the desired one. Pure. A claim lasts while the pod lives or
+// the API server may accept its token.
 import type { AppRef, Snapshot } from "../../route/snapshot.ts";
 import { DEFAULT_SUBSET, isFencedIn, type RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
-import { podKey } from "../facts/pod-key.ts";
-import { type FactsOf, type ProxyFacts, snapshotsIn } from "../facts/proxy-facts.ts";
+import { type FactsOf, type ProxyFacts, podKey, snapshotsIn } from "../facts/proxy-facts.ts";
 import { classFacts, classNumber } from "./class-facts.ts";
 import { remember, rememberNames } from "./remember.ts";
+
 export type Claim = ClaimOfPod & {
   /** The pod's object is gone. Its claims last for a grace time (facts/pod-history.ts). */
   readonly isGone?: true;
@@ -16,7 +16,7 @@ export type Claim = ClaimOfPod & {
 };
 
 type ClaimOfPod =
-  /** The pod enforces this table as this subset, or (not `enforced`) it was sent and may be at any moment. */
+  /** The pod enforces this table as this subset, or was sent it (not `enforced`) and may enforce it at any moment. */
   | {
       readonly kind: "table";
       readonly podName: string;
@@ -25,9 +25,8 @@ type ClaimOfPod =
       readonly enforced: boolean;
     }
   /**
-   * The pod may claim everything. Without a proxy, it acts as the default subset (`subset` is ""). If its
-   * proxy has not reported to this leader, its subset is not known (undefined). `podName` is "" for pods that
-   * were removed before this manager knew the pods.
+   * The pod may claim everything. `subset` is "" for a pod without a proxy, which acts as the default subset, and
+   * undefined if the proxy has not reported. `podName` is "" for pods that were removed before this manager led.
    */
   | { readonly kind: "everything"; readonly podName: string; readonly subset: string | undefined };
 
@@ -37,19 +36,19 @@ export function lastSnapshot(app: AppRef, facts: ProxyFacts | undefined): Snapsh
   return last !== undefined && isOfApp(app, last) ? last : undefined;
 }
 
-/** The claims of all live pods. A pod has no claim if its proxy has never served. */
+/** A pod has no claim if its proxy has never served. */
 export function podClaims(app: AppRef, pods: readonly AppPod[], factsOf: FactsOf): Claim[] {
   return pods.flatMap((pod) => claimsOf(app, pod, factsOf(podKey(pod))));
 }
 
-/** A pod without an object, with the last facts about its proxy. "unknown": see GonePod. */
+/** A removed pod with the last facts about its proxy. "unknown": see GonePod. */
 export type GoneAppPod = { readonly pod: AppPod; readonly facts: ProxyFacts | undefined } | "unknown";
 
-/** The claims of removed pods that may still write. Without facts about its proxy, a pod claims all. */
+/** The claims of removed pods that may still write. A pod without facts about its proxy claims everything. */
 export function goneClaims(app: AppRef, gone: readonly GoneAppPod[]): Claim[] {
   return gone.flatMap((each): Claim[] => {
     if (each === "unknown") return [{ kind: "everything", podName: "", subset: undefined, isGone: true }];
-    // The last status does not matter: no kubelet reports a later start of a removed pod.
+    // The last status proves nothing, since no kubelet reports what a removed pod did later.
     const pod = { ...each.pod, running: true, ended: false };
     return claimsOf(app, pod, each.facts).map((claim) => ({ ...claim, isGone: true }));
   });
@@ -59,7 +58,7 @@ function claimsOf(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): Clai
   if (isOver(pod, facts)) return [];
   const everything = (subset: string | undefined): Claim => ({ kind: "everything", podName: pod.name, subset });
   const claims: Claim[] = [];
-  // A pod without a proxy acts as a pod of the default subset: under the same lock, and on everything.
+  // Such a pod uses the lock of the default subset, and writes everything.
   if (pod.proxy === "none" && pod.running) claims.push(everything(DEFAULT_SUBSET));
   if (facts === undefined) {
     if (pod.proxy === "none" || !pod.running) return claims;
@@ -69,7 +68,7 @@ function claimsOf(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): Clai
   if (facts.mayHoldMore) claims.push(everything(undefined));
   for (const snapshot of snapshotsOf(pod, facts)) {
     const { subset, table } = snapshot;
-    // The tables of another app do not show the claims on this app's subsets.
+    // The table of another app does not show what the pod claims of this app.
     if (isOfApp(app, snapshot))
       claims.push({ kind: "table", podName: pod.name, subset, table, enforced: snapshot === facts.acknowledged });
     else claims.push(everything(undefined));
@@ -91,7 +90,7 @@ export function isOfApp(app: AppRef, snapshot: Snapshot): boolean {
 
 const comparisons = remember((desired: RouteTable) => remember((claimed: RouteTable) => createComparison(desired, claimed)));
 
-/** The first comparison of two tables costs as much as there are namespaces, later ones as their classes. */
+/** The cost of the first comparison grows with the namespaces, that of later ones with the classes. */
 export function compareWith(desired: RouteTable, claimed: RouteTable) {
   return comparisons(desired)(claimed);
 }
@@ -104,7 +103,7 @@ function createComparison(desired: RouteTable, claimed: RouteTable) {
   // Tables of the subsets of one plan differ in fences only.
   const hasConflicts = wanted !== had || desired.classOf !== claimed.classOf;
   return {
-    /** The namespaces that the subset owns, but not as desired. */
+    /** The namespaces that the subset owns by the claimed table, but not as desired. */
     conflictsOf: rememberNames((subset): readonly string[] => {
       const conflicts: string[] = [];
       if (!hasConflicts) return conflicts;
@@ -117,7 +116,7 @@ function createComparison(desired: RouteTable, claimed: RouteTable) {
       }
       return conflicts;
     }),
-    /** The subset owns the namespace under the claimed table, and as desired. */
+    /** True if the subset owns the namespace by the claimed table, and as desired. */
     hasAsDesired(subset: string, namespace: string): boolean {
       if (isFencedIn(claimed, namespace)) return false;
       if (!desired.classOf.has(namespace) && !claimed.classOf.has(namespace)) return false;
@@ -129,10 +128,10 @@ function createComparison(desired: RouteTable, claimed: RouteTable) {
 
 type ClassOf = RouteTable["classOf"];
 
-/** The namespaces by their classes in the claimed and in the desired table, in the latter's order. */
+/** The namespaces by their class in the claimed table, then by their class in the desired one. */
 type ClassPairs = ReadonlyMap<number, ReadonlyMap<number, readonly string[]>>;
 
-// By the classes of the namespaces alone: the tables of the subsets of one plan share them.
+// The tables of the subsets of one plan share `classOf`, so they share the pairs.
 const pairsByClasses = remember((desired: ClassOf) => remember((claimed: ClassOf): ClassPairs => makePairs(desired, claimed)));
 
 export function pairsOf(desired: ClassOf, claimed: ClassOf): ClassPairs {
@@ -150,7 +149,7 @@ function makePairs(desired: ClassOf, claimed: ClassOf): ClassPairs {
     else names.push(name);
   };
   for (const name of desired.keys()) add(name);
-  // A namespace of the claimed table alone counts too: the default subset owns what no rule covers in it.
+  // In a namespace that only the claimed table has, the default subset owns what no rule covers.
   for (const name of claimed.keys()) if (!desired.has(name)) add(name);
   return pairs;
 }

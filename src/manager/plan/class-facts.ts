@@ -1,10 +1,10 @@
-// What the rules of a table say about each of its classes: who holds something there, and the ownership as
-// text. Pure. Invariant: a class costs as much as it has members, and each is read once for all tables with
-// the same rules and classes: the tables of the subsets differ in fences only.
+// What the rules of a table say about each of its classes: which subsets hold something there, and the ownership as
+// text. Pure. Invariant: each class is read once for all tables with the same rules and classes, since the tables of
+// the subsets of one plan differ only in fences.
 import { createHash } from "node:crypto";
 import { isInClusterScope } from "../../kube/place.ts";
 import { classIn, DEFAULT_SUBSET, isFencedIn, limitsOf, type RouteRule, type RouteTable } from "../../route/table.ts";
-import { remember } from "./remember.ts";
+import { remember, rememberNames } from "./remember.ts";
 
 /** Numbers of classes: cluster scope without a class, unknown namespaces, then the table's classes. */
 const CLUSTER_CLASS = 0;
@@ -23,28 +23,19 @@ function createClassFacts(rules: RouteTable["rules"], classes: RouteTable["class
   const limits = limitsOf(rules);
   const isShardedTable = rules.some(({ kind }) => kind === "sharded");
   const fullLimits = limits.filter((at) => rules[at]?.resources.length === 0).length;
-  // No limit excludes cluster-scoped objects without a class, so every limit counts as containing them.
-  const membersOf = (number: number) => (number === CLUSTER_CLASS ? limits : classes[number - FIRST_CLASS]);
-  const holders = onceEach((number) => {
-    const members = number === UNKNOWN_CLASS ? undefined : membersOf(number);
+  const membersOf = (number: number) => {
+    if (number === UNKNOWN_CLASS) return undefined;
+    // No limit excludes cluster-scoped objects without a class, so every limit counts as containing them.
+    return number === CLUSTER_CLASS ? limits : classes[number - FIRST_CLASS];
+  };
+  const holders = rememberNames((number: number) => {
+    const members = membersOf(number);
     return members === undefined
       ? holdersOfUnknown(rules, isShardedTable)
       : holdersOf(rules, members, fullLimits, isShardedTable);
   });
-  const signature = onceEach((number) => {
-    const members = number === UNKNOWN_CLASS ? undefined : membersOf(number);
-    return signatureOf(rules, limits, members, isShardedTable);
-  });
+  const signature = rememberNames((number: number) => signatureOf(rules, limits, membersOf(number), isShardedTable));
   return { holders, signature };
-}
-
-function onceEach<T>(make: (number: number) => T): (number: number) => T {
-  const made: (T | undefined)[] = [];
-  return (number) => {
-    const value = made[number] ?? make(number);
-    made[number] = value;
-    return value;
-  };
 }
 
 const NOBODY: ReadonlySet<string> = new Set();
@@ -97,29 +88,26 @@ function signatureOf(
   return parts.length > 2 ? parts.join() : (parts[0] ?? "");
 }
 
-/** What a rule on namespaces says, as a digest: it may list thousands of resources, in every class. */
+/** The content of a rule on namespaces as a digest, since a rule may list thousands of resources. */
 export const contentOf = remember((rule: RouteRule): string => {
   const text = JSON.stringify([rule.kind, rule.kind === "subset" ? rule.subset : "", rule.resources]);
   return createHash("sha256").update(text).digest("base64");
 });
 
-/**
- * The subsets that may own, and so write, something in a namespace, or in CLUSTER_SCOPE, under this table.
- * What a pod retains does not count, nor do resources with fences of their own (resource-fences.ts).
- */
+/** The subsets that may own something in a place, apart from resources that move as a whole (resource-fences.ts). */
 export function createHolders(table: RouteTable): (namespace: string) => ReadonlySet<string> {
   const { holders } = classFacts(table);
   return (namespace) => (isFencedIn(table, namespace) ? NOBODY : holders(classNumber(table, namespace)));
 }
 
-/** Equal for namespaces that the table treats equally, apart from fences. */
+/** The same number for namespaces that the table treats alike, apart from fences. */
 export function classNumber(table: Pick<RouteTable, "classOf">, namespace: string): number {
   const index = classIn(table, namespace);
   if (index !== undefined) return index + FIRST_CLASS;
   return isInClusterScope(namespace) ? CLUSTER_CLASS : UNKNOWN_CLASS;
 }
 
-/** Equal texts: every resource has the same owner, unless a table divides it by label or shares it. */
+/** With equal texts, each resource has the same owner, unless a table divides it by label or shares it. */
 export function createSignatures(table: RouteTable): (namespace: string) => string {
   const { signature } = classFacts(table);
   return (namespace) => signature(classNumber(table, namespace));

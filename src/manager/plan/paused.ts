@@ -1,22 +1,19 @@
-// A paused app: the desired table in which namespaces stay with their present owners. Pure. The table in
-// force gives the present owners. It includes moves that have begun, so these are completed. The spec's rules
-// apply only to namespaces that this table does not contain. Invariant: applied to its own result, `pauseAt`
-// changes nothing.
+// A paused app: the desired table in which namespaces stay with their present owners, whom the table in force gives.
+// Pure. Invariants: moves that have begun are in the table in force, so they are completed; applied to its own result,
+// `pauseAt` changes nothing.
 //
-// Any proxy can register a table that no manager has made. So the status keeps hashes of the tables that the
-// managers made, and only a table with such a hash is in force. Invariant: a hash gets into the status only
-// from a plan that did not lose the table in force.
+// Any proxy can register a table that no manager has made. So only a table is in force whose hash is in the status,
+// and a hash gets there only from a plan that did not lose the table in force.
 //
-// Resources that move as a whole keep the rules in force. A subset that the spec no longer has cannot be
-// kept: it has no pods, so the spec's rules apply to its namespaces.
+// Resources that move as a whole keep the rules in force. The spec's rules apply to namespaces that the table in force
+// does not have, and to those of a subset that the spec no longer has, since it has no pods.
 import { isInClusterScope } from "../../kube/place.ts";
 import type { AppRef, Snapshot } from "../../route/snapshot.ts";
 import { classIn, limitsOf, namespacesOf, type RouteRule, type RouteTable } from "../../route/table.ts";
 import { tableHash } from "../../wire/table-codec.ts";
 import { createClasses } from "../apps/compile/build-table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
-import { podKey } from "../facts/pod-key.ts";
-import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
+import { type FactsOf, type ProxyFacts, podKey } from "../facts/proxy-facts.ts";
 import { isOfApp, isOver, snapshotsOf } from "./claims.ts";
 import { contentOf, createSignatures } from "./class-facts.ts";
 import { remember } from "./remember.ts";
@@ -28,10 +25,10 @@ interface PausedRoute {
   readonly kept: number;
 }
 
-/** @param inForce see tableInForce; undefined if there is nothing to keep */
+/** @param inForce undefined if there is nothing to keep */
 export function pauseAt(bySpec: RouteTable, inForce: RouteTable | undefined, subsets: readonly string[]): PausedRoute {
   if (inForce === undefined) return { desired: bySpec, kept: 0 };
-  // Fences belong to one subset and one moment. They come last, so the other rules keep their places.
+  // Fences are about one subset at one moment. They come last, so the other rules keep their indices.
   const rules = inForce.rules.filter(({ kind }) => kind !== "fence");
   const isKept = inForce.classes.map((members) =>
     members.every((at) => {
@@ -43,7 +40,7 @@ export function pauseAt(bySpec: RouteTable, inForce: RouteTable | undefined, sub
     const index = inForce.classOf.get(namespace);
     return index !== undefined && isKept[index] === true ? index : undefined;
   };
-  // The cluster scope and its buckets keep their classes, or stay without.
+  // The cluster scope and its buckets keep their classes, if they have one.
   const namespaces = [...namespacesOf(bySpec), ...[...inForce.classOf.keys()].filter(isInClusterScope)];
   const needsSpec = namespaces.some((namespace) => keptClass(namespace) === undefined);
   const joined = needsSpec ? joinRules(rules, bySpec.rules) : { rules, places: [] };
@@ -64,11 +61,11 @@ export function pauseAt(bySpec: RouteTable, inForce: RouteTable | undefined, sub
 
 interface JoinedRules {
   readonly rules: readonly RouteRule[];
-  /** By the spec's rules: the index in `rules`; undefined for rules on resources, which a pause keeps. */
+  /** For each rule of the spec its index in `rules`; undefined for rules on resources, which a pause keeps. */
   readonly places: readonly (number | undefined)[];
 }
 
-// Appends the spec's rules on namespaces, unless the rules in force have them in this order.
+// Appends the spec's rules on namespaces, unless the rules in force contain them in the same order.
 function joinRules(inForce: readonly RouteRule[], spec: readonly RouteRule[]): JoinedRules {
   const isAboutNamespaces = ({ kind }: RouteRule) => kind === "limit" || kind === "subset";
   const texts = inForce.map((rule) => (isAboutNamespaces(rule) ? contentOf(rule) : ""));
@@ -85,7 +82,7 @@ function joinRules(inForce: readonly RouteRule[], spec: readonly RouteRule[]): J
   return { rules, places };
 }
 
-// The limits of one set do not apply to namespaces under the other set: they count as containing these.
+// A namespace under one set of rules counts as inside the limits of the other set, so that they do not exclude it.
 function keptMembers(members: readonly number[], inForce: readonly RouteRule[], { rules }: JoinedRules): number[] {
   return [...members, ...limitsOf(rules).filter((at) => at >= inForce.length)];
 }
@@ -115,7 +112,7 @@ function joinClasses(
 export interface InForce {
   /** Undefined if there is nothing to keep, or if it is not known yet. */
   readonly table: RouteTable | undefined;
-  /** No pod has a table with a hash of the status: then the plan's own table gets no hash there. */
+  /** No pod has a table with a hash of the status. Then the status gets no hash of the plan's own table. */
   readonly isLost: boolean;
   /** The hashes of the status that may still be needed, the newest last. */
   readonly hashes: readonly string[];
@@ -138,10 +135,10 @@ export function tableInForce(
   return { table: newestOf(snapshots), isLost: written !== undefined, hashes: written ?? [] };
 }
 
-/** SHA-256 in hex of who owns what: without what belongs to one subset, one pod or one moment. */
+/** SHA-256 in hex of the table without fences and retained namespaces, which do not change the owners. */
 export const ownersHash = remember((table: RouteTable): string => tableHash(withoutFences(table)).toString("hex"));
 
-// The same object if there is nothing to leave out: its hash is known already.
+// Returns the same object if nothing is left out, since its hash may be remembered.
 function withoutFences(table: RouteTable): RouteTable {
   const { retained, ...rest } = table;
   const rules = table.rules.filter(({ kind }) => kind !== "fence");
@@ -149,7 +146,7 @@ function withoutFences(table: RouteTable): RouteTable {
   return isPlain ? table : { ...rest, rules, fenced: new Set() };
 }
 
-// A table that fences everything was made while pods had not reported, and does not show the owners.
+// Skips tables that fence everything: they were made while pods had not reported, and do not show the owners.
 function newestOf(snapshots: readonly Snapshot[]): RouteTable | undefined {
   let newest: Snapshot | undefined;
   for (const snapshot of snapshots) {

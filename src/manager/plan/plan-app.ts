@@ -1,6 +1,6 @@
-// The plan of one app, computed from facts alone: the desired table, the fences, the rules of each pod's
-// proxy, and their versions. Pure. For an app that is being deleted see plan-dissolution.ts. Invariant: pods
-// with equal rules share one object, and each table is compared once for all pods that enforce it.
+// The plan of one app, computed from facts alone: the desired table, the fences, the rules of each pod's proxy, and
+// their versions. Pure. Invariant: pods with equal rules share one object, so each table is compared once for all pods
+// that enforce it.
 import { createHash } from "node:crypto";
 import { MAX_OWNERS_HASHES } from "../../api/app-status.ts";
 import type { AppRef, Snapshot } from "../../route/snapshot.ts";
@@ -9,8 +9,7 @@ import type { SourceWords } from "../../route/words.ts";
 import { type RouteContent, routeDigest } from "../../wire/route-type.ts";
 import type { AppSpec } from "../apps/app.ts";
 import type { AppPod } from "../facts/app-pods.ts";
-import { podKey } from "../facts/pod-key.ts";
-import { type FactsOf, type ProxyFacts, snapshotsIn } from "../facts/proxy-facts.ts";
+import { type FactsOf, type ProxyFacts, podKey, snapshotsIn } from "../facts/proxy-facts.ts";
 import { type GoneAppPod, goneClaims, lastSnapshot, podClaims } from "./claims.ts";
 import { type InForce, ownersHash, pauseAt, tableInForce } from "./paused.ts";
 import { planFences, type Wait, withFences } from "./plan-fences.ts";
@@ -24,11 +23,11 @@ export interface AppFacts
   readonly bySpec: RouteTable;
   readonly pods: readonly AppPod[];
   readonly factsOf: FactsOf;
-  /** Of the status: see paused.ts. Absent if the app has none yet. */
+  /** From the status (paused.ts); absent if it has none yet. */
   readonly ownersHashes?: readonly string[] | undefined;
   /** Removed pods that may still write; default none. */
   readonly gone?: readonly GoneAppPod[];
-  /** True for a namespace that was just created; default none. Pods do not retain such a namespace. */
+  /** True for a namespace that was just created, which pods do not retain; default none. */
   readonly isYoung?: (namespace: string) => boolean;
 }
 
@@ -37,15 +36,15 @@ export interface AppPlan {
   readonly subsets: readonly string[];
   /** What the proxies of each subset enforce now, fences included. */
   readonly rules: ReadonlyMap<string, UnversionedSnapshot>;
-  /** The rules for one pod's proxy, with what it retains: one object for all pods with equal rules. */
+  /** The rules for one pod's proxy, with what it retains. */
   rulesFor(pod: AppPod): UnversionedSnapshot;
   readonly digest: string;
   readonly waits: readonly Wait[];
   /** The number of namespaces that a pause keeps with another owner than the spec demands. */
   readonly kept: number;
-  /** The kept namespaces are more than the app allows to move together: somebody has to confirm the moves. */
+  /** More namespaces would move than the app allows at once, so somebody has to confirm the moves. */
   readonly needsConfirmation: boolean;
-  /** For the status: hashes of the tables whose owners a pause may keep from now on. */
+  /** For the status: the hashes of the tables that a pause may keep. */
   readonly ownersHashes?: readonly string[];
   /** The app is being deleted: every pod will own everything again, and none needs a restart. */
   readonly isDissolving: boolean;
@@ -88,18 +87,18 @@ export function planApp(facts: AppFacts): AppPlan {
   };
 }
 
-/** A snapshot without the version: the version belongs to the app, not to the rules. */
-export type UnversionedSnapshot = Omit<Snapshot, "version">;
+/** The version belongs to the app, not to the rules. */
+type UnversionedSnapshot = Omit<Snapshot, "version">;
 
 interface RulesOptions {
   readonly common: Omit<RouteContent, "subset" | "table">;
   readonly subsets: readonly string[];
   readonly tableOf: (subset: string) => RouteTable;
-  /** True for a new namespace, which often gets its label later. To retain it would restart its pods. */
+  /** True for a new namespace, which often gets its label late: to retain it would only restart pods. */
   readonly isYoung?: ((namespace: string) => boolean) | undefined;
 }
 
-/** The rules of each subset, and of a single pod: those of its subset and what the pod retains read-only. */
+/** The rules of each subset, and of each pod: those of its subset, with what the pod retains. */
 export function createRules({ common, subsets, tableOf, isYoung = () => false }: RulesOptions) {
   const withTable = (subset: string, table: RouteTable) => rulesOf({ ...common, subset, table });
   const base = rememberNames((subset: string) => withTable(subset, tableOf(subset)));
@@ -138,13 +137,8 @@ export function rulesOf(content: RouteContent): UnversionedSnapshot {
 export interface Issue {
   /** The highest version of all snapshots; the app's `status.routeVersion`. */
   readonly version: number;
-  /** The snapshots by digest. Rules that no proxy needs are missing. */
+  /** By digest; only those that a proxy needs. */
   readonly snapshots: ReadonlyMap<string, Snapshot>;
-}
-
-interface Taker {
-  readonly facts: ProxyFacts;
-  readonly rules: UnversionedSnapshot;
 }
 
 /**
@@ -159,7 +153,7 @@ export function nextIssue(
   pods: readonly AppPod[],
   factsOf: FactsOf,
 ): Issue {
-  const takers = pods.flatMap((pod): Taker[] => {
+  const takers = pods.flatMap((pod) => {
     const facts = pod.proxy === "own" ? factsOf(podKey(pod)) : undefined;
     return facts === undefined ? [] : [{ facts, rules: plan.rulesFor(pod) }];
   });
@@ -188,14 +182,13 @@ export function nextIssue(
 }
 
 /**
- * Bounds of the versions that a manager can have given: one change a second for a century, or the number of
- * versions after the last written status. A higher version comes from an attacker or a damaged file, and
- * would make later versions exceed the safe integers.
+ * Bounds of the versions that a manager can have given: one change a second for a century, and the number of versions
+ * that no status shows. A higher version comes from an attacker or a damaged file, and could exhaust the integers.
  */
 const ALWAYS_POSSIBLE = 2 ** 32;
 const MAX_LOST = 2 ** 20;
 
-// The highest version with other rules, up to `limit`, that the proxy enforces, was sent, or registered.
+// The highest version up to `limit` with other rules that the proxy knows.
 function highestOther(facts: ProxyFacts, digest: string, limit: number): number {
   const known = snapshotsIn(facts);
   const newest = known.find((snapshot) => snapshot.version === facts.version);

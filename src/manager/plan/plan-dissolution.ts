@@ -1,26 +1,23 @@
-// The plan of an app that is being deleted: all its pods own everything again, in an order in which no object
-// has two owners. Pure; needs no valid spec. The plan follows from what the pods enforce, not from their
-// labels.
+// The plan of an app that is being deleted: all its pods own everything again, in an order in which no object has two
+// owners. Pure; needs no valid spec. The plan follows from what the pods enforce, not from their labels.
 //
-//   Divided => Drained     the desired table has no rules on namespaces, so an ordinary handover takes all namespaces from the other subsets.
-//                          Resources that move as a whole stay as they are: a list without them would look as if they were deleted
-//   Drained => Whole       no other subset has a claim to a namespace, so all pods join the default subset and its lock: the proxy refuses
-//                          their writes until they have acquired this lock. Resources that move as a whole are fenced until all have joined
-//   Whole => (deleted)     every live injected pod enforces that, or is gone, so the finalizer is removed
+//   Divided => Drained     the desired table has no rules on namespaces, so a handover takes all namespaces from the other subsets.
+//                          Resources that move as a whole stay: a list without them would look as if they were deleted
+//   Drained => Whole       no other subset claims a namespace, so all pods join the default subset and its lock, and write once they
+//                          have acquired it. Resources that move as a whole are fenced until all have joined
+//   Whole => (deleted)     every live injected pod enforces the whole view or is gone, so the finalizer is removed
 //
-// Pods retain the namespaces that they lose meanwhile, even with `onLoss: InPlace`. At the end they own these
-// namespaces again, so no operator sees deletions and no pod needs a restart. The plan does not wait for a
-// pod without a proxy, because it already may write everything.
+// Pods retain what they lose meanwhile, even with `onLoss: InPlace`. They own it again at the end, so no operator sees
+// deletions and no pod needs a restart. The plan does not wait for pods without a proxy, which may write everything.
 import { type AppRef, NO_CALLER_POLICY } from "../../route/snapshot.ts";
 import { DEFAULT_SUBSET, type RouteRule, type RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
-import { podKey } from "../facts/pod-key.ts";
-import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
+import { type FactsOf, type ProxyFacts, podKey } from "../facts/proxy-facts.ts";
 import { goneClaims, isOfApp, isOver, lastSnapshot, podClaims, snapshotsOf } from "./claims.ts";
 import { type AppFacts, type AppPlan, createRules } from "./plan-app.ts";
 import { planFences, withFences } from "./plan-fences.ts";
 
-export interface DissolutionFacts extends Pick<AppFacts, "app" | "words" | "pods" | "factsOf" | "gone"> {
+interface DissolutionFacts extends Pick<AppFacts, "app" | "words" | "pods" | "factsOf" | "gone"> {
   /** Undefined if the spec is refused: the name then comes from the pods' snapshots. */
   readonly lockName: string | undefined;
   /** The name to use if no pod has reported a snapshot. */
@@ -39,13 +36,13 @@ export function planDissolution(facts: DissolutionFacts): AppPlan {
   };
   const ours = pods.filter((pod) => !isOthers(app, pod, factsOf(podKey(pod))));
   const claims = [...podClaims(app, ours, factsOf), ...goneClaims(app, gone)];
-  const held = claims.flatMap((claim) => (claim.kind === "table" ? [claim.subset] : []));
-  const subsets = [...new Set([DEFAULT_SUBSET, ...held])];
+  const claimingSubsets = claims.flatMap((claim) => (claim.kind === "table" ? [claim.subset] : []));
+  const subsets = [...new Set([DEFAULT_SUBSET, ...claimingSubsets])];
   const ofWhole = planFences(whole, subsets, claims);
   const { waits } = ofWhole;
-  // The subset of a pod that has not reported is not known.
-  const isDrained = waits.every(({ subset, cause, namespaces: held }) => {
-    const isOfResources = subset !== undefined && held.length === 0;
+  // If the subset is undefined, the pod has not reported and may claim namespaces.
+  const isDrained = waits.every(({ subset, cause, namespaces: claimed }) => {
+    const isOfResources = subset !== undefined && claimed.length === 0;
     return subset === DEFAULT_SUBSET || cause === "no-proxy" || isOfResources;
   });
   const desired = isDrained ? whole : drainingTable(whole, facts);
@@ -71,7 +68,7 @@ export function planDissolution(facts: DissolutionFacts): AppPlan {
   };
 }
 
-/** The whole view, with the rules in force on resources that move as a whole. */
+/** Everything for the default subset, but for the rules in force on resources that move as a whole. */
 function drainingTable(whole: RouteTable, { app, pods, factsOf }: DissolutionFacts): RouteTable {
   const isStaying = ({ kind }: RouteRule) => kind === "sharded" || kind === "objects" || kind === "object-limit";
   const newest = pods
@@ -93,7 +90,7 @@ export function isDissolved(plan: AppPlan, pods: readonly AppPod[], factsOf: Fac
   return isWhole && own.every((pod) => plan.rulesFor(pod).digest === whole.digest);
 }
 
-/** The app's pods that may enforce another snapshot than the planned one, even if they have not started. */
+/** The app's pods, started or not, that may enforce another snapshot than the planned one. */
 export function undissolvedPods(plan: AppPlan, pods: readonly AppPod[], factsOf: FactsOf): AppPod[] {
   return pods.filter((pod) => {
     if (!isToDissolve(pod, factsOf)) return false;

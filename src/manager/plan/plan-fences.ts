@@ -1,11 +1,8 @@
-// The handover, level-based. Pure function of (desired table, claims), without memory. Invariant: a namespace
-// is granted to a subset only when no live pod of another subset may still claim the namespace under
-// different rules.
+// The handover of namespaces. A pure function of the desired table and the claims, without memory. Invariant: a subset
+// gets a namespace only when no live pod of another subset may still claim it under different rules.
 //
 //   Owned(A) => Fenced    when the desired table gives the namespace to B while a pod of A claims it
 //   Fenced => Owned(B)    when every pod of A has acknowledged a table without it, or is gone and can no longer write
-//
-// Resources that are partitioned by label or shared move separately: resource-fences.ts.
 import { isDeepStrictEqual } from "node:util";
 import { isInClusterScope } from "../../kube/place.ts";
 import type { FenceRule, RouteTable } from "../../route/table.ts";
@@ -33,7 +30,7 @@ export interface Wait {
   /** The pod's subset in the claim; undefined if not known. */
   readonly subset: string | undefined;
   readonly cause: WaitCause;
-  /** By class; none if only resources that move as a whole or cluster-scoped objects wait. */
+  /** Grouped by class; none if only resources that move as a whole or cluster-scoped objects wait. */
   readonly namespaces: readonly string[];
   /** The subsets that wait for the pod. */
   readonly to: readonly string[];
@@ -48,7 +45,7 @@ interface FencePlan {
   readonly waits: readonly Wait[];
 }
 
-/** The fences of every subset. The cost grows with the number of different tables, not with that of pods. */
+/** The cost grows with the number of different tables, not with the number of pods. */
 export function planFences(desired: RouteTable, subsets: readonly string[], claims: readonly Claim[]): FencePlan {
   const groups = groupClaims(claims);
   const fenced = new Map(subsets.map((subset) => [subset, new Set<string>()]));
@@ -85,7 +82,7 @@ function waitsOf(claim: Claim, pods: readonly string[], namespaces: readonly str
   return pods.map((podName) => ({ podName, ...common }));
 }
 
-// The last table with fences of each subset: while thousands of pods register, each plan has the same fences.
+// Most plans have the fences of the last one, for example while thousands of pods register.
 const lastFenced = remember((_desired: RouteTable) => new Map<string, RouteTable>());
 
 /** The desired table with a subset's fences; for equal fences the same object, which is hashed once. */
@@ -93,7 +90,7 @@ export function withFences(desired: RouteTable, plan: FencePlan, subset: string)
   const fenced = plan.fenced.get(subset) ?? new Set<string>();
   const fences = plan.resourceFences.get(subset) ?? [];
   if (fenced.size === 0 && fences.length === 0) return desired;
-  // The same list if it can be: tables with the same rules are compared once.
+  // Tables with the same list of rules are compared once.
   const rules = fences.length === 0 ? desired.rules : [...desired.rules, ...fences];
   const known = lastFenced(desired);
   const last = known.get(subset);
@@ -114,7 +111,7 @@ function causeOf(claim: Claim): WaitCause {
   return claim.subset === undefined ? "unreported" : "no-proxy";
 }
 
-/** Equal claims: of one table as one subset, or of everything, with the same cause. */
+/** The pods with equal claims: one table or everything, one subset, one cause. */
 interface ClaimGroup {
   readonly claim: Claim;
   readonly isEnforced: boolean;
@@ -137,14 +134,14 @@ function tableOf(claim: Claim): RouteTable | undefined {
   return claim.kind === "table" ? claim.table : undefined;
 }
 
-/** The namespaces that the claim's subset owns in another way than under the desired table. */
+/** The namespaces that the claim's subset owns, but not as desired. */
 function conflictsOf(desired: RouteTable, claim: Claim): Iterable<string> {
   return claim.kind === "everything" ? desired.classOf.keys() : compareWith(desired, claim.table).conflictsOf(claim.subset);
 }
 
 /**
- * True if a pod of the subset already enforces the namespace as desired: it was granted when no other subset
- * had a claim, and to no other subset since. So a pod that has not reported yet is no reason to fence it.
+ * True if a pod of the subset already enforces the namespace as desired. The subset got it when no other one had a
+ * claim, and no other one got it since, so a pod that has not reported is no reason to fence it.
  */
 function createGrants(desired: RouteTable, groups: readonly ClaimGroup[]): (subset: string, namespace: string) => boolean {
   const enforced = new Map<string, TableComparison[]>();

@@ -1,13 +1,13 @@
 // Results that are computed once for each key. Tables and rules never change, and many pods share them.
 
-/** The function with a memory of each result, as long as its key lives. */
+/** The function, which remembers each result as long as its key lives. */
 export function remember<K extends object, V>(make: (key: K) => V): (key: K) => V {
   return rememberIn(new WeakMap<K, V>(), make);
 }
 
-/** The same for names: the results live as long as the function. */
-export function rememberNames<V>(make: (name: string) => V): (name: string) => V {
-  return rememberIn(new Map<string, V>(), make);
+/** The same for names and numbers: the results live as long as the function. */
+export function rememberNames<V, K extends string | number = string>(make: (name: K) => V): (name: K) => V {
+  return rememberIn(new Map<K, V>(), make);
 }
 
 interface Memory<K, V> {

@@ -1,7 +1,6 @@
-// The handover of resources that are partitioned by label or shared. Pure. The manager does not know the
-// objects, so such a resource moves as a whole when its label rules change, or when it becomes shared or
-// stops being shared. Invariant: a subset gets the resource only when no live pod of another subset may still
-// enforce other rules. Limits are left out: a limit takes objects away from all subsets.
+// The handover of resources that are partitioned by label or shared. Pure. The manager does not know the objects, so
+// such a resource moves as a whole when its rules change. Invariant: a subset gets it only when no live pod of another
+// subset may still enforce other rules. Limits do not matter, since they take objects away from all subsets.
 import type { GroupResource } from "../../kube/types.ts";
 import { type FenceRule, isSharded, type ResourceMatch, type RouteTable, resourcesIn } from "../../route/table.ts";
 import type { Claim } from "./claims.ts";
@@ -14,10 +13,10 @@ interface ResourceFences {
   readonly waitsFor: ReadonlyMap<Claim, readonly string[]>;
 }
 
-/** What a subset must not have yet because of a claim. */
+/** The resources that a subset must not have yet because of a claim. */
 interface Doubt {
   readonly keys: readonly GroupResource[];
-  /** All other resources too: the subset has nothing yet, and the rules of the claim are not known. */
+  /** All other resources too, because the subset has nothing yet and the rules of the claim are not known. */
   readonly everything: boolean;
 }
 
@@ -54,8 +53,8 @@ function createDoubts(desired: RouteTable, claims: readonly Claim[]): (claim: Cl
   const ofTable = remember((table: RouteTable) =>
     movableUnder([desired, table]).filter((key) => !compare(table, key).isSame && compare(table, key).stopped !== "all"),
   );
-  // For a claim with unknown rules. A subset was granted everything in its own table. Only resources that it
-  // has under other rules, or that are fenced from it, are in doubt; without a table, everything is.
+  // For a claim with unknown rules. A subset was granted everything in its own table, so only resources that it has
+  // under other rules, or that are fenced from it, are in doubt. Without a table, everything is in doubt.
   const ofUnreported = rememberNames((subset: string): Doubt => {
     const full = ownTables(subset).filter((table) => !hasNothingYet(table));
     const keys = full.length === 0 ? sharedUnder(desired) : [...movable, ...full.flatMap(fencesOf)];
@@ -94,7 +93,7 @@ function createKeyComparison(desired: RouteTable) {
 
 const EVERY_RESOURCE: GroupResource = { group: "*", resource: "*" };
 
-/** What the tables may divide or share differently. Two `sharded` rules treat alike what neither names. */
+/** The resources that the tables may divide or share differently. All `sharded` rules share what they do not name. */
 function movableUnder(tables: readonly RouteTable[]): GroupResource[] {
   const isMixed = new Set(tables.map(isSharded)).size > 1;
   const named = tables.flatMap(({ rules }) =>
@@ -104,7 +103,7 @@ function movableUnder(tables: readonly RouteTable[]): GroupResource[] {
   return distinct([...named, ...shared, ...(isMixed ? [EVERY_RESOURCE] : [])]);
 }
 
-// No key is narrow enough for what a `sharded` rule does not name.
+// With a `sharded` rule, no narrower key covers all that it does not name.
 function sharedUnder(table: RouteTable): GroupResource[] {
   return [...resourcesIn(table.sharedResources), ...(isSharded(table) ? [EVERY_RESOURCE] : [])];
 }

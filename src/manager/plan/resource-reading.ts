@@ -1,7 +1,6 @@
-// Reads from a table how it treats resources that move as a whole: those that are partitioned by label or
-// shared. Under a `sharded` rule a resource that the rule does not name is shared. Pure. A key is one group
-// and one name, and each may be the wildcard, so it is also a set, which may overlap other keys. Only this
-// file compares keys:
+// Reads from a table how it treats resources that move as a whole: those that are partitioned by label or shared
+// (under a `sharded` rule, all that it does not name). Pure. A key has one group and one name, and each may be the
+// wildcard, so a key is a set that may overlap other keys. Only this file compares keys:
 //
 //                       covers(a, b): all of b is in a     meets(a, b): some resource is in both
 //   a = b               yes                                yes
@@ -9,23 +8,19 @@
 //   b wider than a      no                                 yes
 //   a "g/*", b "*/r"    no                                 yes
 //   else                no                                 no
-//
-// The fields of a reading ("part": only partly true, so the callers assume the unsafe case):
-//
-//   stopped  all:  the table permits nobody to act on any of the key: a fence with the reason `moves` covers it, or a fence
-//                  with the reason `unreported` does and none of the key is shared: that fence does not cover shared resources
-//            none: no fence covers any of the key
-//   isShared       all resources of the key are shared, and no rule names any of them. Resources that a `sharded` rule names do not count: they
-//                  have fences of namespaces
-//   division       if two tables have equal divisions, every object of the key has the same owners under both
 import type { GroupResource } from "../../kube/types.ts";
-import { type RouteRule, type RouteTable, resourcesIn } from "../../route/table.ts";
+import { type RouteTable, resourcesIn } from "../../route/table.ts";
 import { remember } from "./remember.ts";
 
 interface ResourceReading {
+  /**
+   * Whether fences stop all subsets: for all, a part or none of the key. A fence because of `unreported` does not
+   * stop shared resources. Callers must treat "part" as the unsafe case.
+   */
   readonly stopped: "all" | "part" | "none";
+  /** All of the key is shared, and no rule names any of it. What a `sharded` rule names has fences of namespaces. */
   readonly isShared: boolean;
-  /** How the table divides the resources and which of them are shared, as text. */
+  /** With equal texts, every object of the key has the same owners under both tables. */
   readonly division: string;
 }
 
@@ -41,24 +36,15 @@ function share(a: string, b: string): boolean {
   return a === b || a === "*" || b === "*";
 }
 
-/** A key as a text that no other key has: neither groups nor names of resources contain a slash. */
+/** A different text for each key, since neither groups nor names contain a slash. */
 export function textOf({ group, resource }: GroupResource): string {
   return `${group}/${resource}`;
 }
 
-/** What a table says about resources that move as a whole, read once: a plan asks for hundreds of keys. */
-interface ResourceRules {
-  readonly objects: readonly {
-    readonly rule: Extract<RouteRule, { kind: "objects" }>;
-    readonly keys: readonly GroupResource[];
-  }[];
-  readonly fences: readonly { readonly fence: GroupResource; readonly moves: boolean }[];
-  /** Of the `sharded` rule; undefined without one. */
-  readonly sharded: readonly GroupResource[] | undefined;
-  readonly shared: readonly GroupResource[];
-}
+type ResourceRules = ReturnType<typeof resourceRulesOf>;
 
-const resourceRulesOf = remember(({ rules, sharedResources }: RouteTable): ResourceRules => {
+// Read once for each table, since a plan asks for hundreds of keys.
+const resourceRulesOf = remember(({ rules, sharedResources }: RouteTable) => {
   const sharded = rules.find(({ kind }) => kind === "sharded");
   return {
     objects: rules.flatMap((rule) => (rule.kind === "objects" ? [{ rule, keys: resourcesIn(rule.resources) }] : [])),
@@ -70,7 +56,7 @@ const resourceRulesOf = remember(({ rules, sharedResources }: RouteTable): Resou
   };
 });
 
-/** @param isKnown false for a namespace of only one of two tables: it has no owner under the other */
+/** @param isKnown false for a namespace that the other table does not have, where it has no owner */
 export function readingOf(table: RouteTable, key: GroupResource, isKnown: (namespace: string) => boolean): ResourceReading {
   const { rules, classOf, classes } = table;
   const read = resourceRulesOf(table);
@@ -106,12 +92,12 @@ export function readingOf(table: RouteTable, key: GroupResource, isKnown: (names
 
 const ALL = "all";
 
-/** The shared part of a key: what is listed as shared, and what a `sharded` rule does not name. */
+/** The shared part of a key. */
 interface Sharing {
   readonly parts: readonly string[];
-  /** Everything is shared, but for what a `sharded` rule names. */
+  /** Everything but what a `sharded` rule names is shared. */
   readonly isWhole: boolean;
-  /** A `sharded` rule names some of the key. Otherwise other subsets own its cluster-scoped objects. */
+  /** A `sharded` rule names some of the key, so shards own its cluster-scoped objects. */
   readonly hasShards: boolean;
 }
 
@@ -125,7 +111,7 @@ function sharingOf({ sharded, shared }: ResourceRules, key: GroupResource): Shar
   return { parts: named.length === 0 ? [ALL] : ["without", ...named], isWhole: true, hasShards: named.length > 0 };
 }
 
-// Which parts of the first key the others name, in an order that does not depend on how they were written.
+// The parts of `key` that `keys` name, in an order that does not depend on theirs.
 function meeting(keys: readonly GroupResource[], key: GroupResource): string[] {
   const found = keys.filter((each) => meets(each, key));
   return found.some((each) => covers(each, key)) ? [ALL] : [...new Set(found.map(textOf))].sort();

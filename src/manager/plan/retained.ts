@@ -1,9 +1,6 @@
-// What a pod retains read-only: what it owned or retained under its present table and does not own under its
-// next table. Otherwise informers would conclude that objects of these namespaces were deleted. Pure and
-// level-based: computed from the two tables alone.
-//
-// Invariant: retained namespaces are for reads only. A pod may write only to what it owns, so claims do not
-// depend on this file.
+// What a pod retains read-only: what it owned or retained under its present table and does not own under the next one.
+// Otherwise informers would conclude that these objects were deleted. Pure. Invariant: a pod may write only to what it
+// owns, so claims do not depend on this file.
 //
 //   Owned => Retained      the next table does not give the namespace to the pod's subset, or fences it
 //   Retained => Owned      the subset gains the namespace again, for example after an undo: no watch ends, and no pod restarts
@@ -33,7 +30,7 @@ export interface SubsetTable {
   readonly table: RouteTable;
 }
 
-/** Under `to` with its fences, also in the cluster scope, but for namespaces that `to` does not contain. */
+/** What the pod retains under `to`, in all places but namespaces that `to` does not know. */
 export function retainedBetween(from: SubsetTable, to: SubsetTable): readonly RetainedClass[] {
   if (losesNothing(from, to)) return [];
   const [movesBefore, movesNext] = [movingAsWhole(from.table), movingAsWhole(to.table)];
@@ -93,7 +90,7 @@ function* ownedUnder({ subset, table }: SubsetTable, next: RouteTable): Iterable
   }
 }
 
-// A pod with a table of the same plan loses what only the next one fences.
+// Between two tables of one plan, a pod loses only what the next one fences in addition.
 function losesNothing(from: SubsetTable, to: SubsetTable): boolean {
   const [before, next] = [from.table, to.table];
   if (from.subset !== to.subset || before.retained !== undefined) return false;
@@ -107,12 +104,11 @@ function classOfShown({
   return new Map(retained.flatMap(({ namespaces, rules }, index) => [...namespaces].map((name) => [name, { index, rules }])));
 }
 
-// Equal for namespaces that the table treats equally.
 function stateIn(table: RouteTable, namespace: string): string {
   return isFencedIn(table, namespace) ? "fenced" : String(classNumber(table, namespace));
 }
 
-/** What a subset owns in a namespace but for resources that move as a whole: the first match decides. */
+/** What a subset owns in a namespace, apart from resources that move as a whole. The first match decides. */
 function ownedIn({ subset, table }: SubsetTable, namespace: string): RetainedRule[] {
   if (isFencedIn(table, namespace)) return [];
   const { fences, limits, hidden, isShardedTable } = hiddenBy(table);
@@ -130,15 +126,7 @@ function ownedIn({ subset, table }: SubsetTable, namespace: string): RetainedRul
 }
 
 /** The rules of a table that hide something, read once for all its namespaces. */
-interface HidingRules {
-  readonly fences: readonly RetainedRule[];
-  readonly limits: readonly { readonly at: number; readonly rule: RetainedRule }[];
-  /** Limits and rules of subsets. */
-  readonly hidden: readonly RetainedRule[];
-  readonly isShardedTable: boolean;
-}
-
-const hiddenBy = remember((table: RouteTable): HidingRules => {
+const hiddenBy = remember((table: RouteTable) => {
   const hide = ({ resources }: { readonly resources: readonly ResourceMatch[] }): RetainedRule => ({ resources, visible: false });
   const { rules } = table;
   return {
@@ -149,24 +137,19 @@ const hiddenBy = remember((table: RouteTable): HidingRules => {
   };
 });
 
-interface MovingAsWhole {
-  has(group: string, resource: string): boolean;
-  readonly lists: readonly RetainedRule[];
-}
-
 // A fence because of unreported pods does not count: it hides everything from a subset that has nothing yet.
-const movingAsWhole = remember((table: RouteTable): MovingAsWhole => {
+const movingAsWhole = remember((table: RouteTable) => {
   const { rules, sharedResources } = table;
   const named = rules
     .filter((rule) => rule.kind === "objects" || (rule.kind === "fence" && rule.because === "moves"))
     .flatMap(({ resources }) => resources);
   const isShared = (group: string, resource: string) => fallbackOf(table, group, resource).kind === "everyone";
   const sharded = rules.flatMap(({ kind, resources }) => (kind === "sharded" ? resources : []));
-  // Asked for the same names again for each class.
+  // Each class asks for the same names.
   const known = new Map<string, boolean>();
   const has = (group: string, resource: string) => matchesResource(named, group, resource) || isShared(group, resource);
   return {
-    has(group, resource) {
+    has(group: string, resource: string) {
       const key = `${group} ${resource}`;
       const answer = known.get(key) ?? has(group, resource);
       known.set(key, answer);
@@ -176,12 +159,12 @@ const movingAsWhole = remember((table: RouteTable): MovingAsWhole => {
   };
 });
 
-/** No resource and no group has this name, so only the wildcard matches it. */
+/** Neither a group nor a resource has this name, so only the wildcard matches it. */
 const OTHER = "/";
 
 /**
- * The one canonical list that gives the same answers as `isVisible`, so that lists do not grow with repeated
- * edits. `isVisible` is called for the names in `lists`, which are all that it reads, and a placeholder.
+ * The canonical list that gives the same answers as `isVisible`, so that lists do not grow with repeated edits.
+ * `lists` must contain all names on which the answers depend.
  */
 export function canonicalRules(
   lists: readonly (readonly RetainedRule[])[],

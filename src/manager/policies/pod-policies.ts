@@ -6,8 +6,7 @@ import { policiesDigest } from "../../wire/policy-type.ts";
 import type { Apps } from "../apps/app.ts";
 import { hasEnded } from "../facts/app-pods.ts";
 import { carriesProxy, hasEgress, INJECTED_LABEL } from "../facts/injected-pod.ts";
-import { podKey } from "../facts/pod-key.ts";
-import type { FactsOf } from "../facts/proxy-facts.ts";
+import { type FactsOf, podKey } from "../facts/proxy-facts.ts";
 import { isDoubtful, type KnownPolicy } from "./accepted-policies.ts";
 import { addSizes, fits, NO_SIZE, type PolicySize, type TargetPod } from "./policy-kind.ts";
 

@@ -2,8 +2,7 @@
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
-import { podKey } from "../facts/pod-key.ts";
-import type { FactsOf } from "../facts/proxy-facts.ts";
+import { type FactsOf, podKey } from "../facts/proxy-facts.ts";
 import type { AppPlan } from "../plan/plan-app.ts";
 import { retainedBetween } from "../plan/retained.ts";
 

@@ -9,8 +9,7 @@ import type { Pod, StatefulSet } from "../../kube/client/resources.ts";
 import type { App } from "../apps/app.ts";
 import { readyCondition } from "../facts/app-pods.ts";
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
-import { podKey } from "../facts/pod-key.ts";
-import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
+import { type FactsOf, type ProxyFacts, podKey } from "../facts/proxy-facts.ts";
 import type { Refusal } from "../restart/evictor.ts";
 import { compareNames } from "../sharding/shards.ts";
 

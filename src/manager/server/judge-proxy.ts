@@ -4,8 +4,8 @@
 import { MAX_NAME_LENGTH } from "../../api/names.ts";
 import type { PodRef, RegistrationMessage } from "../../wire/messages.ts";
 import { carriesProxy, INJECTED_LABEL } from "../facts/injected-pod.ts";
-import { type PodKey, podKey } from "../facts/pod-key.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
+import { type PodKey, podKey } from "../facts/proxy-facts.ts";
 import type { Rejections } from "../identity/rejections.ts";
 import type { PodIdentity } from "../identity/token-reviewer.ts";
 import { claimsIn } from "./registration-tables.ts";

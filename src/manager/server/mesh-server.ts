@@ -10,7 +10,7 @@ import type { Runnable } from "../../base/lifecycle.ts";
 import type { ListenAddress } from "../../base/listener.ts";
 import { CERTIFY, CONNECT, MAX_MESSAGE_BYTES } from "../../wire/load-proto.ts";
 import type { CertificateReplyMessage, CertificateRequestMessage } from "../../wire/messages.ts";
-import { podKey } from "../facts/pod-key.ts";
+import { podKey } from "../facts/proxy-facts.ts";
 import type { ServerSecurity } from "../identity/add.ts";
 import { hostOf, type Identify } from "../identity/identify.ts";
 import type { PodIdentity } from "../identity/token-reviewer.ts";

@@ -8,7 +8,7 @@ import { silentLogger } from "../../base/log.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { UpdateMessage } from "../../wire/messages.ts";
 import { ROUTE } from "../../wire/route-type.ts";
-import type { PodKey } from "../facts/pod-key.ts";
+import type { PodKey } from "../facts/proxy-facts.ts";
 import { createProxyRegistry, type ProxyRegistry } from "./proxy-registry.ts";
 import type { ProxyRegistration, ProxyStream } from "./proxy-state.ts";
 import type { RouteClaims } from "./registration-tables.ts";

@@ -7,8 +7,7 @@ import { plainTexts } from "../../base/plain-text.ts";
 import type { AckMessage, NackMessage, ReportMessage } from "../../wire/messages.ts";
 import { acceptsType, type ResourceType, type Versioned } from "../../wire/resource-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
-import type { PodKey } from "../facts/pod-key.ts";
-import type { ProxyFacts } from "../facts/proxy-facts.ts";
+import type { PodKey, ProxyFacts } from "../facts/proxy-facts.ts";
 import { acknowledge, endStream, refuse, setDesired, takeUpdate } from "./delivery.ts";
 import {
   applyRegistration,

@@ -5,7 +5,7 @@ import type { ClientPace } from "../../base/client-pace.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ManagerMessage, ProxyMessage } from "../../wire/messages.ts";
-import { type PodKey, podKey } from "../facts/pod-key.ts";
+import { type PodKey, podKey } from "../facts/proxy-facts.ts";
 import type { Identify } from "../identity/identify.ts";
 import type { Rejections } from "../identity/rejections.ts";
 import type { PodIdentity, TokenVerdict } from "../identity/token-reviewer.ts";

@@ -7,7 +7,7 @@ import { status } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
-import type { PodKey } from "../../../src/manager/facts/pod-key.ts";
+import type { PodKey } from "../../../src/manager/facts/proxy-facts.ts";
 import { rulesOf } from "../../../src/manager/plan/plan-app.ts";
 import { createMeshServer, type MeshServer } from "../../../src/manager/server/mesh-server.ts";
 import { createProxyRegistry, type ProxyRegistry } from "../../../src/manager/server/proxy-registry.ts";

@@ -44,14 +44,14 @@ import { addShardsController } from "./sharding/shards/add.ts";
 import { addTrustController } from "./trust/add.ts";
 import { createVirtualAppSource } from "./virtual-app/virtual-app-source.ts";
 
-export interface ManagerReady {
+interface ManagerReady {
   readonly grpc: string;
   readonly health: string;
   /** host:port; absent without webhooks. */
   readonly webhooks?: string;
 }
 
-export interface RunManagerOptions {
+interface RunManagerOptions {
   readonly signal: AbortSignal;
   readonly onReady: (ready: ManagerReady) => void;
 }

@@ -22,7 +22,7 @@ export interface ReplicaLeadership {
   readonly runnable: Runnable;
 }
 
-export interface ReplicaLeadershipOptions {
+interface ReplicaLeadershipOptions {
   readonly config: Readonly<Record<"namespace" | "podName" | "podIP", string>> & { readonly leaseDurationMs: number };
   readonly client: KubeClient;
   readonly grpcPort: () => number;

@@ -1,5 +1,4 @@
-// Makes the mesh's identity: the CA, this replica's certificate, and the identification and certification of
-// proxies.
+// Makes the mesh's identity: the CA, this replica's certificate, and the check and certification of proxies.
 import { createClientPace } from "../../base/client-pace.ts";
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
@@ -20,13 +19,12 @@ import { createProvidedCa } from "./provided-ca.ts";
 import { createRejections, type Rejections } from "./rejections.ts";
 import { createTokenReviewer } from "./token-reviewer.ts";
 
-export interface IdentityOptions extends ManagerNames {
+interface IdentityOptions extends ManagerNames {
   readonly client: KubeClient;
   readonly informers: Pick<Informers, "store">;
   readonly leaseName: string;
   /** The Secret of a CA that the user provides; "" if the mesh has its own. */
   readonly caSecret: string;
-  /** How long a new CA is trusted before it signs. */
   readonly caSettleMs: number;
   readonly certificateLifetimeMs: number;
   /** How long kube-apiserver accepts a token that it has found valid. */

@@ -17,11 +17,11 @@ import { signLeaf } from "./authority.ts";
 import type { ServerNames, SigningIdentity } from "./mesh-identity.ts";
 import { type PodIdentity, refuse, type TokenVerdict } from "./token-reviewer.ts";
 
-export type Certification =
+type Certification =
   | { readonly kind: "signed"; readonly reply: CertificateReplyMessage }
   | Exclude<TokenVerdict, { kind: "pod" }>;
 
-export interface CertifierOptions {
+interface CertifierOptions {
   readonly identity: Pick<SigningIdentity, "authority">;
   readonly pods: readonly PodLists[];
   readonly client: Pick<KubeClient, "get">;

@@ -8,7 +8,7 @@ import { refuse, type TokenReviewer, type TokenVerdict } from "./token-reviewer.
 /** @param peer address and port that the call comes from */
 export type Identify = (metadata: Metadata, peer: string) => Promise<TokenVerdict>;
 
-export interface IdentifyOptions {
+interface IdentifyOptions {
   readonly reviewer: TokenReviewer;
   readonly rejections: Rejections;
   /** By address. A review counts while it is under way, and after it if the token was refused. */

@@ -15,7 +15,7 @@ import { type AuthorityOptions, type AuthoritySource, checkCa } from "./authorit
 import { advanceCa, authorityOf, type CaState, createCaState } from "./ca-rotation.ts";
 import { isOfManager, MANAGED_BY, MANAGER } from "./mesh-namespaces.ts";
 
-export interface ManagedCaOptions extends AuthorityOptions {
+interface ManagedCaOptions extends AuthorityOptions {
   readonly client: Pick<KubeClient, "get" | "create" | "update">;
   readonly isLeader: () => boolean;
   /** True if some replica leads, possibly this one. @throws the client's error */

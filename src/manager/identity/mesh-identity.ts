@@ -38,7 +38,7 @@ export interface ManagerNames {
   readonly serverNames: readonly string[];
 }
 
-export interface MeshIdentityOptions {
+interface MeshIdentityOptions {
   readonly source: AuthoritySource;
   readonly names: ServerNames;
   readonly clock: Clock;

@@ -12,7 +12,6 @@ export const CA_CONFIG_MAPS = { fieldSelector: `metadata.name=${CA_CONFIG_MAP}` 
 export const MANAGED_BY = "app.kubernetes.io/managed-by";
 export const MANAGER = "ctrlmesh-manager";
 
-/** The manager made the object, and not a user. */
 export function isOfManager({ metadata }: KubeObject): boolean {
   return metadata.labels?.[MANAGED_BY] === MANAGER;
 }

@@ -26,7 +26,7 @@ export interface Rejections {
   reject(reason: Rejection, who: string, message: string): void;
 }
 
-export interface RejectionsOptions {
+interface RejectionsOptions {
   readonly registry: Registry;
   readonly clock: Clock;
   readonly log: Logger;

@@ -27,7 +27,7 @@ export interface TokenReviewer {
   review(token: string, address: string): Promise<TokenVerdict>;
 }
 
-export interface TokenReviewerOptions {
+interface TokenReviewerOptions {
   readonly client: Pick<KubeClient, "request">;
   readonly clock: Clock;
   /** How long a valid token is accepted without another review. The API server caches its answer as long. */

@@ -53,7 +53,7 @@ export interface Refusal {
 }
 
 /** A label value of a metric. */
-export type RefusalReason =
+type RefusalReason =
   | "Unreadable"
   | "SeveralApps"
   | "BadAnnotation"

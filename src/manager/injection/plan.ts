@@ -1,5 +1,4 @@
-// Makes all decisions about one pod's injection, from the annotations in force and the manager's settings.
-// Pure.
+// Decides how a pod is injected, from the annotations in force and the manager's settings. Pure.
 import {
   ANNOTATIONS,
   type Annotations,

@@ -102,7 +102,7 @@ export function theirContainers(spec: PodSpec): Container[] {
   return containersOf(spec).filter((each) => !isOurs(each));
 }
 
-export type ReadPod = { readonly ok: true; readonly pod: PodManifest } | { readonly ok: false; readonly problem: string };
+type ReadPod = { readonly ok: true; readonly pod: PodManifest } | { readonly ok: false; readonly problem: string };
 
 /** The API server has decoded the pod, so only another client can fail here. */
 export function readPod(input: unknown): ReadPod {

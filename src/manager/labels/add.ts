@@ -20,7 +20,7 @@ const DEBOUNCE_MS = 50;
 /** So a resource that waits for its turn to be patched does not delay the state of another one. */
 const CONCURRENCY = 4;
 
-export interface LabelsControllerOptions extends ControllerBase, Pick<ManagerContext, "sources" | "apps" | "clock" | "random"> {
+interface LabelsControllerOptions extends ControllerBase, Pick<ManagerContext, "sources" | "apps" | "clock" | "random"> {
   readonly families: LabelFamilies;
   readonly states: LabelStates;
   readonly perSecond: number;
@@ -45,8 +45,7 @@ export function addLabelsController(options: LabelsControllerOptions): Controlle
   const controller = sources
     .reduce(
       (builder, source) =>
-        // The resources before an edit are queued too, so that policies which nobody wants any more are
-        // removed.
+        // The resources before an edit are queued too, so that unwanted policies are removed.
         builder.watches(source.resource, (object) => source.labelledBy(object).map(requestOf), {
           predicates: [generationChanged],
         }),

@@ -83,7 +83,6 @@ async function mayDo(client: Client, right: Right, signal: AbortSignal): Promise
   return (review as { readonly status?: { readonly allowed?: boolean } } | undefined)?.status?.allowed === true;
 }
 
-/** True if the manager may know of policies that are left over. */
 export function mayListPolicies(client: Client, signal: AbortSignal): Promise<boolean> {
   return mayDo(client, { verb: "list", group: "admissionregistration.k8s.io", resource: "mutatingadmissionpolicies" }, signal);
 }

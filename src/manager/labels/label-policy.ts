@@ -56,7 +56,7 @@ export function labelPolicy(of: GroupResource): MutatingAdmissionPolicy {
   };
 }
 
-export function labelPolicyBinding(of: GroupResource): MutatingAdmissionPolicyBinding {
+function labelPolicyBinding(of: GroupResource): MutatingAdmissionPolicyBinding {
   return { metadata: { name: policyName(of), labels: MANAGED_BY }, spec: { policyName: policyName(of) } };
 }
 

@@ -1,5 +1,4 @@
-// The status field `labels` of an app: the sum of its labelled resources, and the first thing that is
-// missing.
+// The status field `labels` of an app: the sum over its resources, and the worst resource.
 import type { ShardingStatus } from "../../api/sharding-config.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import type { GroupResource } from "../../kube/types.ts";

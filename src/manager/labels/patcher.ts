@@ -8,7 +8,7 @@ import type { Labels } from "../../kube/label-selector.ts";
 import { isStatus } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
 
-export interface PatcherOptions {
+interface PatcherOptions {
   readonly client: Pick<KubeClient, "patch">;
   readonly perSecond: number;
   readonly clock: Clock;
@@ -25,7 +25,7 @@ interface Attempt {
   readonly failure?: string;
 }
 
-export interface Patcher {
+interface Patcher {
   /**
    * Patches some of these objects, for about a second. Returns the time until the next call, if one is due.
    * @throws the signal's reason if it fires

@@ -17,7 +17,7 @@ import { judgeLabels, type LabelReason, type LabelStates } from "./label-state.t
 import { createPatcher, type MissingLabels } from "./patcher.ts";
 import { countLabels, isNamespaces, isOptedOut, LABEL_KEYS, missingLabels } from "./right-labels.ts";
 
-export interface LabelsReconcilerOptions {
+interface LabelsReconcilerOptions {
   readonly client: Pick<KubeClient, "list" | "watch" | "create" | "patch" | "delete" | "request">;
   readonly namespaces: Pick<Store<KubeObject>, "list" | "get">;
   /** Undefined until the policies are listed. The first call begins to list them. */

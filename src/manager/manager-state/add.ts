@@ -8,7 +8,7 @@ import { createIfMissing } from "../../runtime/ensure.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
 import type { ControllerBase } from "../context/manager-context.ts";
 
-export interface ManagerStateOptions extends ControllerBase {
+interface ManagerStateOptions extends ControllerBase {
   readonly status: () => ManagerStateStatus;
 }
 

@@ -16,7 +16,7 @@ export interface ManagerMetrics {
   readFrom(sources: MetricSources): void;
 }
 
-export interface MetricSources {
+interface MetricSources {
   readonly registry: { readonly pods: Iterable<string>; facts(pod: string): ProxyFacts | undefined };
   readonly apps: Pick<Apps, "list">;
   readonly policies: readonly { readonly kind: string; list(): readonly PolicyObject[] }[];

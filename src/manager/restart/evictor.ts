@@ -27,9 +27,9 @@ export interface Refusal {
 /**
  * The part of the manager that evicts a pod. Each part remembers its own answer, since their pods may differ.
  */
-export type EvictedBy = "restart" | "rollout";
+type EvictedBy = "restart" | "rollout";
 
-export interface Attempt {
+interface Attempt {
   readonly uid: string;
   /** The pod at the time of the attempt, if it was known. Its owner reference names the workload. */
   readonly object: KubeObject | undefined;
@@ -39,7 +39,7 @@ export interface Attempt {
   readonly refusals: number;
 }
 
-export interface EvictionRequest {
+interface EvictionRequest {
   readonly app: Request;
   readonly by: EvictedBy;
   /** The object of the app, for Events. */
@@ -153,7 +153,6 @@ function recordEviction(events: Pick<EventRecorder, "event">, app: KubeObject, p
 }
 
 type Eviction =
-  /** The pod is ending. */
   | { readonly kind: "accepted" }
   | { readonly kind: "gone" }
   /** No answer came: the pod may be ending. */

@@ -27,7 +27,6 @@ export interface RestartFacts extends RollStateFacts {
   readonly hasLock: boolean;
   /** The refusal of the last eviction of the pod with this uid, or a missing answer. */
   readonly refusalOf: (uid: string) => Refusal | undefined;
-  /** How long the need for a restart must last before a roll begins, in milliseconds. */
   readonly settleMs: number;
   readonly recentRestarts: (subset: string) => number;
   readonly nowMs: number;

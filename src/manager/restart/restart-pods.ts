@@ -17,7 +17,7 @@ export interface RestartPod extends AppPod {
   readonly retains: boolean;
 }
 
-export interface RestartPodFacts {
+interface RestartPodFacts {
   readonly pods: readonly AppPod[];
   readonly factsOf: FactsOf;
   readonly plan: Pick<AppPlan, "rulesFor" | "desired">;

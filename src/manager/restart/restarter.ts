@@ -34,14 +34,14 @@ export interface RestarterOptions {
   readonly log: Logger;
 }
 
-export interface AppRestartFacts extends Pick<RestartFacts, "previous" | "isPaused" | "words" | "hasLock"> {
+interface AppRestartFacts extends Pick<RestartFacts, "previous" | "isPaused" | "words" | "hasLock"> {
   readonly app: Request;
   readonly pods: readonly AppPod[];
   readonly factsOf: FactsOf;
   readonly plan: Pick<AppPlan, "rulesFor" | "subsets" | "desired" | "isDissolving">;
 }
 
-export interface Restarter {
+interface Restarter {
   /** The caller writes the record of the step into the status before it carries the step out. */
   next(facts: AppRestartFacts, signal: AbortSignal): Promise<RestartStep>;
   /**

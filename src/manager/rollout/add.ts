@@ -1,5 +1,4 @@
-// Watches what the rollout controller needs: the roots, their StatefulSets, and the pods and proxies of
-// these.
+// Watches what the rollout controller needs: the roots, their StatefulSets, pods and proxies.
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { ROLL_EXPECTED, ROLLING } from "../../api/sharding-keys.ts";

@@ -107,7 +107,7 @@ function planShards(facts: RolloutFacts, record: RollRecord, names: readonly str
 }
 
 /** True if this status says that the revision is being rolled out. */
-export function isGoingOn(status: RolloutStatus | undefined, revision: string): boolean {
+function isGoingOn(status: RolloutStatus | undefined, revision: string): boolean {
   const { waitingFor, revision: current } = status ?? {};
   return current === revision && waitingFor !== undefined && waitingFor !== "UnknownShard";
 }
@@ -118,7 +118,7 @@ function placeOf({ pod }: Pick<Partial<Blocker>, "pod">, next: RollPod | undefin
   return shown === undefined ? {} : { shard: subsetDisplayName(shown.shard), pod: shown.name };
 }
 
-export interface RolloutEvent {
+interface RolloutEvent {
   readonly type: EventType;
   readonly reason: "RolloutStarted" | "RolloutShard" | "RolloutFinished" | "RolloutRefused";
   readonly message: string;

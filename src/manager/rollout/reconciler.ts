@@ -21,7 +21,7 @@ import { withBoundedTexts } from "../status/bounded-texts.ts";
 import { planRollout, type RolloutStep, rolloutEvents } from "./plan-rollout.ts";
 import { formatRecord, parseRecord, type RolloutFacts, rollPods, wantedPodNames } from "./roll-facts.ts";
 
-export interface RolloutReconcilerOptions {
+interface RolloutReconcilerOptions {
   readonly client: Pick<KubeClient, "get" | "patch">;
   readonly configs: Pick<Store<ShardingConfig>, "get" | "wrote">;
   readonly statefulSets: Pick<Store<KubeObject>, "get">;

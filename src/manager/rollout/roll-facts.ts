@@ -25,7 +25,6 @@ export interface RollPod {
   /** Wall time in milliseconds; undefined if it is not ready. */
   readonly readySinceMs: number | undefined;
   readonly isTerminating: boolean;
-  /** The pod carries the proxy of this app. */
   readonly hasProxy: boolean;
   readonly isConnected: boolean;
   /** Its proxy enforces the newest snapshot. */
@@ -129,7 +128,6 @@ export function formatRecord({ updateRevision, podRevision }: RollRecord): strin
   return JSON.stringify({ updateRevision, podRevision: Object.fromEntries(entries) });
 }
 
-/** @param wanted the names of the pods that the StatefulSet asks for */
 export function recordOf(
   previous: RollRecord | undefined,
   updateRevision: string,

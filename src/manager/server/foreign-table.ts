@@ -34,7 +34,7 @@ const MAX_SHARED_WORK = 1_000_000;
 const RULES_BYTES = 8 * 1024 * 1024;
 const NAME_BYTES = 3 * 128;
 
-export interface ForeignTable {
+interface ForeignTable {
   readonly table: RouteTable;
   /** Includes what a plan keeps of the table. */
   readonly bytes: number;

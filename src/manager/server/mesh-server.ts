@@ -21,13 +21,12 @@ import { encodeUpdatesOnce } from "./shared-resources.ts";
 
 type StreamOptions = Pick<ProxyStreamDeps, "registry" | "leaderElsewhere" | "judge" | "leadership" | "clock" | "log">;
 
-export interface MeshServerOptions extends StreamOptions {
+interface MeshServerOptions extends StreamOptions {
   readonly listen: ListenAddress;
   /** Default: none, and plain text. */
   readonly security?: ServerSecurity;
   /** The names of the existing namespaces; default: not known. */
   readonly namespaces?: () => readonly string[];
-  /** The maximum number of connections that have not proved who they are; default 256. */
   readonly maxUnproved?: number;
 }
 

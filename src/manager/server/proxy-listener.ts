@@ -9,14 +9,13 @@ import { formatAddress } from "../../base/settings.ts";
 import { createTlsTerminator, type TlsTerminator, type TlsTerminatorOptions } from "./tls-terminator.ts";
 
 /** Without TLS, `asked`, `proved` and `refused` have no effect. */
-export interface ProxyListener extends Pick<TlsTerminator, "asked" | "refused"> {
+interface ProxyListener extends Pick<TlsTerminator, "asked" | "refused"> {
   /** Resolves with the bound port. @throws MeshError `LISTEN_FAILED` */
   listen(): Promise<number>;
   /** Destroys the connection with this peer, as gRPC names it. */
   cut(peer: string): void;
   /** A call on this connection came from this pod, which keeps only its newest connections. */
   proved(peer: string, pod: string): void;
-  /** Waits for the connections to end, for `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
 
@@ -25,7 +24,7 @@ const MAX_CONNECTIONS = 8_192;
 // A proxy has a connection for its stream and one for certificates. While it reconnects, it may have three.
 const MAX_PER_POD = 8;
 
-export interface ProxyListenerOptions extends Pick<TlsTerminatorOptions, "clock" | "maxUnproved"> {
+interface ProxyListenerOptions extends Pick<TlsTerminatorOptions, "clock" | "maxUnproved"> {
   readonly grpc: Server;
   readonly listen: ListenAddress;
   /** Default: plain text. */
@@ -34,7 +33,6 @@ export interface ProxyListenerOptions extends Pick<TlsTerminatorOptions, "clock"
 
 export function createProxyListener(options: ProxyListenerOptions): ProxyListener {
   const { grpc, clock, maxUnproved } = options;
-  // gRPC gets plain text in either case.
   const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
   const sockets = new Map<string, Socket>();
   const keep = (socket: Socket) => {

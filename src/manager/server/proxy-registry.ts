@@ -55,7 +55,7 @@ export interface ProxyRegistry {
 /** Without a pause, a pod with 500 different reports a second would have its app planned as often. */
 const REPORTS_MS = 200;
 
-export interface ProxyRegistryOptions {
+interface ProxyRegistryOptions {
   readonly log: Logger;
   /** @param seconds from sending a route to its acknowledgement */
   readonly onRouteAcked?: (seconds: number) => void;

@@ -22,7 +22,6 @@ import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import { createDelivery, type Delivery } from "./delivery.ts";
 import type { RouteClaims } from "./registration-tables.ts";
 
-/** The sending side of one proxy's stream. */
 export interface ProxyStream {
   send(update: UpdateMessage): void;
   /** Ends the stream. The proxy comes back. */
@@ -40,12 +39,10 @@ export interface ProxyRegistration {
 
 export interface ProxyState {
   readonly uid: string;
-  /** The number of the newest stream. */
   streamNumber: number;
   stream: ProxyStream | undefined;
   capabilities: ReadonlySet<string>;
   route: Delivery<Snapshot>;
-  /** The deliveries of all other types, by name. */
   otherDeliveries: Map<string, Delivery>;
   reports: Reports;
 }
@@ -98,7 +95,6 @@ export function deliveryOf(state: ProxyState, { name }: { readonly name: string 
   return delivery;
 }
 
-/** The tables that the proxy may enforce. */
 export function tablesOf({ route: { acknowledged, outstanding, inDoubt } }: ProxyState): RouteTable[] {
   return [acknowledged, outstanding?.resource, ...inDoubt].flatMap((snapshot) => snapshot?.table ?? []);
 }

@@ -15,12 +15,10 @@ import type { SharedTables } from "./shared-resources.ts";
 
 /** The routes that a proxy may enforce. */
 export interface RouteClaims {
-  /** The highest version that the proxy has reported. */
   readonly version: number;
   readonly acknowledged: Snapshot | undefined;
   /** Newer than `acknowledged`, oldest first. */
   readonly inDoubt: readonly Snapshot[];
-  /** The proxy may also enforce routes that are not listed. */
   readonly mayHoldMore: boolean;
 }
 
@@ -28,7 +26,6 @@ export interface RegistrationTables {
   open(): StreamTables;
 }
 
-/** The tables of one stream. */
 export interface StreamTables {
   /** The hashes to ask of this stream; undefined if it has to wait for other streams, as `mayWait` allows. */
   ask(claims: RouteClaimsMessage | null, mayWait: boolean): readonly Uint8Array[] | undefined;
@@ -47,7 +44,6 @@ const ASKED_AT_FIRST = 2;
 const ASKED_FACTOR = 4;
 const PERIOD_MS = 500;
 
-/** @param options.namespaces the names of the existing namespaces; default: not known */
 export function createRegistrationTables(options: {
   readonly clock: Clock;
   readonly tables: SharedTables;

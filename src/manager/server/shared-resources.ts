@@ -115,7 +115,6 @@ export function createSharedUpdates(): SharedUpdates {
   return { get };
 }
 
-/** The encoder of messages to proxies, which encodes a shared update once. */
 export function encodeUpdatesOnce(encode: (message: ManagerMessage) => Buffer): (message: ManagerMessage) => Buffer {
   const encoded = new WeakMap<UpdateMessage, Buffer>();
   return (message) => {

@@ -53,7 +53,6 @@ export type StreamEffect =
 
 export interface StreamFacts {
   nowMs(): number;
-  /** Undefined unless this replica leads at this very moment. */
   epoch(): number | undefined;
   judge(registration: RegistrationMessage): ProxyVerdict;
   /** The reason to refuse the registration, whoever its proxy is. */

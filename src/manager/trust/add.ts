@@ -15,7 +15,7 @@ import type { MeshIdentity } from "../identity/mesh-identity.ts";
 import { CA_CONFIG_MAPS, isOfManager, MANAGED_BY, MANAGER } from "../identity/mesh-namespaces.ts";
 import { API_PORT, CLUSTER_CA_CONFIG_MAP, SERVICE_ACCOUNT_DIR } from "../injection/names.ts";
 
-export interface TrustControllerOptions extends ControllerBase, Pick<ManagerContext, "sources" | "apps"> {
+interface TrustControllerOptions extends ControllerBase, Pick<ManagerContext, "sources" | "apps"> {
   readonly identity: Pick<MeshIdentity, "trustPem" | "onChange">;
 }
 

@@ -43,15 +43,7 @@ export interface ConnectionsOptions {
   readonly retransmits?: () => Promise<ReadonlyMap<string, number>>;
 }
 
-export interface Connections {
-  /** Counts the connection until it closes. */
-  add(pool: PoolName, socket: Socket): void;
-  openIn(pool: PoolName): number;
-  /** Ends the checks. The sockets stay open. */
-  stop(): void;
-}
-
-export function createConnections(options: ConnectionsOptions): Connections {
+export function createConnections(options: ConnectionsOptions) {
   const { clock, liveness, onLost, retransmits = readRetransmits } = options;
   const open = new Map<Socket, { readonly pool: PoolName; readonly peer: PeerWatch }>();
   let timer: Timer | undefined;
@@ -78,7 +70,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
   };
 
   return {
-    add(pool, socket) {
+    /** Counts and checks the connection until it closes. */
+    add(pool: PoolName, socket: Socket): void {
       open.set(socket, { pool, peer: new PeerWatch(liveness.unackedMs) });
       socket.once("error", (error: NodeJS.ErrnoException) => {
         if (error.code === "ETIMEDOUT") onLost(pool, "keepalive");
@@ -86,12 +79,13 @@ export function createConnections(options: ConnectionsOptions): Connections {
       socket.once("close", () => open.delete(socket));
       arm();
     },
-    openIn(pool) {
+    openIn(pool: PoolName): number {
       let count = 0;
       for (const one of open.values()) if (one.pool === pool) count++;
       return count;
     },
-    stop() {
+    /** Ends the checks. The sockets stay open. */
+    stop(): void {
       stopped = true;
       timer?.cancel();
     },
@@ -128,7 +122,6 @@ export async function readRetransmits(): Promise<Map<string, number>> {
   return new Map(tables.flatMap((table) => [...parseRetransmits(table)]));
 }
 
-/** A connection and its traffic so far. */
 export type Traffic = Pick<Socket, "localPort" | "remotePort" | "bytesRead" | "bytesWritten">;
 
 /** Decides whether the peer of one connection has vanished. */

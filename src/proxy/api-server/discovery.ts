@@ -103,11 +103,7 @@ export type Feature = "labels" | "fields" | "shards" | "namespaces";
 /** `refused`: the filter made a request fail. `ignored`: an answer held objects that the filter excludes. */
 export type Lack = "refused" | "ignored";
 
-export interface ServerFeatures {
-  /** Why this kind is not used for the resource now; undefined if it is used. */
-  lackOf(target: GroupResource, feature: Feature): Lack | undefined;
-  lacks(target: GroupResource, feature: Feature, why: Lack): void;
-}
+export type ServerFeatures = ReturnType<typeof createServerFeatures>;
 
 /** A new trial costs one more request, but one odd 400 must not turn server-side filtering off for long. */
 const REFUSED_MS = 10 * 60_000;
@@ -116,10 +112,11 @@ const IGNORED_MS = 5 * 60_000;
 /** Clients may invent resources. */
 const MAX_KNOWN = 1_000;
 
-export function createServerFeatures(clock: Clock): ServerFeatures {
+export function createServerFeatures(clock: Clock) {
   const missingFeatures = new BoundedMap<string, { readonly why: Lack; readonly untilMs: number }>(MAX_KNOWN);
   return {
-    lackOf(target, feature) {
+    /** Why this feature is not used for the resource now; undefined if it is used. */
+    lackOf(target: GroupResource, feature: Feature): Lack | undefined {
       if (missingFeatures.size === 0) return undefined;
       const key = keyOf(target, feature);
       const entry = missingFeatures.get(key);
@@ -127,7 +124,7 @@ export function createServerFeatures(clock: Clock): ServerFeatures {
       missingFeatures.delete(key);
       return undefined;
     },
-    lacks(target, feature, why) {
+    lacks(target: GroupResource, feature: Feature, why: Lack): void {
       const key = keyOf(target, feature);
       missingFeatures.set(key, { why, untilMs: clock.monotonicMs() + (why === "refused" ? REFUSED_MS : IGNORED_MS) });
     },

@@ -41,7 +41,6 @@ type Progress =
   | { readonly is: "waiting" }
   /** The client is gone. The answer will be dropped. */
   | { readonly is: "abandoned"; readonly error: MeshError }
-  /** The head has come. */
   | { readonly is: "answered" }
   | { readonly is: "complete" }
   | { readonly is: "failed"; readonly error: Error };

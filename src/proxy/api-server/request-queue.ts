@@ -3,16 +3,6 @@
 import type { Clock } from "../../base/clock.ts";
 import { type CallSignal, unlessAborted } from "../http/call-signal.ts";
 
-export interface RequestQueue {
-  /** Undefined: go ahead. Otherwise wait; rejects with `ABORTED` or the error of `refuseWaiting`. */
-  enter(signal: CallSignal): Promise<void> | undefined;
-  /** To be called once for each request that went ahead. */
-  leave(): void;
-  /** All waiters fail with this error. */
-  refuseWaiting(error: Error): void;
-  readonly waiting: number;
-}
-
 export interface QueueOptions {
   /** How many requests run at a time, so that fifty informers need a few connections. */
   readonly limit: number;
@@ -28,7 +18,7 @@ interface Waiter {
 }
 
 /** @param whenFree calls back when the connection of a request that has just ended can be used again */
-export function createRequestQueue({ limit, patienceMs, max }: QueueOptions, clock: Clock, whenFree = afterUndici): RequestQueue {
+export function createRequestQueue({ limit, patienceMs, max }: QueueOptions, clock: Clock, whenFree = afterUndici) {
   // In the order in which they came, so that a late one is always the first.
   const queue = new Set<Waiter>();
   let running = 0;
@@ -55,12 +45,14 @@ export function createRequestQueue({ limit, patienceMs, max }: QueueOptions, clo
     });
 
   return {
-    enter(signal) {
+    /** Undefined: go ahead. Otherwise wait; rejects with `ABORTED` or the error of `refuseWaiting`. */
+    enter(signal: CallSignal): Promise<void> | undefined {
       if (running >= limit || queue.size > 0) return wait(signal);
       running++;
       return undefined;
     },
-    leave() {
+    /** To be called once for each request that went ahead. */
+    leave(): void {
       if (queue.size === 0) {
         running--;
         return;
@@ -70,10 +62,10 @@ export function createRequestQueue({ limit, patienceMs, max }: QueueOptions, clo
         letIn();
       });
     },
-    refuseWaiting(error) {
+    refuseWaiting(error: Error): void {
       for (const waiter of queue) waiter.end(error);
     },
-    get waiting() {
+    get waiting(): number {
       return queue.size;
     },
   };

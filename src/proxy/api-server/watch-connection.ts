@@ -32,7 +32,6 @@ export interface WatchConnectionOptions {
   readonly pingEveryMs: number;
   /** The connection takes no new stream any more. */
   readonly onRetired: (connection: WatchConnection) => void;
-  /** The peer has vanished. */
   readonly onLost: () => void;
 }
 

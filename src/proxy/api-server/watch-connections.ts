@@ -18,16 +18,6 @@ export interface WatchConnectionsOptions {
   readonly onLost: () => void;
 }
 
-export interface WatchConnections {
-  /**
-   * Opens a stream; undefined if the server speaks no HTTP/2.
-   * @param headers name, value, ..., pseudo headers first
-   * @throws MeshError `UPSTREAM_UNREACHABLE`, `UPSTREAM_BROKEN`, `BAD_REQUEST`, `ABORTED`
-   */
-  open(headers: readonly string[], signal: CallSignal): Promise<ClientHttp2Stream | undefined>;
-  destroy(): void;
-}
-
 /** The proxy asks a server without HTTP/2 again after this time. */
 const ASK_AGAIN_MS = 10 * 60_000;
 const CONNECTING = "connecting to the API server";
@@ -35,7 +25,7 @@ const STALE_CODES = new Set(["ERR_HTTP2_GOAWAY_SESSION", "ERR_HTTP2_INVALID_SESS
 /** Node's error codes about headers, which come from the client. */
 const HEADER_CODE = /HEADER|HTTP_TOKEN|INVALID_CHAR|INVALID_ARG/;
 
-export function createWatchConnections(options: WatchConnectionsOptions): WatchConnections {
+export function createWatchConnections(options: WatchConnectionsOptions) {
   const { origin, connect, clock, pingEveryMs, onLost } = options;
   const usable = new Set<WatchConnection>();
   const all = new Set<WatchConnection>();
@@ -71,7 +61,12 @@ export function createWatchConnections(options: WatchConnectionsOptions): WatchC
   };
 
   return {
-    async open(headers, signal) {
+    /**
+     * Opens a stream; undefined if the server speaks no HTTP/2.
+     * @param headers name, value, ..., pseudo headers first
+     * @throws MeshError `UPSTREAM_UNREACHABLE`, `UPSTREAM_BROKEN`, `BAD_REQUEST`, `ABORTED`
+     */
+    async open(headers: readonly string[], signal: CallSignal): Promise<ClientHttp2Stream | undefined> {
       for (;;) {
         if (signal.aborted) throw new MeshError("ABORTED", `${CONNECTING}: aborted`, { cause: signal.reason });
         const stream = openOn(usable, headers);
@@ -83,7 +78,7 @@ export function createWatchConnections(options: WatchConnectionsOptions): WatchC
         await shared(connecting, signal);
       }
     },
-    destroy() {
+    destroy(): void {
       destroyed = true;
       for (const connection of all) connection.destroy();
     },

@@ -2,6 +2,7 @@
 // stream alone; after `cancel` or the call's signal the stream is reset (CANCEL) and nothing is written to
 // the sink; only a body that the API server ended ends cleanly.
 import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
+import { onAbort } from "../../base/abort.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";
@@ -27,9 +28,8 @@ export function watchExchange(stream: ClientHttp2Stream, options: WatchExchangeO
 
 class WatchExchange implements ByteSource, SourceControl {
   readonly #stream: ClientHttp2Stream;
-  readonly #signal: CallSignal;
   readonly #reject: (error: Error) => void;
-  readonly #onSignal: () => void;
+  #unlink = () => {};
   readonly #headTimer: Timer | undefined;
   #sink: ByteSink | undefined;
   #error: Error | undefined;
@@ -44,9 +44,7 @@ class WatchExchange implements ByteSource, SourceControl {
     reject: (error: Error) => void,
   ) {
     this.#stream = stream;
-    this.#signal = signal;
     this.#reject = reject;
-    this.#onSignal = () => this.#fail(new MeshError("ABORTED", "talking to the API server: aborted", { cause: signal.reason }));
     if (headersMs > 0)
       this.#headTimer = clock.after(headersMs, () =>
         this.#fail(new MeshError("UPSTREAM_TIMEOUT", "waiting for the API server: timed out")),
@@ -60,8 +58,9 @@ class WatchExchange implements ByteSource, SourceControl {
         this.#ended = true;
       })
       .once("close", () => this.#closed());
-    signal.addEventListener("abort", this.#onSignal, { once: true });
-    if (signal.aborted) this.#onSignal();
+    this.#unlink = onAbort(signal, () =>
+      this.#fail(new MeshError("ABORTED", "talking to the API server: aborted", { cause: signal.reason })),
+    );
   }
 
   open(sink: ByteSink): SourceControl {
@@ -98,7 +97,7 @@ class WatchExchange implements ByteSource, SourceControl {
 
   #closed(): void {
     this.#headTimer?.cancel();
-    this.#signal.removeEventListener("abort", this.#onSignal);
+    this.#unlink();
     this.#finish();
   }
 
@@ -117,7 +116,7 @@ class WatchExchange implements ByteSource, SourceControl {
     if (this.#stream.destroyed && this.#error !== undefined) return;
     this.#error ??= error;
     this.#headTimer?.cancel();
-    this.#signal.removeEventListener("abort", this.#onSignal);
+    this.#unlink();
     this.#stream.close(constants.NGHTTP2_CANCEL);
     this.#stream.destroy();
     this.#finish();

@@ -66,7 +66,6 @@ export type DecisionReason =
 /** A call before its request line is read. */
 export type RawCall = http.HttpCall<CallRecord>;
 
-/** A call with its request line read. */
 export interface Call extends RawCall {
   readonly info: RequestInfo;
 }
@@ -97,6 +96,12 @@ export function addWait(record: CallRecord, ms: number): void {
   record.waitedMs = (record.waitedMs ?? 0) + ms;
 }
 
+/** Notes why a call is not simply forwarded. */
+export function noteDecision(record: CallRecord, decision: CallRecord["decision"], reason: DecisionReason): void {
+  record.decision = decision;
+  record.reason = reason;
+}
+
 export type ResourceCall = Call & { readonly info: ResourceInfo };
 
 /** False for discovery, health and the like. */
@@ -115,7 +120,6 @@ export function withQuery<C extends Call>(call: C, query: URLSearchParams): C {
   return withTarget(call, `${call.info.path}?${query}`);
 }
 
-/** The call for the same resource in one namespace, with another query. */
 export function inNamespace(call: ResourceCall, namespace: string, query: URLSearchParams): ResourceCall {
   const { group, version, resource } = call.info;
   const root = group === "" ? "/api" : `/apis/${group}`;

@@ -9,7 +9,6 @@ import type { Reply } from "../http/handler.ts";
 import type { Enforced, Session } from "../session/session.ts";
 
 interface End {
-  /** Calls the listener after every change of the routes. Returns the unsubscription. */
   readonly onChange: (listener: () => void) => () => void;
   readonly isOver: () => boolean;
 }

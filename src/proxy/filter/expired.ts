@@ -12,12 +12,10 @@ const EXPIRED = createStatus(
   "ctrlmesh: the namespaces of this subset, or its proxy, have changed since the last list, list again",
 );
 
-/** The last frame of a watch, which makes its client list again. */
 export function expiredFrame(encoding: Encoding): Uint8Array {
   return encodeErrorFrame(encoding, EXPIRED);
 }
 
-/** The answer to a watch that must not continue from its resourceVersion. */
 export function expiredWatch({ headers: { accept }, record }: Call): Reply {
   record.decision = "fenced";
   record.reason ??= "list-again";

@@ -17,7 +17,6 @@ export interface Ticket {
   leave(): void;
 }
 
-/** The longest time that watches wait for the slowest one. */
 const PATIENCE_MS = 1_000;
 /** The pause between two ranks. The operator reads its watches in parallel. */
 const GAP_MS = 100;

@@ -19,14 +19,12 @@ import { RELIST_JITTER_MS, type WatchDeps, watchStream } from "./watch-stream.ts
 
 /** A new watch, and the events that its client has to see before it. */
 export interface Renewed {
-  /** The moved namespaces. */
   readonly names: readonly string[];
   /** The objects of the moved namespaces at the version. */
   readonly events: readonly ListEvent[];
   /** Sent last, so that the client continues from the version. Undefined if it takes no bookmarks. */
   readonly bookmark?: Uint8Array | undefined;
   readonly request: SentRequest;
-  /** The API server's answer to the watch from the version on. */
   readonly reply: Reply;
   readonly source: ByteSource;
 }
@@ -50,7 +48,6 @@ interface RenewableWatch {
   readonly known: Known;
   readonly encoding: Encoding;
   readonly renew: Renew;
-  /** Fires when the call must end. */
   readonly signal: CallSignal;
 }
 

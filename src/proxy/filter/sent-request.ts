@@ -12,7 +12,6 @@ export interface CollectionRequest {
 }
 
 export interface SentRequest extends CollectionRequest {
-  /** What the API server was asked to leave out. */
   readonly serverFilter: HidingQuery;
   /** The position of the move log when it was sent. */
   readonly told: number;

@@ -55,7 +55,6 @@ class WatchStream implements ByteSink, SourceControl {
   readonly #openedMs: number;
   /** `expiring`: no event leaves any more, and the client has to list again when a timer fires. */
   #state: "open" | "expiring" | "over" = "open";
-  /** Each ends the watch with a 410. */
   readonly #timers: Timer[] = [];
   #received = 0;
   #sinkFull = false;
@@ -121,7 +120,6 @@ class WatchStream implements ByteSink, SourceControl {
     if (this.#state === "open" && this.#held.take(frame)) this.#drain();
   }
 
-  // False if the frame has to wait.
   #pass(frame: Uint8Array): boolean {
     if (this.#isOver) return true;
     const outcome = this.#filter.filter(frame);
@@ -136,10 +134,6 @@ class WatchStream implements ByteSink, SourceControl {
     return () => {
       for (const end of ends) end();
     };
-  }
-
-  #drain(): void {
-    this.#attempt(() => this.#held.drain());
   }
 
   // Runs a function that may write frames, and flushes them. An unreadable frame breaks the connection.
@@ -226,6 +220,10 @@ class WatchStream implements ByteSink, SourceControl {
 
   #wantsMore(): boolean {
     return !this.#isOver && !this.#sinkFull && this.#held.isEmpty;
+  }
+
+  #drain(): void {
+    this.#attempt(() => this.#held.drain());
   }
 
   #goOn(): void {

@@ -6,7 +6,6 @@ import { MeshError } from "../../base/errors.ts";
 export interface ByteSink {
   /** False: the sink is full, so stop until `resume` is called. A full sink still accepts writes. */
   write(chunk: Uint8Array): boolean;
-  /** The body is complete. */
   end(): void;
   /** The body broke off: the receiver must see an error, never a clean end. */
   abort(error: Error): void;

@@ -8,7 +8,6 @@ import { ownsUnknown } from "../../route/plan-query.ts";
 import { type Ownership, type ResourceView, readViewOf } from "../../route/snapshot.ts";
 import type { Enforced } from "../session/session.ts";
 
-/** The moves of one resource. */
 export interface Moves {
   /** Something other than namespaces has moved, so everything counts as moved. */
   readonly isEverything: boolean;

@@ -147,7 +147,6 @@ export class ResourceLog {
     for (const [name, move] of this.#moves) this.#moves.set(name, raised(move));
   }
 
-  /** @param sequence number of the change */
   take({ isEverything, moved, born, departed }: Moves, sequence: number): void {
     const version = this.#bound;
     this.#position = sequence;
@@ -187,7 +186,6 @@ export class ResourceLog {
     }
   }
 
-  /** What a client of the collection still has to be sent. */
   since({ namespace, scope = "unknown" }: Collection, known: Known): Due {
     const { version, told, departed: owed = known } = known;
     if (isDue(this.#horizon, known)) return EXPIRED;

@@ -20,6 +20,7 @@ import {
   type Handler,
   isResourceCall,
   type Layer,
+  noteDecision,
   type ResourceCall,
   withParameter,
 } from "../call/call.ts";
@@ -133,8 +134,7 @@ export function excludedCallers({ clock, random, metrics, session, moves }: Excl
 }
 
 function refusal({ record, info }: ResourceCall, why: string): StatusError {
-  record.decision = "refused";
-  record.reason = "default-only-caller";
+  noteDecision(record, "refused", "default-only-caller");
   const what = info.name === "" ? info.resource : `${info.resource} "${info.name}"`;
   return new StatusError("Forbidden", `ctrlmesh: ${info.verb} ${what}: ${why}`);
 }

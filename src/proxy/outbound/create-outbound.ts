@@ -18,7 +18,6 @@ export interface Outbound {
   /** Must not stop before the server. */
   readonly apiServer: ApiServer;
   readonly metrics: ProxyMetrics;
-  /** The last plan of each resource, for `/debug/plans`. */
   readonly plans: PlanLog;
 }
 

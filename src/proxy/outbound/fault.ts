@@ -2,7 +2,7 @@
 import { createStatus, reasonOfCode, type StatusReason } from "../../kube/status.ts";
 import { type FaultRule, ruleName } from "../../policy/policy.ts";
 import { policyRequestOf } from "../../policy/policy-request.ts";
-import type { Call, Layer } from "../call/call.ts";
+import { type Call, type Layer, noteDecision } from "../call/call.ts";
 import { discardBody } from "../http/byte-stream.ts";
 import type { Policies } from "../policies/policies.ts";
 import { nameOfRule, PolicyError } from "../policies/policy-refusal.ts";
@@ -28,8 +28,7 @@ function reasonFor(code: number): StatusReason {
 }
 
 function refusal({ record }: Call, { origin }: FaultRule, code: number): PolicyError {
-  record.decision = "refused";
-  record.reason = "fault";
+  noteDecision(record, "refused", "fault");
   record.rule = ruleName(origin);
   const message = `ctrlmesh: fault injected by ${nameOfRule(origin)}`;
   const causes = [{ reason: "FaultInjected", message: origin.rule }];

@@ -1,6 +1,6 @@
 // No traffic before the first snapshot and policies: the proxy does not know what the pod may see and do.
 import { StatusError } from "../../kube/status.ts";
-import type { Layer } from "../call/call.ts";
+import { type Layer, noteDecision } from "../call/call.ts";
 import type { Session } from "../session/session.ts";
 
 const MESSAGE =
@@ -10,8 +10,7 @@ const MESSAGE =
 export function requireSnapshot(session: Pick<Session, "current">): Layer {
   return (next) => (call) => {
     if (session.current !== undefined) return next(call);
-    call.record.decision = "refused";
-    call.record.reason = "no-snapshot";
+    noteDecision(call.record, "refused", "no-snapshot");
     throw new StatusError("ServiceUnavailable", MESSAGE, { retryAfterSeconds: 1 });
   };
 }

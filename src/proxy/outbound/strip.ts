@@ -21,7 +21,6 @@ import type { Session } from "../session/session.ts";
 
 export interface StripDeps {
   readonly session: Pick<Session, "current">;
-  /** Counts the removed bytes. */
   readonly stripped: CounterCell;
 }
 

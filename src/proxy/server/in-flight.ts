@@ -99,13 +99,8 @@ function hasEnd({ record }: HttpCall): boolean {
   return record.isLongRunning !== true;
 }
 
-export interface ClientCount {
-  /** Resolves once no client has had a connection for `quietMs`, and at the latest after `withinMs`. */
-  untilNone(withinMs: number, quietMs: number): Promise<void>;
-}
-
 /** Counts the connections of a TLS server from now on. */
-export function createClientCount(server: EventEmitter, clock: Clock): ClientCount {
+export function createClientCount(server: EventEmitter, clock: Clock) {
   let openCount = 0;
   let lastMs = Number.NEGATIVE_INFINITY;
   server.on("secureConnection", (socket: Socket) => {
@@ -116,7 +111,8 @@ export function createClientCount(server: EventEmitter, clock: Clock): ClientCou
     });
   });
   return {
-    async untilNone(withinMs, quietMs) {
+    /** Resolves once no client has had a connection for `quietMs`, and at the latest after `withinMs`. */
+    async untilNone(withinMs: number, quietMs: number): Promise<void> {
       const endMs = clock.monotonicMs() + withinMs;
       for (let nowMs = clock.monotonicMs(); nowMs < endMs; nowMs = clock.monotonicMs()) {
         const quietAtMs = openCount === 0 ? lastMs + quietMs : nowMs + quietMs;

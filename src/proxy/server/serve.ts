@@ -10,7 +10,6 @@ import { type ByteSink, type ByteSource, discardBody } from "../http/byte-stream
 import type { CallNotes, Handler, HttpCall, Reply, Tunnel } from "../http/handler.ts";
 import type { InFlight } from "./in-flight.ts";
 
-/** True for a request that may become a tunnel. */
 export type MayUpgrade = (method: string, target: string) => boolean;
 
 export interface ServeOptions<Notes extends CallNotes> {
@@ -26,7 +25,6 @@ export interface ServeOptions<Notes extends CallNotes> {
   readonly stalledMs?: number;
 }
 
-/** The bounds of a listener that is open to the pod network. */
 export interface Strangers {
   /** How many connections may be open at a time. */
   readonly maxConnections: number;

@@ -1,7 +1,7 @@
 // The number of streams on each connection of watches, with real connections and a fake clock.
 import { connect as connectTls } from "node:tls";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { createWatchConnections, type WatchConnections } from "../../../src/proxy/api-server/watch-connections.ts";
+import { createWatchConnections } from "../../../src/proxy/api-server/watch-connections.ts";
 import { CallAbort } from "../../../src/proxy/http/call-signal.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createFakeClock, type FakeClock } from "../../support/fake-clock.ts";
@@ -9,7 +9,7 @@ import { type FakeHttp2Api, startFakeHttp2Api } from "../../support/fake-http2-a
 
 let api: FakeHttp2Api;
 let clock: FakeClock;
-let watches: WatchConnections;
+let watches: ReturnType<typeof createWatchConnections>;
 
 beforeEach(async () => {
   api = await startFakeHttp2Api({ script: (_req, res) => void res.writeHead(200).write("event\n"), maxConcurrentStreams: 2 });

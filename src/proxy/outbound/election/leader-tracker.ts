@@ -12,7 +12,6 @@ export interface LeaderTracker {
   gone(resource: string): void;
   /** A write of the lock failed with a conflict. */
   conflict(resource: string, sent: LockRecord): void;
-  /** The lock was read. */
   seen(resource: string, got: LockRecord): void;
   /** The pod has another lock now. Later calls change nothing. */
   end(): void;

@@ -24,7 +24,7 @@ import { StatusError } from "../../../kube/status.ts";
 import { isForeignLock, lockNameFor } from "../../../route/lock.ts";
 import { joinSelectors } from "../../../route/plan-query.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
-import { type Call, type ResourceCall, readableEncoding, withParameter } from "../../call/call.ts";
+import { type Call, noteDecision, type ResourceCall, readableEncoding, withParameter } from "../../call/call.ts";
 import { frameStream, listStream } from "../../filter/filtered-body.ts";
 import { asSource, type ByteSource } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
@@ -91,8 +91,7 @@ function isOwn({ podNamespace, lockName, subset }: Snapshot, { namespace, name }
 // leases that is not enough, since pods of a subset that left the routes may still lead.
 function sparingLocks(call: ResourceCall, selector: string, snapshot: Snapshot): Call {
   if (call.info.resource === "leases") {
-    call.record.decision = "refused";
-    call.record.reason = "other-subset-lock";
+    noteDecision(call.record, "refused", "other-subset-lock");
     const message = `ctrlmesh: deletecollection leases: it would reach the leader-election locks of other subsets; delete by name`;
     throw new StatusError("Forbidden", message);
   }

@@ -6,14 +6,13 @@ import { StatusError } from "../../../kube/status.ts";
 import { isAct } from "../../../route/decide.ts";
 import { lockNameFor } from "../../../route/lock.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
-import { type Call, isResourceCall, type Layer, type ResourceCall } from "../../call/call.ts";
+import { type Call, isResourceCall, type Layer, noteDecision, type ResourceCall } from "../../call/call.ts";
 import type { LockMemory } from "../../session/memory.ts";
 import { DEFAULT_LEASE_MS } from "./leader-tracker.ts";
 
 type Lock = Pick<Snapshot, "lockName" | "subset">;
 
 export interface LockGate {
-  /** A snapshot came into force. */
   changed(now: Lock, before: Lock | undefined): void;
   /** A record of the lock has this duration. */
   sawLease(leaseMs: number): void;
@@ -97,8 +96,7 @@ function isLeaderAct({ info }: ResourceCall): boolean {
 }
 
 function heldBack(call: Call, lock: string): StatusError {
-  call.record.decision = "fenced";
-  call.record.reason = "lock-changed";
+  noteDecision(call.record, "fenced", "lock-changed");
   const message = `ctrlmesh: the lock of this pod is called "${lock}" upstream now: it writes nothing until it leads by that, or until the lease of the lock before is over`;
   return new StatusError("ServiceUnavailable", message, { retryAfterSeconds: 1 });
 }

@@ -7,7 +7,6 @@ import { isAnyLock, isLockPlace, isLockResource, lockNameFor } from "../../../ro
 import type { Snapshot } from "../../../route/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../../route/table.ts";
 
-/** What a request has to do with the lock. */
 export type LockTouch =
   | { readonly kind: "none" }
   /** Another subset's lock, by name. */

@@ -17,6 +17,7 @@ import {
   askUncompressed,
   type Call,
   type Handler,
+  noteDecision,
   orBadRequest,
   type ResourceCall,
   readableEncoding,
@@ -118,13 +119,11 @@ export function translatedPath(call: ResourceCall, rename: Rename | undefined): 
 }
 
 export function foreignLock(call: ResourceCall, name: string): StatusError {
-  call.record.decision = "refused";
-  call.record.reason = "other-subset-lock";
+  noteDecision(call.record, "refused", "other-subset-lock");
   const message = `ctrlmesh: ${call.info.verb} ${call.info.resource} "${name}": this is another subset's leader-election lock; use the operator's own lock name`;
   return new StatusError("Forbidden", message);
 }
 
-/** Bound of a lease's body. */
 const MAX_LEASE_BYTES = 1024 * 1024;
 /** The API server's own limit for requests: a ConfigMap or Endpoints may be no lock. */
 const MAX_OBJECT_BYTES = 3 * 1024 * 1024;

@@ -9,7 +9,6 @@ import type { Reply } from "../../http/handler.ts";
 import type { Session } from "../../session/session.ts";
 
 export interface HoldDeps {
-  /** Asks the API server. */
   readonly ask: Handler;
   readonly session: Session;
   readonly clock: Clock;

@@ -17,6 +17,7 @@ import {
   type Call,
   type Handler,
   identityHeaders,
+  noteDecision,
   objectPath,
   type ResourceCall,
   withParameter,
@@ -67,8 +68,7 @@ async function readObject({ call, view, next }: GuardedCall): Promise<Reply> {
     refuseForeignObjects(call, view, objects, "the object");
     return read;
   }
-  call.record.decision = "refused";
-  call.record.reason = "other-subset";
+  noteDecision(call.record, "refused", "other-subset");
   throw notFound(call.info);
 }
 
@@ -173,15 +173,13 @@ function refuseForeign(call: ResourceCall, view: ResourceView, labels: Labels | 
     passForeign(call, message);
     return;
   }
-  call.record.decision = "refused";
-  call.record.reason = "other-subset";
+  noteDecision(call.record, "refused", "other-subset");
   throw new StatusError("Forbidden", message);
 }
 
 // Only the body names the pod, so the labels of the pod are not known.
 function nameless({ record }: ResourceCall): StatusError {
-  record.decision = "refused";
-  record.reason = "not-narrowable";
+  noteDecision(record, "refused", "not-narrowable");
   const message = `ctrlmesh: create bindings: labels decide which subset owns a pod, and the path does not name the pod; create pods/binding instead`;
   return new StatusError("Forbidden", message);
 }

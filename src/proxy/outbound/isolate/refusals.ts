@@ -6,7 +6,7 @@ import { plainText } from "../../../base/plain-text.ts";
 import { StatusError } from "../../../kube/status.ts";
 import type { Decision } from "../../../route/decide.ts";
 import { editText } from "../../../route/words.ts";
-import type { ResourceCall } from "../../call/call.ts";
+import { noteDecision, type ResourceCall } from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
 import type { Enforced } from "../../session/session.ts";
 import { handoverRunning, RETRY_SECONDS } from "../lists/proxy-list.ts";
@@ -25,23 +25,20 @@ export function refusal(
 
 /** The answer to a call whose namespace has no known owner when the wait is over. */
 export function ownerUnknown(namespace: string, { info, record }: ResourceCall): StatusError {
-  record.decision = "fenced";
-  record.reason = "unknown";
+  noteDecision(record, "fenced", "unknown");
   const message = `ctrlmesh: ${info.verb} in namespace "${namespace}": the manager has not said yet which subset owns it; try again in ${RETRY_SECONDS} s`;
   return new StatusError("ServiceUnavailable", message, { retryAfterSeconds: RETRY_SECONDS });
 }
 
 /** The answer to a list or watch over an upgrade: the frames of a tunnel cannot be filtered. */
 export function upgradedCollection({ info, upgrade, record }: ResourceCall): StatusError {
-  record.decision = "refused";
-  record.reason = "upgrade";
+  noteDecision(record, "refused", "upgrade");
   return new StatusError("ServiceUnavailable", `ctrlmesh: ${info.verb} over ${upgrade} is not supported, use plain HTTP`);
 }
 
 /** Lets a write pass that the guard would else refuse with `message`. The first message of a call stays. */
 export function passForeign({ record }: ResourceCall, message: string): void {
-  record.decision = "warned";
-  record.reason = "other-subset";
+  noteDecision(record, "warned", "other-subset");
   record.warning ??= message;
 }
 

@@ -6,7 +6,6 @@ import { isNamespaces } from "../../../route/snapshot.ts";
 import type { ResourceCall } from "../../call/call.ts";
 import type { CollectionRequest } from "../../filter/sent-request.ts";
 
-/** The collection and the version that a list or watch asks for. */
 export function requestOf(call: ResourceCall, scope: ResourceScope): CollectionRequest {
   const { group, resource, namespace, query } = call.info;
   // For `namespaces/x` the info's namespace is x, yet the collection is all of them.
@@ -29,7 +28,6 @@ export function continuesFromList({ info: { verb, query } }: ResourceCall): bool
   return verb === "watch" && version !== "" && version !== "0" && (sendsState === "false" || sendsState === "0");
 }
 
-/** True if the client of the watch understands events of type BOOKMARK. */
 export function takesBookmarks({ info }: ResourceCall): boolean {
   return isTrue(info.query.get("allowWatchBookmarks"));
 }

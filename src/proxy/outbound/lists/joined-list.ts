@@ -14,12 +14,7 @@ export interface JoinedListOptions {
   readonly onDone: (counts: JoinedCounts, error: Error | undefined) => void;
 }
 
-export interface JoinedCounts {
-  readonly readBytes: number;
-  readonly writtenBytes: number;
-  readonly kept: number;
-  readonly dropped: number;
-}
+type JoinedCounts = Readonly<Record<"readBytes" | "writtenBytes" | "kept" | "dropped", number>>;
 
 const LISTS_AT_A_TIME = 4;
 

@@ -41,30 +41,28 @@ export interface LoggedPlan extends GroupResource, PlanOutcome {
   readonly at: string;
 }
 
-export interface PlanLog {
-  /** @param sent the request to the API server */
-  record(sent: Pick<ResourceCall, "info">, outcome: PlanOutcome): void;
-  chose(target: GroupResource, way: ListWay): void;
-  /** Newest first. */
-  list(): readonly LoggedPlan[];
-}
+export type PlanLog = ReturnType<typeof createPlanLog>;
 
 /** When there are more, the log forgets the resource with the oldest request. */
 const MAX_RESOURCES = 250;
 
-export function createPlanLog(clock: Pick<Clock, "now">): PlanLog {
+export function createPlanLog(clock: Pick<Clock, "now">) {
   const plans = new BoundedMap<string, Omit<LoggedPlan, "lists" | "at"> & { readonly atMs: number }>(MAX_RESOURCES);
   const ways = new BoundedMap<string, ListWay>(MAX_RESOURCES);
   return {
-    chose: (target, way) => void ways.set(keyOf(target), way),
-    record({ info: { group, resource, verb, query } }, outcome) {
+    chose(target: GroupResource, way: ListWay): void {
+      ways.set(keyOf(target), way);
+    },
+    /** Takes the request as it was sent to the API server. */
+    record({ info: { group, resource, verb, query } }: Pick<ResourceCall, "info">, outcome: PlanOutcome): void {
       const key = keyOf({ group, resource });
       const charsOf = (name: string) => (query.get(name) ?? "").length;
       const selectorChars = { label: charsOf("labelSelector"), field: charsOf("fieldSelector"), shard: charsOf("shardSelector") };
       const requests = (plans.get(key)?.requests ?? 0) + 1;
       plans.set(key, { group, resource, verb, ...outcome, selectorChars, requests, atMs: clock.now() });
     },
-    list() {
+    /** Newest first. */
+    list(): readonly LoggedPlan[] {
       const described = [...plans].map(([key, { atMs, ...plan }]) => {
         const lists = ways.get(key);
         return { ...plan, ...(lists && { lists }), at: new Date(atMs).toISOString() };

@@ -17,7 +17,7 @@ import {
 } from "../../../route/plan-query.ts";
 import { readViewOf } from "../../../route/snapshot.ts";
 import type { Feature, ServerFeatures } from "../../api-server/discovery.ts";
-import { type Handler, type ResourceCall, withTarget } from "../../call/call.ts";
+import { type Handler, noteDecision, type ResourceCall, withTarget } from "../../call/call.ts";
 import { type CollectionRequest, NO_SERVER_FILTER, type SentRequest } from "../../filter/sent-request.ts";
 import type { StreamMetrics } from "../../filter/stream-metrics.ts";
 import { discardBody, readBody } from "../../http/byte-stream.ts";
@@ -61,8 +61,7 @@ export function createServerSideFilter(deps: ServerSideFilterDeps): ServerSideFi
       plan === WHOLE ? { reply: await next(call), serverFilter: NO_SERVER_FILTER } : await sendPlan(call, plan, next, deps);
     if (reply.status === 200 && enforcedNow(session).view(collection.group, collection.resource).isMoving) {
       discardBody(reply.body);
-      call.record.decision = "fenced";
-      call.record.reason = "moving";
+      noteDecision(call.record, "fenced", "moving");
       throw resourceMoves();
     }
     if (plan === WHOLE) return { reply, sent: { ...asked, ...filter } };

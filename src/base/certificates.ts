@@ -45,7 +45,6 @@ const DAY_MS = 86_400_000;
 /** How long before its creation a certificate becomes valid, since clocks differ. */
 export const CLOCK_SKEW_MS = 5 * 60_000;
 
-/** A self-signed CA. */
 export function createCa({ commonName, now, days = 3650, maxIntermediates = 0 }: CaOptions): KeyCertificate {
   const key = newKey();
   const name = distinguishedName(commonName);

@@ -24,7 +24,6 @@ export interface Place {
   become(stage: Stage): void;
   /** The client has proved who it is: its address has more shares for some minutes. */
   noteProof(): void;
-  /** Frees the place. */
   leave(): void;
 }
 

@@ -13,7 +13,6 @@ export class MeshError extends Error {
   }
 }
 
-/** True if `error` is a MeshError with this code. */
 export function isMeshError(error: unknown, code: string): error is MeshError {
   return error instanceof MeshError && error.code === code;
 }

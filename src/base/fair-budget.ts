@@ -15,7 +15,6 @@ export function createFairBudget(max: number) {
       shares.set(client, share);
       return true;
     },
-    /** Gives back what was taken. */
     give(client: string, amount: number): void {
       free += amount;
       const share = (shares.get(client) ?? 0) - amount;

@@ -23,7 +23,6 @@ export interface HealthServerOptions {
   readonly notStarted?: () => string | undefined;
   /** A problem that will make the process unready if it stays. */
   readonly warning?: () => string | undefined;
-  /** Further pages by path. */
   readonly pages?: Readonly<Record<string, Page>>;
   readonly clock?: Clock;
 }

@@ -21,20 +21,13 @@ export function listenOptions({ host, port }: ListenAddress): ListenOptions {
   return host === "::" ? { port, backlog: BACKLOG } : { host, port, backlog: BACKLOG };
 }
 
-export interface Listener {
-  /** @throws MeshError `LISTEN_FAILED` */
-  listen(address: ListenAddress): Promise<AddressInfo>;
-  /** Accepts no new connections, and closes idle ones. */
-  stopAccepting(): void;
-  /** Closes all connections. */
-  close(): Promise<void>;
-}
+export type Listener = ReturnType<typeof createListener>;
 
 /** An HTTP server can close its idle connections. */
 type AnyServer = Server & { closeIdleConnections?(): void };
 
 /** @param connectionEvent `secureConnection` for TLS, otherwise `connection` */
-export function createListener(server: AnyServer, connectionEvent: "connection" | "secureConnection"): Listener {
+export function createListener(server: AnyServer, connectionEvent: "connection" | "secureConnection") {
   const sockets = new Set<Socket>();
   const track = (socket: Socket) => {
     sockets.add(socket);
@@ -48,7 +41,8 @@ export function createListener(server: AnyServer, connectionEvent: "connection" 
     server.closeIdleConnections?.();
   };
   return {
-    listen({ host, port }) {
+    /** @throws MeshError `LISTEN_FAILED` */
+    listen({ host, port }: ListenAddress): Promise<AddressInfo> {
       return new Promise((resolve, reject) => {
         const failed = (cause: Error) => reject(new MeshError("LISTEN_FAILED", `listening on ${host}:${port}`, { cause }));
         server.once("error", failed);
@@ -60,8 +54,10 @@ export function createListener(server: AnyServer, connectionEvent: "connection" 
         });
       });
     },
+    /** Accepts no new connections, and closes idle ones. */
     stopAccepting: stop,
-    async close() {
+    /** Closes all connections. */
+    async close(): Promise<void> {
       stop();
       for (const socket of sockets) socket.destroy();
       await closed;

@@ -45,7 +45,6 @@ export type Invocation<C> =
   | { readonly kind: "help"; readonly text: string };
 
 /**
- * Reads flags and environment.
  * @param argv the arguments after the program's name
  * @throws MeshError `CONFIG_INVALID` with every problem
  */
@@ -130,7 +129,6 @@ export function milliseconds(least: number, most: number) {
   return z.coerce.number({ error }).int({ error }).min(least, { error }).max(most, { error });
 }
 
-/** A required text. */
 export const requiredText = z.string({ error: "is required" }).min(1, "is required");
 
 /** host:port; an IPv6 address is in brackets. */
@@ -141,7 +139,7 @@ export const listenAddress = requiredText.transform((text, context): ListenAddre
   return z.NEVER;
 });
 
-/** Several addresses, separated by commas; "" for none. */
+/** Addresses with commas between them; "" for none. */
 export const listenAddresses = z
   .string()
   .transform((text) => (text === "" ? [] : text.split(",").map((each) => each.trim())))

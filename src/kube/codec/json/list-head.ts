@@ -7,7 +7,6 @@ import { type KeyName, keyName } from "./string.ts";
 import { cutMembers, goToMember, skipOver, textIn, walkerAt } from "./text.ts";
 import type { JsonWalker } from "./walker.ts";
 
-/** The top-level keys that the filter reads. */
 export type ListKey = "items" | "rows" | "metadata" | "kind" | "apiVersion" | "other";
 
 const KEYS: readonly (readonly [ListKey, KeyName])[] = (["items", "rows", "metadata", "kind", "apiVersion"] as const).map(

@@ -64,7 +64,7 @@ export class JsonObjectReader {
     this.#onOther = onOther;
   }
 
-  /** The metadata of the object, or undefined if it cannot be read with certainty. */
+  /** Undefined if the metadata cannot be read with certainty. */
   get meta(): ItemMeta | undefined {
     if (!this.#readable || (this.#seen & METADATA.bit) === 0) return undefined;
     const { namespace, name } = this;

@@ -33,7 +33,7 @@ export class ProtobufObjectReader {
     this.#readsVersions = versions;
   }
 
-  /** The metadata of the object, or undefined if it cannot be read with certainty. */
+  /** Undefined if the metadata cannot be read with certainty. */
   get meta(): ItemMeta | undefined {
     const { readable, namespace, name, resourceVersion } = this;
     if (!readable) return undefined;
@@ -120,7 +120,6 @@ export class ProtobufObjectReader {
   }
 }
 
-/** Undefined if the metadata of the message cannot be read with certainty. */
 export function readProtobufMeta(raw: Buffer, options: ReadOptions): ItemMeta | undefined {
   const reader = new ProtobufObjectReader(options);
   reader.read(raw, 0, raw.length);

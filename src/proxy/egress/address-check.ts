@@ -1,5 +1,5 @@
-// Which addresses the egress proxy connects to, asked after a name has been resolved, so that no name leads
-// around the check. Invariant: an IPv4 address is judged alike in each of its IPv6 forms.
+// Checks the addresses that the egress proxy connects to, after names have been resolved, so that no name
+// gets around the check. Invariant: an IPv4 address is judged alike in each of its IPv6 forms.
 import { BlockList, isIP } from "node:net";
 import { embeddedIpv4 } from "../../base/host-name.ts";
 
@@ -29,8 +29,8 @@ const NEVER = [
 ] as const;
 
 /**
- * Addresses inside the pod, the node or the cluster. The last five ranges embed IPv4 addresses, in places that
- * vary or in forms that nobody needs: 6to4, Teredo, local translation (RFC 8215), and the forms that RFC 4291
+ * Addresses inside the pod, the node or the cluster. The last five ranges embed IPv4 addresses, in places
+ * that vary or in forms that nobody needs: 6to4, Teredo, local translation (RFC 8215), and the forms that RFC 4291
  * and RFC 7915 have given up.
  */
 const PRIVATE = (

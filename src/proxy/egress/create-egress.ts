@@ -61,7 +61,7 @@ export function createEgress(settings: EgressSettings, deps: EgressDeps): Egress
     keepAliveTimeout: KEEP_ALIVE_MS,
     noDelay: true,
   });
-  // A connection that asks for nothing is no visit.
+  // Idle connections are no visits, so `maxOpen` does not bound them.
   server.maxConnections = 2 * maxOpen;
   const listener = createListener(server, "connection");
   serveWith(server, visits, { ...deps, ...TIMES, ...deps.times, dial, maxOpen });
@@ -125,7 +125,7 @@ function serveWith(server: Server, visits: Visits, deps: ServeDeps): void {
     const visit = visits.begin("CONNECT");
     const before = waiting.get(client);
     if (before !== undefined && before.size > 0) {
-      // The tunnel's bytes would mix with the answers before it, and Node does not report the connection's end.
+      // The tunnel's bytes would mix with earlier answers, and Node does not report the connection's end.
       visit.decided("bad-request");
       for (const each of [...before, visit]) each.over();
       client.destroy();

@@ -31,9 +31,8 @@ export function createDial({ check, clock, resolve = resolveBySystem, timeoutMs 
   let context: SecureContext | undefined;
   const bounded = async <T>(server: Server, signal: AbortSignal, work: (stop: AbortSignal) => Promise<T>): Promise<T> => {
     const stop = new AbortController();
-    const timer = clock.after(timeoutMs, () =>
-      stop.abort(new EgressError("timeout", `${to(server)}: no answer within ${timeoutMs} ms`)),
-    );
+    const giveUp = () => stop.abort(dialError("timeout", server, `no answer within ${timeoutMs} ms`));
+    const timer = clock.after(timeoutMs, giveUp);
     const unlink = onAbort(signal, () => stop.abort(signal.reason));
     try {
       return await Promise.race([work(stop.signal), aborted(stop.signal)]);
@@ -71,8 +70,10 @@ export function createDial({ check, clock, resolve = resolveBySystem, timeoutMs 
   };
 }
 
-function to({ host, port }: Server): string {
-  return `ctrlmesh egress: connecting to ${host}:${port}`;
+type DialResult = "timeout" | "unreachable" | "address-refused";
+
+function dialError(result: DialResult, { host, port }: Server, text: string, options?: ErrorOptions): EgressError {
+  return new EgressError(result, `ctrlmesh egress: connecting to ${host}:${port}: ${text}`, options);
 }
 
 async function addressesOf(server: Server, resolve: Resolve): Promise<readonly LookupAddress[]> {
@@ -81,7 +82,7 @@ async function addressesOf(server: Server, resolve: Resolve): Promise<readonly L
   try {
     return await resolve(server.host);
   } catch (cause) {
-    throw new EgressError("unreachable", `${to(server)}: the name cannot be resolved (${errorMessage(cause)})`, { cause });
+    throw dialError("unreachable", server, `the name cannot be resolved (${errorMessage(cause)})`, { cause });
   }
 }
 
@@ -89,8 +90,8 @@ function checked(server: Server, addresses: readonly LookupAddress[], check: Add
   const allowed = addresses.filter(({ address }) => check(address) === undefined);
   const [first] = addresses;
   if (allowed.length > 0) return allowed;
-  if (first === undefined) throw new EgressError("unreachable", `${to(server)}: the name has no address`);
-  throw new EgressError("address-refused", `${to(server)}: refused, since its address ${first.address} ${check(first.address)}`);
+  if (first === undefined) throw dialError("unreachable", server, "the name has no address");
+  throw dialError("address-refused", server, `refused, since its address ${first.address} ${check(first.address)}`);
 }
 
 /** Resolves at the event. A socket that fails or is no longer wanted is destroyed. */
@@ -100,9 +101,7 @@ function ready(socket: Socket, event: "connect" | "secureConnect", server: Serve
     const failed = (cause: Error) => {
       unlink();
       socket.destroy();
-      reject(
-        cause instanceof EgressError ? cause : new EgressError("unreachable", `${to(server)}: ${causeOf(cause)}`, { cause }),
-      );
+      reject(cause instanceof EgressError ? cause : dialError("unreachable", server, causeOf(cause), { cause }));
     };
     socket.once("error", failed);
     socket.once(event, () => {

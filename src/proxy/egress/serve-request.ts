@@ -23,7 +23,7 @@ export interface RequestDeps extends AdmitDeps {
 }
 
 const MAX_HEADER_BYTES = 64 * 1024;
-/** The host is that of the target, and Node has already answered `Expect`. */
+/** `Host` is written anew for the target, and Node has already answered `Expect`. */
 const FOR_THE_PROXY = new Set(["host", "expect", REAL_ENDPOINT]);
 
 /** @throws EgressError before the answer has begun; later the connection breaks */

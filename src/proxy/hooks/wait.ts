@@ -30,7 +30,7 @@ export async function waitIdle({ ports, atMostMs, clock, readTables }: WaitIdleO
   }
 }
 
-/** By the kernel's table (`sl local_address rem_address st ...`, ports in hex). */
+/** Counts by the kernel's table (`sl local_address rem_address st ...`, ports in hex). */
 export function connections(table: string, ports: readonly number[]): number {
   const ends = ports.map((port) => `:${port.toString(16).toUpperCase().padStart(4, "0")}`);
   return table.split("\n").filter((line) => {
@@ -43,7 +43,7 @@ const READY_PAUSE_MS = 200;
 const ANSWER_MS = 5_000;
 
 export interface WaitReadyOptions {
-  /** Of the health listener on the loopback. */
+  /** The port of the health listener on the loopback. */
   readonly port: number;
   readonly clock: Clock;
   readonly say: (reason: string) => void;

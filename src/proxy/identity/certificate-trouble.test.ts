@@ -23,22 +23,22 @@ function setup() {
 it("without a certificate the proxy is not ready, and gives the reason once it is known", () => {
   const { said, trouble } = setup();
   expect(trouble.notReady).toBe("no certificate from the manager yet");
-  trouble.look(undefined, undefined);
+  trouble.update(undefined, undefined);
   expect(said).toEqual([]);
-  trouble.look(undefined, "no answer");
-  trouble.look(undefined, "no answer");
+  trouble.update(undefined, "no answer");
+  trouble.update(undefined, "no answer");
   expect(trouble.notReady).toBe("no certificate from the manager yet: no answer");
   expect(said.map(([level]) => level)).toEqual(["warn"]);
 });
 
 it("a failing renewal is a warning at first, an error in the last quarter, and not ready at the end, logged every ten minutes", async () => {
   const { clock, said, trouble, certificate } = setup();
-  trouble.look(certificate, undefined);
+  trouble.update(certificate, undefined);
   expect([trouble.notReady, trouble.warning, said]).toEqual([undefined, undefined, []]);
   const at = async (hours: number) => {
     said.length = 0;
     await clock.advance(hours * HOUR_MS - clock.monotonicMs());
-    for (let look = 0; look < 3; look++) trouble.look(certificate, "no answer");
+    for (let look = 0; look < 3; look++) trouble.update(certificate, "no answer");
     return said.map(([level]) => level);
   };
   expect(await at(12)).toEqual(["warn"]);
@@ -50,9 +50,9 @@ it("a failing renewal is a warning at first, an error in the last quarter, and n
   expect(await at(24)).toEqual(["error"]);
   expect(trouble.warning).toBeUndefined();
   expect(trouble.notReady).toMatch(/was good until 2026-01-02T00:00:00.000Z: the operator cannot connect any more: no answer$/);
-  trouble.look(certificate, "the manager refuses this pod");
+  trouble.update(certificate, "the manager refuses this pod");
   expect(said).toHaveLength(2); // another reason is news
   const next = new X509Certificate(createCa({ commonName: "x", now: clock.now(), days: 1 }).certPem);
-  trouble.look(next, undefined);
+  trouble.update(next, undefined);
   expect([trouble.notReady, trouble.warning, trouble.reason]).toEqual([undefined, undefined, undefined]);
 });

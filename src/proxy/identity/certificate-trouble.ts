@@ -25,7 +25,7 @@ export function createCertificateTrouble(manager: string, clock: Clock, log: Log
     if (reason === undefined) return "fine";
     return left < SOON ? "ends soon" : "not renewed";
   };
-  const say = (state: State) => {
+  const writeLog = (state: State) => {
     const fields = { manager, reason, ends: certificate?.validTo };
     if (state === "none yet") log.warn(fields, "the manager has not issued a certificate to serve with yet; asking again");
     if (state === "not renewed") log.warn(fields, "the manager has not renewed the serving certificate; keeping the old one");
@@ -38,7 +38,7 @@ export function createCertificateTrouble(manager: string, clock: Clock, log: Log
       return reason;
     },
     /** Called every few seconds, with the certificate in use and why the last request for another failed. */
-    look(now: X509Certificate | undefined, why: string | undefined): void {
+    update(now: X509Certificate | undefined, why: string | undefined): void {
       certificate = now;
       reason = why;
       const state = stateNow();
@@ -48,7 +48,7 @@ export function createCertificateTrouble(manager: string, clock: Clock, log: Log
         lastLine === undefined || lastLine.reason !== reason || STATES.indexOf(state) > STATES.indexOf(lastLine.state);
       if (!isNews && clock.monotonicMs() - (lastLine?.ms ?? 0) < SAY_AGAIN_MS) return;
       lastLine = { state, reason, ms: clock.monotonicMs() };
-      say(state);
+      writeLog(state);
     },
     get notReady(): string | undefined {
       const why = reason === undefined ? "" : `: ${reason}`;

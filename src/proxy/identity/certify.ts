@@ -11,7 +11,7 @@ import type { ManagerAccess } from "./manager-access.ts";
 import { openManagerChannel } from "./manager-channel.ts";
 
 /**
- * For this public key (SPKI, DER).
+ * Asks the manager for a certificate for this public key (SPKI, DER).
  * @throws grpc-js' error if the manager says no or cannot be reached; MeshError `TOKEN_UNREADABLE`,
  * `MANAGER_CA_UNREADABLE`, `MANAGER_SILENT`, `ABORTED`
  */

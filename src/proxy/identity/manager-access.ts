@@ -41,17 +41,15 @@ export function createPlainAccess(): ManagerAccess {
 export function createMeshAccess(manager: string, trust: MeshTrustStore, tokenFile: string): ManagerAccess {
   const name = parseAddress(manager)?.host;
   if (name === undefined) throw new MeshError("CONFIG_INVALID", `reading the manager's address: ${manager} is not host:port`);
-  // TLS has no server name for an address. Any name will do then: the certificate is checked for the address.
+  // TLS has no server name for an address, so any name will do: the certificate is checked for the address.
   const channelOptions = { "grpc.ssl_target_name_override": isIP(name) === 0 ? name : "ctrlmesh-manager" };
   let made: { readonly by: MeshTrust; readonly credentials: ChannelCredentials } | undefined;
 
-  const credentialsBy = (by: MeshTrust): ChannelCredentials => {
-    if (made?.by !== by) made = { by, credentials: trustOnly(by, name) };
-    return made.credentials;
-  };
   return {
     async pass() {
-      const credentials = credentialsBy(await trust.current());
+      const by = await trust.current();
+      if (made?.by !== by) made = { by, credentials: trustOnly(by, name) };
+      const { credentials } = made;
       const metadata = new Metadata();
       metadata.set("authorization", `Bearer ${await readToken(tokenFile)}`);
       return { credentials, channelOptions, metadata };

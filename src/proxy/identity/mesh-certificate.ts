@@ -38,7 +38,7 @@ const STORED = z.object({ key: z.string(), chain: z.string(), trust: z.string() 
  */
 type StoredCertificate = Readonly<z.output<typeof STORED>>;
 
-interface Held {
+interface CheckedLeaf {
   readonly leaf: X509Certificate;
   /** The manager's CAs when it issued the certificate. */
   readonly trustSet: string;
@@ -56,20 +56,20 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
   });
   const stopping = new AbortController();
   const first = Promise.withResolvers<void>();
-  let inUse: Held | undefined;
-  /** The CAs in the file when the certificate was issued. The kubelet may bring the manager's new CAs late. */
+  let inUse: CheckedLeaf | undefined;
+  /** The CAs in the file when the certificate was issued. The kubelet may bring the manager's CAs late. */
   let fileSet = "";
   let renewing: Promise<void> = Promise.resolve();
 
-  const check = ({ chain, trust: trustPem }: StoredCertificate, by: MeshTrust, privateKey: KeyObject): Held => {
+  const check = ({ chain, trust: trustPem }: StoredCertificate, by: MeshTrust, privateKey: KeyObject): CheckedLeaf => {
     const issuers = readCertificates(trustPem, "the manager's trust");
     const leaf = checkCertificate(chain, { privateKey, clientName, trusts: [by.certificates, issuers], now: clock.now() });
-    return { leaf, trustSet: setOf(issuers), renewAt: renewalTime(leaf, random) };
+    return { leaf, trustSet: fingerprintsOf(issuers), renewAt: renewalTime(leaf, random) };
   };
-  const use = (checked: Held, { chain, key }: StoredCertificate) => {
+  const use = (checked: CheckedLeaf, { chain, key }: StoredCertificate) => {
     inUse = checked;
     holder.use({ cert: chain, key });
-    trouble.look(checked.leaf, undefined);
+    trouble.update(checked.leaf, undefined);
     first.resolve();
   };
   const restore = async () => {
@@ -95,12 +95,12 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
     // A process that has begun to serve must be able to continue after a restart.
     await slot.save(() => ({ text: () => JSON.stringify(issued), onFullDisk: "keep" }));
     use(checked, issued);
-    fileSet = setOf(by.certificates);
+    fileSet = fingerprintsOf(by.certificates);
     const { serialNumber, validTo } = checked.leaf;
     log.info({ manager, serial: serialNumber, ends: validTo }, "the manager has issued a serving certificate");
   };
-  const hasOtherTrust = async ({ trustSet }: Held): Promise<boolean> => {
-    const now = setOf((await trust.current()).certificates);
+  const hasOtherTrust = async ({ trustSet }: CheckedLeaf): Promise<boolean> => {
+    const now = fingerprintsOf((await trust.current()).certificates);
     return now !== trustSet && now !== fileSet;
   };
   const isDue = async (): Promise<boolean> =>
@@ -120,11 +120,11 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
         } catch (error) {
           if (stopping.signal.aborted) return;
           requests.inc({ result: isRefusal(error) ? "refused" : "failed" });
-          trouble.look(inUse?.leaf, reasonOf(error, manager));
+          trouble.update(inUse?.leaf, reasonOf(error, manager));
           retryAtMs = clock.monotonicMs() + backoffMs(failures++, retryBackoff(inUse !== undefined, isRefusal(error)), random);
         }
       }
-      trouble.look(inUse?.leaf, trouble.reason);
+      trouble.update(inUse?.leaf, trouble.reason);
       // A time that has just passed means now: the timer may have fired a little before it.
       const untilNextMs = failures > 0 ? retryAtMs - clock.monotonicMs() : (inUse?.renewAt ?? 0) - clock.now();
       await sleep(clock, Math.max(0, Math.min(CHECK_MS, untilNextMs)), stopping.signal).catch(() => undefined);
@@ -168,7 +168,7 @@ async function loadCertificate(slot: Slot, log: Logger): Promise<StoredCertifica
 }
 
 /** Equal for equal sets, in whatever order. */
-function setOf(certificates: readonly X509Certificate[]): string {
+function fingerprintsOf(certificates: readonly X509Certificate[]): string {
   return [...new Set(certificates.map(({ fingerprint256 }) => fingerprint256))].sort().join();
 }
 

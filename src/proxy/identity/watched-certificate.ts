@@ -1,5 +1,5 @@
-// A serving certificate that is checked every minute: one from files, as cert-manager renews them in a mounted
-// Secret, or one of the proxy's own. Invariant: while no better one can be had, the old one stays in use.
+// A serving certificate that is checked every minute: one from files, as cert-manager renews them in a
+// mounted Secret, or one of the proxy's own. Invariant: while no better one can be had, the old one stays in use.
 import { X509Certificate } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -58,7 +58,7 @@ const CA_DAYS = 3650;
 const RENEW_LEAF_MS = 30 * DAY_MS;
 const RENEW_CA_MS = 180 * DAY_MS;
 
-/** For the loopback and for tests. The CA stays in the data folder: an operator trusts a restarted proxy. */
+/** For the loopback and for tests. The data folder keeps the CA, which an operator trusts after a restart. */
 export function createOwnCertificate({ dataDir, ...options }: OwnCertificateOptions): ServingCertificate {
   const { clock } = options;
   return createWatchedCertificate({
@@ -80,7 +80,7 @@ async function loadCa(dataDir: string, clock: Clock): Promise<KeyCertificate> {
     const { cert, key } = await readPair(certFile, keyFile);
     if (remainingMs(cert, clock) > RENEW_CA_MS) return { certPem: cert, keyPem: key };
   } catch {
-    // There is none, or it is half written.
+    // There is no CA yet, or it is half written.
   }
   const ca = createCa({ commonName: "ctrlmesh-proxy", now: clock.now(), days: CA_DAYS });
   await mkdir(dataDir, { recursive: true }); // the operator may run as another user

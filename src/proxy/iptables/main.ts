@@ -5,7 +5,7 @@ import { parseArgs } from "node:util";
 import { processEnv } from "../../base/env.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { parseAddress } from "../../base/settings.ts";
-import { applyRules, familyRules } from "./rules.ts";
+import { applyRules, familyRules, type Run } from "./rules.ts";
 
 const USAGE = "ctrlmesh-iptables: --redirect=IP:PORT [--redirect=...] --to=PORT --except-uid=UID [--inbound=PORT:PORT]";
 const EXIT_USAGE = 64;
@@ -38,10 +38,8 @@ if (
 } else {
   try {
     const rules = familyRules({ from: from.map(({ host, port }) => ({ ip: host, port })), to, exceptUid, inbound });
-    const used = applyRules(rules, (command, args, input = "") => {
-      const { status, stderr, error } = spawnSync(command, args, { input, env, encoding: "utf8" });
-      return { status, stderr: stderr ?? "", ...(error === undefined ? {} : { error }) };
-    });
+    const run: Run = (command, args, input = "") => spawnSync(command, args, { input, env, encoding: "utf8" });
+    const used = applyRules(rules, run);
     const webhooks = inbound === undefined ? "" : `, and connections from outside to port ${inbound.from} to port ${inbound.to}`;
     process.stdout.write(`ctrlmesh-iptables: ${used} redirects ${values.redirect.join(", ")} to port ${to}${webhooks}\n`);
   } catch (error) {

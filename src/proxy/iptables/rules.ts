@@ -1,6 +1,7 @@
 // The rules of iptables mode, in chains of their own that are replaced as a whole. Invariants: only new
 // connections of the pod itself to the given addresses are redirected, and none of the proxy's user;
 // connections to the operator's webhooks only if they come from outside of the pod.
+import type { SpawnSyncReturns } from "node:child_process";
 import { errorMessage, MeshError } from "../../base/errors.ts";
 
 const OUTPUT_CHAIN = "CTRLMESH_OUTPUT";
@@ -48,12 +49,8 @@ export function familyRules({ from, to, exceptUid, inbound }: Redirection): Fami
   });
 }
 
-/** `error`: the command could not be started. */
-export interface RunResult {
-  readonly status: number | null;
-  readonly stderr: string;
-  readonly error?: Error;
-}
+/** `error`: the command could not be started, so there is no `stderr`. */
+export type RunResult = Pick<SpawnSyncReturns<string>, "status" | "stderr" | "error">;
 
 export type Run = (command: string, args: readonly string[], input?: string) => RunResult;
 
@@ -62,7 +59,7 @@ const VARIANTS = ["-nft", "-legacy", ""];
 const WAIT_SECONDS = "--wait=10";
 
 /**
- * Writes the rules, or replaces those of an earlier run. Returns the variant of iptables that the kernel takes.
+ * Writes the rules, or replaces those of an earlier run. Returns the variant of iptables that has worked.
  * @throws MeshError `IPTABLES_FAILED` with the error of each variant
  */
 export function applyRules(rules: readonly FamilyRules[], run: Run): string {

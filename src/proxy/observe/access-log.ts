@@ -37,7 +37,7 @@ export function createAccessLog({ share, random, log }: AccessLogOptions) {
         if (taps.delete(entry) && taps.size === 0) notify(false);
       };
     },
-    /** Calls the listener with true when the first reader comes, and with false when the last one has left. */
+    /** Calls the listener with true when the first reader comes, with false when the last one has left. */
     onTapped: (listener: (isTapped: boolean) => void) => void listeners.push(listener),
     /** Passes on a request that another thread has served. */
     copy(fields: AccessFields): void {

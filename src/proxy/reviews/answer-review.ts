@@ -1,6 +1,6 @@
-// Answers one review: here, by a pod of the subset that owns the object, or by an error. Invariants: a
-// forwarded review goes no further; an answer or an error comes before the caller's time is over, whatever
-// the tables of other pods say.
+// Answers one review: by this pod's operator, by a pod of the subset that owns the object, or by an error.
+// Invariants: a forwarded review goes no further; an answer or an error comes before the caller's time is
+// over, whatever the tables of other pods say.
 import { onAbort } from "../../base/abort.ts";
 import type { Random } from "../../base/clock.ts";
 import { errorMessage, isMeshError } from "../../base/errors.ts";
@@ -48,7 +48,7 @@ const UNREACHED = "OPERATOR_UNREACHABLE";
 const NO_PEER = "NO_PEER";
 const PEER_UNREACHED = "PEER_UNREACHABLE";
 /** With these errors no pod has seen the review. */
-const NOBODY: ReadonlySet<string> = new Set([UNREACHED, NO_PEER, PEER_UNREACHED]);
+const UNSEEN_CODES: ReadonlySet<string> = new Set([UNREACHED, NO_PEER, PEER_UNREACHED]);
 
 type Attempt =
   | { readonly kind: "answered"; readonly reply: Reply }
@@ -95,22 +95,22 @@ async function decideUntilAnswered(call: ReviewCall, subject: ReviewSubject, dep
           { subject, forwardedAs: call.record.forwardedAs, isFirst: decision === undefined },
           call.signal,
         );
-      let attempt = await act(decision, asking);
+      let attempt = await carryOut(decision, asking);
       for (let redirects = 0; attempt.kind === "redirected" && redirects < MAX_REDIRECTS; redirects++)
-        attempt = await follow(attempt.to, attempt.ownSubset, asking);
+        attempt = await followRedirect(attempt.to, attempt.ownSubset, asking);
       if (attempt.kind === "answered") return attempt.reply;
       why = attempt.kind === "again" ? attempt.why : "the pods do not agree yet which subset answers";
-      if (clock.monotonicMs() + PAUSE_MS >= endMs) throw late(call.record, why);
-      await changes.orPause(PAUSE_MS, call.signal);
+      if (clock.monotonicMs() + PAUSE_MS >= endMs) throw lateError(call.record, why);
+      await changes.changeOrPause(PAUSE_MS, call.signal);
     }
   } catch (error) {
-    throw call.signal.reason === TIME_IS_UP ? late(call.record, why) : error;
+    throw call.signal.reason === TIME_IS_UP ? lateError(call.record, why) : error;
   } finally {
     changes.end();
   }
 }
 
-function late(record: ReviewNotes, why: string): ReviewError {
+function lateError(record: ReviewNotes, why: string): ReviewError {
   const askedText = record.subset === undefined ? "" : ` (asked last: subset "${subsetDisplayName(record.subset)}")`;
   return unavailable("REVIEW_LATE", `ctrlmesh: no answer within the time of this webhook: ${why}${askedText}`);
 }
@@ -122,7 +122,7 @@ interface Asking {
   readonly waitedMs: () => number;
 }
 
-async function act(decision: ReviewDecision, asking: Asking): Promise<Attempt> {
+async function carryOut(decision: ReviewDecision, asking: Asking): Promise<Attempt> {
   const { call, subject } = asking;
   if (decision.kind === "no-routes") return { kind: "again", why: "this proxy has no routes yet" };
   if (decision.kind === "failed") throw new Error("the main thread could not decide");
@@ -133,9 +133,9 @@ async function act(decision: ReviewDecision, asking: Asking): Promise<Attempt> {
   const { route, subset } = decision;
   switch (route.kind) {
     case "local":
-      return local({ subset, as: "owner" }, subset, asking);
+      return answerHere({ subset, as: "owner" }, subset, asking);
     case "peer":
-      return toPeer(route.to, subset, asking);
+      return forwardReview(route.to, subset, asking);
     case "redirect":
       call.record.result = "redirected";
       return { kind: "answered", reply: redirection(route.to) };
@@ -151,14 +151,14 @@ async function act(decision: ReviewDecision, asking: Asking): Promise<Attempt> {
   }
 }
 
-async function follow(to: Recipient, ownSubset: string, asking: Asking): Promise<Attempt> {
-  if (to.subset !== ownSubset) return toPeer(to, ownSubset, asking);
+async function followRedirect(to: Recipient, ownSubset: string, asking: Asking): Promise<Attempt> {
+  if (to.subset !== ownSubset) return forwardReview(to, ownSubset, asking);
   // A newer table than ours says that our subset owns the object.
   if (to.as === "owner") return { kind: "again", why: "this proxy's routes are older than a peer's" };
-  return local(to, ownSubset, asking);
+  return answerHere(to, ownSubset, asking);
 }
 
-async function local(to: Recipient, ownSubset: string, asking: Asking): Promise<Attempt> {
+async function answerHere(to: Recipient, ownSubset: string, asking: Asking): Promise<Attempt> {
   const { call, deps } = asking;
   call.record.subset = to.subset;
   try {
@@ -169,13 +169,13 @@ async function local(to: Recipient, ownSubset: string, asking: Asking): Promise<
     // The operator is not up, and has seen nothing of the review: any other pod of the subset may answer.
     const isUnreached = error instanceof ReviewError && error.code === UNREACHED;
     if (!isUnreached || call.record.forwardedAs !== undefined) throw error;
-    return toPeer(to, ownSubset, asking).catch((atPeer: unknown) => {
-      throw atPeer instanceof ReviewError && NOBODY.has(atPeer.code) ? error : atPeer;
+    return forwardReview(to, ownSubset, asking).catch((atPeer: unknown) => {
+      throw atPeer instanceof ReviewError && UNSEEN_CODES.has(atPeer.code) ? error : atPeer;
     });
   }
 }
 
-async function toPeer(to: Recipient, ownSubset: string, asking: Asking): Promise<Attempt> {
+async function forwardReview(to: Recipient, ownSubset: string, asking: Asking): Promise<Attempt> {
   const { call, deps } = asking;
   const { clients, peers, random } = deps;
   const { inFlightAt } = clients;
@@ -190,9 +190,9 @@ async function toPeer(to: Recipient, ownSubset: string, asking: Asking): Promise
   for (;;) {
     const choice = choosePeer(peers.current, to.subset, { inFlightAt, random }, failed?.peer);
     if (choice.kind === "none") {
-      // Pods that are not restarted for the webhooks yet are called past the proxies: any pod answers.
-      if (choice.why === "direct" && ownSubset !== to.subset) return local({ ...to, subset: ownSubset }, ownSubset, asking);
-      const why = `${subsetText} has ${NONE[choice.why]}`;
+      // API servers call pods without this listener directly, so any pod of the app may answer.
+      if (choice.why === "direct" && ownSubset !== to.subset) return answerHere({ ...to, subset: ownSubset }, ownSubset, asking);
+      const why = `${subsetText} has ${NO_PEER_TEXTS[choice.why]}`;
       if (choice.why === "full") return { kind: "again", why };
       return failed === undefined ? nobody(NO_PEER, why) : nobody(failed.code, failed.why);
     }
@@ -216,7 +216,12 @@ async function toPeer(to: Recipient, ownSubset: string, asking: Asking): Promise
 }
 
 const NOT_READY = "no other pod that is ready";
-const NONE = { "no-pod": "no pod", "not-ready": NOT_READY, direct: NOT_READY, full: "no pod that takes another review" } as const;
+const NO_PEER_TEXTS = {
+  "no-pod": "no pod",
+  "not-ready": NOT_READY,
+  direct: NOT_READY,
+  full: "no pod that takes another review",
+} as const;
 
 function outcomeOf(reply: Reply, ownSubset: string, call: ReviewCall): Attempt {
   const { status, headers, body } = reply;

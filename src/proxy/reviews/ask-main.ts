@@ -53,7 +53,7 @@ export function createQuestions(ask: (questions: readonly ReviewQuestion[]) => v
   };
 }
 
-/** At least one: no subject alone has more characters. */
+/** Takes at least one question, since no subject alone has more characters. */
 function firstOf(waiting: Iterable<Waiting>): readonly Waiting[] {
   const first: Waiting[] = [];
   let chars = 0;
@@ -94,8 +94,8 @@ export function followRoutes({ onRoutesChange, clock }: RoutesChanges) {
       if (was) [hasChanged, changed] = [false, Promise.withResolvers<void>()];
       return was;
     },
-    /** Resolves after a pause, or as soon as the routes have changed. */
-    orPause: (pauseMs: number, signal: AbortSource): Promise<void> =>
+    /** Resolves as soon as the routes have changed, or after the pause. */
+    changeOrPause: (pauseMs: number, signal: AbortSource): Promise<void> =>
       Promise.race([sleep(clock, pauseMs, signal), changed.promise]),
     end,
   };

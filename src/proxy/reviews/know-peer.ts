@@ -25,7 +25,7 @@ export function knowPeer(peers: { readonly current: readonly PodPeer[] }): Revie
 
 const namesOfClients = new WeakMap<TLSSocket, readonly string[] | undefined>();
 
-/** The URIs of a client under the peers' name, none if it is not verified; undefined for others. */
+/** The URIs of a client that has asked for the peers' name: none if it is not verified. Else undefined. */
 export function peerNamesOf(client: Duplex): readonly string[] | undefined {
   if (!(client instanceof TLSSocket)) return undefined;
   if (!namesOfClients.has(client)) namesOfClients.set(client, readNames(client));

@@ -46,7 +46,7 @@ function shown(text = ""): string {
 
 export type Observations = ReturnType<typeof createObservations>;
 
-/** The main thread counts so many in a fraction of a millisecond. */
+/** The main thread counts this many calls in a fraction of a millisecond. */
 const MAX_GATHERED = 64;
 /** A scrape may lack the calls of this time, and so much is lost if the thread ends by itself. */
 const SEND_MS = 250;

@@ -1,6 +1,6 @@
-// Slows down an address that sends much: the rest of a body is read when what came before is paid. API
-// servers share the thread with strangers, who would fill it with large bodies otherwise. Invariants: every
-// byte counts, of reviews and of all other bodies; calls of peers never wait.
+// Slows down an address that sends much: each chunk of a body makes the next one wait. Otherwise strangers
+// could fill the thread, which serves the API servers too, with large bodies. Invariants: every byte counts,
+// of reviews and of all other bodies; calls of peers never wait.
 import { type ClientPace, createClientPace } from "../../base/client-pace.ts";
 import { type Clock, sleep, type Timer } from "../../base/clock.ts";
 import { MAX_REVIEW_BYTES } from "../../kube/admission-review.ts";
@@ -9,9 +9,9 @@ import type { ReviewLayer } from "./review-call.ts";
 
 /** Bytes of bodies from one address: a thousand ordinary reviews a second, or one of the largest. */
 const BYTES_PER_SECOND = 8 * 1024 * 1024;
-/** At once, after a pause: two of the largest reviews. */
+/** The burst after a pause: two of the largest reviews. */
 const BURST_BYTES = 2 * MAX_REVIEW_BYTES;
-/** What a chunk costs at least: a tiny one takes as long as one of this size. */
+/** The least cost of a chunk, since a tiny one takes as long as one of this size. */
 const CHUNK_BYTES = 512;
 /** A call's cost in addition to its body: the main thread can answer 2,000 a second. */
 const CALL_BYTES = 4 * 1024;

@@ -53,7 +53,7 @@ export function createPeerClients(identity: PeerIdentity, port: number, clock: C
   };
   return {
     inFlightAt: (peer: PodPeer): number => clients.get(podUri(peer))?.inFlight ?? 0,
-    /** Connections to all other pods are closed when they are idle. */
+    /** Closes the connections to all other pods once they are idle. */
     keep(peers: readonly PodPeer[]): void {
       if (peers === list) return;
       list = peers;

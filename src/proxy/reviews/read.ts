@@ -12,7 +12,7 @@ import { tap } from "../http/tap.ts";
 import { type ReviewCall, ReviewError, type ReviewLayer, unavailable } from "./review-call.ts";
 
 /**
- * Of all bodies that are held, and what is kept of them. One address may hold one of the largest reviews.
+ * The bound of all held bodies and of what is kept of them. One address may hold one of the largest reviews.
  * Another has room for 4.5 MiB then: etcd takes objects of 1.5 MiB, and an update has two. Buffers that are
  * not collected yet take about twice as much again.
  */

@@ -30,7 +30,7 @@ export interface ReviewNotes extends CallNotes {
   /** The URIs in the certificate of a client under the peers' name; undefined for all others. */
   readonly peerNames: readonly string[] | undefined;
   subject?: ReviewSubject;
-  /** What the peer that has forwarded the review takes this pod for. */
+  /** The role in which a peer asks this pod to answer, if the review is forwarded. */
   forwardedAs?: Recipient["as"];
   result?: ReviewResult;
   /** The subset that has answered or was asked last. */
@@ -47,7 +47,7 @@ export const PEER_SERVER_NAME = "peer.ctrlmesh";
 export const FORWARDED = "x-ctrlmesh-review-forwarded";
 export const REDIRECT_SUBSET = "x-ctrlmesh-review-subset";
 export const REDIRECT_AS = "x-ctrlmesh-review-as";
-/** The pod that should have answered does not own the object. */
+/** The status of an answer that redirects a peer, since another subset answers for the object. */
 export const MISDIRECTED = 421;
 
 /** Why a call has no answer of an operator. The API server shows the message to the user. */
@@ -75,5 +75,6 @@ export function unavailable(code: string, message: string, retryAfterSeconds?: n
 
 export function jsonReply(status: number, value: object, more: ReplyHeaders = {}): Reply {
   const body = Buffer.from(JSON.stringify(value));
-  return { status, headers: { "content-type": JSON_TYPE, "content-length": String(body.length), ...more }, body };
+  const headers = { "content-type": JSON_TYPE, "content-length": String(body.length), ...more };
+  return { status, headers, body };
 }

@@ -30,7 +30,7 @@ export function createReviewThread({ settings, onMessage, onEnd, ...options }: R
   let { port } = settings.listen;
   let isListening = false;
   let isStopping = false;
-  /** What `start` or `stop` waits for. The end of the thread resolves it too, since the next thread may live. */
+  /** What `start` or `stop` waits for. The end of a thread resolves it too: the next thread may live. */
   let answer = Promise.withResolvers<void>();
   const keeper = createThreadKeeper<ToThread, FromThread>({
     ...options,

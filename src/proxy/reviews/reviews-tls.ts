@@ -3,6 +3,7 @@
 // mesh; a flood of handshakes asks the main thread one question a second.
 import { createSecureContext, type SecureContext } from "node:tls";
 import type { Clock } from "../../base/clock.ts";
+import type { TlsPair } from "../identity/tls-pair.ts";
 import type { ServerTls } from "../server/traffic-server.ts";
 import type { OperatorCertificate } from "./operator-certificate.ts";
 import { PEER_SERVER_NAME } from "./review-call.ts";
@@ -22,8 +23,7 @@ export function reviewsTls(operator: OperatorCertificate, identity: PeerIdentity
       },
     },
     follow(server) {
-      const use = (pair: { readonly cert: string; readonly key: string }) =>
-        server.setSecureContext({ ...pair, minVersion: "TLSv1.2" });
+      const use = (pair: TlsPair) => server.setSecureContext({ ...pair, minVersion: "TLSv1.2" });
       if (operator.pair !== undefined) use(operator.pair);
       return operator.onChange(use);
     },
@@ -46,7 +46,7 @@ export interface PeerIdentity {
   current(): Promise<PeerCredentials>;
 }
 
-/** A rotated certificate stays valid far longer. */
+/** How long an answer is used. A rotated certificate stays valid far longer. */
 const USED_MS = 1_000;
 
 export function createAskedIdentity(ask: () => void, clock: Pick<Clock, "monotonicMs">) {

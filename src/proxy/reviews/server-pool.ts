@@ -1,6 +1,6 @@
 // Connections to one webhook server, the operator's or a peer's. Invariants: each server is checked before
-// any byte of a request is sent; headers of one connection stop here, and the mesh's own headers never reach
-// the operator; a client that is gone, or whose time is up, ends the request.
+// any byte of a request is sent; hop-by-hop headers stop here, and the mesh's own headers never reach the
+// operator; a client that is gone, or whose time is up, ends the request.
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { type buildConnector, type Dispatcher, Pool } from "undici";
 import { type Clock, createDeadline } from "../../base/clock.ts";
@@ -25,7 +25,7 @@ export interface ServerPoolOptions {
   readonly clock: Clock;
 }
 
-/** If 64 handshakes began together, all would end late. The time of a handshake begins when its turn comes. */
+/** If 64 handshakes began together, all would end late. The time of each begins when its turn comes. */
 const HANDSHAKES_AT_ONCE = 4;
 /** Longer than any caller waits: its signal ends the request. */
 const MAX_MS = 120_000;

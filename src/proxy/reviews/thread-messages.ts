@@ -2,6 +2,7 @@
 // stranger sends stays in that thread; the main thread gets questions of some hundred bytes.
 import type { ListenAddress } from "../../base/listener.ts";
 import type { PodPeer } from "../../wire/peer-type.ts";
+import type { TlsPair } from "../identity/tls-pair.ts";
 import type { AccessFields } from "../observe/access-log.ts";
 import type { ReviewDecision, ReviewQuestion } from "./decide-review.ts";
 import type { ReviewResult } from "./review-call.ts";
@@ -22,11 +23,7 @@ export interface ThreadSettings extends WebhooksConfig {
 }
 
 /** What this pod shows to its peers, and the CAs of the mesh, as PEM. */
-export interface PeerCredentials {
-  readonly cert: string;
-  readonly key: string;
-  readonly ca: string;
-}
+export type PeerCredentials = TlsPair & { readonly ca: string };
 
 /** Whether the operator's certificate can be used. */
 export interface CertificateState {

@@ -7,7 +7,7 @@ import { createLogger } from "../../base/log.ts";
 import { createListener } from "./listener.ts";
 import type { FromThread, ThreadSettings, ToThread } from "./thread-messages.ts";
 
-/** Behind the main thread, if both want the same core. */
+/** The main thread goes first if both want the same core. */
 const NICE = 5;
 
 try {

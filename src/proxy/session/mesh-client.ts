@@ -10,7 +10,7 @@ import type { ReportMessage } from "../../wire/messages.ts";
 import type { ManagerAccess, ManagerPass } from "../identity/manager-access.ts";
 import { isRefusal, type ManagerChannel, openManagerChannel, reasonOf } from "../identity/manager-channel.ts";
 import { createMeshDialog, type MeshDialog, type MeshDialogDeps, type MeshStream, openMeshStream } from "./mesh-stream.ts";
-import { BACKOFF, createLeaderFinder, NO_RETRIES, nextRetry, type Outcome, type StreamOutcome } from "./next-attempt.ts";
+import { BACKOFF, createLeaderFinder, NO_RETRIES, nextRetry, type Outcome } from "./next-attempt.ts";
 import type { Greeting } from "./registration.ts";
 import type { SessionMetrics } from "./session-metrics.ts";
 
@@ -57,7 +57,7 @@ export function createMeshClient(deps: MeshClientDeps) {
     return { registration: greeting.registration, dialog: createMeshDialog({ ...deps, endpoint, greeting }) };
   };
 
-  const streamOnce = async (endpoint: string, signal: AbortSignal): Promise<StreamOutcome> => {
+  const streamOnce = async (endpoint: string, signal: AbortSignal): Promise<Outcome> => {
     const pass = await deps.access.pass();
     const { registration, dialog } = await begin(endpoint);
     let isReached = false;
@@ -110,7 +110,7 @@ export function createMeshClient(deps: MeshClientDeps) {
   };
 
   /** An attempt that cannot even begin counts as one more failure. */
-  const connectOnce = async (endpoint: string, signal: AbortSignal): Promise<StreamOutcome> => {
+  const connectOnce = async (endpoint: string, signal: AbortSignal): Promise<Outcome> => {
     try {
       return await streamOnce(endpoint, signal);
     } catch (cause) {
@@ -183,9 +183,9 @@ function isAccessError(error: unknown): error is MeshError {
 const KEPT_MS = 20_000;
 
 /**
- * The proxy's connections to replicas: one through the Service, and one to a replica that was named by another.
+ * The proxy's connections to replicas: one through the Service, and one to a replica that another has named.
  * The first stays open while its replica lives but does not serve, since asking it again costs no handshake.
- * After KEPT_MS the proxy asks another replica: one that is cut off from the API server never learns who leads.
+ * After KEPT_MS another replica is asked: one that is cut off from the API server never learns who leads.
  * @param service host:port that leads to any replica
  */
 function createChannels(service: string, connect: (endpoint: string, pass: ManagerPass) => ManagerChannel, clock: Clock) {
@@ -218,7 +218,7 @@ function createChannels(service: string, connect: (endpoint: string, pass: Manag
     served(endpoint: string): void {
       if (endpoint !== service) drop();
     },
-    /** @param answered the replica at the other end is alive, and only does not serve */
+    /** @param answered the replica at the other end is alive but does not serve */
     release(endpoint: string, answered: boolean): void {
       if (endpoint === service && !answered) drop();
       redirectChannel?.close();

@@ -93,7 +93,6 @@ export function createMeshDialog({ endpoint, greeting, promise, handlers, log }:
   const state: DialogState = { isFollowing: false, redirect: undefined, hasBroughtUpdates: false };
   let hasWarned = false;
 
-  const handlerOf = (type: string) => (Object.hasOwn(handlers, type) ? handlers[type] : undefined);
   const follow = async ({ epoch, wantedTables, types }: WelcomeMessage, stream: MeshStream) => {
     state.isFollowing = false;
     if (await promise(epoch)) {
@@ -115,7 +114,7 @@ export function createMeshDialog({ endpoint, greeting, promise, handlers, log }:
     state.hasBroughtUpdates = true;
     const type = message.resource?.type ?? "";
     const answers = answersTo(message, stream);
-    const handler = handlerOf(type);
+    const handler = Object.hasOwn(handlers, type) ? handlers[type] : undefined;
     if (handler !== undefined) return handler.take(message, answers);
     log.warn({ endpoint, type }, "resource of an unknown type refused");
     answers.nack([`resource type ${JSON.stringify(type)} is not known to this proxy (version ${proxyVersion})`]);

@@ -5,12 +5,15 @@ import { type BackoffOptions, backoffMs, type Clock, type Random } from "../../b
 import { isMeshError } from "../../base/errors.ts";
 import { isRefusal, isUnbelieved } from "../identity/manager-channel.ts";
 
+/** How a stream went. */
 export interface Outcome {
   readonly error: Error | undefined;
   /** The leader that the replica has named. */
   readonly redirect: string | undefined;
   /** The manager took the registration: the endpoint is good. */
   readonly served: boolean;
+  /** The stream brought updates, or lasted a while. */
+  readonly isOfUse: boolean;
 }
 
 /** How long a replica that did not serve is avoided, in milliseconds: most of a lease. */
@@ -49,11 +52,6 @@ export function createLeaderFinder(service: string, clock: Clock) {
   };
 }
 
-export interface StreamOutcome extends Outcome {
-  /** The stream brought updates, or lasted a while. */
-  readonly isOfUse: boolean;
-}
-
 /** Failures of each kind in a row. */
 export interface Retries {
   /** No replica served. */
@@ -82,7 +80,7 @@ const TURNED_AWAY_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 5_000 };
  */
 export function nextRetry(
   before: Retries,
-  outcome: StreamOutcome,
+  outcome: Outcome,
   isFollowed: boolean,
   { backoff, random }: { readonly backoff: BackoffOptions; readonly random: Random },
 ): { readonly retries: Retries; readonly delayMs: number } {

@@ -36,7 +36,7 @@ export function createPolicyHandler({ policies, file, report, log }: PolicyHandl
     announced(isSent: boolean): void {
       isAnnounced = isSent;
     },
-    /** The manager sends policies and none have come: a new proxy must not serve without them. */
+    /** True if the manager sends policies and none have come: a new proxy must not serve without them. */
     get isAwaited(): boolean {
       return isAnnounced && current === undefined;
     },

@@ -30,7 +30,7 @@ export function createReporter(clock: Clock, send: (report: ReportMessage) => vo
     report<K extends keyof Reports>(kind: K, value: Reports[K]): void {
       channels.get(kind)?.report(value);
     },
-    /** Initial values count, since the process before may have reported others. */
+    /** Includes initial values, since the process before may have reported others. */
     get all(): readonly ReportMessage[] {
       return every.map(({ last }) => last);
     },

@@ -24,7 +24,7 @@ export function createSnapshotFile(
   let movesBefore: StoredMoves | undefined;
   let lock: LockState = { closed: undefined, longestLeaseMs: undefined };
   let readMoves = () => LOST_MOVES;
-  /** Counts the calls of `willChange`: `unsaved` stays while routes newer than the stored ones are in force. */
+  /** Counts `willChange`: the marker stays while routes newer than the stored ones are in force. */
   let changes = 0;
 
   const read = async (): Promise<Stored | undefined> => {
@@ -71,8 +71,8 @@ export function createSnapshotFile(
       return stored?.snapshot;
     },
     /**
-     * A snapshot comes into force before it is stored. Until the next `save`, another process does not believe
-     * the stored moves, since clients may have seen more. Synchronous, since nothing may be shown before.
+     * A snapshot comes into force before it is stored. Until the next `save`, another process does not
+     * believe the stored moves, since clients may have seen more. Synchronous, since nothing may be shown before.
      */
     willChange(): void {
       changes++;

@@ -1,6 +1,6 @@
-// The numbers of the proxy's streams, by which a manager recognizes a late registration, and the promised epoch,
-// both over restarts. Invariants: a later stream has a higher number, even after the clock was set back, as
-// long as the disk takes a few bytes; the file never names a lower epoch than was promised.
+// The numbers of the proxy's streams, by which a manager recognizes a late registration, and the promised
+// epoch, both over restarts. Invariants: a later stream has a higher number, even after the clock was set
+// back, as long as the disk takes a few bytes; the file never names a lower epoch than was promised.
 import { sleep } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
@@ -23,8 +23,8 @@ interface Entry {
  * which is 20 s at most (src/manager/config.ts). It is also a manager's lease by default.
  */
 export const LEASE_MS = 15_000;
-// How far the stored bound is ahead. Numbers follow the wall clock, so if the file is lost, the next number is
-// too low by at most this for each earlier restart.
+// How far the stored bound is ahead. Numbers follow the wall clock, so if the file is lost, the next number
+// is too low by at most this for each earlier restart.
 const RESERVED = 10_000;
 
 export type StreamLedger = ReturnType<typeof createStreamLedger>;
@@ -37,7 +37,7 @@ export function createStreamLedger({ slot, clock, log, unstored }: StreamLedgerO
   let isStored = false;
   let hasPromised = false;
 
-  // An older number or promise must not come after a newer one, so each save takes what holds by its turn.
+  // An older entry must not replace a newer one, so each save takes the entry that holds when its turn comes.
   const save = () =>
     slot.save(() => {
       const next = promised;
@@ -45,7 +45,7 @@ export function createStreamLedger({ slot, clock, log, unstored }: StreamLedgerO
       const isOlder = onDisk === undefined || onDisk.epoch < next.epoch;
       return {
         text: () => `${next.bound} ${next.epoch}\n`,
-        // The next process waits if it finds nothing. By an older promise it would follow an older leader.
+        // The next process waits if it finds nothing. With an older promise it would follow an older leader.
         onFullDisk: isOlder ? "empty" : "keep",
         done({ is }) {
           isStored = is === "stored";
@@ -73,8 +73,8 @@ export function createStreamLedger({ slot, clock, log, unstored }: StreamLedgerO
     },
     /**
      * For a process with routes of the process before, which has therefore made a promise. If that promise is
-     * unknown, resolves only when no leader from before it can still believe that it leads, or when the signal
-     * fires. So a promise holds even without a disk.
+     * unknown, resolves only when no leader from before it can still believe that it leads, or when the
+     * signal fires. So a promise holds even without a disk.
      */
     async outlastOlderLeaders(signal: AbortSignal): Promise<void> {
       if (isStored) return;

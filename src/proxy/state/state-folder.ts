@@ -1,6 +1,6 @@
 // The proxy's files in its data folder, each in a slot. The table in docs/design.md, "A proxy that restarts",
-// says what a full disk does to each file. Invariants: a stored text is whole or was never there; the saves of
-// a slot run one after the other, and the saves that wait become one, of the newest content.
+// says what a full disk does to each file. Invariants: a stored text is whole or was never there; the saves
+// of a slot run one after the other, and the saves that wait become one, of the newest content.
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";

@@ -73,7 +73,6 @@ export type Labels = Immutable<z.output<typeof labelsSchema>>;
 export type LabelSelectorRequirement = Immutable<z.output<typeof requirementSchema>>;
 export type LabelSelector = Immutable<z.output<typeof labelSelectorSchema>>;
 
-/** Takes any value. */
 export function countTerms(selector: unknown): number {
   const labels = fieldsOf(fieldAt(selector, "matchLabels"));
   return Object.keys(labels).length + itemsOf(fieldAt(selector, "matchExpressions")).length;

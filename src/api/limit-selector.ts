@@ -65,7 +65,6 @@ interface Term {
   readonly values: readonly { readonly path: Path; readonly value: string }[];
 }
 
-/** Takes any value. */
 export function termsOf(selector: unknown): readonly Term[] {
   const labels = Object.entries(fieldsOf(fieldAt(selector, "matchLabels"))).map(([key, value]): Term => {
     const path = ["matchLabels", key];

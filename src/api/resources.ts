@@ -1,5 +1,4 @@
 // The kinds of this project as resources of the client.
-
 import type { Resource } from "../kube/client/resource.ts";
 import { type CircuitBreaker, circuitBreakerKind } from "./circuit-breaker.ts";
 import { type FaultInjection, faultInjectionKind } from "./fault-injection.ts";

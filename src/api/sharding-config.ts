@@ -1,6 +1,5 @@
 // The kind ShardingConfig: one shard of an operator, or the root of a family of shards. Invariant: it has
-// each field of KusionStack's kind, with the same spelling. Rules over several fields are in
-// sharding-config-rules.ts.
+// each field of KusionStack's kind, with the same spelling.
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { celRules } from "./extensions.ts";

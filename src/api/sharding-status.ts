@@ -2,7 +2,6 @@
 // app-status.ts hold.
 import { optional, z } from "zod";
 import { appStatusSchema } from "./app-status.ts";
-import { conditionsSchema } from "./conditions.ts";
 import { atomicList, countSchema, textUpTo } from "./fields.ts";
 import { MAX_NORMAL_SHARDS } from "./sharding-keys.ts";
 
@@ -61,5 +60,4 @@ export const shardingStatusSchema = appStatusSchema.extend({
     "Namespaces of which two shards select a common resource. The shard whose name comes first owns it.",
   ),
   standby: optional(countSchema).describe("Pods of the family that belong to no shard. They own nothing of the named resources."),
-  conditions: optional(conditionsSchema).describe("The conditions of the app, Ready first, which summarizes the others."),
 });

@@ -1,5 +1,4 @@
-// The kind VirtualApp: one operator, its subsets, and the rules of ownership. Rules over several fields are
-// in virtual-app-rules.ts.
+// The kind VirtualApp: one operator, its subsets, and the rules of ownership.
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { appStatusSchema } from "./app-status.ts";

@@ -25,13 +25,9 @@ export interface EgressTarget {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
-export interface AdmissionSubject {
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-  /** "" for none. */
-  readonly subresource: string;
-  readonly operation: string;
+type ReviewedResource = ReviewSubject["resource"] & Pick<ReviewSubject, "subresource" | "operation">;
+
+export interface AdmissionSubject extends ReviewedResource {
   readonly isNamespaced: boolean;
 }
 
@@ -45,7 +41,6 @@ export interface PolicyRequest {
   /** Only for a review of the operator's admission webhooks. */
   readonly admission?: AdmissionSubject;
   readonly method: string;
-  /** The request is for the operator's lock. */
   readonly isLock: boolean;
   /** It costs all tokens of a full bucket, since it deletes many objects. */
   readonly isBulk: boolean;

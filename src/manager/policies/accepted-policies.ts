@@ -1,6 +1,6 @@
-// The policies in force: the newest valid spec of each object. Invariant: the rules of an object that becomes
-// invalid stay in force. A manager that has just started does not know these rules, so the pods that had them
-// (`isDoubtful`) keep the rules that they have.
+// The policies in force: the newest valid spec of each object. Invariant: if an object becomes invalid, its
+// rules stay in force. A new manager does not know these rules, so the pods that had them (`isDoubtful`) keep
+// all rules that they have.
 import { isDeepStrictEqual } from "node:util";
 import type { Problem } from "../../api/problems.ts";
 import { beyondShare, POLICIES_SHARE } from "../apps/namespace-share.ts";

@@ -104,8 +104,7 @@ function switchedOff({ metadata, spec }: SwitchedObject, label: string): string 
 
 /** KusionStack's form, in which all namespaces include the cluster scope. */
 export function compileResourceRule(rule: Omit<ResourceRule, "clusterScope">): ResourceRule {
-  const { apiGroups, resources, verbs, namespaces } = rule;
-  return { apiGroups, resources, verbs, namespaces, clusterScope: namespaces.includes("*") };
+  return { ...rule, clusterScope: rule.namespaces.includes("*") };
 }
 
 /** True if a rule is about other servers than the API server, which needs the proxy's egress listener. */

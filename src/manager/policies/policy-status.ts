@@ -26,7 +26,6 @@ export interface TargetFacts {
   readonly enforced: string;
   /** Why the proxy refuses the policies; empty if it does not. */
   readonly problems: readonly string[];
-  /** The rules of this object. */
   readonly rules: readonly RuleSnapshot[];
 }
 

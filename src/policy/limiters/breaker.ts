@@ -73,7 +73,7 @@ export function createBreaker({ spec, startMs, recovery: first, before = CLOSED,
       step({ kind: "tripped", cause: "rate", nowMs, recovery });
     },
     charge(request, nowMs) {
-      bucket?.take(request, nowMs);
+      bucket?.charge(request, nowMs);
       if (state.kind !== "open") return failures === undefined ? undefined : countTicket;
       step({ kind: "probe" });
       probe = createProbe();

@@ -1,6 +1,6 @@
 // The limiters of all kinds. The breaker has a file of its own.
 import { BoundedMap } from "../../base/bounded-map.ts";
-import type { BucketSpec, LimiterSpec } from "../policy.ts";
+import type { LimiterSpec } from "../policy.ts";
 import { type BreakerOptions, createBreaker } from "./breaker.ts";
 import { isFailure, type Limiter, PASS } from "./limiter.ts";
 import { createTokenBucket } from "./token-bucket.ts";
@@ -12,7 +12,7 @@ export function createLimiter({ spec, ...options }: LimiterOptions): Limiter {
     case "deny":
       return DENY;
     case "bucket":
-      return createBucketLimiter(spec, options.startMs);
+      return { ...createTokenBucket(spec, options.startMs), state: () => "Closed" };
     case "in-flight":
       return createInFlightLimiter(spec.max);
     case "backoff":
@@ -30,18 +30,6 @@ const DENY: Limiter = {
   charge: () => undefined,
   state: () => "Opened",
 };
-
-function createBucketLimiter(spec: BucketSpec, startMs: number): Limiter {
-  const bucket = createTokenBucket(spec, startMs);
-  return {
-    ask: bucket.ask,
-    charge(request, nowMs) {
-      bucket.take(request, nowMs);
-      return undefined;
-    },
-    state: () => "Closed",
-  };
-}
 
 /** Nobody knows when a slot becomes free. */
 const SLOT_WAIT_MS = 1_000;

@@ -21,7 +21,7 @@ export function createTokenBucket({ perSecond, burst }: BucketSpec, startMs: num
       const waitMs = perSecond > 0 && costOf(request) <= burst ? (missing / perSecond) * 1_000 : Number.POSITIVE_INFINITY;
       return { kind: "limited", waitMs };
     },
-    take(request: PolicyRequest, nowMs: number) {
+    charge(request: PolicyRequest, nowMs: number): undefined {
       tokens = Math.max(0, tokensAt(nowMs) - costOf(request));
       countedMs = Math.max(countedMs, nowMs);
     },

@@ -76,10 +76,8 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
       const now = clock.monotonicMs();
       writes = writes.filter((time) => now - time < WRITES_WITHIN_MS);
       if (writes.length >= MAX_WRITES) {
-        log.warn(
-          { writes: writes.length, withinMs: WRITES_WITHIN_MS },
-          "webhook configurations change too often: who else edits them?",
-        );
+        const counts = { writes: writes.length, withinMs: WRITES_WITHIN_MS };
+        log.warn(counts, "webhook configurations change too often: who else edits them?");
         return { requeueAfterMs: WRITES_WITHIN_MS / MAX_WRITES };
       }
       // Each object by itself: a failed write of one must not prevent the write of the other.

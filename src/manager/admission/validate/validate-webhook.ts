@@ -86,8 +86,10 @@ export function checkedSources({ sources, apps, countMoves }: SourceChecks): Che
       const { kind } = source.resource;
       // The API server sends no object without metadata.
       const appName = isObject(fieldAt(after, "metadata")) ? source.appNameOf(after as KubeObject) : "";
-      const [[current], others] = split(apps.list(namespace), ({ ref }) => ref.name === appName && ref.kind === kind);
-      const { problems, warnings, reroute } = source.judgeEdit(before, after, { own: current, others });
+      const inNamespace = apps.list(namespace);
+      const own = inNamespace.find(({ ref }) => ref.name === appName && ref.kind === kind);
+      const others = inNamespace.filter((app) => app !== own);
+      const { problems, warnings, reroute } = source.judgeEdit(before, after, { own, others });
       const taken = before === undefined ? namesakes(others, appName, name) : [];
       const moves =
         countMoves === undefined || reroute === undefined ? [] : await moveWarnings(reroute, countMoves, caller, source.words);
@@ -105,10 +107,6 @@ async function moveWarnings({ before, after, restarts }: Reroute, countMoves: Co
   if (moved === 0 || (moved < total * RISKY_SHARE && moved < RISKY_COUNT)) return [];
   const restarting = restarts ? "; pods that lose namespaces are restarted one after the other" : "";
   return [`moves ${moved} of ${total} namespaces to other owners${restarting}; ${words.pausedField}: true stops it`];
-}
-
-function split<T>(items: readonly T[], isFirst: (item: T) => boolean): readonly [T[], T[]] {
-  return [items.filter(isFirst), items.filter((item) => !isFirst(item))];
 }
 
 /** The label of injected pods and the snapshots contain the name of an app without its kind. */

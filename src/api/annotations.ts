@@ -13,28 +13,28 @@ interface AnnotationValue {
   /** For the reference, as Markdown. */
   readonly values: string;
   /** Why a value is not allowed; undefined if it is allowed. */
-  readonly wrong: (value: string) => string | undefined;
+  readonly whyWrong: (value: string) => string | undefined;
   /** The form in which the proxy gets the value. Default: unchanged. */
   readonly normalize?: (value: string) => string;
 }
 
 const BOOLEAN: AnnotationValue = {
   values: "`true`, `false`",
-  wrong: (value) => (value === "true" || value === "false" ? undefined : 'must be "true" or "false"'),
+  whyWrong: (value) => (value === "true" || value === "false" ? undefined : 'must be "true" or "false"'),
 };
 
 function oneOf(allowed: readonly string[]): AnnotationValue {
   const listed = allowed.map((each) => JSON.stringify(each)).join(", ");
   return {
     values: allowed.map((each) => `\`${each}\``).join(", "),
-    wrong: (value) => (allowed.includes(value) ? undefined : `must be one of ${listed}${didYouMean(value, allowed)}`),
+    whyWrong: (value) => (allowed.includes(value) ? undefined : `must be one of ${listed}${didYouMean(value, allowed)}`),
   };
 }
 
 function quantityOfAtLeast(least: string): AnnotationValue {
   return {
     values: `a quantity, at least \`${least}\``,
-    wrong: (value) => {
+    whyWrong: (value) => {
       const amount = parseQuantity(value);
       if (amount === undefined) return 'must be a quantity such as "100m" or "128Mi"';
       return amount < (parseQuantity(least) ?? 0) ? `must be at least ${least}` : undefined;
@@ -44,14 +44,14 @@ function quantityOfAtLeast(least: string): AnnotationValue {
 
 const IMAGE: AnnotationValue = {
   values: "an image",
-  wrong: (value) => (/^[^\s"'\\]{1,512}$/.test(value) ? undefined : "must be the name of an image"),
+  whyWrong: (value) => (/^[^\s"'\\]{1,512}$/.test(value) ? undefined : "must be the name of an image"),
 };
 
 const MAX_RANGES_CHARS = 16_384;
 
 const ADDRESS_RANGES: AnnotationValue = {
   values: "ranges such as `10.0.0.0/8,fd00::/8`",
-  wrong: (value) => {
+  whyWrong: (value) => {
     if (value.length > MAX_RANGES_CHARS) return `must have at most ${MAX_RANGES_CHARS} characters`;
     const ranges = rangesOf(value);
     const wrong = ranges.find((range) => !isRange(range));
@@ -105,7 +105,7 @@ const ROWS = {
   "confirm-moves": {
     on: "app",
     values: "the object's `metadata.generation`",
-    wrong: () => undefined,
+    whyWrong: () => undefined,
     meaning: "on a VirtualApp: confirms the moves of this generation that exceed `spec.route.maxMovingPercent`",
   },
   intercept: {
@@ -217,7 +217,7 @@ export function* appAnnotations(metadata: unknown): Iterable<Finding> {
   for (const name of annotationsOn("app")) {
     const key = annotationKey(name);
     const value = fieldAt(metadata, "annotations", key);
-    const message = value === undefined ? undefined : ANNOTATIONS[name].wrong(jsonText(value));
+    const message = value === undefined ? undefined : ANNOTATIONS[name].whyWrong(jsonText(value));
     if (message !== undefined) yield { path: ["annotations", key], value, message };
   }
 }

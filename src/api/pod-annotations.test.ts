@@ -96,7 +96,7 @@ describe("the table of annotations", () => {
     expect(settings).toEqual(expect.arrayContaining(variables));
   });
   it("has values by default that are allowed", () => {
-    const wrong = Object.values(ANNOTATIONS).flatMap(({ fallback, wrong }) => (fallback && wrong(fallback)) ?? []);
+    const wrong = Object.values(ANNOTATIONS).flatMap(({ fallback, whyWrong }) => (fallback && whyWrong(fallback)) ?? []);
     expect(wrong).toEqual([]);
   });
   it("has a request and a limit of each resource", () => {

@@ -88,7 +88,7 @@ export function podAnnotationProblems(
     const name = NAMES.get(key);
     const message = key.startsWith(PROXY_ENV)
       ? wrongEnv(key.slice(PROXY_ENV.length), isReserved)
-      : name && ANNOTATIONS[name].wrong(value);
+      : name && ANNOTATIONS[name].whyWrong(value);
     return message === undefined ? [] : [problemOf(key, value, message)];
   });
   if (wrong.length > 0) return wrong;

@@ -34,7 +34,7 @@ function resourceMessage(name: string): string {
 /** Stands for any group or resource. It is not a valid name. */
 const SOME = "?";
 
-/** Finds overlaps of lists of resources, of any shape. The cost is linear in the pairs of group and resource. */
+/** Finds overlaps of lists of resources, of any shape, at a cost linear in the pairs of group and resource. */
 export function createResourceIndex<T>() {
   const items: T[] = [];
   /** The index of the first item, by group and resource. */

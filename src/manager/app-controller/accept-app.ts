@@ -64,10 +64,15 @@ export function createAcceptance({ source, client, namespaces, routes, statuses 
     return isNewer ? undefined : current;
   }
 
-  function reject({ ref, object }: App, facts: UnplannedFacts, message: string, signal: AbortSignal) {
-    const { generation = 0 } = object.metadata;
-    const rejected = { ...facts, generation, message };
-    return statuses.write({ ref, object }, (previous, now) => rejectedStatus({ ...rejected, previous, now }), signal);
+  async function reject(
+    app: App,
+    facts: UnplannedFacts,
+    message: string,
+    signal: AbortSignal,
+    statusOf = rejectedStatus,
+  ): Promise<void> {
+    const { generation = 0 } = app.object.metadata;
+    await statuses.write(app, (previous, now) => statusOf({ ...facts, generation, message, previous, now }), signal);
   }
 
   return {
@@ -90,8 +95,7 @@ export function createAcceptance({ source, client, namespaces, routes, statuses 
         return { instead: {} };
       }
       if (spec.waitsFor !== undefined) {
-        const waiting = { ...facts, generation: app.object.metadata.generation ?? 0, message: spec.waitsFor };
-        await statuses.write(app, (previous, now) => notPlacedStatus({ ...waiting, previous, now }), signal);
+        await reject(app, facts, spec.waitsFor, signal, notPlacedStatus);
         return { instead: {} };
       }
       const objects = await addFinalizers(app, signal);
@@ -128,7 +132,7 @@ function injectedPods(name: string): PodSelection {
   };
 }
 
-/** For versions that cannot be compared: otherwise the store queues the app sooner. */
+/** Only for resource versions that cannot be compared: otherwise the store queues the app before. */
 const EDITED_MS = 100;
 
 function tooCostlyMessage(namespaces: number): string {

@@ -28,7 +28,7 @@ const RECONCILE_TIMEOUT_MS = 15_000;
 // A restart continues only after its status is written, so the longest wait must be short.
 const BACKOFF = { baseMs: 50, maxMs: 15_000 };
 
-export interface AppControllerOptions
+interface AppControllerOptions
   extends Required<Pick<RestarterOptions, "evictor" | "settleMs">>,
     ControllerBase,
     Pick<ManagerContext, "apps" | "registry" | "pods" | "events" | "clock"> {

@@ -88,7 +88,7 @@ export interface App {
   readonly object: SourceObject;
   /** The source objects of the app: the live ones, or all of them if the whole app is being deleted. */
   readonly objects: readonly SourceObject[];
-  /** The app is being deleted or is switched off: every pod gets the whole view back. */
+  /** The app is being deleted or is switched off, so every pod will own everything again. */
   readonly isEnding: boolean;
   /** Objects that are being deleted while others of the app stay. */
   readonly leaving: readonly SourceObject[];
@@ -112,7 +112,7 @@ export interface Source<O extends SourceObject = SourceObject> {
   labelledBy(object: KubeObject): readonly GroupResource[];
   /** The apps that these objects form. Never throws. */
   appsOf(objects: readonly O[]): App[];
-  /** An object of the store has a new version. What was found out about the old one may hold for it. */
+  /** An object of the store has a new version. What is known about the old version may be true of it too. */
   onUpdate?(before: O, after: O): void;
   /** The answer of admission to a created object (`before` is then undefined) or a changed object. */
   judgeEdit(before: unknown, after: unknown, surroundings: Surroundings): EditVerdict;
@@ -179,7 +179,7 @@ export function createApps(informers: Pick<Informers, "store">, sources: readonl
   const kinds = sources.map((source) => ({ source, store: informers.store(source.resource) }));
   const noun = sources.map(({ words }) => words.plural).join(" and ");
   const known = new Map<string, readonly App[]>();
-  // Subscribed first, so that no other handler of the same change gets the apps of before.
+  // Subscribed first, so that no other handler of the same change gets outdated apps.
   for (const { source, store } of kinds) {
     store.onChange((change) => {
       known.delete(change.object.metadata.namespace ?? "");

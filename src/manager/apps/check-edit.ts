@@ -1,6 +1,5 @@
-// The parts of `judgeEdit` that all source kinds share. Pure. Invariants: the answer contains all problems
-// together. A stored object may be invalid, because an older version accepted it or no manager answered. An
-// edit that adds no problem is allowed, so users can correct the object step by step and remove its
+// The parts of `judgeEdit` that all source kinds share. Pure. Invariant: an edit that adds no problem is allowed, even
+// if the stored object is invalid (an older version accepted it), so users can correct it step by step and remove its
 // finalizer.
 import { formatProblem, type Problem, type ValidationResult } from "../../api/problems.ts";
 import { type LabelTerm, termsOfSelector } from "../../kube/label-selector.ts";

@@ -8,7 +8,7 @@ interface NamespaceShare {
 }
 
 const MIB = 1024 * 1024;
-/** As many as the webhook configurations have places for. A few objects of etcd's limit (1.5 MiB) fit. */
+/** The webhook configurations have places for 64 apps. A few objects of etcd's largest size (1.5 MiB) fit. */
 export const APPS_SHARE: NamespaceShare = { count: 64, bytes: 4 * MIB };
 export const POLICIES_SHARE: NamespaceShare = { count: 256, bytes: 4 * MIB };
 

@@ -1,9 +1,7 @@
-// The desired route table of each app, compiled outside of the reconciles, so that no spec delays them. After
-// a change of namespaces only those are compiled again. Invariants: equal inputs give the same object, so the
-// plan can reuse its comparisons; an app has one compilation at a time, and one that exceeds the limit is not
-// tried again until the spec changes or some time has passed. A table is used only if the API server still
-// had the specs after the compilation: after an outage each watch returns separately, so the manager may see
-// a namespace before an earlier edit of the spec, and that namespace must not get an owner by the old spec.
+// The desired route table of each app, compiled outside of the reconciles, so that no spec delays them. Invariants:
+// equal inputs give the same object, so the plan can reuse its comparisons; an app has one compilation at a time. A
+// table is used only if the API server still had the specs after the compilation: otherwise, after an outage, a new
+// namespace could get an owner by an old spec, because each watch returns at another moment.
 import { type Clock, sleep } from "../../base/clock.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { KubeObject } from "../../kube/types.ts";
@@ -30,9 +28,9 @@ export interface RoutesOptions {
 
 /** Bounds what a spec costs: 10,000 namespaces with ordinary rules take half a second. */
 export const COMPILE_LIMIT_MS = 10_000;
-/** Namespaces may have become fewer. */
+/** Then a spec beyond the limit is tried again, since there may be fewer namespaces. */
 export const RETRY_MS = 600_000;
-/** A reconcile waits so long, since most compilations end within it. */
+/** How long a reconcile waits: most compilations end within this time. */
 const PATIENCE_MS = 100;
 
 type TableAnswer = RouteTable | "compiling" | "too-costly" | "edited" | "gone";
@@ -40,11 +38,11 @@ type TableAnswer = RouteTable | "compiling" | "too-costly" | "edited" | "gone";
 export type Routes = ReturnType<typeof createRoutes>;
 
 interface Compiled {
-  /** Identifies the objects and what of them the table depends on. */
+  /** Identifies the objects and the parts of them on which the table depends. */
   readonly inputs: string;
   /** The number of changes of namespaces that it contains. */
   readonly atChange: number;
-  /** Undefined: it exceeds the limit. */
+  /** Undefined if it exceeds the limit. */
   readonly table: RouteTable | undefined;
   readonly endedMs: number;
   /** The API server still had this spec after the compilation. */

@@ -1,20 +1,19 @@
-// What pods may have done before or after this replica could see them. One rule: a pod may have written, or
-// may have received routes, whenever this replica did not watch it. So three times follow from the first list
-// of a namespace's pods:
+// What pods may have done while this replica did not watch them: each may have written or received routes. So three
+// times follow from the first list of a namespace's pods:
 //
-//   grace time                  which pods were removed just before is not known: the namespace has one entry without a pod
+//   grace time                  the pods that were removed just before are not known: the namespace has one entry without a pod
 //   status lag                  "never started" is not believed: an earlier leader may have served the listed pods
 //   while it watches the pods   the proxies of the listed pods may know routes from an earlier leader
 //
-// A removed pod counts for the grace time after its removal: a removal by force (a lost node, `kubectl delete
-// --force`) says nothing about the processes, and kube-apiserver accepts the pod's token for some time more.
+// A removed pod counts for the grace time: a removal by force (a lost node, `kubectl delete --force`) says nothing about
+// its processes, and kube-apiserver accepts its token for some time more.
 import type { Clock } from "../../base/clock.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { hasEnded } from "./app-pods.ts";
 import type { PodWatch } from "./pod-watch.ts";
 import { type PodKey, type ProxyFacts, podKey } from "./proxy-facts.ts";
 
-/** For the API server to see the removal itself, and for a request that it has just accepted. */
+/** Time for the API server to see the removal, and to end a request that it has just accepted. */
 const MARGIN_MS = 2_000;
 /** A kubelet writes a changed status immediately, and again within 10 s if that failed. */
 const STATUS_LAG_MS = 30_000;

@@ -114,7 +114,7 @@ function conditionsOf(facts: Pick<StatusFacts, "generation" | "previous" | "now"
   });
 }
 
-export interface StatusParts {
+interface StatusParts {
   readonly counts: Counts;
   readonly handover: Handover;
   readonly converged: Verdict;
@@ -237,7 +237,7 @@ function isStuck({ status, reason, message }: Condition, { handover }: AppStatus
 }
 
 /** @param facts without the plan while there is no route */
-export function acceptedVerdict({ plan }: Partial<Pick<StatusFacts, "plan">>): Verdict<"Valid"> {
+function acceptedVerdict({ plan }: Partial<Pick<StatusFacts, "plan">>): Verdict<"Valid"> {
   const warnsOnly = [...(plan?.rules.values() ?? [])].some(({ guard }) => guard === "Warn");
   const message = `the spec is valid${warnsOnly ? "; the guard is Warn: writes to objects of other subsets pass" : ""}`;
   return { status: "True", reason: "Valid", message };

@@ -1,7 +1,6 @@
-// Bounds every message of a status. Pure. Invariant: texts from pods, users and the API server never make the
-// status too long: the API server would refuse it, and the manager would write it again without end. A
-// message whose parts are bounded (base/plain-text.ts) is never cut here, so its remedy, which is at its end,
-// stays.
+// Bounds every message of a status. Pure. Invariant: texts from pods, users and the API server never make the status so
+// long that the API server refuses it, which would be tried again without end. A message whose parts are bounded
+// (base/plain-text.ts) is never cut here, so it keeps the remedy at its end.
 import { plainText } from "../../base/plain-text.ts";
 
 /** A quarter of what the schema allows for each of up to eight conditions. Ten problems fit. */

@@ -61,7 +61,7 @@ function movingOf({ plan }: StatusFacts, gains: ReadonlyMap<string, Gain>): numb
   return draining.size + granted;
 }
 
-/** The number of namespaces by owning subset; under undefined those that no subset owns. */
+/** The number of namespaces of each subset; the key undefined is for those that no subset owns. */
 function countNamespaces(desired: RouteTable): ReadonlyMap<string | undefined, number> {
   const counts = new Map<string | undefined, number>();
   const holdersIn = createHolders(desired);
@@ -72,7 +72,7 @@ function countNamespaces(desired: RouteTable): ReadonlyMap<string | undefined, n
   return counts;
 }
 
-/** Namespaces of other subsets to which a pod without a proxy may write. Of other pods it is not known. */
+/** The number of namespaces of other subsets to which a pod without a proxy may write. */
 function conflictingOf(facts: StatusFacts): number {
   const { pods, plan } = facts;
   if (!pods.some(({ proxy, running }) => proxy !== "own" && running)) return 0;
@@ -104,9 +104,9 @@ function subsetStatus(facts: StatusFacts, name: string, namespaces: number, wait
   };
 }
 
-// The time without a writer: from sending the new route to the losing pods until the first gaining pod
-// enforces the grant. It is measured for each gaining subset over all its gained namespaces together, so it
-// is never too short. The status contains the beginning (`subsets[].waitingSince`), for the next manager too.
+// The time without a writer: from sending the new route to the losing pods until the first gaining pod enforces the
+// grant. It is measured for all namespaces of a gaining subset together, so it is never too short. The status has its
+// beginning (`subsets[].waitingSince`), so that the next manager knows it.
 //
 //   nothing => waiting    the subset is fenced while a losing pod has the new route and has not acknowledged it, or the subset
 //                         has a grant that none of its pods enforces yet

@@ -1,6 +1,6 @@
-// The condition Ready: the spec is accepted, every pod has a proxy that is in sync, each subset that owns
-// something has a ready pod, and nothing is stuck. Pure. It stays True in a healthy handover, with the phase
-// as its reason, and while the proxies may still be connecting to a new manager.
+// The condition Ready: the spec is accepted, every pod has a proxy that is in sync, each subset that owns something has
+// a ready pod, and nothing is stuck. Pure. It stays True in a healthy handover, and while proxies may still be
+// connecting to a new manager.
 import { PHASES } from "../../api/app-status.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import { subsetText } from "../../route/words.ts";
@@ -41,16 +41,13 @@ export const READY_REASONS = [
 
 type Ready = Verdict<(typeof READY_REASONS)[number]>;
 
-interface Parts {
+interface Summary {
   readonly counts: Counts;
   readonly handover: Handover;
   readonly converged: Verdict;
-}
-
-interface Summary extends Parts {
-  /** What other conditions say with priority over an old wait, the first one before the others. */
+  /** The faults of other conditions that come before an old wait. */
   readonly urgent: readonly Verdict[];
-  /** What other conditions say after an old wait. */
+  /** The faults of other conditions that come after an old wait. */
   readonly others: readonly Verdict[];
 }
 
@@ -65,7 +62,7 @@ export function readyVerdict(facts: StatusFacts, summary: Summary): Verdict {
   return readyText(facts, summary);
 }
 
-function readyText(facts: StatusFacts, { counts, handover, converged }: Parts): Ready {
+function readyText(facts: StatusFacts, { counts, handover, converged }: Summary): Ready {
   const { phase } = handover.handover ?? {};
   const status = "True";
   const { reason, message } = converged;

@@ -1,7 +1,6 @@
-// Compiles an app's route without keeping the manager from its other work. Expressions are matched in another
-// thread, and the rest is done in slices. Invariants: whatever the specs say, all compilations together take
-// at most half of the event loop's time, in slices of about SLICE_MS; a compilation ends after its limit, or
-// with the next slice if nobody wants it any more.
+// Compiles an app's route: expressions in another thread, the rest in slices of about SLICE_MS. Invariants: all
+// compilations together take at most half of the event loop's time; a compilation ends after its limit, or with the
+// next slice if it is no longer wanted.
 import type { Clock } from "../../../base/clock.ts";
 import { createFairTurns } from "../../../base/fair-turns.ts";
 import type { RouteTable } from "../../../route/table.ts";
@@ -12,7 +11,7 @@ import type { NamespaceFacts, RouteSpec } from "./route-spec.ts";
 /** Of work between two pauses. Leases, streams and probes are served in the pauses. */
 const SLICE_MS = 5;
 
-export interface CompileOptions {
+interface CompileOptions {
   readonly earlier?: EarlierTable | undefined;
   readonly signal?: AbortSignal;
 }
@@ -25,7 +24,7 @@ export type Compile = (
   options?: CompileOptions,
 ) => Promise<RouteTable | undefined>;
 
-export interface CompilerOptions {
+interface CompilerOptions {
   readonly matchExpressions: MatchExpressions;
   readonly clock: Pick<Clock, "monotonicMs" | "after">;
 }

@@ -1,5 +1,6 @@
-// Which callers a subset serves, by their user agent. Pure. Invariant: the default subset serves all callers, and a
-// caller that another subset excludes gets nothing there, so a change of the list moves nothing between subsets.
+// Which callers a subset serves, by their user agent. Pure. Invariant: the default subset serves all callers,
+// and a caller that another subset excludes gets nothing there, so a change of the list moves nothing between
+// subsets.
 import type { Snapshot } from "./snapshot.ts";
 import { DEFAULT_SUBSET } from "./table.ts";
 

@@ -1,5 +1,5 @@
-// The operator's leader-election lock. Each subset has a lock of its own, NAME---SUBSET; the default subset keeps
-// NAME, so that a pod without a proxy and the default subset exclude each other.
+// The operator's leader-election lock. Each subset has a lock of its own, NAME---SUBSET; the default subset
+// keeps NAME, so that a pod without a proxy and the default subset exclude each other.
 import type { Snapshot } from "./snapshot.ts";
 import { DEFAULT_SUBSET } from "./table.ts";
 

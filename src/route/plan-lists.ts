@@ -1,6 +1,6 @@
-// Chooses between one list over all namespaces and a list for each own namespace, by the CPU time that they cost
-// the API server and the proxy (measured in docs/decisions/0021). Pure. Invariant: both show the same objects, so
-// a wrong choice costs only time.
+// Chooses between one list over all namespaces and a list for each own namespace, by the CPU time that they
+// cost the API server and the proxy (measured in docs/decisions/0021). Pure. Invariant: both show the same
+// objects, so a wrong choice costs only time.
 
 /** What is known of a collection over all namespaces. */
 export interface ListSize {

@@ -1,5 +1,5 @@
-// Decides which subset's pods answer a review of the operator's webhooks. Pure. Invariants: at any time one subset
-// answers for an object, unless every subset owns it; a forwarded review is never forwarded again.
+// Decides which subset's pods answer a review of the operator's webhooks. Pure. Invariants: at any time one
+// subset answers for an object, unless every subset owns it; a forwarded review is never forwarded again.
 import type { ReviewSubject } from "../kube/admission-review.ts";
 import type { Labels } from "../kube/label-selector.ts";
 import type { Owner } from "./owners.ts";

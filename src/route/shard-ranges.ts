@@ -1,12 +1,14 @@
-// Cuts the space of namespaces' hashes into the ranges of a `shardSelector` (KEP-5866; docs/decisions/0007-push-down.md).
-// Pure. Invariant: every own namespace is inside the ranges, however few they are.
+// Cuts the space of namespaces' hashes into the ranges of a `shardSelector` (KEP-5866;
+// docs/decisions/0007-push-down.md). Pure. Invariant: every own namespace is inside the ranges, however few
+// they are.
 //
-// The hash of an unknown namespace falls into a gap between two known ones. With few namespaces, the ranges include
-// all gaps, so running watches see a new namespace and can go on when it is granted. A gap outside of the ranges
-// costs every informer a new list when a namespace is created there. With too many ranges, first the gaps between
-// two namespaces of other subsets are closed, the narrowest first, where a new namespace is least likely. Then
-// neighbouring ranges are joined over the fewest namespaces of other subsets, whose objects proxy-side filtering
-// drops. Ranges of equal size would be useless, since FNV-1a of short names is badly skewed.
+// The hash of an unknown namespace falls into a gap between two known ones. With few namespaces, the ranges
+// include all gaps, so running watches see a new namespace and can go on when it is granted. A gap outside of
+// the ranges costs every informer a new list when a namespace is created there. With too many ranges, first
+// the gaps between two namespaces of other subsets are closed, the narrowest first, where a new namespace is
+// least likely. Then neighbouring ranges are joined over the fewest namespaces of other subsets, whose
+// objects proxy-side filtering drops. Ranges of equal size would be useless, since FNV-1a of short names is
+// badly skewed.
 
 /** The hashes from `start` up to, but not including, `end`. */
 export interface ShardRange {

@@ -1,6 +1,6 @@
-// The parts of `judgeEdit` that all source kinds share. Pure. Invariant: an edit that adds no problem is allowed, even
-// if the stored object is invalid (an older version accepted it), so users can correct it step by step and remove its
-// finalizer.
+// The parts of `judgeEdit` that all source kinds share. Pure. Invariant: an edit that adds no problem is
+// allowed, even if the stored object is invalid (an older version accepted it), so users can correct it step
+// by step and remove its finalizer.
 import { formatProblem, type Problem, type ValidationResult } from "../../api/problems.ts";
 import { type LabelTerm, termsOfSelector } from "../../kube/label-selector.ts";
 import type { LabelSelector } from "../../kube/types.ts";

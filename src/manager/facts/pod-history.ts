@@ -1,12 +1,12 @@
-// What pods may have done while this replica did not watch them: each may have written or received routes. So three
-// times follow from the first list of a namespace's pods:
+// What pods may have done while this replica did not watch them: each may have written or received routes. So
+// three times follow from the first list of a namespace's pods:
 //
 //   grace time                  the pods that were removed just before are not known: the namespace has one entry without a pod
 //   status lag                  "never started" is not believed: an earlier leader may have served the listed pods
 //   while it watches the pods   the proxies of the listed pods may know routes from an earlier leader
 //
-// A removed pod counts for the grace time: a removal by force (a lost node, `kubectl delete --force`) says nothing about
-// its processes, and kube-apiserver accepts its token for some time more.
+// A removed pod counts for the grace time: a removal by force (a lost node, `kubectl delete --force`) says
+// nothing about its processes, and kube-apiserver accepts its token for some time more.
 import type { Clock } from "../../base/clock.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { hasEnded } from "./app-pods.ts";

@@ -1,7 +1,7 @@
-// Watches all pods of the namespaces with an app, since a pod that loses a label still runs. Invariant: a namespace's
-// pods are undefined, not an empty list, until this watch has listed them and has called the `onListed` handlers. One
-// watch begins when this replica becomes the leader, so its list contains every pod that an earlier leader served.
-// Another one runs before that, for pod-history.ts.
+// Watches all pods of the namespaces with an app, since a pod that loses a label still runs. Invariant: a
+// namespace's pods are undefined, not an empty list, until this watch has listed them and has called the
+// `onListed` handlers. One watch begins when this replica becomes the leader, so its list contains every pod
+// that an earlier leader served. Another one runs before that, for pod-history.ts.
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
 import { PODS, type Pod } from "../../kube/client/resources.ts";

@@ -1,4 +1,5 @@
-// The facts that the manager knows about one proxy, by the key of its pod. The registry of proxies creates them.
+// The facts that the manager knows about one proxy, by the key of its pod. The registry of proxies creates
+// them.
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { Reports } from "../../wire/messages.ts";
 

@@ -1,6 +1,6 @@
-// Claims: what each pod of an app may enforce, and so may write to, by the facts about its proxy. They are the only
-// memory of a handover. Also compares a claimed table with the desired one. Pure. A claim lasts while the pod lives or
-// the API server may accept its token.
+// Claims: what each pod of an app may enforce, and so may write to, by the facts about its proxy. They are
+// the only memory of a handover. Also compares a claimed table with the desired one. Pure. A claim lasts
+// while the pod lives or the API server may accept its token.
 import type { AppRef, Snapshot } from "../../route/snapshot.ts";
 import { DEFAULT_SUBSET, isFencedIn, type RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";

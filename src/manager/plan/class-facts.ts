@@ -1,6 +1,6 @@
-// What the rules of a table say about each of its classes: which subsets hold something there, and the ownership as
-// text. Pure. Invariant: each class is read once for all tables with the same rules and classes, since the tables of
-// the subsets of one plan differ only in fences.
+// What the rules of a table say about each of its classes: which subsets hold something there, and the
+// ownership as text. Pure. Invariant: each class is read once for all tables with the same rules and classes,
+// since the tables of the subsets of one plan differ only in fences.
 import { createHash } from "node:crypto";
 import { isInClusterScope } from "../../kube/place.ts";
 import { classIn, DEFAULT_SUBSET, isFencedIn, limitsOf, type RouteRule, type RouteTable } from "../../route/table.ts";

@@ -1,12 +1,12 @@
-// A paused app: the desired table in which namespaces stay with their present owners, whom the table in force gives.
-// Pure. Invariants: moves that have begun are in the table in force, so they are completed; applied to its own result,
-// `pauseAt` changes nothing.
+// A paused app: the desired table in which namespaces stay with their present owners, whom the table in force
+// gives. Pure. Invariants: moves that have begun are in the table in force, so they are completed; applied to
+// its own result, `pauseAt` changes nothing.
 //
-// Any proxy can register a table that no manager has made. So only a table is in force whose hash is in the status,
-// and a hash gets there only from a plan that did not lose the table in force.
+// Any proxy can register a table that no manager has made. So only a table is in force whose hash is in the
+// status, and a hash gets there only from a plan that did not lose the table in force.
 //
-// Resources that move as a whole keep the rules in force. The spec's rules apply to namespaces that the table in force
-// does not have, and to those of a subset that the spec no longer has, since it has no pods.
+// Resources that move as a whole keep the rules in force. The spec's rules apply to namespaces that the table
+// in force does not have, and to those of a subset that the spec no longer has, since it has no pods.
 import { isInClusterScope } from "../../kube/place.ts";
 import type { AppRef, Snapshot } from "../../route/snapshot.ts";
 import { classIn, limitsOf, namespacesOf, type RouteRule, type RouteTable } from "../../route/table.ts";

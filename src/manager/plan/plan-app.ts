@@ -1,6 +1,6 @@
-// The plan of one app, computed from facts alone: the desired table, the fences, the rules of each pod's proxy, and
-// their versions. Pure. Invariant: pods with equal rules share one object, so each table is compared once for all pods
-// that enforce it.
+// The plan of one app, computed from facts alone: the desired table, the fences, the rules of each pod's
+// proxy, and their versions. Pure. Invariant: pods with equal rules share one object, so each table is
+// compared once for all pods that enforce it.
 import { createHash } from "node:crypto";
 import { MAX_OWNERS_HASHES } from "../../api/app-status.ts";
 import type { AppRef, Snapshot } from "../../route/snapshot.ts";

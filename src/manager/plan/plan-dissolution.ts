@@ -1,5 +1,6 @@
-// The plan of an app that is being deleted: all its pods own everything again, in an order in which no object has two
-// owners. Pure; needs no valid spec. The plan follows from what the pods enforce, not from their labels.
+// The plan of an app that is being deleted: all its pods own everything again, in an order in which no object
+// has two owners. Pure; needs no valid spec. The plan follows from what the pods enforce, not from their
+// labels.
 //
 //   Divided => Drained     the desired table has no rules on namespaces, so a handover takes all namespaces from the other subsets.
 //                          Resources that move as a whole stay: a list without them would look as if they were deleted
@@ -7,8 +8,9 @@
 //                          have acquired it. Resources that move as a whole are fenced until all have joined
 //   Whole => (deleted)     every live injected pod enforces the whole view or is gone, so the finalizer is removed
 //
-// Pods retain what they lose meanwhile, even with `onLoss: InPlace`. They own it again at the end, so no operator sees
-// deletions and no pod needs a restart. The plan does not wait for pods without a proxy, which may write everything.
+// Pods retain what they lose meanwhile, even with `onLoss: InPlace`. They own it again at the end, so no
+// operator sees deletions and no pod needs a restart. The plan does not wait for pods without a proxy, which
+// may write everything.
 import { type AppRef, NO_CALLER_POLICY } from "../../route/snapshot.ts";
 import { DEFAULT_SUBSET, type RouteRule, type RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";

@@ -1,6 +1,7 @@
-// The handover of resources that are partitioned by label or shared. Pure. The manager does not know the objects, so
-// such a resource moves as a whole when its rules change. Invariant: a subset gets it only when no live pod of another
-// subset may still enforce other rules. Limits do not matter, since they take objects away from all subsets.
+// The handover of resources that are partitioned by label or shared. Pure. The manager does not know the
+// objects, so such a resource moves as a whole when its rules change. Invariant: a subset gets it only when
+// no live pod of another subset may still enforce other rules. Limits do not matter, since they take objects
+// away from all subsets.
 import type { GroupResource } from "../../kube/types.ts";
 import { type FenceRule, isSharded, type ResourceMatch, type RouteTable, resourcesIn } from "../../route/table.ts";
 import type { Claim } from "./claims.ts";

@@ -1,6 +1,6 @@
-// Reads from a table how it treats resources that move as a whole: those that are partitioned by label or shared
-// (under a `sharded` rule, all that it does not name). Pure. A key has one group and one name, and each may be the
-// wildcard, so a key is a set that may overlap other keys. Only this file compares keys:
+// Reads from a table how it treats resources that move as a whole: those that are partitioned by label or
+// shared (under a `sharded` rule, all that it does not name). Pure. A key has one group and one name, and
+// each may be the wildcard, so a key is a set that may overlap other keys. Only this file compares keys:
 //
 //                       covers(a, b): all of b is in a     meets(a, b): some resource is in both
 //   a = b               yes                                yes

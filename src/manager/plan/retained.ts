@@ -1,6 +1,6 @@
-// What a pod retains read-only: what it owned or retained under its present table and does not own under the next one.
-// Otherwise informers would conclude that these objects were deleted. Pure. Invariant: a pod may write only to what it
-// owns, so claims do not depend on this file.
+// What a pod retains read-only: what it owned or retained under its present table and does not own under the
+// next one. Otherwise informers would conclude that these objects were deleted. Pure. Invariant: a pod may
+// write only to what it owns, so claims do not depend on this file.
 //
 //   Owned => Retained      the next table does not give the namespace to the pod's subset, or fences it
 //   Retained => Owned      the subset gains the namespace again, for example after an undo: no watch ends, and no pod restarts

@@ -1,6 +1,6 @@
-// The Balanced map of namespaces to shards: a hash of the name gives one of 1,024 slots, and each slot has a shard.
-// Pure. Invariants: every slot belongs to an active shard. A shard that joins gets its part, within one slot.
-// Only the namespaces of the shards that left, and as many as the parts of the others need, move.
+// The Balanced map of namespaces to shards: a hash of the name gives one of 1,024 slots, and each slot has a
+// shard. Pure. Invariants: every slot belongs to an active shard. A shard that joins gets its part, within
+// one slot. Only the namespaces of the shards that left, and as many as the parts of the others need, move.
 //
 // Slots without a namespace are spread too, so that the numbers stay even when more namespaces come.
 import { mixedHash } from "./mixed-hash.ts";

@@ -1,7 +1,7 @@
 // The children of a root: one ShardingConfig for each shard, with the names and selectors that KusionStack's
-// controller mesh makes. The manager shows the children, and compiles the family from them. Pure. Invariants: the
-// limits of the children contain each namespace exactly once, unless an entry of the root leaves it out; a larger
-// percentage of a canary adds namespaces and removes none.
+// controller mesh makes. The manager shows the children, and compiles the family from them. Pure. Invariants:
+// the limits of the children contain each namespace exactly once, unless an entry of the root leaves it out;
+// a larger percentage of a canary adds namespaces and removes none.
 import type { LabelSelector, LabelSelectorRequirement } from "../../api/label-selector.ts";
 import type { ShardingConfig, ShardingRoot } from "../../api/sharding-config.ts";
 import {

@@ -1,6 +1,6 @@
-// The pods of a family, the shard of each, and the shards that have a ready pod. Pure. Invariants: a pod belongs
-// to the first shard that selects it; a pod that no shard selects belongs to the default subset, owns nothing and
-// stands by.
+// The pods of a family, the shard of each, and the shards that have a ready pod. Pure. Invariants: a pod
+// belongs to the first shard that selects it; a pod that no shard selects belongs to the default subset, owns
+// nothing and stands by.
 import type { ShardingConfig, ShardingRoot } from "../../api/sharding-config.ts";
 import { POD_NAME } from "../../api/sharding-keys.ts";
 import type { Pod } from "../../kube/client/resources.ts";

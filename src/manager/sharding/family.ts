@@ -1,6 +1,6 @@
 // Groups the ShardingConfigs of one namespace into families. Pure; never throws, even for refused specs.
-// Invariants: every config that is not a child is in exactly one family; a child is a view of its root and decides
-// nothing. A conflict between two families is a problem of both, and names both.
+// Invariants: every config that is not a child is in exactly one family; a child is a view of its root and
+// decides nothing. A conflict between two families is a problem of both, and names both.
 import { fieldAt } from "../../api/rule.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { rootNameOf } from "../../api/sharding-config-rules.ts";

@@ -1,6 +1,6 @@
 // The Legacy map of namespaces to shards: the 32 shard-hashes, cut into batches of one size (the last may be
-// smaller). Pure. Invariants: if all shards are active, it is the map that KusionStack's controller mesh makes; if
-// a shard is lost, only its own hashes move.
+// smaller). Pure. Invariants: if all shards are active, it is the map that KusionStack's controller mesh
+// makes; if a shard is lost, only its own hashes move.
 import { NAME_HASHES } from "../../kube/place.ts";
 import { mixedHash } from "./mixed-hash.ts";
 

@@ -1,12 +1,12 @@
-// Which normal shards of a root own namespaces: the active ones. Pure. Invariants: at least one shard is active;
-// if only the time passes, nothing changes before `againMs`.
+// Which normal shards of a root own namespaces: the active ones. Pure. Invariants: at least one shard is
+// active; if only the time passes, nothing changes before `againMs`.
 //
-// - A shard leaves at once if the StatefulSet or the spec no longer has it. It is lost if none of its pods was
-//   ready for the grace time while another shard had a ready pod.
+// - A shard leaves at once if the StatefulSet or the spec no longer has it. It is lost if none of its pods
+//   was ready for the grace time while another shard had a ready pod.
 // - A shard joins when it is ready. Shards that become ready one after the other join together, because each
 //   change of the active shards moves namespaces and restarts pods.
-// - A shard that was lost joins only after it was ready for a hold time, which doubles with each further loss.
-//   So a pod that crashes again and again takes nothing from the other shards.
+// - A shard that was lost joins only after it was ready for a hold time, which doubles with each further
+//   loss. So a pod that crashes again and again takes nothing from the other shards.
 import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
 
 /** The hold time after the first loss. */

@@ -1,6 +1,6 @@
-// A hash of names for placement: FNV-1a, then the finalizer of MurmurHash3, since FNV-1a alone is badly skewed for
-// short names that differ only in their last letters. Pure. Invariant: the values never change, since stored
-// placements depend on them.
+// A hash of names for placement: FNV-1a, then the finalizer of MurmurHash3, since FNV-1a alone is badly
+// skewed for short names that differ only in their last letters. Pure. Invariant: the values never change,
+// since stored placements depend on them.
 const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 const encoder = new TextEncoder();

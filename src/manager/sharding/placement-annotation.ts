@@ -1,5 +1,6 @@
 // The placement as JSON in an annotation of the root. Pure. Invariants: equal placements give equal texts; a
-// placement that was read gives every namespace to an active shard; a text that cannot be read counts as absent.
+// placement that was read gives every namespace to an active shard; a text that cannot be read counts as
+// absent.
 import { z } from "zod";
 import { MAX_INT32 } from "../../api/fields.ts";
 import { type Problem, type ValidationResult, validate } from "../../api/problems.ts";

@@ -1,6 +1,6 @@
 // The placement of a root: which normal shards own namespaces, and which namespaces each of them owns. Pure.
-// Invariants: with the same members no namespace moves; a placement that is computed again from itself and the
-// same facts stays the same. The placement controller stores the result before anything uses it.
+// Invariants: with the same members no namespace moves; a placement that is computed again from itself and
+// the same facts stays the same. The placement controller stores the result before anything uses it.
 import { DEFAULT_GRACE_SECONDS, type ShardingRoot } from "../../api/sharding-config.ts";
 import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
 import { placeHash } from "../../kube/place.ts";

@@ -1,6 +1,6 @@
-// The rules of a family's route. Pure; tested by golden files. The family must have no problems. The rules contain
-// no selector of namespaces, so all proxies decide alike. All shards that name a resource must have the same terms
-// of object labels, since a table can limit a resource only for all subsets together.
+// The rules of a family's route. Pure; tested by golden files. The family must have no problems. The rules
+// contain no selector of namespaces, so all proxies decide alike. All shards that name a resource must have
+// the same terms of object labels, since a table can limit a resource only for all subsets together.
 import { createResourceIndex } from "../../api/resource-match.ts";
 import { formatTerms } from "../../kube/label-selector.ts";
 import { BUCKETS, CLUSTER_SCOPE } from "../../kube/place.ts";

@@ -1,6 +1,6 @@
-// Why a family is refused, and the answer of admission to a created or changed ShardingConfig. Pure. Invariants: a
-// child may only become what its root says; what the configs of a family must have in common is only a warning,
-// because users change the configs one after the other.
+// Why a family is refused, and the answer of admission to a created or changed ShardingConfig. Pure.
+// Invariants: a child may only become what its root says; what the configs of a family must have in common is
+// only a warning, because users change the configs one after the other.
 import type { Problem } from "../../api/problems.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { fieldAt } from "../../api/rule.ts";

@@ -1,6 +1,6 @@
-// The shards of a family: the pods of each, and the namespaces and resources that it owns. Pure. Invariants: the
-// children that users see are what is compiled; terms of computed keys test the namespace's name and what the
-// manager computes from it, never a label.
+// The shards of a family: the pods of each, and the namespaces and resources that it owns. Pure. Invariants:
+// the children that users see are what is compiled; terms of computed keys test the namespace's name and what
+// the manager computes from it, never a label.
 import type { LabelSelector } from "../../api/label-selector.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { NAMESPACE, SHARD, SHARD_HASH } from "../../api/sharding-keys.ts";

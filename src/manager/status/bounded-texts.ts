@@ -1,6 +1,6 @@
-// Bounds every message of a status. Pure. Invariant: texts from pods, users and the API server never make the status so
-// long that the API server refuses it, which would be tried again without end. A message whose parts are bounded
-// (base/plain-text.ts) is never cut here, so it keeps the remedy at its end.
+// Bounds every message of a status. Pure. Invariant: texts from pods, users and the API server never make the
+// status so long that the API server refuses it, which would be tried again without end. A message whose
+// parts are bounded (base/plain-text.ts) is never cut here, so it keeps the remedy at its end.
 import { plainText } from "../../base/plain-text.ts";
 
 /** A quarter of what the schema allows for each of up to eight conditions. Ten problems fit. */

@@ -1,5 +1,5 @@
-// `status.handover` (the present step, and the pods that it waits for) and `status.lastHandover`. Pure: computed only from
-// the facts and the previous status, so a new manager continues a running handover.
+// `status.handover` (the present step, and the pods that it waits for) and `status.lastHandover`. Pure:
+// computed only from the facts and the previous status, so a new manager continues a running handover.
 //
 //   nothing    => Draining     a pod claims namespaces that another subset will gain, or runs without a proxy
 //   Draining   => Granting     no such claim is left; the pods of the gaining subset do not enforce the grant yet

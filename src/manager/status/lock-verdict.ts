@@ -1,6 +1,6 @@
-// The condition LockPermitted: the API server lets the pods of every subset use their lock, and no proxy refuses an
-// object that looks like another lock. Pure. A Role with `resourceNames` names only the operator's own lock: without
-// this condition, users would notice that only by a canary that never leads.
+// The condition LockPermitted: the API server lets the pods of every subset use their lock, and no proxy
+// refuses an object that looks like another lock. Pure. A Role with `resourceNames` names only the operator's
+// own lock: without this condition, users would notice that only by a canary that never leads.
 import { plainTexts } from "../../base/plain-text.ts";
 import { lockNameFor } from "../../route/lock.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";

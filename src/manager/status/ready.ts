@@ -1,6 +1,6 @@
-// The condition Ready: the spec is accepted, every pod has a proxy that is in sync, each subset that owns something has
-// a ready pod, and nothing is stuck. Pure. It stays True in a healthy handover, and while proxies may still be
-// connecting to a new manager.
+// The condition Ready: the spec is accepted, every pod has a proxy that is in sync, each subset that owns
+// something has a ready pod, and nothing is stuck. Pure. It stays True in a healthy handover, and while
+// proxies may still be connecting to a new manager.
 import { PHASES } from "../../api/app-status.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import { subsetText } from "../../route/words.ts";

@@ -1,6 +1,6 @@
-// Writes an app's status, updates the metrics, and records the Events for what changes. Invariant: each status is
-// computed from the status that it replaces, so the entries of another manager stay (the start of a handover, the
-// record of a restart). The restarter itself sends RestartedPod and EvictedPod.
+// Writes an app's status, updates the metrics, and records the Events for what changes. Invariant: each
+// status is computed from the status that it replaces, so the entries of another manager stay (the start of a
+// handover, the record of a restart). The restarter itself sends RestartedPod and EvictedPod.
 import type { AppStatus, LastHandover } from "../../api/app-status.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Resource } from "../../kube/client/resource.ts";

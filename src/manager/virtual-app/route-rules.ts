@@ -1,6 +1,6 @@
-// The rules of a VirtualApp's route. Pure; tested by golden files. The spec must be valid. The rules contain no selector
-// of namespaces and no regular expression, so all proxies decide alike. They contain selectors of objects, because only
-// the proxy sees the objects.
+// The rules of a VirtualApp's route. Pure; tested by golden files. The spec must be valid. The rules contain
+// no selector of namespaces and no regular expression, so all proxies decide alike. They contain selectors of
+// objects, because only the proxy sees the objects.
 import type { MatchLimitSelector } from "../../api/match-limit-selector.ts";
 import type { VirtualAppSpec } from "../../api/virtual-app.ts";
 import { type LabelTerm, matchesSelector, termsOfSelector } from "../../kube/label-selector.ts";

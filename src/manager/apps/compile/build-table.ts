@@ -1,6 +1,7 @@
-// Builds a route table from the rules of an app and the namespaces, step by step. Pure. Invariants: a step judges one
-// namespace, so the caller may pause after each; an unchanged namespace keeps its class and is not judged again; if
-// nothing differs, the result is the last table itself, so that all comparisons with it stay valid.
+// Builds a route table from the rules of an app and the namespaces, step by step. Pure. Invariants: a step
+// judges one namespace, so the caller may pause after each; an unchanged namespace keeps its class and is not
+// judged again; if nothing differs, the result is the last table itself, so that all comparisons with it stay
+// valid.
 import type { RouteTable } from "../../../route/table.ts";
 import type { Matches, NamespaceFacts, RouteSpec } from "./route-spec.ts";
 

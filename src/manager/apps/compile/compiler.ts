@@ -1,6 +1,6 @@
-// Compiles an app's route: expressions in another thread, the rest in slices of about SLICE_MS. Invariants: all
-// compilations together take at most half of the event loop's time; a compilation ends after its limit, or with the
-// next slice if it is no longer wanted.
+// Compiles an app's route: expressions in another thread, the rest in slices of about SLICE_MS. Invariants:
+// all compilations together take at most half of the event loop's time; a compilation ends after its limit,
+// or with the next slice if it is no longer wanted.
 import type { Clock } from "../../../base/clock.ts";
 import { createFairTurns } from "../../../base/fair-turns.ts";
 import type { RouteTable } from "../../../route/table.ts";

@@ -1,6 +1,6 @@
-// Decides which shards of a root own which namespaces, and stores that in an annotation of the root. Invariant:
-// the app of the root is compiled from this annotation alone, so a placement grants nothing before it is stored.
-// A new namespace does not queue a root, because it moves no other namespace.
+// Decides which shards of a root own which namespaces, and stores that in an annotation of the root.
+// Invariant: the app of the root is compiled from this annotation alone, so a placement grants nothing before
+// it is stored. A new namespace does not queue a root, because it moves no other namespace.
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
 import { type ShardingConfig, validateShardingConfig } from "../../../api/sharding-config.ts";
 import { PLACEMENT } from "../../../api/sharding-keys.ts";

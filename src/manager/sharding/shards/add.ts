@@ -1,6 +1,6 @@
 // Keeps what a family shows: the children of a root, and the status of each config without the app's status.
-// Level-based; a request names a family. Invariant: children are never read to decide who owns what, so an edited
-// or deleted child changes nothing until it is repaired.
+// Level-based; a request names a family. Invariant: children are never read to decide who owns what, so an
+// edited or deleted child changes nothing until it is repaired.
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
 import type { ShardingConfig } from "../../../api/sharding-config.ts";
 import { isControlledBy } from "../../../kube/client/owner.ts";

@@ -60,12 +60,12 @@ export function fallbackOf(table: RouteTable, group: string, resource: string): 
 }
 
 /**
- * Compiles the owners of one resource. The order of the rules is (docs/design.md, "Who owns what"): global limits,
- * subset rules in spec order, shared resources, default subset (with a `sharded` rule: nobody).
+ * Compiles the owners of one resource. The order of the rules is (docs/design.md, "Who owns what"): global
+ * limits, subset rules in spec order, shared resources, default subset (with a `sharded` rule: nobody).
  *
- * A resource that a subset's objectSelector names is partitioned by label only: limits apply, but subset rules on
- * namespaces do not (admission refuses specs with both). It is not shared, and objects that no selector matches
- * belong to the default subset.
+ * A resource that a subset's objectSelector names is partitioned by label only: limits apply, but subset
+ * rules on namespaces do not (admission refuses specs with both). It is not shared, and objects that no
+ * selector matches belong to the default subset.
  */
 export function ownersOf(table: RouteTable, group: string, resource: string): ResourceOwners {
   const names = (rule: RouteRule) => matchesResource(rule.resources, group, resource);

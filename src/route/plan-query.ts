@@ -107,8 +107,8 @@ export function ownsUnknown(view: ResourceView): boolean {
   return view.ownershipOf(UNHEARD_OF) === "own";
 }
 
-// For a subset without namespaces: the terms contradict each other, and the first one limits the API server to
-// one namespace. Such a watch cannot show the first granted namespace, so clients must list again then.
+// For a subset without namespaces: the terms contradict each other, and the first one limits the API server
+// to one namespace. Such a watch cannot show the first granted namespace, so clients must list again then.
 const NOWHERE: NamespacesPlan = {
   namespacePlan: "nothing",
   fieldSelector: `${term("default", "=")},${term("default", "!=")}`,

@@ -24,8 +24,9 @@ export type ReviewRoute =
 export interface Recipient {
   readonly subset: string;
   /**
-   * "owner": the subset owns the object. "holder": it owned the place until now, and answers until the next owner
-   * gets it. Only the next owner's table has the fence, so only its pods send or redirect reviews to the holder.
+   * "owner": the subset owns the object. "holder": it owned the place until now, and answers until the next
+   * owner gets it. Only the next owner's table has the fence, so only its pods send or redirect reviews to
+   * the holder.
    */
   readonly as: "owner" | "holder";
 }
@@ -74,8 +75,8 @@ function toSubset(to: Recipient, { subset, forwardedAs }: Asking): ReviewRoute {
   return { kind: forwardedAs === undefined ? "peer" : "redirect", to };
 }
 
-// The labels that the object will have, since its next owner has to judge it. The objects of other subresources
-// do not have its labels.
+// The labels that the object will have, since its next owner has to judge it. The objects of other
+// subresources do not have its labels.
 function labelsOf({ operation, subresource, labels, oldLabels }: ReviewSubject): Labels | undefined {
   if (subresource !== "" && subresource !== "status") return undefined;
   return operation === "DELETE" ? oldLabels : labels;

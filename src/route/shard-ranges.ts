@@ -138,8 +138,8 @@ const PRIME_LOW = 0x1b3;
 const TWO_32 = 2 ** 32;
 
 /**
- * FNV-1a with 64 bits over the UTF-8 bytes, as in the API server's shard selectors. It computes with two halves,
- * since a bigint multiplication for each byte would make planning many times as slow.
+ * FNV-1a with 64 bits over the UTF-8 bytes, as in the API server's shard selectors. It computes with two
+ * halves, since a bigint multiplication for each byte would make planning many times as slow.
  */
 export function fnv1a64(text: string): bigint {
   const bytes = asByteString(text);

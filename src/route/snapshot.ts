@@ -57,8 +57,8 @@ export interface LabelFilter {
 }
 
 /**
- * One resource as this proxy's subset sees it. Reads use the read view (`readViewOf`), so that a namespace that the
- * pod retains neither ends a watch nor seems to be deleted.
+ * One resource as this proxy's subset sees it. Reads use the read view (`readViewOf`), so that a namespace
+ * that the pod retains neither ends a watch nor seems to be deleted.
  */
 export interface ResourceView {
   readonly group: string;
@@ -209,7 +209,8 @@ export function isBindings({ group, resource }: GroupResource): boolean {
   return group === "" && resource === "bindings";
 }
 
-// Rules name the governing resource. Other resources that are names for the same objects have the same owners.
+// Rules name the governing resource. Other resources that are names for the same objects have the same
+// owners.
 function governingResource(group: string, resource: string): GroupResource {
   if (isNamespaces({ group, resource })) return NAMESPACES;
   return isBindings({ group, resource }) ? PODS : { group, resource };

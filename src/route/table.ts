@@ -37,9 +37,10 @@ export type RouteRule =
   | FenceRule;
 
 /**
- * The subset may not write or newly see the resources yet. Only a handover makes this rule. `moves`: all of them,
- * also shared ones, move between subsets, and reads are refused, since clients would believe an empty list.
- * `unreported`: the subset has nothing yet but shared resources, since the claims of other subsets are not known.
+ * The subset may not write or newly see the resources yet. Only a handover makes this rule. `moves`: all of
+ * them, also shared ones, move between subsets, and reads are refused, since clients would believe an empty
+ * list. `unreported`: the subset has nothing yet but shared resources, since the claims of other subsets are
+ * not known.
  */
 export type FenceRule = RuleBase & { readonly kind: "fence"; readonly because: "moves" | "unreported" };
 
@@ -49,9 +50,9 @@ export interface RouteTable {
   /** The indices into `rules` that contain the namespaces of this class, ascending. */
   readonly classes: readonly (readonly number[])[];
   /**
-   * The class of every known place. A namespace that is missing is unknown. CLUSTER_SCOPE is missing without a
-   * `sharded` rule: then no rule on namespaces applies to cluster-scoped objects. Buckets are missing unless shards
-   * own cluster-scoped objects by name: then each counts as CLUSTER_SCOPE.
+   * The class of every known place. A namespace that is missing is unknown. CLUSTER_SCOPE is missing without
+   * a `sharded` rule: then no rule on namespaces applies to cluster-scoped objects. Buckets are missing
+   * unless shards own cluster-scoped objects by name: then each counts as CLUSTER_SCOPE.
    */
   readonly classOf: ReadonlyMap<string, number>;
   /** Resources that every subset sees whole. Without effect beside a `sharded` rule. */

@@ -117,9 +117,10 @@ export function createRoutes({ client, source, store, namespaces, compile, onCom
 
   return {
     /**
-     * The table of the spec. "compiling": `onCompiled` says when to ask again. "too-costly": the compilation takes
-     * too long, or the table too much memory. "edited": the API server has a newer spec, which is in the store now.
-     * "gone": an object is gone or was created again under its name, which the watch will show.
+     * The table of the spec. "compiling": `onCompiled` says when to ask again. "too-costly": the compilation
+     * takes too long, or the table too much memory. "edited": the API server has a newer spec, which is in
+     * the store now. "gone": an object is gone or was created again under its name, which the watch will
+     * show.
      */
     async tableOf(app: App, spec: AppSpec, signal: AbortSignal): Promise<TableAnswer> {
       const entry = await entryOf(app, spec);

@@ -25,8 +25,9 @@ type ClaimOfPod =
       readonly enforced: boolean;
     }
   /**
-   * The pod may claim everything. `subset` is "" for a pod without a proxy, which acts as the default subset, and
-   * undefined if the proxy has not reported. `podName` is "" for pods that were removed before this manager led.
+   * The pod may claim everything. `subset` is "" for a pod without a proxy, which acts as the default subset,
+   * and undefined if the proxy has not reported. `podName` is "" for pods that were removed before this
+   * manager led.
    */
   | { readonly kind: "everything"; readonly podName: string; readonly subset: string | undefined };
 

@@ -82,7 +82,8 @@ function joinRules(inForce: readonly RouteRule[], spec: readonly RouteRule[]): J
   return { rules, places };
 }
 
-// A namespace under one set of rules counts as inside the limits of the other set, so that they do not exclude it.
+// A namespace under one set of rules counts as inside the limits of the other set, so that they do not
+// exclude it.
 function keptMembers(members: readonly number[], inForce: readonly RouteRule[], { rules }: JoinedRules): number[] {
   return [...members, ...limitsOf(rules).filter((at) => at >= inForce.length)];
 }

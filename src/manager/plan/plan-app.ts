@@ -182,8 +182,9 @@ export function nextIssue(
 }
 
 /**
- * Bounds of the versions that a manager can have given: one change a second for a century, and the number of versions
- * that no status shows. A higher version comes from an attacker or a damaged file, and could exhaust the integers.
+ * Bounds of the versions that a manager can have given: one change a second for a century, and the number of
+ * versions that no status shows. A higher version comes from an attacker or a damaged file, and could exhaust
+ * the integers.
  */
 const ALWAYS_POSSIBLE = 2 ** 32;
 const MAX_LOST = 2 ** 20;

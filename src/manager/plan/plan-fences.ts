@@ -140,8 +140,8 @@ function conflictsOf(desired: RouteTable, claim: Claim): Iterable<string> {
 }
 
 /**
- * True if a pod of the subset already enforces the namespace as desired. The subset got it when no other one had a
- * claim, and no other one got it since, so a pod that has not reported is no reason to fence it.
+ * True if a pod of the subset already enforces the namespace as desired. The subset got it when no other one
+ * had a claim, and no other one got it since, so a pod that has not reported is no reason to fence it.
  */
 function createGrants(desired: RouteTable, groups: readonly ClaimGroup[]): (subset: string, namespace: string) => boolean {
   const enforced = new Map<string, TableComparison[]>();

@@ -54,8 +54,9 @@ function createDoubts(desired: RouteTable, claims: readonly Claim[]): (claim: Cl
   const ofTable = remember((table: RouteTable) =>
     movableUnder([desired, table]).filter((key) => !compare(table, key).isSame && compare(table, key).stopped !== "all"),
   );
-  // For a claim with unknown rules. A subset was granted everything in its own table, so only resources that it has
-  // under other rules, or that are fenced from it, are in doubt. Without a table, everything is in doubt.
+  // For a claim with unknown rules. A subset was granted everything in its own table, so only resources that
+  // it has under other rules, or that are fenced from it, are in doubt. Without a table, everything is in
+  // doubt.
   const ofUnreported = rememberNames((subset: string): Doubt => {
     const full = ownTables(subset).filter((table) => !hasNothingYet(table));
     const keys = full.length === 0 ? sharedUnder(desired) : [...movable, ...full.flatMap(fencesOf)];

@@ -14,8 +14,8 @@ import { remember } from "./remember.ts";
 
 interface ResourceReading {
   /**
-   * Whether fences stop all subsets: for all, a part or none of the key. A fence because of `unreported` does not
-   * stop shared resources. Callers must treat "part" as the unsafe case.
+   * Whether fences stop all subsets: for all, a part or none of the key. A fence because of `unreported` does
+   * not stop shared resources. Callers must treat "part" as the unsafe case.
    */
   readonly stopped: "all" | "part" | "none";
   /** All of the key is shared, and no rule names any of it. What a `sharded` rule names has fences of namespaces. */

@@ -163,8 +163,8 @@ const movingAsWhole = remember((table: RouteTable) => {
 const OTHER = "/";
 
 /**
- * The canonical list that gives the same answers as `isVisible`, so that lists do not grow with repeated edits.
- * `lists` must contain all names on which the answers depend.
+ * The canonical list that gives the same answers as `isVisible`, so that lists do not grow with repeated
+ * edits. `lists` must contain all names on which the answers depend.
  */
 export function canonicalRules(
   lists: readonly (readonly RetainedRule[])[],

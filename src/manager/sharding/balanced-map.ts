@@ -130,9 +130,9 @@ function giftFor(
 }
 
 /**
- * A slot of the shard with the largest excess, which may then have less than its part. Usually the receiver gets
- * no more than its part, and no more than the giver keeps. If one of the two is further from its part than the
- * fullest slot, the slot may have as many namespaces as lie between them.
+ * A slot of the shard with the largest excess, which may then have less than its part. Usually the receiver
+ * gets no more than its part, and no more than the giver keeps. If one of the two is further from its part
+ * than the fullest slot, the slot may have as many namespaces as lie between them.
  */
 function unevenGift(receiver: Holder, holders: readonly Holder[], counts: Uint32Array, fullestSlot: number): Gift | undefined {
   const giver = cheapest(holders, (each) => -excess(each));

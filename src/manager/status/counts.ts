@@ -104,9 +104,9 @@ function subsetStatus(facts: StatusFacts, name: string, namespaces: number, wait
   };
 }
 
-// The time without a writer: from sending the new route to the losing pods until the first gaining pod enforces the
-// grant. It is measured for all namespaces of a gaining subset together, so it is never too short. The status has its
-// beginning (`subsets[].waitingSince`), so that the next manager knows it.
+// The time without a writer: from sending the new route to the losing pods until the first gaining pod
+// enforces the grant. It is measured for all namespaces of a gaining subset together, so it is never too
+// short. The status has its beginning (`subsets[].waitingSince`), so that the next manager knows it.
 //
 //   nothing => waiting    the subset is fenced while a losing pod has the new route and has not acknowledged it, or the subset
 //                         has a grant that none of its pods enforces yet

@@ -16,7 +16,16 @@ function rootWith(version: number, active: number, inNamespaces: readonly string
     canary: { replicas: 1, inNamespaces },
   }) as unknown as ShardingConfig;
   const map = balancedMap(undefined, [active], []);
-  const text = formatPlacement({ start: 0, shards: 2, active: [active], away: new Map(), losses: new Map(), map });
+  const text = formatPlacement({
+    start: 0,
+    shards: 2,
+    active: [active],
+    away: new Map(),
+    noneReadySinceMs: undefined,
+    waiting: new Map(),
+    losses: new Map(),
+    map,
+  });
   return { ...sample, metadata: { ...sample.metadata, resourceVersion: `${version}`, annotations: { [PLACEMENT]: text } } };
 }
 

@@ -37,7 +37,7 @@ export function placeNow(world: MeshWorld, scale: Scale): Pick<Rules, "owners" |
     previous,
     nowMs: world.clock.now(),
     namespaces: NAMESPACES,
-    readySince: new Map(readyShards(world).map((shard) => [shard, 0])),
+    ready: new Set(readyShards(world)),
     restarting: new Set(),
     root: { canary: undefined, auto: { everyShardReplicas: 1, graceSeconds: GRACE_SECONDS }, placement: "Balanced" },
     statefulSet: { replicas: scale.replicas, start: 0 },

@@ -45,7 +45,7 @@ function translated({ root, configs, problems }: Family, { statefulSet, ready, n
   const facts = {
     previous: undefined,
     statefulSet,
-    readySince: new Map((ready ?? []).map((shard) => [shard, 0] as const)),
+    ready: new Set(ready ?? []),
     restarting: new Set<number>(),
     namespaces,
     nowMs: 0,

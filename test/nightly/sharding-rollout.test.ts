@@ -4,9 +4,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
 import { PLACEMENT, ROLL_EXPECTED } from "../../src/api/sharding-keys.ts";
-import { PODS, STATEFUL_SETS } from "../../src/kube/client/resources.ts";
+import { PODS, REVISION_LABEL, STATEFUL_SETS } from "../../src/kube/client/resources.ts";
 import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
-import { REVISION_LABEL } from "../../src/manager/rollout/roll-facts.ts";
 import { storedPlacement } from "../../src/manager/sharding/placement-annotation.ts";
 import { createShardingSource } from "../../src/manager/sharding/sharding-source.ts";
 import { eventually } from "../support/eventually.ts";

@@ -2,6 +2,9 @@
 import type { KubeObject, LabelSelector } from "../types.ts";
 import type { Resource } from "./resource.ts";
 
+/** The label of a StatefulSet's pods with the name of their ControllerRevision. */
+export const REVISION_LABEL = "controller-revision-hash";
+
 export interface Condition {
   readonly type: string;
   readonly status: "True" | "False" | "Unknown";

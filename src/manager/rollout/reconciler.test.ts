@@ -6,11 +6,11 @@ import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { PLACEMENT, ROLL_EXPECTED, ROLLING } from "../../api/sharding-keys.ts";
 import { createLogger } from "../../base/log.ts";
 import type { Pod, StatefulSet } from "../../kube/client/resources.ts";
+import { REVISION_LABEL } from "../../kube/client/resources.ts";
 import { StatusError } from "../../kube/status.ts";
 import { createEvictor } from "../restart/evictor.ts";
 import { createShardingSource } from "../sharding/sharding-source.ts";
 import { createRolloutReconciler } from "./reconciler.ts";
-import { REVISION_LABEL } from "./roll-facts.ts";
 
 const NAMESPACE = "ops";
 const ROOT = { namespace: NAMESPACE, name: "shop" };

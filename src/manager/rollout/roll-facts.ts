@@ -1,11 +1,13 @@
 // The facts from which a rollout is planned, and its record: the revision that each pod has or will get. An
 // annotation of the root stores it, so the manager needs no right to change a StatefulSet. Pure. Invariant:
 // an entry becomes the new revision before the pod's eviction, and does not go back during the rollout.
+
 import { z } from "zod";
 import { MAX_FAMILY_PODS, type ShardingStatus } from "../../api/sharding-config.ts";
 import { parseJson } from "../../base/json.ts";
 import { isControlledBy } from "../../kube/client/owner.ts";
 import type { Pod, StatefulSet } from "../../kube/client/resources.ts";
+import { REVISION_LABEL } from "../../kube/client/resources.ts";
 import type { App } from "../apps/app.ts";
 import { readyCondition } from "../facts/app-pods.ts";
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
@@ -54,8 +56,6 @@ export interface RolloutFacts {
   readonly refusalOf: (uid: string) => Refusal | undefined;
   readonly nowMs: number;
 }
-
-export const REVISION_LABEL = "controller-revision-hash";
 
 export function rollPods(
   { ref, pods: selection }: Pick<App, "ref" | "pods">,

@@ -94,6 +94,20 @@ describe("a shard that joins", () => {
     }
   });
 
+  it.each([50, 64, 80, 100])("gets a namespace of %d wherever a shard with two could give one", (count) => {
+    const all = teams(count);
+    let map = balancedMap(undefined, [1], all);
+    for (let shards = 2; shards <= Math.min(64, count); shards++) {
+      map = balancedMap(map, upTo(shards), all);
+      const loads = loadsOf(map, upTo(shards), all);
+      const slots = new Map(
+        [...loads.keys()].map((shard) => [shard, new Set(all.filter((name) => shardOf(map, name) === shard).map(slotOf))]),
+      );
+      const canGive = [...loads].some(([shard, load]) => load > 1 && (slots.get(shard)?.size ?? 0) > 1);
+      if ([...loads.values()].includes(0)) expect([shards, canGive]).toEqual([shards, false]);
+    }
+  });
+
   it("takes namespaces from few others if each slot has many", () => {
     const all = teams(10_000);
     const before = balancedMap(undefined, upTo(63), all);

@@ -130,18 +130,19 @@ function giftFor(
 }
 
 /**
- * A slot of the shard with the largest excess, which may then have less than its part. Usually the receiver
- * gets no more than its part, and no more than the giver keeps. If one of the two is further from its part
- * than the fullest slot, the slot may have as many namespaces as lie between them.
+ * A slot of a shard with more namespaces than the receiver, the fullest first; the giver may then have less than
+ * its part. Any slot that evens out the two, if one of them is further from its part than the fullest slot; else
+ * one that leaves the giver no less than the receiver.
  */
 function unevenGift(receiver: Holder, holders: readonly Holder[], counts: Uint32Array, fullestSlot: number): Gift | undefined {
-  const giver = cheapest(holders, (each) => -excess(each));
-  if (giver === undefined) return undefined;
-  const distance = excess(giver) - excess(receiver);
-  const isFar = Math.max(excess(giver), -excess(receiver)) > fullestSlot;
-  const most = isFar ? distance : Math.min(-excess(receiver), Math.floor(distance / 2));
-  const slot = slotToGive(giver, receiver, most, counts);
-  return slot === undefined ? undefined : { giver, slot };
+  for (const giver of [...holders].sort((a, b) => excess(b) - excess(a) || a.shard - b.shard)) {
+    const distance = giver.namespaces - receiver.namespaces;
+    const isFar = Math.max(excess(giver), -excess(receiver)) > fullestSlot;
+    const most = isFar ? distance : Math.min(-excess(receiver), Math.floor(distance / 2));
+    const slot = slotToGive(giver, receiver, most, counts);
+    if (slot !== undefined) return { giver, slot };
+  }
+  return undefined;
 }
 
 /** A slot with 1 to `most` namespaces. It has about as many as if `most` were spread over all slots to move. */

@@ -7,7 +7,7 @@ import { childrenOf, homeShard, shardPlacer } from "./children.ts";
 import { type Placement, placementOf } from "./placement.ts";
 import { computedKeys, splitSelector } from "./shards.ts";
 
-const READY = { readySince: new Map<number, number>(), restarting: new Set<number>() };
+const READY = { ready: new Set<number>(), restarting: new Set<number>() };
 const NAMES = Array.from({ length: 200 }, (_, index) => `team-${index}`);
 const KEY = "ctrlmesh.kusionstack.io";
 
@@ -155,7 +155,7 @@ describe("the shard of a namespace", () => {
           const step = placementOf({
             ...facts,
             ...READY,
-            readySince: new Map(list.map((shard) => [shard, 0])),
+            ready: new Set(list),
             namespaces: NAMES,
             nowMs: 0,
           });

@@ -5,10 +5,19 @@ import type { ShardingConfig } from "../../api/sharding-config.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
 import { familiesOf } from "./family.ts";
-import { coveringSelector, familyPods, ordinalOf, readySince, restartingShards } from "./family-pods.ts";
+import { coveringSelector, familyPods, ordinalOf, readyShards, restartingShards } from "./family-pods.ts";
 import { shardsOfConfigs, shardsOfRoot } from "./shards.ts";
 
-const PLACEMENT = { start: 3, shards: 3, active: [1, 2], away: new Map(), losses: new Map(), map: undefined };
+const PLACEMENT = {
+  start: 3,
+  shards: 3,
+  active: [1, 2],
+  away: new Map(),
+  noneReadySinceMs: undefined,
+  waiting: new Map(),
+  losses: new Map(),
+  map: undefined,
+};
 const POD_NAME = "statefulset.kubernetes.io/pod-name";
 const pod = (name: string) => ({ [POD_NAME]: name });
 
@@ -90,7 +99,7 @@ const podOf = (name: string, isReady = true, metadata: object = {}): Pod =>
 function shards(start: number, pods: readonly Pod[]): number[] {
   const { root } = (sampleShardingRoot() as unknown as ShardingConfig).spec;
   if (root === undefined) throw new Error("no root");
-  return [...readySince(root, start, pods).keys()];
+  return [...readyShards(root, start, pods)];
 }
 
 it("a shard is ready with one of its pods; the canary's pods make no normal shard ready", () => {
@@ -105,22 +114,38 @@ it("a shard is ready with one of its pods; the canary's pods make no normal shar
   expect(shards(0, [podOf("other-1"), { metadata: { name: "shop-operator-1" } } as Pod])).toEqual([]);
 });
 
-it("a shard is ready since the time of its first ready pod", () => {
+describe("the shards that the manager restarts", () => {
   const { root } = (sampleShardingRoot() as unknown as ShardingConfig).spec;
-  const at = (ordinal: number, time: string | null) => {
-    const status = { conditions: [{ type: "Ready", status: "True", lastTransitionTime: time }] };
-    return { metadata: { name: `shop-operator-${ordinal}` }, status } as unknown as Pod;
-  };
-  const pods = [at(1, "2026-01-01T00:02:00Z"), at(2, "2026-01-01T00:01:00Z")];
-  expect(root && readySince(root, 0, pods)).toEqual(new Map([[1, Date.parse("2026-01-01T00:01:00Z")]]));
-  expect(root && readySince(root, 0, [...pods, at(2, null)])).toEqual(new Map([[1, 0]]));
-});
+  const restarting = (status: object, pods: readonly Pod[]) =>
+    root && [...restartingShards(root, { start: 0, replicas: 5 }, status as ShardingConfig["status"], pods)];
+  const named = (ordinal: number, isReady = true, metadata: object = {}) => podOf(`shop-operator-${ordinal}`, isReady, metadata);
+  const all = [0, 1, 2, 3, 4].map((ordinal) => named(ordinal, true, { uid: `uid-${ordinal}` }));
+  const without = (ordinal: number, ...more: Pod[]) => [...all.filter((_, index) => index !== ordinal), ...more];
+  const restart = { pod: "shop-operator-3", uid: "uid-3" };
 
-it("the shards that the manager restarts are those of the pods in status.restart and status.rollout", () => {
-  const { root } = (sampleShardingRoot() as unknown as ShardingConfig).spec;
-  const status = { restart: { pod: "shop-operator-3" }, rollout: { pod: "shop-operator-0" } } as ShardingConfig["status"];
-  expect(root && restartingShards(root, 0, status)).toEqual(new Set([2]));
-  expect(root && restartingShards(root, 0, undefined)).toEqual(new Set());
+  it("are that of the evicted pod until it is replaced, and none before its eviction", () => {
+    expect(restarting({ restart }, all)).toEqual([]);
+    expect(restarting({ restart }, without(3))).toEqual([2]);
+    expect(
+      restarting({ restart }, without(3, named(3, true, { uid: "uid-3", deletionTimestamp: "2026-01-01T00:00:00Z" }))),
+    ).toEqual([2]);
+    expect(restarting({}, without(3))).toEqual([]);
+  });
+
+  it("are those of missing pods and of new ones that are not ready, while a rollout goes on", () => {
+    const rollout = { revision: "new", waitingFor: "NotReady" };
+    const young = named(3, false, { labels: { "controller-revision-hash": "new" } });
+    expect(restarting({ rollout }, without(1))).toEqual([1]);
+    expect(restarting({ rollout }, without(3, young))).toEqual([2]);
+    expect(restarting({ rollout }, without(3, named(3, false)))).toEqual([]);
+    expect(restarting({ rollout: { ...rollout, waitingFor: "Paused" } }, without(1))).toEqual([]);
+    expect(restarting({ rollout: { revision: "new" } }, without(1))).toEqual([]);
+  });
+
+  it("are none beyond the largest family, however many replicas there are", () => {
+    const status = { rollout: { revision: "new", waitingFor: "NotReady" } } as ShardingConfig["status"];
+    expect(root && restartingShards(root, { start: 0, replicas: 2 ** 31 - 1 }, status, []).size).toBe(64);
+  });
 });
 
 it("a terminating pod is not ready", () => {

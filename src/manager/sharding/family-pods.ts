@@ -2,14 +2,15 @@
 // belongs to the first shard that selects it; a pod that no shard selects belongs to the default subset, owns
 // nothing and stands by.
 import type { ShardingConfig, ShardingRoot } from "../../api/sharding-config.ts";
-import { POD_NAME } from "../../api/sharding-keys.ts";
-import type { Pod } from "../../kube/client/resources.ts";
+import { MAX_NORMAL_SHARDS, POD_NAME } from "../../api/sharding-keys.ts";
+import { type Pod, REVISION_LABEL } from "../../kube/client/resources.ts";
 import { type Labels, matchesSelector, termsOfSelector } from "../../kube/label-selector.ts";
 import type { LabelSelector, LabelSelectorRequirement } from "../../kube/types.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import type { PodSelection } from "../apps/app.ts";
 import { isReadyToStay } from "../facts/app-pods.ts";
 import type { Family } from "./family.ts";
+import type { StatefulSetFacts } from "./placement.ts";
 import type { Shard } from "./shards.ts";
 
 /** @param shards none while the shards of a root are not known */
@@ -40,25 +41,38 @@ export function ordinalOf(statefulSet: string, podName: string): number | undefi
   return /^(0|[1-9][0-9]{0,8})$/.test(digits) ? Number(digits) : undefined;
 }
 
-/**
- * Since when each normal shard has had a ready pod, in ms.
- * @param start the ordinal of the StatefulSet's first pod
- */
-export function readySince(root: ShardingRoot, start: number, pods: readonly Pod[]): Map<number, number> {
-  const since = new Map<number, number>();
-  for (const pod of pods) {
-    const ordinal = ordinalOf(root.targetStatefulSet, pod.metadata.name ?? "");
-    if (ordinal === undefined || !isReadyToStay(pod)) continue;
-    const shard = shardOfOrdinal(root, ordinal - start);
-    if (shard !== undefined) since.set(shard, Math.min(since.get(shard) ?? Number.POSITIVE_INFINITY, readyTime(pod)));
-  }
-  return since;
+/** The normal shards with a ready pod. @param start the ordinal of the StatefulSet's first pod */
+export function readyShards(root: ShardingRoot, start: number, pods: readonly Pod[]): Set<number> {
+  const ordinals = pods
+    .filter(isReadyToStay)
+    .flatMap(({ metadata }) => ordinalOf(root.targetStatefulSet, metadata.name ?? "") ?? []);
+  return new Set(ordinals.flatMap((ordinal) => shardOfOrdinal(root, ordinal - start) ?? []));
 }
 
-/** The normal shards of which the manager restarts a pod, by a restart or a rollout. */
-export function restartingShards(root: ShardingRoot, start: number, status: ShardingConfig["status"]): Set<number> {
-  const pods = [status?.restart?.pod, status?.rollout?.pod];
-  const ordinals = pods.flatMap((pod = "") => ordinalOf(root.targetStatefulSet, pod) ?? []);
+/**
+ * The normal shards of which the manager has evicted a pod that is not replaced yet: by a restart, or by a
+ * rollout that goes on.
+ */
+export function restartingShards(
+  root: ShardingRoot,
+  { start, replicas }: StatefulSetFacts,
+  status: ShardingConfig["status"],
+  pods: readonly Pod[],
+): Set<number> {
+  const live = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const { restart, rollout } = status ?? {};
+  const ordinals: number[] = [];
+  const restarted = restart === undefined ? undefined : ordinalOf(root.targetStatefulSet, restart.pod);
+  if (restarted !== undefined && !live.some(({ metadata }) => metadata.uid === restart?.uid)) ordinals.push(restarted);
+  if (rollout?.waitingFor !== undefined && rollout.waitingFor !== "Paused") {
+    const byOrdinal = new Map(live.map((pod) => [ordinalOf(root.targetStatefulSet, pod.metadata.name ?? ""), pod]));
+    const end = start + Math.min(replicas, (root.canary?.replicas ?? 0) + MAX_NORMAL_SHARDS * root.auto.everyShardReplicas);
+    for (let ordinal = start; ordinal < end; ordinal++) {
+      const pod = byOrdinal.get(ordinal);
+      const isRolled = pod?.metadata.labels?.[REVISION_LABEL] === rollout.revision;
+      if (pod === undefined || (isRolled && !isReadyToStay(pod))) ordinals.push(ordinal);
+    }
+  }
   return new Set(ordinals.flatMap((ordinal) => shardOfOrdinal(root, ordinal - start) ?? []));
 }
 
@@ -66,12 +80,6 @@ export function restartingShards(root: ShardingRoot, start: number, status: Shar
 function shardOfOrdinal({ canary, auto }: ShardingRoot, index: number): number | undefined {
   const normal = index - (canary?.replicas ?? 0);
   return normal < 0 ? undefined : Math.floor(normal / auto.everyShardReplicas) + 1;
-}
-
-/** The kubelet always writes the time. Without it, the pod counts as ready since 1970. */
-function readyTime({ status }: Pod): number {
-  const ms = Date.parse(status?.conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime ?? "");
-  return Number.isNaN(ms) ? 0 : ms;
 }
 
 /**

@@ -5,7 +5,16 @@ import { isControlledBy } from "../../kube/client/owner.ts";
 import { childrenOf } from "./children.ts";
 import { familiesOf, familyNameOf } from "./family.ts";
 
-const PLACEMENT = { start: 0, shards: 3, active: [1, 2, 3], away: new Map(), losses: new Map(), map: undefined };
+const PLACEMENT = {
+  start: 0,
+  shards: 3,
+  active: [1, 2, 3],
+  away: new Map(),
+  noneReadySinceMs: undefined,
+  waiting: new Map(),
+  losses: new Map(),
+  map: undefined,
+};
 
 function config(name: string, lock?: string): ShardingConfig {
   const controller = lock === undefined ? undefined : { leaderElectionName: lock };

@@ -12,20 +12,27 @@ import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
 /** The hold time after the first loss. */
 const FIRST_HOLD_MS = 60_000;
 const MAX_HOLD_MS = 3_600_000;
-/** A loss is forgotten after this time: the next one counts as the first. */
+/** More losses make no difference to the hold time. */
+const MAX_LOSSES = 20;
+/** An active shard's losses are forgotten this long after the last of them: the next one counts as the first. */
 const FORGET_MS = 6 * 3_600_000;
 /** Ready shards join this long after the last of them became ready, unless no other shard can follow. */
-const SETTLE_MS = 60_000;
+const SETTLE_MS = 2 * 60_000;
 /** The longest time that the first of them waits for the others. */
-const MAX_SETTLE_MS = 5 * 60_000;
+const MAX_SETTLE_MS = 10 * 60_000;
 /** The grace time of a shard whose pod the manager has evicted. */
 const RESTART_GRACE_MS = 30 * 60_000;
 
+/** All times are those at which the manager saw something, in ms: the clocks of nodes do not count. */
 export interface Membership {
   /** The numbers of the shards that own namespaces, ascending. */
   readonly active: readonly number[];
-  /** Active shards without a ready pod, and since when, in ms. */
+  /** Active shards without a ready pod, and since when. */
   readonly away: ReadonlyMap<number, number>;
+  /** Since when no shard at all has a ready pod; undefined if one has. */
+  readonly noneReadySinceMs: number | undefined;
+  /** Shards that are ready and not active yet, and since when. */
+  readonly waiting: ReadonlyMap<number, number>;
   /** The losses that are not forgotten, by shard. Some of these shards are active again. */
   readonly losses: ReadonlyMap<number, Loss>;
 }
@@ -39,8 +46,8 @@ interface Loss {
 
 /** Shared by the facts of a membership and of a placement. */
 export interface ShardFacts {
-  /** Since when each normal shard has had a ready pod, in ms. */
-  readonly readySince: ReadonlyMap<number, number>;
+  /** The normal shards that have a ready pod. */
+  readonly ready: ReadonlySet<number>;
   /** Shards of which the manager has evicted a pod that is not replaced yet. */
   readonly restarting: ReadonlySet<number>;
   readonly nowMs: number;
@@ -61,64 +68,84 @@ interface MembershipStep extends Membership {
 }
 
 export function membershipOf(facts: MembershipFacts): MembershipStep {
-  const { previous, shards, exists, readySince, nowMs } = facts;
+  const { previous, shards, exists, ready, nowMs } = facts;
   const existing = numbersUpTo(MAX_NORMAL_SHARDS).filter(exists);
   const before = previous?.active ?? numbersUpTo(shards);
   // While no shard is ready, no shard could take over, so the grace time does not run.
-  const isAnyReady = existing.some((shard) => readySince.has(shard));
-  const awaySince = (shard: number) => Math.min(previous?.away.get(shard) ?? nowMs, nowMs);
-  const lostAtMs = (shard: number) => awaySince(shard) + graceOf(facts, shard);
-  const isLost = (shard: number) => isAnyReady && !readySince.has(shard) && nowMs >= lostAtMs(shard);
+  const isAnyReady = existing.some((shard) => ready.has(shard));
+  const lostAtMs = (shard: number) => awaySince(facts, shard) + graceOf(facts, shard);
+  const isLost = (shard: number) => isAnyReady && !ready.has(shard) && nowMs >= lostAtMs(shard);
 
-  const losses = lossesOf(
-    facts,
-    before.filter((shard) => exists(shard) && isLost(shard)),
-  );
   const kept = existing.filter((shard) => before.includes(shard) && !isLost(shard));
-  const waiting = existing.filter((shard) => !before.includes(shard));
-  const joining = joinersOf(facts, waiting, losses);
+  const lost = existing.filter((shard) => before.includes(shard) && isLost(shard));
+  const losses = lossesOf(facts, lost, kept);
+  const outside = existing.filter((shard) => !before.includes(shard));
+  const joining = joinersOf(facts, outside, losses);
   // If no active shard is left, the ready ones take over at once.
-  const joiners = kept.length === 0 ? waiting.filter((shard) => readySince.has(shard)) : joining.now;
+  const joiners = kept.length === 0 ? outside.filter((shard) => ready.has(shard)) : joining.now;
   const active = [...kept, ...joiners].sort((a, b) => a - b);
   if (active.length === 0) active.push(...before);
 
-  const unready = isAnyReady ? active.filter((shard) => !readySince.has(shard)) : [];
-  const times = [...unready.map(lostAtMs), ...joining.laterMs];
+  const unready = active.filter((shard) => !ready.has(shard));
+  const times = [...(isAnyReady ? unready.map(lostAtMs) : []), ...joining.laterMs];
   return {
     active,
-    away: new Map(unready.map((shard) => [shard, awaySince(shard)])),
+    away: new Map(unready.map((shard) => [shard, awaySince(facts, shard)])),
+    noneReadySinceMs: isAnyReady ? undefined : Math.min(previous?.noneReadySinceMs ?? nowMs, nowMs),
+    waiting: new Map(
+      outside.filter((shard) => ready.has(shard) && !active.includes(shard)).map((shard) => [shard, waitingSince(facts, shard)]),
+    ),
     losses,
     againMs: times.length === 0 ? undefined : Math.max(1, Math.min(...times) - nowMs),
   };
+}
+
+/** Since when an active shard has no ready pod. When a shard is ready again after none was, the time without one is left out. */
+function awaySince({ previous, ready, exists, nowMs }: MembershipFacts, shard: number): number {
+  const sinceMs = Math.min(previous?.away.get(shard) ?? nowMs, nowMs);
+  const pausedMs = Math.min(previous?.noneReadySinceMs ?? nowMs, nowMs);
+  const isAnyReady = [...ready].some(exists);
+  if (!isAnyReady) return sinceMs;
+  return sinceMs + nowMs - Math.max(pausedMs, sinceMs);
 }
 
 function graceOf({ graceMs, restarting }: MembershipFacts, shard: number): number {
   return restarting.has(shard) ? Math.max(graceMs, RESTART_GRACE_MS) : graceMs;
 }
 
-function lossesOf({ previous, exists, nowMs }: MembershipFacts, lost: readonly number[]): Map<number, Loss> {
-  const recent = [...(previous?.losses ?? [])].filter(([shard, { lastMs }]) => exists(shard) && nowMs - lastMs < FORGET_MS);
-  const losses = new Map(recent);
-  for (const shard of lost) losses.set(shard, { times: (losses.get(shard)?.times ?? 0) + 1, lastMs: nowMs });
+/** A shard that is still lost keeps its losses, however long ago they were; so does one that a scale-down has removed for a while. */
+function lossesOf({ previous, nowMs }: MembershipFacts, lost: readonly number[], kept: readonly number[]): Map<number, Loss> {
+  const known = [...(previous?.losses ?? [])];
+  const isForgotten = (shard: number, { lastMs }: Loss) => kept.includes(shard) && nowMs - lastMs >= FORGET_MS;
+  const losses = new Map(known.filter(([shard, loss]) => !isForgotten(shard, loss)));
+  for (const shard of lost) {
+    const times = Math.min((losses.get(shard)?.times ?? 0) + 1, MAX_LOSSES);
+    losses.set(shard, { times, lastMs: nowMs });
+  }
   return losses;
 }
 
 /**
  * The shards that join now, and the times at which others may join.
- * @param waiting the shards that exist and are not active
+ * @param outside the shards that exist and are not active
  */
-function joinersOf({ readySince, nowMs }: MembershipFacts, waiting: readonly number[], losses: ReadonlyMap<number, Loss>) {
-  const ready = waiting.filter((shard) => readySince.has(shard));
-  const dueMs = (shard: number) => Math.min(readySince.get(shard) ?? nowMs, nowMs) + holdMs(losses.get(shard));
-  const due = ready.filter((shard) => dueMs(shard) <= nowMs);
-  const heldUntilMs = ready.filter((shard) => dueMs(shard) > nowMs).map(dueMs);
-  // A shard that was lost may stay away for ever, so no other shard waits for its pod.
-  const canOthersFollow = heldUntilMs.length > 0 || waiting.some((shard) => !readySince.has(shard) && !losses.has(shard));
+function joinersOf(facts: MembershipFacts, outside: readonly number[], losses: ReadonlyMap<number, Loss>) {
+  const { ready, nowMs } = facts;
+  const candidates = outside.filter((shard) => ready.has(shard));
+  const dueMs = (shard: number) => waitingSince(facts, shard) + holdMs(losses.get(shard));
+  const due = candidates.filter((shard) => dueMs(shard) <= nowMs);
+  const heldUntilMs = candidates.filter((shard) => dueMs(shard) > nowMs).map(dueMs);
   if (due.length === 0) return { now: [], laterMs: heldUntilMs };
+  // A shard that was lost may stay away for ever, so no other shard waits for its pod.
+  const canOthersFollow = heldUntilMs.length > 0 || outside.some((shard) => !ready.has(shard) && !losses.has(shard));
   const times = due.map(dueMs);
   const settledMs = Math.min(Math.max(...times) + SETTLE_MS, Math.min(...times) + MAX_SETTLE_MS);
   if (!canOthersFollow || nowMs >= settledMs) return { now: due, laterMs: heldUntilMs };
   return { now: [], laterMs: [settledMs, ...heldUntilMs] };
+}
+
+function waitingSince({ previous, nowMs }: MembershipFacts, shard: number): number {
+  return Math.min(previous?.waiting.get(shard) ?? nowMs, nowMs);
 }
 
 function holdMs(loss: Loss | undefined): number {

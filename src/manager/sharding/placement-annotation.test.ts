@@ -8,7 +8,16 @@ import { formatPlacement, parsePlacement, placementInputs, storedPlacement } fro
 
 const NOW = Date.parse("2026-01-31T12:00:00.5Z");
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
-const legacy: Placement = { start: 3, shards: 4, active: [1, 3], away: new Map([[3, NOW]]), losses: new Map(), map: undefined };
+const legacy: Placement = {
+  start: 3,
+  shards: 4,
+  active: [1, 3],
+  away: new Map([[3, NOW]]),
+  noneReadySinceMs: undefined,
+  waiting: new Map(),
+  losses: new Map(),
+  map: undefined,
+};
 const LEGACY_TEXT = '{"start":3,"shards":4,"active":[1,3],"away":{"3":"2026-01-31T12:00:00.500Z"}}';
 
 function problemsOf(text: string): string[] {
@@ -43,7 +52,10 @@ describe("the annotation of a placement", () => {
         const map = Uint8Array.from({ length: SLOTS }, (_, slot) => active[(slot * seed) % active.length] ?? 0);
         const away = new Map(active.filter((shard) => (shard + seed) % 2 === 0).map((shard) => [shard, NOW + shard]));
         const losses = new Map(active.slice(seed % 3).map((shard) => [shard, { times: 1 + (seed % 7), lastMs: NOW - shard }]));
-        return { start: seed % 9, shards: active.length, active, away, losses, map: isMapped ? map : undefined };
+        const [others, noneReadySinceMs] = [active.map((shard) => 65 - shard), seed % 5 === 0 ? NOW : undefined];
+        const waiting = new Map(others.filter((shard) => shard % 3 === 0).map((shard) => [shard, NOW]));
+        const lasting = { start: seed % 9, shards: active.length, map: isMapped ? map : undefined };
+        return { ...lasting, active, away, noneReadySinceMs, waiting, losses };
       });
     fc.assert(
       fc.property(placement, (each) => {
@@ -54,6 +66,7 @@ describe("the annotation of a placement", () => {
       ...legacy,
       active: upTo(64),
       away: new Map(upTo(64).map((shard) => [shard, NOW])),
+      waiting: new Map(upTo(64).map((shard) => [shard, NOW])),
       losses: new Map(upTo(64).map((shard) => [shard, { times: 1_000_000, lastMs: NOW }])),
       map: new Uint8Array(SLOTS).fill(64),
     };
@@ -92,7 +105,15 @@ describe("the annotation of a placement", () => {
   });
 });
 
-const PLACED = { start: 0, shards: 2, active: [1, 2], losses: new Map(), map: undefined };
+const PLACED = {
+  start: 0,
+  shards: 2,
+  active: [1, 2],
+  noneReadySinceMs: undefined,
+  waiting: new Map(),
+  losses: new Map(),
+  map: undefined,
+};
 const rootWith = (text: string | undefined) => ({ metadata: { annotations: text === undefined ? {} : { [PLACEMENT]: text } } });
 
 it("reads the annotation, and takes one that cannot be read for none", () => {

@@ -28,13 +28,17 @@ const schema = z
       .max(MAX_NORMAL_SHARDS)
       .refine((list) => list.every((shard, at) => at === 0 || shard > (list[at - 1] ?? 0)), { error: "must be ascending" }),
     away: z.record(keySchema, timeSchema),
+    noneReadySince: timeSchema.optional(),
+    waiting: z.record(keySchema, timeSchema).default({}),
     losses: z.record(keySchema, z.object({ times: z.int().min(1).max(MAX_LOSSES), last: timeSchema })).default({}),
     map: z.base64().optional(),
   })
   .transform(
-    ({ away, losses, map, ...same }): Placement => ({
+    ({ away, noneReadySince, waiting, losses, map, ...same }): Placement => ({
       ...same,
-      away: new Map(Object.entries(away).map(([shard, since]) => [Number(shard), Date.parse(since)])),
+      away: timesOf(away),
+      noneReadySinceMs: noneReadySince === undefined ? undefined : Date.parse(noneReadySince),
+      waiting: timesOf(waiting),
       losses: new Map(
         Object.entries(losses).map(([shard, { times, last }]) => [Number(shard), { times, lastMs: Date.parse(last) }]),
       ),
@@ -51,12 +55,18 @@ const schema = z
     error: "must name active shards only",
   });
 
-export function formatPlacement({ start, shards, active, away, losses, map }: Placement): string {
+function timesOf(record: Readonly<Record<string, string>>): Map<number, number> {
+  return new Map(Object.entries(record).map(([shard, since]) => [Number(shard), Date.parse(since)]));
+}
+
+export function formatPlacement({ start, shards, active, away, noneReadySinceMs, waiting, losses, map }: Placement): string {
   return JSON.stringify({
     start,
     shards,
     active,
     away: byShard(away, timeText),
+    noneReadySince: noneReadySinceMs === undefined ? undefined : timeText(noneReadySinceMs),
+    waiting: waiting.size === 0 ? undefined : byShard(waiting, timeText),
     losses: losses.size === 0 ? undefined : byShard(losses, ({ times, lastMs }) => ({ times, last: timeText(lastMs) })),
     map: map && Buffer.from(map).toString("base64"),
   });
@@ -89,7 +99,7 @@ export function placementInputs(root: Pick<KubeObject, "metadata">): string | un
   const placement = storedPlacement(root);
   if (placement === undefined) return undefined;
   const losses = new Map([...placement.losses.keys()].map((shard) => [shard, { times: 1, lastMs: 0 }]));
-  return formatPlacement({ ...placement, away: new Map(), losses });
+  return formatPlacement({ ...placement, away: new Map(), noneReadySinceMs: undefined, waiting: new Map(), losses });
 }
 
 /** The placement of a root; undefined if it has none. @param onProblems called if it cannot be read */

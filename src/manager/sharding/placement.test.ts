@@ -39,7 +39,7 @@ function facts(change: Change): PlacementFacts {
       placement,
     },
     statefulSet: replicas === undefined ? undefined : { replicas, start },
-    readySince: new Map(ready.map((shard) => [shard, 0])),
+    ready: new Set(ready),
     restarting: new Set(),
     namespaces,
     nowMs,
@@ -86,9 +86,9 @@ describe("the first placement", () => {
   it("makes all shards active before any pod is ready", () => {
     const { placement, againMs } = place({ replicas: 6 });
     expect(placement.active).toEqual([1, 2, 3]);
-    expect([placement.away, againMs]).toEqual([new Map(), undefined]);
-    expect(place({ previous: placement, replicas: 6, ready: [2] }).placement.away).toEqual(
-      new Map([1, 3].map((shard) => [shard, NOW])),
+    expect(againMs).toBeUndefined();
+    expect(place({ previous: placement, replicas: 6, ready: [2], nowMs: NOW + MINUTE }).placement.away).toEqual(
+      new Map([1, 3].map((shard) => [shard, NOW + MINUTE])),
     );
   });
 
@@ -152,17 +152,22 @@ describe("a shard without a ready pod", () => {
     expect(again).toMatchObject({ placement: { active: [1, 2, 3] }, againMs: 5 * MINUTE });
   });
 
-  it("gets namespaces again when it is ready after it lost them", () => {
+  it("gets namespaces again when it was ready for a minute after it lost them", () => {
     const lost = passed(5 * MINUTE, [1, 3]).placement;
-    expect(place({ previous: lost, replicas: 6, ready: [1, 2, 3] }).placement.active).toEqual([1, 2, 3]);
+    const held = place({ previous: lost, replicas: 6, ready: [1, 2, 3], nowMs: NOW + 6 * MINUTE });
+    expect([held.placement.active, held.againMs]).toEqual([[1, 3], MINUTE]);
+    const back = place({ previous: held.placement, replicas: 6, ready: [1, 2, 3], nowMs: NOW + 7 * MINUTE });
+    expect(back.placement.active).toEqual([1, 2, 3]);
   });
 
-  it("stays while no shard is ready, and its time begins when one is", () => {
-    const { placement, againMs } = place({ previous, replicas: 6, nowMs: NOW + 60 * MINUTE });
-    expect([placement.active, placement.away, againMs]).toEqual([[1, 2, 3], new Map(), undefined]);
+  it("stays while no shard is ready, and its time goes on when one is", () => {
+    const { placement, againMs } = place({ previous, replicas: 6, nowMs: NOW + MINUTE });
+    expect([placement.active, againMs]).toEqual([[1, 2, 3], undefined]);
     const first = place({ previous: placement, replicas: 6, ready: [3], nowMs: NOW + 90 * MINUTE });
-    expect([first.placement.active, first.againMs]).toEqual([[1, 2, 3], 5 * MINUTE]);
-    const late = place({ previous: first.placement, replicas: 6, ready: [3], nowMs: NOW + 95 * MINUTE });
+    expect([first.placement.active, first.againMs]).toEqual([[1, 2, 3], 4 * MINUTE]);
+    const second = place({ previous: first.placement, replicas: 6, ready: [3], nowMs: NOW + 94 * MINUTE });
+    expect([second.placement.active, second.againMs]).toEqual([[1, 3], MINUTE]);
+    const late = place({ previous: second.placement, replicas: 6, ready: [3], nowMs: NOW + 95 * MINUTE });
     expect(late.placement.active).toEqual([3]);
   });
 
@@ -222,20 +227,26 @@ describe("any sequence of facts", () => {
           const { active, away } = placement;
           expect(active.length).toBeGreaterThan(0);
           expect(active).toEqual([...new Set(active)].sort((a, b) => a - b));
-          // None while no shard is ready.
-          expect([[], active.filter((shard) => !row.ready.includes(shard))]).toContainEqual([...away.keys()]);
+          expect([...away.keys()]).toEqual(active.filter((shard) => !row.ready.includes(shard)));
           expect(row.namespaces.map(placer(placement)).filter((shard) => !active.includes(shard))).toEqual([]);
           if (previous !== undefined && `${previous.active}` === `${active}` && previous.map !== undefined) {
             expect(placement.map).toBe(row.placement === "Balanced" ? previous.map : undefined);
           }
           // The same facts change nothing, until a grace time ends.
           expect(place({ ...asked, previous: placement }).placement).toEqual(placement);
-          const later = (ms: number) => place({ ...asked, previous: placement, nowMs: nowMs + ms }).placement.active;
-          if (againMs === undefined) expect(later(1000 * MINUTE)).toEqual(active);
-          else {
-            expect(later(againMs - 1)).toEqual(active);
-            expect(later(againMs)).not.toEqual(active);
+          const owners = ({ placement: then }: ReturnType<typeof place>) => row.namespaces.map(placer(then));
+          const before = row.namespaces.map(placer(placement));
+          let step = { placement, againMs };
+          let passed = 0;
+          // Time alone changes no owner before it is due, and a few looks later it has, or nothing is due any more.
+          for (let look = 0; look < 5 && `${step.placement.active}` === `${active}`; look++) {
+            const earlierMs = step.againMs === undefined ? 1000 * MINUTE : step.againMs - 1;
+            expect(owners(place({ ...asked, previous: step.placement, nowMs: nowMs + passed + earlierMs }))).toEqual(before);
+            if (step.againMs === undefined) break;
+            passed += step.againMs;
+            step = place({ ...asked, previous: step.placement, nowMs: nowMs + passed });
           }
+          if (step.againMs !== undefined) expect(step.placement.active).not.toEqual(active);
           previous = placement;
         }
       }),

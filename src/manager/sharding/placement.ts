@@ -59,8 +59,8 @@ export function placer(placement: Placement): (namespace: string) => number {
 }
 
 /** The number of the shard for every shard-hash; only for `placement: Legacy`. */
-export function shardsByHash({ active, losses }: Placement): number[] {
-  const members = new Set([...active, ...losses.keys()]);
+export function shardsByHash({ shards, active, losses }: Placement): number[] {
+  const members = new Set([...active, ...[...losses.keys()].filter((shard) => shard <= shards)]);
   return legacyMap(
     [...members].sort((a, b) => a - b),
     active,

@@ -70,7 +70,16 @@ describe("a hand-written family", () => {
 });
 
 describe("the family of a root", () => {
-  const placement = { start: 0, shards: 3, active: [2, 3], away: new Map(), losses: new Map(), map: undefined };
+  const placement = {
+    start: 0,
+    shards: 3,
+    active: [2, 3],
+    away: new Map(),
+    noneReadySinceMs: undefined,
+    waiting: new Map(),
+    losses: new Map(),
+    map: undefined,
+  };
   const namespaces = Array.from({ length: 200 }, (_, index) => ({ name: `team-${index}`, labels: {} }));
   const compiled = (selector: object) => {
     const resourceSelector = [{ relateResources: [{ apiGroups: [""], resources: ["pods"] }], ...selector }];

@@ -21,7 +21,16 @@ describe("the shards of hand-written configs", () => {
 });
 
 describe("the shards of a root", () => {
-  const placement = { start: 0, shards: 3, active: [2, 3], away: new Map(), losses: new Map(), map: undefined };
+  const placement = {
+    start: 0,
+    shards: 3,
+    active: [2, 3],
+    away: new Map(),
+    noneReadySinceMs: undefined,
+    waiting: new Map(),
+    losses: new Map(),
+    map: undefined,
+  };
 
   it("are its children, with origins in the root", () => {
     const { shards, home, shardOf } = shardsOfRoot(sampleShardingRoot() as unknown as ShardingConfig, placement);

@@ -4,10 +4,10 @@ import { sampleShardingRoot } from "../../../../test/support/sharding-config.ts"
 import type { ShardingConfig } from "../../../api/sharding-config.ts";
 import { PLACEMENT, ROLL_EXPECTED, ROLLING } from "../../../api/sharding-keys.ts";
 import type { StatefulSet } from "../../../kube/client/resources.ts";
+import { REVISION_LABEL } from "../../../kube/client/resources.ts";
 import { StatusError } from "../../../kube/status.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import type { Apps } from "../../apps/app.ts";
-import { REVISION_LABEL } from "../../rollout/roll-facts.ts";
 import { createShardingSource } from "../../sharding/sharding-source.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "../server/admission-review.ts";
 import { createInjectWebhook } from "./inject-webhook.ts";

@@ -1,11 +1,12 @@
 // Gives a new pod of a sharded StatefulSet the revision that the record of the rollout has for it. With
 // OnDelete the StatefulSet's controller makes every pod by the present template, so a pod that is deleted
 // before its turn would come back with the new revision.
+
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
 import { fieldAt } from "../../../api/rule.ts";
 import { ROLL_EXPECTED, ROLLING } from "../../../api/sharding-keys.ts";
 import { isControlledBy } from "../../../kube/client/owner.ts";
-import { CONTROLLER_REVISIONS, type ControllerRevision, STATEFUL_SETS } from "../../../kube/client/resources.ts";
+import { CONTROLLER_REVISIONS, type ControllerRevision, REVISION_LABEL, STATEFUL_SETS } from "../../../kube/client/resources.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
 import { isStatus } from "../../../kube/status.ts";
 import type { KubeObject } from "../../../kube/types.ts";
@@ -13,7 +14,7 @@ import type { Store } from "../../../runtime/store.ts";
 import type { App } from "../../apps/app.ts";
 import type { PodManifest } from "../../injection/pod-manifest.ts";
 import { type Template, withTemplate } from "../../rollout/old-template.ts";
-import { expectedRevision, parseRecord, REVISION_LABEL } from "../../rollout/roll-facts.ts";
+import { expectedRevision, parseRecord } from "../../rollout/roll-facts.ts";
 import type { Caller } from "../server/webhook.ts";
 import { READ_TIMEOUT_MS, type ReadLimit } from "./review-reads.ts";
 

@@ -91,8 +91,8 @@ describe("the placement of a root", () => {
     expect(world.stored()).toMatchObject({ start: 3, active: [1, 2, 3, 4, 5] });
     world.scale(9, 3);
     world.ready(3, 4, 5, 6, 7, 8);
-    await world.reconcile();
-    expect(world.stored()).toMatchObject({ shards: 9, active: [1, 2, 3, 4, 5, 6] });
+    expect(await world.reconcile()).toMatchObject({ result: { requeueAfterMs: 120_000 } });
+    expect(world.stored()).toMatchObject({ shards: 9, active: [1, 2, 3, 4, 5] });
     world.ready(3, 4, 5, 6, 7, 8, 9, 10, 11);
     await world.reconcile();
     expect(world.stored()).toMatchObject({ active: [1, 2, 3, 4, 5, 6, 7, 8, 9] });

@@ -16,7 +16,7 @@ import type { ControllerBase, ManagerContext } from "../../context/manager-conte
 import { isReadyToStay } from "../../facts/app-pods.ts";
 import type { PodLists } from "../../facts/pod-watch.ts";
 import { canaryTest } from "../children.ts";
-import { ordinalOf, readySince, restartingShards } from "../family-pods.ts";
+import { ordinalOf, readyShards, restartingShards } from "../family-pods.ts";
 import { placementOf, type StatefulSetFacts } from "../placement.ts";
 import { formatPlacement, storedPlacement } from "../placement-annotation.ts";
 
@@ -41,6 +41,7 @@ export function addPlacementController(options: PlacementControllerOptions): Con
         anyOf(
           generationChanged,
           changed(({ metadata }) => metadata.annotations?.[PLACEMENT]),
+          changed((config) => restartsOf(config as ShardingConfig)),
         ),
       ],
     })
@@ -88,8 +89,8 @@ export function createPlacementReconciler(options: PlacementReconcilerOptions): 
         root,
         statefulSet,
         nowMs: clock.now(),
-        readySince: readySince(root, start, known),
-        restarting: restartingShards(root, start, config.status),
+        ready: readyShards(root, start, known),
+        restarting: restartingShards(root, { start, replicas: statefulSet?.replicas ?? 0 }, config.status, known),
         namespaces: names.filter((name) => !isCanary(name)),
       });
       if (step === undefined) return {}; // the StatefulSet queues the root again when it exists
@@ -104,6 +105,11 @@ export function createPlacementReconciler(options: PlacementReconcilerOptions): 
       return step.againMs === undefined ? {} : { requeueAfterMs: Math.max(1, step.againMs) };
     },
   };
+}
+
+/** What restartingShards reads of the status. */
+function restartsOf({ status }: ShardingConfig) {
+  return [status?.restart?.uid, status?.rollout?.revision, status?.rollout?.waitingFor];
 }
 
 /** The valid root of a live, enabled family; undefined for any other object. */

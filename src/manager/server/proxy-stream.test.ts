@@ -160,6 +160,37 @@ it.each([
   expect(lines.map(({ msg, err }) => [msg, err?.message])).toEqual([["opening a proxy's stream failed", "broken"]]);
 });
 
+it("a stream ends with a line in the log if a message of it cannot be handled, and others go on", () => {
+  const clock = createFakeClock();
+  const lines: { readonly msg: string; readonly pod?: string }[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const errors: object[] = [];
+  const stream = Object.assign(new EventEmitter(), {
+    getPeer: () => "127.0.0.1:9",
+    write: () => undefined,
+    sendMetadata: () => undefined,
+  });
+  stream.on("error", (error) => errors.push(error));
+  const registry = { ...createProxyRegistry({ log }), reported: fails };
+  serveProxyStream(stream as unknown as ServerStream, {
+    registry,
+    judge: () => ({ kind: "serve" }),
+    leadership: { epoch: 1 },
+    registrations: { allow: () => true },
+    tables: createRegistrationTables({ clock, tables: createSharedTables() }),
+    cut: () => undefined,
+    clock,
+    log,
+  });
+  stream.emit("data", { registration: REGISTRATION });
+  stream.emit("data", { promise: { epoch: 1, tables: [] } });
+  expect(registry.facts("ops/d0")?.connected).toBe(true);
+  stream.emit("data", { report: {} });
+  expect(errors).toEqual([{ code: 13, details: "the stream failed" }]);
+  expect(lines.filter(({ msg }) => msg === "a proxy's stream failed")).toMatchObject([{ pod: "ops/d0" }]);
+  expect(registry.facts("ops/d0")?.connected ?? false).toBe(false);
+});
+
 async function identified() {
   return { kind: "pod", pod: { namespace: "ops", name: "d0", uid: "1" } } as const;
 }

@@ -98,8 +98,14 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
   function end(reason: string, code: number): void {
     enter({ kind: "end", code, reason });
   }
+  // A defect that one proxy's messages reach ends the stream of this proxy and not the manager.
   function enter(event: StreamEvent): void {
-    apply(step(state, event, facts));
+    try {
+      apply(step(state, event, facts));
+    } catch (error) {
+      log.error({ err: error, pod, peer: stream.getPeer() }, "a proxy's stream failed");
+      if (event.kind !== "closed") stream.emit("error", { code: status.INTERNAL, details: "the stream failed" });
+    }
   }
   function apply(next: Step): void {
     state = next.state;

@@ -1,5 +1,6 @@
 // The kind CircuitBreaker: limits and breakers for the requests of pods. Invariant: it has each field of
-// KusionStack's kind, with the same spelling; a field of an older form is refused with the new one.
+// KusionStack's kind, with the same spelling; a field in an older form is refused, with a message that shows
+// the new form.
 import { z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { someItem, withChecks } from "./extensions.ts";
@@ -68,7 +69,7 @@ export const circuitBreakerKind = defineKind({
   description:
     "CircuitBreaker limits the requests that pods send to the API server and to other servers, and stops them when they are too many or fail. The proxy of each pod counts by itself.",
   columns: POLICY_COLUMNS,
-  metadata: withRules(objectMetaSchema, shortRecovery),
+  metadata: withRules(objectMetaSchema, boundedRecoverAnnotation),
   spec: specSchema.describe("The pods, and the rules for their requests."),
   status: policyStatusSchema,
 });
@@ -92,7 +93,7 @@ function* specRules(spec: unknown): Iterable<Finding> {
   yield* uniqueNames(spec, ["trafficInterceptRules"]);
 }
 
-function* shortRecovery(metadata: unknown): Iterable<Finding> {
+function* boundedRecoverAnnotation(metadata: unknown): Iterable<Finding> {
   const value = fieldAt(metadata, "annotations", RECOVER_ANNOTATION);
   if (typeof value !== "string" || value.length <= MAX_RECOVER_LENGTH) return;
   yield { path: ["annotations", RECOVER_ANNOTATION], value, message: `must have at most ${MAX_RECOVER_LENGTH} characters` };

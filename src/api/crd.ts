@@ -1,6 +1,6 @@
-// The CustomResourceDefinitions of all kinds, generated from their schemas. Pure. Invariant: every node has a
-// type, there is no $ref, and no additionalProperties beside properties, since the API server prunes unknown
-// fields.
+// The CustomResourceDefinitions of all kinds, generated from their schemas. Pure. Invariant: the schemas are
+// structural: every node has a type, and there is no $ref. The API server prunes unknown fields, so no object
+// needs additionalProperties beside its properties.
 import { z } from "zod";
 import { MeshError } from "../base/errors.ts";
 import { circuitBreakerKind } from "./circuit-breaker.ts";
@@ -111,10 +111,10 @@ function simplify(json: z.core.JSONSchema.BaseSchema): void {
   }
   // zod's own pattern for dates is long, and Kubernetes checks the format.
   if (json.format === "date-time") delete json.pattern;
-  if (json.type === "integer") nameIntegerFormat(json);
+  if (json.type === "integer") setIntegerFormat(json);
 }
 
-function nameIntegerFormat(json: z.core.JSONSchema.BaseSchema): void {
+function setIntegerFormat(json: z.core.JSONSchema.BaseSchema): void {
   json.format ??= json.maximum !== undefined && json.maximum <= MAX_INT32 ? "int32" : "int64";
   if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
   if (json.maximum === Number.MAX_SAFE_INTEGER || json.maximum === MAX_INT32) delete json.maximum;

@@ -1,4 +1,5 @@
-// Fields of every kind that describes an operator. `subset` is the kind's word for a subset.
+// Fields of every kind that describes an operator. The parameter `subset` is the kind's own word: "subset" or
+// "shard".
 import { optional, z } from "zod";
 import { appAnnotations } from "./annotations.ts";
 import { int, textUpTo } from "./fields.ts";

@@ -1,5 +1,6 @@
 // One rule of a CircuitBreaker: a limit or a breaker for some requests. Invariant: it has each field of
-// KusionStack's kind, with the same spelling; a field of an older form is refused with the new one.
+// KusionStack's kind, with the same spelling; a field in an older form is refused, with a message that shows
+// the new form.
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { durationSchema } from "./duration.ts";

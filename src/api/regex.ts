@@ -38,7 +38,10 @@ export function* regexProblems(pattern: unknown): Iterable<Finding> {
   }
 }
 
-/** Ends the checks (`isLast`), because other rules would compile the expressions. `what` is their name. */
+/**
+ * Ends the checks (`isLast`), because other rules would compile the expressions.
+ * @param what names the expressions in the message
+ */
 export function* boundedRegexes(patterns: readonly string[], path: readonly string[], what: string): Iterable<Finding> {
   const size = patterns.reduce((sum, pattern) => sum + regexSize(pattern.slice(0, MAX_REGEX_LENGTH)), 0);
   if (size <= MAX_REGEX_SUM) return;
@@ -47,11 +50,15 @@ export function* boundedRegexes(patterns: readonly string[], path: readonly stri
 }
 
 // A token is a quoted text, an escape, a class, a repetition or another character. An unclosed token extends
-// to the end (RE2 refuses it), so that many open brackets do not cause as many searches to the end.
+// to the end (RE2 refuses it anyway). Otherwise each of many open brackets would cause a search to the end,
+// which takes quadratic time.
 const TOKEN =
   /\\Q[\s\S]*?(?:\\E|$)|\\[pPx]\{[^}]*(?:\}|$)|\\[pP]?[\s\S]|\[\^?\]?(?:\[:\^?\w+:\]|\\[\s\S]|[^\]\\])*(?:\]|\\?$)|\{(?<least>\d+)(?:,(?<most>\d*))?\}|[\s\S]/gu;
 const FOLDS_CASE = /\(\?[A-Za-z-]*i/;
-/** What an item of the Unicode tables costs, in plain characters: without and with case folding. */
+/**
+ * The cost, in plain characters, of each escape such as \pL and of each character beyond ASCII in a class,
+ * since it can stand for a table of Unicode. The second is the cost with case folding.
+ */
 const TABLE_SIZE = 50;
 const FOLDED_SIZE = 1_000;
 
@@ -92,7 +99,9 @@ function sizeOf(token: string, unicodeCost: number): number {
 // What re2js matches slowly: word boundaries, which switch its fast automaton off, and counted repetitions of
 // what may be empty, such as (a?){200}, which give it thousands of states.
 
-/** Lazy repetitions have a mark after them. The last alternative is any other character. */
+/**
+ * A repetition includes the "?" that makes it lazy. The last alternative, `[\s\S]`, is any other character.
+ */
 const SHAPE_TOKEN =
   /(?<quoted>\\Q[\s\S]*?(?:\\E|$))|(?<boundary>\\[bB])|(?<anchor>\\[Az]|[\^$])|(?<flags>\(\?[A-Za-z-]*\))|\\[pPx]\{[^}]*\}|\\[pP]?[\s\S]|\[\^?\]?(?:\[:\^?\w+:\]|\\[\s\S]|[^\]\\])*\]|(?<counted>\{(?<least>\d+)(?<to>,(?<most>\d*))?\})\??|(?<repeated>[*+?])\??|(?<open>\((?:\?(?:P?<[^>]*>|[A-Za-z-]*:))?)|(?<close>\))|(?<or>\|)|[\s\S]/gu;
 
@@ -100,14 +109,17 @@ interface Group {
   /** An alternative before the current one may be empty. */
   mayBeEmpty: boolean;
   /** The part of the current alternative before `last` may be empty. */
-  isEmptySoFar: boolean;
+  mayBeEmptySoFar: boolean;
   /** The last part, which a repetition applies to, may be empty. */
-  isLastEmpty: boolean;
+  lastMayBeEmpty: boolean;
 }
 
-const newGroup = (): Group => ({ mayBeEmpty: false, isEmptySoFar: true, isLastEmpty: true });
+const newGroup = (): Group => ({ mayBeEmpty: false, mayBeEmptySoFar: true, lastMayBeEmpty: true });
 
-/** A text for the author of the expression, which must compile; undefined if nothing is slow. */
+/**
+ * Names the slow part for the author of the expression; undefined if nothing is slow. Call this only for an
+ * expression that compiles.
+ */
 export function slowPart(pattern: string): string | undefined {
   const shape = shapeOf(pattern);
   if (shape.boundary !== undefined) return `${shape.boundary}, a word boundary`;
@@ -124,29 +136,29 @@ function shapeOf(pattern: string) {
   let group = newGroup();
   let boundary: string | undefined;
   let counted: string | undefined;
-  const append = (isEmpty: boolean) => {
-    group.isEmptySoFar &&= group.isLastEmpty;
-    group.isLastEmpty = isEmpty;
+  const append = (partMayBeEmpty: boolean) => {
+    group.mayBeEmptySoFar &&= group.lastMayBeEmpty;
+    group.lastMayBeEmpty = partMayBeEmpty;
   };
   const endAlternative = () => {
-    group.mayBeEmpty ||= group.isEmptySoFar && group.isLastEmpty;
-    group.isEmptySoFar = group.isLastEmpty = true;
+    group.mayBeEmpty ||= group.mayBeEmptySoFar && group.lastMayBeEmpty;
+    group.mayBeEmptySoFar = group.lastMayBeEmpty = true;
   };
   for (const { 0: token, groups: found = {} } of pattern.matchAll(SHAPE_TOKEN)) {
     if (found.counted !== undefined) {
       const most = found.to === undefined ? found.least : found.most;
-      if (group.isLastEmpty && Number(most || Number.POSITIVE_INFINITY) > 1) counted ??= token;
-      group.isLastEmpty ||= Number(found.least) === 0;
+      if (group.lastMayBeEmpty && Number(most || Number.POSITIVE_INFINITY) > 1) counted ??= token;
+      group.lastMayBeEmpty ||= Number(found.least) === 0;
     } else if (found.repeated !== undefined) {
-      group.isLastEmpty ||= found.repeated !== "+";
+      group.lastMayBeEmpty ||= found.repeated !== "+";
     } else if (found.open !== undefined) {
       outer.push(group);
       group = newGroup();
     } else if (found.close !== undefined) {
       endAlternative();
-      const isEmpty = group.mayBeEmpty;
+      const closed = group;
       group = outer.pop() ?? newGroup();
-      append(isEmpty);
+      append(closed.mayBeEmpty);
     } else if (found.or !== undefined) {
       endAlternative();
     } else {

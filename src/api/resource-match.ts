@@ -61,7 +61,7 @@ export function createResourceIndex<T>() {
 const MAX_PAIRS = 32_768;
 
 /** Ends the checks (`isLast`), since other rules would take too long. */
-export function* boundedPairs(lists: readonly unknown[], path: readonly string[]): Iterable<Finding> {
+export function* boundedResourcePairs(lists: readonly unknown[], path: readonly string[]): Iterable<Finding> {
   const pairs = lists.reduce<number>((sum, resources) => sum + pairCount(resources), 0);
   if (pairs <= MAX_PAIRS) return;
   const message = `lists ${pairs} pairs of an API group and a resource in total; at most ${MAX_PAIRS} are allowed, so use "*" for all`;

@@ -25,9 +25,8 @@ export function parseServer(text: string): Server | undefined {
   return { host: plain, ...(number === undefined ? {} : { port: number }) };
 }
 
-const methodSchema = z.enum(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "*"]);
-
 /** HTTPS clients open a tunnel with the method CONNECT: what is inside is encrypted. */
+const methodSchema = z.enum(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "*"]);
 export const anyMethodSchema = methodSchema;
 export const oneMethodSchema = methodSchema.exclude(["*"]);
 export const methodsSchema = withRules(matchList(methodSchema, 8), noDuplicates);

@@ -6,7 +6,7 @@ import { KUSIONSTACK_GROUP, recreateAdvice } from "./kind.ts";
 import { MAX_EXPRESSIONS } from "./label-selector.ts";
 import { termsOf } from "./limit-selector.ts";
 import { MAX_NAME_LENGTH, SUBSET_SEPARATOR, shardNameSchema } from "./names.ts";
-import { boundedPairs, createResourceIndex, WILDCARD } from "./resource-match.ts";
+import { boundedResourcePairs, createResourceIndex, WILDCARD } from "./resource-match.ts";
 import { type Finding, fieldAt, fieldsOf, isObject, itemsOf, type Path, specPath, stringsOf } from "./rule.ts";
 import { MAX_NORMAL_SHARDS, normalShardName, SHARD } from "./sharding-keys.ts";
 
@@ -19,7 +19,8 @@ const LONGEST_SUFFIX_LENGTH = SUBSET_SEPARATOR.length + normalShardName("", MAX_
 
 const LABELLED_BY_NAME = "labelObjects needs each group and resource by name: name them, or remove labelObjects";
 
-// The API server checks these itself, even without the webhook. Their messages name no nearest match.
+// The API server checks these itself, even without the webhook. Their messages are constants, so they cannot
+// add a "did you mean".
 
 export const selectorCel: CelRule = { rule: "self == oldSelf", message: `cannot be changed: ${ADVICE}` };
 
@@ -66,7 +67,7 @@ export const configCel: CelRule = {
 export function* specRules(spec: unknown): Iterable<Finding> {
   for (const list of LIMIT_LISTS) {
     const resources = limitsOf(spec, list).map(({ limit }) => fieldAt(limit, "relateResources"));
-    yield* boundedPairs(resources, list);
+    yield* boundedResourcePairs(resources, list);
   }
   yield* rootOrLimits(spec);
   for (const list of LIMIT_LISTS) yield* uniqueResources(limitsOf(spec, list));
@@ -152,7 +153,8 @@ function* resourceNamesRule(spec: unknown): Iterable<Finding> {
 
 function* canaryRule(spec: unknown): Iterable<Finding> {
   const canary = fieldAt(spec, "root", "canary");
-  // A misspelt field is already refused as unknown.
+  // With any other field there is nothing to add: either it selects namespaces, or the schema refuses it as
+  // unknown.
   if (!isObject(canary) || Object.keys(canary).some((name) => name !== "replicas")) return;
   yield { path: ["root", "canary"], message: NO_NAMESPACES };
 }

@@ -23,7 +23,7 @@ const MAX_SHARD_PODS = 128;
 export const MAX_FAMILY_PODS = (MAX_NORMAL_SHARDS + 1) * MAX_SHARD_PODS;
 const MAX_GRACE_SECONDS = 86_400;
 export const DEFAULT_GRACE_SECONDS = 600;
-/** The pods' label controller-revision-hash, of 63 characters, has the name, "-" and a hash of 10. */
+/** The pods' label controller-revision-hash, of at most 63 characters, has the name, "-" and a hash of 10. */
 const MAX_STATEFUL_SET_NAME = 52;
 const MAX_SOAK_SECONDS = 604_800;
 
@@ -138,7 +138,8 @@ const shardingConfigSpecSchema = withRules(
       labelObjects: optional(z.boolean()).describe(
         "If true, the manager labels all namespaces, and the objects of the resources that this object names, with ctrlmesh.kusionstack.io/namespace and ctrlmesh.kusionstack.io/shard-hash. The resources must be named without *. The default is false. Nothing removes the labels again.",
       ),
-      // No defaults: the children of a root have none of these fields.
+      // No defaults: the manager creates children without these fields, and would patch a default away again
+      // and again.
       onLoss: onLossSchema("shard"),
       paused: pausedSchema,
       guard: guardSchema("shard"),

@@ -9,10 +9,13 @@ export const SHARD_HASH = `${SHARDING_PREFIX}shard-hash`;
 /** Computed key in the selector of a limit: the name of the namespace. */
 export const NAMESPACE = `${SHARDING_PREFIX}namespace`;
 
-/** Computed key in the selectors of children only: the child that the root's placement assigns. */
+/**
+ * Computed key in the selectors of children only: the name of the shard to which the root assigns the
+ * namespace.
+ */
 export const SHARD = `${SHARDING_PREFIX}shard`;
 
-/** Label of what KusionStack controls. A value other than "true" opts a namespace out. */
+/** Label on a namespace. With any value other than "true" the manager labels neither it nor its objects. */
 export const CONTROL = `${SHARDING_PREFIX}control`;
 
 /** Label on a child: the name of its root. */
@@ -21,10 +24,16 @@ export const AUTO_SHARDING_ROOT = `${SHARDING_PREFIX}auto-sharding-root`;
 /** Annotation that the manager writes on a root: which shard owns which namespaces. */
 export const PLACEMENT = `${SHARDING_PREFIX}placement`;
 
-/** Label on a root's StatefulSet, to roll it out by shards: "", "all", or names of shards joined by "_". */
+/**
+ * Label on a root's StatefulSet, to roll it out by shards: names of shards joined by "_". "" and "all" mean
+ * every shard.
+ */
 export const ROLLING = `${SHARDING_PREFIX}rolling`;
 
-/** Annotation that the manager writes on such a root: the revision that each pod has or is to get. */
+/**
+ * Annotation that the manager writes on the root of such a StatefulSet: the revision that each pod has or is
+ * to get.
+ */
 export const ROLL_EXPECTED = `${SHARDING_PREFIX}roll-expected`;
 
 /** Label on each pod of a StatefulSet. */

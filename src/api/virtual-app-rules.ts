@@ -7,7 +7,7 @@ import { countTerms } from "./label-selector.ts";
 import { MAX_NAME_LENGTH, SUBSET_SEPARATOR } from "./names.ts";
 import { didYouMean } from "./nearest.ts";
 import { boundedRegexes } from "./regex.ts";
-import { boundedPairs, createResourceIndex } from "./resource-match.ts";
+import { boundedResourcePairs, createResourceIndex } from "./resource-match.ts";
 import { type Finding, fieldAt, itemsOf, type Path, specPath, stringsOf, uniqueNames } from "./rule.ts";
 
 export const RECREATE_ADVICE = recreateAdvice("VirtualApp");
@@ -195,7 +195,7 @@ function quote(text: string): string {
 function* boundedWork(spec: unknown): Iterable<Finding> {
   const matches = itemsOf(fieldAt(spec, "route", "subRules")).flatMap((subRule) => itemsOf(fieldAt(subRule, "match")));
   const resourceLists = matches.map((match) => fieldAt(match, "resources"));
-  yield* boundedPairs(resourceLists, ["route", "subRules"]);
+  yield* boundedResourcePairs(resourceLists, ["route", "subRules"]);
   const limits = itemsOf(fieldAt(spec, "route", "globalLimits"));
   const patterns = [...matches, ...limits].map((match) => fieldAt(match, "namespaceRegex"));
   yield* boundedRegexes(stringsOf(patterns), ["route"], "namespaceRegex");

@@ -1,6 +1,6 @@
-// Keeps the bodies of untrusted clients compact: Node keeps up to 64 KiB in separate chunks, and one of a
-// byte takes hundreds of bytes. Invariants: the unread part of a body is one buffer, with at most one read of
-// the socket; a body of tiny chunks ends its connection.
+// Keeps the bodies of untrusted clients compact. By default Node keeps up to 64 KiB of an unread body as
+// separate chunks, and a chunk of one byte takes hundreds of bytes. Invariants: what comes after an unread
+// chunk is in one buffer, with at most one read of the socket; a body of tiny chunks ends its connection.
 import { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
@@ -26,8 +26,8 @@ export class CompactRequest extends IncomingMessage {
  * @param cut ends the connection of a client that sends too many tiny chunks
  */
 export function keepCompact(body: Readable, cut: () => void, nowMs: () => number = systemClock.monotonicMs): void {
-  // Node stops reading from the socket as soon as one byte is unread. No option of an HTTPS or HTTP/2 server
-  // sets this.
+  // With this mark Node stops reading from the socket as soon as one byte is unread. No option of an HTTPS or
+  // HTTP/2 server sets it.
   (body as unknown as { readonly _readableState: { highWaterMark: number } })._readableState.highWaterMark = 1;
   const [push, read] = [body.push.bind(body), body._read.bind(body)];
   /** The bytes that came after a chunk that nobody has read yet. */

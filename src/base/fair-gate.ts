@@ -18,25 +18,30 @@ export function createFairGate(concurrency: number, maxWaiting: number): FairGat
   let waiting = 0;
   let running = 0;
 
-  const resize = (queue: PromiseWithResolvers<void>[], change: 1 | -1) => {
+  /** The queue has become one longer or shorter. */
+  const recordChange = (queue: PromiseWithResolvers<void>[], change: 1 | -1) => {
     waiting += change;
     bySize.move(queue, queue.length);
   };
-  const hasRoomFor = (size: number): boolean => {
+  /**
+   * May refuse the newest waiting task of the client with the most. False if there is no room for another task
+   * of a client that has `size` waiting tasks.
+   */
+  const makeRoomFor = (size: number): boolean => {
     if (waiting < maxWaiting) return true;
     const largest = bySize.top;
     if (largest === undefined || size + 1 >= largest.length) return false;
     largest.pop()?.reject(busy(maxWaiting));
-    resize(largest, -1);
+    recordChange(largest, -1);
     return true;
   };
   const waitForTurn = (client: string): Promise<void> => {
     const queue = queues.get(client) ?? [];
-    if (!hasRoomFor(queue.length)) throw busy(maxWaiting);
+    if (!makeRoomFor(queue.length)) throw busy(maxWaiting);
     const turn = Promise.withResolvers<void>();
     queue.push(turn);
     queues.set(client, queue);
-    resize(queue, 1);
+    recordChange(queue, 1);
     return turn.promise;
   };
   const leave = () => {
@@ -47,7 +52,7 @@ export function createFairGate(concurrency: number, maxWaiting: number): FairGat
     }
     const [client, queue] = next;
     const turn = queue.shift();
-    resize(queue, -1);
+    recordChange(queue, -1);
     queues.delete(client);
     if (queue.length > 0) queues.set(client, queue);
     turn?.resolve(); // takes the place over

@@ -4,7 +4,10 @@
 export type GrowingBytes = ReturnType<typeof createGrowingBytes>;
 
 const MIN_CAPACITY = 4_096;
-/** All copied buffers together have a third of the body. Unwritten memory is not resident. */
+/**
+ * With 4, all copies together move at most 4/3 of the body (1 + 1/4 + 1/16 + ...); with 2, twice the body.
+ * The part of a large buffer that is not written yet takes no physical memory.
+ */
 const GROWTH = 4;
 
 /** @param maxBytes the body's declared length, or a bound of it. The caller refuses a longer body. */

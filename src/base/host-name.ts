@@ -14,7 +14,7 @@ export function canonicalHost(text: string): string | undefined {
   return MAPPED.test(host) ? embeddedIpv4(host) : host;
 }
 
-/** RFC 1035 section 2.3.4, as text. */
+/** RFC 1035 section 2.3.4 allows 255 bytes on the wire, which are 253 characters as text. */
 const MAX_HOST_LENGTH = 253;
 /** An IPv4 address in IPv6 form (RFC 4291 section 2.5.5.2): a connection to it is one to the IPv4 address. */
 const MAPPED = /^::ffff:[0-9a-f]{1,4}:[0-9a-f]{1,4}$/;

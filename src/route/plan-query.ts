@@ -30,7 +30,8 @@ export interface QueryPlan {
   readonly namespaces?: { readonly own: number; readonly foreign: number };
 }
 
-type NamespacesPlan = Omit<QueryPlan, "scope" | "labelSelector">;
+/** A plan without its scope and labels. */
+type UnscopedPlan = Omit<QueryPlan, "scope" | "labelSelector">;
 
 export interface ShardPlan {
   readonly selector: string;
@@ -39,7 +40,8 @@ export interface ShardPlan {
   readonly hidesUnknown: boolean;
 }
 
-export interface Capabilities {
+/** What the API server understands. */
+export interface ServerCapabilities {
   /** `metadata.namespace=x`; default true. */
   readonly oneNamespace?: boolean;
   /** Bytes that the shard selector may have; 0 if the server has none. Default `MAX_SHARD_BYTES`. */
@@ -54,7 +56,10 @@ const MAX_EXCLUDED_NAMESPACES = 16;
 /** The request target stays below 8 KiB (server-side-filter.ts), of which the caller has 1 KB. */
 const MAX_SHARD_BYTES = 7_000;
 
-/** `shardRange(object.metadata.namespace,'0x...','0x...')` and `%7C%7C`; the top bound has a digit more. */
+/**
+ * One range in the URL: `shardRange(object.metadata.namespace,'0x...','0x...')`, with 16 digits in each
+ * bound, and `%7C%7C` between two ranges. The end of the last range, 2^64, may have a 17th digit.
+ */
 const SHARD_TERM_BYTES = 86;
 
 /** Stands for the only namespace of an answer without objects. */
@@ -63,8 +68,11 @@ export const NO_NAMESPACE = "";
 /** Stands for every unknown namespace: no namespace can have this name. */
 const UNHEARD_OF = "/";
 
-/** Plans a list or watch over all namespaces, or (scope "unknown") of objects that only labels divide. */
-export function planQuery(view: ResourceView, scope: ResourceScope, capabilities: Capabilities = {}): QueryPlan {
+/**
+ * Plans a list or watch over all namespaces. If the scope is not "namespaced", only labels can divide the
+ * objects, and the plan has the scope "unknown".
+ */
+export function planQuery(view: ResourceView, scope: ResourceScope, capabilities: ServerCapabilities = {}): QueryPlan {
   const plan = scope === "namespaced" ? { ...planNamespaces(view, capabilities), scope } : NO_PLAN;
   return view.labelFilter === undefined ? plan : { ...plan, labelSelector: view.labelFilter.labelSelector };
 }
@@ -108,8 +116,9 @@ export function ownsUnknown(view: ResourceView): boolean {
 }
 
 // For a subset without namespaces: the terms contradict each other, and the first one limits the API server
-// to one namespace. Such a watch cannot show the first granted namespace, so clients must list again then.
-const NOWHERE: NamespacesPlan = {
+// to one namespace. A watch with these terms shows no object of a namespace that the subset is granted later,
+// so its client must list again then.
+const NOWHERE: UnscopedPlan = {
   namespacePlan: "nothing",
   fieldSelector: `${term("default", "=")},${term("default", "!=")}`,
   only: NO_NAMESPACE,
@@ -117,17 +126,23 @@ const NOWHERE: NamespacesPlan = {
 
 export const NO_PLAN: QueryPlan = { scope: "unknown", namespacePlan: "none", fieldSelector: "", only: undefined };
 
-/** The plan of a list or watch that passes unchanged, because the subset owns all that it can show. */
+/**
+ * The plan of a list or watch that passes unchanged, because the subset owns all that it can show. Callers
+ * tell it from NO_PLAN by identity: with NO_PLAN, the proxy still filters the answer.
+ */
 export const WHOLE: QueryPlan = { ...NO_PLAN };
 
-function planNamespaces(view: ResourceView, { oneNamespace = true, shardBytes = MAX_SHARD_BYTES }: Capabilities): NamespacesPlan {
+function planNamespaces(
+  view: ResourceView,
+  { oneNamespace = true, shardBytes = MAX_SHARD_BYTES }: ServerCapabilities,
+): UnscopedPlan {
   if (view.ownsAll) return NO_PLAN;
   const { own, others } = view.namespaces();
   const namespaces = { own: own.length, foreign: others.length };
-  const isOpen = ownsUnknown(view);
+  const isUnknownOwn = ownsUnknown(view);
   const [first] = own;
-  if (!isOpen && first === undefined) return { ...NOWHERE, namespaces };
-  if (oneNamespace && !isOpen && own.length === 1 && first !== undefined) {
+  if (!isUnknownOwn && first === undefined) return { ...NOWHERE, namespaces };
+  if (oneNamespace && !isUnknownOwn && own.length === 1 && first !== undefined) {
     return { namespacePlan: "one-namespace", fieldSelector: term(first, "="), only: first, namespaces };
   }
   if (others.length > 0 && others.length <= MAX_EXCLUDED_NAMESPACES) {
@@ -135,7 +150,7 @@ function planNamespaces(view: ResourceView, { oneNamespace = true, shardBytes = 
     return { namespacePlan: "without-namespaces", fieldSelector, only: undefined, namespaces };
   }
   const maxRanges = Math.floor(shardBytes / SHARD_TERM_BYTES);
-  const cut = maxRanges < 1 ? undefined : cutShards(own, others, { maxRanges, mayHideUnknown: !isOpen });
+  const cut = maxRanges < 1 ? undefined : cutShards(own, others, { maxRanges, mayHideUnknown: !isUnknownOwn });
   if (cut === undefined) return { ...NO_PLAN, namespaces };
   const { ranges, hidesUnknown } = cut;
   const shards = { selector: formatShardSelector(ranges), ranges, hidesUnknown };

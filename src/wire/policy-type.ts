@@ -27,7 +27,10 @@ export const POLICY: ResourceType<PolicyResource> = {
 type UnreadOrigin = Pick<RuleOrigin, "uid" | "name" | "rule">;
 
 export interface ReadPolicies {
-  /** The rules that this version can read. If it cannot read all, its digest is not the one in the head. */
+  /**
+   * The rules that this version can read. If it cannot read all, the digest is that of these rules, not the
+   * head's.
+   */
   readonly resource: PolicyResource;
   /** The origins of the other rules. */
   readonly unread: readonly UnreadOrigin[];
@@ -36,8 +39,8 @@ export interface ReadPolicies {
 }
 
 /**
- * Reads what it can: a rule is a whole, so a rule of a newer version is left out, and no part of it is
- * enforced without the others.
+ * Reads what it can. A rule that this version cannot read completely, such as a rule of a newer version, is
+ * left out as a whole: no part of it is enforced.
  * @throws ResourceInvalidError if the body is no policy set at all, or has a rule without a name
  */
 export function readPolicies(body: Uint8Array, head: Versioned): ReadPolicies {

@@ -3,7 +3,10 @@
 // parts are bounded (base/plain-text.ts) is never cut here, so it keeps the remedy at its end.
 import { plainText } from "../../base/plain-text.ts";
 
-/** A quarter of what the schema allows for each of up to eight conditions. Ten problems fit. */
+/**
+ * A quarter of what the schema allows. Eight conditions have at most 64 Ki characters together. A message of
+ * ten problems fits, each of at most 512 characters (base/plain-text.ts).
+ */
 const MAX_CONDITION_CHARS = 8_192;
 /** The limit elsewhere, as in the schema. */
 const MAX_MESSAGE_CHARS = 1_024;

@@ -29,9 +29,9 @@ const NEVER = [
 ] as const;
 
 /**
- * Addresses inside the pod, the node or the cluster. The last five ranges embed IPv4 addresses, in places
- * that vary or in forms that nobody needs: 6to4, Teredo, local translation (RFC 8215), and the forms that RFC 4291
- * and RFC 7915 have given up.
+ * Addresses inside the pod, the node or the cluster. The last five ranges contain IPv4 addresses too. They
+ * are refused whole, without a look at the IPv4 address, because its place varies or because nobody needs the
+ * form: 6to4, Teredo, local translation (RFC 8215), and the forms that RFC 4291 and RFC 7915 have given up.
  */
 const PRIVATE = (
   "127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 " +

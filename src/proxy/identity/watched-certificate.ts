@@ -54,11 +54,17 @@ type OwnCertificateOptions = Omit<WatchedCertificateOptions, "next" | "caFile"> 
 const DAY_MS = 86_400_000;
 const LEAF_DAYS = 90;
 const CA_DAYS = 3650;
-/** A certificate is renewed when less than this is left. Any restart takes far less. */
+/**
+ * A certificate is renewed when less than this is left. For the CA it is longer than LEAF_DAYS, so that no
+ * leaf outlives its CA.
+ */
 const RENEW_LEAF_MS = 30 * DAY_MS;
 const RENEW_CA_MS = 180 * DAY_MS;
 
-/** For the loopback and for tests. The data folder keeps the CA, which an operator trusts after a restart. */
+/**
+ * For the loopback and for tests. The data folder keeps the CA, so an operator still trusts a restarted
+ * proxy.
+ */
 export function createOwnCertificate({ dataDir, ...options }: OwnCertificateOptions): ServingCertificate {
   const { clock } = options;
   return createWatchedCertificate({

@@ -59,7 +59,7 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
     for (const [key, each] of before) if (!open.has(key)) closedAt.set(key, { ...each, opened: false, sinceMs: now() });
     for (const key of open.keys()) closedAt.delete(key);
     before = open;
-    metrics.opened(engine.states().flatMap(({ rule }) => (open.has(keyOf(rule.origin)) ? [rule] : [])));
+    metrics.setOpen(engine.states().flatMap(({ rule }) => (open.has(keyOf(rule.origin)) ? [rule] : [])));
     for (const listener of listeners) listener();
   };
   let engine: Engine = createEngine({ now, changed });

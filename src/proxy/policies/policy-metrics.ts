@@ -37,7 +37,7 @@ export function createPolicyMetrics(registry: Registry) {
     help: "Delays of fault rules that were left out, because 256 requests were delayed already.",
     registers,
   });
-  /** The counted label sets of each rule with a label of its own. */
+  /** The rules that have a label of their own, each with the label sets under which it was counted. */
   const seriesOf = new Map<string, Map<string, DecisionLabels>>();
   const label = ({ origin }: Pick<Rule, "origin">) => {
     const rule = ruleName(origin);
@@ -59,9 +59,9 @@ export function createPolicyMetrics(registry: Registry) {
       seriesOf.get(labels.rule)?.set(`${labels.kind} ${decision} ${labels.mode}`, labels);
       decisions.inc(labels);
     },
-    opened(rules: readonly LimitRule[]): void {
+    setOpen(openRules: readonly LimitRule[]): void {
       open.reset();
-      for (const rule of rules) if (rule.mode === "Enforce") open.set({ rule: label(rule) }, 1);
+      for (const rule of openRules) if (rule.mode === "Enforce") open.set({ rule: label(rule) }, 1);
     },
     delayed: (seconds: number) => delays.observe(seconds),
     delaySkipped: () => skipped.inc(),

@@ -14,7 +14,7 @@ export type MayUpgrade = (method: string, target: string) => boolean;
 
 export interface ServeOptions<Notes extends CallNotes> {
   readonly stack: Handler<HttpCall<Notes>, Reply>;
-  /** The record of a new call of this client. */
+  /** Creates the notes of a new call of this client: the call's `record`. */
   readonly createRecord: (client: Duplex) => Notes;
   /** Absent: the server ignores every upgrade, as RFC 9110 allows. */
   readonly upgrades?: { readonly may: MayUpgrade; readonly tunnel: Tunnel };
@@ -43,7 +43,7 @@ export async function serve<Notes extends CallNotes>(
   inFlight: InFlight<Notes>,
 ): Promise<void> {
   const { stack, createRecord } = options;
-  if (req.socket.destroyed) return; // see guardConnections
+  if (req.socket.destroyed) return; // as guardConnections needs it (base/guard-connections.ts)
   if (req.httpVersion !== "1.1") {
     // HTTP/1.0 knows no chunks: there a body that broke off would look complete.
     res.writeHead(505, { connection: "close" }).end();
@@ -95,7 +95,10 @@ export function upgradeOf(
   return mayUpgrade?.(method, url) ? upgrade : undefined;
 }
 
-/** The headers, with two Impersonate-Group lines as two groups; Node joins them with commas. */
+/**
+ * Node joins the lines of a header with commas. The headers that begin with `impersonate-` have one value for
+ * each line instead, so that two Impersonate-Group lines stay two groups.
+ */
 function headersOf(req: IncomingMessage): IncomingHttpHeaders {
   const { headers } = req;
   if (!Object.keys(headers).some((name) => name.startsWith("impersonate-"))) return headers;
@@ -198,7 +201,8 @@ function pump(res: ServerResponse, body: ByteSource): void {
     isOver = true;
     control.cancel(clientGone());
   });
-  // Bytes that are ready are written in the source's microtask, with the head. Else the head goes alone.
+  // A source whose bytes are ready writes them in a microtask before this one, and the head goes with them.
+  // Else the head goes alone.
   queueMicrotask(() => {
     if (!hasWritten && !isOver && !res.destroyed) res.flushHeaders();
   });
@@ -208,7 +212,10 @@ function clientGone(): MeshError {
   return new MeshError("ABORTED", "sending a response: the client is gone");
 }
 
-/** Bounds how long an unread answer keeps its memory. The kernel takes a small answer immediately. */
+/**
+ * Bounds how long an unread answer keeps its memory. An answer in one piece needs no bound, except for
+ * strangers: it is small, and the kernel takes it immediately.
+ */
 function boundReading(
   res: ServerResponse,
   { body }: Reply,

@@ -25,9 +25,9 @@ export interface Session {
   onChange(listener: ChangeListener): () => void;
   /**
    * Counts a write in a namespace as in flight until the returned function is called (calling it again does
-   * nothing). The write delays snapshots that take the namespace away for `target`; without a target, for any
-   * resource.
-   * @param reach what the write reaches beyond that namespace, which has to stay the subset's too
+   * nothing). Until then a snapshot that takes `target` in this namespace away from the subset is not
+   * acknowledged; without a target, one that takes any resource in it away.
+   * @param reach what the write reaches, if more than that namespace: the same holds for all of it
    */
   beginWrite(namespace: string, target?: GroupResource, reach?: WriteReach): () => void;
   /** Counts a request or watch as waiting for a namespace's owner until the returned function is called. */
@@ -59,7 +59,7 @@ export interface ManagerSession extends Session, Runnable {
 /** Equal values are ignored. */
 export interface ReportSink {
   setLeader(leader: boolean): void;
-  /** Whether the operator may use that lock; null while that is not known. */
+  /** Whether the API server lets the operator use its renamed lock; null while that is not known. */
   setLockAccess(access: LockAccess | null): void;
   /** A lock that the app does not name; null if there is none. */
   setUnnamedLock(lock: UnnamedLock | null): void;

@@ -8,7 +8,7 @@ import { createStatus, type StatusDetails, StatusError, type StatusReason } from
 
 const objectSchema = z.custom<object>(isObject, { error: "must be an object" }).nullish();
 
-/** The answer contains both. Real ones have up to 36 and 253 characters. */
+/** The answer repeats the uid and the name. Real ones have at most 36 and 253 characters. */
 const [MAX_UID, MAX_NAME] = [253, 1_024];
 
 const requestSchema = z.object({
@@ -72,27 +72,30 @@ function responseOf(answer: AdmissionAnswer): object {
   const { warnings = [] } = answer;
   const more = warnings.length - MAX_WARNINGS;
   const shown = [...warnings.slice(0, MAX_WARNINGS), ...(more > 0 ? [`and ${more} more`] : [])];
-  const signedWarnings = shown.length === 0 ? {} : { warnings: shown.map(signed) };
+  const prefixedWarnings = shown.length === 0 ? {} : { warnings: shown.map(withPrefix) };
   if (!answer.allowed) {
-    const status = createStatus(answer.reason, signed(answer.message), answer.details);
-    return { allowed: false, status, ...signedWarnings };
+    const status = createStatus(answer.reason, withPrefix(answer.message), answer.details);
+    return { allowed: false, status, ...prefixedWarnings };
   }
   const { patch: operations = [] } = answer;
-  if (operations.length === 0) return { allowed: true, ...signedWarnings };
+  if (operations.length === 0) return { allowed: true, ...prefixedWarnings };
   const patch = Buffer.from(JSON.stringify(operations)).toString("base64");
-  return { allowed: true, patchType: "JSONPatch", patch, ...signedWarnings };
+  return { allowed: true, patchType: "JSONPatch", patch, ...prefixedWarnings };
 }
 
-const SIGNATURE = "ctrlmesh:";
+const PREFIX = "ctrlmesh:";
 
-/** More than a person reads. A pod of some thousand containers has as many. */
+/** More than a person reads. Without the bound, a pod of a thousand containers would cause as many. */
 const MAX_WARNINGS = 32;
 
-/** More than a person reads. A list of a million invalid items has a million problems. */
+/**
+ * More than a person reads. Without the bound, a list of a million invalid items would cause as many
+ * problems.
+ */
 const MAX_CHARS = 16_384;
 
 /** The text with the prefix, cut to the maximum length. */
-function signed(text: string): string {
+function withPrefix(text: string): string {
   const shown = text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}...` : text;
-  return shown.startsWith(SIGNATURE) ? shown : `${SIGNATURE} ${shown}`;
+  return shown.startsWith(PREFIX) ? shown : `${PREFIX} ${shown}`;
 }

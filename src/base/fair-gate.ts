@@ -24,8 +24,8 @@ export function createFairGate(concurrency: number, maxWaiting: number): FairGat
     bySize.move(queue, queue.length);
   };
   /**
-   * May refuse the newest waiting task of the client with the most. False if there is no room for another task
-   * of a client that has `size` waiting tasks.
+   * May refuse the newest waiting task of the client with the most. False if there is no room for another
+   * task of a client that has `size` waiting tasks.
    */
   const makeRoomFor = (size: number): boolean => {
     if (waiting < maxWaiting) return true;

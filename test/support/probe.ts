@@ -41,7 +41,8 @@ export interface Probe {
 }
 
 export function createProbe({ url, caPem, token, keep = true }: ProbeTarget): Probe {
-  const dispatcher = new Agent({ connect: { ca: caPem }, headersTimeout: 60_000, bodyTimeout: 0 });
+  // A suspended proxy does not complete a handshake before it goes on.
+  const dispatcher = new Agent({ connect: { ca: caPem, timeout: 60_000 }, headersTimeout: 60_000, bodyTimeout: 0 });
   const kept: Buffer[] = [];
   const ask = (method: string, path: string, headers: Readonly<Record<string, string>>, body?: string | Uint8Array) =>
     request(`${url}${path}`, {

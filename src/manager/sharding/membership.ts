@@ -73,7 +73,8 @@ export function membershipOf(facts: MembershipFacts): MembershipStep {
   const before = previous?.active ?? numbersUpTo(shards);
   // While no shard is ready, no shard could take over, so the grace time does not run.
   const isAnyReady = existing.some((shard) => ready.has(shard));
-  const lostAtMs = (shard: number) => awaySince(facts, shard) + graceOf(facts, shard);
+  const awaySinceMs = (shard: number) => (isAnyReady ? servedAwaySince(facts, shard) : awaySince(facts, shard));
+  const lostAtMs = (shard: number) => awaySinceMs(shard) + graceOf(facts, shard);
   const isLost = (shard: number) => isAnyReady && !ready.has(shard) && nowMs >= lostAtMs(shard);
 
   const kept = existing.filter((shard) => before.includes(shard) && !isLost(shard));
@@ -90,7 +91,7 @@ export function membershipOf(facts: MembershipFacts): MembershipStep {
   const times = [...(isAnyReady ? unready.map(lostAtMs) : []), ...joining.laterMs];
   return {
     active,
-    away: new Map(unready.map((shard) => [shard, awaySince(facts, shard)])),
+    away: new Map(unready.map((shard) => [shard, awaySinceMs(shard)])),
     noneReadySinceMs: isAnyReady ? undefined : Math.min(previous?.noneReadySinceMs ?? nowMs, nowMs),
     waiting: new Map(
       outside.filter((shard) => ready.has(shard) && !active.includes(shard)).map((shard) => [shard, waitingSince(facts, shard)]),
@@ -100,12 +101,16 @@ export function membershipOf(facts: MembershipFacts): MembershipStep {
   };
 }
 
-/** Since when an active shard has no ready pod. When a shard is ready again after none was, the time without one is left out. */
-function awaySince({ previous, ready, exists, nowMs }: MembershipFacts, shard: number): number {
-  const sinceMs = Math.min(previous?.away.get(shard) ?? nowMs, nowMs);
+/** Since when an active shard has no ready pod. */
+function awaySince({ previous, nowMs }: MembershipFacts, shard: number): number {
+  return Math.min(previous?.away.get(shard) ?? nowMs, nowMs);
+}
+
+/** The same without the time for which no shard at all was ready, if a shard is ready again. */
+function servedAwaySince(facts: MembershipFacts, shard: number): number {
+  const { previous, nowMs } = facts;
+  const sinceMs = awaySince(facts, shard);
   const pausedMs = Math.min(previous?.noneReadySinceMs ?? nowMs, nowMs);
-  const isAnyReady = [...ready].some(exists);
-  if (!isAnyReady) return sinceMs;
   return sinceMs + nowMs - Math.max(pausedMs, sinceMs);
 }
 
@@ -113,7 +118,10 @@ function graceOf({ graceMs, restarting }: MembershipFacts, shard: number): numbe
   return restarting.has(shard) ? Math.max(graceMs, RESTART_GRACE_MS) : graceMs;
 }
 
-/** A shard that is still lost keeps its losses, however long ago they were; so does one that a scale-down has removed for a while. */
+/**
+ * A shard that is still lost keeps its losses, however long ago they were. So does a shard that a scale-down has
+ * removed for a while.
+ */
 function lossesOf({ previous, nowMs }: MembershipFacts, lost: readonly number[], kept: readonly number[]): Map<number, Loss> {
   const known = [...(previous?.losses ?? [])];
   const isForgotten = (shard: number, { lastMs }: Loss) => kept.includes(shard) && nowMs - lastMs >= FORGET_MS;

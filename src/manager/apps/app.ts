@@ -104,7 +104,9 @@ export interface Source<O extends SourceObject = SourceObject> {
   readonly words: AppWords;
   /** Name of its controller in logs and metrics. */
   readonly controllerName: string;
-  /** What an app depends on in its object in addition to the spec. Compared as JSON. */
+  /** Label selector of the objects of which apps are made; absent: all. It may select others too. */
+  readonly partsSelector?: string;
+  /** What an app depends on in the metadata of its object, in addition to the spec. Compared as JSON. */
   inputsOf(object: KubeObject): unknown;
   /** The name of the app that the object is a part of. */
   appNameOf(object: KubeObject): string;

@@ -52,7 +52,7 @@ function setUp(compile: Compile = compileHere) {
     return routes.tableOf(app, app.spec, signal);
   };
   const tableOf = async (object: VirtualApp) => (await read(object)) as RouteTable;
-  const reads = () => client.calls.filter(({ verb }) => verb === "get").length;
+  const reads = () => client.calls.filter(({ verb }) => verb === "get" || verb === "list").length;
   return { client, clock, compiled, namespaces, store, routes, put, read, tableOf, reads };
 }
 

@@ -1,25 +1,21 @@
 // The desired route table of each app, compiled outside of the reconciles, so that no spec delays them.
 // Invariants: equal inputs give the same object, so the plan can reuse its comparisons; an app has one
-// compilation at a time. A table is used only if the API server still had the specs after the compilation:
-// otherwise, after an outage, a new namespace could get an owner by an old spec, because each watch returns
-// at another moment.
+// compilation at a time. A table is used only if the API server still had the specs after its namespaces were
+// seen: otherwise, after an outage, a new namespace could get an owner by an old spec, because each watch
+// returns at another moment.
 import { type Clock, sleep } from "../../base/clock.ts";
-import type { KubeClient } from "../../kube/client/types.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { RouteTable } from "../../route/table.ts";
 import { labelsChanged } from "../../runtime/controller.ts";
-import { getIfThere } from "../../runtime/patch-current.ts";
 import { formatRequest, type Request } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
-import type { App, AppRef, AppSpec, Source, SourceObject } from "./app.ts";
+import type { App, AppRef, AppSpec } from "./app.ts";
 import type { EarlierTable } from "./compile/build-table.ts";
 import type { Compile } from "./compile/compiler.ts";
 import { namespaceFacts } from "./compile/route-spec.ts";
+import { createReadBack, type ReadBackOptions } from "./read-back.ts";
 
-export interface RoutesOptions {
-  readonly client: Pick<KubeClient, "get">;
-  readonly source: Pick<Source, "resource" | "appsOf" | "inputsOf">;
-  readonly store: Pick<Store<SourceObject>, "wrote">;
+export interface RoutesOptions extends ReadBackOptions {
   readonly namespaces: Pick<Store<KubeObject>, "list" | "onChange">;
   readonly compile: Compile;
   /** A compilation has ended for which `tableOf` did not wait. */
@@ -46,11 +42,12 @@ interface Compiled {
   /** Undefined if it exceeds the limit. */
   readonly table: RouteTable | undefined;
   readonly endedMs: number;
-  /** The API server still had this spec after the compilation. */
+  /** The API server still had this spec after all these changes. */
   isChecked: boolean;
 }
 
-export function createRoutes({ client, source, store, namespaces, compile, onCompiled, clock }: RoutesOptions) {
+export function createRoutes(options: RoutesOptions) {
+  const { namespaces, compile, onCompiled, clock } = options;
   const compiled = new Map<string, Compiled>();
   /** Aborted if the app is gone, so nobody wants the result. */
   const running = new Map<string, AbortController>();
@@ -64,8 +61,8 @@ export function createRoutes({ client, source, store, namespaces, compile, onCom
     else changedAt.set(name, changes);
   });
 
-  const inputsOf = ({ objects }: App) =>
-    JSON.stringify(objects.map((object) => [object.metadata.uid, object.metadata.generation, source.inputsOf(object)]));
+  const readBack = createReadBack(options, () => changes);
+  const inputsOf = ({ objects }: App) => objects.map(readBack.specOf).join();
 
   const isCurrent = ({ table, atChange, endedMs }: Compiled) =>
     table === undefined ? clock.monotonicMs() < endedMs + RETRY_MS : atChange === changes;
@@ -109,12 +106,6 @@ export function createRoutes({ client, source, store, namespaces, compile, onCom
     return last();
   };
 
-  /** The object as the API server has it; undefined if it is gone or was created again. */
-  const readAgain = async ({ metadata: { namespace, name = "", uid } }: SourceObject, signal: AbortSignal) => {
-    const now = await getIfThere(client, source.resource, { namespace, name }, signal);
-    return now?.metadata.uid === uid ? now : undefined;
-  };
-
   return {
     /**
      * The table of the spec. "compiling": `onCompiled` says when to ask again. "too-costly": the compilation
@@ -127,13 +118,8 @@ export function createRoutes({ client, source, store, namespaces, compile, onCom
       if (entry === undefined) return "compiling";
       if (entry.table === undefined) return "too-costly";
       if (entry.isChecked) return entry.table;
-      const current = await Promise.all(app.objects.map((object) => readAgain(object, signal)));
-      if (current.includes(undefined)) return "gone";
-      const newer = current.filter((now, at) => isNewer(now, app.objects[at]));
-      if (newer.length > 0) {
-        for (const object of newer) if (object !== undefined) store.wrote(object);
-        return "edited";
-      }
+      const answer = await readBack.check(app.objects, entry.atChange, signal);
+      if (answer !== "same") return answer;
       entry.isChecked = true;
       return entry.table;
     },
@@ -142,9 +128,4 @@ export function createRoutes({ client, source, store, namespaces, compile, onCom
       running.get(formatRequest(app))?.abort();
     },
   };
-}
-
-function isNewer(a: SourceObject | undefined, b: SourceObject | undefined): boolean {
-  if (a === undefined || b === undefined) return false;
-  return a.metadata.uid === b.metadata.uid && (a.metadata.generation ?? 0) > (b.metadata.generation ?? 0);
 }

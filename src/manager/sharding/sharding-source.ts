@@ -5,6 +5,7 @@ import { WILDCARD } from "../../api/resource-match.ts";
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import { fieldAt, itemsOf, stringsOf } from "../../api/rule.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
+import { AUTO_SHARDING_ROOT } from "../../api/sharding-keys.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import { NAMESPACES } from "../../kube/client/resources.ts";
 import type { GroupResource } from "../../kube/types.ts";
@@ -34,6 +35,7 @@ export function createShardingSource(): Source<ShardingConfig> {
     resource: SHARDING_CONFIGS,
     words: WORDS,
     controllerName: "sharding-config",
+    partsSelector: `!${AUTO_SHARDING_ROOT}`, // children are views
     inputsOf: (config) => [placementInputs(config), annotationValue(config.metadata.annotations, "strip-managed-fields")],
     appNameOf: familyNameOf,
     labelledBy: labelledResources,

@@ -25,8 +25,8 @@ export const AUTO_SHARDING_ROOT = `${SHARDING_PREFIX}auto-sharding-root`;
 export const PLACEMENT = `${SHARDING_PREFIX}placement`;
 
 /**
- * Label on a root's StatefulSet, to roll it out by shards: names of shards joined by "_". "" and "all" mean
- * every shard.
+ * Label on a root's StatefulSet, to roll it out by shards: names of shards, or parts of names, joined by "_".
+ * "" and "all" mean every shard.
  */
 export const ROLLING = `${SHARDING_PREFIX}rolling`;
 

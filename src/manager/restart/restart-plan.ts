@@ -96,7 +96,8 @@ function planNext(facts: RestartFacts, roll: RollState, left: readonly RestartPo
   // The eviction may already have been requested, so `expected` stays even if the pod has to wait now.
   const kept = isAsked && previous?.expected !== undefined ? { ...draft, expected: previous.expected } : draft;
   if (facts.isPaused) {
-    const message = `${left.length} pods wait for their restart: ${facts.words.pausedField} is true`;
+    const wait = left.length === 1 ? "1 pod waits for its restart" : `${left.length} pods wait for their restart`;
+    const message = `${wait}: set ${facts.words.pausedField} to false to go on`;
     return { kind: "wait", record: dated(facts, { ...kept, reason: "Paused", message }) };
   }
   const isSettled = isAsked && previous?.reason !== "Paused" && previous?.reason !== "Settling";

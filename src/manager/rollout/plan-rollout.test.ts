@@ -40,7 +40,7 @@ const facts = (pods: readonly RollPod[], more: Partial<RolloutFacts> = {}): Roll
   shards: [CANARY, FIRST, SECOND, ""],
   pods,
   hasLock: true,
-  isPaused: false,
+  pausedFields: [],
   isRestarting: false,
   soakMs: 0,
   refusalOf: () => undefined,
@@ -83,6 +83,7 @@ describe("planRollout, in order", () => {
   });
   it("restarts only the shards that the label names, in their order", () => {
     expect(roll(PODS, { rollingLabel: `${SECOND}_${CANARY}` })).toEqual(["foo-0", "foo-3", "foo-4", "done"]);
+    expect(roll(PODS, { rollingLabel: "normal" })).toEqual(["foo-2", "foo-1", "foo-3", "foo-4", "done"]);
     expect(line(plan(PODS, { rollingLabel: "foo-7-normal" }))).toBe("wait UnknownShard");
     expect(roll(PODS, { rollingLabel: "all" })).toHaveLength(6);
   });
@@ -147,9 +148,24 @@ describe("planRollout, after a pod", () => {
 describe("planRollout, interrupted", () => {
   it("stops for a pause and for a restart that has begun, and goes on", () => {
     const begun = withPod(PODS, "foo-0", done);
-    expect(line(plan(begun, { isPaused: true }))).toBe("wait Paused foo-2");
+    expect(line(plan(begun, { pausedFields: ["spec.paused"] }))).toBe("wait Paused foo-2");
     expect(line(plan(begun, { isRestarting: true }))).toBe("wait Restarting foo-2");
     expect(line(plan(begun))).toBe("evict Evicting foo-2");
+  });
+  it("names the fields that pause it, and how to go on", () => {
+    const messageOf = (...pausedFields: string[]) => {
+      const step = plan(PODS, { pausedFields });
+      return step.kind === "off" ? undefined : step.status.message;
+    };
+    expect(messageOf("spec.root.rollout.paused")).toBe(
+      "5 pods wait for the new revision: set spec.root.rollout.paused to false to go on",
+    );
+    expect(messageOf("spec.paused", "spec.root.rollout.paused")).toBe(
+      "5 pods wait for the new revision: set spec.paused and spec.root.rollout.paused to false to go on",
+    );
+    expect(plan([pod(0, CANARY)], { wantedNames: ["foo-0"], pausedFields: ["spec.paused"] })).toMatchObject({
+      status: { message: "1 pod waits for the new revision: set spec.paused to false to go on" },
+    });
   });
   it("waits as long as the API server asks after the refusal of a PodDisruptionBudget", () => {
     const refusal = { reason: "PodDisruptionBudget", message: "pod foo-0 may not be evicted now", retryAtMs: NOW + 500 } as const;

@@ -7,6 +7,7 @@ import type { EventType } from "../../runtime/events.ts";
 import { compareNames } from "../sharding/shards.ts";
 import { type RolloutFacts, type RolloutStatus, type RollPod, type RollRecord, recordOf } from "./roll-facts.ts";
 import { type Blocker, rolloutBlocker } from "./rollout-blocker.ts";
+import { selectShards, unknownText } from "./select-shards.ts";
 
 /** Its record and its status are stored before it is carried out. */
 export type RolloutStep =
@@ -46,14 +47,11 @@ export function planRollout(facts: RolloutFacts): RolloutStep {
     return waitFor("TooManyPods", `spec.replicas of the StatefulSet is more than ${bound}: scale it down`);
   }
   const record = recordOf(stored, updateRevision, wantedNames, facts.pods);
-  const names = rollingLabel === "" || rollingLabel === "all" ? facts.shards : rollingLabel.split("_");
-  const unknown = names.find((name) => !facts.shards.includes(name));
-  if (unknown !== undefined) {
-    const message = `the label rolling of the StatefulSet names ${JSON.stringify(unknown)}, which is no shard of this root`;
-    return { ...waitFor("UnknownShard", message, { revision: updateRevision }), record };
+  const selection = selectShards(rollingLabel, facts.shards);
+  if (selection.unknown !== undefined) {
+    return { ...waitFor("UnknownShard", unknownText(selection.unknown, facts.shards), { revision: updateRevision }), record };
   }
-  const shards = facts.shards.filter((shard) => names.includes(shard));
-  return planShards(facts, record, wantedNames, shards);
+  return planShards(facts, record, wantedNames, selection.shards);
 }
 
 function planShards(facts: RolloutFacts, record: RollRecord, names: readonly string[], shards: readonly string[]): RolloutStep {

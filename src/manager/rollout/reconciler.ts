@@ -54,7 +54,10 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
       shards: [...app.spec.subsets.filter((shard) => shard !== DEFAULT_SUBSET), DEFAULT_SUBSET],
       pods: rollPods(app, statefulSet, podsOfNamespace, registry.facts),
       hasLock: app.spec.lockName !== "",
-      isPaused: app.spec.isPaused || root.rollout?.paused === true,
+      pausedFields: [
+        ...(app.spec.isPaused ? [app.words.pausedField] : []),
+        ...(root.rollout?.paused === true ? ["spec.root.rollout.paused"] : []),
+      ],
       previous: config.status?.rollout,
       isRestarting: isEvicting(config.status, "restart"),
       soakMs: (root.rollout?.soakSeconds ?? 0) * 1000,

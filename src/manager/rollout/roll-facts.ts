@@ -46,7 +46,8 @@ export interface RolloutFacts {
   readonly shards: readonly string[];
   readonly pods: readonly RollPod[];
   readonly hasLock: boolean;
-  readonly isPaused: boolean;
+  /** The fields of the root that are true and pause the rollout. */
+  readonly pausedFields: readonly string[];
   readonly previous: RolloutStatus | undefined;
   /** A pod that lost namespaces is being evicted. */
   readonly isRestarting: boolean;

@@ -34,10 +34,11 @@ export function rolloutBlocker(facts: RolloutFacts, turn: Turn): Blocker | undef
   );
 }
 
-function pauseOf({ isPaused, isRestarting }: RolloutFacts, { next, left }: Turn): Blocker | undefined {
+function pauseOf({ pausedFields, isRestarting }: RolloutFacts, { next, left }: Turn): Blocker | undefined {
   if (next === undefined) return undefined;
-  if (isPaused) {
-    const message = `${left.length} pods wait for the new revision: spec.root.rollout.paused or spec.paused is true`;
+  if (pausedFields.length > 0) {
+    const waits = left.length === 1 ? "1 pod waits" : `${left.length} pods wait`;
+    const message = `${waits} for the new revision: set ${pausedFields.join(" and ")} to false to go on`;
     return { reason: "Paused", message };
   }
   if (isRestarting) return { reason: "Restarting", message: "a pod that lost namespaces is evicted first" };

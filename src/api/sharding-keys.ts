@@ -21,6 +21,15 @@ export const CONTROL = `${SHARDING_PREFIX}control`;
 /** Label on a child: the name of its root. */
 export const AUTO_SHARDING_ROOT = `${SHARDING_PREFIX}auto-sharding-root`;
 
+/** Labels of a pod that asks for the proxy with the value "true". None is needed. */
+export const PROXY_REQUESTS = [`${SHARDING_PREFIX}enable-proxy`, `${SHARDING_PREFIX}inject-proxy`] as const;
+
+/**
+ * Label of a pod that was injected for a shard: the name of the shard. It is for users only. Nothing reads
+ * it, since it is not changed when the shards change.
+ */
+export const SHARD_INJECTED = `${SHARDING_PREFIX}sharding-config-injected`;
+
 /** Annotation that the manager writes on a root: which shard owns which namespaces. */
 export const PLACEMENT = `${SHARDING_PREFIX}placement`;
 

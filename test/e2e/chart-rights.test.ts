@@ -169,8 +169,8 @@ describeWithKube("a manager with only the chart's permissions", () => {
       expect(bundle.match(/BEGIN CERTIFICATE/g)?.length).toBeGreaterThanOrEqual(2);
       const ofApp = `${APP.name}.${NAMESPACE}.inject.ctrlmesh.kruise.io`;
       expect(await webhookNames("mutatingwebhookconfiguration", "ctrlmesh-injection")).toContain(ofApp);
-      // One webhook for the mesh's own kinds, and one for the pods of the app.
-      expect(await webhookNames("validatingwebhookconfiguration", "ctrlmesh-validation")).toHaveLength(2);
+      // One webhook for the mesh's own kinds, one for the pods of the app, and two for labels of pods.
+      expect(await webhookNames("validatingwebhookconfiguration", "ctrlmesh-validation")).toHaveLength(4);
     }, 60_000);
     await run("get", "secret", "ctrlmesh-ca", "-n", MESH_NAMESPACE);
   }, 120_000);

@@ -25,6 +25,7 @@ import { sampleVirtualApp } from "../support/virtual-app.ts";
 import { startWebhookWorld, type WebhookWorld } from "../support/webhook-world.ts";
 
 const OPS = "foo-system";
+const ENABLE_PROXY = "ctrlmesh.kusionstack.io/enable-proxy";
 const SELECTED = { component: "foo-operator" };
 
 describeWithKube("webhooks", () => {
@@ -91,6 +92,19 @@ describeWithKube("webhooks", () => {
     await createPod(SELECTED);
     expect(await world.requests()).toBe(before + 2); // one call injects the pod, and one checks the result
   });
+
+  it.each([ENABLE_PROXY, "ctrlmesh.kusionstack.io/inject-proxy"])(
+    "refuse a pod that asks for the proxy by %s and that no app selects, and inject one that an app selects",
+    async (label) => {
+      await eventually(() =>
+        expect(createPod({ component: "else", [label]: "true" }, { namespace: "other" })).rejects.toThrow(
+          /"(enable|inject)-proxy.ctrlmesh.kruise.io" denied the request: ctrlmesh: the pod asks for the proxy .* of namespace other selects it/,
+        ),
+      );
+      expect(isInjected(await createPod({ component: "else", [label]: "false" }))).toBe(false);
+      expect(isInjected(await createPod({ ...SELECTED, [label]: "true" }))).toBe(true);
+    },
+  );
 
   it("refuse a pod that cannot be injected, with a message that reaches the user", async () => {
     const refused = createPod(SELECTED, { spec: { hostNetwork: true } });
@@ -283,6 +297,9 @@ describeWithKube("webhooks", () => {
       expect(String(error)).toContain(`failed calling webhook "foo-operator.${OPS}.inject.ctrlmesh.kruise.io"`);
     });
     expect(isInjected(await createPod({ component: "else" }))).toBe(false);
+    await expect(createPod({ component: "else", [ENABLE_PROXY]: "true" })).rejects.toThrow(
+      /failed calling webhook "enable-proxy/,
+    );
     await world.client.patch(
       VIRTUAL_APPS,
       { namespace: OPS, name: "foo-operator" },
@@ -317,7 +334,7 @@ describeWithKube("webhooks", () => {
     await eventually(async () => expect(await entries()).toEqual([]));
     await eventually(async () => {
       const { webhooks } = await world.client.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: VALIDATING_NAME });
-      expect(webhooks).toHaveLength(2); // the webhooks for VirtualApps and for namespaces
+      expect(webhooks).toHaveLength(4); // those for VirtualApps, for namespaces, and for two labels of pods
     });
     await eventually(async () => expect(isInjected(await createPod(SELECTED, { dryRun: true }))).toBe(false));
     const before = await world.requests("inject");

@@ -8,6 +8,7 @@ import type { ManagerContext } from "../context/manager-context.ts";
 import type { ClusterFacts, KnownCluster } from "../facts/cluster-facts.ts";
 import type { InjectionSettings } from "../injection/injection.ts";
 import { POLICY_KINDS } from "../policies/add.ts";
+import { createAskedProxyWebhook } from "./inject/asked-proxy.ts";
 import { createAdmitWebhook, createAppWait, createInjectWebhook } from "./inject/inject-webhook.ts";
 import { createRevisionKeeper } from "./inject/keep-revision.ts";
 import { createAppReader, createReadLimit } from "./inject/review-reads.ts";
@@ -55,6 +56,7 @@ export function addWebhooks(options: WebhooksOptions): WebhookServer {
       inject,
       awaitApp: createAppWait({ apps, clock }),
       admit: createAdmitWebhook(inject),
+      asked: createAskedProxyWebhook({ apps, sources }),
       validateEarly: createValidateWebhook([...checkedSources({ sources, apps: NO_APPS }), ...policies]),
       validate: createValidateWebhook([
         ...checkedSources({ sources, apps, countMoves: warnsOfMoves || provesCallers ? countMoves : undefined }),

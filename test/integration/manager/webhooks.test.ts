@@ -65,6 +65,7 @@ describe("the webhook server", () => {
       routes: createRoutes({
         inject: () => asked,
         admit: () => asked,
+        asked,
         validate: asked,
         validateEarly: asked,
         awaitApp:

@@ -153,14 +153,30 @@ describe("isInjected", () => {
 describe("the validation's configuration", () => {
   it("has one entry for each app, for its final pods, which fails closed like the injection's entry", () => {
     const [, injection] = webhooksOf([app("ops", "shop")], TARGET, "PEM");
-    const [, admission, ...more] =
+    const [, admission, ...asked] =
       validationConfiguration(entriesOf([app("ops", "shop"), app("m", "x")], { ...TARGET, namespace: "m" }, "PEM")).webhooks ??
       [];
     const { reinvocationPolicy: _, name: __, clientConfig: ___, ...same } = injection ?? {};
-    expect(more).toEqual([]);
+    expect(asked).toHaveLength(2);
     expect(admission).toMatchObject({ ...same, name: "shop.ops.admit.ctrlmesh.kruise.io", failurePolicy: "Fail" });
     expect(admission?.clientConfig.service?.path).toBe("/admit/ops/shop");
     expect(admission).not.toHaveProperty("reinvocationPolicy");
+  });
+
+  it("has an entry for pods with each label that asks for the proxy, everywhere but in the manager's own namespace", () => {
+    const [, ...asked] = validationConfiguration(entriesOf([], TARGET, "PEM")).webhooks ?? [];
+    expect(asked.map(({ name, objectSelector }) => [name, objectSelector])).toEqual([
+      ["enable-proxy.ctrlmesh.kruise.io", { matchLabels: { "ctrlmesh.kusionstack.io/enable-proxy": "true" } }],
+      ["inject-proxy.ctrlmesh.kruise.io", { matchLabels: { "ctrlmesh.kusionstack.io/inject-proxy": "true" } }],
+    ]);
+    const values = ["ctrlmesh-system"];
+    expect(asked[0]).toMatchObject({
+      clientConfig: { service: { path: "/asked" } },
+      rules: [{ apiGroups: [""], apiVersions: ["v1"], resources: ["pods"], operations: ["CREATE"], scope: "Namespaced" }],
+      namespaceSelector: { matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "NotIn", values }] },
+      failurePolicy: "Fail",
+      timeoutSeconds: 7,
+    });
   });
 
   it("ignores failures, because the CRD and the conditions work without it", () => {

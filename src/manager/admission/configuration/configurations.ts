@@ -3,6 +3,7 @@
 // start again. Equal facts give equal objects, with every default written out.
 import { countTerms, type LabelSelector, labelSelectorSchema } from "../../../api/label-selector.ts";
 import { validate } from "../../../api/problems.ts";
+import { PROXY_REQUESTS, SHARDING_PREFIX } from "../../../api/sharding-keys.ts";
 import type {
   MutatingWebhook,
   MutatingWebhookConfiguration,
@@ -11,7 +12,7 @@ import type {
   WebhookClientConfig,
 } from "../../../kube/client/resources.ts";
 import { type App, isHeld } from "../../apps/app.ts";
-import { type AppName, admitPath, injectPath, VALIDATE_EARLY_PATH, VALIDATE_PATH } from "../server/webhook.ts";
+import { type AppName, ASKED_PATH, admitPath, injectPath, VALIDATE_EARLY_PATH, VALIDATE_PATH } from "../server/webhook.ts";
 import type { CheckedKind } from "../validate/validate-webhook.ts";
 
 export const MUTATING_NAME = "ctrlmesh-injection";
@@ -22,6 +23,11 @@ export const VALIDATING_SELECTOR = { fieldSelector: `metadata.name=${VALIDATING_
 
 const SUFFIX = "ctrlmesh.kruise.io";
 const VALIDATION_WEBHOOK_NAME = `validate.${SUFFIX}`;
+
+const NAMESPACE_NAME = "kubernetes.io/metadata.name";
+const POD_CREATION = [
+  { apiGroups: [""], apiVersions: ["v1"], resources: ["pods"], operations: ["CREATE"], scope: "Namespaced" as const },
+] as const;
 
 /** The API server's timeout. The manager's own waits are much shorter. */
 const VALIDATE_TIMEOUT_SECONDS = 5;
@@ -80,8 +86,8 @@ export function injectionWebhook(app: App, target: WebhookTarget, trustPem: stri
     name: injectionWebhookName(app.ref),
     admissionReviewVersions: ["v1"],
     clientConfig: clientConfig(target, injectPath(app.ref), trustPem),
-    rules: [{ apiGroups: [""], apiVersions: ["v1"], resources: ["pods"], operations: ["CREATE"], scope: "Namespaced" }],
-    namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": app.ref.namespace } },
+    rules: POD_CREATION,
+    namespaceSelector: { matchLabels: { [NAMESPACE_NAME]: app.ref.namespace } },
     objectSelector: storedSelector(withinEntry(app.pods.selector)),
     failurePolicy: "Fail",
     matchPolicy: "Equivalent",
@@ -107,7 +113,8 @@ export function validationConfiguration(entries: Entries): ValidatingWebhookConf
   const { target, trustPem } = entries;
   const admissions = injectedApps(entries).map((app) => admissionWebhook(app, target, trustPem));
   const own = validationWebhook(entries, VALIDATE_PATH);
-  const webhooks = [own, ...(target.warnsOfMoves ? [namespacesWebhook(own)] : []), ...inOrder(admissions)];
+  const asked = PROXY_REQUESTS.map((key) => askedWebhook(key, target, trustPem));
+  const webhooks = [own, ...(target.warnsOfMoves ? [namespacesWebhook(own)] : []), ...inOrder(admissions), ...asked];
   return { metadata: metadata(VALIDATING_NAME), webhooks };
 }
 
@@ -128,6 +135,24 @@ function admissionWebhook(app: App, target: WebhookTarget, trustPem: string): Va
     ...webhook,
     name: `${name}.${namespace}.admit.${SUFFIX}`,
     clientConfig: clientConfig(target, admitPath({ namespace, name }), trustPem),
+  };
+}
+
+/** One entry for each label, since a selector cannot say "or". Only pods with the label depend on the manager. */
+function askedWebhook(key: string, target: WebhookTarget, trustPem: string): ValidatingWebhook {
+  return {
+    name: `${key.slice(SHARDING_PREFIX.length)}.${SUFFIX}`,
+    admissionReviewVersions: ["v1"],
+    clientConfig: clientConfig(target, ASKED_PATH, trustPem),
+    rules: POD_CREATION,
+    namespaceSelector: {
+      matchExpressions: [{ key: NAMESPACE_NAME, operator: "NotIn", values: [target.namespace] }],
+    },
+    objectSelector: { matchLabels: { [key]: "true" } },
+    failurePolicy: "Fail",
+    matchPolicy: "Equivalent",
+    sideEffects: "None",
+    timeoutSeconds: target.timeoutSeconds,
   };
 }
 

@@ -60,7 +60,7 @@ describe("the webhook configurations", () => {
 
   it("are also created without a VirtualApp, and not written again while nothing changes", async () => {
     expect(names()).toEqual([]);
-    expect(validating()?.webhooks).toHaveLength(1);
+    expect(validating()?.webhooks).toHaveLength(3);
     expect(writes()).toBe(2);
     controller.enqueue({ namespace: "", name: "webhooks" });
     await settle();
@@ -151,7 +151,7 @@ describe("the webhook configurations", () => {
     client.remove(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: VALIDATING_NAME });
     await settle();
     expect(names()).toEqual(["shop"]);
-    expect(validating()?.webhooks).toHaveLength(2);
+    expect(validating()?.webhooks).toHaveLength(4);
   });
 
   it("are each written even if the write of the other fails", async () => {

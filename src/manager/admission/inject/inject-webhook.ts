@@ -26,7 +26,7 @@ interface InjectOptions {
 
 export function createInjectWebhook({ apps, read, keepRevision, settings }: InjectOptions): (app: AppName) => Review {
   return (name) => async (request, caller) => {
-    const wrong = whyNotAPod(request, name);
+    const wrong = whyNotAPod(request) ?? whyNotOf(request, name);
     if (wrong !== undefined) return { allowed: false, reason: "BadRequest", message: wrong };
     if (!apps.hasSynced) throw notYet("has not listed the apps yet");
     const injection = settings();
@@ -103,15 +103,19 @@ function answerOf(injection: Injection): AdmissionAnswer {
   }
 }
 
-function whyNotAPod({ resource, operation, subResource = "", namespace, object }: AdmissionRequest, app: AppName) {
+export function whyNotAPod({ resource, operation, subResource = "", object }: AdmissionRequest): string | undefined {
   if (resource.group !== "" || resource.resource !== "pods" || subResource !== "" || operation !== "CREATE") {
     return `this webhook is for the creation of pods, not for ${operation} of ${resource.resource}`;
   }
-  if (namespace !== app.namespace) return `the pods of namespace ${namespace} are not those of app ${app.namespace}/${app.name}`;
   return object === undefined || object === null ? "the review carries no pod" : undefined;
 }
 
-function forbidden(message: string): AdmissionAnswer {
+function whyNotOf({ namespace }: AdmissionRequest, app: AppName): string | undefined {
+  if (namespace === app.namespace) return undefined;
+  return `the pods of namespace ${namespace} are not those of app ${app.namespace}/${app.name}`;
+}
+
+export function forbidden(message: string): AdmissionAnswer {
   return { allowed: false, reason: "Forbidden", message };
 }
 

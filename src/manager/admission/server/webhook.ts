@@ -39,6 +39,9 @@ export const VALIDATE_PATH = "/validate";
 /** The check before the API server's own. It returns no warnings, because the later check does. */
 export const VALIDATE_EARLY_PATH = "/validate/early";
 
+/** The check of pods that ask for the proxy by a label, whether an app selects them or not. */
+export const ASKED_PATH = "/asked";
+
 /** Names of apps and namespaces need no escaping. */
 export function injectPath({ namespace, name }: AppName): string {
   return `/inject/${namespace}/${name}`;
@@ -56,13 +59,16 @@ export function createRoutes(webhooks: {
   readonly admit: (app: AppName) => Review;
   readonly validate: Review;
   readonly validateEarly: Review;
+  readonly asked: Review;
   /** Resolves when this replica knows the app, or has waited for it. */
   readonly awaitApp: (app: AppName) => Ready;
 }): WebhookRoutes {
   const validate: Webhook = { name: "validate", review: webhooks.validate };
   const validateEarly: Webhook = { name: "validate", review: webhooks.validateEarly };
+  const asked: Webhook = { name: "inject", review: webhooks.asked };
   return (path) => {
     if (path === VALIDATE_PATH) return validate;
+    if (path === ASKED_PATH) return asked;
     if (path === VALIDATE_EARLY_PATH) return validateEarly;
     const [, what, namespace, name] = APP_PATH.exec(path) ?? [];
     if (namespace === undefined || name === undefined) return undefined;

@@ -42,6 +42,8 @@ export interface PodSelection {
   readonly selector: LabelSelector;
   selects(podLabels: Labels | undefined): boolean;
   subsetOf(podLabels: Labels): string;
+  /** The shard that injection names in a label of a new pod. Absent: the kind has no shards. */
+  shardOfNewPod?(podLabels: Labels): string | undefined;
 }
 
 export interface AppSpec {

@@ -1,6 +1,8 @@
 // Builds the injected pod from a plan without refusals. Invariant: changes by others to the mesh's containers
 // stay, except in the fields that the proxy needs, so a second build changes nothing.
 import type { InterceptMode } from "../../api/annotations.ts";
+import { SHARD_INJECTED } from "../../api/sharding-keys.ts";
+import type { Labels } from "../../kube/label-selector.ts";
 import { CA_CONFIG_MAP, INJECTED_LABEL, IPTABLES_CONTAINER } from "../facts/injected-pod.ts";
 import { TOKEN_AUDIENCE } from "../identity/token-reviewer.ts";
 import { accessVolumes, withMeshCa } from "./api-access.ts";
@@ -21,18 +23,24 @@ import { withMovedNames } from "./webhook-port.ts";
 
 const DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container";
 
-export function buildPod(pod: PodManifest, app: string, plan: Plan): PodManifest {
+/** @param shard the shard of the pod; undefined: none */
+export function buildPod(pod: PodManifest, app: string, shard: string | undefined, plan: Plan): PodManifest {
   const { metadata, spec } = pod;
   const first = spec.containers.find((each) => !isOurs(each))?.name ?? "";
   return {
     ...pod,
     metadata: {
       ...metadata,
-      labels: { ...metadata.labels, [INJECTED_LABEL]: app },
+      labels: injectedLabels(metadata.labels, app, shard),
       annotations: { [DEFAULT_CONTAINER]: first, ...metadata.annotations },
     },
     spec: buildSpec(spec, plan),
   };
+}
+
+// A template that was copied from a pod may have the label of another shard.
+function injectedLabels({ [SHARD_INJECTED]: _, ...labels }: Labels = {}, app: string, shard: string | undefined): Labels {
+  return { ...labels, [INJECTED_LABEL]: app, ...(shard === undefined ? {} : { [SHARD_INJECTED]: shard }) };
 }
 
 function buildSpec(spec: PodSpec, plan: Plan): PodSpec {

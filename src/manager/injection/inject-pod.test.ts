@@ -3,8 +3,12 @@
 
 import { describe, expect, it } from "vitest";
 import { applyPatch, SETTINGS } from "../../../test/support/injection.ts";
+import { sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import { appOf } from "../../../test/support/source-apps.ts";
+import type { ShardingConfig } from "../../api/sharding-config.ts";
+import { SHARD_INJECTED } from "../../api/sharding-keys.ts";
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
+import { createShardingSource } from "../sharding/sharding-source.ts";
 import { injectPod } from "./inject-pod.ts";
 import { hasNativeSidecars, type InjectionSettings } from "./injection.ts";
 import type { PodManifest } from "./pod-manifest.ts";
@@ -60,6 +64,23 @@ describe("injecting a pod", () => {
       kind: "refused",
       message: expect.stringContaining("have 1001 entries together, but at most 1000 are allowed"),
     });
+  });
+
+  it("names the shard in a label, instead of what the template says, and writes none for a pod of no shard", () => {
+    const root = sampleShardingRoot() as unknown as ShardingConfig;
+    const shardOf = (name: string, more: object = {}) => {
+      const pod = operatorPod();
+      const labels = { "statefulset.kubernetes.io/pod-name": name, ...more };
+      const apps = createShardingSource().appsOf([root]);
+      const answer = injectPod({ pod: { ...pod, metadata: { name, labels } }, namespace: "ops", apps, settings: SETTINGS });
+      if (answer.kind !== "changed") throw new Error(JSON.stringify(answer));
+      return answer.pod.metadata.labels?.[SHARD_INJECTED];
+    };
+    expect(shardOf("shop-operator-0")).toBe("shop-0-canary");
+    expect(shardOf("shop-operator-1")).toBe("shop-1-normal");
+    expect(shardOf("shop-operator-6", { [SHARD_INJECTED]: "shop-1-normal" })).toBe("shop-3-normal");
+    expect(shardOf("shop-operator-7", { [SHARD_INJECTED]: "shop-1-normal" })).toBeUndefined();
+    expect(injected(operatorPod()).metadata.labels).not.toHaveProperty([SHARD_INJECTED]);
   });
 
   it("does not trust the label of an injected pod", () => {

@@ -2,6 +2,7 @@
 // Pure and idempotent, even after the API server's defaults and the changes of other webhooks. The pod's
 // containers, and not its labels, show whether it is injected.
 import { annotationKey, appAnnotations } from "../../api/annotations.ts";
+import { podKeyWarnings } from "../../api/kusionstack-keys.ts";
 import { countTerms } from "../../api/label-selector.ts";
 import { annotationsInForce, podAnnotationMisspellings, SHARED_ANNOTATIONS } from "../../api/pod-annotations.ts";
 import { formatPath } from "../../api/rule.ts";
@@ -50,7 +51,7 @@ function injectFor(app: App, pod: PodManifest, request: InjectionRequest): Injec
   const refusals = [...appRefusals(app), ...annotationRefusals(annotations), ...ofSpec];
   const { kind, name } = app.ref;
   if (refusals.length > 0) return refused(`${podText(request, pod)} of ${kind} ${name}`, refusals, warnings);
-  const injected = buildPod(pod, name, plan);
+  const injected = buildPod(pod, name, app.pods.shardOfNewPod?.(pod.metadata.labels ?? {}), plan);
   const patch = patchBetween(pod, injected);
   if (patch.length === 0) return { kind: "unchanged", app: name, warnings };
   return { kind: "changed", app: name, pod: injected, patch, warnings };
@@ -75,6 +76,7 @@ function severalApps(apps: readonly App[]): Refusal {
 function warningsOf({ metadata, spec }: PodManifest, plan: Plan): string[] {
   return [
     ...podAnnotationMisspellings(metadata.annotations),
+    ...podKeyWarnings(metadata, theirContainers(spec)),
     ...theirContainers(spec).flatMap((container) => containerWarnings(container, plan)),
     ...accessWarnings(spec),
     ...(plan.webhook?.kind === "direct" ? [`webhooks are not intercepted: ${plan.webhook.message}`] : []),

@@ -23,7 +23,7 @@ it("a StatefulSet with billions of replicas is not rolled out, which the status 
     shards: [""],
     pods: [],
     hasLock: true,
-    isPaused: false,
+    pausedFields: [],
     isRestarting: false,
     soakMs: 0,
     nowMs: 0,

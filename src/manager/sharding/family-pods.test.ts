@@ -52,6 +52,29 @@ describe("the pods of a root", () => {
     ]);
   });
 
+  it("get the label of their shard by the ordinal alone, also before the placement knows the shard", () => {
+    const labelled = (annotations: object | undefined, root: Readonly<Record<string, unknown>> = {}) => {
+      const object = { ...sampleShardingRoot(root), metadata: { name: "shop", namespace: "ops", annotations } };
+      const [family] = familiesOf([object as unknown as ShardingConfig]);
+      const pods = family && familyPods(family, []);
+      return [0, 2, 3, 4, 9, 10, 200].map((ordinal) => pods?.shardOfNewPod?.(pod(`shop-operator-${ordinal}`)));
+    };
+    const none = undefined;
+    const placed = { "ctrlmesh.kusionstack.io/placement": '{"start":3,"shards":1,"active":[1],"away":{}}' };
+    expect(labelled(none)).toEqual(["shop-0-canary", "shop-1-normal", "shop-2-normal", "shop-2-normal", none, none, none]);
+    expect(labelled(placed)).toEqual([none, none, "shop-0-canary", "shop-1-normal", "shop-3-normal", none, none]);
+    const follows = { auto: { everyShardReplicas: 2 }, canary: undefined };
+    expect(labelled(placed, follows)).toEqual([
+      none,
+      none,
+      "shop-1-normal",
+      "shop-1-normal",
+      "shop-4-normal",
+      "shop-4-normal",
+      none,
+    ]);
+  });
+
   it("are narrowed by the selector of the root", () => {
     const { selects, selector } = podsOfRoot({ selector: { matchLabels: { app: "shop" } } });
     expect(selector).toEqual({ matchLabels: { app: "shop" } });

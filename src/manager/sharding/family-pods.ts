@@ -2,7 +2,7 @@
 // belongs to the first shard that selects it; a pod that no shard selects belongs to the default subset, owns
 // nothing and stands by.
 import type { ShardingConfig, ShardingRoot } from "../../api/sharding-config.ts";
-import { MAX_NORMAL_SHARDS, POD_NAME } from "../../api/sharding-keys.ts";
+import { canaryShardName, MAX_NORMAL_SHARDS, normalShardName, POD_NAME } from "../../api/sharding-keys.ts";
 import { type Pod, REVISION_LABEL } from "../../kube/client/resources.ts";
 import { type Labels, matchesSelector, termsOfSelector } from "../../kube/label-selector.ts";
 import type { LabelSelector, LabelSelectorRequirement } from "../../kube/types.ts";
@@ -11,18 +11,20 @@ import type { PodSelection } from "../apps/app.ts";
 import { isReadyToStay } from "../facts/app-pods.ts";
 import type { Family } from "./family.ts";
 import type { StatefulSetFacts } from "./placement.ts";
+import { storedPlacement } from "./placement-annotation.ts";
 import type { Shard } from "./shards.ts";
 
 /** @param shards none while the shards of a root are not known */
 export function familyPods({ name, root, configs }: Family, shards: readonly Shard[]): PodSelection {
   const subsetOf = (labels: Labels) => shards.find(({ pods }) => matchesSelector(pods, labels))?.name ?? DEFAULT_SUBSET;
-  if (root !== undefined) return { name, ...podsOfRoot(root), subsetOf };
+  if (root !== undefined) return { name, ...podsOfRoot(root), subsetOf, shardOfNewPod: (labels) => shardOfNewPod(root, labels) };
   const selectors = configs.flatMap(({ spec }) => spec?.selector ?? []);
   return {
     name,
     selector: coveringSelector(selectors) ?? {},
     selects: (labels) => selectors.some((selector) => matchesSelector(selector, labels)),
     subsetOf,
+    shardOfNewPod: (labels) => shards.find(({ pods }) => matchesSelector(pods, labels))?.name,
   };
 }
 
@@ -39,6 +41,21 @@ function podsOfRoot({ spec }: ShardingConfig): Pick<PodSelection, "selector" | "
 export function ordinalOf(statefulSet: string, podName: string): number | undefined {
   const digits = podName.startsWith(`${statefulSet}-`) ? podName.slice(statefulSet.length + 1) : "";
   return /^(0|[1-9][0-9]{0,8})$/.test(digits) ? Number(digits) : undefined;
+}
+
+/**
+ * The shard of a new pod by its ordinal. The stored placement may not have it yet, because a StatefulSet's
+ * controller makes pods at once.
+ */
+function shardOfNewPod(config: ShardingConfig, labels: Labels): string | undefined {
+  const { root } = config.spec ?? {};
+  const ordinal = root && ordinalOf(root.targetStatefulSet, labels[POD_NAME] ?? "");
+  if (root === undefined || ordinal === undefined) return undefined;
+  const index = ordinal - (storedPlacement(config)?.start ?? 0);
+  const { prefix, canary, auto } = root;
+  const number = shardOfOrdinal(root, index);
+  if (number === undefined) return index >= 0 && canary !== undefined ? canaryShardName(prefix) : undefined;
+  return number <= (auto.shardingSize ?? MAX_NORMAL_SHARDS) ? normalShardName(prefix, number) : undefined;
 }
 
 /** The normal shards with a ready pod. @param start the ordinal of the StatefulSet's first pod */

@@ -1,6 +1,7 @@
 // Why a family is refused, and the answer of admission to a created or changed ShardingConfig. Pure.
 // Invariants: a child may only become what its root says; what the configs of a family must have in common is
 // only a warning, because users change the configs one after the other.
+import { configKeyWarnings } from "../../api/kusionstack-keys.ts";
 import type { Problem } from "../../api/problems.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { fieldAt } from "../../api/rule.ts";
@@ -32,6 +33,7 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
       (problem) => `the family is refused until this is corrected: ${problem}`,
     ),
     ...(selector === undefined ? [] : overlapWarnings("ShardingConfig", "spec.selector", selector, otherKinds(surroundings))),
+    ...configKeyWarnings(config.metadata),
   ];
   return { problems: [], warnings };
 }

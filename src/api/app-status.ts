@@ -101,6 +101,9 @@ const subsetStatusSchema = z.object({
   waitingSince: optional(timestampSchema).describe(
     "When the subset began to wait for namespaces that no pod may write to yet; absent if there are none.",
   ),
+  reason: optional(textUpTo(64)).describe(
+    "Why the subset is not ready, judged by its own pods, for example SubsetWithoutPods or ProxyLost; absent if it is ready.",
+  ),
 });
 
 export const appStatusSchema = z.object({

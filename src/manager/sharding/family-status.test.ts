@@ -1,6 +1,7 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { group, sharded, subset, table } from "../../../test/support/route-table.ts";
-import { describeFamily } from "./family-status.ts";
+import type { SourceObject } from "../apps/app.ts";
+import { describeFamily, memberStatus } from "./family-status.ts";
 
 const shard = (name: string, namespaces: number, readyPods = 1, pods = 1) => ({ name, namespaces, readyPods, pods });
 const ROOT = {
@@ -52,4 +53,54 @@ it("describes one shard of a hand-written family", () => {
   const { fields, balanced } = describeFamily(family, counts(20, 2));
   expect(fields).toMatchObject({ shard: "p-1-normal", shardPods: "1/1", shardNamespaces: 20 });
   expect([(fields as { root?: unknown }).root, balanced?.reason]).toEqual([undefined, "OneShard"]);
+});
+
+const READY = {
+  type: "Ready",
+  status: "True",
+  reason: "InSync",
+  message: "m",
+  lastTransitionTime: "2025-01-01T00:00:00Z",
+} as const;
+const NOW = "2026-01-01T00:00:00Z";
+
+function readyOf(subset: object, family: object = {}, before: object = {}) {
+  const subsets = [shard("p-1-normal", 2), { ...shard("p-2-normal", 3), ...subset }];
+  const status = { subsets, conditions: [{ ...READY, ...family }] };
+  const object = { metadata: { name: "op" }, status } as unknown as SourceObject;
+  const member = { metadata: { name: "p-2-normal", generation: 4 }, status: { conditions: [{ ...READY, ...before }] } };
+  return memberStatus({ ref: { kind: "", namespace: "", name: "op" }, object }, member as never, NOW).conditions?.[0];
+}
+
+describe("the Ready of one shard", () => {
+  it.each([
+    ["Serving", "True", {}, {}],
+    ["Idle", "True", { namespaces: 0 }, {}],
+    ["SubsetWithoutPods", "False", { reason: "SubsetWithoutPods" }, {}],
+    ["Invalid", "False", {}, { status: "False", reason: "Invalid" }],
+    ["NotPlaced", "False", {}, { status: "False", reason: "NotPlaced" }],
+  ])("is %s", (reason, status, subset, family) => {
+    expect(readyOf(subset, family)).toMatchObject({ reason, status, observedGeneration: 4 });
+  });
+
+  it("says nothing of another shard's trouble, nor of a handover or of the route's version", () => {
+    const calm = readyOf({});
+    for (const family of [
+      { status: "False", reason: "ProxyLost", message: "the proxy of pod op-0" },
+      { reason: "Draining", message: "3 namespaces move" },
+      { message: "12 of 64 proxies enforce route 18" },
+    ])
+      expect(readyOf({}, family)).toEqual(calm);
+  });
+
+  it("names the object that says more, and keeps the time of its last change", () => {
+    const lost = readyOf({ reason: "ProxyLost" });
+    expect(lost?.message).toBe("a proxy of the shard is disconnected; the status of ShardingConfig op says more");
+    expect(lost?.lastTransitionTime).toBe(NOW);
+    expect(readyOf({ reason: "ProxyLost" }, {}, { status: "False" })?.lastTransitionTime).toBe(READY.lastTransitionTime);
+  });
+
+  it("is not known before the family's status has the shard", () => {
+    expect(readyOf({ name: "p-3-normal" })).toBeUndefined();
+  });
 });

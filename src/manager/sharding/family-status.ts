@@ -1,5 +1,7 @@
 // What the status of a family says in addition to that of every app. Pure. Invariant: the cost grows with the
 // classes of the table, not with the namespaces.
+
+import type { Condition } from "../../api/conditions.ts";
 import { createResourceIndex } from "../../api/resource-match.ts";
 import type { ShardingConfig, ShardingStatus } from "../../api/sharding-config.ts";
 import type { GroupResource } from "../../kube/types.ts";
@@ -11,6 +13,7 @@ import {
   type RouteTable,
   resourcesIn,
 } from "../../route/table.ts";
+import { withTransitionTime } from "../../runtime/status-writer.ts";
 import type { App, AppCounts, Description } from "../apps/app.ts";
 
 interface DescribedFamily {
@@ -110,17 +113,50 @@ function countNamespaces(table: RouteTable, holds: (rules: readonly SubsetRule[]
   return namespacesOf(table).filter((name) => counted[table.classOf.get(name) ?? -1]).length;
 }
 
-/** The status of a config without the family's status: its shard's counts, and the family's Ready. */
-export function memberStatus({ ref, object }: Pick<App, "ref" | "object">, member: ShardingConfig): ShardingStatus {
-  const { generation, name = "" } = member.metadata;
+/**
+ * The status of a config without the family's status. Of the family's status it has only what its own shard
+ * does, so that news of other shards do not write it.
+ * @param now in RFC 3339
+ */
+export function memberStatus({ ref, object }: Pick<App, "ref" | "object">, member: ShardingConfig, now: string): ShardingStatus {
+  const { generation = 0, name = "" } = member.metadata;
   const shard = object.status?.subsets?.find((each) => each.name === name);
-  const ready = object.status?.conditions?.filter(({ type }) => type === "Ready");
+  const family = object.status?.conditions?.find(({ type }) => type === "Ready");
+  const ready = shard && family && readyOfShard(shard, family, object.metadata.name ?? "");
+  const before = member.status?.conditions?.find(({ type }) => type === "Ready");
   return {
-    observedGeneration: generation,
+    observedGeneration: member.metadata.generation,
     family: ref.name,
     shard: name,
     shardPods: shard && podsText(shard.readyPods, shard.pods),
     shardNamespaces: shard?.namespaces,
-    conditions: ready?.map((each) => ({ ...each, observedGeneration: generation ?? each.observedGeneration })),
+    conditions: ready && [withTransitionTime({ type: "Ready", ...ready, observedGeneration: generation }, before, now)],
   };
+}
+
+type OwnReady = Pick<Condition, "status" | "reason" | "message">;
+
+const FAULT_TEXTS: Readonly<Record<string, string>> = {
+  SnapshotRefused: "a pod of the shard refused its snapshot",
+  OwnershipConflict: "a pod of the shard is not under control of the family",
+  NotIntercepted: "a pod of the shard has no proxy",
+  SubsetWithoutPods: "no pod of the shard is ready, so no pod reconciles its namespaces",
+  ProxiesBehind: "a proxy of the shard does not enforce the newest route",
+  ProxyLost: "a proxy of the shard is disconnected",
+};
+
+function readyOfShard(
+  { reason, namespaces }: NonNullable<ShardingStatus["subsets"]>[number],
+  family: Condition,
+  head: string,
+): OwnReady {
+  const more = `the status of ShardingConfig ${head} says more`;
+  if (family.reason === "Invalid" || family.reason === "NotPlaced") {
+    return { status: "False", reason: family.reason, message: `the family has no new route; ${more}` };
+  }
+  if (reason !== undefined) {
+    return { status: "False", reason, message: `${FAULT_TEXTS[reason] ?? "the shard is not ready"}; ${more}` };
+  }
+  if (namespaces === 0) return { status: "True", reason: "Idle", message: "the shard owns no namespaces" };
+  return { status: "True", reason: "Serving", message: "the pods of the shard serve its namespaces" };
 }

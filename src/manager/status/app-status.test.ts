@@ -99,8 +99,14 @@ describe("appStatus", () => {
     expect(ofType(status({ pods: [pod("a", "")] }), "Ready")).toMatchObject({
       status: "False",
       reason: "SubsetWithoutPods",
-      message: expect.stringContaining('subset "canary" owns 1 namespaces'),
+      message: 'subset "canary" owns 1 namespace and has no ready pod, so nothing reconciles there',
     });
+  });
+  it("judges each subset by its own pods", () => {
+    const reasons = (facts: Parameters<typeof status>[0], ...proxies: Parameters<typeof status>[1][]) =>
+      Object.fromEntries(status(facts, ...proxies).subsets?.map(({ name, reason }) => [name, reason]) ?? []);
+    expect(reasons({})).toEqual({ "": undefined, canary: undefined });
+    expect(reasons({ pods: [pod("a", "")] })).toEqual({ "": undefined, canary: "SubsetWithoutPods" });
   });
   it("names the namespace that waits and its pod, and Ready stays True in a healthy handover", () => {
     const result = status(

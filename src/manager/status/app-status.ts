@@ -20,7 +20,7 @@ import {
 import { type Handover, handoverOf } from "./handover.ts";
 import { interceptedVerdict, notIntercepted } from "./intercepted.ts";
 import { LOCK_REASONS, lockPermitted } from "./lock-verdict.ts";
-import { READY_REASONS, readyVerdict } from "./ready.ts";
+import { READY_REASONS, readyVerdict, subsetFaults } from "./ready.ts";
 import { REMEDY_MARK, WAIT_REASONS } from "./waits.ts";
 
 /** The new content of conditions by type; undefined: the condition stays as it is; null: there is none. */
@@ -34,6 +34,7 @@ export function appStatus(facts: StatusFacts): AppStatus {
   const described = facts.describe?.({ subsets: counts.subsets, desired: facts.plan.desired });
   const parts = { counts, handover, converged, balanced: described?.balanced };
   const previous = (facts.previous ?? {}) as ShardingStatus;
+  const faults = subsetFaults(facts, counts);
   return withBoundedTexts({
     ...described?.fields,
     // The rollout controller writes this field of a root's status.
@@ -45,7 +46,7 @@ export function appStatus(facts: StatusFacts): AppStatus {
     ownersHashes: facts.plan.ownersHashes,
     proxies: counts.proxies,
     namespaces: counts.namespaces,
-    subsets: counts.subsets,
+    subsets: counts.subsets.map((subset) => ({ ...subset, reason: faults.get(subset.name) })),
     handover: handover.handover,
     lastHandover: handover.lastHandover,
     restart: facts.restart,

@@ -37,6 +37,9 @@ export const READY_REASONS = [
   "SubsetWithoutPods",
   "ProxiesBehind",
   "ProxyLost",
+  // Of the shards of a family.
+  "Serving",
+  "Idle",
 ] as const;
 
 type Ready = Verdict<(typeof READY_REASONS)[number]>;
@@ -103,15 +106,34 @@ function conflict({ pods }: StatusFacts, { namespaces: { conflicting = 0 } }: Co
   return { status, reason, message };
 }
 
-function withoutPods({ plan, pods }: StatusFacts, { owned }: Counts): Ready | undefined {
-  const byLabels = subsetsByLabels(plan);
-  const empty = plan.subsets.find(
-    (name) => ((owned.get(name) ?? 0) > 0 || byLabels.has(name)) && !pods.some((pod) => pod.subset === name && pod.ready),
-  );
+function withoutPods(facts: StatusFacts, { owned }: Counts): Ready | undefined {
+  const [empty, ...more] = emptySubsets(facts, owned);
   if (empty === undefined) return undefined;
-  const what = byLabels.has(empty) ? "objects by their labels" : `${owned.get(empty)} namespaces`;
-  const message = `${subsetText(empty)} owns ${what} and has no ready pod: no pod reconciles them`;
+  const what = subsetsByLabels(facts.plan).has(empty) ? "objects by their labels" : countText(owned.get(empty) ?? 0, "namespace");
+  const others = more.length === 0 ? "" : `; so it is with ${countText(more.length, "other subset")}`;
+  const message = `${subsetText(empty)} owns ${what} and has no ready pod, so nothing reconciles there${others}`;
   return { status: "False", reason: "SubsetWithoutPods", message };
+}
+
+/** The subsets that own something and have no ready pod. */
+function emptySubsets({ plan, pods }: StatusFacts, owned: Counts["owned"]): string[] {
+  const byLabels = subsetsByLabels(plan);
+  const served = new Set(pods.filter(({ ready }) => ready).map(({ subset }) => subset));
+  return plan.subsets.filter((name) => ((owned.get(name) ?? 0) > 0 || byLabels.has(name)) && !served.has(name));
+}
+
+/** For each subset that is not ready the reason, judged by its own pods. What delays a handover is no part of it. */
+export function subsetFaults(facts: StatusFacts, counts: Counts): ReadonlyMap<string, string> {
+  const byEmptiness = new Set(emptySubsets(facts, counts.owned));
+  const podsOf = Map.groupBy(facts.pods, ({ subset }) => subset);
+  const faults = facts.plan.subsets.map((name): [string, string | undefined] => {
+    const own = { ...facts, pods: podsOf.get(name) ?? [] };
+    const withoutProxy = barePods(own).length > 0 ? "NotIntercepted" : undefined;
+    const empty = byEmptiness.has(name) ? "SubsetWithoutPods" : undefined;
+    const late = [behind(own, counts), lostProxy(own, counts)].find((verdict) => verdict?.status === "False");
+    return [name, (refusedSnapshot(own) ?? conflict(own, counts))?.reason ?? withoutProxy ?? empty ?? late?.reason];
+  });
+  return new Map(faults.flatMap(([name, reason]) => (reason === undefined ? [] : [[name, reason]])));
 }
 
 /** A snapshot that is on its way to a connected proxy does not count as behind. */

@@ -7,7 +7,7 @@ import { VIRTUAL_APPS } from "../../api/resources.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import { createStore } from "../../runtime/store.ts";
 import type { SourceObject } from "../apps/app.ts";
-import { createStatusFeed, type MakeStatus, paceHeld } from "./status-feed.ts";
+import { createStatusFeed, type MakeStatus } from "./status-feed.ts";
 
 const REF = { namespace: "ops", name: "shop" };
 const signal = new AbortController().signal;
@@ -157,20 +157,49 @@ describe("a status", () => {
   });
 });
 
-const saying = (held: number) => ({ routeVersion: 1, namespaces: { total: 3, moving: 0, held } });
-
-it("the first new number is written at once, and the next one only after a while", () => {
-  expect(paceHeld(saying(0), saying(7), Number.POSITIVE_INFINITY)).toEqual({ status: saying(7) });
-  expect(paceHeld(saying(7), saying(0), 4_000)).toEqual({ status: saying(7), dueMs: 1_000 });
-  expect(paceHeld(saying(7), saying(0), 5_000)).toEqual({ status: saying(0) });
-});
-
-it("other changes of a status are written at once, and a number that returns to its old value waits for nothing", () => {
-  expect(paceHeld(saying(7), { ...saying(3), routeVersion: 2 }, 0)).toEqual({
-    status: { ...saying(7), routeVersion: 2 },
-    dueMs: 5_000,
+describe("a status that only says that proxies acknowledge", () => {
+  const row = (type: string, status: "True" | "False", reason: string) => ({
+    type,
+    status,
+    reason,
+    message: "",
+    lastTransitionTime: "",
   });
-  expect(paceHeld(saying(7), saying(7), 0)).toEqual({ status: saying(7) });
-  expect(paceHeld(undefined, saying(7), 0)).toEqual({ status: saying(7) });
-  expect(paceHeld({ routeVersion: 1 }, saying(7), 0)).toEqual({ status: saying(7) });
+  const status = (version: number, synced: number): AppStatus => ({
+    routeVersion: version,
+    ownersHashes: [`hash-${version}`],
+    proxies: { total: 3, connected: 3, synced },
+    conditions: [
+      row("Ready", "True", "InSync"),
+      synced === 3 ? row("Converged", "True", "InSync") : row("Converged", "False", "ProxiesBehind"),
+    ],
+  });
+
+  it("is written when all have, or after 5 seconds; its hashes are known at once", async () => {
+    const { feed, object, written, clock, put, observed } = setup();
+    await feed.write(object, () => status(1, 3), signal);
+    observed.length = 0;
+    const later = put({});
+    expect(await feed.write(later, () => status(2, 1), signal)).toEqual({ isWritten: true, requeueAfterMs: 5_000 });
+    expect(written()).toEqual(status(1, 3));
+    expect(feed.previous(later)).toEqual({ ...status(1, 3), ownersHashes: ["hash-2"] });
+    expect(observed).toEqual([[status(1, 3), status(1, 3)]]);
+    await clock.advance(4_000);
+    expect(await feed.write(later, () => status(2, 2), signal)).toEqual({ isWritten: true, requeueAfterMs: 1_000 });
+    await clock.advance(1_000);
+    expect(await feed.write(later, () => status(2, 2), signal)).toEqual({ isWritten: true });
+    expect(written()).toEqual(status(2, 2));
+    expect(await feed.write(put({}), () => status(2, 3), signal)).toEqual({ isWritten: true });
+    expect(written()).toEqual(status(2, 3));
+  });
+
+  it("waits for its own 5 seconds, whenever the last one was written", async () => {
+    const { feed, object, written, clock, put } = setup();
+    await feed.write(object, () => status(1, 3), signal);
+    await feed.write(put({}), () => status(2, 1), signal);
+    await clock.advance(4_000);
+    await feed.write(put({}), () => status(2, 3), signal);
+    expect(await feed.write(put({}), () => status(3, 1), signal)).toEqual({ isWritten: true, requeueAfterMs: 5_000 });
+    expect(written()).toEqual(status(2, 3));
+  });
 });

@@ -14,6 +14,7 @@ import type { Store } from "../../runtime/store.ts";
 import type { App, SourceObject } from "../apps/app.ts";
 import { CONDITIONS, type Warning } from "./app-status.ts";
 import { ageMs, conditionOf, countText, LOST_AFTER_MS, nextStepMs } from "./facts.ts";
+import { paceHeld, paceProgress } from "./pacing.ts";
 
 export interface StatusFeedOptions {
   readonly resource: Resource<SourceObject>;
@@ -41,6 +42,8 @@ export type StatusFeed = ReturnType<typeof createStatusFeed>;
 export function createStatusFeed({ resource, client, store, events, clock, observed }: StatusFeedOptions) {
   /** For each app: when the status last got a new number of held namespaces (monotonic). */
   const heldWrittenMs = new Map<string, number>();
+  /** For each app whose status is late: since when (monotonic), and what the next plan needs of it. */
+  const late = new Map<string, { readonly sinceMs: number; readonly ownersHashes: AppStatus["ownersHashes"] }>();
 
   const newest = ({ ref: { name, namespace }, object }: StatusApp): SourceObject => {
     const stored = store.get(name, namespace);
@@ -51,34 +54,44 @@ export function createStatusFeed({ resource, client, store, events, clock, obser
 
   return {
     /** The status to compute the next one from. */
-    previous: (app: StatusApp) => readStatus(newest(app).status),
+    previous(app: StatusApp): AppStatus | undefined {
+      const status = readStatus(newest(app).status);
+      const { ownersHashes } = late.get(formatRequest(app.ref)) ?? {};
+      return status && ownersHashes ? { ...status, ownersHashes } : status;
+    },
     async write(app: StatusApp, make: MakeStatus, signal: AbortSignal): Promise<Written> {
       const { object } = app;
       const key = formatRequest(app.ref);
       const nowMs = clock.now();
       const elapsedMs = clock.monotonicMs();
       const now = new Date(nowMs).toISOString();
-      let change: { before: AppStatus | undefined; after: AppStatus; heldDueMs: number | undefined } | undefined;
+      const lateSinceMs = late.get(key)?.sinceMs ?? elapsedMs;
+      let change: { before: AppStatus | undefined; after: AppStatus; made: AppStatus; dueMs: (number | undefined)[] } | undefined;
       const desired = (current: SourceObject): AppStatus => {
         change = undefined;
         if (!isSameSpec(current, object)) return current.status ?? {};
         const writtenMs = heldWrittenMs.get(key) ?? Number.NEGATIVE_INFINITY;
         const before = readStatus(current.status);
-        const paced = paceHeld(before, make(before, now), elapsedMs - writtenMs);
-        change = { before, after: paced.status, heldDueMs: paced.dueMs };
+        const made = make(before, now);
+        const held = paceHeld(before, made, elapsedMs - writtenMs);
+        const paced = paceProgress(before, held.status, elapsedMs - lateSinceMs);
+        change = { before, after: paced.status, made, dueMs: [held.dueMs, paced.dueMs] };
         return displayedStatus(paced.status);
       };
       const after = await writeStatus(client, resource, newest(app), desired, { signal });
       if (after === undefined || change === undefined) return { isWritten: false };
       store.wrote(after);
       if (change.after.namespaces?.held !== change.before?.namespaces?.held) heldWrittenMs.set(key, elapsedMs);
+      if (change.dueMs[1] === undefined) late.delete(key);
+      else late.set(key, { sinceMs: lateSinceMs, ownersHashes: change.made.ownersHashes });
       observed?.statusWritten(change.before, change.after, nowMs);
       for (const { type, reason, message } of appEvents(change.before, change.after)) events.event(object, type, reason, message);
-      const due = [nextLookMs(change.after, now), change.heldDueMs].filter((ms) => ms !== undefined);
+      const due = [nextLookMs(change.after, now), ...change.dueMs].filter((ms) => ms !== undefined);
       return { isWritten: true, ...(due.length === 0 ? {} : { requeueAfterMs: Math.min(...due) }) };
     },
     forget(app: Request) {
       heldWrittenMs.delete(formatRequest(app));
+      late.delete(formatRequest(app));
     },
   };
 }
@@ -105,17 +118,6 @@ export function nextLookMs(status: AppStatus, now: string): number | undefined {
 function untilMs(since: string, afterMs: number, now: string): number | undefined {
   const leftMs = afterMs - ageMs(since, now);
   return leftMs > 0 ? leftMs : undefined;
-}
-
-const HELD_EVERY_MS = 5_000;
-
-/** Limits how often the status gets a new number of held namespaces: every waiting request changes it. */
-export function paceHeld(before: AppStatus | undefined, status: AppStatus, sinceWrittenMs: number) {
-  const written = before?.namespaces?.held;
-  const { namespaces } = status;
-  if (written === undefined || namespaces === undefined || namespaces.held === written || sinceWrittenMs >= HELD_EVERY_MS)
-    return { status, dueMs: undefined };
-  return { status: { ...status, namespaces: { ...namespaces, held: written } }, dueMs: HELD_EVERY_MS - sinceWrittenMs };
 }
 
 /** The status with names as the code knows them. An older manager wrote the default subset as "". */

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { createFakeKubeClient, type FakeCall } from "../../../../test/support/fake-kube-client.ts";
 import { sampleShardingConfig, sampleShardingRoot } from "../../../../test/support/sharding-config.ts";
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
@@ -17,15 +18,16 @@ const placement = (shards: number) =>
   JSON.stringify({ start: 0, shards, active: Array.from({ length: shards }, (_, index) => index + 1), away: {} });
 
 function setUp() {
-  const client = createFakeKubeClient();
+  const [clock, client] = [createFakeClock(), createFakeKubeClient()];
   const configs = createStore<ShardingConfig>((error) => {
     throw error;
   });
   const apps = createApps({ store: () => configs } as unknown as Informers, [createShardingSource()]);
-  const reconciler = createShardsReconciler({ client, configs, apps, log: silentLogger() });
+  const reconciler = createShardsReconciler({ client, clock, configs, apps, log: silentLogger() });
   const ref = (name: string) => ({ namespace: "ops", name });
   const world = {
     client,
+    clock,
     put(object: Readonly<Record<string, unknown>>, metadata: object): ShardingConfig {
       return client.put(SHARDING_CONFIGS, { ...object, metadata: { namespace: "ops", generation: 1, ...metadata } } as never);
     },
@@ -44,7 +46,11 @@ function setUp() {
       const writes: string[] = [];
       for (let round = 0; round < 5; round++) {
         await world.see();
-        await reconciler.reconcile(ref(family), signal);
+        const { requeueAfterMs = 0 } = await reconciler.reconcile(ref(family), signal);
+        if (requeueAfterMs > 0) {
+          await clock.advance(requeueAfterMs);
+          await reconciler.reconcile(ref(family), signal);
+        }
         const made = client.calls.filter(isWrite).map(({ verb, name }) => `${verb} ${name}`);
         if (made.length === 0) return writes;
         writes.push(...made);
@@ -165,9 +171,11 @@ it("leaves a child that somebody just made, or that is being deleted, to the nex
   expect(read("shop-1-normal")?.spec).toEqual({});
 });
 
+const condition = { type: "Ready", status: "True", reason: "InSync", message: "m", lastTransitionTime: "2025-01-01T00:00:00Z" };
+const shard = (name: string, namespaces: number, more: object = {}) => ({ name, namespaces, readyPods: 1, pods: 2, ...more });
+
 it("knows its own writes before the watch brings them, so that its next change of a child is no conflict", async () => {
-  const { client, put, settle, see, seeOnly, once, read } = setUp();
-  const condition = { type: "Ready", status: "True", reason: "Ready", message: "m", lastTransitionTime: "2026-01-01T00:00:00Z" };
+  const { client, put, settle, see, seeOnly, once, read, clock } = setUp();
   const putRoot = (resource: string, status: object) => {
     const resourceSelector = [{ relateResources: [{ apiGroups: [""], resources: [resource] }] }];
     const metadata = { name: "shop", annotations: { [PLACEMENT]: placement(2) } };
@@ -180,12 +188,13 @@ it("knows its own writes before the watch brings them, so that its next change o
   };
   putRoot("pods", {});
   await settle();
-  const status = { conditions: [condition] };
+  const status = { conditions: [condition], subsets: CHILDREN.map((name) => shard(name, 3)) };
   putRoot("pods", status);
   await see();
+  await clock.advance(5_000);
   const patches = CHILDREN.map((name) => `patch ${name}`);
   expect(await writes()).toEqual(patches);
-  for (const name of CHILDREN) expect(read(name)?.status).toMatchObject(status);
+  for (const name of CHILDREN) expect(read(name)?.status).toMatchObject({ shardNamespaces: 3, shardPods: "1/2" });
   for (const resource of ["services", "secrets"]) {
     seeOnly(putRoot(resource, status));
     expect(await writes()).toEqual(patches);
@@ -193,11 +202,36 @@ it("knows its own writes before the watch brings them, so that its next change o
   }
 });
 
+it("writes the statuses of a family at most every 5 seconds, and the last one too", async () => {
+  const { put, settle, see, once, read, clock } = setUp();
+  const putRoot = (namespaces: number) => {
+    const subsets = CHILDREN.map((name, at) => shard(name, at === 1 ? namespaces : 3));
+    const metadata = { name: "shop", annotations: { [PLACEMENT]: placement(2) } };
+    return put({ ...sampleShardingRoot(), status: { conditions: [condition], subsets } }, metadata);
+  };
+  putRoot(3);
+  await settle();
+  await clock.advance(5_000);
+  const versions = new Set<unknown>();
+  for (let namespaces = 4; namespaces <= 103; namespaces++) {
+    putRoot(namespaces);
+    await see();
+    const { requeueAfterMs } = await once();
+    const isLate = read(CHILDREN[1] ?? "")?.status?.shardNamespaces !== namespaces;
+    expect(requeueAfterMs !== undefined && requeueAfterMs <= 5_000).toBe(isLate);
+    versions.add(read(CHILDREN[1] ?? "")?.metadata.resourceVersion);
+    await clock.advance(100);
+  }
+  expect(versions.size).toBe(2);
+  await clock.advance(5_000);
+  await see();
+  expect(await once()).toEqual({});
+  expect(read(CHILDREN[1] ?? "")?.status?.shardNamespaces).toBe(103);
+});
+
 it("gives each hand-written config but the first the status of its shard, and none to one that leaves", async () => {
   const { put, settle, read } = setUp();
-  const condition = { type: "Ready", status: "True", reason: "Ready", message: "m", lastTransitionTime: "2026-01-01T00:00:00Z" };
-  const subsets = [{ name: "b", namespaces: 4, readyPods: 1, pods: 2 }];
-  const status = { routeVersion: 7, subsets, conditions: [condition, { ...condition, type: "Converged" }] };
+  const status = { routeVersion: 7, subsets: [shard("b", 4)], conditions: [condition, { ...condition, type: "Converged" }] };
   const config = (name: string) => sampleShardingConfig({ selector: { matchLabels: { shard: name } } });
   put({ ...config("a"), status }, { name: "a" });
   put(config("b"), { name: "b", generation: 5 });
@@ -210,6 +244,15 @@ it("gives each hand-written config but the first the status of its shard, and no
     shard: "b",
     shardPods: "1/2",
     shardNamespaces: 4,
-    conditions: [{ ...condition, observedGeneration: 5 }],
+    conditions: [
+      {
+        type: "Ready",
+        status: "True",
+        reason: "Serving",
+        message: "the pods of the shard serve its namespaces",
+        observedGeneration: 5,
+        lastTransitionTime: "2026-01-01T00:00:00Z",
+      },
+    ],
   });
 });

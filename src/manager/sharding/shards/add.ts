@@ -21,8 +21,10 @@ import { storedPlacement } from "../placement-annotation.ts";
 
 /** Makes a burst of changes of a family's status one reconcile. */
 const DEBOUNCE_MS = 100;
+/** The statuses of a family's children are written at most as often. */
+const STATUS_EVERY_MS = 5_000;
 
-type ShardsControllerOptions = ControllerBase & Pick<ManagerContext, "apps">;
+type ShardsControllerOptions = ControllerBase & Pick<ManagerContext, "apps" | "clock">;
 
 export function addShardsController(options: ShardsControllerOptions): Controller {
   const configs = options.informers.store(SHARDING_CONFIGS);
@@ -31,13 +33,15 @@ export function addShardsController(options: ShardsControllerOptions): Controlle
     .withReconciler(createShardsReconciler({ ...options, configs }));
 }
 
-interface ShardsReconcilerOptions extends Pick<ManagerContext, "log"> {
+interface ShardsReconcilerOptions extends Pick<ManagerContext, "log" | "clock"> {
   readonly client: Pick<KubeClient, "get" | "create" | "patch" | "delete">;
   readonly configs: Pick<Store<ShardingConfig>, "list" | "wrote">;
   readonly apps: Pick<Apps, "get">;
 }
 
-export function createShardsReconciler({ client, configs, apps, log }: ShardsReconcilerOptions): Reconciler {
+export function createShardsReconciler({ client, configs, apps, log, clock }: ShardsReconcilerOptions): Reconciler {
+  /** For each family when statuses were last written (monotonic). */
+  const writtenMs = new Map<string, number>();
   // The next reconcile compares with the written object, even if the watch has not brought it yet.
   const remember = (written: ShardingConfig | undefined) => {
     if (written !== undefined) configs.wrote(written);
@@ -85,25 +89,40 @@ export function createShardsReconciler({ client, configs, apps, log }: ShardsRec
     for (const child of surplus) await remove(child, signal);
   }
 
-  async function keepStatus(app: App, member: ShardingConfig, signal: AbortSignal) {
-    const status = memberStatus(app, member);
-    if (isDeepEqual(member.status ?? {}, status)) return;
-    remember(await writeStatus(client, SHARDING_CONFIGS, member, status, { signal }));
+  /** Returns the time after which they are to be written; undefined if they are as they should be. */
+  async function keepStatuses(app: App, members: readonly ShardingConfig[], signal: AbortSignal): Promise<number | undefined> {
+    const key = formatRequest(app.ref);
+    const now = wholeSeconds(clock.now());
+    const changed = members
+      .map((member) => ({ member, status: memberStatus(app, member, now) }))
+      .filter(({ member, status }) => !isDeepEqual(member.status ?? {}, status));
+    if (changed.length === 0) return undefined;
+    const dueMs = (writtenMs.get(key) ?? Number.NEGATIVE_INFINITY) + STATUS_EVERY_MS - clock.monotonicMs();
+    if (dueMs > 0) return dueMs;
+    writtenMs.set(key, clock.monotonicMs());
+    for (const { member, status } of changed) remember(await writeStatus(client, SHARDING_CONFIGS, member, status, { signal }));
+    return undefined;
   }
 
   return {
     async reconcile(request, signal) {
       const app = apps.get(request.name, request.namespace);
+      if (app === undefined) writtenMs.delete(formatRequest(request));
       if (app === undefined || app.ref.kind !== SHARDING_CONFIGS.kind) return {};
       const all = configs.list(request.namespace);
       const root = app.object as ShardingConfig;
       if (root.spec.root !== undefined && app.spec !== undefined) await keepChildren(app, all, signal);
       const members = all.filter((each) => each !== app.object && (app.objects.includes(each) || isControlledBy(each, root)));
-      for (const member of members) await keepStatus(app, member, signal);
+      const dueMs = await keepStatuses(app, members, signal);
       log.debug({ family: formatRequest(request), members: members.length }, "family shown");
-      return {};
+      return dueMs === undefined ? {} : { requeueAfterMs: dueMs };
     },
   };
+}
+
+/** A time as Kubernetes writes it (metav1.Time). */
+function wholeSeconds(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }
 
 /** False if the API server would refuse the change: nobody can change the selector or the lock of a child. */

@@ -1,0 +1,69 @@
+// What the status may show late, so that a birth of a namespace is one write and not one for each proxy that
+// acknowledges it. Pure. Invariants: each delay has an end, and Converged is never late to become True, nor is
+// anything that asks for a person's help.
+import type { AppStatus } from "../../api/app-status.ts";
+import type { Condition } from "../../api/conditions.ts";
+import type { ShardingStatus } from "../../api/sharding-config.ts";
+import { isDeepEqual } from "../../runtime/merge-patch.ts";
+import { conditionOf } from "./facts.ts";
+
+export interface Paced {
+  readonly status: AppStatus;
+  /** After this time the present status is to be written; undefined: nothing of it is late. */
+  readonly dueMs: number | undefined;
+}
+
+const HELD_EVERY_MS = 5_000;
+
+/** Limits how often the status gets a new number of held namespaces: every waiting request changes it. */
+export function paceHeld(before: AppStatus | undefined, status: AppStatus, sinceWrittenMs: number): Paced {
+  const written = before?.namespaces?.held;
+  const { namespaces } = status;
+  if (written === undefined || namespaces === undefined || namespaces.held === written || sinceWrittenMs >= HELD_EVERY_MS)
+    return { status, dueMs: undefined };
+  return { status: { ...status, namespaces: { ...namespaces, held: written } }, dueMs: HELD_EVERY_MS - sinceWrittenMs };
+}
+
+/** Until then most proxies have acknowledged, and the status is written once, with Converged True. */
+const FIRST_PROGRESS_MS = 5_000;
+/** The status says already that proxies are behind. */
+const NEXT_PROGRESS_MS = 30_000;
+
+/** @param waitedMs for how long the status has been only progress beyond `before` */
+export function paceProgress(before: AppStatus | undefined, status: AppStatus, waitedMs: number): Paced {
+  if (before === undefined || !isProgress(before, status)) return { status, dueMs: undefined };
+  const limitMs = conditionOf(before, "Converged")?.status === "True" ? FIRST_PROGRESS_MS : NEXT_PROGRESS_MS;
+  return waitedMs >= limitMs ? { status, dueMs: undefined } : { status: before, dueMs: limitMs - waitedMs };
+}
+
+/** True if the only news is that connected proxies are on their way to a route that moves nothing. */
+export function isProgress(before: AppStatus, status: AppStatus): boolean {
+  const [was, is] = [before, status].map((each) => conditionOf(each, "Converged")?.reason);
+  if (is !== "ProxiesBehind" || (was !== "InSync" && was !== "ProxiesBehind")) return false;
+  return status.handover === undefined && isDeepEqual(withoutProgress(before), withoutProgress(status));
+}
+
+function withoutProgress(status: ShardingStatus): object {
+  const { namespaces, proxies, subsets = [], conditions = [], ...rest } = status;
+  return {
+    ...rest,
+    routeVersion: undefined,
+    routeDigest: undefined,
+    ownersHashes: undefined,
+    shardNamespaces: undefined,
+    balance: undefined,
+    gaps: undefined,
+    overlaps: undefined,
+    namespaces: { ...namespaces, total: 0, gaps: undefined, held: 0 },
+    proxies: { ...proxies, synced: 0 },
+    subsets: subsets.map((subset) => ({ ...subset, namespaces: 0 })),
+    conditions: conditions
+      .filter(({ type }) => type !== "Converged")
+      .map((condition) => (countsNamespaces(condition) ? { ...condition, message: "" } : condition)),
+  };
+}
+
+/** Then a new message is no news for a person. */
+function countsNamespaces({ type, status }: Condition): boolean {
+  return status === "True" || type === "Balanced";
+}

@@ -18,6 +18,7 @@ const proxyStatus = (more: Partial<ContainerStatus>): Pod["status"] => ({
   phase: "Running",
   initContainerStatuses: [{ name: "ctrlmesh-proxy", ready: false, restartCount: 0, ...more }],
 });
+const NODE = { nodeName: "node-3", containers: [] };
 const own = { app: "op", [INJECTED_LABEL]: "shop" };
 
 describe("the pods of an app", () => {
@@ -59,6 +60,19 @@ describe("the pods of an app", () => {
     expect(read(pod({ ...own, version: "v2" }))?.subset).toBe("canary");
     expect(read(pod({ ...own, version: "v1" }))?.subset).toBe("");
   });
+});
+
+it("names the node of a pod that Kubernetes has deleted because of its node, and of no other", () => {
+  const status = { conditions: [{ type: "DisruptionTarget", status: "True" as const, reason: "DeletionByTaintManager" }] };
+  const on = (metadata: object, of: Pod["status"]): Pod => ({
+    metadata: { ...pod(own).metadata, ...metadata },
+    spec: NODE,
+    ...(of && { status: of }),
+  });
+  const deleted = { deletionTimestamp: "2026-01-01T00:00:00Z" };
+  expect(read(on(deleted, status))?.leftNode).toBe("node-3");
+  expect(read(on({}, status))?.leftNode).toBeUndefined();
+  expect(read(on(deleted, { phase: "Running" }))?.leftNode).toBeUndefined();
 });
 
 describe("the operator of a pod", () => {

@@ -23,6 +23,8 @@ export interface AppPod {
   readonly ended: boolean;
   readonly ready: boolean;
   readonly terminating: boolean;
+  /** Its node, if Kubernetes has deleted the pod because of the node. If the node is off, the pod stays. */
+  readonly leftNode?: string;
   readonly controlled: boolean;
 }
 
@@ -81,8 +83,16 @@ function appPod(app: PodSelection, pod: Pod, view: PodView): AppPod {
     ended,
     ready: !ended && readyCondition(pod) !== undefined,
     terminating: metadata.deletionTimestamp !== undefined,
+    ...leftNodeOf(pod),
     controlled: controllerRefOf(pod) !== undefined,
   };
+}
+
+/** The taint eviction controller deletes the pods of a node that does not answer, after 5 min by default. */
+function leftNodeOf({ metadata, spec, status }: Pod): Pick<AppPod, "leftNode"> {
+  const isEvicted = status?.conditions?.some(({ reason }) => reason === "DeletionByTaintManager") === true;
+  const { nodeName = "" } = spec ?? {};
+  return metadata.deletionTimestamp !== undefined && isEvicted && nodeName !== "" ? { leftNode: nodeName } : {};
 }
 
 /** The phase is not enough: a pod can be Pending although some of its containers run. */

@@ -167,7 +167,8 @@ function lostProxy(facts: StatusFacts, { proxies: { awaySince } }: Counts): Read
   if (first === undefined) return undefined;
   const who = first.subset === DEFAULT_SUBSET ? "" : ` of ${subsetText(first.subset)}`;
   const more = awayPods.length === 1 ? "" : `, and ${awayPods.length - 1} more`;
-  const message = `the proxy of pod ${first.name}${who} has been disconnected for over 1 min${more}: it keeps its routes, and the next change waits for it`;
+  const node = first.leftNode === undefined ? "" : ` on node ${first.leftNode}, which does not answer,`;
+  const message = `the proxy of pod ${first.name}${who}${node} has been disconnected for over 1 min${more}: it keeps its routes, and the next change waits for it`;
   return { status: "False", reason: "ProxyLost", message };
 }
 

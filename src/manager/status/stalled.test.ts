@@ -60,6 +60,18 @@ describe("a wait", () => {
     });
   });
 
+  it("names the lost node and the command, if Kubernetes has deleted the pod because of its node", () => {
+    const world = moving({ connected: false });
+    world.nowMs += 300_000;
+    world.pods.set("a0", appPod("a0", "", { ready: false, terminating: true, leftNode: "node-3" }));
+    expect(conditionOf(world.reconcile(), "Ready")).toMatchObject({
+      status: "False",
+      reason: "NotConnected",
+      message:
+        "pilot waits for pod a0, over 5 min: its node node-3 does not answer, and it may still write; to do: make sure that node node-3 is off, then run: kubectl delete pod a0 -n shop --force",
+    });
+  });
+
   it("keeps its age when its cause changes", () => {
     const world = moving({ backlog: { heldNamespaces: 0, drainingWrites: 2 } });
     world.nowMs += 200_000;

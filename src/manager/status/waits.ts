@@ -23,6 +23,13 @@ interface Details {
   readonly problems: string;
   readonly isConnected: boolean;
   readonly isUnstarted: boolean;
+  readonly namespace: string;
+  readonly leftNode: string | undefined;
+}
+
+/** Nobody but a person or a cloud controller knows whether the node is off. */
+function forceText({ pod, namespace, leftNode }: Details): string {
+  return `make sure that node ${leftNode} is off, then run: kubectl delete pod ${pod} -n ${namespace} --force`;
 }
 
 const EXPLANATIONS = {
@@ -41,10 +48,10 @@ const EXPLANATIONS = {
       : "its proxy has not started, and without the app no manager could send it routes",
     remedy: `check why its containers do not start (kubectl logs ${pod} -c ctrlmesh-proxy), or delete it`,
   }),
-  NotConnected: () => ({
-    why: "its proxy is not connected and may still write",
-    remedy: `check that its node is reachable; ${GO}`,
-  }),
+  NotConnected: (details: Details) =>
+    details.leftNode === undefined
+      ? { why: "its proxy is not connected and may still write", remedy: `check that its node is reachable; ${GO}` }
+      : { why: `its node ${details.leftNode} does not answer, and it may still write`, remedy: forceText(details) },
   PodGone: () => ({
     why: "the pod was deleted before its containers were seen to end; its token is accepted for 10 s more",
     remedy: "nothing: the wait ends by itself",
@@ -62,9 +69,12 @@ const EXPLANATIONS = {
     why: "the routes must stay unchanged for a while first",
     remedy: "find the program that changes labels of namespaces so often",
   }),
-  Evicting: ({ pod }: Details) => ({
+  Evicting: (details: Details) => ({
     why: "it was evicted and has not ended",
-    remedy: `check what delays its end: finalizers, a long grace period or a lost node (kubectl get pod ${pod} -o yaml)`,
+    remedy:
+      details.leftNode === undefined
+        ? `check what delays its end: finalizers, a long grace period or a lost node (kubectl get pod ${details.pod} -o yaml)`
+        : forceText(details),
   }),
   PodDisruptionBudget: () => ({
     why: "a PodDisruptionBudget forbids its eviction",
@@ -109,6 +119,8 @@ function explanationOf(facts: StatusFacts, { pod = "", reason }: WaitingOn): Exp
     problems: proxy === undefined ? "" : plainText(routeProblems(proxy).join("; ")),
     isConnected: proxy?.connected ?? false,
     isUnstarted: waitingPod?.unstarted === true && waitingPod.running,
+    namespace: waitingPod?.namespace ?? "",
+    leftNode: waitingPod?.leftNode,
   };
   // The record of a later version may have another reason.
   return explain?.(details) ?? { why: reason, remedy: "" };

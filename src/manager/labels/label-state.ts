@@ -3,8 +3,8 @@
 import { plainText } from "../../base/plain-text.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import type { GroupResource } from "../../kube/types.ts";
+import type { LabelCounts } from "./label-counts.ts";
 import { type Family, type LabelFamilies, mayLabel, whyNotLabelled } from "./label-families.ts";
-import type { LabelCounts } from "./right-labels.ts";
 
 export type LabelReason =
   | "Complete"

@@ -19,6 +19,7 @@ interface Options {
   readonly servesPolicies?: boolean;
   readonly isAggregated?: boolean;
   readonly denied?: string;
+  readonly perSecond?: number;
 }
 
 const stops: (() => Promise<void>)[] = [];
@@ -26,7 +27,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
 });
 
-function world({ servesPolicies = true, isAggregated = false, denied }: Options = {}) {
+function world({ servesPolicies = true, isAggregated = false, denied, perSecond = 1_000 }: Options = {}) {
   const [client, clock] = [createFakeKubeClient(), createFakeClock()];
   const states = createLabelStates(new Map([["configmaps", ["a/family"]]]));
   const namespaces = createStore<KubeObject>(() => undefined);
@@ -52,7 +53,7 @@ function world({ servesPolicies = true, isAggregated = false, denied }: Options 
     namespaces,
     states,
     clock,
-    perSecond: 1_000,
+    perSecond,
     random: () => 0.5,
     policyOf: read,
     isWanted: () => opted.wanted,
@@ -65,6 +66,8 @@ function world({ servesPolicies = true, isAggregated = false, denied }: Options 
     await clock.advance(5);
     return running;
   };
+  const changes: string[] = [];
+  states.onChange(() => changes.push(states.get(OF, { namespace: "a", name: "family" })?.message ?? ""));
   const state = () => states.get(OF, { namespace: "a", name: "family" })?.reason;
   /** Several reconciles, with time for lists and watches between them. */
   const settle = async () => {
@@ -74,7 +77,7 @@ function world({ servesPolicies = true, isAggregated = false, denied }: Options 
   const put = (labels: Readonly<Record<string, string>> = {}, object = "x") =>
     client.put(CONFIG_MAPS, { metadata: { namespace: "a", name: object, labels } });
   const labelsOf = (object = "x") => client.read(CONFIG_MAPS, { namespace: "a", name: object })?.metadata.labels;
-  return { client, clock, namespaces, opted, read, reconcile, settle, state, put, labelsOf };
+  return { client, clock, namespaces, opted, read, reconcile, settle, state, changes, put, labelsOf };
 }
 
 describe("the labels of a resource", () => {
@@ -95,6 +98,20 @@ describe("the labels of a resource", () => {
     await reconcile();
     expect(state()).toBe("Labelling");
     expect(await settle()).toBe("Complete");
+  });
+
+  it("tell all families new numbers only every 10 seconds, and at once when they are complete", async () => {
+    const { clock, settle, put, changes, reconcile, state } = world({ perSecond: 30 });
+    for (let at = 0; at < 600; at++) put({}, `x-${at}`);
+    await reconcile();
+    for (let second = 0; second < 30 && state() !== "Complete"; second++) {
+      const running = reconcile();
+      await clock.advance(1_100);
+      await running;
+    }
+    expect(await settle()).toBe("Complete");
+    expect(changes.length).toBeLessThanOrEqual(6);
+    expect(changes.at(-1)).toBe("all 600 are labelled");
   });
 
   it("are not complete while the policy is missing or changed, which is repaired", async () => {

@@ -6,16 +6,16 @@ import type { Logger } from "../../base/log.ts";
 import { metadataOnly, type Resource, resourceName } from "../../kube/client/resource.ts";
 import { MUTATING_ADMISSION_POLICIES } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
-import type { Labels } from "../../kube/label-selector.ts";
 import type { GroupResource, KubeObject } from "../../kube/types.ts";
 import type { Reconciler, Result } from "../../runtime/reconciler.ts";
 import { createReflector, type Reflector } from "../../runtime/reflector.ts";
 import type { Store } from "../../runtime/store.ts";
 import { findResource, isAggregated, mayListPolicies, missingRights } from "./ask-server.ts";
+import { createLabelCounts } from "./label-counts.ts";
 import { isInForce, keepPolicy, removePolicy, type StoredPolicy } from "./label-policy.ts";
-import { judgeLabels, type LabelReason, type LabelStates } from "./label-state.ts";
+import { judgeLabels, type LabelReason, type LabelState, type LabelStates } from "./label-state.ts";
 import { createPatcher, type MissingLabels } from "./patcher.ts";
-import { countLabels, isNamespaces, isOptedOut, LABEL_KEYS, missingLabels } from "./right-labels.ts";
+import { isNamespaces, isOptedOut, LABEL_KEYS, missingLabels } from "./right-labels.ts";
 
 interface LabelsReconcilerOptions {
   readonly client: Pick<KubeClient, "list" | "watch" | "create" | "patch" | "delete" | "request">;
@@ -34,16 +34,22 @@ interface LabelsReconcilerOptions {
 interface Labelling {
   readonly resource: Resource;
   readonly reflector: Reflector<KubeObject>;
+  readonly counts: ReturnType<typeof createLabelCounts>;
   noPolicy: string | undefined;
   checkedRightsMs: number;
   policyFailure: string | undefined;
   policyWrittenMs: number;
+  /** The reason that the state has, and when it last got numbers. */
+  reason: LabelReason | undefined;
+  countedMs: number;
 }
 
 const LOOK_AGAIN_MS = 60_000;
 const NO_RIGHTS_MS = 10_000;
 const NOT_LISTED_MS = 100;
 const POLICY_EVERY_MS = 1_000;
+/** New numbers alone cost each family that wants the resource a status patch. */
+const COUNT_EVERY_MS = 10_000;
 
 export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconciler & { stop(): Promise<void> } {
   const { client, namespaces, states, clock } = options;
@@ -80,16 +86,19 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
     const notServed = isServed ? undefined : "the API server does not serve MutatingAdmissionPolicy v1";
     const noPolicy = (await isAggregated(client, resource, signal)) ? "an aggregated API server serves the resource" : notServed;
     if (before !== undefined) return Object.assign(before, { noPolicy, checkedRightsMs });
-    const reflector = follow(of, resource);
-    const policyWrittenMs = Number.NEGATIVE_INFINITY;
-    const labelling: Labelling = { resource, reflector, noPolicy, checkedRightsMs, policyFailure: undefined, policyWrittenMs };
+    const counts = createLabelCounts(of);
+    const reflector = follow(of, resource, counts);
+    const [policyWrittenMs, countedMs] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
+    const followed = { resource, reflector, counts, noPolicy, checkedRightsMs };
+    const labelling: Labelling = { ...followed, policyFailure: undefined, policyWrittenMs, reason: undefined, countedMs };
     labellings.set(name, labelling);
     return labelling;
   }
 
-  function follow(of: GroupResource, resource: Resource): Reflector<KubeObject> {
+  function follow(of: GroupResource, resource: Resource, counts: Labelling["counts"]): Reflector<KubeObject> {
     const reflector = createReflector({ ...options, resource: metadataOnly(resource), transform: namesAndLabels });
     const { store } = reflector;
+    store.onChange(counts.see);
     store.onChange(({ type, object }) => {
       if (!store.hasSynced || type === "deleted" || missingLabels(resource, object) === undefined) return;
       const home = namespaces.get(object.metadata.namespace ?? object.metadata.name ?? "");
@@ -113,12 +122,10 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
     }
   }
 
-  function judge(of: GroupResource, labelling: Labelling, isInForce: boolean): MissingLabels[] {
+  function judge(of: GroupResource, labelling: Labelling, isInForce: boolean): readonly MissingLabels[] {
     const { resource, reflector, noPolicy, policyFailure } = labelling;
-    const missing: MissingLabels[] = [];
     const optedOut = new Set(namespaces.list().flatMap((each) => (isOptedOut(each) ? [each.metadata.name ?? ""] : [])));
-    const onMissing = (object: KubeObject, labels: Labels) => missing.push({ object, labels });
-    const counts = countLabels(of, reflector.store.list(), (name) => optedOut.has(name), onMissing);
+    const { missing, ...counts } = labelling.counts.read((name) => optedOut.has(name));
     const state = judgeLabels({
       ...counts,
       policy: noPolicy ?? { isInForce, failure: policyFailure },
@@ -126,8 +133,16 @@ export function createLabelsReconciler(options: LabelsReconcilerOptions): Reconc
       optedOut: isNamespaces(of) ? undefined : [...optedOut][0],
       failure: patcher.failureOf(resource, missing),
     });
-    states.set(of, state);
+    show(of, labelling, state);
     return missing;
+  }
+
+  /** The next reconcile, within LOOK_AGAIN_MS, shows numbers that are late. */
+  function show(of: GroupResource, labelling: Labelling, state: LabelState) {
+    const nowMs = clock.monotonicMs();
+    if (labelling.reason === state.reason && nowMs - labelling.countedMs < COUNT_EVERY_MS) return;
+    Object.assign(labelling, { reason: state.reason, countedMs: nowMs });
+    states.set(of, state);
   }
 
   return {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../kube/types.ts";
-import { countLabels, isOptedOut, missingLabels } from "./right-labels.ts";
+import { isOptedOut, missingLabels } from "./right-labels.ts";
 
 const KEY = "ctrlmesh.kusionstack.io";
 const CONFIG_MAPS = { group: "", resource: "configmaps" };
@@ -31,13 +31,4 @@ describe("the labels that an object lacks", () => {
 it("a namespace is opted out by any other value of control than true", () => {
   expect(["true", "false", ""].map((value) => isOptedOut(object({ [`${KEY}/control`]: value })))).toEqual([false, true, true]);
   expect(isOptedOut(object())).toBe(false);
-});
-
-it("namespaces that are opted out, and their objects, are not counted", () => {
-  const missing: string[] = [];
-  const note = ({ metadata }: KubeObject) => missing.push(metadata.namespace ?? "");
-  const objects = [object({}, "out"), object({}, "in"), object({ [`${KEY}/namespace`]: "a", [`${KEY}/shard-hash`]: "1" }, "a")];
-  expect(countLabels(CONFIG_MAPS, objects, (name) => name === "out", note)).toEqual({ total: 2, labelled: 1 });
-  expect(missing).toEqual(["in"]);
-  expect(countLabels(NAMESPACES, [object()], (name) => name === "foo-01", note)).toEqual({ total: 0, labelled: 0 });
 });

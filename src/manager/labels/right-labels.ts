@@ -27,26 +27,3 @@ export function missingLabels(of: GroupResource, { metadata }: KubeObject): Labe
 function labelsOf(namespace: string): Labels {
   return { [NAMESPACE]: namespace, [SHARD_HASH]: String(nameHash(namespace)) };
 }
-
-export interface LabelCounts {
-  readonly total: number;
-  readonly labelled: number;
-}
-
-export function countLabels(
-  of: GroupResource,
-  objects: readonly KubeObject[],
-  isLeftOut: (namespace: string) => boolean,
-  onMissing: (object: KubeObject, labels: Labels) => void,
-): LabelCounts {
-  let [total, labelled] = [0, 0];
-  for (const object of objects) {
-    const { name = "", namespace = name } = object.metadata;
-    if (isLeftOut(namespace)) continue;
-    total++;
-    const missing = missingLabels(of, object);
-    if (missing === undefined) labelled++;
-    else onMissing(object, missing);
-  }
-  return { total, labelled };
-}

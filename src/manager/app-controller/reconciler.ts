@@ -6,7 +6,7 @@ import type { Pod } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { lockNameFor } from "../../route/lock.ts";
-import { DEFAULT_SUBSET } from "../../route/table.ts";
+import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
 import { formatRequest, type Reconciler, type Request, type Result } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
 import { ROUTE } from "../../wire/route-type.ts";
@@ -20,7 +20,9 @@ import { podKey } from "../facts/proxy-facts.ts";
 import type { ServiceWatch } from "../facts/service-watch.ts";
 import type { LabelStates } from "../labels/label-state.ts";
 import { type LabelsStatus, labelsStatus } from "../labels/labels-status.ts";
+import type { ManagerMetrics } from "../metrics/metrics.ts";
 import type { GoneAppPod } from "../plan/claims.ts";
+import { movesBetween } from "../plan/moves.ts";
 import { type AppPlan, type Issue, nextIssue, planApp } from "../plan/plan-app.ts";
 import { isDissolved, planDissolution } from "../plan/plan-dissolution.ts";
 import { createRestarter, type RestarterOptions, soonest, writeAndRestart } from "../restart/restarter.ts";
@@ -33,7 +35,8 @@ import { type AcceptedApp, createAcceptance, type UnplannedFacts } from "./accep
 
 type AppReconcilerOptions = RoutesOptions &
   RestarterOptions &
-  Pick<StatusFeedOptions, "observed" | "store"> & {
+  Pick<StatusFeedOptions, "store"> & {
+    readonly observed?: (NonNullable<StatusFeedOptions["observed"]> & Pick<ManagerMetrics, "moved">) | undefined;
     readonly source: Source;
     readonly client: Pick<KubeClient, "get" | "patch" | "request">;
     readonly apps: Pick<Apps, "get">;
@@ -60,6 +63,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
   const acceptance = createAcceptance({ ...options, routes, statuses });
   /** What was last published of each app. The proxies keep the routes of an app that is gone. */
   const issues = new Map<string, Issue>();
+  const desiredTables = new Map<string, RouteTable>();
   const parts = [statuses, routes, acceptance, restarter, injection, services];
 
   function send(app: App, plan: AppPlan, ownPods: readonly AppPod[]): number {
@@ -113,7 +117,15 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
             ownersHashes: statuses.previous(app)?.ownersHashes,
             isYoung: youngAt(namespaces, clock.now()),
           });
-    return { plan, pods: ownPods, version: send(app, plan, ownPods) };
+    const version = send(app, plan, ownPods);
+    observeMoves(app, plan);
+    return { plan, pods: ownPods, version };
+  }
+
+  function observeMoves({ ref }: App, { desired }: AppPlan): void {
+    const before = desiredTables.get(formatRequest(ref));
+    if (before !== undefined) options.observed?.moved(ref, movesBetween(before, desired));
+    desiredTables.set(formatRequest(ref), desired);
   }
 
   function webhookVerdictOf({ ref, spec }: App, ownPods: readonly AppPod[]) {
@@ -179,6 +191,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
       if (app === undefined) {
         for (const part of parts) part?.forget(request);
         issues.delete(formatRequest(request));
+        desiredTables.delete(formatRequest(request));
         return {};
       }
       if (app.ref.kind !== source.resource.kind) return {};

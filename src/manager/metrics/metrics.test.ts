@@ -81,6 +81,49 @@ describe("the manager's gauges", () => {
   });
 });
 
+describe("the metrics of shards", () => {
+  const ref = { kind: "ShardingConfig", namespace: "ops", name: "shop" };
+  const shard = (name: string, namespaces: number) => ({ name, namespaces, readyPods: 1, pods: 2 });
+  function families(isLeader = true) {
+    const metricsRegistry = createRegistry("manager", "0");
+    const metrics = createManagerMetrics({ metricsRegistry });
+    const apps = [{ ref, object: { metadata: {}, status: { subsets: [shard("default", 0), shard("shop-1-normal", 7)] } } }];
+    const ofApp = [appOf({ metadata: { namespace: "shop", name: "app" }, status })];
+    const registry = { pods: [], facts: () => undefined };
+    const list = () => [...apps, ...ofApp] as ReturnType<typeof appOf>[];
+    metrics.readFrom({ registry, apps: { list }, policies: [], isLeader: () => isLeader });
+    const lines = async () =>
+      (await metricsRegistry.metrics())
+        .split("\n")
+        .filter((line) => line.startsWith("ctrlmesh_manager_shard_"))
+        .map((line) => line.replace('family_namespace="ops",family="shop",shard=', ""));
+    return { apps, lines, metrics };
+  }
+
+  it("are namespaces, pods and moves of each shard, and of no other app or pods without a shard", async () => {
+    const { lines, metrics } = families();
+    metrics.moved(ref, new Map([["shop-1-normal", { gained: 3, lost: 1 }]]));
+    metrics.moved(ref, new Map([["shop-1-normal", { gained: 1, lost: 0 }]]));
+    expect(await lines()).toEqual([
+      'ctrlmesh_manager_shard_namespaces{"shop-1-normal"} 7',
+      'ctrlmesh_manager_shard_pods{"shop-1-normal"} 2',
+      'ctrlmesh_manager_shard_ready_pods{"shop-1-normal"} 1',
+      'ctrlmesh_manager_shard_moved_namespaces_total{"shop-1-normal",direction="gained"} 4',
+      'ctrlmesh_manager_shard_moved_namespaces_total{"shop-1-normal",direction="lost"} 1',
+    ]);
+  });
+
+  it("end with the family, and come from the replica that leads alone", async () => {
+    const { apps, lines, metrics } = families();
+    metrics.moved(ref, new Map([["shop-1-normal", { gained: 3, lost: 1 }]]));
+    const [family] = apps.splice(0);
+    expect(await lines()).toEqual([]);
+    if (family !== undefined) apps.push(family);
+    expect((await lines()).at(-1)).toBe('ctrlmesh_manager_shard_moved_namespaces_total{"shop-1-normal",direction="lost"} 0');
+    expect(await families(false).lines()).toEqual([]);
+  });
+});
+
 describe("a handover", () => {
   const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString();
   const running = (phase: Phase, since: string): AppStatus => ({ handover: { phase, since, done: 0, total: 1 } });

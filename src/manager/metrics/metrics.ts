@@ -3,15 +3,18 @@
 import type { AppStatus } from "../../api/app-status.ts";
 import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
 import { subsetDisplayName } from "../../route/words.ts";
-import type { Apps } from "../apps/app.ts";
+import type { AppRef, Apps } from "../apps/app.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import type { PolicyObject } from "../policies/policy-kind.ts";
 import { conditionOf } from "../status/facts.ts";
+import { addShardMetrics, createShardMoves, type ShardMoves } from "./shard-metrics.ts";
 
 export interface ManagerMetrics {
   /** @param seconds from sending a snapshot to its acknowledgement */
   snapshotAcknowledged(seconds: number): void;
   statusWritten(before: AppStatus | undefined, after: AppStatus, nowMs: number): void;
+  /** A new table gives or takes namespaces of these subsets. */
+  moved(app: AppRef, moves: ReadonlyMap<string, ShardMoves>): void;
   /** Adds the gauges. Call once, when the parts exist. */
   readFrom(sources: MetricSources): void;
 }
@@ -56,7 +59,10 @@ export function createManagerMetrics({ metricsRegistry }: { readonly metricsRegi
     registers,
   });
 
+  const moves = createShardMoves();
+
   return {
+    moved: moves.add,
     snapshotAcknowledged: (seconds) => acknowledgements.observe(seconds),
     statusWritten(before, after, nowMs) {
       const ran = before?.handover;
@@ -68,7 +74,10 @@ export function createManagerMetrics({ metricsRegistry }: { readonly metricsRegi
       handovers.inc({ result: last.result.toLowerCase() });
       if (last.noWriterSeconds !== undefined) noWriter.observe(last.noWriterSeconds);
     },
-    readFrom: (sources) => addGauges(registers, sources),
+    readFrom(sources) {
+      addGauges(registers, sources);
+      addShardMetrics(registers, moves, () => (sources.isLeader() ? sources.apps.list() : []));
+    },
   };
 }
 

@@ -15,8 +15,13 @@ export function textUpTo(maxLength: number) {
 
 export const countSchema = int(0, MAX_INT32);
 
-export function nonEmptyList<T extends z.ZodType>(item: T, max: number) {
-  return z.array(item).min(1).max(max);
+/** @param whyRequired for the message if the list is missing */
+export function nonEmptyList<T extends z.ZodType>(item: T, max: number, whyRequired?: string) {
+  const missing = whyRequired === undefined ? "required" : `required: ${whyRequired}`;
+  return z
+    .array(item, { error: ({ input }) => (input === undefined ? missing : undefined) })
+    .min(1)
+    .max(max);
 }
 
 /** A list, or none, whose items have unique names. Server-side apply merges it by name. */

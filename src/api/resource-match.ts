@@ -17,8 +17,10 @@ const resourceSchema = textUpTo(63).regex(/^(\*|[a-z0-9]+(-+[a-z0-9]+)*)$/, {
 
 /** The group and the resource must both match. */
 export const resourceMatchSchema = z.strictObject({
-  apiGroups: nonEmptyList(apiGroupSchema, 32).describe('API groups. "" is the core group, "*" matches all groups.'),
-  resources: nonEmptyList(resourceSchema, 64).describe(
+  apiGroups: nonEmptyList(apiGroupSchema, 32, '"" is the core group, "*" all groups').describe(
+    'API groups. "" is the core group, "*" matches all groups.',
+  ),
+  resources: nonEmptyList(resourceSchema, 64, '"*" stands for all resources').describe(
     'Plural resource names, for example "pods". "*" matches all resources. Subresources are included.',
   ),
 });

@@ -57,10 +57,8 @@ describe("a root", () => {
     }
   });
 
-  it("must not have limits", () => {
-    expect(rootProblems({}, { limits: [limit("", "pods")] })).toEqual([
-      "spec.limits: must not be set beside root: name the resources in spec.root.resourceSelector instead",
-    ]);
+  it("may have limits, which have no effect, as in KusionStack's mesh", () => {
+    expect(rootProblems({}, { limits: [limit("", "pods")] })).toEqual([]);
   });
 
   it("has a prefix with which all names of shards are DNS labels", () => {

@@ -13,7 +13,6 @@ import { MAX_NORMAL_SHARDS, normalShardName, SHARD } from "./sharding-keys.ts";
 const ADVICE = recreateAdvice("ShardingConfig");
 
 const NO_NAMESPACES = "selects no namespaces: set inNamespaces, inShardHash or percent";
-const LIMITS_BESIDE_ROOT = "must not be set beside root: name the resources in spec.root.resourceSelector instead";
 const TOO_MANY_HASHED = `Legacy placement divides ${NAME_HASHES} hashes, so more than ${NAME_HASHES} shards cannot all own namespaces: use at most ${NAME_HASHES}, or spec.root.placement Balanced`;
 const LONGEST_SUFFIX_LENGTH = SUBSET_SEPARATOR.length + normalShardName("", MAX_NORMAL_SHARDS).length;
 
@@ -36,9 +35,8 @@ export const specCel: readonly CelRule[] = [
     rule: "has(self.root) || has(self.selector) && has(self.limits)",
     message: "without root, selector and limits are required",
   },
-  { rule: "!has(self.root) || !has(self.limits)", message: LIMITS_BESIDE_ROOT, fieldPath: ".limits" },
   {
-    rule: `!has(self.root) || has(self.root.placement) && self.root.placement == "Balanced" || !has(self.root.auto.shardingSize) || self.root.auto.shardingSize <= ${NAME_HASHES}`,
+    rule: `!has(self.root) || has(self.root.placement) && self.root.placement == "Balanced" || !has(self.root.auto) || !has(self.root.auto.shardingSize) || self.root.auto.shardingSize <= ${NAME_HASHES}`,
     message: TOO_MANY_HASHED,
     fieldPath: ".root",
   },
@@ -110,17 +108,15 @@ function limitsOf(spec: unknown, list: readonly string[]): Limit[] {
   return itemsOf(fieldAt(spec, ...list)).map((limit, index) => ({ path: [...list, index], limit }));
 }
 
+/** Those that have an effect: beside root, limits has none. */
 function allLimitsOf(spec: unknown): Limit[] {
-  return LIMIT_LISTS.flatMap((list) => limitsOf(spec, list));
+  return limitsOf(spec, LIMIT_LISTS[fieldAt(spec, "root") === undefined ? 0 : 1]);
 }
 
 function* rootOrLimits(spec: unknown): Iterable<Finding> {
   if (!isObject(spec)) return;
   const { root, selector, limits } = fieldsOf(spec);
-  if (root !== undefined) {
-    if (limits !== undefined) yield { path: ["limits"], message: LIMITS_BESIDE_ROOT };
-    return;
-  }
+  if (root !== undefined) return;
   if (selector === undefined) yield { path: ["selector"], message: "required without root: it selects the pods of the shard" };
   if (limits === undefined)
     yield { path: ["limits"], message: "required without root: they name the resources that the shards divide" };

@@ -4,7 +4,7 @@ import { sampleShardingConfig, sampleShardingRoot, shardingProblemsOf } from "..
 import type { KubeObject, LabelSelector } from "../kube/types.ts";
 import { annotationKey } from "./annotations.ts";
 import type { AppStatus } from "./app-status.ts";
-import { type ShardingConfig, type ShardingConfigSpec, validateShardingConfig } from "./sharding-config.ts";
+import { autoOf, type ShardingConfig, type ShardingConfigSpec, validateShardingConfig } from "./sharding-config.ts";
 
 describe("the type ShardingConfig", () => {
   it("is a Kubernetes object with the status of an app", () => {
@@ -74,10 +74,28 @@ describe("validateShardingConfig", () => {
       "spec.root.auto.shardingSize: 65: must be at most 64",
       "spec.root.auto.graceSeconds: -1: must be at least 0",
       'spec.root.placement: "balanced": must be one of "Legacy", "Balanced"; did you mean "Balanced"?',
-      "spec.root.resourceSelector[0].relateResources: required",
+      'spec.root.resourceSelector[0].relateResources: required: write "*" as group and resource for all resources, as KusionStack means it without this field',
       'spec.root.resourceSelector[0].relatedResources: unknown field; did you mean "relateResources"?',
       'spec.onLoss: "Resync": must be one of "Restart", "InPlace"',
-      "spec.limits: must not be set beside root: name the resources in spec.root.resourceSelector instead",
+    ]);
+  });
+
+  it("has shards of one pod that follow the StatefulSet without auto or its fields", () => {
+    expect(shardingProblemsOf(sampleShardingRoot({ auto: undefined }))).toEqual([]);
+    expect(shardingProblemsOf(sampleShardingRoot({ auto: {} }))).toEqual([]);
+    expect(shardingProblemsOf(sampleShardingRoot({ auto: { shardingSize: 4 } }))).toEqual([]);
+    expect(autoOf({})).toMatchObject({ everyShardReplicas: 1, graceSeconds: 600 });
+    expect(autoOf({ auto: { everyShardReplicas: 2, shardingSize: 4 } })).toMatchObject({
+      everyShardReplicas: 2,
+      shardingSize: 4,
+    });
+  });
+
+  it("names no resource by a group or a name alone, which KusionStack ignores", () => {
+    const relateResources = [{ resources: ["pods"] }, { apiGroups: [""] }];
+    expect(shardingProblemsOf(sampleShardingRoot({ resourceSelector: [{ relateResources }] }))).toEqual([
+      'spec.root.resourceSelector[0].relateResources[0].apiGroups: required: "" is the core group, "*" all groups',
+      'spec.root.resourceSelector[0].relateResources[1].resources: required: "*" stands for all resources',
     ]);
   });
 
@@ -85,8 +103,7 @@ describe("validateShardingConfig", () => {
     expect(shardingProblemsOf(sampleShardingRoot({}, { root: {} }))).toEqual([
       "spec.root.prefix: required",
       "spec.root.targetStatefulSet: required",
-      "spec.root.auto: required",
-      "spec.root.resourceSelector: required",
+      "spec.root.resourceSelector: required: it names the resources that the shards divide",
     ]);
   });
 

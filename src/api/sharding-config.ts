@@ -23,12 +23,16 @@ const MAX_SHARD_PODS = 128;
 export const MAX_FAMILY_PODS = (MAX_NORMAL_SHARDS + 1) * MAX_SHARD_PODS;
 const MAX_GRACE_SECONDS = 86_400;
 export const DEFAULT_GRACE_SECONDS = 600;
+const DEFAULT_SHARD_PODS = 1;
 /** The pods' label controller-revision-hash, of at most 63 characters, has the name, "-" and a hash of 10. */
 const MAX_STATEFUL_SET_NAME = 52;
 const MAX_SOAK_SECONDS = 604_800;
 
+// An entry without the field may be a misspelled one, which the API server has removed.
+const ALL_RESOURCES = 'write "*" as group and resource for all resources, as KusionStack means it without this field';
+
 const limitSchema = z.strictObject({
-  relateResources: nonEmptyList(resourceMatchSchema, 32).describe(
+  relateResources: nonEmptyList(resourceMatchSchema, 32, ALL_RESOURCES).describe(
     "Resources that this entry names. A resource that no entry names belongs to all pods.",
   ),
   selector: optional(limitSelectorSchema).describe(
@@ -59,7 +63,9 @@ const canarySchema = z
   .meta(celRules(canaryCel));
 
 const autoSchema = z.strictObject({
-  everyShardReplicas: int(1, MAX_SHARD_PODS).describe("Number of pods of each normal shard."),
+  everyShardReplicas: optional(int(1, MAX_SHARD_PODS))
+    .meta({ default: DEFAULT_SHARD_PODS })
+    .describe("Number of pods of each normal shard. The default is 1."),
   shardingSize: optional(int(1, MAX_NORMAL_SHARDS)).describe(
     "Number of normal shards. By default it follows the StatefulSet: the replicas without those of the canary, divided by everyShardReplicas, rounded up.",
   ),
@@ -96,7 +102,9 @@ const rootSchema = z.strictObject({
     "If true, the shards are removed as if this object were deleted. The object itself stays.",
   ),
   canary: optional(canarySchema).describe("The canary shard. By default there is none."),
-  auto: autoSchema.describe("Number and size of the normal shards."),
+  auto: optional(autoSchema)
+    .meta({ default: {} })
+    .describe("Number and size of the normal shards. By default each pod that is not the canary's is a shard."),
   rollout: optional(rolloutSchema).describe(
     "How a new version of the StatefulSet is rolled out, shard by shard. The StatefulSet needs the label ctrlmesh.kusionstack.io/rolling and the update strategy OnDelete.",
   ),
@@ -110,7 +118,7 @@ const rootSchema = z.strictObject({
     .describe(
       "Owners of the cluster-scoped objects of the named resources, other than namespaces. Home (the default): the first normal shard owns all of them. ByName: the shards divide them by the hash of their names, from 0 to 31, as they divide namespaces.",
     ),
-  resourceSelector: nonEmptyList(limitSchema, MAX_LIMITS).describe(
+  resourceSelector: nonEmptyList(limitSchema, MAX_LIMITS, "it names the resources that the shards divide").describe(
     "Resources that the shards divide. Each shard owns its share of the objects that an entry selects.",
   ),
 });
@@ -130,10 +138,10 @@ const shardingConfigSpecSchema = withRules(
       ).describe("The operator's controllers."),
       webhook: webhookSchema,
       limits: optional(nonEmptyList(limitSchema, MAX_LIMITS)).describe(
-        "Resources of which the shard owns only the selected objects. Required unless root is set.",
+        "Resources of which the shard owns only the selected objects. Required unless root is set; without effect beside root.",
       ),
       root: optional(rootSchema).describe(
-        "Makes this object the root of a family: the manager divides a StatefulSet into shards, and creates a ShardingConfig for each. Do not set limits beside root.",
+        "Makes this object the root of a family: the manager divides a StatefulSet into shards, and creates a ShardingConfig for each.",
       ),
       labelObjects: optional(z.boolean()).describe(
         "If true, the manager labels all namespaces, and the objects of the resources that this object names, with ctrlmesh.kusionstack.io/namespace and ctrlmesh.kusionstack.io/shard-hash. The resources must be named without *. The default is false. Nothing removes the labels again.",
@@ -182,6 +190,15 @@ export type ShardingConfig = Immutable<z.output<typeof shardingConfigKind.schema
 export type ShardingConfigSpec = Immutable<z.output<typeof shardingConfigSpecSchema>>;
 export type ShardingRoot = Immutable<z.output<typeof rootSchema>>;
 export type ShardingStatus = Immutable<z.output<typeof shardingStatusSchema>>;
+
+/** The number and the size of the normal shards, with the defaults that an older CRD does not write. */
+export function autoOf({ auto }: Pick<ShardingRoot, "auto">) {
+  return {
+    ...auto,
+    everyShardReplicas: auto?.everyShardReplicas ?? DEFAULT_SHARD_PODS,
+    graceSeconds: auto?.graceSeconds ?? DEFAULT_GRACE_SECONDS,
+  };
+}
 
 export function validateShardingConfig(object: unknown): ValidationResult<ShardingConfig> {
   return validate(shardingConfigKind.schema, object);

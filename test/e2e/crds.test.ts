@@ -41,7 +41,6 @@ const SERVER_MESSAGES: Readonly<Record<string, string | null>> = {
   "object-selector-two-terms.yaml": null, // counting the terms of two lists for each rule is beyond the cost limit of CEL
   "object-selector-without-resources.yaml": "spec.route.globalLimits[0]: Invalid value: objectSelector needs resources",
   "sharding-empty-canary.yaml": "spec.root.canary: Invalid value: selects no namespaces",
-  "sharding-limits-beside-root.yaml": "spec.limits: Invalid value: must not be set beside root",
   "sharding-named-default.yaml": "the name is the name of the shard",
   "sharding-resource-twice.yaml": null, // comparing every two lists is beyond the cost limit of CEL
   "sharding-too-many-hashed.yaml": "spec.root: Invalid value: Legacy placement divides 32 hashes",

@@ -78,7 +78,7 @@ export interface Description {
   readonly fields: object;
   readonly balanced?: {
     readonly status: "True" | "False";
-    readonly reason: "Even" | "Skewed" | "OneShard";
+    readonly reason: "Even" | "Skewed" | "OneShard" | "EmptyShards" | "PodsWithoutShard";
     readonly message: string;
   };
 }

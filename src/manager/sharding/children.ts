@@ -3,7 +3,7 @@
 // the limits of the children contain each namespace exactly once, unless an entry of the root leaves it out;
 // a larger percentage of a canary adds namespaces and removes none.
 import type { LabelSelector, LabelSelectorRequirement } from "../../api/label-selector.ts";
-import type { ShardingConfig, ShardingRoot } from "../../api/sharding-config.ts";
+import { autoOf, type ShardingConfig, type ShardingRoot } from "../../api/sharding-config.ts";
 import {
   AUTO_SHARDING_ROOT,
   canaryShardName,
@@ -22,14 +22,15 @@ import { type Placement, placer, shardsByHash } from "./placement.ts";
 export function childrenOf(config: ShardingConfig, placement: Placement): ShardingConfig[] {
   const { root } = config.spec;
   if (root === undefined) return [];
-  const { prefix, canary, auto } = root;
+  const { prefix, canary } = root;
+  const { everyShardReplicas } = autoOf(root);
   const first = placement.start + (canary?.replicas ?? 0);
   const child = (name: string, ordinal: number, count: number, terms: readonly LabelSelectorRequirement[]) =>
     childOf(config, root, { name, pods: podNames(root, ordinal, count), terms });
   const normals = numbersOf(placement).map((number) => {
     const name = normalShardName(prefix, number);
-    const ordinal = first + auto.everyShardReplicas * (number - 1);
-    return child(name, ordinal, auto.everyShardReplicas, normalTerms(root, placement, number));
+    const ordinal = first + everyShardReplicas * (number - 1);
+    return child(name, ordinal, everyShardReplicas, normalTerms(root, placement, number));
   });
   if (canary === undefined) return normals;
   const name = canaryShardName(prefix);

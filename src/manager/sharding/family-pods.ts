@@ -1,7 +1,7 @@
 // The pods of a family, the shard of each, and the shards that have a ready pod. Pure. Invariants: a pod
 // belongs to the first shard that selects it; a pod that no shard selects belongs to the default subset, owns
 // nothing and stands by.
-import type { ShardingConfig, ShardingRoot } from "../../api/sharding-config.ts";
+import { autoOf, type ShardingConfig, type ShardingRoot } from "../../api/sharding-config.ts";
 import { canaryShardName, MAX_NORMAL_SHARDS, normalShardName, POD_NAME } from "../../api/sharding-keys.ts";
 import { type Pod, REVISION_LABEL } from "../../kube/client/resources.ts";
 import { type Labels, matchesSelector, termsOfSelector } from "../../kube/label-selector.ts";
@@ -55,7 +55,7 @@ function shardOfNewPod(config: ShardingConfig, labels: Labels): string | undefin
   const { prefix, canary, auto } = root;
   const number = shardOfOrdinal(root, index);
   if (number === undefined) return index >= 0 && canary !== undefined ? canaryShardName(prefix) : undefined;
-  return number <= (auto.shardingSize ?? MAX_NORMAL_SHARDS) ? normalShardName(prefix, number) : undefined;
+  return number <= (auto?.shardingSize ?? MAX_NORMAL_SHARDS) ? normalShardName(prefix, number) : undefined;
 }
 
 /** The normal shards with a ready pod. @param start the ordinal of the StatefulSet's first pod */
@@ -83,7 +83,7 @@ export function restartingShards(
   if (restarted !== undefined && !live.some(({ metadata }) => metadata.uid === restart?.uid)) ordinals.push(restarted);
   if (rollout?.waitingFor !== undefined && rollout.waitingFor !== "Paused") {
     const byOrdinal = new Map(live.map((pod) => [ordinalOf(root.targetStatefulSet, pod.metadata.name ?? ""), pod]));
-    const end = start + Math.min(replicas, (root.canary?.replicas ?? 0) + MAX_NORMAL_SHARDS * root.auto.everyShardReplicas);
+    const end = start + Math.min(replicas, (root.canary?.replicas ?? 0) + MAX_NORMAL_SHARDS * autoOf(root).everyShardReplicas);
     for (let ordinal = start; ordinal < end; ordinal++) {
       const pod = byOrdinal.get(ordinal);
       const isRolled = pod?.metadata.labels?.[REVISION_LABEL] === rollout.revision;
@@ -94,9 +94,9 @@ export function restartingShards(
 }
 
 /** The number of the normal shard of the pod at this index of the StatefulSet; undefined for the canary's. */
-function shardOfOrdinal({ canary, auto }: ShardingRoot, index: number): number | undefined {
-  const normal = index - (canary?.replicas ?? 0);
-  return normal < 0 ? undefined : Math.floor(normal / auto.everyShardReplicas) + 1;
+function shardOfOrdinal(root: ShardingRoot, index: number): number | undefined {
+  const normal = index - (root.canary?.replicas ?? 0);
+  return normal < 0 ? undefined : Math.floor(normal / autoOf(root).everyShardReplicas) + 1;
 }
 
 /**

@@ -9,6 +9,8 @@ const ROOT = {
   children: ["p-0-canary", "p-1-normal", "p-2-normal"],
   shard: undefined,
   normal: ["p-1-normal", "p-2-normal"],
+  isByHash: false,
+  shardingSize: undefined,
 };
 const counts = (...owned: [number, number]) => ({
   subsets: [shard("", 0, 1, 2), shard("p-0-canary", 3, 1, 2), shard("p-1-normal", owned[0]), shard("p-2-normal", owned[1])],
@@ -49,7 +51,7 @@ it("calls a family skewed if a shard has far more than the mean, but not for one
 });
 
 it("describes one shard of a hand-written family", () => {
-  const family = { name: "lock", children: undefined, shard: "p-1-normal", normal: ["p-1-normal"] };
+  const family = { ...ROOT, name: "lock", children: undefined, shard: "p-1-normal", normal: ["p-1-normal"] };
   const { fields, balanced } = describeFamily(family, counts(20, 2));
   expect(fields).toMatchObject({ shard: "p-1-normal", shardPods: "1/1", shardNamespaces: 20 });
   expect([(fields as { root?: unknown }).root, balanced?.reason]).toEqual([undefined, "OneShard"]);
@@ -103,4 +105,33 @@ describe("the Ready of one shard", () => {
   it("is not known before the family's status has the shard", () => {
     expect(readyOf({ name: "p-3-normal" })).toBeUndefined();
   });
+});
+
+it("names shards that can own nothing, because there are fewer hashes, and what to do", () => {
+  const normal = Array.from({ length: 40 }, (_, index) => `p-${index + 1}-normal`);
+  expect(describeFamily({ ...ROOT, normal, isByHash: true }, counts(1, 1)).balanced).toEqual({
+    status: "False",
+    reason: "EmptyShards",
+    message:
+      "40 normal shards divide 32 hashes with placement Legacy, so 8 of them own nothing: use 32 shards, or spec.root.placement Balanced",
+  });
+  expect(describeFamily({ ...ROOT, normal: normal.slice(0, 8), isByHash: true }, counts(1, 1)).balanced).toMatchObject({
+    reason: "Even",
+  });
+});
+
+it("names pods for which there is no shard, but not those that only wait for one", () => {
+  const normal = Array.from({ length: 64 }, (_, index) => `p-${index + 1}-normal`);
+  const balancedOf = (more: object) => describeFamily({ ...ROOT, ...more }, counts(1, 1)).balanced;
+  expect(balancedOf({ normal })).toEqual({
+    status: "False",
+    reason: "PodsWithoutShard",
+    message:
+      "2 pods belong to no shard and stand by, since there can be 64 normal shards: raise spec.root.auto.everyShardReplicas, or scale the StatefulSet down",
+  });
+  expect(balancedOf({ shardingSize: 2 })?.message).toBe(
+    "2 pods belong to no shard and stand by, since spec.root.auto.shardingSize is 2: raise or remove it, or scale the StatefulSet down",
+  );
+  expect(balancedOf({})).toMatchObject({ reason: "Even" });
+  expect(balancedOf({ children: undefined, normal })).toMatchObject({ reason: "Even" });
 });

@@ -4,6 +4,7 @@
 import type { Condition } from "../../api/conditions.ts";
 import { createResourceIndex } from "../../api/resource-match.ts";
 import type { ShardingConfig, ShardingStatus } from "../../api/sharding-config.ts";
+import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import {
   DEFAULT_SUBSET,
@@ -15,6 +16,7 @@ import {
 } from "../../route/table.ts";
 import { withTransitionTime } from "../../runtime/status-writer.ts";
 import type { App, AppCounts, Description } from "../apps/app.ts";
+import { emptyLegacyShards, emptyShardsText } from "./empty-shards.ts";
 
 interface DescribedFamily {
   readonly name: string;
@@ -24,6 +26,10 @@ interface DescribedFamily {
   readonly shard: string | undefined;
   /** The names of the shards that should own about the same number of namespaces. */
   readonly normal: readonly string[];
+  /** The normal shards divide hashes: a root with placement Legacy. */
+  readonly isByHash: boolean;
+  /** A root's fixed number of normal shards; undefined: it follows the StatefulSet. */
+  readonly shardingSize: number | undefined;
 }
 
 /** The largest even ratio of a shard's number of namespaces to the mean, and of the mean to that number. */
@@ -35,6 +41,7 @@ export function describeFamily(family: DescribedFamily, { subsets, desired }: Ap
   const sumOf = (count: (shard: (typeof shards)[number]) => number) => shown.reduce((sum, shard) => sum + count(shard), 0);
   const owned = shards.filter(({ name }) => family.normal.includes(name)).map(({ namespaces }) => namespaces);
   const balance = balanceOf(owned);
+  const standby = subsets.find(({ name }) => name === DEFAULT_SUBSET)?.pods ?? 0;
   return {
     fields: {
       family: family.name,
@@ -48,9 +55,9 @@ export function describeFamily(family: DescribedFamily, { subsets, desired }: Ap
       balance: owned.length === 0 ? undefined : balance,
       gaps: countGaps(desired),
       overlaps: countOverlaps(desired),
-      standby: subsets.find(({ name }) => name === DEFAULT_SUBSET)?.pods ?? 0,
+      standby,
     },
-    balanced: verdict(owned, balance),
+    balanced: emptyVerdict(family) ?? standbyVerdict(family, standby) ?? verdict(owned, balance),
   };
 }
 
@@ -66,10 +73,26 @@ function balanceOf(owned: readonly number[]) {
   return { largest, smallest, mean: rounded(mean), skew: mean === 0 ? 1 : rounded(largest / mean) };
 }
 
-function verdict(
-  owned: readonly number[],
-  { largest, smallest, mean, skew }: ReturnType<typeof balanceOf>,
-): NonNullable<Description["balanced"]> {
+type Balanced = NonNullable<Description["balanced"]>;
+
+function emptyVerdict({ isByHash, normal }: DescribedFamily): Balanced | undefined {
+  if (!isByHash || emptyLegacyShards(normal.length) === 0) return undefined;
+  return { status: "False", reason: "EmptyShards", message: emptyShardsText(normal.length) };
+}
+
+/** Only if no further shard can come: otherwise the pods get one in a moment. */
+function standbyVerdict({ children, normal, shardingSize }: DescribedFamily, pods: number): Balanced | undefined {
+  const isFull = shardingSize !== undefined || normal.length >= MAX_NORMAL_SHARDS;
+  if (children === undefined || pods === 0 || !isFull) return undefined;
+  const many =
+    shardingSize === undefined
+      ? `there can be ${MAX_NORMAL_SHARDS} normal shards: raise spec.root.auto.everyShardReplicas`
+      : `spec.root.auto.shardingSize is ${shardingSize}: raise or remove it`;
+  const who = pods === 1 ? "1 pod belongs to no shard and stands by" : `${pods} pods belong to no shard and stand by`;
+  return { status: "False", reason: "PodsWithoutShard", message: `${who}, since ${many}, or scale the StatefulSet down` };
+}
+
+function verdict(owned: readonly number[], { largest, smallest, mean, skew }: ReturnType<typeof balanceOf>): Balanced {
   if (owned.length <= 1) return { status: "True", reason: "OneShard", message: "there is only one normal shard" };
   const message = `${owned.length} normal shards own ${smallest} to ${largest} namespaces, ${mean} on average`;
   const isFull = skew > MAX_SKEW && largest - mean >= 1;

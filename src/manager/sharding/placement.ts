@@ -1,7 +1,7 @@
 // The placement of a root: which normal shards own namespaces, and which namespaces each of them owns. Pure.
 // Invariants: with the same members no namespace moves; a placement that is computed again from itself and
 // the same facts stays the same. The placement controller stores the result before anything uses it.
-import { DEFAULT_GRACE_SECONDS, type ShardingRoot } from "../../api/sharding-config.ts";
+import { autoOf, type ShardingRoot } from "../../api/sharding-config.ts";
 import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
 import { placeHash } from "../../kube/place.ts";
 import { type BalancedMap, balancedMap, slotOf } from "./balanced-map.ts";
@@ -43,7 +43,7 @@ export function placementOf(facts: PlacementFacts): PlacementStep | undefined {
   const { previous, root, statefulSet } = facts;
   const shards = desiredShards(root, statefulSet) ?? previous?.shards;
   if (shards === undefined) return undefined;
-  const graceMs = (root.auto.graceSeconds ?? DEFAULT_GRACE_SECONDS) * 1000;
+  const graceMs = autoOf(root).graceSeconds * 1000;
   const exists = (shard: number) => shard <= shards && hasPods(root, statefulSet, shard);
   const { againMs, ...membership } = membershipOf({ ...facts, shards, exists, graceMs });
   const start = statefulSet?.start ?? previous?.start ?? 0;
@@ -67,17 +67,18 @@ export function shardsByHash({ shards, active, losses }: Placement): number[] {
   );
 }
 
-function desiredShards({ auto, canary }: PlacementFacts["root"], statefulSet: StatefulSetFacts | undefined): number | undefined {
-  if (auto.shardingSize !== undefined) return auto.shardingSize;
+function desiredShards(root: PlacementFacts["root"], statefulSet: StatefulSetFacts | undefined): number | undefined {
+  const { everyShardReplicas, shardingSize } = autoOf(root);
+  if (shardingSize !== undefined) return shardingSize;
   if (statefulSet === undefined) return undefined;
-  const count = Math.ceil((statefulSet.replicas - (canary?.replicas ?? 0)) / auto.everyShardReplicas);
+  const count = Math.ceil((statefulSet.replicas - (root.canary?.replicas ?? 0)) / everyShardReplicas);
   return Math.min(Math.max(count, 1), MAX_NORMAL_SHARDS);
 }
 
 /** False if the StatefulSet is too small to have a pod of the shard. */
-function hasPods({ auto, canary }: PlacementFacts["root"], statefulSet: StatefulSetFacts | undefined, shard: number): boolean {
+function hasPods(root: PlacementFacts["root"], statefulSet: StatefulSetFacts | undefined, shard: number): boolean {
   if (statefulSet === undefined) return true;
-  return (canary?.replicas ?? 0) + auto.everyShardReplicas * (shard - 1) < statefulSet.replicas;
+  return (root.canary?.replicas ?? 0) + autoOf(root).everyShardReplicas * (shard - 1) < statefulSet.replicas;
 }
 
 function mapOf({ previous, root, namespaces }: PlacementFacts, active: readonly number[]): BalancedMap | undefined {

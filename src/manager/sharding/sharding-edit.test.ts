@@ -109,3 +109,29 @@ it("what the configs of a family must have in common is a warning, so that it ca
   expect(first.warnings).toEqual([expect.stringMatching(/^the family is refused until this is corrected: .*same labels/)]);
   expect(judge(config("b"), labelled("b"), [labelled("a"), config("b")])).toEqual({ problems: [], warnings: [] });
 });
+
+describe("a root that is legal, but probably not what is meant", () => {
+  const root = (fields: Fields, spec: Fields = {}) =>
+    ({ ...sampleShardingRoot(fields, spec), metadata: { name: "shop", namespace: "ops" } }) as unknown as ShardingConfig;
+  const nine = root({ auto: { shardingSize: 9 } });
+
+  it("gets a warning if shards own nothing, when it is created and when that changes, and not at other edits", () => {
+    expect(judge(undefined, nine).warnings).toEqual([expect.stringContaining("so 1 of them owns nothing: use 8 shards, or")]);
+    expect(judge(root({ auto: { shardingSize: 8 } }), nine).warnings).toHaveLength(1);
+    expect(judge(nine, root({ auto: { shardingSize: 9 } }, { paused: true })).warnings).toEqual([]);
+    expect(judge(undefined, root({ auto: { shardingSize: 8 } })).warnings).toEqual([]);
+  });
+
+  it("gets a warning for limits, which have no effect, and for keys of KusionStack's mesh", () => {
+    const limits = [{ relateResources: [{ apiGroups: [""], resources: ["pods"] }] }];
+    expect(judge(undefined, root({}, { limits }))).toEqual({
+      problems: [],
+      warnings: ["spec.limits has no effect beside root: the shards divide the resources of spec.root.resourceSelector"],
+    });
+    const labelled = root({});
+    const labels = { "ctrlmesh.kusionstack.io/ignore-validate": "true" };
+    expect(judge(undefined, { ...labelled, metadata: { ...labelled.metadata, labels } }).warnings).toEqual([
+      "label ctrlmesh.kusionstack.io/ignore-validate has no effect here: every ShardingConfig is checked",
+    ]);
+  });
+});

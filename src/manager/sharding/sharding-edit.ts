@@ -5,12 +5,13 @@ import { configKeyWarnings } from "../../api/kusionstack-keys.ts";
 import type { Problem } from "../../api/problems.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { fieldAt } from "../../api/rule.ts";
-import { type ShardingConfig, validateShardingConfig } from "../../api/sharding-config.ts";
+import { type ShardingConfig, type ShardingConfigSpec, validateShardingConfig } from "../../api/sharding-config.ts";
 import { rootNameOf } from "../../api/sharding-config-rules.ts";
 import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import type { EditVerdict, Surroundings } from "../apps/app.ts";
 import { checkEdit, overlapWarnings } from "../apps/check-edit.ts";
 import { childrenOf } from "./children.ts";
+import { emptyShardsWarning, isSamePlacement } from "./empty-shards.ts";
 import { type Family, familiesOf } from "./family.ts";
 import { coveringSelector } from "./family-pods.ts";
 import { storedPlacement } from "./placement-annotation.ts";
@@ -34,11 +35,19 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
     ),
     ...(selector === undefined ? [] : overlapWarnings("ShardingConfig", "spec.selector", selector, otherKinds(surroundings))),
     ...configKeyWarnings(config.metadata),
+    ...rootWarnings(config.spec, checked.previous?.spec),
   ];
   return { problems: [], warnings };
 }
 
 const ALLOWED: EditVerdict = { problems: [], warnings: [] };
+
+function rootWarnings({ root, limits }: ShardingConfigSpec, before: ShardingConfigSpec | undefined): string[] {
+  if (root === undefined) return [];
+  const ignored = "spec.limits has no effect beside root: the shards divide the resources of spec.root.resourceSelector";
+  const empty = isSamePlacement(root, before?.root) ? undefined : emptyShardsWarning(root);
+  return [...(limits === undefined ? [] : [ignored]), ...(empty === undefined ? [] : [empty])];
+}
 
 /** Judges the content of a child and not its writer, because the manager writes children too. */
 function childProblems(after: unknown, { own }: Surroundings): Problem[] {

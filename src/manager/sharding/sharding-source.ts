@@ -79,6 +79,8 @@ function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
     shard: root === undefined ? head?.metadata.name : undefined,
     children: root && shards && names,
     normal: root === undefined ? names : names.slice(root.spec.root?.canary === undefined ? 0 : 1),
+    isByHash: root !== undefined && shards !== undefined && root.spec.root?.placement !== "Balanced",
+    shardingSize: root?.spec.root?.auto?.shardingSize,
   };
   return {
     subsets: [DEFAULT_SUBSET, ...names],
@@ -103,7 +105,8 @@ function waitText({ spec: { root } }: ShardingConfig): string {
 export function labelledResources(config: unknown): readonly GroupResource[] {
   const spec = fieldAt(config, "spec");
   if (fieldAt(spec, "labelObjects") !== true) return [];
-  const limits = [...itemsOf(fieldAt(spec, "limits")), ...itemsOf(fieldAt(spec, "root", "resourceSelector"))];
+  const root = fieldAt(spec, "root");
+  const limits = itemsOf(root === undefined ? fieldAt(spec, "limits") : fieldAt(root, "resourceSelector"));
   const named = limits
     .flatMap((limit) => itemsOf(fieldAt(limit, "relateResources")))
     .flatMap((match) =>

@@ -208,7 +208,11 @@ const OTHERS: readonly ConditionRow[] = [
         status === "False" ? { status, reason, message: `the operator's webhooks: ${message}` } : undefined,
     },
   },
-  { type: "Balanced", reasons: ["Even", "Skewed", "OneShard"], verdict: (_facts, { balanced }) => balanced },
+  {
+    type: "Balanced",
+    reasons: ["Even", "Skewed", "OneShard", "EmptyShards", "PodsWithoutShard"],
+    verdict: (_facts, { balanced }) => balanced,
+  },
 ];
 
 export const CONDITIONS: readonly ConditionRow[] = [

@@ -19,6 +19,7 @@ import { exampleProblems } from "../support/example-problems.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { kubectl } from "../support/kubectl.ts";
 import { describeWithKube, itWithProgram } from "../support/requirements.ts";
+import { sampleShardingRoot } from "../support/sharding-config.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const NAMESPACE = "crds";
@@ -130,6 +131,13 @@ describeWithKube("the CRDs of deploy/crds", () => {
   )("accept %s", async (path) => {
     const ours = documents(path).filter(({ kind }) => kind !== undefined && Object.hasOwn(COLLECTIONS, kind));
     for (const each of ours) expect(await refusal(each)).toBeUndefined();
+  });
+
+  it("give a root without auto shards of one pod", async () => {
+    const path = `${COLLECTIONS.ShardingConfig}?dryRun=All&fieldValidation=Strict`;
+    const body = { ...sampleShardingRoot({ auto: undefined }), metadata: { name: "shop", namespace: NAMESPACE } };
+    const answer = await client.request({ method: "POST", path, body });
+    expect(answer).toMatchObject({ spec: { root: { auto: { everyShardReplicas: 1, graceSeconds: 600 } } } });
   });
 
   it.each(yamlFiles("examples/invalid"))("refuse examples/invalid/%s as the table says", async (name) => {

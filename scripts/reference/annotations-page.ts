@@ -48,7 +48,6 @@ const SET_BY_THE_MESH: typeof SET_BY_USERS = [
   ],
   ["ctrlmesh.kruise.io/routes", "finalizer of a VirtualApp or ShardingConfig", "the pods first get the whole view back"],
   ["ctrlmesh.kruise.io/promoted-at", "annotation of the CA's Secret", "when the present CA took over from another one"],
-  ["ctrlmesh.kusionstack.io/placement", "annotation of a root ShardingConfig", "which shard owns which namespaces"],
   ["ctrlmesh.kusionstack.io/roll-expected", "annotation of a root ShardingConfig", "the revision that each pod has or gets"],
   ["ctrlmesh.kusionstack.io/auto-sharding-root", "label of a child ShardingConfig", "the name of its root"],
   [

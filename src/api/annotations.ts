@@ -106,7 +106,8 @@ const ROWS = {
     on: "app",
     values: "the object's `metadata.generation`",
     whyWrong: () => undefined,
-    meaning: "on a VirtualApp: confirms the moves of this generation that exceed `spec.route.maxMovingPercent`",
+    meaning:
+      "confirms the moves of this generation that exceed `spec.route.maxMovingPercent`, or in a root ShardingConfig `spec.root.maxMovingPercent`",
   },
   intercept: {
     on: "both",

@@ -24,6 +24,7 @@ export const MAX_FAMILY_PODS = (MAX_NORMAL_SHARDS + 1) * MAX_SHARD_PODS;
 const MAX_GRACE_SECONDS = 86_400;
 export const DEFAULT_GRACE_SECONDS = 600;
 const DEFAULT_SHARD_PODS = 1;
+export const DEFAULT_MOVED_PERCENT = 200;
 /** The pods' label controller-revision-hash, of at most 63 characters, has the name, "-" and a hash of 10. */
 const MAX_STATEFUL_SET_NAME = 52;
 const MAX_SOAK_SECONDS = 604_800;
@@ -74,6 +75,11 @@ const autoSchema = z.strictObject({
     .describe(
       "Time in seconds for which a shard without a ready pod keeps its namespaces, before other shards get them. The default is 600, twice the longest time that the kubelet waits before it starts a crashed container again.",
     ),
+  maxMovedPercentPerHour: optional(int(1, 10_000))
+    .meta({ default: DEFAULT_MOVED_PERCENT })
+    .describe(
+      "Budget of moves: while as many namespaces as this share of all have moved between the normal shards within an hour, no further shard gets namespaces, in percent. The default is 200.",
+    ),
 });
 
 const rolloutSchema = z.strictObject({
@@ -113,6 +119,9 @@ const rootSchema = z.strictObject({
     .describe(
       "How the normal shards divide the namespaces that the canary shard does not own. Legacy (the default): by 32 hashes of their names, as KusionStack does. Balanced: each shard gets about the same number of namespaces, and a change of the number of shards moves as few as possible.",
     ),
+  maxMovingPercent: optional(int(1, 100)).describe(
+    "A change that would move more than this share of all namespaces waits, in percent: an edit, or a new number of shards. Until it is confirmed, every namespace keeps its present owner, as with paused. The condition Converged says how to confirm it. The default is no limit.",
+  ),
   clusterScoped: optional(z.enum(["Home", "ByName"]))
     .meta({ default: "Home" })
     .describe(
@@ -197,6 +206,7 @@ export function autoOf({ auto }: Pick<ShardingRoot, "auto">) {
     ...auto,
     everyShardReplicas: auto?.everyShardReplicas ?? DEFAULT_SHARD_PODS,
     graceSeconds: auto?.graceSeconds ?? DEFAULT_GRACE_SECONDS,
+    maxMovedPercentPerHour: auto?.maxMovedPercentPerHour ?? DEFAULT_MOVED_PERCENT,
   };
 }
 

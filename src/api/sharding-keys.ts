@@ -30,9 +30,6 @@ export const PROXY_REQUESTS = [`${SHARDING_PREFIX}enable-proxy`, `${SHARDING_PRE
  */
 export const SHARD_INJECTED = `${SHARDING_PREFIX}sharding-config-injected`;
 
-/** Annotation that the manager writes on a root: which shard owns which namespaces. */
-export const PLACEMENT = `${SHARDING_PREFIX}placement`;
-
 /**
  * Label on a root's StatefulSet, to roll it out by shards: names of shards, or parts of names, joined by "_".
  * "" and "all" mean every shard.

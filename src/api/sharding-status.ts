@@ -2,7 +2,8 @@
 // app-status.ts hold.
 import { optional, z } from "zod";
 import { appStatusSchema } from "./app-status.ts";
-import { atomicList, countSchema, textUpTo } from "./fields.ts";
+import { timestampSchema } from "./conditions.ts";
+import { atomicList, countSchema, int, MAX_INT32, textUpTo } from "./fields.ts";
 import { MAX_NORMAL_SHARDS } from "./sharding-keys.ts";
 
 const balanceSchema = z.object({
@@ -36,6 +37,52 @@ const labelsSchema = z.object({
   message: optional(textUpTo(1024)).describe("The state as a sentence."),
 });
 
+const shardNumberSchema = int(1, MAX_NORMAL_SHARDS);
+/** In base64, a map with a byte for each slot has 1,368 characters. */
+const mapSchema = textUpTo(2_048);
+/** The most entries that `moves` may have. */
+export const MAX_MOVES = 32;
+
+export const placementSchema = z.object({
+  start: int(0, MAX_INT32).describe("Ordinal of the StatefulSet's first pod."),
+  shards: shardNumberSchema.describe("Number of normal shards that the root should have."),
+  active: atomicList(shardNumberSchema, MAX_NORMAL_SHARDS).describe(
+    "Numbers of the normal shards that own namespaces, ascending.",
+  ),
+  away: optional(z.record(z.string(), timestampSchema)).describe("Active shards without a ready pod, and since when."),
+  noneReadySince: optional(timestampSchema).describe("Since when no shard has a ready pod; absent if one has."),
+  waiting: optional(z.record(z.string(), timestampSchema)).describe(
+    "Ready shards that do not own namespaces yet, and since when they are ready.",
+  ),
+  losses: optional(
+    z.record(
+      z.string(),
+      z.object({
+        times: countSchema.describe("Number of losses."),
+        last: timestampSchema.describe("Time of the last loss."),
+      }),
+    ),
+  ).describe("Shards that lost their namespaces because none of their pods was ready for the grace time."),
+  moves: atomicList(
+    z.object({
+      at: timestampSchema.describe("When the shards changed."),
+      namespaces: countSchema.describe("Namespaces that this change moved."),
+    }),
+    MAX_MOVES,
+  ).describe("Moves of the last hour, the oldest first."),
+  joinsFrom: optional(timestampSchema).describe(
+    "Time before which the waiting shards get no namespaces, because the budget of moves is used up.",
+  ),
+  uneven: optional(timestampSchema).describe("Since when the shards own uneven numbers of namespaces; absent if they are even."),
+  canaryNamespace: optional(textUpTo(63)).describe(
+    "The namespace that the canary owns because root.canary.percent selects no other one, for example 5 % of ten.",
+  ),
+  map: optional(mapSchema).describe("With placement Balanced: the shard of each of 1,024 slots, a byte for each, in base64."),
+  clusterMap: optional(mapSchema).describe(
+    "With clusterScoped ByName: the shard of each of the 32 hashes of cluster-scoped names, a byte for each, in base64.",
+  ),
+});
+
 export const shardingStatusSchema = appStatusSchema.extend({
   family: optional(textUpTo(63)).describe("Name of the family that the object belongs to."),
   shard: optional(textUpTo(63)).describe("Name of the shard that the object describes; absent in a root."),
@@ -50,6 +97,9 @@ export const shardingStatusSchema = appStatusSchema.extend({
       childShardingConfigs: atomicList(textUpTo(63), MAX_NORMAL_SHARDS + 1).describe("Names of the children, the canary first."),
     }),
   ).describe("The children of a root; absent in other objects."),
+  placement: optional(placementSchema).describe(
+    "Which normal shards of a root own namespaces, and which; absent in other objects. The manager stores its decision here before it uses it.",
+  ),
   rollout: optional(rolloutSchema).describe(
     "The rollout of the StatefulSet; absent unless it has the label ctrlmesh.kusionstack.io/rolling.",
   ),

@@ -146,7 +146,7 @@ function root(): string {
       statefulSet: STATEFUL_SET.name,
       canary: { replicas: 1, inNamespaces: ["n01"] },
       // Shorter than some of the stops, so that shards leave and come back.
-      auto: { everyShardReplicas: 1, graceSeconds: 8 },
+      auto: { everyShardReplicas: 1, graceSeconds: 8, maxMovedPercentPerHour: 10_000 },
       resources: [
         ["demo.ctrlmesh.io", "foos"],
         ["", "configmaps"],

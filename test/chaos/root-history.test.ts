@@ -1,11 +1,10 @@
 // Tests root-history.ts with constructed versions of a root, and what the ownership check makes of them.
 import { describe, expect, it } from "vitest";
 import type { ShardingConfig } from "../../src/api/sharding-config.ts";
-import { PLACEMENT } from "../../src/api/sharding-keys.ts";
-import { balancedMap } from "../../src/manager/sharding/balanced-map.ts";
-import { formatPlacement } from "../../src/manager/sharding/placement-annotation.ts";
+import { balancedMap, countNamespaces } from "../../src/manager/sharding/balanced-map.ts";
+import { formatPlacement } from "../../src/manager/sharding/stored-placement.ts";
 import type { PodWrite } from "../support/mesh/pod-writes.ts";
-import { sampleShardingRoot } from "../support/sharding-config.ts";
+import { samplePlacement, sampleShardingRoot } from "../support/sharding-config.ts";
 import { checkOwnership } from "./ownership-check.ts";
 import { createRootHistory } from "./root-history.ts";
 
@@ -15,18 +14,9 @@ function rootWith(version: number, active: number, inNamespaces: readonly string
     placement: "Balanced",
     canary: { replicas: 1, inNamespaces },
   }) as unknown as ShardingConfig;
-  const map = balancedMap(undefined, [active], []);
-  const text = formatPlacement({
-    start: 0,
-    shards: 2,
-    active: [active],
-    away: new Map(),
-    noneReadySinceMs: undefined,
-    waiting: new Map(),
-    losses: new Map(),
-    map,
-  });
-  return { ...sample, metadata: { ...sample.metadata, resourceVersion: `${version}`, annotations: { [PLACEMENT]: text } } };
+  const map = balancedMap(undefined, [active], countNamespaces([]));
+  const placement = formatPlacement(samplePlacement({ active: [active], map }));
+  return { ...sample, metadata: { ...sample.metadata, resourceVersion: `${version}` }, status: { placement } };
 }
 
 describe("createRootHistory", () => {

@@ -5,9 +5,9 @@
 // A namespace's shard in one state is computed by the code under test. The check is about the order of the
 // states: nobody may write for a shard that no state gave the namespace to in the meantime.
 import type { ShardingConfig } from "../../src/api/sharding-config.ts";
-import { canaryTest } from "../../src/manager/sharding/children.ts";
+import { canaryTest } from "../../src/manager/sharding/canary.ts";
 import { placer } from "../../src/manager/sharding/placement.ts";
-import { storedPlacement } from "../../src/manager/sharding/placement-annotation.ts";
+import { storedPlacement } from "../../src/manager/sharding/stored-placement.ts";
 import type { OwnerChange } from "./ownership-check.ts";
 
 export interface RootHistory {
@@ -34,7 +34,7 @@ export function createRootHistory(prefix: string): RootHistory {
       const placement = storedPlacement(root);
       if (placement === undefined) return;
       const version = versionOf(root);
-      const isCanary = canaryTest(root.spec.root?.canary);
+      const isCanary = canaryTest(root.spec.root?.canary, placement.canaryNamespace);
       const numberOf = placer(placement);
       states.push({
         sinceMs: reads.findLast((read) => read.version < version)?.beganMs ?? 0,

@@ -7,7 +7,7 @@ import type { ShardingConfig } from "../../src/api/sharding-config.ts";
 import { CONFIG_MAPS, LEASES } from "../../src/kube/client/resources.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
 import { shardPlacer } from "../../src/manager/sharding/children.ts";
-import { storedPlacement } from "../../src/manager/sharding/placement-annotation.ts";
+import { storedPlacement } from "../../src/manager/sharding/stored-placement.ts";
 import { checkOwnership, violationText } from "../chaos/ownership-check.ts";
 import { eventually } from "../support/eventually.ts";
 import { injectedWorkload } from "../support/injected-workload.ts";
@@ -32,7 +32,7 @@ const root = (more: object = {}) =>
     familyRoot(ROOT, {
       statefulSet: "foo",
       canary: { replicas: 1, inNamespaces: [CANARY_TEAM] },
-      auto: { everyShardReplicas: 1, graceSeconds: 3600 },
+      auto: { everyShardReplicas: 1, graceSeconds: 3600, maxMovedPercentPerHour: 10_000 },
       resources: [
         ["demo.ctrlmesh.io", "foos"],
         ["", "configmaps"],
@@ -190,8 +190,11 @@ describeWithKube("a StatefulSet that shards itself", () => {
       const lease = { namespace: NAMESPACE, name: `foo-operator---${shardOfPod(pod)}` };
       expect((await mesh.client.get(LEASES, lease)).spec?.holderIdentity).toMatch(new RegExp(`^${pod}_`));
     }
-    const shown = await kubectl(kube.kubeconfig, ["get", "shard", "-n", NAMESPACE, "--no-headers"]);
-    expect(shown).toMatch(/^foo-1-normal\s+foo-operator\s+foo-1-normal\s+1\/1\s+\d+/m);
+    // The statuses of children are written a few seconds later.
+    await eventually(async () => {
+      const shown = await kubectl(kube.kubeconfig, ["get", "shard", "-n", NAMESPACE, "--no-headers"]);
+      expect(shown).toMatch(/^foo-1-normal\s+foo-operator\s+foo-1-normal\s+1\/1\s+\d+/m);
+    }, 20_000);
   });
 
   it("moves no more than it must when it is scaled under load; where nothing moves, no write waits", {

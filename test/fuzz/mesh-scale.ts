@@ -1,7 +1,7 @@
 // Scaled families in the mesh tests: the real placement decides which shards own which namespaces, by the size of a StatefulSet, by which pods are
 // ready, and by the grace time. The placement is kept as the text that a root carries. The shards are the subsets of mesh-objects.ts.
 import { type Placement, placementOf, placer } from "../../src/manager/sharding/placement.ts";
-import { formatPlacement, parsePlacement } from "../../src/manager/sharding/placement-annotation.ts";
+import { formatPlacement, readPlacement } from "../../src/manager/sharding/stored-placement.ts";
 import { NAMESPACES } from "./mesh-checks.ts";
 import { BUCKET } from "./mesh-family.ts";
 import type { MeshWorld } from "./mesh-model.ts";
@@ -39,11 +39,15 @@ export function placeNow(world: MeshWorld, scale: Scale): Pick<Rules, "owners" |
     namespaces: NAMESPACES,
     ready: new Set(readyShards(world)),
     restarting: new Set(),
-    root: { canary: undefined, auto: { everyShardReplicas: 1, graceSeconds: GRACE_SECONDS }, placement: "Balanced" },
+    root: {
+      canary: undefined,
+      auto: { everyShardReplicas: 1, graceSeconds: GRACE_SECONDS, maxMovedPercentPerHour: 10_000 },
+      placement: "Balanced",
+    },
     statefulSet: { replicas: scale.replicas, start: 0 },
   });
   if (step === undefined) throw new Error("no placement, though there is a StatefulSet");
-  scale.stored = formatPlacement(step.placement);
+  scale.stored = JSON.stringify(formatPlacement(step.placement));
   const shardOf = placer(step.placement);
   const subsetOf = (shard: number | undefined) => SHARDS[(shard ?? 0) - 1] ?? "";
   const owners = NAMESPACES.map((name) => [name, subsetOf(shardOf(name))]);
@@ -68,11 +72,13 @@ export function expectScaled(world: MeshWorld, scale: Scale): void {
 /** What a table depends on: not how long a shard has been away. */
 export function activeText(scale: Scale): string {
   const stored = storedOf(scale);
-  return stored === undefined ? "" : formatPlacement({ ...stored, away: new Map(), losses: new Map() });
+  return stored === undefined
+    ? ""
+    : JSON.stringify(formatPlacement({ ...stored, away: new Map(), losses: new Map(), moves: [] }));
 }
 
 function storedOf({ stored }: Scale): Placement | undefined {
-  const read = stored === undefined ? undefined : parsePlacement(stored);
+  const read = stored === undefined ? undefined : readPlacement(JSON.parse(stored));
   if (read?.ok === false) throw new Error(`a placement cannot be read: ${JSON.stringify(read.problems)}`);
   return read?.ok ? read.value : undefined;
 }

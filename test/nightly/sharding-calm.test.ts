@@ -2,7 +2,7 @@
 // and a pod that becomes unready again and again. The pods are proxies alone.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
-import { storedPlacement } from "../../src/manager/sharding/placement-annotation.ts";
+import { storedPlacement } from "../../src/manager/sharding/stored-placement.ts";
 import { eventually } from "../support/eventually.ts";
 import { injectedWorkload } from "../support/injected-workload.ts";
 import { type Kube, startKube } from "../support/kube.ts";

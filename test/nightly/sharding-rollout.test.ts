@@ -3,11 +3,11 @@
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
-import { PLACEMENT, ROLL_EXPECTED } from "../../src/api/sharding-keys.ts";
+import { ROLL_EXPECTED } from "../../src/api/sharding-keys.ts";
 import { PODS, REVISION_LABEL, STATEFUL_SETS } from "../../src/kube/client/resources.ts";
 import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
-import { storedPlacement } from "../../src/manager/sharding/placement-annotation.ts";
 import { createShardingSource } from "../../src/manager/sharding/sharding-source.ts";
+import { storedPlacement } from "../../src/manager/sharding/stored-placement.ts";
 import { eventually } from "../support/eventually.ts";
 import { injectedWorkload } from "../support/injected-workload.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -159,7 +159,6 @@ describeWithKube("the rollout of a StatefulSet that shards itself", () => {
     await reconcileAll(mesh, TEAMS);
     const after = await config();
     expect(storedPlacement(after)).toMatchObject({ active: placed?.active, map: placed?.map });
-    expect(after.metadata.annotations?.[PLACEMENT]).toBeDefined();
     expect(after.status?.lastHandover).toEqual(before.status?.lastHandover);
     for (const namespace of TEAMS) expect([namespace, writersOf(namespace).length]).toEqual([namespace, 1]);
     const events = await kubectl(kube.kubeconfig, ["get", "events", "-n", NAMESPACE, "-o", "jsonpath={.items[*].reason}"]);

@@ -35,7 +35,7 @@ const twin = JSON.stringify(
       prefix: "demo",
       statefulSet: "operator-demo",
       canary: { replicas: 1, inNamespaces: [CANARY] },
-      auto: { everyShardReplicas: 1, graceSeconds: 3600 },
+      auto: { everyShardReplicas: 1, graceSeconds: 3600, maxMovedPercentPerHour: 10_000 },
       resources: [["", "configmaps"]],
     },
   ),

@@ -3,7 +3,7 @@
 import { ROUTES_FINALIZER } from "../../src/api/app-status.ts";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
 import type { ShardingConfig } from "../../src/api/sharding-config.ts";
-import { PLACEMENT, POD_NAME } from "../../src/api/sharding-keys.ts";
+import { POD_NAME } from "../../src/api/sharding-keys.ts";
 import { silentLogger } from "../../src/base/log.ts";
 import type { Pod } from "../../src/kube/client/resources.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
@@ -137,12 +137,12 @@ export function createFamilyWorld(shards: number, namespaceNames: readonly strin
     },
     async place(active: number) {
       const list = Array.from({ length: active }, (_, at) => at + 1);
-      const placement = JSON.stringify({ start: 0, shards: active, active: list, away: {} });
+      const placement = { start: 0, shards: active, active: list };
       const old =
         client.read<ShardingConfig>(SHARDING_CONFIGS, FAMILY) ?? (sampleShardingRoot(ROOT) as unknown as ShardingConfig);
       const finalizers = [ROUTES_FINALIZER];
-      const metadata = { ...old.metadata, generation: 1, finalizers, annotations: { [PLACEMENT]: placement } };
-      client.put(SHARDING_CONFIGS, { ...old, metadata });
+      const metadata = { ...old.metadata, generation: 1, finalizers };
+      client.put(SHARDING_CONFIGS, { ...old, metadata, status: { ...old.status, placement } });
       await catchUp();
     },
     status: (name = "shop") => client.read<ShardingConfig>(SHARDING_CONFIGS, { namespace: "ops", name })?.status,

@@ -1,6 +1,7 @@
 // Valid ShardingConfigs for tests, and the problems that the validation finds.
 import { formatProblem } from "../../src/api/problems.ts";
 import { validateShardingConfig } from "../../src/api/sharding-config.ts";
+import type { Placement } from "../../src/manager/sharding/placement.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -83,4 +84,24 @@ export function familyRoot(
 export function shardingProblemsOf(object: unknown): string[] {
   const result = validateShardingConfig(object);
   return result.ok ? [] : result.problems.map(formatProblem);
+}
+
+/** A placement of two shards that are both ready; `fields` replaces some of its fields. */
+export function samplePlacement(fields: Partial<Placement> = {}): Placement {
+  return {
+    start: 0,
+    shards: 2,
+    active: [1, 2],
+    away: new Map(),
+    noneReadySinceMs: undefined,
+    waiting: new Map(),
+    losses: new Map(),
+    joinsFromMs: undefined,
+    moves: [],
+    unevenSinceMs: undefined,
+    canaryNamespace: undefined,
+    map: undefined,
+    clusterMap: undefined,
+    ...fields,
+  };
 }

@@ -67,7 +67,7 @@ export function addAppController(source: Source, options: AppControllerOptions):
       predicates: [
         anyOf(
           generationChanged,
-          changed((object) => source.inputsOf(object)),
+          changed((object) => [source.inputsOf(object), source.shownOf?.(object)]),
         ),
       ],
     })

@@ -78,7 +78,7 @@ export interface Description {
   readonly fields: object;
   readonly balanced?: {
     readonly status: "True" | "False";
-    readonly reason: "Even" | "Skewed" | "OneShard" | "EmptyShards" | "PodsWithoutShard";
+    readonly reason: "Even" | "Skewed" | "Joining" | "OneShard" | "EmptyShards" | "PodsWithoutShard";
     readonly message: string;
   };
 }
@@ -110,6 +110,8 @@ export interface Source<O extends SourceObject = SourceObject> {
   readonly partsSelector?: string;
   /** What an app depends on in the metadata of its object, in addition to the spec. Compared as JSON. */
   inputsOf(object: KubeObject): unknown;
+  /** What the status of an app says about its object in addition to that. Compared as JSON. */
+  shownOf?(object: KubeObject): unknown;
   /** The name of the app that the object is a part of. */
   appNameOf(object: KubeObject): string;
   /** The resources that the object wants to be labelled, even if its spec is refused. */

@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts";
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
-import { PLACEMENT } from "../../api/sharding-keys.ts";
 import { createStore } from "../../runtime/store.ts";
 import { createShardingSource } from "../sharding/sharding-source.ts";
 import type { SourceObject } from "./app.ts";
@@ -15,8 +14,8 @@ function setUp() {
   const store = createStore<SourceObject>(() => {});
   let changes = 1;
   const { check } = createReadBack({ client, source: createShardingSource(), store }, () => changes);
-  const put = (name: string, generation = 1, metadata: object = {}) =>
-    client.put(SHARDING_CONFIGS, { metadata: { namespace: "ops", name, generation, ...metadata } } as ShardingConfig);
+  const put = (name: string, generation = 1, status: object = {}) =>
+    client.put(SHARDING_CONFIGS, { metadata: { namespace: "ops", name, generation }, status } as ShardingConfig);
   const sync = (...objects: ShardingConfig[]) => store.replace(objects, objects.at(-1)?.metadata.resourceVersion);
   const birth = () => ++changes;
   const reads = () => client.calls.splice(0).map(({ verb }) => verb);
@@ -74,9 +73,7 @@ describe("a table is not used", () => {
 
   it("if a root has another placement, which does not change its generation", async () => {
     const { store, sync, put, check } = setUp();
-    const ofShards = (shards: number) => ({
-      annotations: { [PLACEMENT]: JSON.stringify({ start: 0, shards, active: [1], away: {} }) },
-    });
+    const ofShards = (shards: number) => ({ placement: { start: 0, shards, active: [1] } });
     const seen = put("root", 1, ofShards(1));
     sync(seen);
     const newer = put("root", 1, ofShards(2));

@@ -17,25 +17,26 @@ export interface ReadBackOptions {
 
 /** @param changesSeen the number of changes of namespaces that this process has seen */
 export function createReadBack({ client, source, store }: ReadBackOptions, changesSeen: () => number) {
-  let last: { readonly atChange: number; readonly specs: Promise<ReadonlySet<string>> } | undefined;
+  let last: { readonly atChange: number; readonly versions: Promise<ReadonlySet<string>> } | undefined;
 
   /** Identifies an object and the parts of it on which a table depends. */
   const specOf = (object: KubeObject) =>
     JSON.stringify([object.metadata.uid, object.metadata.generation, source.inputsOf(object)]);
 
-  async function listSpecs(signal: AbortSignal): Promise<ReadonlySet<string>> {
+  // The metadata is enough, since each write of a spec or of a status gives the object another version.
+  async function listVersions(signal: AbortSignal): Promise<ReadonlySet<string>> {
     const { items } = await client.list(metadataOnly(source.resource), { labelSelector: source.partsSelector, signal });
-    return new Set(items.map(specOf));
+    return new Set(items.map(versionOf));
   }
 
-  function specsSince(change: number, signal: AbortSignal): Promise<ReadonlySet<string>> {
-    if (last !== undefined && last.atChange >= change) return last.specs;
-    const list = { atChange: changesSeen(), specs: listSpecs(signal) };
-    list.specs.catch(() => {
+  function versionsSince(change: number, signal: AbortSignal): Promise<ReadonlySet<string>> {
+    if (last !== undefined && last.atChange >= change) return last.versions;
+    const list = { atChange: changesSeen(), versions: listVersions(signal) };
+    list.versions.catch(() => {
       if (last === list) last = undefined;
     });
     last = list;
-    return list.specs;
+    return list.versions;
   }
 
   /** Objects of one namespace as the API server has them now, maybe with others. */
@@ -59,9 +60,9 @@ export function createReadBack({ client, source, store }: ReadBackOptions, chang
      * @param change the number of changes of namespaces that the table contains
      */
     async check(objects: readonly SourceObject[], change: number, signal: AbortSignal): Promise<"same" | "edited" | "gone"> {
-      const specs = await specsSince(change, signal);
+      const versions = await versionsSince(change, signal);
       // Also an object that is newer than the list.
-      const doubtful = objects.filter((object) => !specs.has(specOf(object)));
+      const doubtful = objects.filter((object) => !versions.has(versionOf(object)));
       if (doubtful.length === 0) return "same";
       const byUid = new Map((await readAgain(doubtful, signal)).map((object) => [object.metadata.uid, object]));
       const current = doubtful.flatMap(({ metadata }) => byUid.get(metadata.uid) ?? []);
@@ -71,4 +72,8 @@ export function createReadBack({ client, source, store }: ReadBackOptions, chang
       return edited.length === 0 ? "same" : "edited";
     },
   };
+}
+
+function versionOf({ metadata: { uid, resourceVersion } }: KubeObject): string {
+  return `${uid}/${resourceVersion}`;
 }

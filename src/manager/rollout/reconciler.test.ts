@@ -3,7 +3,7 @@ import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { proxyFacts } from "../../../test/support/pod-facts.ts";
 import { snapshot, subset, table } from "../../../test/support/route-table.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
-import { PLACEMENT, ROLL_EXPECTED, ROLLING } from "../../api/sharding-keys.ts";
+import { ROLL_EXPECTED, ROLLING } from "../../api/sharding-keys.ts";
 import { createLogger } from "../../base/log.ts";
 import { type Pod, REVISION_LABEL, type StatefulSet } from "../../kube/client/resources.ts";
 import { StatusError } from "../../kube/status.ts";
@@ -13,12 +13,13 @@ import { createRolloutReconciler } from "./reconciler.ts";
 
 const NAMESPACE = "ops";
 const ROOT = { namespace: NAMESPACE, name: "shop" };
-const placement = JSON.stringify({ start: 0, shards: 1, active: [1], away: {} });
+const placement = { start: 0, shards: 1, active: [1] };
 
 const rootConfig = {
   apiVersion: "ctrlmesh.kusionstack.io/v1alpha1",
   kind: "ShardingConfig",
-  metadata: { ...ROOT, uid: "root", resourceVersion: "7", generation: 1, annotations: { [PLACEMENT]: placement } },
+  metadata: { ...ROOT, uid: "root", resourceVersion: "7", generation: 1 },
+  status: { placement },
   spec: {
     root: {
       prefix: "shop",
@@ -78,7 +79,7 @@ function setUp() {
       world.onStatus();
       done.push(`status ${status?.rollout === null ? "none" : (status?.rollout?.waitingFor ?? "")}`);
       const rollout = { ...world.config.status?.rollout, ...status?.rollout } as NonNullable<ShardingConfig["status"]>["rollout"];
-      world.config = { ...world.config, status: status?.rollout === null ? {} : { rollout } };
+      world.config = { ...world.config, status: { placement, ...(status?.rollout === null ? {} : { rollout }) } };
       return world.config;
     },
     async createSubresource(_resource: unknown, { name }: { name: string }) {

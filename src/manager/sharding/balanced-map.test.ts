@@ -1,16 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { NAME_SETS } from "../../../test/support/name-sets.ts";
-import { type BalancedMap, balancedMap, SLOTS, slotOf } from "./balanced-map.ts";
+import { balancedMap, countNamespaces, SLOTS, type SlotMap, slotOf } from "./balanced-map.ts";
 
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 const teams = (count: number) => Array.from({ length: count }, (_, index) => `team-${index}`);
-const shardOf = (map: BalancedMap, name: string) => map[slotOf(name)] ?? 0;
-const movedOf = (before: BalancedMap, after: BalancedMap, names: readonly string[]) =>
+const shardOf = (map: SlotMap, name: string) => map[slotOf(name)] ?? 0;
+const movedOf = (before: SlotMap, after: SlotMap, names: readonly string[]) =>
   names.filter((name) => shardOf(before, name) !== shardOf(after, name));
 
+const mapFor = (previous: SlotMap | undefined, active: readonly number[], names: readonly string[]) =>
+  balancedMap(previous, active, countNamespaces(names));
+
 /** The namespaces of each active shard. */
-function loadsOf(map: BalancedMap, active: readonly number[], names: readonly string[]): Map<number, number> {
+function loadsOf(map: SlotMap, active: readonly number[], names: readonly string[]): Map<number, number> {
   const loads = new Map(active.map((shard) => [shard, 0]));
   for (const name of names) loads.set(shardOf(map, name), (loads.get(shardOf(map, name)) ?? 0) + 1);
   return loads;
@@ -24,7 +27,7 @@ function fullestSlot(names: readonly string[]): number {
 }
 
 /** The fewest namespaces that must move for parts that differ by at most 1. */
-function fewestMoves(before: BalancedMap, active: readonly number[], names: readonly string[]): number {
+function fewestMoves(before: SlotMap, active: readonly number[], names: readonly string[]): number {
   const kept = loadsOf(before, active, names);
   const loads = active.map((shard) => kept.get(shard) ?? 0).sort((a, b) => b - a);
   const [part, larger] = [Math.floor(names.length / active.length), names.length % active.length];
@@ -32,7 +35,7 @@ function fewestMoves(before: BalancedMap, active: readonly number[], names: read
   return names.length - stay;
 }
 
-function largestToMean(map: BalancedMap, active: readonly number[], names: readonly string[]) {
+function largestToMean(map: SlotMap, active: readonly number[], names: readonly string[]) {
   const slots = active.map((shard) => map.filter((each) => each === shard).length);
   return {
     names: (Math.max(...loadsOf(map, active, names).values()) * active.length) / names.length,
@@ -42,13 +45,13 @@ function largestToMean(map: BalancedMap, active: readonly number[], names: reado
 
 describe.each(NAME_SETS)("the Balanced map of %s", (_, names) => {
   it.each([3, 4, 5, 6, 7, 8, 9])("is even for %d shards", (count) => {
-    const even = largestToMean(balancedMap(undefined, upTo(count), names), upTo(count), names);
+    const even = largestToMean(mapFor(undefined, upTo(count), names), upTo(count), names);
     expect(even.names).toBeLessThanOrEqual(1.05);
     expect(even.slots).toBeLessThanOrEqual(1.05);
   });
 
   it.each([3, 4, 5, 6, 7, 8, 9])("is nearly even for %d shards if all but three namespaces come later", (count) => {
-    const map = balancedMap(undefined, upTo(count), names.slice(0, 3));
+    const map = mapFor(undefined, upTo(count), names.slice(0, 3));
     expect(largestToMean(map, upTo(count), names).names).toBeLessThanOrEqual(1.2);
   });
 
@@ -59,8 +62,8 @@ describe.each(NAME_SETS)("the Balanced map of %s", (_, names) => {
     [7, 8],
     [1, 9],
   ])("moves no more than it must from %d to %d shards, and stays even", (from, to) => {
-    const before = balancedMap(undefined, upTo(from), names);
-    const after = balancedMap(before, upTo(to), names);
+    const before = mapFor(undefined, upTo(from), names);
+    const after = mapFor(before, upTo(to), names);
     const most = fewestMoves(before, upTo(to), names) + fullestSlot(names);
     expect(movedOf(before, after, names).length).toBeLessThanOrEqual(most);
     expect(largestToMean(after, upTo(to), names).names).toBeLessThanOrEqual(1.1);
@@ -77,17 +80,17 @@ describe("a shard that joins", () => {
     { names: 1000, from: 63, gets: 15 },
   ])("gets $gets of $names namespaces beside $from others", ({ names, from, gets }) => {
     const all = teams(names);
-    const before = balancedMap(undefined, upTo(from), all);
-    const after = balancedMap(before, upTo(from + 1), all);
+    const before = mapFor(undefined, upTo(from), all);
+    const after = mapFor(before, upTo(from + 1), all);
     expect(loadsOf(after, upTo(from + 1), all).get(from + 1)).toBe(gets);
     expect(movedOf(before, after, all)).toHaveLength(gets);
   });
 
   it("gets its part at each step from 1 to 64 shards", () => {
     const all = teams(1000);
-    let map = balancedMap(undefined, [1], all);
+    let map = mapFor(undefined, [1], all);
     for (let count = 2; count <= 64; count++) {
-      map = balancedMap(map, upTo(count), all);
+      map = mapFor(map, upTo(count), all);
       const loads = [...loadsOf(map, upTo(count), all).values()];
       expect(Math.min(...loads)).toBeGreaterThanOrEqual(Math.floor(1000 / count) - fullestSlot(all));
       expect(loads.at(-1)).toBeGreaterThanOrEqual((0.9 * 1000) / count - 1);
@@ -96,9 +99,9 @@ describe("a shard that joins", () => {
 
   it.each([50, 64, 80, 100])("gets a namespace of %d wherever a shard with two could give one", (count) => {
     const all = teams(count);
-    let map = balancedMap(undefined, [1], all);
+    let map = mapFor(undefined, [1], all);
     for (let shards = 2; shards <= Math.min(64, count); shards++) {
-      map = balancedMap(map, upTo(shards), all);
+      map = mapFor(map, upTo(shards), all);
       const loads = loadsOf(map, upTo(shards), all);
       const slots = new Map(
         [...loads.keys()].map((shard) => [shard, new Set(all.filter((name) => shardOf(map, name) === shard).map(slotOf))]),
@@ -110,8 +113,8 @@ describe("a shard that joins", () => {
 
   it("takes namespaces from few others if each slot has many", () => {
     const all = teams(10_000);
-    const before = balancedMap(undefined, upTo(63), all);
-    const after = balancedMap(before, upTo(64), all);
+    const before = mapFor(undefined, upTo(63), all);
+    const after = mapFor(before, upTo(64), all);
     expect(loadsOf(after, upTo(64), all).get(64)).toBeGreaterThanOrEqual(150);
     expect(new Set(movedOf(before, after, all).map((name) => shardOf(before, name))).size).toBeLessThanOrEqual(20);
   });
@@ -129,14 +132,14 @@ const someNames = fc.oneof(
 describe("any sequence of active shards", () => {
   /** Calls check for each map of random sequences of active shards, with the map before it. */
   function forEachStep(
-    check: (after: BalancedMap, active: readonly number[], names: readonly string[], before: BalancedMap | undefined) => void,
+    check: (after: SlotMap, active: readonly number[], names: readonly string[], before: SlotMap | undefined) => void,
   ) {
     fc.assert(
       fc.property(activeSets, someNames, fc.integer({ min: 0, max: 100 }), (sets, names, growth) => {
-        let map: BalancedMap | undefined;
+        let map: SlotMap | undefined;
         let all = names;
         for (const active of sets) {
-          const after = balancedMap(map, active, all);
+          const after = mapFor(map, active, all);
           check(after, active, all, map);
           map = after;
           all = [...new Set([...all, ...teams(growth).map((name) => `later-${all.length}-${name}`)])];
@@ -182,7 +185,7 @@ describe("any sequence of active shards", () => {
   });
 
   it("keeps 2,000 namespaces, which come and go, even over many joins and leaves", () => {
-    let map: BalancedMap | undefined;
+    let map: SlotMap | undefined;
     let names: string[] = [];
     for (let step = 0; step < 40; step++) {
       names = [
@@ -190,7 +193,7 @@ describe("any sequence of active shards", () => {
         ...Array.from({ length: 200 }, (_, index) => `tenant-${step * 200 + index}`),
       ];
       const active = upTo(9).filter((shard) => (shard * 7 + step * step) % 5 !== 0);
-      map = balancedMap(map, active, names);
+      map = mapFor(map, active, names);
       const even = largestToMean(map, active, names);
       expect(even.names).toBeLessThanOrEqual(1.05);
       expect(even.slots).toBeLessThanOrEqual(1.1);

@@ -3,6 +3,7 @@
 // one slot. Only the namespaces of the shards that left, and as many as the parts of the others need, move.
 //
 // Slots without a namespace are spread too, so that the numbers stay even when more namespaces come.
+// Cluster-scoped names are divided in the same way; each of their 32 hashes is a slot.
 import { mixedHash } from "./mixed-hash.ts";
 
 export const SLOTS = 1024;
@@ -14,7 +15,10 @@ export const SLOTS = 1024;
 const OVERDRAFT = 0.1;
 
 /** The number of a shard for every slot. */
-export type BalancedMap = Uint8Array;
+export type SlotMap = Uint8Array;
+
+/** The number of namespaces in every slot. */
+export type SlotCounts = Uint32Array;
 
 /** A shard while the map is being made. */
 interface Holder {
@@ -34,23 +38,27 @@ export function slotOf(name: string): number {
 /**
  * The map for these active shards, with few changes to the previous map.
  * @param active not empty
- * @param names the namespaces to even out
+ * @param maxGivers the number of shards that may give slots to others; those of shards that left do not count
  */
-export function balancedMap(previous: BalancedMap | undefined, active: readonly number[], names: Iterable<string>): BalancedMap {
-  const counts = countNames(names);
+export function balancedMap(
+  previous: SlotMap | undefined,
+  active: readonly number[],
+  counts: SlotCounts,
+  maxGivers = Number.POSITIVE_INFINITY,
+): SlotMap {
   const { holders, free } = holdersOf(previous, active, counts);
   setParts(holders, counts);
   dealFreeSlots(free, holders, counts);
-  fillParts(holders, counts);
+  fillParts(holders, counts, maxGivers);
   spreadEmptySlots(holders, counts);
-  const map = new Uint8Array(SLOTS);
+  const map = new Uint8Array(counts.length);
   for (const { shard, slots } of holders) {
     for (const slot of slots) map[slot] = shard;
   }
   return map;
 }
 
-function countNames(names: Iterable<string>): Uint32Array {
+export function countNamespaces(names: Iterable<string>): SlotCounts {
   const counts = new Uint32Array(SLOTS);
   for (const name of names) {
     const slot = slotOf(name);
@@ -59,11 +67,18 @@ function countNames(names: Iterable<string>): Uint32Array {
   return counts;
 }
 
-function holdersOf(previous: BalancedMap | undefined, active: readonly number[], counts: Uint32Array) {
+/** The number of namespaces that each of these shards owns. */
+export function loadsOf(map: SlotMap, active: readonly number[], counts: SlotCounts): number[] {
+  const loads = new Map(active.map((shard) => [shard, 0]));
+  for (const [slot, shard] of map.entries()) loads.set(shard, (loads.get(shard) ?? 0) + (counts[slot] ?? 0));
+  return active.map((shard) => loads.get(shard) ?? 0);
+}
+
+function holdersOf(previous: SlotMap | undefined, active: readonly number[], counts: SlotCounts) {
   const holders = active.map((shard): Holder => ({ shard, slots: new Set(), namespaces: 0, part: 0 }));
   const byShard = new Map(holders.map((holder) => [holder.shard, holder]));
   const free: number[] = [];
-  for (let slot = 0; slot < SLOTS; slot++) {
+  for (let slot = 0; slot < counts.length; slot++) {
     const holder = byShard.get(previous?.[slot] ?? 0);
     if (holder === undefined) free.push(slot);
     else addSlot(holder, slot, counts);
@@ -72,7 +87,7 @@ function holdersOf(previous: BalancedMap | undefined, active: readonly number[],
 }
 
 /** Shards with many namespaces get the larger parts, so that they lose less. */
-function setParts(holders: readonly Holder[], counts: Uint32Array): void {
+function setParts(holders: readonly Holder[], counts: SlotCounts): void {
   const all = counts.reduce((sum, count) => sum + count, 0);
   const larger = all % holders.length;
   const fullestFirst = [...holders].sort((a, b) => b.namespaces - a.namespaces || a.shard - b.shard);
@@ -80,9 +95,9 @@ function setParts(holders: readonly Holder[], counts: Uint32Array): void {
 }
 
 /** Gives each free slot, the fullest first, to the shard that lacks most namespaces, or then has fewest slots. */
-function dealFreeSlots(free: readonly number[], holders: readonly Holder[], counts: Uint32Array): void {
+function dealFreeSlots(free: readonly number[], holders: readonly Holder[], counts: SlotCounts): void {
   for (const slot of [...free].sort((a, b) => (counts[b] ?? 0) - (counts[a] ?? 0) || a - b)) {
-    const holder = cheapest(holders, (each) => each.namespaces - each.part + each.slots.size / (SLOTS + 1));
+    const holder = cheapest(holders, (each) => each.namespaces - each.part + each.slots.size / (counts.length + 1));
     if (holder !== undefined) addSlot(holder, slot, counts);
   }
 }
@@ -91,16 +106,18 @@ function dealFreeSlots(free: readonly number[], holders: readonly Holder[], coun
  * Moves slots from shards with more than their part to shards with less. It ends when no such move is left
  * and no shard is further from its part than the fullest slot. A shard that has given a slot gets none.
  */
-function fillParts(holders: readonly Holder[], counts: Uint32Array): void {
+function fillParts(holders: readonly Holder[], counts: SlotCounts, maxGivers: number): void {
   const fullestSlot = Math.max(...counts);
   const losers = new Set<Holder>();
+  const mayGive = (holder: Holder) => losers.size < maxGivers || losers.has(holder);
   for (;;) {
     const receiver = cheapest(
       holders.filter((each) => !losers.has(each)),
       excess,
     );
     if (receiver === undefined) return;
-    const gift = giftFor(receiver, holders, losers, counts) ?? unevenGift(receiver, holders, counts, fullestSlot);
+    const givers = holders.filter(mayGive);
+    const gift = giftFor(receiver, givers, losers, counts) ?? unevenGift(receiver, givers, counts, fullestSlot);
     if (gift === undefined) return;
     losers.add(gift.giver);
     moveSlot(gift.giver, receiver, gift.slot, counts);
@@ -117,7 +134,7 @@ function giftFor(
   receiver: Holder,
   holders: readonly Holder[],
   losers: ReadonlySet<Holder>,
-  counts: Uint32Array,
+  counts: SlotCounts,
 ): Gift | undefined {
   const givers = holders.filter((each) => excess(each) > 0);
   givers.sort((a, b) => Number(losers.has(b)) - Number(losers.has(a)) || excess(b) - excess(a) || a.shard - b.shard);
@@ -134,11 +151,11 @@ function giftFor(
  * its part. Any slot that evens out the two, if one of them is further from its part than the fullest slot; else
  * one that leaves the giver no less than the receiver.
  */
-function unevenGift(receiver: Holder, holders: readonly Holder[], counts: Uint32Array, fullestSlot: number): Gift | undefined {
+function unevenGift(receiver: Holder, holders: readonly Holder[], counts: SlotCounts, fullestSlot: number): Gift | undefined {
   for (const giver of [...holders].sort((a, b) => excess(b) - excess(a) || a.shard - b.shard)) {
     const distance = giver.namespaces - receiver.namespaces;
     const isFar = Math.max(excess(giver), -excess(receiver)) > fullestSlot;
-    const most = isFar ? distance : Math.min(-excess(receiver), Math.floor(distance / 2));
+    const most = isFar ? distance - 1 : Math.min(-excess(receiver), Math.floor(distance / 2));
     const slot = slotToGive(giver, receiver, most, counts);
     if (slot !== undefined) return { giver, slot };
   }
@@ -146,7 +163,7 @@ function unevenGift(receiver: Holder, holders: readonly Holder[], counts: Uint32
 }
 
 /** A slot with 1 to `most` namespaces. It has about as many as if `most` were spread over all slots to move. */
-function slotToGive(giver: Holder, receiver: Holder, most: number, counts: Uint32Array): number | undefined {
+function slotToGive(giver: Holder, receiver: Holder, most: number, counts: SlotCounts): number | undefined {
   const slotsToMove = Math.max(1, (giver.slots.size - receiver.slots.size) / 2);
   const wanted = Math.max(1, most / slotsToMove);
   const candidates = [...giver.slots].filter((slot) => counts[slot] !== 0 && (counts[slot] ?? 0) <= most);
@@ -154,7 +171,7 @@ function slotToGive(giver: Holder, receiver: Holder, most: number, counts: Uint3
 }
 
 /** Evens out the numbers of slots by moving slots without a namespace, which costs nothing. */
-function spreadEmptySlots(holders: readonly Holder[], counts: Uint32Array): void {
+function spreadEmptySlots(holders: readonly Holder[], counts: SlotCounts): void {
   for (;;) {
     const receiver = cheapest(holders, ({ slots }) => slots.size);
     const isEmpty = (slot: number) => counts[slot] === 0;
@@ -171,12 +188,12 @@ function excess({ namespaces, part }: Holder): number {
   return namespaces - part;
 }
 
-function addSlot(holder: Holder, slot: number, counts: Uint32Array): void {
+function addSlot(holder: Holder, slot: number, counts: SlotCounts): void {
   holder.slots.add(slot);
   holder.namespaces += counts[slot] ?? 0;
 }
 
-function moveSlot(giver: Holder, receiver: Holder, slot: number, counts: Uint32Array): void {
+function moveSlot(giver: Holder, receiver: Holder, slot: number, counts: SlotCounts): void {
   giver.slots.delete(slot);
   giver.namespaces -= counts[slot] ?? 0;
   addSlot(receiver, slot, counts);

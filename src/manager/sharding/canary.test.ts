@@ -1,23 +1,23 @@
 import { describe, expect, it } from "vitest";
 import { NAME_SETS } from "../../../test/support/name-sets.ts";
-import { canaryTest } from "./children.ts";
+import { canaryTest } from "./canary.ts";
 
 const TEN_THOUSAND = Array.from({ length: 10_000 }, (_, index) => `tenant-${index}`);
-const chosen = (percent: number, names: readonly string[]) => names.filter(canaryTest({ replicas: 1, percent }));
+const chosen = (percent: number, names: readonly string[]) => names.filter(canaryTest({ replicas: 1, percent }, undefined));
 
 describe("the canary's namespaces", () => {
   it("are none without a canary", () => {
-    expect(["default", "foo-01"].filter(canaryTest(undefined))).toEqual([]);
+    expect(["default", "foo-01"].filter(canaryTest(undefined, undefined))).toEqual([]);
   });
 
   it("are the union of both lists: what is in one of them belongs to somebody", () => {
-    const isCanary = canaryTest({ replicas: 1, inNamespaces: ["ns-a", "default"], inShardHash: ["18", "5"] });
+    const isCanary = canaryTest({ replicas: 1, inNamespaces: ["ns-a", "default"], inShardHash: ["18", "5"] }, undefined);
     expect(["ns-a", "default", "foo-01", "kube-system"].filter(isCanary)).toEqual(["ns-a", "default", "foo-01"]);
   });
 
   it("are those of a percentage beside the lists", () => {
     const alone = chosen(5, TEN_THOUSAND);
-    const both = TEN_THOUSAND.filter(canaryTest({ replicas: 1, percent: 5, inNamespaces: ["tenant-0", "tenant-1"] }));
+    const both = TEN_THOUSAND.filter(canaryTest({ replicas: 1, percent: 5, inNamespaces: ["tenant-0", "tenant-1"] }, undefined));
     expect(new Set(both)).toEqual(new Set([...alone, "tenant-0", "tenant-1"]));
   });
 

@@ -1,7 +1,6 @@
 // The children of a root: one ShardingConfig for each shard, with the names and selectors that KusionStack's
 // controller mesh makes. The manager shows the children, and compiles the family from them. Pure. Invariants:
-// the limits of the children contain each namespace exactly once, unless an entry of the root leaves it out;
-// a larger percentage of a canary adds namespaces and removes none.
+// the limits of the children contain each namespace exactly once, unless an entry of the root leaves it out.
 import type { LabelSelector, LabelSelectorRequirement } from "../../api/label-selector.ts";
 import { autoOf, type ShardingConfig, type ShardingRoot } from "../../api/sharding-config.ts";
 import {
@@ -13,9 +12,8 @@ import {
   SHARD,
   SHARD_HASH,
 } from "../../api/sharding-keys.ts";
-import { placeHash } from "../../kube/place.ts";
+import { canaryTest } from "./canary.ts";
 import { numbersUpTo } from "./membership.ts";
-import { mixedHash } from "./mixed-hash.ts";
 import { type Placement, placer, shardsByHash } from "./placement.ts";
 
 /** The children of a valid config, the canary first; none unless it is a root. */
@@ -43,7 +41,7 @@ function numbersOf({ shards, active }: Placement): number[] {
 }
 
 export function shardPlacer(root: ShardingRoot, placement: Placement): (namespace: string) => string {
-  const [isCanary, numberOf] = [canaryTest(root.canary), placer(placement)];
+  const [isCanary, numberOf] = [canaryTest(root.canary, placement.canaryNamespace), placer(placement)];
   const canary = canaryShardName(root.prefix);
   return (namespace) => (isCanary(namespace) ? canary : normalShardName(root.prefix, numberOf(namespace)));
 }
@@ -110,16 +108,4 @@ function placedOn(shard: string): LabelSelectorRequirement {
 
 function listed(key: string, operator: "In" | "NotIn", values: readonly string[] | undefined): LabelSelectorRequirement[] {
   return values === undefined ? [] : [{ key, operator, values }];
-}
-
-const HASHES = 2 ** 32;
-
-/** The test whether the canary owns a namespace, by its name. */
-export function canaryTest(canary: ShardingRoot["canary"]): (namespace: string) => boolean {
-  if (canary === undefined) return () => false;
-  const names = new Set(canary.inNamespaces);
-  const hashes = new Set((canary.inShardHash ?? []).map(Number));
-  const limit = ((canary.percent ?? 0) / 100) * HASHES;
-  return (name) =>
-    names.has(name) || (hashes.size > 0 && hashes.has(placeHash(name))) || (limit > 0 && mixedHash(name, "canary") < limit);
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { sampleShardingConfig, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
+import { samplePlacement, sampleShardingConfig, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
@@ -8,16 +8,7 @@ import { familiesOf } from "./family.ts";
 import { coveringSelector, familyPods, ordinalOf, readyShards, restartingShards } from "./family-pods.ts";
 import { shardsOfConfigs, shardsOfRoot } from "./shards.ts";
 
-const PLACEMENT = {
-  start: 3,
-  shards: 3,
-  active: [1, 2],
-  away: new Map(),
-  noneReadySinceMs: undefined,
-  waiting: new Map(),
-  losses: new Map(),
-  map: undefined,
-};
+const PLACEMENT = samplePlacement({ start: 3, shards: 3, active: [1, 2] });
 const POD_NAME = "statefulset.kubernetes.io/pod-name";
 const pod = (name: string) => ({ [POD_NAME]: name });
 
@@ -53,14 +44,15 @@ describe("the pods of a root", () => {
   });
 
   it("get the label of their shard by the ordinal alone, also before the placement knows the shard", () => {
-    const labelled = (annotations: object | undefined, root: Readonly<Record<string, unknown>> = {}) => {
-      const object = { ...sampleShardingRoot(root), metadata: { name: "shop", namespace: "ops", annotations } };
+    const labelled = (placement: object | undefined, root: Readonly<Record<string, unknown>> = {}) => {
+      const metadata = { name: "shop", namespace: "ops" };
+      const object = { ...sampleShardingRoot(root), metadata, status: { placement } };
       const [family] = familiesOf([object as unknown as ShardingConfig]);
       const pods = family && familyPods(family, []);
       return [0, 2, 3, 4, 9, 10, 200].map((ordinal) => pods?.shardOfNewPod?.(pod(`shop-operator-${ordinal}`)));
     };
     const none = undefined;
-    const placed = { "ctrlmesh.kusionstack.io/placement": '{"start":3,"shards":1,"active":[1],"away":{}}' };
+    const placed = { start: 3, shards: 1, active: [1] };
     expect(labelled(none)).toEqual(["shop-0-canary", "shop-1-normal", "shop-2-normal", "shop-2-normal", none, none, none]);
     expect(labelled(placed)).toEqual([none, none, "shop-0-canary", "shop-1-normal", "shop-3-normal", none, none]);
     const follows = { auto: { everyShardReplicas: 2 }, canary: undefined };

@@ -11,8 +11,8 @@ import type { PodSelection } from "../apps/app.ts";
 import { isReadyToStay } from "../facts/app-pods.ts";
 import type { Family } from "./family.ts";
 import type { StatefulSetFacts } from "./placement.ts";
-import { storedPlacement } from "./placement-annotation.ts";
 import type { Shard } from "./shards.ts";
+import { storedPlacement } from "./stored-placement.ts";
 
 /** @param shards none while the shards of a root are not known */
 export function familyPods({ name, root, configs }: Family, shards: readonly Shard[]): PodSelection {

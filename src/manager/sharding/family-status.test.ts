@@ -135,3 +135,13 @@ it("names pods for which there is no shard, but not those that only wait for one
   expect(balancedOf({})).toMatchObject({ reason: "Even" });
   expect(balancedOf({ children: undefined, normal })).toMatchObject({ reason: "Even" });
 });
+
+it("says of ready shards without namespaces why they wait, rather than that the numbers are skewed", () => {
+  expect(
+    describeFamily({ ...ROOT, joining: "p-2-normal is ready and will get namespaces soon" }, counts(20, 0)).balanced,
+  ).toEqual({
+    status: "False",
+    reason: "Joining",
+    message: "p-2-normal is ready and will get namespaces soon; 2 normal shards own 0 to 20 namespaces, 10 on average",
+  });
+});

@@ -17,6 +17,7 @@ import {
 import { withTransitionTime } from "../../runtime/status-writer.ts";
 import type { App, AppCounts, Description } from "../apps/app.ts";
 import { emptyLegacyShards, emptyShardsText } from "./empty-shards.ts";
+import { isUneven } from "./evenness.ts";
 
 interface DescribedFamily {
   readonly name: string;
@@ -30,10 +31,9 @@ interface DescribedFamily {
   readonly isByHash: boolean;
   /** A root's fixed number of normal shards; undefined: it follows the StatefulSet. */
   readonly shardingSize: number | undefined;
+  /** Which ready shards of a root wait for namespaces, and why; undefined if none does. */
+  readonly joining?: string | undefined;
 }
-
-/** The largest even ratio of a shard's number of namespaces to the mean, and of the mean to that number. */
-const MAX_SKEW = 1.5;
 
 export function describeFamily(family: DescribedFamily, { subsets, desired }: AppCounts): Description {
   const shards = subsets.filter(({ name }) => name !== DEFAULT_SUBSET);
@@ -57,7 +57,7 @@ export function describeFamily(family: DescribedFamily, { subsets, desired }: Ap
       overlaps: countOverlaps(desired),
       standby,
     },
-    balanced: emptyVerdict(family) ?? standbyVerdict(family, standby) ?? verdict(owned, balance),
+    balanced: emptyVerdict(family) ?? standbyVerdict(family, standby) ?? verdict(owned, balance, family.joining),
   };
 }
 
@@ -92,12 +92,15 @@ function standbyVerdict({ children, normal, shardingSize }: DescribedFamily, pod
   return { status: "False", reason: "PodsWithoutShard", message: `${who}, since ${many}, or scale the StatefulSet down` };
 }
 
-function verdict(owned: readonly number[], { largest, smallest, mean, skew }: ReturnType<typeof balanceOf>): Balanced {
+function verdict(
+  owned: readonly number[],
+  { largest, smallest, mean }: ReturnType<typeof balanceOf>,
+  joining: string | undefined,
+): Balanced {
   if (owned.length <= 1) return { status: "True", reason: "OneShard", message: "there is only one normal shard" };
   const message = `${owned.length} normal shards own ${smallest} to ${largest} namespaces, ${mean} on average`;
-  const isFull = skew > MAX_SKEW && largest - mean >= 1;
-  const isEmpty = smallest * MAX_SKEW < mean && mean - smallest >= 1;
-  return isFull || isEmpty ? { status: "False", reason: "Skewed", message } : { status: "True", reason: "Even", message };
+  if (joining !== undefined) return { status: "False", reason: "Joining", message: `${joining}; ${message}` };
+  return isUneven(owned) ? { status: "False", reason: "Skewed", message } : { status: "True", reason: "Even", message };
 }
 
 function rounded(value: number): number {

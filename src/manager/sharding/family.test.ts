@@ -1,20 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { sampleShardingConfig, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
+import { samplePlacement, sampleShardingConfig, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { isControlledBy } from "../../kube/client/owner.ts";
 import { childrenOf } from "./children.ts";
 import { familiesOf, familyNameOf } from "./family.ts";
 
-const PLACEMENT = {
-  start: 0,
-  shards: 3,
-  active: [1, 2, 3],
-  away: new Map(),
-  noneReadySinceMs: undefined,
-  waiting: new Map(),
-  losses: new Map(),
-  map: undefined,
-};
+const PLACEMENT = samplePlacement({ start: 0, shards: 3, active: [1, 2, 3] });
 
 function config(name: string, lock?: string): ShardingConfig {
   const controller = lock === undefined ? undefined : { leaderElectionName: lock };

@@ -27,6 +27,7 @@ function createFamily(count: number) {
       ready,
       restarting,
       graceMs: GRACE_MS,
+      joinsFromMs: 0,
       nowMs,
     });
     if (`${step.active}` !== `${previous?.active}`) history.push(step.active);

@@ -7,6 +7,7 @@
 //   change of the active shards moves namespaces and restarts pods.
 // - A shard that was lost joins only after it was ready for a hold time, which doubles with each further
 //   loss. So a pod that crashes again and again takes nothing from the other shards.
+// - No shard joins while the budget of moves is used up (move-budget.ts).
 import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
 
 /** The hold time after the first loss. */
@@ -37,7 +38,7 @@ export interface Membership {
   readonly losses: ReadonlyMap<number, Loss>;
 }
 
-interface Loss {
+export interface Loss {
   /** The number of losses. */
   readonly times: number;
   /** The time of the last loss. */
@@ -60,6 +61,8 @@ interface MembershipFacts extends ShardFacts {
   /** False if the root should not have the shard, or the StatefulSet is too small for it. */
   readonly exists: (shard: number) => boolean;
   readonly graceMs: number;
+  /** No shard joins before this time, unless no active shard is left. */
+  readonly joinsFromMs: number;
 }
 
 interface MembershipStep extends Membership {
@@ -87,15 +90,14 @@ export function membershipOf(facts: MembershipFacts): MembershipStep {
   const active = [...kept, ...joiners].sort((a, b) => a - b);
   if (active.length === 0) active.push(...before);
 
+  const waiting = outside.filter((shard) => ready.has(shard) && !active.includes(shard));
   const unready = active.filter((shard) => !ready.has(shard));
   const times = [...(isAnyReady ? unready.map(lostAtMs) : []), ...joining.laterMs];
   return {
     active,
     away: new Map(unready.map((shard) => [shard, awaySinceMs(shard)])),
     noneReadySinceMs: isAnyReady ? undefined : Math.min(previous?.noneReadySinceMs ?? nowMs, nowMs),
-    waiting: new Map(
-      outside.filter((shard) => ready.has(shard) && !active.includes(shard)).map((shard) => [shard, waitingSince(facts, shard)]),
-    ),
+    waiting: new Map(waiting.map((shard) => [shard, waitingSince(facts, shard)])),
     losses,
     againMs: times.length === 0 ? undefined : Math.max(1, Math.min(...times) - nowMs),
   };
@@ -147,16 +149,16 @@ function joinersOf(facts: MembershipFacts, outside: readonly number[], losses: R
   // A shard that was lost may stay away for ever, so no other shard waits for its pod.
   const canOthersFollow = heldUntilMs.length > 0 || outside.some((shard) => !ready.has(shard) && !losses.has(shard));
   const times = due.map(dueMs);
-  const settledMs = Math.min(Math.max(...times) + SETTLE_MS, Math.min(...times) + MAX_SETTLE_MS);
-  if (!canOthersFollow || nowMs >= settledMs) return { now: due, laterMs: heldUntilMs };
-  return { now: [], laterMs: [settledMs, ...heldUntilMs] };
+  const settledMs = canOthersFollow ? Math.min(Math.max(...times) + SETTLE_MS, Math.min(...times) + MAX_SETTLE_MS) : nowMs;
+  const joinMs = Math.max(settledMs, facts.joinsFromMs);
+  return nowMs >= joinMs ? { now: due, laterMs: heldUntilMs } : { now: [], laterMs: [joinMs, ...heldUntilMs] };
 }
 
 function waitingSince({ previous, nowMs }: MembershipFacts, shard: number): number {
   return Math.min(previous?.waiting.get(shard) ?? nowMs, nowMs);
 }
 
-function holdMs(loss: Loss | undefined): number {
+export function holdMs(loss: Loss | undefined): number {
   return loss === undefined ? 0 : Math.min(FIRST_HOLD_MS * 2 ** (loss.times - 1), MAX_HOLD_MS);
 }
 

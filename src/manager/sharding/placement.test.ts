@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { BUCKETS } from "../../kube/place.ts";
 import { type Placement, type PlacementFacts, placementOf, placer } from "./placement.ts";
 
 const NOW = Date.parse("2026-01-01T00:00:00Z");
@@ -229,28 +230,177 @@ describe("any sequence of facts", () => {
           expect(active).toEqual([...new Set(active)].sort((a, b) => a - b));
           expect([...away.keys()]).toEqual(active.filter((shard) => !row.ready.includes(shard)));
           expect(row.namespaces.map(placer(placement)).filter((shard) => !active.includes(shard))).toEqual([]);
-          if (previous !== undefined && `${previous.active}` === `${active}` && previous.map !== undefined) {
+          const isEvened = previous?.unevenSinceMs !== undefined && nowMs - previous.unevenSinceMs >= 60 * MINUTE;
+          if (previous !== undefined && `${previous.active}` === `${active}` && previous.map !== undefined && !isEvened) {
             expect(placement.map).toBe(row.placement === "Balanced" ? previous.map : undefined);
           }
           // The same facts change nothing, until a grace time ends.
           expect(place({ ...asked, previous: placement }).placement).toEqual(placement);
           const owners = ({ placement: then }: ReturnType<typeof place>) => row.namespaces.map(placer(then));
-          const before = row.namespaces.map(placer(placement));
           let step = { placement, againMs };
           let passed = 0;
           // Time alone changes no owner before it is due, and a few looks later it has, or nothing is due any more.
           for (let look = 0; look < 5 && `${step.placement.active}` === `${active}`; look++) {
             const earlierMs = step.againMs === undefined ? 1000 * MINUTE : step.againMs - 1;
-            expect(owners(place({ ...asked, previous: step.placement, nowMs: nowMs + passed + earlierMs }))).toEqual(before);
+            expect(owners(place({ ...asked, previous: step.placement, nowMs: nowMs + passed + earlierMs }))).toEqual(
+              owners(step),
+            );
             if (step.againMs === undefined) break;
             passed += step.againMs;
             step = place({ ...asked, previous: step.placement, nowMs: nowMs + passed });
           }
-          if (step.againMs !== undefined) expect(step.placement.active).not.toEqual(active);
+          if (step.againMs !== undefined && step.placement.unevenSinceMs === undefined)
+            expect(step.placement.active).not.toEqual(active);
           previous = placement;
         }
       }),
       { numRuns: 150 },
     );
+  });
+});
+
+/** The number of namespaces of each active shard. */
+function loads({ active, ...rest }: Placement, namespaces: readonly string[]): number[] {
+  const shards = namespaces.map(placer({ active, ...rest }));
+  return active.map((shard) => shards.filter((each) => each === shard).length);
+}
+
+/** Looks at a family at these times (in minutes), with the same facts. */
+function watch(first: Placement, change: Change, minutes: readonly number[]): Placement[] {
+  let previous = first;
+  return minutes.map((minute) => {
+    previous = place({ ...change, previous, nowMs: NOW + minute * MINUTE }).placement;
+    return previous;
+  });
+}
+
+describe("namespaces that come after the division", () => {
+  const few = names(3);
+  // All of these names have slots of one shard of the first division.
+  const first = steady(4, { placement: "Balanced", namespaces: few });
+  const late = names(4_000)
+    .filter((name) => placer(first)(name) === 2)
+    .slice(0, 100);
+  const namespaces = [...few, ...late];
+  const change: Change = { replicas: 8, ready: upTo(4), placement: "Balanced", namespaces };
+
+  it("are moved when the shards were uneven for an hour: one shard gives others its surplus", () => {
+    const [seen, before, after] = watch(first, change, [10, 69, 70]);
+    expect(loads(before as Placement, namespaces)).toEqual(loads(first, namespaces));
+    expect(seen?.unevenSinceMs).toBe(NOW + 10 * MINUTE);
+    expect(Math.max(...loads(after as Placement, namespaces))).toBeLessThanOrEqual(27);
+    expect(Math.min(...loads(after as Placement, namespaces))).toBeGreaterThanOrEqual(24);
+    expect(after?.moves).toEqual([{ atMs: NOW + 70 * MINUTE, namespaces: expect.any(Number) }]);
+  });
+
+  it("never leave the shards uneven for longer than an hour for each shard, and each hour one shard gives", () => {
+    const anyNames = fc.uniqueArray(fc.integer({ min: 0, max: 5_000 }), { minLength: 30, maxLength: 300 });
+    fc.assert(
+      fc.property(fc.integer({ min: 2, max: 16 }), fc.nat(3), anyNames, (shards, sizes, numbers) => {
+        const all = numbers.map((number) => `ns-${number}`);
+        const start = steady(shards, { placement: "Balanced", namespaces: all.slice(0, sizes) });
+        const asked: Change = { replicas: shards * 2, ready: upTo(shards), placement: "Balanced", namespaces: all };
+        let previous = start;
+        for (let hour = 0; hour <= shards + 1; hour++) {
+          const next = place({ ...asked, previous, nowMs: NOW + hour * 60 * MINUTE }).placement;
+          const givers = all.filter((name) => placer(previous)(name) !== placer(next)(name)).map(placer(previous));
+          expect(new Set(givers).size).toBeLessThanOrEqual(1);
+          previous = next;
+        }
+        expect(previous.unevenSinceMs).toBeUndefined();
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe("the canary of a small percentage", () => {
+  const change = (namespaces: readonly string[]): Change => ({ canary: 1, replicas: 5, ready: [1, 2], namespaces });
+
+  it("owns one of ten namespaces, and always the same one", () => {
+    const chosen = place(change(names(10))).placement.canaryNamespace;
+    expect(names(10)).toContain(chosen);
+    const previous = place(change(names(10))).placement;
+    expect(place({ ...change(["a-first", ...names(9)]), previous }).placement.canaryNamespace).toBe(
+      names(9).includes(chosen ?? "") ? chosen : expect.any(String),
+    );
+  });
+
+  it("owns no more than its percentage of a hundred, and none of none", () => {
+    expect(place(change(names(100))).placement.canaryNamespace).toBeUndefined();
+    expect(place(change([])).placement.canaryNamespace).toBeUndefined();
+  });
+
+  it("owns another one when that one is deleted", () => {
+    const previous = place(change(names(10))).placement;
+    const left = names(10).filter((name) => name !== previous.canaryNamespace);
+    expect(left).toContain(place({ ...change(left), previous }).placement.canaryNamespace);
+  });
+});
+
+describe("the cluster-scoped names of ByName", () => {
+  it.each(upTo(32))("are even with Balanced for %i shards, and move as few as possible to one more", (count) => {
+    const root = (shards: number) => ({
+      ...facts({ placement: "Balanced", replicas: shards * 2, ready: upTo(shards) }),
+      root: { auto: { everyShardReplicas: 2 }, placement: "Balanced" as const, clusterScoped: "ByName" as const },
+    });
+    const before = placementOf({ ...root(count), previous: undefined })?.placement as Placement;
+    const numbers = (placement: Placement) =>
+      placement.active.map((shard) => BUCKETS.filter((bucket) => placer(placement)(bucket) === shard).length);
+    expect(Math.max(...numbers(before)) - Math.min(...numbers(before))).toBeLessThanOrEqual(1);
+    const after = placementOf({ ...root(count + 1), previous: before })?.placement as Placement;
+    expect(Math.max(...numbers(after)) - Math.min(...numbers(after))).toBeLessThanOrEqual(2);
+    const moved = BUCKETS.filter((bucket) => placer(before)(bucket) !== placer(after)(bucket)).length;
+    expect(moved).toBeLessThanOrEqual(Math.ceil(32 / (count + 1)) + 1);
+  });
+});
+
+describe("the budget of moves", () => {
+  const scaled = (shards: number, previous: Placement, minute: number, auto: Change["auto"] = {}) =>
+    place({ placement: "Balanced", replicas: shards * 2, ready: upTo(shards), previous, nowMs: NOW + minute * MINUTE, auto });
+
+  it("lets an oscillating size move 200 % of the namespaces in an hour, and then no shard joins until the hour has passed", () => {
+    let previous = steady(3, { placement: "Balanced" });
+    const sizes = Array.from({ length: 20 }, (_, at) => (at % 2 === 0 ? 9 : 3));
+    const active = sizes.map((size, at) => {
+      previous = scaled(size, previous, at).placement;
+      return previous.active.length;
+    });
+    expect(active.slice(0, 4)).toEqual([9, 3, 9, 3]);
+    expect(active.slice(4)).toEqual(active.slice(4).map(() => 3));
+    const waiting = scaled(9, previous, 20);
+    expect([waiting.placement.joinsFromMs, waiting.againMs]).toEqual([NOW + 60 * MINUTE, 40 * MINUTE]);
+    expect(scaled(9, waiting.placement, 60).placement.active).toEqual(upTo(9));
+  });
+
+  it("is larger with maxMovedPercentPerHour", () => {
+    let previous = steady(3, { placement: "Balanced" });
+    for (let at = 0; at < 9; at++)
+      previous = scaled(at % 2 === 0 ? 9 : 3, previous, at, { maxMovedPercentPerHour: 10_000 }).placement;
+    expect(previous.active).toEqual(upTo(9));
+  });
+
+  it("does not hold back a shard that takes over from a lost one, nor a scale-down", () => {
+    const used = [{ atMs: NOW, namespaces: 1_000 }];
+    const previous = { ...steady(3, { placement: "Balanced" }), moves: used };
+    expect(scaled(2, previous, 1).placement.active).toEqual([1, 2]);
+    const lost = place({
+      placement: "Balanced",
+      replicas: 6,
+      ready: [1],
+      previous,
+      nowMs: NOW + MINUTE,
+      auto: { graceSeconds: 0 },
+    });
+    expect(lost.placement.active).toEqual([1]);
+    const over = place({
+      placement: "Balanced",
+      replicas: 6,
+      ready: [2],
+      previous: lost.placement,
+      nowMs: NOW + 2 * MINUTE,
+      auto: { graceSeconds: 0 },
+    });
+    expect(over.placement.active).toEqual([2]);
   });
 });

@@ -1,29 +1,43 @@
 // The placement of a root: which normal shards own namespaces, and which namespaces each of them owns. Pure.
-// Invariants: with the same members no namespace moves; a placement that is computed again from itself and
-// the same facts stays the same. The placement controller stores the result before anything uses it.
+// Invariants: a placement that is computed again from itself and the same facts stays the same; with the same
+// members no namespace moves, unless the numbers were uneven for an hour. The placement controller stores the
+// result before anything uses it.
 import { autoOf, type ShardingRoot } from "../../api/sharding-config.ts";
 import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
-import { placeHash } from "../../kube/place.ts";
-import { type BalancedMap, balancedMap, slotOf } from "./balanced-map.ts";
+import { BUCKETS, isBucket, placeHash } from "../../kube/place.ts";
+import { balancedMap, countNamespaces, loadsOf, type SlotCounts, type SlotMap, slotOf } from "./balanced-map.ts";
+import { canaryTest, firstCanaryNamespace } from "./canary.ts";
+import { isUneven } from "./evenness.ts";
 import { legacyMap } from "./legacy-map.ts";
-import { type Membership, membershipOf, type ShardFacts } from "./membership.ts";
+import { type Membership, membershipOf, numbersUpTo, type ShardFacts } from "./membership.ts";
+import { joinsFrom, type Move, withMove } from "./move-budget.ts";
 
 export interface Placement extends Membership {
   /** The ordinal of the StatefulSet's first pod. */
   readonly start: number;
   /** The number of normal shards that the root should have. */
   readonly shards: number;
+  /** The moves of the last hour, the oldest first. */
+  readonly moves: readonly Move[];
+  /** The time before which the waiting shards do not join, because the budget of moves is used up. */
+  readonly joinsFromMs: number | undefined;
+  /** Since when the numbers of a Balanced map are uneven; undefined if they are even. */
+  readonly unevenSinceMs: number | undefined;
+  /** See firstCanaryNamespace. */
+  readonly canaryNamespace: string | undefined;
   /** Undefined with `placement: Legacy`. */
-  readonly map: BalancedMap | undefined;
+  readonly map: SlotMap | undefined;
+  /** The shard of every bucket of cluster-scoped names; undefined unless they are balanced too. */
+  readonly clusterMap: SlotMap | undefined;
 }
 
 export interface PlacementFacts extends ShardFacts {
   readonly previous: Placement | undefined;
-  readonly root: Pick<ShardingRoot, "canary" | "auto" | "placement">;
+  readonly root: Pick<ShardingRoot, "canary" | "auto" | "placement" | "clusterScoped">;
   /** Undefined if it does not exist. */
   readonly statefulSet: StatefulSetFacts | undefined;
-  /** The names of all namespaces but those of the canary. */
-  readonly namespaces: Iterable<string>;
+  /** The names of all namespaces. */
+  readonly namespaces: readonly string[];
 }
 
 export interface StatefulSetFacts {
@@ -38,28 +52,70 @@ interface PlacementStep {
   readonly againMs: number | undefined;
 }
 
+/** Shards whose numbers are uneven for this long are evened out: one of them gives namespaces to others. */
+const UNEVEN_MS = 3_600_000;
+
 /** The placement by these facts; undefined if the number of shards is not known yet. */
 export function placementOf(facts: PlacementFacts): PlacementStep | undefined {
-  const { previous, root, statefulSet } = facts;
+  const { previous, root, statefulSet, nowMs } = facts;
   const shards = desiredShards(root, statefulSet) ?? previous?.shards;
   if (shards === undefined) return undefined;
-  const graceMs = autoOf(root).graceSeconds * 1000;
-  const exists = (shard: number) => shard <= shards && hasPods(root, statefulSet, shard);
-  const { againMs, ...membership } = membershipOf({ ...facts, shards, exists, graceMs });
-  const start = statefulSet?.start ?? previous?.start ?? 0;
-  return { placement: { start, shards, ...membership, map: mapOf(facts, membership.active) }, againMs };
+  const canaryNamespace = firstCanaryNamespace(root.canary, previous?.canaryNamespace, facts.namespaces);
+  const isCanary = canaryTest(root.canary, canaryNamespace);
+  const names = facts.namespaces.filter((name) => !isCanary(name));
+  const budget = { namespaces: names.length, percentPerHour: autoOf(root).maxMovedPercentPerHour };
+  const { againMs, ...membership } = membershipOf({
+    ...facts,
+    shards,
+    exists: (shard) => shard <= shards && hasPods(root, statefulSet, shard),
+    graceMs: autoOf(root).graceSeconds * 1000,
+    joinsFromMs: joinsFrom(previous?.moves ?? [], budget, nowMs),
+  });
+  const maps = mapsOf(facts, membership.active, names, isCanary);
+  const evenedInMs = maps.unevenSinceMs === undefined ? [] : [maps.unevenSinceMs + UNEVEN_MS - nowMs];
+  const dueMs = [...(againMs === undefined ? [] : [againMs]), ...evenedInMs];
+  const placed = {
+    start: statefulSet?.start ?? previous?.start ?? 0,
+    shards,
+    ...membership,
+    ...maps,
+    canaryNamespace,
+  };
+  const moves = withMove(previous?.moves ?? [], previous === undefined ? 0 : countMoved(previous, placed, names), nowMs);
+  const joinsFromMs = joinsFrom(moves, budget, nowMs);
+  return {
+    placement: { ...placed, moves, joinsFromMs: placed.waiting.size > 0 && joinsFromMs > nowMs ? joinsFromMs : undefined },
+    againMs: dueMs.length === 0 ? undefined : Math.min(...dueMs),
+  };
 }
 
-/** Gives the number of the normal shard that owns a namespace, unless the canary owns it. */
-export function placer(placement: Placement): (namespace: string) => number {
-  const { map } = placement;
-  if (map !== undefined) return (namespace) => map[slotOf(namespace)] ?? 0;
-  const byHash = shardsByHash(placement);
-  return (namespace) => byHash[placeHash(namespace)] ?? 0;
+/**
+ * The placement by an edited root, once all of its shards are ready. For the warning of an edit: the size of the
+ * StatefulSet and the namespaces are not read, so a Balanced map is even in slots only.
+ */
+export function expectedPlacement(before: ShardingRoot, root: ShardingRoot, present: Placement): Placement {
+  const { shardingSize } = autoOf(root);
+  const size = shardingSize === autoOf(before).shardingSize ? undefined : shardingSize;
+  const [shards, active] = size === undefined ? [present.shards, present.active] : [size, numbersUpTo(size)];
+  const maps = mapsOf({ previous: present, root, nowMs: 0 }, active, [], canaryTest(root.canary, present.canaryNamespace));
+  return { ...present, shards, active, ...maps };
+}
+
+/** What decides who owns a place. */
+type PlacementRule = Pick<Placement, "shards" | "active" | "losses" | "map" | "clusterMap">;
+
+/** Gives the number of the normal shard that owns a place, unless the canary owns it. */
+export function placer(placement: PlacementRule): (place: string) => number {
+  const { map, clusterMap } = placement;
+  if (map === undefined) {
+    const byHash = shardsByHash(placement);
+    return (place) => byHash[placeHash(place)] ?? 0;
+  }
+  return (place) => (isBucket(place) && clusterMap !== undefined ? clusterMap[placeHash(place)] : map[slotOf(place)]) ?? 0;
 }
 
 /** The number of the shard for every shard-hash; only for `placement: Legacy`. */
-export function shardsByHash({ shards, active, losses }: Placement): number[] {
+export function shardsByHash({ shards, active, losses }: PlacementRule): number[] {
   const members = new Set([...active, ...[...losses.keys()].filter((shard) => shard <= shards)]);
   return legacyMap(
     [...members].sort((a, b) => a - b),
@@ -81,8 +137,32 @@ function hasPods(root: PlacementFacts["root"], statefulSet: StatefulSetFacts | u
   return (root.canary?.replicas ?? 0) + autoOf(root).everyShardReplicas * (shard - 1) < statefulSet.replicas;
 }
 
-function mapOf({ previous, root, namespaces }: PlacementFacts, active: readonly number[]): BalancedMap | undefined {
-  if (root.placement !== "Balanced") return undefined;
+type Maps = Pick<Placement, "map" | "clusterMap" | "unevenSinceMs">;
+
+function mapsOf(
+  { previous, root, nowMs }: Pick<PlacementFacts, "previous" | "root" | "nowMs">,
+  active: readonly number[],
+  names: readonly string[],
+  isCanary: (place: string) => boolean,
+): Maps {
+  if (root.placement !== "Balanced") return { map: undefined, clusterMap: undefined, unevenSinceMs: undefined };
   const isSame = active.length === previous?.active.length && active.every((shard, at) => shard === previous.active[at]);
-  return isSame && previous.map !== undefined ? previous.map : balancedMap(previous?.map, active, namespaces);
+  const clusterCounts = Uint32Array.from(BUCKETS, (bucket) => (isCanary(bucket) ? 0 : 1));
+  const clusterMap = root.clusterScoped === "ByName" ? keptMap(isSame, previous?.clusterMap, active, clusterCounts) : undefined;
+  const counts = countNamespaces(names);
+  const map = keptMap(isSame, previous?.map, active, counts);
+  if (!isUneven(loadsOf(map, active, counts))) return { map, clusterMap, unevenSinceMs: undefined };
+  const sinceMs = Math.min(previous?.unevenSinceMs ?? nowMs, nowMs);
+  if (nowMs - sinceMs < UNEVEN_MS) return { map, clusterMap, unevenSinceMs: sinceMs };
+  return { map: balancedMap(map, active, counts, 1), clusterMap, unevenSinceMs: nowMs };
+}
+
+function keptMap(isSame: boolean, previous: SlotMap | undefined, active: readonly number[], counts: SlotCounts): SlotMap {
+  return isSame && previous !== undefined ? previous : balancedMap(previous, active, counts);
+}
+
+/** The number of namespaces that the two placements give to different shards. */
+function countMoved(before: PlacementRule, after: PlacementRule, names: readonly string[]): number {
+  const [from, to] = [placer(before), placer(after)];
+  return names.filter((name) => from(name) !== to(name)).length;
 }

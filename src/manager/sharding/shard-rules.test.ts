@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { compileNow } from "../../../test/support/compile-now.ts";
-import { sampleShardingConfig, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
+import { samplePlacement, sampleShardingConfig, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { BUCKETS, CLUSTER_SCOPE } from "../../kube/place.ts";
 import { ownersOf } from "../../route/owners.ts";
 import { namespacesOf, type RouteTable } from "../../route/table.ts";
-import { type BalancedMap, balancedMap } from "./balanced-map.ts";
+import { balancedMap, countNamespaces, type SlotMap } from "./balanced-map.ts";
 import { countGaps, countOverlaps } from "./family-status.ts";
 import type { Placement } from "./placement.ts";
 import { routeOfShards } from "./shard-rules.ts";
@@ -70,16 +70,7 @@ describe("a hand-written family", () => {
 });
 
 describe("the family of a root", () => {
-  const placement = {
-    start: 0,
-    shards: 3,
-    active: [2, 3],
-    away: new Map(),
-    noneReadySinceMs: undefined,
-    waiting: new Map(),
-    losses: new Map(),
-    map: undefined,
-  };
+  const placement = samplePlacement({ start: 0, shards: 3, active: [2, 3] });
   const namespaces = Array.from({ length: 200 }, (_, index) => ({ name: `team-${index}`, labels: {} }));
   const compiled = (selector: object) => {
     const resourceSelector = [{ relateResources: [{ apiGroups: [""], resources: ["pods"] }], ...selector }];
@@ -114,12 +105,12 @@ describe("the family of a root", () => {
     // A name that is not known belongs to the home shard, and status counts namespaces only.
     expect(ownerIn(legacy, "pods", CLUSTER_SCOPE)).toBe("shop-2-normal");
     expect([namespacesOf(legacy).length, countGaps(legacy), countOverlaps(legacy)]).toEqual([200, 0, 0]);
-    const map = balancedMap(undefined, [2, 3], []);
-    const owners = (of: readonly number[], by: BalancedMap) => {
+    const map = balancedMap(undefined, [2, 3], countNamespaces([]));
+    const owners = (of: readonly number[], by: SlotMap) => {
       const table = byName({ placement: "Balanced" }, { ...placement, active: of, map: by });
       return BUCKETS.map((place) => ownerIn(table, "pods", place));
     };
-    const [two, three] = [owners([2, 3], map), owners([1, 2, 3], balancedMap(map, [1, 2, 3], []))];
+    const [two, three] = [owners([2, 3], map), owners([1, 2, 3], balancedMap(map, [1, 2, 3], countNamespaces([])))];
     expect(new Set(two)).toEqual(new Set(["shop-0-canary", "shop-2-normal", "shop-3-normal"]));
     const moved = three.filter((owner, at) => owner !== two[at]);
     expect(new Set(moved)).toEqual(new Set(["shop-1-normal"]));

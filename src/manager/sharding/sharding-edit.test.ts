@@ -1,22 +1,25 @@
 import { describe, expect, it } from "vitest";
+import { compileNow } from "../../../test/support/compile-now.ts";
 import { sampleShardingConfig, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import { formatProblem } from "../../api/problems.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
-import { PLACEMENT } from "../../api/sharding-keys.ts";
+import { ownersOf } from "../../route/owners.ts";
 import type { App, Surroundings } from "../apps/app.ts";
+import { comparedOwners, isSameOwner } from "../apps/namespace-owners.ts";
 import { childrenOf } from "./children.ts";
 import { familyNameOf } from "./family.ts";
-import { storedPlacement } from "./placement-annotation.ts";
 import { judgeEdit } from "./sharding-edit.ts";
 import { createShardingSource } from "./sharding-source.ts";
+import { storedPlacement } from "./stored-placement.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
-const PLACED = { [PLACEMENT]: JSON.stringify({ start: 0, shards: 2, active: [1, 2], away: {} }) };
+const PLACED = { placement: { start: 0, shards: 2, active: [1, 2] } };
 const config = (name: string, spec: Fields = {}): ShardingConfig =>
   ({ ...sampleShardingConfig(spec), metadata: { name, namespace: "ops" } }) as unknown as ShardingConfig;
 const ROOT = {
   ...sampleShardingRoot(),
-  metadata: { name: "shop", namespace: "ops", uid: "u", annotations: PLACED },
+  metadata: { name: "shop", namespace: "ops", uid: "u" },
+  status: PLACED,
 } as unknown as ShardingConfig;
 
 /** Admission of an object beside those that are stored. */
@@ -52,7 +55,7 @@ describe("an edit of a child", () => {
 
   it("is allowed by a replica that does not know the root or its placement yet", () => {
     expect(judge(child, edited).problems).toEqual([]);
-    const unplaced = { ...ROOT, metadata: { ...ROOT.metadata, annotations: {} } };
+    const unplaced = { ...ROOT, status: {} };
     expect(judge(child, edited, [unplaced]).problems).toEqual([]);
   });
 
@@ -135,3 +138,58 @@ describe("a root that is legal, but probably not what is meant", () => {
     ]);
   });
 });
+
+describe("an edit of a root", () => {
+  const edited = (root: Fields, spec: Fields = {}): ShardingConfig =>
+    ({ ...ROOT, spec: { ...ROOT.spec, ...spec, root: { ...ROOT.spec.root, ...root } } }) as ShardingConfig;
+  const NAMES = Array.from({ length: 200 }, (_, index) => ({ name: `team-${index}`, labels: {} }));
+  /** The number of namespaces that the edit moves, by its routes. */
+  function moved(before: ShardingConfig, after: ShardingConfig): number | undefined {
+    const [own] = createShardingSource().appsOf([before]);
+    const { reroute } = judgeEdit(before, after, { own, others: [] });
+    if (reroute === undefined) return undefined;
+    const [old, next] = comparedOwners([compileNow(reroute.before, NAMES), compileNow(reroute.after, NAMES)]);
+    return NAMES.filter(({ name }) => old?.(name).some((owner, at) => !isSameOwner(owner, next?.(name)[at]))).length;
+  }
+
+  it.each<[string, Fields]>([
+    ["another prefix", { prefix: "other" }],
+    ["another placement", { placement: "Balanced" }],
+    ["more shards", { auto: { shardingSize: 7, everyShardReplicas: 2 } }],
+    ["a canary of half of all", { canary: { replicas: 1, percent: 50 } }],
+  ])("that moves many namespaces has the routes from which a warning follows: %s", (_, root) => {
+    expect(moved(ROOT, edited(root))).toBeGreaterThan(60);
+  });
+
+  it("that moves none says so: a grace time, a paused family, a label", () => {
+    expect(moved(ROOT, edited({ auto: { ...ROOT.spec.root?.auto, graceSeconds: 30 } }))).toBe(0);
+    expect(moved(ROOT, edited({ prefix: "other" }, { paused: true }))).toBeUndefined();
+    expect(moved(ROOT, { ...ROOT, metadata: { ...ROOT.metadata, labels: { a: "b" } } })).toBeUndefined();
+  });
+
+  it.each<[string, Fields]>([
+    ["spec.root.targetStatefulSet", { targetStatefulSet: "other" }],
+    ["spec.root.canary.replicas", { canary: { replicas: 2, inNamespaces: ["canary-a"] } }],
+    ["spec.root.auto.everyShardReplicas", { auto: { shardingSize: 3, everyShardReplicas: 1 } }],
+  ])("that gives shards other pods gets a warning: %s", (field, root) => {
+    expect(judge(ROOT, edited(root), [ROOT]).warnings).toEqual([
+      `${field}: shards get other pods, so most pods change their shard and are restarted`,
+    ]);
+  });
+});
+
+it("an edit of a hand-written config has the routes of its whole family", () => {
+  const [east, west] = [config("east"), config("west", { limits: [limitOf("west-a")] })];
+  const [own] = createShardingSource().appsOf([east, west]);
+  const next = config("west", { limits: [limitOf("west-a", "west-b")] });
+  const { reroute } = judgeEdit(west, next, { own, others: [] });
+  const names = [...(reroute === undefined ? [] : [reroute.before, reroute.after])].map((route) =>
+    ownersOf(compileNow(route, [{ name: "west-b", labels: {} }]), "", "pods").ownerOf("west-b"),
+  );
+  expect(names).toMatchObject([{ kind: "nobody" }, { kind: "subset", subset: "west" }]);
+});
+
+function limitOf(...values: string[]) {
+  const term = { key: "ctrlmesh.kusionstack.io/namespace", operator: "In", values };
+  return { relateResources: [{ apiGroups: [""], resources: ["pods"] }], selector: { matchExpressions: [term] } };
+}

@@ -13,10 +13,11 @@ import { checkEdit, overlapWarnings } from "../apps/check-edit.ts";
 import { childrenOf } from "./children.ts";
 import { emptyShardsWarning, isSamePlacement } from "./empty-shards.ts";
 import { type Family, familiesOf } from "./family.ts";
+import { podWarnings, rerouteOf } from "./family-moves.ts";
 import { coveringSelector } from "./family-pods.ts";
-import { storedPlacement } from "./placement-annotation.ts";
 import { objectLimitProblems } from "./shard-rules.ts";
 import { shardsOfConfigs } from "./shards.ts";
+import { storedPlacement } from "./stored-placement.ts";
 
 /** @param before undefined at creation */
 export function judgeEdit(before: unknown, after: unknown, surroundings: Surroundings): EditVerdict {
@@ -25,11 +26,12 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
   const config = checked.value;
   if (config.metadata.deletionTimestamp !== undefined || rootNameOf(config.metadata) !== undefined) return ALLOWED;
   const family = familyWith(config, surroundings);
-  const previous = checked.previous === undefined ? [] : (familyWith(checked.previous, surroundings)?.problems ?? []);
-  const added = (family?.problems ?? []).filter((problem) => !previous.includes(problem));
+  const previous = checked.previous && familyWith(checked.previous, surroundings);
+  const added = (family?.problems ?? []).filter((problem) => previous?.problems.includes(problem) !== true);
   if (added.length > 0) return { problems: added.map((message) => ({ path: "", message })), warnings: [] };
   const { selector } = config.spec;
   const warnings = [
+    ...podWarnings(checked.previous, config),
     ...(family === undefined ? [] : memberProblems(family)).map(
       (problem) => `the family is refused until this is corrected: ${problem}`,
     ),
@@ -37,7 +39,13 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
     ...configKeyWarnings(config.metadata),
     ...rootWarnings(config.spec, checked.previous?.spec),
   ];
-  return { problems: [], warnings };
+  const isMoving = config.spec.paused !== true && !isDeepEqual(checked.previous?.spec, config.spec);
+  const reroute = isMoving && isValid(previous) && isValid(family) ? rerouteOf(previous, family) : undefined;
+  return { problems: [], warnings, ...(reroute === undefined ? {} : { reroute }) };
+}
+
+function isValid(family: Family | undefined): family is Family {
+  return family !== undefined && familyProblems(family).length === 0;
 }
 
 const ALLOWED: EditVerdict = { problems: [], warnings: [] };

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { compileNow } from "../../../test/support/compile-now.ts";
 import { sampleShardingConfig, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
-import { NAMESPACE, PLACEMENT } from "../../api/sharding-keys.ts";
+import { NAMESPACE } from "../../api/sharding-keys.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import { ownersOf } from "../../route/owners.ts";
 import { ownerText } from "../../route/words.ts";
@@ -10,9 +10,7 @@ import type { App } from "../apps/app.ts";
 import { createShardingSource, labelledResources } from "./sharding-source.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
-const placed = (active: readonly number[]) => ({
-  annotations: { [PLACEMENT]: JSON.stringify({ start: 0, shards: 2, active, away: {} }) },
-});
+const placed = (active: readonly number[]) => ({ placement: { start: 0, shards: 2, active } });
 const DELETED = { deletionTimestamp: "2026-01-01T00:00:00Z" };
 
 const config = (name: string, spec: Fields = {}, metadata: object = {}): ShardingConfig =>
@@ -20,8 +18,8 @@ const config = (name: string, spec: Fields = {}, metadata: object = {}): Shardin
     ...sampleShardingConfig({ selector: { matchLabels: { shard: name } }, ...spec }),
     metadata: { name, namespace: "ops", ...metadata },
   }) as unknown as ShardingConfig;
-const root = (fields: Fields = {}, metadata: object = placed([1, 2]), spec: Fields = {}): ShardingConfig =>
-  ({ ...sampleShardingRoot(fields, spec), metadata: { name: "shop", namespace: "ops", uid: "u", ...metadata } }) as never;
+const root = (fields: Fields = {}, metadata: object = {}, spec: Fields = {}, status: object = placed([1, 2])): ShardingConfig =>
+  ({ ...sampleShardingRoot(fields, spec), metadata: { name: "shop", namespace: "ops", uid: "u", ...metadata }, status }) as never;
 const appsOf = (...configs: ShardingConfig[]) => createShardingSource().appsOf(configs);
 function appOf(...configs: ShardingConfig[]): App {
   const [app, ...others] = appsOf(...configs);
@@ -61,17 +59,17 @@ describe("the app of a root", () => {
   it("follows from the spec and the placement alone: another process makes the same table", () => {
     const table = (app: App) => JSON.stringify(app.spec?.route().rules);
     expect(table(appOf(root()))).toBe(table(appOf(root())));
-    expect(owners(appOf(root({}, placed([2]))), "default")).toEqual(['subset "shop-2-normal"']);
+    expect(owners(appOf(root({}, {}, {}, placed([2]))), "default")).toEqual(['subset "shop-2-normal"']);
   });
 
-  it.each([{}, { annotations: { [PLACEMENT]: "{" } }])("waits while its placement cannot be read: %j", (metadata) => {
-    const { spec, pods } = appOf(root({}, metadata));
+  it.each([{}, { placement: { start: 0 } }])("waits while its placement cannot be read: %j", (status) => {
+    const { spec, pods } = appOf(root({}, {}, {}, status));
     expect(spec?.waitsFor).toContain("StatefulSet shop-operator has to exist");
     expect(pods.selects({ "statefulset.kubernetes.io/pod-name": "shop-operator-0" })).toBe(true);
   });
 
   it("ends when the root is deleted or disabled, and lives again when it is enabled", () => {
-    expect(appOf(root({}, { ...placed([1, 2]), ...DELETED })).isEnding).toBe(true);
+    expect(appOf(root({}, DELETED)).isEnding).toBe(true);
     expect(appOf(root({ disable: true })).isEnding).toBe(true);
     expect(appOf(root({ disable: false })).isEnding).toBe(false);
   });
@@ -165,4 +163,11 @@ it("without labelObjects nothing is labelled, nor by what cannot be read", () =>
   expect(names(sampleShardingConfig())).toEqual([]);
   expect(names({ spec: { labelObjects: true, limits: "all" } })).toEqual(["namespaces"]);
   expect(names(undefined)).toEqual([]);
+});
+
+it("waits for a confirmation of large moves of this generation, as a VirtualApp does", () => {
+  const limited = (metadata: object) =>
+    appOf(root({ maxMovingPercent: 20 }, { generation: 3, ...metadata })).spec?.maxMovingPercent;
+  const confirmed = (generation: string) => ({ annotations: { "ctrlmesh.kruise.io/confirm-moves": generation } });
+  expect([limited({}), limited(confirmed("2")), limited(confirmed("3"))]).toEqual([20, 20, undefined]);
 });

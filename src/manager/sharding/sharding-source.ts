@@ -15,10 +15,11 @@ import type { App, AppSpec, AppWords, Source } from "../apps/app.ts";
 import { type Family, familiesOf, familyNameOf } from "./family.ts";
 import { familyPods } from "./family-pods.ts";
 import { describeFamily } from "./family-status.ts";
-import { placementInputs, storedPlacement } from "./placement-annotation.ts";
+import { joiningText } from "./joining.ts";
 import { routeOfShards } from "./shard-rules.ts";
 import { familyProblems, judgeEdit } from "./sharding-edit.ts";
 import { type FamilyShards, shardsOfConfigs, shardsOfRoot } from "./shards.ts";
+import { placementInputs, storedPlacement } from "./stored-placement.ts";
 
 const WORDS: AppWords = {
   kind: SHARDING_CONFIGS.kind,
@@ -27,7 +28,7 @@ const WORDS: AppWords = {
   lockField: "spec.controller.leaderElectionName",
   agentsField: "",
   pausedField: "spec.paused",
-  maxMovingField: "",
+  maxMovingField: "spec.root.maxMovingPercent",
 };
 
 export function createShardingSource(): Source<ShardingConfig> {
@@ -36,7 +37,12 @@ export function createShardingSource(): Source<ShardingConfig> {
     words: WORDS,
     controllerName: "sharding-config",
     partsSelector: `!${AUTO_SHARDING_ROOT}`, // children are views
-    inputsOf: (config) => [placementInputs(config), annotationValue(config.metadata.annotations, "strip-managed-fields")],
+    inputsOf: (config) => [
+      placementInputs(config as ShardingConfig),
+      annotationValue(config.metadata.annotations, "strip-managed-fields"),
+      annotationValue(config.metadata.annotations, "confirm-moves"),
+    ],
+    shownOf: (config) => joiningText(config as ShardingConfig),
     appNameOf: familyNameOf,
     labelledBy: labelledResources,
     appsOf: (configs) => familiesOf(configs).map(appOf),
@@ -81,6 +87,7 @@ function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
     normal: root === undefined ? names : names.slice(root.spec.root?.canary === undefined ? 0 : 1),
     isByHash: root !== undefined && shards !== undefined && root.spec.root?.placement !== "Balanced",
     shardingSize: root?.spec.root?.auto?.shardingSize,
+    joining: root && joiningText(root),
   };
   return {
     subsets: [DEFAULT_SUBSET, ...names],
@@ -90,11 +97,17 @@ function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
     guard: configs.every(({ spec }) => spec.guard === "Warn") ? "Warn" : undefined,
     webhook: head?.spec.webhook,
     isPaused: configs.some(({ spec }) => spec.paused === true),
+    maxMovingPercent: root && maxMovingOf(root),
     retainsLosses: configs.some(({ spec }) => spec.onLoss !== "InPlace"),
     labelled: uniqueResources(configs.flatMap(labelledResources)),
     route: () => routeOfShards(shards ?? { shards: [] }),
     describe: (counts) => describeFamily(described, counts),
   };
+}
+
+function maxMovingOf({ spec, metadata: { annotations, generation } }: ShardingConfig): number | undefined {
+  const isConfirmed = annotationValue(annotations, "confirm-moves") === String(generation);
+  return isConfirmed ? undefined : spec.root?.maxMovingPercent;
 }
 
 function waitText({ spec: { root } }: ShardingConfig): string {

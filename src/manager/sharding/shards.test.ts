@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sampleShardingConfig, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
+import { samplePlacement, sampleShardingConfig, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { compareNames, shardsOfConfigs, shardsOfRoot } from "./shards.ts";
 
@@ -21,16 +21,7 @@ describe("the shards of hand-written configs", () => {
 });
 
 describe("the shards of a root", () => {
-  const placement = {
-    start: 0,
-    shards: 3,
-    active: [2, 3],
-    away: new Map(),
-    noneReadySinceMs: undefined,
-    waiting: new Map(),
-    losses: new Map(),
-    map: undefined,
-  };
+  const placement = samplePlacement({ start: 0, shards: 3, active: [2, 3] });
 
   it("are its children, with origins in the root", () => {
     const { shards, home, shardOf } = shardsOfRoot(sampleShardingRoot() as unknown as ShardingConfig, placement);

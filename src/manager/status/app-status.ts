@@ -37,7 +37,8 @@ export function appStatus(facts: StatusFacts): AppStatus {
   const faults = subsetFaults(facts, counts);
   return withBoundedTexts({
     ...described?.fields,
-    // The rollout controller writes this field of a root's status.
+    // Other controllers write these fields of a root's status.
+    placement: previous.placement,
     rollout: previous.rollout,
     labels: facts.labelsAfter?.(previous.labels),
     observedGeneration: facts.generation,
@@ -210,7 +211,7 @@ const OTHERS: readonly ConditionRow[] = [
   },
   {
     type: "Balanced",
-    reasons: ["Even", "Skewed", "OneShard", "EmptyShards", "PodsWithoutShard"],
+    reasons: ["Even", "Skewed", "Joining", "OneShard", "EmptyShards", "PodsWithoutShard"],
     verdict: (_facts, { balanced }) => balanced,
   },
 ];

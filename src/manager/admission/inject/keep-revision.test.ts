@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { CALLER } from "../../../../test/support/review-caller.ts";
 import { sampleShardingRoot } from "../../../../test/support/sharding-config.ts";
 import type { ShardingConfig } from "../../../api/sharding-config.ts";
-import { PLACEMENT, ROLL_EXPECTED, ROLLING } from "../../../api/sharding-keys.ts";
+import { ROLL_EXPECTED, ROLLING } from "../../../api/sharding-keys.ts";
 import { REVISION_LABEL, type StatefulSet } from "../../../kube/client/resources.ts";
 import { StatusError } from "../../../kube/status.ts";
 import type { KubeObject } from "../../../kube/types.ts";
@@ -22,8 +22,8 @@ const config = {
     name: "shop",
     namespace: "ops",
     uid: "root",
-    annotations: { [PLACEMENT]: JSON.stringify({ start: 0, shards: 3, active: [1, 2, 3], away: {} }) },
   },
+  status: { placement: { start: 0, shards: 3, active: [1, 2, 3] } },
 } as unknown as ShardingConfig;
 const template = (image: string) => ({
   $patch: "replace",

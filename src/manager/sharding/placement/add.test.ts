@@ -4,7 +4,6 @@ import { createFakeKubeClient } from "../../../../test/support/fake-kube-client.
 import { sampleShardingRoot } from "../../../../test/support/sharding-config.ts";
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
 import type { ShardingConfig } from "../../../api/sharding-config.ts";
-import { PLACEMENT } from "../../../api/sharding-keys.ts";
 import { silentLogger } from "../../../base/log.ts";
 import { type Pod, STATEFUL_SETS, type StatefulSet } from "../../../kube/client/resources.ts";
 import type { KubeObject } from "../../../kube/types.ts";
@@ -25,20 +24,21 @@ function setUp(root: object = {}, spec: object = {}) {
   namespaces.replace(["a", "b", "c"].map((name) => ({ metadata: { name, uid: name, resourceVersion: "1" } })));
   let pods: Pod[] | undefined = [];
   const options = { client, configs, namespaces, clock, pods: { list: () => pods }, log: silentLogger() };
-  const put = (fields: object = {}, more: object = {}) =>
+  const put = (fields: object = {}, more: object = {}, placement?: object) =>
     client.put(SHARDING_CONFIGS, {
       ...sampleShardingRoot({ canary: undefined, auto: AUTO, ...root, ...fields }, { ...spec }),
       metadata: { ...ROOT, ...more },
+      ...(placement === undefined ? {} : { status: { placement } }),
     } as unknown as ShardingConfig);
   put();
-  const read = () => client.read<ShardingConfig>(SHARDING_CONFIGS, ROOT)?.metadata.annotations?.[PLACEMENT];
+  const read = () => client.read<ShardingConfig>(SHARDING_CONFIGS, ROOT)?.status?.placement;
   return {
     client,
     clock,
     put,
     read,
     reconciler: createPlacementReconciler(options),
-    stored: () => JSON.parse(read() ?? "null"),
+    stored: () => read() ?? {},
     scale: (replicas: number, start = 0) =>
       client.put(STATEFUL_SETS, {
         metadata: { namespace: "ops", name: "shop-operator" },
@@ -70,7 +70,7 @@ describe("the placement of a root", () => {
     world.scale(3);
     world.ready(0, 1, 2);
     expect(await world.reconcile()).toMatchObject({ writes: 1 });
-    expect(world.stored()).toEqual({ start: 0, shards: 3, active: [1, 2, 3], away: {} });
+    expect(world.stored()).toEqual({ start: 0, shards: 3, active: [1, 2, 3] });
     expect(await world.reconcile()).toEqual({ result: {}, writes: 0 });
   });
 
@@ -98,7 +98,7 @@ describe("the placement of a root", () => {
     expect(world.stored()).toMatchObject({ active: [1, 2, 3, 4, 5, 6, 7, 8, 9] });
     world.scale(5, 3);
     await world.reconcile();
-    expect(world.read()).toBe(before);
+    expect(world.read()).toEqual(before);
   });
 
   it("stays while the StatefulSet is deleted and created again, and looks again when the grace time ends", async () => {
@@ -118,10 +118,10 @@ describe("the placement of a root", () => {
     expect(world.stored()).toEqual(before);
   });
 
-  it.each(["", "{", '{"active":[]}'])("is made anew if it cannot be read: %j", async (text) => {
+  it.each([{}, { start: 0 }, { start: 0, shards: 2, active: [] }])("is made anew if it cannot be read: %j", async (stored) => {
     const world = setUp();
     world.scale(2);
-    world.put({}, { annotations: { [PLACEMENT]: text } });
+    world.put({}, {}, stored);
     expect(await world.reconcile()).toMatchObject({ writes: 1 });
     expect(world.stored()).toMatchObject({ shards: 2, active: [1, 2] });
   });
@@ -129,7 +129,7 @@ describe("the placement of a root", () => {
   it("of which somebody invented a shard loses that shard", async () => {
     const world = setUp();
     world.scale(2);
-    world.put({}, { annotations: { [PLACEMENT]: '{"start":0,"shards":9,"active":[1,9],"away":{}}' } });
+    world.put({}, {}, { start: 0, shards: 9, active: [1, 9] });
     world.ready(0, 1);
     await world.reconcile();
     expect(world.stored()).toMatchObject({ shards: 2, active: [1, 2] });

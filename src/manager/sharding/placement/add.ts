@@ -1,27 +1,28 @@
-// Decides which shards of a root own which namespaces, and stores that in an annotation of the root.
-// Invariant: the app of the root is compiled from this annotation alone, so a placement grants nothing before
-// it is stored. A new namespace does not queue a root, because it moves no other namespace.
+// Decides which shards of a root own which namespaces, and stores that in the status of the root. Invariant:
+// the app of the root is compiled from this status alone, so a placement grants nothing before it is stored.
+// A new namespace does not queue a root, because it moves no other namespace.
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
 import { type ShardingConfig, validateShardingConfig } from "../../../api/sharding-config.ts";
-import { PLACEMENT } from "../../../api/sharding-keys.ts";
 import { metadataOnly } from "../../../kube/client/resource.ts";
 import { NAMESPACES, type Pod, STATEFUL_SETS, type StatefulSet } from "../../../kube/client/resources.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import { anyOf, type Controller, changed, controllerOf, generationChanged } from "../../../runtime/controller.ts";
-import { getIfThere } from "../../../runtime/patch-current.ts";
+import { createMergePatch } from "../../../runtime/merge-patch.ts";
+import { getIfThere, preconditions } from "../../../runtime/patch-current.ts";
 import { formatRequest, type Reconciler, type Request } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
 import type { ControllerBase, ManagerContext } from "../../context/manager-context.ts";
 import { isReadyToStay } from "../../facts/app-pods.ts";
 import type { PodLists } from "../../facts/pod-watch.ts";
-import { canaryTest } from "../children.ts";
 import { ordinalOf, readyShards, restartingShards } from "../family-pods.ts";
 import { placementOf, type StatefulSetFacts } from "../placement.ts";
-import { formatPlacement, storedPlacement } from "../placement-annotation.ts";
+import { formatPlacement, storedPlacement } from "../stored-placement.ts";
 
 /** Makes a burst of ready pods one placement. */
 const DEBOUNCE_MS = 20;
+/** How often a placement that depends on the names of the namespaces is looked at again. */
+const LOOK_MS = 600_000;
 
 type PlacementControllerOptions = ControllerBase & Pick<ManagerContext, "pods" | "clock">;
 
@@ -40,7 +41,7 @@ export function addPlacementController(options: PlacementControllerOptions): Con
       predicates: [
         anyOf(
           generationChanged,
-          changed(({ metadata }) => metadata.annotations?.[PLACEMENT]),
+          changed((config) => (config as ShardingConfig).status?.placement),
           changed((config) => restartsOf(config as ShardingConfig)),
         ),
       ],
@@ -81,8 +82,6 @@ export function createPlacementReconciler(options: PlacementReconcilerOptions): 
       const previous = storedPlacement(config, (problems) =>
         log.warn({ root: formatRequest(request), problems }, "placement is not readable"),
       );
-      const isCanary = canaryTest(root.canary);
-      const names = namespaces.list().map(({ metadata }) => metadata.name ?? "");
       const start = statefulSet?.start ?? previous?.start ?? 0;
       const step = placementOf({
         previous,
@@ -91,18 +90,19 @@ export function createPlacementReconciler(options: PlacementReconcilerOptions): 
         nowMs: clock.now(),
         ready: readyShards(root, start, known),
         restarting: restartingShards(root, { start, replicas: statefulSet?.replicas ?? 0 }, config.status, known),
-        namespaces: names.filter((name) => !isCanary(name)),
+        namespaces: namespaces.list().map(({ metadata }) => metadata.name ?? ""),
       });
       if (step === undefined) return {}; // the StatefulSet queues the root again when it exists
-      const next = formatPlacement(step.placement);
-      if (next !== config.metadata.annotations?.[PLACEMENT]) {
-        const { uid, resourceVersion } = config.metadata;
-        const body = { metadata: { uid, resourceVersion, annotations: { [PLACEMENT]: next } } };
-        await client.patch(SHARDING_CONFIGS, request, { type: "merge", body }, { signal });
+      const changes = createMergePatch(config.status?.placement ?? {}, formatPlacement(step.placement));
+      if (changes !== undefined) {
+        const body = { metadata: preconditions(config), status: { placement: changes } };
+        await client.patch(SHARDING_CONFIGS, request, { type: "merge", body }, { subresource: "status", signal });
         const { shards, active } = step.placement;
         log.info({ root: formatRequest(request), shards, active: active.length }, "namespaces placed");
       }
-      return step.againMs === undefined ? {} : { requeueAfterMs: Math.max(1, step.againMs) };
+      const dependsOnNames = root.placement === "Balanced" || root.canary?.percent !== undefined;
+      const againMs = dependsOnNames ? Math.min(step.againMs ?? LOOK_MS, LOOK_MS) : step.againMs;
+      return againMs === undefined ? {} : { requeueAfterMs: Math.max(1, againMs) };
     },
   };
 }

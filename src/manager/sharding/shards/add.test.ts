@@ -4,7 +4,7 @@ import { createFakeKubeClient, type FakeCall } from "../../../../test/support/fa
 import { sampleShardingConfig, sampleShardingRoot } from "../../../../test/support/sharding-config.ts";
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
 import type { ShardingConfig } from "../../../api/sharding-config.ts";
-import { AUTO_SHARDING_ROOT, PLACEMENT } from "../../../api/sharding-keys.ts";
+import { AUTO_SHARDING_ROOT } from "../../../api/sharding-keys.ts";
 import { silentLogger } from "../../../base/log.ts";
 import type { Informers } from "../../../runtime/informers.ts";
 import { createStore } from "../../../runtime/store.ts";
@@ -14,8 +14,7 @@ import { createShardsReconciler } from "./add.ts";
 
 const { signal } = new AbortController();
 const CHILDREN = ["shop-0-canary", "shop-1-normal", "shop-2-normal"];
-const placement = (shards: number) =>
-  JSON.stringify({ start: 0, shards, active: Array.from({ length: shards }, (_, index) => index + 1), away: {} });
+const placement = (shards: number) => ({ start: 0, shards, active: Array.from({ length: shards }, (_, index) => index + 1) });
 
 function setUp() {
   const [clock, client] = [createFakeClock(), createFakeKubeClient()];
@@ -31,8 +30,8 @@ function setUp() {
     put(object: Readonly<Record<string, unknown>>, metadata: object): ShardingConfig {
       return client.put(SHARDING_CONFIGS, { ...object, metadata: { namespace: "ops", generation: 1, ...metadata } } as never);
     },
-    putRoot: (spec: object = {}, metadata: object = {}) =>
-      world.put(sampleShardingRoot(spec as never), { name: "shop", annotations: { [PLACEMENT]: placement(2) }, ...metadata }),
+    putRoot: (spec: object = {}, metadata: object = {}, stored: object = placement(2)) =>
+      world.put({ ...sampleShardingRoot(spec as never), status: { placement: stored } }, { name: "shop", ...metadata }),
     read: (name: string) => client.read<ShardingConfig>(SHARDING_CONFIGS, ref(name)),
     /** The watch catches up. */
     async see() {
@@ -80,11 +79,11 @@ it("creates the children of a root with their owner and their status, and then w
 
 it("waits with the children until the root has a placement, and keeps those that exist", async () => {
   const { putRoot, settle, names } = setUp();
-  putRoot({}, { annotations: {} });
+  putRoot({}, {}, {});
   expect(await settle()).toEqual([]);
   putRoot();
   await settle();
-  putRoot({}, { annotations: { [PLACEMENT]: "{" } });
+  putRoot({}, {}, { start: 0 });
   await settle();
   expect(await names()).toEqual(["shop", ...CHILDREN]);
 });
@@ -109,12 +108,13 @@ it.each<[string, object, object]>([
   ["lock, which a root may set later,", {}, { controller: { leaderElectionName: "later" } }],
 ])("makes a child anew if its %s changes, because a stored child cannot change it", async (_, root, spec) => {
   const { put, settle, read } = setUp();
-  const metadata = { name: "shop", annotations: { [PLACEMENT]: placement(2) } };
+  const metadata = { name: "shop" };
+  const status = { placement: placement(2) };
   const auto = { auto: { shardingSize: 2, everyShardReplicas: 2 } };
-  put(sampleShardingRoot(auto, { controller: undefined }), metadata);
+  put({ ...sampleShardingRoot(auto, { controller: undefined }), status }, metadata);
   await settle();
   const before = read("shop-2-normal");
-  put(sampleShardingRoot({ ...auto, ...root }, { controller: undefined, ...spec }), metadata);
+  put({ ...sampleShardingRoot({ ...auto, ...root }, { controller: undefined, ...spec }), status }, metadata);
   const writes = await settle();
   expect(writes.indexOf("delete shop-2-normal")).toBeLessThan(writes.indexOf("create shop-2-normal"));
   expect(read("shop-2-normal")?.metadata.uid).not.toBe(before?.metadata.uid);
@@ -125,7 +125,7 @@ it("deletes the children that the root should no longer have, and all of them wh
   const { putRoot, settle, names } = setUp();
   putRoot();
   await settle();
-  putRoot({}, { annotations: { [PLACEMENT]: placement(1) } });
+  putRoot({}, {}, placement(1));
   expect(await settle()).toContain("delete shop-2-normal");
   expect(await names()).toEqual(["shop", "shop-0-canary", "shop-1-normal"]);
   putRoot({ disable: true });
@@ -178,8 +178,7 @@ it("knows its own writes before the watch brings them, so that its next change o
   const { client, put, settle, see, seeOnly, once, read, clock } = setUp();
   const putRoot = (resource: string, status: object) => {
     const resourceSelector = [{ relateResources: [{ apiGroups: [""], resources: [resource] }] }];
-    const metadata = { name: "shop", annotations: { [PLACEMENT]: placement(2) } };
-    return put({ ...sampleShardingRoot({ resourceSelector }), status }, metadata);
+    return put({ ...sampleShardingRoot({ resourceSelector }), status: { placement: placement(2), ...status } }, { name: "shop" });
   };
   const writes = async () => {
     client.calls.length = 0;
@@ -206,8 +205,8 @@ it("writes the statuses of a family at most every 5 seconds, and the last one to
   const { put, settle, see, once, read, clock } = setUp();
   const putRoot = (namespaces: number) => {
     const subsets = CHILDREN.map((name, at) => shard(name, at === 1 ? namespaces : 3));
-    const metadata = { name: "shop", annotations: { [PLACEMENT]: placement(2) } };
-    return put({ ...sampleShardingRoot(), status: { conditions: [condition], subsets } }, metadata);
+    const status = { placement: placement(2), conditions: [condition], subsets };
+    return put({ ...sampleShardingRoot(), status }, { name: "shop" });
   };
   putRoot(3);
   await settle();

@@ -17,7 +17,7 @@ import type { ControllerBase, ManagerContext } from "../../context/manager-conte
 import { childrenOf } from "../children.ts";
 import { familyNameOf } from "../family.ts";
 import { memberStatus } from "../family-status.ts";
-import { storedPlacement } from "../placement-annotation.ts";
+import { storedPlacement } from "../stored-placement.ts";
 
 /** Makes a burst of changes of a family's status one reconcile. */
 const DEBOUNCE_MS = 100;

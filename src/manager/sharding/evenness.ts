@@ -1,0 +1,14 @@
+// Whether shards own about the same number of namespaces. Pure.
+
+/** The largest even ratio of a shard's number of namespaces to the mean, and of the mean to that number. */
+const MAX_SKEW = 1.5;
+
+/** True if a shard owns far more or far fewer namespaces than the mean. @param owned the number of each shard */
+export function isUneven(owned: readonly number[]): boolean {
+  if (owned.length <= 1) return false;
+  const mean = owned.reduce((sum, count) => sum + count, 0) / owned.length;
+  const [largest, smallest] = [Math.max(...owned), Math.min(...owned)];
+  const isFull = largest > mean * MAX_SKEW && largest - mean >= 1;
+  const isEmpty = smallest * MAX_SKEW < mean && mean - smallest >= 1;
+  return isFull || isEmpty;
+}

@@ -1,0 +1,43 @@
+// What an edit of a family moves: the routes before and after it, and a warning if shards get other pods. Pure.
+import { autoOf, type ShardingConfig } from "../../api/sharding-config.ts";
+import type { Reroute } from "../apps/app.ts";
+import type { Family } from "./family.ts";
+import { expectedPlacement, type Placement } from "./placement.ts";
+import { routeOfShards } from "./shard-rules.ts";
+import { type FamilyShards, shardsOfConfigs, shardsOfRoot } from "./shards.ts";
+import { storedPlacement } from "./stored-placement.ts";
+
+/** An edit that gives shards other pods moves their namespaces, even if the route stays. */
+export function podWarnings(before: ShardingConfig | undefined, after: ShardingConfig): string[] {
+  const [old, root] = [before?.spec.root, after.spec.root];
+  if (old === undefined || root === undefined || after.spec.paused === true) return [];
+  const changed = [
+    ...(old.targetStatefulSet === root.targetStatefulSet ? [] : ["spec.root.targetStatefulSet"]),
+    ...(old.canary?.replicas === root.canary?.replicas ? [] : ["spec.root.canary.replicas"]),
+    ...(autoOf(old).everyShardReplicas === autoOf(root).everyShardReplicas ? [] : ["spec.root.auto.everyShardReplicas"]),
+  ];
+  if (changed.length === 0) return [];
+  return [`${changed.join(" and ")}: shards get other pods, so most pods change their shard and are restarted`];
+}
+
+/**
+ * The routes before and after an edit, as far as they are known without the pods and the namespaces; undefined if a
+ * root has no placement yet. Both families must be valid.
+ */
+export function rerouteOf(before: Family, after: Family): Reroute | undefined {
+  const placement = before.root && storedPlacement(before.root);
+  const [from, to] = [shardsIn(before, placement), shardsIn(after, placement && placementAfter(before, after, placement))];
+  if (from === undefined || to === undefined) return undefined;
+  const restarts = after.configs.some(({ spec }) => spec.onLoss !== "InPlace");
+  return { before: routeOfShards(from), after: routeOfShards(to), restarts };
+}
+
+function placementAfter(before: Family, after: Family, present: Placement): Placement {
+  const [old, next] = [before.root?.spec.root, after.root?.spec.root];
+  return old === undefined || next === undefined ? present : expectedPlacement(old, next, present);
+}
+
+function shardsIn({ root, configs }: Family, placement: Placement | undefined): FamilyShards | undefined {
+  if (root === undefined) return shardsOfConfigs(configs);
+  return placement && shardsOfRoot(root, placement);
+}

@@ -2,14 +2,12 @@
 // controller makes the pods, and the fixture runs them. Its operator works on the same Foos as that of the
 // VirtualApp, in ConfigMaps of its own.
 
-import { setTimeout as sleep } from "node:timers/promises";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
-import type { ShardingConfig } from "../../src/api/sharding-config.ts";
 import { PODS, STATEFUL_SETS } from "../../src/kube/client/resources.ts";
-import { isStatus } from "../../src/kube/status.ts";
 import { injectedWorkload } from "../support/injected-workload.ts";
 import type { Mesh } from "../support/mesh.ts";
 import { type RunnerPod, startPodRunner } from "../support/pod-runner.ts";
+import { followRoot } from "../support/sharding/follow-root.ts";
 import { familyRoot } from "../support/sharding-config.ts";
 import { createRootHistory } from "./root-history.ts";
 
@@ -19,7 +17,6 @@ const STATEFUL_SET = { namespace: FAMILY.namespace, name: "bar" } as const;
 const PREFIX = "bar";
 const START_REPLICAS = 3;
 const REQUEST_MS = 3_000;
-const READ_EVERY_MS = 200;
 
 /** A part of `spec.root.canary`. */
 export interface CanaryPart {
@@ -71,7 +68,7 @@ export async function startChaosFamily({ mesh, verbose, identity, repeatUntilAcc
   });
   const stopping = new AbortController();
   const { signal } = stopping;
-  const following = Promise.all([followRoot(mesh, signal, history.add), readRoot(mesh, signal, history.noteRead)]);
+  const following = followRoot(client, FAMILY, history, signal);
   return {
     pods: runner.pods,
     get replicas() {
@@ -104,40 +101,6 @@ function shardOf(pod: string): string | undefined {
   const ordinal = /^bar-(\d+)$/.exec(pod)?.[1];
   if (ordinal === undefined) return undefined;
   return ordinal === "0" ? `${PREFIX}-0-canary` : `${PREFIX}-${ordinal}-normal`;
-}
-
-/** Delivers every version of the root. A new watch goes on where the last one ended. */
-async function followRoot({ client }: Mesh, signal: AbortSignal, add: (root: ShardingConfig) => void): Promise<void> {
-  let resourceVersion: string | undefined;
-  while (!signal.aborted) {
-    const from = resourceVersion === undefined ? {} : { resourceVersion };
-    const fieldSelector = `metadata.name=${FAMILY.name}`;
-    try {
-      for await (const event of client.watch(SHARDING_CONFIGS, { namespace: FAMILY.namespace, fieldSelector, signal, ...from })) {
-        resourceVersion = event.object.metadata.resourceVersion;
-        if (event.type !== "BOOKMARK") add(event.object);
-      }
-    } catch (error) {
-      // The API server is down, or has forgotten the version: then it sends the newest one first.
-      if (isStatus(error, "Expired", "Gone")) resourceVersion = undefined;
-    }
-    await sleep(100, undefined, { signal }).catch(() => undefined);
-  }
-}
-
-async function readRoot(
-  { client }: Mesh,
-  signal: AbortSignal,
-  note: (root: ShardingConfig, beganMs: number) => void,
-): Promise<void> {
-  while (!signal.aborted) {
-    const beganMs = Date.now();
-    await client.get(SHARDING_CONFIGS, FAMILY, { timeoutMs: REQUEST_MS, signal }).then(
-      (root) => note(root, beganMs),
-      () => undefined,
-    );
-    await sleep(READ_EVERY_MS, undefined, { signal }).catch(() => undefined);
-  }
 }
 
 function root(): string {

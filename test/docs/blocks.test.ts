@@ -24,6 +24,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "docs/reference/webhooks.md": OWN_OPERATOR,
   "docs/concepts/ownership.md": "src/proxy/debug-pages.test.ts reads the page; port-forward does not run here",
   "docs/tasks/adopt-an-operator.md": "the quickstart runs them at the same point",
+  "docs/tasks/autoscale-an-operator.md": "test/nightly/sharding-hpa.test.ts runs the example with short times",
   "docs/tasks/break-glass.md": "the guide runs the rest; this one is for a deletion without a manager, as in docs/tasks/leave.md",
   "docs/tasks/build-images.md": "scripts/images.test.ts runs them with builders that record their calls",
   "docs/tasks/canary-an-operator.md": "the quickstart runs it at the same point",

@@ -23,13 +23,14 @@ import { sampleShardingRoot } from "../support/sharding-config.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const NAMESPACE = "crds";
-/** The collections of the kinds of which there are examples. */
+/** The collections of the kinds of which there are examples, also of a kind of Kubernetes. */
 const COLLECTIONS: Readonly<Record<string, string>> = {
   VirtualApp: `/apis/ctrlmesh.kruise.io/v1alpha1/namespaces/${NAMESPACE}/virtualapps`,
   ShardingConfig: `/apis/ctrlmesh.kusionstack.io/v1alpha1/namespaces/${NAMESPACE}/shardingconfigs`,
   TrafficPolicy: `/apis/ctrlmesh.kruise.io/v1alpha1/namespaces/${NAMESPACE}/trafficpolicies`,
   CircuitBreaker: `/apis/ctrlmesh.kusionstack.io/v1alpha1/namespaces/${NAMESPACE}/circuitbreakers`,
   FaultInjection: `/apis/ctrlmesh.kusionstack.io/v1alpha1/namespaces/${NAMESPACE}/faultinjections`,
+  HorizontalPodAutoscaler: `/apis/autoscaling/v2/namespaces/${NAMESPACE}/horizontalpodautoscalers`,
 };
 
 /** The server's message for each file of examples/invalid. Null: only the manager's validation finds the problem. */
@@ -129,8 +130,8 @@ describeWithKube("the CRDs of deploy/crds", () => {
       "examples/traffic",
     ].flatMap((folder) => yamlFiles(folder).map((name) => `${folder}/${name}`)),
   )("accept %s", async (path) => {
-    const ours = documents(path).filter(({ kind }) => kind !== undefined && Object.hasOwn(COLLECTIONS, kind));
-    for (const each of ours) expect(await refusal(each)).toBeUndefined();
+    const known = documents(path).filter(({ kind }) => kind !== undefined && Object.hasOwn(COLLECTIONS, kind));
+    for (const each of known) expect(await refusal(each)).toBeUndefined();
   });
 
   it("give a root without auto shards of one pod", async () => {

@@ -25,6 +25,8 @@ export interface PodProcessesOptions {
   readonly flags?: Readonly<Record<string, string>>;
   /** Additional flags of the operator. */
   readonly operatorFlags?: readonly string[];
+  /** While it is false, the operator does not run: it is killed, as by a crash, or not started yet. By default always true. */
+  readonly mayOperatorRun?: (pod: { readonly name: string; readonly uid: string }) => boolean;
   readonly verbose?: boolean;
 }
 
@@ -76,6 +78,12 @@ export function createPodProcesses(options: PodProcessesOptions): PodProcesses {
     proxy = await launchProxy();
   }
 
+  async function runOperator({ kubeconfig }: PodAccess): Promise<void> {
+    if (lockName === undefined) return;
+    if (operator !== undefined) restarts.operator++;
+    operator = await startOperator(kubeconfig, namespace, lockName, name, verbose, operatorFlags);
+  }
+
   async function accessTo(server: string, caFile: string): Promise<PodAccess> {
     const token = await podToken(client, namespace, name, uid);
     return { server, caFile, token, kubeconfig: writeKubeconfig(join(dataDir, "pod.kubeconfig"), server, caFile, token) };
@@ -118,9 +126,8 @@ export function createPodProcesses(options: PodProcessesOptions): PodProcesses {
       // Also for a proxy that runs already: the API server may have been down when it started.
       access ??= await accessTo(url, ca);
       hasStarted ||= isProxyReady;
-      if (lockName === undefined || !isProxyReady || access === undefined || isUp(operator)) return;
-      if (operator !== undefined) restarts.operator++;
-      operator = await startOperator(access.kubeconfig, namespace, lockName, name, verbose, operatorFlags);
+      if (options.mayOperatorRun?.({ name, uid }) === false) operator?.kill("SIGKILL");
+      else if (isProxyReady && access !== undefined && !isUp(operator)) await runOperator(access);
     },
     async stop(graceMs) {
       stopped = true;

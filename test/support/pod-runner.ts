@@ -31,6 +31,8 @@ export interface PodRunnerOptions {
   readonly lockName?: string;
   /** Additional flags of the operator. */
   readonly operatorFlags?: readonly string[];
+  /** While it is false, the pod's operator does not run, and the pod is not ready. By default always true. */
+  readonly mayOperatorRun?: (pod: { readonly name: string; readonly uid: string }) => boolean;
   /** The proxies know the managers by the mesh's identity; the default is false. */
   readonly identity?: boolean;
   /** The pods that it runs; the default is all. */

@@ -1,6 +1,6 @@
 // How many namespaces move and how many pods are restarted when a family with `placement: Balanced` and one pod for each shard is scaled in
 // small or large steps. Computed by the map alone, without a cluster: node bench/scale-steps.ts
-import { type BalancedMap, balancedMap, slotOf } from "../src/manager/sharding/balanced-map.ts";
+import { balancedMap, countNamespaces, type SlotMap, slotOf } from "../src/manager/sharding/balanced-map.ts";
 
 /** The numbers of normal shards, one after the other. */
 const WAYS: readonly (readonly number[])[] = [
@@ -19,11 +19,12 @@ const NAMESPACES = [100, 1000];
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
 function costOf(way: readonly number[], names: readonly string[]) {
-  let map: BalancedMap = balancedMap(undefined, upTo(way[0] ?? 1), names);
+  const counts = countNamespaces(names);
+  let map: SlotMap = balancedMap(undefined, upTo(way[0] ?? 1), counts);
   let moves = 0;
   let restarts = 0;
   for (const shards of way.slice(1)) {
-    const after = balancedMap(map, upTo(shards), names);
+    const after = balancedMap(map, upTo(shards), counts);
     const moved = names.filter((name) => map[slotOf(name)] !== after[slotOf(name)]);
     moves += moved.length;
     // A shard that is gone has no pod to restart.

@@ -3,7 +3,7 @@ import type { ShardingConfig } from "../../../src/api/sharding-config.ts";
 import { normalShardName } from "../../../src/api/sharding-keys.ts";
 import { shardPlacer } from "../../../src/manager/sharding/children.ts";
 import { numbersUpTo } from "../../../src/manager/sharding/membership.ts";
-import { storedPlacement } from "../../../src/manager/sharding/placement-annotation.ts";
+import { storedPlacement } from "../../../src/manager/sharding/stored-placement.ts";
 
 export interface PlacementChange {
   readonly atMs: number;

@@ -135,6 +135,11 @@ export function createFamilyWorld(shards: number, namespaceNames: readonly strin
       };
       registry.connected(key, registered(undefined, { uid: `uid-${name}` }), stream);
     },
+    /** The StatefulSet is scaled to nothing. */
+    removePods() {
+      for (const name of pods.keys()) registry.forget(`ops/${name}`);
+      pods.clear();
+    },
     async place(active: number) {
       const list = Array.from({ length: active }, (_, at) => at + 1);
       const placement = { start: 0, shards: active, active: list };

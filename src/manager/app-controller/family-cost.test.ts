@@ -1,13 +1,13 @@
-// How many status patches a family of 64 shards costs. The bounds do not grow with the number of shards.
+// How many status patches a family costs. The bounds do not grow with the number of shards.
 import { describe, expect, it } from "vitest";
 import { createFamilyWorld, type FamilyWorld } from "../../../test/support/family-world.ts";
 import { conditionOf } from "../status/facts.ts";
 
-const SHARDS = 64;
-const NAMESPACES = Array.from({ length: 2 * SHARDS }, (_, at) => `team-${at}`);
+const SHARDS = 16;
+const NAMESPACES = Array.from({ length: 8 * SHARDS }, (_, at) => `team-${at}`);
 
-async function begun(): Promise<FamilyWorld> {
-  const world = createFamilyWorld(SHARDS, NAMESPACES);
+async function begun(shards = SHARDS): Promise<FamilyWorld> {
+  const world = createFamilyWorld(shards, NAMESPACES);
   await world.begin();
   return world;
 }
@@ -38,24 +38,28 @@ const namespacesOf = (world: FamilyWorld, shards = SHARDS) =>
   Array.from({ length: shards }, (_, at) => world.status(`shop-${at + 1}-normal`)?.shardNamespaces ?? Number.NaN);
 
 describe("one birth of a namespace", () => {
-  it.each([0, 20, 70])("costs one patch of the root and one of the child, with acknowledgements %i ms apart", async (apartMs) => {
-    const world = await begun();
+  it.each([
+    [64, 70],
+    [SHARDS, 0],
+    [SHARDS, 250],
+  ])("costs one patch of the root and one of the child, with %i shards that acknowledge %i ms apart", async (shards, apartMs) => {
+    const world = await begun(shards);
     const before = world.status()?.routeVersion ?? 0;
     world.bear("newborn");
     const said = await acknowledgeSlowly(world, apartMs);
     expect(said.filter(({ converged, routeVersion }) => converged === "True" && routeVersion !== before)).toHaveLength(1);
     expect(await patchesOf(world)).toEqual({ root: 1, children: 1 });
-    expect(namespacesOf(world).reduce((sum, count) => sum + count, 0)).toBe(NAMESPACES.length + 1);
-    expect(world.status()).toMatchObject({ shardNamespaces: NAMESPACES.length + 1, proxies: { synced: SHARDS } });
+    expect(namespacesOf(world, shards).reduce((sum, count) => sum + count, 0)).toBe(NAMESPACES.length + 1);
+    expect(world.status()).toMatchObject({ shardNamespaces: NAMESPACES.length + 1, proxies: { synced: shards } });
   });
 
   it("costs two patches of the root if they take half a minute, and says meanwhile that proxies are behind", async () => {
     const world = await begun();
     const before = world.status()?.routeVersion ?? 0;
     world.bear("newborn");
-    const said = await acknowledgeSlowly(world, 500);
+    const said = await acknowledgeSlowly(world, 2_000);
     const behind = said.filter(({ routeVersion }) => routeVersion !== before).slice(0, -1);
-    expect(behind.length).toBeGreaterThan(40);
+    expect(behind.length).toBeGreaterThan(10);
     expect(behind.every(({ converged }) => converged === "False")).toBe(true);
     expect(said.at(-1)?.converged).toBe("True");
     expect(await patchesOf(world)).toEqual({ root: 2, children: 1 });
@@ -127,4 +131,19 @@ it("a scale-up costs each child that gains or loses two patches at most, and the
   expect(changed.length).toBeGreaterThan(4);
   expect(patches.filter((name) => !changed.includes(name))).toEqual([]);
   expect(patches.length).toBeLessThanOrEqual(2 * changed.length);
+});
+
+it("a StatefulSet without pods of normal shards leaves them their namespaces, and both the root and the children say so", async () => {
+  const world = createFamilyWorld(3, NAMESPACES);
+  await world.begin();
+  const before = namespacesOf(world, 3);
+  world.removePods();
+  await world.turn();
+  await world.pass(60_000);
+  expect(namespacesOf(world, 3)).toEqual(before);
+  expect(world.status("shop-1-normal")).toMatchObject({
+    shardPods: "0/0",
+    conditions: [{ status: "False", reason: "SubsetWithoutPods" }],
+  });
+  expect(world.status()?.subsets?.map(({ reason }) => reason)).toEqual([undefined, ...Array(3).fill("SubsetWithoutPods")]);
 });

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { ROUTES_FINALIZER } from "../../src/api/app-status.ts";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
+import { POD_NAME, SHARD_INJECTED } from "../../src/api/sharding-keys.ts";
 import {
   MUTATING_WEBHOOK_CONFIGURATIONS,
   NAMESPACES,
@@ -13,6 +14,7 @@ import {
 } from "../../src/kube/client/resources.ts";
 import { isStatus } from "../../src/kube/status.ts";
 import { MUTATING_NAME, VALIDATING_NAME } from "../../src/manager/admission/configuration/configurations.ts";
+import { createSources } from "../../src/manager/app.ts";
 import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
@@ -21,6 +23,7 @@ import { kubectl, tryKubectl } from "../support/kubectl.ts";
 import { startLateLabels } from "../support/late-labels.ts";
 import { prepareCluster } from "../support/mesh/cluster.ts";
 import { describeWithKube } from "../support/requirements.ts";
+import { sampleShardingRoot } from "../support/sharding-config.ts";
 import { sampleVirtualApp } from "../support/virtual-app.ts";
 import { startWebhookWorld, type WebhookWorld } from "../support/webhook-world.ts";
 
@@ -37,7 +40,7 @@ describeWithKube("webhooks", () => {
     kube = await startKube({ controllerManager: true }); // with the admission that mounts tokens
     await prepareCluster(kube, OPS);
     await kubectl(kube.kubeconfig, ["apply", "-f", "-"], serviceAccounts());
-    world = await startWebhookWorld(kube);
+    world = await startWebhookWorld(kube, createSources());
     await apply(demoVirtualApp());
     await ready();
   });
@@ -81,6 +84,21 @@ describeWithKube("webhooks", () => {
     expect(isInjected(pod)).toBe(true);
     expect(pod.metadata.labels?.[INJECTED_LABEL]).toBe("foo-operator");
     expect(isInjected(await createPod(SELECTED, { dryRun: true }))).toBe(true);
+  });
+
+  it("name the shard of a pod of a StatefulSet in a label that selects it", async () => {
+    const root = sampleShardingRoot({ targetStatefulSet: "shop", auto: undefined });
+    await apply(stringify({ ...root, metadata: { namespace: OPS, name: "shop" } }));
+    await eventually(async () => isInjected(await createPod({ [POD_NAME]: "shop-0" }, { dryRun: true })));
+    const name = async (labels: Record<string, string>) => (await createPod(labels)).metadata.name;
+    const named = [await name({ [POD_NAME]: "shop-0" }), await name({ [POD_NAME]: "shop-7" })];
+    for (const [at, shard] of ["shop-0-canary", "shop-7-normal"].entries()) {
+      const selected = await world.client.list(PODS, { namespace: OPS, labelSelector: `${SHARD_INJECTED}=${shard}` });
+      expect(selected.items.map(({ metadata }) => metadata.name)).toEqual([named[at]]);
+      expect(selected.items.every(isInjected)).toBe(true);
+    }
+    await kubectl(kube.kubeconfig, ["delete", "shard", "shop", "-n", OPS]);
+    await eventually(async () => expect(await entries()).toEqual([`foo-operator.${OPS}.inject.ctrlmesh.kruise.io`]));
   });
 
   it("are not called for pods that no app selects, nor for pods with an app's labels in another namespace", async () => {

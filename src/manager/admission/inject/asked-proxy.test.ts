@@ -21,10 +21,10 @@ const virtualApp = (name: string, metadata: object = {}, spec: Readonly<Record<s
   appOf({ ...sampleVirtualApp(spec), metadata: { namespace: "ops", name, ...metadata } });
 const familyOf = (object: object) => createShardingSource().appsOf([object as ShardingConfig])[0] as App;
 
-const ask = (object: object, apps: App[] = [], more: Partial<AdmissionRequest> = {}) => {
+const ask = (object: object, apps: App[] = [], more: Partial<AdmissionRequest> = {}, hasSynced = true) => {
   const list = (namespace?: string) => apps.filter(({ ref }) => namespace === undefined || ref.namespace === namespace);
   const request = { uid: "u", resource, operation: "CREATE", namespace: "ops", object, ...more } as const;
-  return createAskedProxyWebhook({ apps: { list }, sources: [createVirtualAppSource(), createShardingSource()] })(
+  return createAskedProxyWebhook({ apps: { list, hasSynced }, sources: [createVirtualAppSource(), createShardingSource()] })(
     request,
     CALLER,
   );
@@ -69,6 +69,12 @@ describe("a pod that asks for the proxy by a label", () => {
     expect(await messageOf(pod(labels), [bad])).toMatch(/has none: VirtualApp shop, which selects it, is not valid: .*"nothing"/);
     const deleted = virtualApp("shop", { deletionTimestamp: "2026-01-01T00:00:00Z" });
     expect(await messageOf(pod(labels), [deleted])).toContain("has none: VirtualApp shop, which selects it, is being deleted");
+  });
+
+  it("gets no answer from a replica that has not listed the apps, unless it has the proxy", async () => {
+    expect(() => ask(pod({ [ENABLE]: "true" }), [], {}, false)).toThrow(/has not listed the apps yet/);
+    const injected = pod({ [ENABLE]: "true" }, [{ name: "ctrlmesh-proxy" }]);
+    expect(await ask(injected, [], {}, false)).toEqual({ allowed: true });
   });
 
   it.each([{}, { [ENABLE]: "false" }, { [INJECT]: "yes" }])("does not ask with the labels %j", async (labels) => {

@@ -7,10 +7,10 @@ import { type App, type Apps, endingText, isLive, type Source } from "../../apps
 import { carriesProxy } from "../../facts/injected-pod.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "../server/admission-review.ts";
 import type { Review } from "../server/webhook.ts";
-import { forbidden, whyNotAPod } from "./inject-webhook.ts";
+import { forbidden, notYet, whyNotAPod } from "./inject-webhook.ts";
 
 interface AskedProxyOptions {
-  readonly apps: Pick<Apps, "list">;
+  readonly apps: Pick<Apps, "list" | "hasSynced">;
   readonly sources: readonly Pick<Source, "words">[];
 }
 
@@ -24,6 +24,7 @@ export function createAskedProxyWebhook({ apps, sources }: AskedProxyOptions): R
     if (carriesProxy(pod)) return { allowed: true };
     const asked = PROXY_REQUESTS.filter((key) => pod.metadata.labels?.[key] === "true");
     if (asked.length === 0) return { allowed: true };
+    if (!apps.hasSynced) throw notYet("has not listed the apps yet");
     return refusal({ kinds, asked, pod, namespace: request.namespace, apps: apps.list(request.namespace) });
   };
 }

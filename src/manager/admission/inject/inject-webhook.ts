@@ -124,7 +124,7 @@ function orNotYet<T>(read: Promise<T>, what: string): Promise<T> {
 }
 
 // The failurePolicy decides about the pod, or another replica answers the API server's next attempt.
-function notYet(what: string): StatusError {
+export function notYet(what: string): StatusError {
   const message = `ctrlmesh: this replica of the manager ${what}`;
   return new StatusError("ServiceUnavailable", message, { retryAfterSeconds: 1 });
 }

@@ -4,6 +4,7 @@
 //
 // Slots without a namespace are spread too, so that the numbers stay even when more namespaces come.
 // Cluster-scoped names are divided in the same way; each of their 32 hashes is a slot.
+import { isUneven } from "./evenness.ts";
 import { mixedHash } from "./mixed-hash.ts";
 
 export const SLOTS = 1024;
@@ -117,7 +118,9 @@ function fillParts(holders: readonly Holder[], counts: SlotCounts, maxGivers: nu
     );
     if (receiver === undefined) return;
     const givers = holders.filter(mayGive);
-    const gift = giftFor(receiver, givers, losers, counts) ?? unevenGift(receiver, givers, counts, fullestSlot);
+    const isFar = (giver: Holder) =>
+      Math.max(excess(giver), -excess(receiver)) > fullestSlot || isUneven(holders.map(({ namespaces }) => namespaces));
+    const gift = giftFor(receiver, givers, losers, counts) ?? unevenGift(receiver, givers, counts, isFar);
     if (gift === undefined) return;
     losers.add(gift.giver);
     moveSlot(gift.giver, receiver, gift.slot, counts);
@@ -148,14 +151,18 @@ function giftFor(
 
 /**
  * A slot of a shard with more namespaces than the receiver, the fullest first; the giver may then have less than
- * its part. Any slot that evens out the two, if one of them is further from its part than the fullest slot; else
- * one that leaves the giver no less than the receiver.
+ * its part. Any slot that evens out the two, if they are far from even; else one that leaves the giver no less than
+ * the receiver. @param isFar a shard is further from its part than the fullest slot, or the shards are uneven
  */
-function unevenGift(receiver: Holder, holders: readonly Holder[], counts: SlotCounts, fullestSlot: number): Gift | undefined {
-  for (const giver of [...holders].sort((a, b) => excess(b) - excess(a) || a.shard - b.shard)) {
+function unevenGift(
+  receiver: Holder,
+  givers: readonly Holder[],
+  counts: SlotCounts,
+  isFar: (giver: Holder) => boolean,
+): Gift | undefined {
+  for (const giver of [...givers].sort((a, b) => excess(b) - excess(a) || a.shard - b.shard)) {
     const distance = giver.namespaces - receiver.namespaces;
-    const isFar = Math.max(excess(giver), -excess(receiver)) > fullestSlot;
-    const most = isFar ? distance - 1 : Math.min(-excess(receiver), Math.floor(distance / 2));
+    const most = isFar(giver) ? distance - 1 : Math.min(-excess(receiver), Math.floor(distance / 2));
     const slot = slotToGive(giver, receiver, most, counts);
     if (slot !== undefined) return { giver, slot };
   }
